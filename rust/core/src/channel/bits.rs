@@ -1,0 +1,276 @@
+//! Independent bits: each position of a bit string is reported as 1 with a probability that depends on that bit alone.
+
+use super::io::{Input, Output, OutputParts};
+use crate::codec::FixedPoint;
+use crate::error::{Error, Result, argument};
+use crate::kernel::bits::{Plan, Sampler, Spread};
+use crate::kernel::{Isa, all_encodable};
+use crate::parallel::{CHUNK, for_chunks};
+use crate::probability::{Probability, Rounding, abs_log_ratio, add_up, mul_up};
+use crate::random::Key;
+
+/// What a single thread takes for a feature, roughly, in nanoseconds.
+const NANOSECONDS: usize = 1;
+
+/// The law of one bit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bit {
+    /// The probability that a 1 is reported as 1.
+    pub p: Probability,
+    /// The probability that a 0 is reported as 1.
+    pub q: Probability,
+}
+
+impl Bit {
+    /// A bit reported as 1 with probability `p` where it is 1, and `q` where it is 0. Both are rounded toward each other,
+    /// which can only lower what the report tells.
+    ///
+    /// Where `p + q` is 1 up to the rounding of a float, the bit is taken as exactly symmetric: the smaller of the two
+    /// floats is the finer one, and the other becomes its complement.
+    ///
+    /// # Errors
+    /// NaN, or outside `[0, 1]`.
+    pub fn new(p: f64, q: f64) -> Result<Bit> {
+        let (towards_q, towards_p) = if p >= q { (Rounding::Down, Rounding::Up) } else { (Rounding::Up, Rounding::Down) };
+        let bit = Bit { p: Probability::from_f64(p, towards_q)?, q: Probability::from_f64(q, towards_p)? };
+        if (p + q - 1.0).abs() > f64::EPSILON {
+            return Ok(bit);
+        }
+        Ok(if p < q { Bit { q: bit.p.complement(), ..bit } } else { Bit { p: bit.q.complement(), ..bit } })
+    }
+
+    /// Whether a 1 is flipped as often as a 0.
+    pub fn is_symmetric(&self) -> bool {
+        self.p.complement() == self.q
+    }
+
+    /// The exact ε of the bit, max(|ln p/q|, |ln (1-p)/(1-q)|), rounded up.
+    pub fn epsilon(&self) -> f64 {
+        let ones = abs_log_ratio(self.p.numerator(), self.q.numerator());
+        let zeros = abs_log_ratio(self.p.complement().numerator(), self.q.complement().numerator());
+        ones.max(zeros)
+    }
+}
+
+/// The exact ε of a record of independent bits, at three granularities, each rounded up.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct BitsEpsilon {
+    /// The worst single bit.
+    pub bit: f64,
+    /// The worst feature: the sum over its bits.
+    pub feature: f64,
+    /// The record: the sum over all its bits.
+    pub record: f64,
+}
+
+/// The channel of independent bits on arbitrary bit strings: records of `features` code words of `l` bits.
+///
+/// Two records may differ in every bit, so the exact ε of a record is the sum over all of them. (On one-hot strings it is
+/// less: see [`Unary`](super::Unary).)
+pub struct Bits {
+    laws: Vec<Vec<Bit>>,
+    pattern: Option<Vec<u32>>,
+    features: usize,
+    bits: u32,
+    plans: Vec<Plan>,
+    spread: Spread,
+    epsilon: BitsEpsilon,
+}
+
+impl Bits {
+    /// Records of `features` code words. `laws[k]` is the law of a feature's `l` bits, most significant first; feature `j`
+    /// follows `laws[pattern[j]]`, and without a pattern there is one law for all.
+    ///
+    /// # Errors
+    /// No law, laws of different lengths, 0 or more than 32 bits, no feature, or a pattern that does not fit.
+    pub fn new(laws: Vec<Vec<Bit>>, features: usize, pattern: Option<Vec<u32>>) -> Result<Bits> {
+        let bits = laws.first().map_or(0, Vec::len);
+        if !(1..=32).contains(&bits) {
+            return Err(argument("p", format!("{bits} bits a feature are not allowed; 1 to 32 are")));
+        }
+        if laws.iter().any(|law| law.len() != bits) {
+            return Err(argument("p", "the laws have different lengths; every feature has the same number of bits".into()));
+        }
+        if features == 0 {
+            return Err(argument("features", "0 is not allowed; a record has at least one".into()));
+        }
+        match &pattern {
+            None if laws.len() > 1 => {
+                let reason = "is needed with several laws: the number of a law for each feature";
+                return Err(argument("pattern", reason.into()));
+            }
+            Some(pattern) if pattern.len() != features => {
+                let reason = format!("{} entries for {features} features; one for each is needed", pattern.len());
+                return Err(argument("pattern", reason));
+            }
+            Some(pattern) if pattern.iter().any(|&law| law as usize >= laws.len()) => {
+                let reason = format!("names a law that is not there; 0 to {} are", laws.len() - 1);
+                return Err(argument("pattern", reason));
+            }
+            _ => {}
+        }
+        // All laws must be drawn alike, so one that is not symmetric makes the others be drawn as if they were not.
+        let symmetric = laws.iter().flatten().all(Bit::is_symmetric);
+        let plans = laws
+            .iter()
+            .map(|law| {
+                let (ones, zeros): (Vec<_>, Vec<_>) = law.iter().rev().map(|bit| (bit.p, bit.q)).unzip();
+                Plan::new(&ones, &zeros, symmetric)
+            })
+            .collect();
+        let epsilon = exact_epsilon(&laws, features, pattern.as_deref());
+        Ok(Bits { bits: bits as u32, spread: Spread::new(bits), laws, pattern, features, plans, epsilon })
+    }
+
+    /// Bits of a feature, l.
+    pub fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    /// Features of a record, r.
+    pub fn features(&self) -> usize {
+        self.features
+    }
+
+    /// The laws, most significant bit first.
+    pub fn laws(&self) -> &[Vec<Bit>] {
+        &self.laws
+    }
+
+    /// The law of each feature, where there are several.
+    pub fn pattern(&self) -> Option<&[u32]> {
+        self.pattern.as_deref()
+    }
+
+    /// Whether every bit is flipped as often from 1 as from 0. Such laws are sampled at twice the speed.
+    pub fn is_symmetric(&self) -> bool {
+        self.plans[0].symmetric
+    }
+
+    /// The exact ε, from the integers that the sampler compares with. Neighbours: any two records.
+    pub fn epsilon(&self) -> BitsEpsilon {
+        self.epsilon
+    }
+
+    /// Randomizes `input`, a whole number of records, into `output`.
+    ///
+    /// `input` is numbers (`F32`, `F64`) with a `codec`, or code words (`U8`, `U16`, `U32`) without one. `output` takes
+    /// code words of any width that holds `l` bits, bits, packed bits, or numbers if there is a codec. The features are
+    /// chunks `first_chunk, first_chunk + 1, …` of [`CHUNK`] in the key's stream; the answer does not depend on `threads`.
+    ///
+    /// # Errors
+    /// An input or output that does not fit the channel, or an input without a code; nothing is written then.
+    pub fn randomize(
+        &self,
+        codec: Option<&FixedPoint>,
+        input: Input<'_>,
+        output: Output<'_>,
+        key: &Key,
+        first_chunk: u64,
+        threads: Option<usize>,
+    ) -> Result<()> {
+        let isa = Isa::current()?;
+        self.randomize_on(isa, codec, input, output, key, first_chunk, threads)
+    }
+
+    /// [`randomize`](Self::randomize) with the kernels of one instruction set: the answer does not depend on it.
+    ///
+    /// # Errors
+    /// As [`randomize`](Self::randomize).
+    #[allow(clippy::too_many_arguments, reason = "what randomize takes, and the instruction set")]
+    pub fn randomize_on(
+        &self,
+        isa: Isa,
+        codec: Option<&FixedPoint>,
+        input: Input<'_>,
+        output: Output<'_>,
+        key: &Key,
+        first_chunk: u64,
+        threads: Option<usize>,
+    ) -> Result<()> {
+        let isa = isa.checked()?;
+        self.check(isa, codec, input, &output)?;
+        let bits = self.bits as usize;
+        let total = input.len();
+        let sampler = Sampler {
+            isa,
+            key,
+            plans: &self.plans,
+            pattern: self.pattern.as_deref(),
+            bits: self.bits,
+            spread: &self.spread,
+            codec,
+        };
+        let parts = OutputParts::new(output);
+        for_chunks(total, CHUNK, threads, NANOSECONDS, |chunk, range| {
+            // SAFETY: chunks do not overlap.
+            let output = unsafe { parts.part(range.clone(), bits) };
+            sampler.chunk(first_chunk + chunk as u64, range.start, input.part(range), output);
+        });
+        Ok(())
+    }
+
+    fn check(&self, isa: Isa, codec: Option<&FixedPoint>, input: Input<'_>, output: &Output<'_>) -> Result<()> {
+        let total = input.len();
+        if !total.is_multiple_of(self.features) {
+            let reason = format!("{total} values are no whole number of records of {} features", self.features);
+            return Err(Error::Shape { name: "x", reason });
+        }
+        match (codec, input) {
+            (Some(codec), _) if codec.bits() != self.bits => {
+                let reason = format!("{} bits do not fit a channel of {}", codec.bits(), self.bits);
+                return Err(argument("codec", reason));
+            }
+            (Some(codec), Input::F32(values)) => all_encodable(isa, codec, values)?,
+            (Some(codec), Input::F64(values)) => all_encodable(isa, codec, values)?,
+            (Some(_), _) => return Err(argument("x", "a codec takes float32 or float64".into())),
+            (None, Input::U8(codes)) => self.check_codes(codes)?,
+            (None, Input::U16(codes)) => self.check_codes(codes)?,
+            (None, Input::U32(codes)) => self.check_codes(codes)?,
+            (None, _) => return Err(argument("x", "without a codec, code words are needed: uint8, uint16 or uint32".into())),
+        }
+        let width = match output {
+            Output::U8(_) => 8,
+            Output::U16(_) => 16,
+            Output::F32(_) | Output::F64(_) if codec.is_none() => {
+                return Err(argument("output", "only a codec gives numbers back".into()));
+            }
+            _ => 32,
+        };
+        if width < self.bits {
+            let reason = format!("elements of {width} bits do not hold code words of {}", self.bits);
+            return Err(Error::Output { reason });
+        }
+        let needed = output.needed(total, self.bits as usize);
+        if output.len() != needed {
+            return Err(Error::Output { reason: format!("{} elements, where {needed} are needed", output.len()) });
+        }
+        Ok(())
+    }
+
+    /// Refuses code words with bits beyond the channel's: they would leave as they are.
+    fn check_codes<C: Copy + Into<u32>>(&self, codes: &[C]) -> Result<()> {
+        let most = u32::MAX >> (32 - self.bits);
+        if codes.iter().fold(0u32, |any, &code| any | code.into()) <= most {
+            return Ok(());
+        }
+        let index = codes.iter().position(|&code| code.into() > most).unwrap_or(0);
+        Err(Error::Value { name: "x", index, reason: "a code word has no more bits than the channel" })
+    }
+}
+
+fn exact_epsilon(laws: &[Vec<Bit>], features: usize, pattern: Option<&[u32]>) -> BitsEpsilon {
+    let bit = laws.iter().flatten().map(Bit::epsilon).fold(0.0, f64::max);
+    let of_feature: Vec<f64> = laws.iter().map(|law| law.iter().map(Bit::epsilon).fold(0.0, add_up)).collect();
+    let mut members = vec![0usize; laws.len()];
+    match pattern {
+        None => members[0] = features,
+        Some(pattern) => pattern.iter().for_each(|&law| members[law as usize] += 1),
+    }
+    let used = || of_feature.iter().zip(&members).filter(|(_, n)| **n > 0);
+    BitsEpsilon {
+        bit,
+        feature: used().map(|(&epsilon, _)| epsilon).fold(0.0, f64::max),
+        record: used().map(|(&epsilon, &n)| mul_up(epsilon, n as f64)).fold(0.0, add_up),
+    }
+}

@@ -1,0 +1,190 @@
+//! Matrices: any law of finitely many inputs and reports.
+
+use super::categorical::{Request, randomize, report_bits};
+use super::io::{Input, Output};
+use crate::codec::Grid;
+use crate::error::{Error, Result, argument};
+use crate::kernel::Isa;
+use crate::kernel::categorical::MatrixLaw;
+use crate::probability::log_ratio;
+use crate::random::Key;
+
+/// The most inputs, and the most reports.
+const MOST: usize = 1 << 16;
+
+/// How far from 1 the sum of a row of probabilities may be.
+const TOLERANCE: f64 = 1e-9;
+
+const UNIT: u128 = 1 << 64;
+
+/// The channel of a row-stochastic table: input `i` is reported as `j` with probability `weights[i][j] / 2^64`.
+///
+/// Tables of up to 32 inputs and 32 reports are read whole for every sample. In larger ones the address depends on the
+/// input's row, so sampling is not constant-time. (In both, one draw in `2^(32 - k)`, where `2^k` is the number of reports
+/// rounded up to a power of two, needs a second look, and which one it is depends on the row.)
+pub struct Matrix {
+    inputs: usize,
+    outputs: usize,
+    weights: Vec<u128>,
+    epsilon: f64,
+    law: MatrixLaw,
+}
+
+impl Matrix {
+    /// The matrix of `inputs` rows of probabilities. Each becomes a multiple of 2^-64: rounded down, but not to 0, and the
+    /// row's largest entry takes up what is missing to exactly 1.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if `probabilities` is no table of 1 to 65,536 rows and columns, [`Error::Value`] for an entry that
+    /// is no probability, [`Error::Argument`] if a row does not sum to 1 within 1e-9.
+    pub fn new(inputs: usize, outputs: usize, probabilities: &[f64]) -> Result<Matrix> {
+        check_shape("probabilities", inputs, outputs, probabilities.len())?;
+        if let Some(index) = probabilities.iter().position(|p| !(0.0..=1.0 + TOLERANCE).contains(p)) {
+            return Err(Error::Value { name: "probabilities", index, reason: "a number from 0 to 1 is" });
+        }
+        let mut weights = Vec::with_capacity(probabilities.len());
+        for (i, row) in probabilities.chunks_exact(outputs).enumerate() {
+            let sum: f64 = row.iter().sum();
+            if (sum - 1.0).abs() > TOLERANCE {
+                let reason = format!("row {i} sums to {sum}, not to 1 within {TOLERANCE}");
+                return Err(argument("probabilities", reason));
+            }
+            let start = weights.len();
+            // Scaling by a power of two is exact, and so is the conversion of a float's integer part.
+            weights.extend(row.iter().map(|&p| if p > 0.0 { ((p * UNIT as f64) as u128).max(1) } else { 0 }));
+            balance(&mut weights[start..], i)?;
+        }
+        Matrix::from_weights(inputs, outputs, weights)
+    }
+
+    /// The matrix of `inputs` rows of integers, each row summing to exactly 2^64.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if `weights` is no table of 1 to 65,536 rows and columns, [`Error::Argument`] if a row sums to
+    /// something else.
+    pub fn from_weights(inputs: usize, outputs: usize, weights: Vec<u128>) -> Result<Matrix> {
+        check_shape("weights", inputs, outputs, weights.len())?;
+        let unbalanced =
+            |row: &[u128]| row.iter().try_fold(0u128, |sum, &weight| sum.checked_add(weight)) != Some(UNIT);
+        if let Some(i) = weights.chunks_exact(outputs).position(unbalanced) {
+            return Err(argument("weights", format!("row {i} does not sum to 2^64")));
+        }
+        let epsilon = exact_epsilon(outputs, &weights);
+        let law = MatrixLaw::new(&weights, outputs);
+        Ok(Matrix { inputs, outputs, weights, epsilon, law })
+    }
+
+    /// Inputs, the rows.
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// Reports, the columns.
+    pub fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    /// The integers over 2^64 that are sampled, one row of `outputs` an input.
+    pub fn weights(&self) -> &[u128] {
+        &self.weights
+    }
+
+    /// `P(report | input)`, one row of `outputs` an input, each the nearest float.
+    pub fn probabilities(&self) -> Vec<f64> {
+        self.weights.iter().map(|&weight| weight as f64 / UNIT as f64).collect()
+    }
+
+    /// The exact ε, rounded up, from the integers that are sampled: the largest ln P(z|x) / P(z|x') over all reports z and
+    /// all pairs of inputs; infinite where one input never gives a report that another gives.
+    pub fn epsilon(&self) -> f64 {
+        self.epsilon
+    }
+
+    /// Whether every sample reads the whole table, so that no address depends on the input.
+    pub fn is_constant_time(&self) -> bool {
+        self.law.is_read_whole()
+    }
+
+    /// Bits of a packed report.
+    pub fn report_bits(&self) -> u32 {
+        report_bits(self.outputs as u32)
+    }
+
+    /// Randomizes `input` into `output`.
+    ///
+    /// `input` is rows (any integers) without a `grid`, or numbers (`F32`, `F64`) with a grid of `inputs` points. `output`
+    /// takes code words of any width that holds a report, packed reports, or numbers if there are `letters`: what each of
+    /// the reports stands for. The samples are chunks `first_chunk, first_chunk + 1, …` of [`CHUNK`](crate::CHUNK) in the
+    /// key's stream; the answer does not depend on `threads`.
+    ///
+    /// # Errors
+    /// An input, grid, output or letters that do not fit the channel; nothing is written then.
+    #[allow(clippy::too_many_arguments, reason = "the three steps, and where the randomness comes from")]
+    pub fn randomize(
+        &self,
+        grid: Option<&Grid>,
+        input: Input<'_>,
+        letters: Option<&[f64]>,
+        output: Output<'_>,
+        key: &Key,
+        first_chunk: u64,
+        threads: Option<usize>,
+    ) -> Result<()> {
+        self.randomize_on(Isa::current()?, grid, input, letters, output, key, first_chunk, threads)
+    }
+
+    /// [`randomize`](Self::randomize) with the kernels of one instruction set: the answer does not depend on it.
+    ///
+    /// # Errors
+    /// As [`randomize`](Self::randomize), and [`Error::Isa`] if this processor lacks it.
+    #[allow(clippy::too_many_arguments, reason = "what randomize takes, and the instruction set")]
+    pub fn randomize_on(
+        &self,
+        isa: Isa,
+        grid: Option<&Grid>,
+        input: Input<'_>,
+        letters: Option<&[f64]>,
+        output: Output<'_>,
+        key: &Key,
+        first_chunk: u64,
+        threads: Option<usize>,
+    ) -> Result<()> {
+        let request = Request { isa, grid, input, letters, output, key, first_chunk, threads };
+        randomize(&self.law, self.outputs as u32, request)
+    }
+}
+
+fn check_shape(name: &'static str, inputs: usize, outputs: usize, entries: usize) -> Result<()> {
+    let size = 1..=MOST;
+    if !size.contains(&inputs) || !size.contains(&outputs) {
+        let reason = format!("{inputs} rows of {outputs} columns are not allowed; 1 to {MOST} of each are");
+        return Err(Error::Shape { name, reason });
+    }
+    if entries != inputs * outputs {
+        let reason = format!("{entries} entries, where {inputs} rows of {outputs} are needed");
+        return Err(Error::Shape { name, reason });
+    }
+    Ok(())
+}
+
+/// Lets the largest entry (the first of several) take up what is missing to 2^64, or what is too much.
+fn balance(row: &mut [u128], i: usize) -> Result<()> {
+    let sum: u128 = row.iter().sum();
+    let largest = row.iter_mut().rev().max_by_key(|weight| **weight);
+    match largest.map(|largest| (*largest + UNIT).checked_sub(sum).map(|balanced| *largest = balanced)) {
+        Some(Some(())) => Ok(()),
+        _ => Err(argument("probabilities", format!("row {i} cannot be made to sum to 1 exactly"))),
+    }
+}
+
+/// The largest log-ratio within a column.
+fn exact_epsilon(outputs: usize, weights: &[u128]) -> f64 {
+    let mut extremes = vec![(u128::MAX, 0); outputs];
+    for row in weights.chunks_exact(outputs) {
+        for ((least, most), &weight) in extremes.iter_mut().zip(row) {
+            *least = weight.min(*least);
+            *most = weight.max(*most);
+        }
+    }
+    extremes.into_iter().map(|(least, most)| log_ratio(most, least)).fold(0.0, f64::max)
+}

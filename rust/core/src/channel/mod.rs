@@ -1,0 +1,14 @@
+//! Channels: the only place where privacy happens. Each knows its law as integers over 2^64, and its exact ε.
+
+mod bits;
+mod categorical;
+mod io;
+mod matrix;
+mod unary;
+mod window;
+
+pub use bits::{Bit, Bits, BitsEpsilon};
+pub use io::{Input, Output};
+pub use matrix::Matrix;
+pub use unary::Unary;
+pub use window::Window;

@@ -1,0 +1,350 @@
+//! Sign, integer and fraction bits: a real number as a code word of `l` bits.
+
+use crate::channel::{Input, Output};
+use crate::error::{Error, Result, argument};
+
+/// Which sign bit a non-negative number has.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum SignBit {
+    /// BitRand, section 3.1: the sign bit is 1 iff `x >= 0`.
+    OneIfNonNegative,
+    /// LDPFL, section IV: the sign bit is 0 iff `x >= 0`.
+    ZeroIfNonNegative,
+}
+
+/// What becomes of an infinite input.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Infinities {
+    /// An error, as for NaN.
+    Refuse,
+    /// The largest magnitude.
+    Saturate,
+}
+
+/// The fixed-point code of BitRand and LDPFL: 1 sign bit, `m` integer bits, `l - 1 - m` fraction bits.
+///
+/// A number is truncated toward zero and saturated (neither paper saturates; without it 40 would wrap around to 8).
+/// The sign is the highest of the `l` bits of a code word, and bit `i >= 1` below it weighs `2^(m - i)`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct FixedPoint {
+    bits: u32,
+    integer_bits: u32,
+    sign: SignBit,
+    infinities: Infinities,
+}
+
+impl FixedPoint {
+    /// A code of `bits` bits (2 to 32), `integer_bits` of them (0 to `bits - 1`) before the point.
+    ///
+    /// # Errors
+    /// Either number outside its range.
+    pub fn new(bits: u32, integer_bits: u32, sign: SignBit, infinities: Infinities) -> Result<FixedPoint> {
+        if !(2..=32).contains(&bits) {
+            return Err(argument("bits", format!("{bits} is not allowed; 2 to 32 are")));
+        }
+        if integer_bits >= bits {
+            let most = bits - 1;
+            return Err(argument(
+                "integer_bits",
+                format!("{integer_bits} is not allowed; with bits={bits}, one of them the sign, 0 to {most} are"),
+            ));
+        }
+        Ok(FixedPoint { bits, integer_bits, sign, infinities })
+    }
+
+    /// Bits of a code word, l.
+    pub fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    /// Bits before the point, m.
+    pub fn integer_bits(&self) -> u32 {
+        self.integer_bits
+    }
+
+    /// Bits after the point.
+    pub fn fraction_bits(&self) -> u32 {
+        self.bits - 1 - self.integer_bits
+    }
+
+    /// The sign convention.
+    pub fn sign(&self) -> SignBit {
+        self.sign
+    }
+
+    /// What becomes of an infinite input.
+    pub fn infinities(&self) -> Infinities {
+        self.infinities
+    }
+
+    /// Distance of neighbouring magnitudes, `2^-fraction_bits`.
+    pub fn step(&self) -> f64 {
+        1.0 / self.scale()
+    }
+
+    /// The largest magnitude that has a code.
+    pub fn limit(&self) -> f64 {
+        f64::from(self.magnitude_mask()) / self.scale()
+    }
+
+    pub(crate) fn scale(&self) -> f64 {
+        (1u64 << self.fraction_bits()) as f64
+    }
+
+    pub(crate) fn magnitude_mask(&self) -> u32 {
+        (1u32 << (self.bits - 1)) - 1
+    }
+
+    pub(crate) fn sign_mask(&self) -> u32 {
+        1 << (self.bits - 1)
+    }
+
+    /// The sign bit of a negative number, in its place: the sign bit of any other is the opposite.
+    pub(crate) fn negative_sign(&self) -> u32 {
+        match self.sign {
+            SignBit::OneIfNonNegative => 0,
+            SignBit::ZeroIfNonNegative => self.sign_mask(),
+        }
+    }
+
+    /// Refuses NaN and, unless they saturate, infinities.
+    ///
+    /// # Errors
+    /// [`Error::Value`] with the flat index of the first of them, never its value.
+    pub fn check<F: Real>(&self, values: &[F]) -> Result<()> {
+        let saturate = self.infinities == Infinities::Saturate;
+        if F::all_encodable(values, saturate) {
+            return Ok(());
+        }
+        let index = values.iter().position(|x| !x.is_encodable(saturate)).unwrap_or(0);
+        let reason = if saturate { "NaN has no code" } else { "NaN and infinities have no code" };
+        Err(Error::Value { name: "x", index, reason })
+    }
+
+    /// The code word of one number that [`check`](Self::check) lets pass.
+    #[inline(always)]
+    pub fn encode<F: Real>(&self, x: F) -> u32 {
+        let magnitude = x.magnitude(self.scale(), self.magnitude_mask());
+        let sign = if x.is_negative() { self.negative_sign() } else { self.negative_sign() ^ self.sign_mask() };
+        magnitude | sign
+    }
+
+    /// The number that a code word stands for.
+    #[inline(always)]
+    pub fn decode<F: Real>(&self, code: u32) -> F {
+        let negative = code & self.sign_mask() == self.negative_sign();
+        F::from_magnitude(code & self.magnitude_mask(), self.step(), negative)
+    }
+}
+
+impl FixedPoint {
+    /// Code words of numbers (`F32`, `F64`), in elements of at least `l` bits.
+    ///
+    /// # Errors
+    /// Other types, different lengths, or a number without a code; nothing is written then.
+    pub fn encode_all(&self, input: Input<'_>, output: Output<'_>) -> Result<()> {
+        self.fits(input.len(), output.len())?;
+        match input {
+            Input::F32(values) => self.encode_into(values, output),
+            Input::F64(values) => self.encode_into(values, output),
+            _ => Err(argument("x", "float32 or float64 is needed".into())),
+        }
+    }
+
+    fn encode_into<F: Real>(&self, values: &[F], output: Output<'_>) -> Result<()> {
+        self.check(values)?;
+        let codes = values.iter().map(|&x| self.encode(x));
+        match output {
+            Output::U8(out) if self.bits <= 8 => out.iter_mut().zip(codes).for_each(|(out, code)| *out = code as u8),
+            Output::U16(out) if self.bits <= 16 => out.iter_mut().zip(codes).for_each(|(out, code)| *out = code as u16),
+            Output::U32(out) => out.iter_mut().zip(codes).for_each(|(out, code)| *out = code),
+            _ => return Err(Error::Output { reason: format!("unsigned elements of {} bits are needed", self.bits) }),
+        }
+        Ok(())
+    }
+
+    /// The numbers (`F32`, `F64`) that code words (`U8`, `U16`, `U32`) stand for.
+    ///
+    /// # Errors
+    /// Other types, different lengths, or a code word of more than `l` bits; nothing is written then.
+    pub fn decode_all(&self, input: Input<'_>, output: Output<'_>) -> Result<()> {
+        self.fits(input.len(), output.len())?;
+        match input {
+            Input::U8(codes) => self.decode_into(codes, output),
+            Input::U16(codes) => self.decode_into(codes, output),
+            Input::U32(codes) => self.decode_into(codes, output),
+            _ => Err(argument("codes", "uint8, uint16 or uint32 is needed".into())),
+        }
+    }
+
+    fn decode_into<C: Copy + Into<u32>>(&self, codes: &[C], output: Output<'_>) -> Result<()> {
+        let most = self.sign_mask() | self.magnitude_mask();
+        if let Some(index) = codes.iter().position(|&code| code.into() > most) {
+            return Err(Error::Value { name: "codes", index, reason: "a code word has no more bits than the codec" });
+        }
+        match output {
+            Output::F32(out) => out.iter_mut().zip(codes).for_each(|(out, &code)| *out = self.decode(code.into())),
+            Output::F64(out) => out.iter_mut().zip(codes).for_each(|(out, &code)| *out = self.decode(code.into())),
+            _ => return Err(Error::Output { reason: "float32 or float64 is needed".into() }),
+        }
+        Ok(())
+    }
+
+    fn fits(&self, values: usize, elements: usize) -> Result<()> {
+        if values == elements {
+            return Ok(());
+        }
+        Err(Error::Output { reason: format!("{elements} elements, where {values} are needed") })
+    }
+}
+
+/// The two floating-point types that the codec takes and gives.
+pub trait Real: Copy + Default + Send + Sync + sealed::Sealed + 'static {
+    /// Whether the number has a code: not NaN and, unless they `saturate`, not infinite.
+    fn is_encodable(self, saturate: bool) -> bool;
+    /// Whether every number has a code.
+    fn all_encodable(values: &[Self], saturate: bool) -> bool;
+    /// Whether the number is below zero; -0 is not.
+    fn is_negative(self) -> bool;
+    /// `min(floor(|x| * scale), most)`, with `scale` a power of two.
+    fn magnitude(self, scale: f64, most: u32) -> u32;
+    /// `±(magnitude * step)`, with `step` a power of two.
+    fn from_magnitude(magnitude: u32, step: f64, negative: bool) -> Self;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
+}
+
+macro_rules! real {
+    ($float:ident, $word:ty, $infinity:expr, $sign:expr) => {
+        impl Real for $float {
+            #[inline(always)]
+            fn is_encodable(self, saturate: bool) -> bool {
+                !self.is_nan() && (saturate || self.is_finite())
+            }
+
+            #[inline(always)]
+            fn all_encodable(values: &[Self], saturate: bool) -> bool {
+                // The bits of a magnitude, as an integer, rise with it: infinity comes last, and NaN after it.
+                let most: $word = if saturate { $infinity } else { $infinity - 1 };
+                values.iter().fold(0, |largest, x| (x.to_bits() & !$sign).max(largest)) <= most
+            }
+
+            #[inline(always)]
+            fn is_negative(self) -> bool {
+                self < 0.0
+            }
+
+            #[inline(always)]
+            fn from_magnitude(magnitude: u32, step: f64, negative: bool) -> $float {
+                let size = (magnitude as $float) * (step as $float);
+                <$float>::from_bits(size.to_bits() | if negative { $sign } else { 0 })
+            }
+
+            #[inline(always)]
+            fn magnitude(self, scale: f64, most: u32) -> u32 {
+                real!(@magnitude $float, self, scale, most)
+            }
+        }
+    };
+    (@magnitude f64, $x:expr, $scale:expr, $most:expr) => {{
+        let scaled = $x.abs() * $scale;
+        let largest = f64::from($most);
+        // This order makes NaN saturate, as `vminpd` does. NaN never comes here from a checked array, but the array
+        // might be changed by somebody else after the check, and the conversion below must stay sound.
+        let bounded = if scaled < largest { scaled } else { largest };
+        // SAFETY: 0 <= bounded <= 2^31 - 1.
+        unsafe { bounded.to_int_unchecked::<i32>() as u32 }
+    }};
+    (@magnitude f32, $x:expr, $scale:expr, $most:expr) => {{
+        if $most < 1 << 24 {
+            let scaled = $x.abs() * ($scale as f32);
+            let largest = $most as f32;
+            let bounded = if scaled < largest { scaled } else { largest };
+            // SAFETY: 0 <= bounded < 2^24, which f32 represents exactly.
+            unsafe { bounded.to_int_unchecked::<i32>() as u32 }
+        } else {
+            // `most` is no float32: compare in float64, which represents both sides.
+            f64::from($x).magnitude($scale, $most)
+        }
+    }};
+}
+
+real!(f32, u32, 0x7f80_0000, 0x8000_0000u32);
+real!(f64, u64, 0x7ff0_0000_0000_0000, 0x8000_0000_0000_0000u64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn codec(bits: u32, integer_bits: u32, sign: SignBit) -> FixedPoint {
+        FixedPoint::new(bits, integer_bits, sign, Infinities::Saturate).unwrap()
+    }
+
+    #[test]
+    fn the_papers_examples() {
+        let bitrand = codec(10, 5, SignBit::OneIfNonNegative);
+        for (x, code, back) in [
+            (5.8125, 0b1001011101, 5.8125),
+            (-5.8125, 0b0001011101, -5.8125),
+            (0.9, 0b1000001110, 0.875),
+            (-0.03, 0b0000000000, -0.0),
+            (-100.0, 0b0111111111, -31.9375),
+            (f64::INFINITY, 0b1111111111, 31.9375),
+            (-0.0, 0b1000000000, 0.0),
+        ] {
+            assert_eq!(bitrand.encode(x), code);
+            assert_eq!(bitrand.encode(x as f32), code);
+            assert_eq!(bitrand.decode::<f64>(code).to_bits(), back.to_bits());
+            assert_eq!(bitrand.decode::<f32>(code), back as f32);
+        }
+        let ldpfl = codec(10, 4, SignBit::ZeroIfNonNegative);
+        for (x, code) in [(5.8125, 0b0010111010), (-5.8125, 0b1010111010), (0.9, 0b0000011100)] {
+            assert_eq!(ldpfl.encode(x), code);
+        }
+    }
+
+    #[test]
+    fn every_length_saturates_at_its_limit() {
+        for bits in 2..=32 {
+            for integer_bits in 0..bits {
+                let codec = codec(bits, integer_bits, SignBit::OneIfNonNegative);
+                for x in [1e30, codec.limit(), codec.limit() + 0.9 * codec.step()] {
+                    assert_eq!(codec.encode(x), codec.sign_mask() | codec.magnitude_mask(), "l={bits} m={integer_bits}");
+                }
+                assert_eq!(codec.encode(1e30f32), codec.sign_mask() | codec.magnitude_mask());
+                assert_eq!(codec.decode::<f64>(codec.encode(-codec.limit())), -codec.limit());
+            }
+        }
+    }
+
+    #[test]
+    fn what_has_no_code_is_refused_by_its_place() {
+        let refuse = FixedPoint::new(8, 3, SignBit::OneIfNonNegative, Infinities::Refuse).unwrap();
+        let saturate = FixedPoint::new(8, 3, SignBit::OneIfNonNegative, Infinities::Saturate).unwrap();
+        for (values, refused, saturated) in [
+            ([1.0, -2.0, f32::MAX], None, None),
+            ([1.0, f32::NEG_INFINITY, 1.0], Some(1), None),
+            ([1.0, f32::INFINITY, f32::NAN], Some(1), Some(2)),
+            ([-f32::NAN, 0.0, 0.0], Some(0), Some(0)),
+        ] {
+            let place = |result: Result<()>| result.err().map(|error| match error {
+                Error::Value { index, .. } => index,
+                other => panic!("{other}"),
+            });
+            assert_eq!(place(refuse.check(&values)), refused);
+            assert_eq!(place(saturate.check(&values)), saturated);
+            assert_eq!(place(refuse.check(&values.map(f64::from))), refused);
+        }
+    }
+
+    #[test]
+    fn lengths_outside_their_range_are_refused() {
+        for (bits, integer_bits) in [(0, 0), (1, 0), (33, 5), (10, 10), (2, 2)] {
+            assert!(FixedPoint::new(bits, integer_bits, SignBit::OneIfNonNegative, Infinities::Refuse).is_err());
+        }
+    }
+}

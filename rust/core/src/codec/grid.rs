@@ -1,0 +1,368 @@
+//! Equidistant points of an interval: a real number as the index of a point beside it.
+
+use super::Real;
+use crate::error::{Error, Result, argument};
+use crate::kernel::bits::Word;
+
+/// Which of the two points around a number stands for it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum GridRounding {
+    /// A random one: between the points `a < b`, `x` becomes `b` with probability `(x - a) / (b - a)`, so that the
+    /// expected point is `x`. The dither is not subtracted again. It only mixes the rows of the channel behind it, so no
+    /// privacy rests on it.
+    Dither,
+    /// The nearer one, the upper of two that are equally near.
+    Nearest,
+}
+
+/// `points` equidistant points of `[low, high]`, both ends among them.
+///
+/// Placing a number takes one subtraction and one multiplication in the number's own precision; the fraction is compared
+/// with 32 random bits. Where single precision would blur the grid (more than 65,536 points, or ends that it cannot
+/// tell within 2^-16 of a step), float32 input is placed in double precision. Nothing is fused, so every instruction set
+/// gives the same index.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Grid {
+    points: u32,
+    low: f64,
+    high: f64,
+    rounding: GridRounding,
+    clip: bool,
+    single: bool,
+}
+
+impl Grid {
+    /// A grid of `points` (2 to 2^32 - 1) points. With `clip`, numbers outside `[low, high]` (infinities too) become the
+    /// nearer end; without, they are refused. NaN is always refused.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for too few points, ends that are not finite or not in order, or an interval whose length is
+    /// no finite number.
+    pub fn new(points: u32, low: f64, high: f64, rounding: GridRounding, clip: bool) -> Result<Grid> {
+        if points < 2 {
+            return Err(argument("points", format!("{points} are not allowed; 2 to 2^32 - 1 are")));
+        }
+        if !low.is_finite() {
+            return Err(argument("low", format!("must be finite, not {low}")));
+        }
+        if !high.is_finite() {
+            return Err(argument("high", format!("must be finite, not {high}")));
+        }
+        let step = (high - low) / f64::from(points - 1);
+        if !(step > 0.0 && step.is_finite() && (1.0 / step).is_finite()) {
+            let reason = format!(
+                "must be above low={low}, by a length and a step that are normal numbers, not {high}"
+            );
+            return Err(argument("high", reason));
+        }
+        let blurred = |end: f64| (f64::from(end as f32) - end).abs();
+        let single = points <= 1 << 16
+            && (1.0 / step as f32).is_finite()
+            && blurred(low).max(blurred(high)) <= step / f64::from(1 << 16);
+        Ok(Grid { points, low, high, rounding, clip, single })
+    }
+
+    /// How many points there are.
+    pub fn points(&self) -> u32 {
+        self.points
+    }
+
+    /// The first point.
+    pub fn low(&self) -> f64 {
+        self.low
+    }
+
+    /// The last point.
+    pub fn high(&self) -> f64 {
+        self.high
+    }
+
+    /// Which point stands for a number between two of them.
+    pub fn rounding(&self) -> GridRounding {
+        self.rounding
+    }
+
+    /// Whether numbers outside become the nearer end.
+    pub fn clip(&self) -> bool {
+        self.clip
+    }
+
+    /// The points, ascending.
+    pub fn values(&self) -> Vec<f64> {
+        let last = self.points - 1;
+        let point = |i: u32| {
+            let share = f64::from(i) / f64::from(last);
+            // Exact at both ends, whatever their ratio.
+            self.low * (1.0 - share) + self.high * share
+        };
+        (0..self.points).map(point).collect()
+    }
+
+    /// How many of `values` lie outside `[low, high]`, which `clip` would move. NaN is not counted: it is refused.
+    pub fn outside<F: Coordinate>(&self, values: &[F]) -> usize {
+        let (low, high) = (F::nearest(self.low), F::nearest(self.high));
+        values.iter().filter(|x| **x < low || **x > high).count()
+    }
+
+    /// Refuses NaN and, without `clip`, numbers outside.
+    ///
+    /// # Errors
+    /// [`Error::Value`] with the flat index of the first of them, never its value.
+    pub fn check<F: Coordinate>(&self, values: &[F]) -> Result<()> {
+        match self.first_refused(values) {
+            None => Ok(()),
+            Some(index) => Err(Error::Value { name: "x", index, reason: self.allowed() }),
+        }
+    }
+
+    /// What [`check`](Self::check) lets pass, as a sentence.
+    pub(crate) fn allowed(&self) -> &'static str {
+        if self.clip {
+            "NaN has no place on a grid"
+        } else {
+            "a number must lie between low and high, and not be NaN"
+        }
+    }
+
+    /// The place of the first number that is refused.
+    #[inline(always)]
+    pub(crate) fn first_refused<F: Coordinate>(&self, values: &[F]) -> Option<usize> {
+        let (low, high) = if self.clip {
+            (F::nearest(f64::NEG_INFINITY), F::nearest(f64::INFINITY))
+        } else {
+            (F::nearest(self.low), F::nearest(self.high))
+        };
+        // Written so that NaN fails. Counting, not stopping early, lets the loop be vectorised.
+        let accepted = |x: &F| *x >= low && *x <= high;
+        if values.iter().fold(true, |all, x| all & accepted(x)) {
+            return None;
+        }
+        values.iter().position(|x| !accepted(x))
+    }
+
+    /// Writes the index of a point beside each value; `dither` holds four random bytes for each. Sound for any value,
+    /// also for one that was changed after it was checked: NaN becomes the last point.
+    #[inline(always)]
+    pub(crate) fn place<F: Coordinate, W: Word>(&self, values: &[F], dither: &[u8], indices: &mut [W]) {
+        if F::SINGLE && !self.single {
+            self.place_as(values.iter().map(|x| (*x).into()), dither, indices, Ruler::<f64>::new(self));
+        } else {
+            self.place_as(values.iter().copied(), dither, indices, Ruler::<F>::new(self));
+        }
+    }
+
+    #[inline(always)]
+    fn place_as<F: Coordinate, W: Word>(
+        &self,
+        values: impl Iterator<Item = F>,
+        dither: &[u8],
+        indices: &mut [W],
+        ruler: Ruler<F>,
+    ) {
+        match self.rounding {
+            GridRounding::Dither => {
+                for ((x, draw), index) in values.zip(dither.as_chunks::<4>().0).zip(indices) {
+                    let (cell, fraction) = x.place(&ruler);
+                    *index = W::narrow(cell + u32::from(u32::from_le_bytes(*draw) < fraction));
+                }
+            }
+            GridRounding::Nearest => {
+                for (x, index) in values.zip(indices) {
+                    let (cell, fraction) = x.place(&ruler);
+                    *index = W::narrow(cell + (fraction >> 31));
+                }
+            }
+        }
+    }
+}
+
+/// A grid in one precision.
+#[doc(hidden)]
+pub struct Ruler<F> {
+    low: F,
+    /// Points a unit of length.
+    scale: F,
+    /// The last index.
+    last: F,
+}
+
+impl<F: Coordinate> Ruler<F> {
+    #[inline(always)]
+    fn new(grid: &Grid) -> Ruler<F> {
+        let last = f64::from(grid.points - 1);
+        Ruler {
+            low: F::nearest(grid.low),
+            scale: F::nearest(last / (grid.high - grid.low)),
+            last: F::nearest(last),
+        }
+    }
+}
+
+/// The two floating-point types that a grid takes: `f32` and `f64`.
+pub trait Coordinate: Real + PartialOrd + Into<f64> {
+    /// Whether this is single precision.
+    #[doc(hidden)]
+    const SINGLE: bool;
+    /// The nearest number of this type.
+    #[doc(hidden)]
+    fn nearest(x: f64) -> Self;
+    /// The cell between two points that the number lies in, and how far in it, in units of 2^-32, rounded down.
+    #[doc(hidden)]
+    fn place(self, ruler: &Ruler<Self>) -> (u32, u32);
+}
+
+macro_rules! coordinate {
+    ($float:ident, $single:literal) => {
+        impl Coordinate for $float {
+            const SINGLE: bool = $single;
+
+            #[inline(always)]
+            fn nearest(x: f64) -> $float {
+                x as $float
+            }
+
+            #[inline(always)]
+            fn place(self, ruler: &Ruler<$float>) -> (u32, u32) {
+                let scaled = (self - ruler.low) * ruler.scale;
+                // In this order NaN becomes `last`.
+                let bounded = if scaled < ruler.last { scaled } else { ruler.last };
+                let bounded = if bounded > 0.0 { bounded } else { 0.0 };
+                // SAFETY: 0 <= bounded <= last < 2^32. Single precision is only used where last < 2^16.
+                let cell: u32 = unsafe { bounded.to_int_unchecked() };
+                // Exact: a float minus its integer part, times a power of two.
+                let fraction = (bounded - cell as $float) * (1u64 << 32) as $float;
+                // SAFETY: 0 <= fraction < 2^32.
+                (cell, unsafe { fraction.to_int_unchecked() })
+            }
+        }
+    };
+}
+coordinate!(f32, true);
+coordinate!(f64, false);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn grid(points: u32, low: f64, high: f64, rounding: GridRounding) -> Grid {
+        Grid::new(points, low, high, rounding, true).unwrap()
+    }
+
+    fn place<F: Coordinate>(grid: &Grid, values: &[F], draw: u32) -> Vec<u32> {
+        let mut indices = vec![0u32; values.len()];
+        grid.place(values, &draw.to_le_bytes().repeat(values.len()), &mut indices);
+        indices
+    }
+
+    #[test]
+    fn points_go_to_themselves_whatever_the_draw() {
+        for points in [2, 3, 5, 17, 257] {
+            let grid = grid(points, -1.0, 1.0, GridRounding::Dither);
+            let last = points - 1;
+            // Exactly representable points: -1 + 2 i / (points - 1) for powers of two.
+            if last.is_power_of_two() {
+                let all: Vec<u32> = (0..points).collect();
+                for draw in [0, u32::MAX] {
+                    assert_eq!(place(&grid, &grid.values(), draw), all);
+                    let single: Vec<f32> = grid.values().iter().map(|&x| x as f32).collect();
+                    assert_eq!(place(&grid, &single, draw), all);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_fraction_is_compared_with_the_draw() {
+        let grid = grid(5, 0.0, 4.0, GridRounding::Dither);
+        // 1.25 is a quarter past point 1: up for the lower quarter of all draws.
+        for (draw, index) in [(0, 2), ((1 << 30) - 1, 2), (1 << 30, 1), (u32::MAX, 1)] {
+            assert_eq!(place(&grid, &[1.25f32], draw), [index]);
+            assert_eq!(place(&grid, &[1.25f64], draw), [index]);
+        }
+    }
+
+    #[test]
+    fn nearest_goes_up_at_the_middle() {
+        let grid = grid(5, 0.0, 4.0, GridRounding::Nearest);
+        assert_eq!(place(&grid, &[0.0, 0.49, 0.5, 1.5, 3.49, 3.5, 4.0], 0), [0, 0, 1, 2, 3, 4, 4]);
+        // The largest float below one half stays below.
+        assert_eq!(place(&grid, &[0.5f32.next_down()], 0), [0]);
+    }
+
+    #[test]
+    fn what_is_outside_is_clipped_or_refused() {
+        let clip = grid(3, -1.0, 1.0, GridRounding::Dither);
+        let values = [-2.0, f64::NEG_INFINITY, 0.0, 1.5, f64::INFINITY];
+        assert_eq!(place(&clip, &values, 7), [0, 0, 1, 2, 2]);
+        assert_eq!(clip.outside(&values), 4);
+        assert_eq!(clip.check(&values), Ok(()));
+        let refuse = Grid::new(3, -1.0, 1.0, GridRounding::Dither, false).unwrap();
+        let index = |grid: &Grid, values: &[f32]| match grid.check(values) {
+            Err(Error::Value { index, .. }) => Some(index),
+            _ => None,
+        };
+        assert_eq!(index(&refuse, &[1.0, -1.0, 1.0f32.next_up()]), Some(2));
+        assert_eq!(index(&refuse, &[0.0, f32::NAN]), Some(1));
+        assert_eq!(index(&clip, &[0.0, 9.0, f32::NAN]), Some(2));
+        assert_eq!(index(&clip, &[0.0, 9.0]), None);
+        // An end that float32 cannot hold is still inside.
+        let tenths = Grid::new(3, -0.1, 0.1, GridRounding::Dither, false).unwrap();
+        assert_eq!(index(&tenths, &[-0.1f32, 0.1]), None);
+    }
+
+    #[test]
+    fn unsound_values_stay_on_the_grid() {
+        for points in [2, 65_536, 65_537, u32::MAX] {
+            for rounding in [GridRounding::Dither, GridRounding::Nearest] {
+                let grid = grid(points, -1e30, 1e30, rounding);
+                let values = [f32::NAN, -f32::NAN, f32::MAX, f32::INFINITY, f32::NEG_INFINITY, 1e-45];
+                for index in place(&grid, &values, 0) {
+                    assert!(index < points);
+                }
+                for index in place(&grid, &values.map(f64::from), u32::MAX) {
+                    assert!(index < points);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn grids_that_are_none_are_refused() {
+        for (points, low, high, name) in [
+            (0, 0.0, 1.0, "points"),
+            (1, 0.0, 1.0, "points"),
+            (2, f64::NAN, 1.0, "low"),
+            (2, 0.0, f64::INFINITY, "high"),
+            (2, 1.0, 1.0, "high"),
+            (2, 1.0, 0.0, "high"),
+            (2, -f64::MAX, f64::MAX, "high"),
+            (2, 0.0, f64::from_bits(1), "high"),
+        ] {
+            match Grid::new(points, low, high, GridRounding::Dither, true) {
+                Err(Error::Argument { name: wrong, .. }) => assert_eq!(wrong, name),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn the_ends_are_points() {
+        let values = grid(7, 0.1, 0.7, GridRounding::Dither).values();
+        assert_eq!((values[0], values[6], values.len()), (0.1, 0.7, 7));
+    }
+
+    proptest! {
+        #[test]
+        fn the_expected_point_is_the_value(points in 2u32..300, x in -1.0f64..=1.0) {
+            let grid = grid(points, -1.0, 1.0, GridRounding::Dither);
+            let (cell, fraction) = x.place(&Ruler::new(&grid));
+            let step = 2.0 / f64::from(points - 1);
+            let mean = -1.0 + step * (f64::from(cell) + f64::from(fraction) / 2f64.powi(32));
+            prop_assert!((mean - x).abs() <= step * (2f64.powi(-32) + 2f64.powi(-40)));
+            let (cell, fraction) = (x as f32).place(&Ruler::new(&grid));
+            let mean = -1.0 + step * (f64::from(cell) + f64::from(fraction) / 2f64.powi(32));
+            prop_assert!((mean - x).abs() <= 2f64.powi(-22));
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Reports of `b` bits each, side by side: most significant bit first, eight bits to a byte, nothing in between.
+//!
+//! The layout is that of `numpy.packbits` over the reports' bits; the last byte ends with zero bits.
+
+use crate::error::{Error, Result, argument};
+use crate::kernel::bits::Word;
+
+/// A code word in memory: `u8`, `u16` or `u32`.
+pub trait Code: Copy + Default + Into<u32> + sealed::Sealed {
+    /// The low bits of `code`.
+    fn from_low_bits(code: u32) -> Self;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for u8 {}
+    impl Sealed for u16 {}
+    impl Sealed for u32 {}
+}
+
+macro_rules! code {
+    ($($type:ty),*) => {$(
+        impl Code for $type {
+            fn from_low_bits(code: u32) -> $type {
+                code as $type
+            }
+        }
+    )*};
+}
+code!(u8, u16, u32);
+
+fn check_bits(bits: u32) -> Result<()> {
+    if (1..=32).contains(&bits) {
+        return Ok(());
+    }
+    Err(argument("bits", format!("{bits} is not allowed; 1 to 32 are")))
+}
+
+/// Bytes that `count` reports of `bits` bits fill.
+///
+/// # Errors
+/// [`Error::Argument`] if `bits` is not 1 to 32, or there is no memory of that size.
+pub fn packed_len(count: usize, bits: u32) -> Result<usize> {
+    check_bits(bits)?;
+    match count.checked_mul(bits as usize) {
+        Some(total) => Ok(total.div_ceil(8)),
+        None => Err(argument("count", format!("{count} reports are more than memory holds"))),
+    }
+}
+
+/// Packs the low `bits` bits of each report.
+///
+/// # Errors
+/// [`Error::Argument`] if `bits` is not 1 to 32, [`Error::Value`] if a report has more bits.
+pub fn pack<C: Code>(reports: &[C], bits: u32) -> Result<Vec<u8>> {
+    let mut out = vec![0; packed_len(reports.len(), bits)?];
+    let most = u32::MAX >> (32 - bits);
+    if let Some(index) = reports.iter().position(|&report| report.into() > most) {
+        return Err(Error::Value { name: "reports", index, reason: "a report has no more than `bits` bits" });
+    }
+    write(reports.iter().map(|&report| report.into()), bits, &mut out);
+    Ok(out)
+}
+
+/// The reports that [`pack`] packed.
+///
+/// # Errors
+/// [`Error::Argument`] if `bits` is not 1 to 32 or does not fit the code words, [`Error::Shape`] if `packed` is not as
+/// long as `count` reports are, [`Error::Value`] if the bits after the last report are not 0.
+pub fn unpack<C: Code>(packed: &[u8], bits: u32, count: usize) -> Result<Vec<C>> {
+    let needed = packed_len(count, bits)?;
+    if bits as usize > 8 * size_of::<C>() {
+        let width = 8 * size_of::<C>();
+        return Err(argument("bits", format!("{bits} do not fit code words of {width} bits")));
+    }
+    if packed.len() != needed {
+        let reason = format!("{count} reports of {bits} bits are {needed} bytes, not {}", packed.len());
+        return Err(Error::Shape { name: "packed", reason });
+    }
+    let unused = needed * 8 - count * bits as usize;
+    if packed.last().is_some_and(|last| last & ((1u8 << unused) - 1) != 0) {
+        let reason = "the bits after the last report are 0";
+        return Err(Error::Value { name: "packed", index: needed - 1, reason });
+    }
+    let (mut held, mut have, mut bytes) = (0u64, 0, packed.iter());
+    let mask = u64::from(u32::MAX >> (32 - bits));
+    let mut out = Vec::with_capacity(count);
+    for _ in 0..count {
+        while have < bits {
+            // The length was checked: a byte is there as long as a report is missing.
+            held = held << 8 | u64::from(bytes.next().copied().unwrap_or(0));
+            have += 8;
+        }
+        have -= bits;
+        out.push(C::from_low_bits((held >> have & mask) as u32));
+    }
+    Ok(out)
+}
+
+/// Packs reports that have no more than `bits` bits into exactly as many bytes as they need: what the kernels call for
+/// each block. A block that is not the last one holds a multiple of eight reports, so the next one starts at a whole byte.
+#[inline]
+pub(crate) fn pack_into<W: Word>(reports: &[W], bits: u32, out: &mut [u8]) {
+    debug_assert_eq!(out.len(), (reports.len() * bits as usize).div_ceil(8));
+    if bits > 16 {
+        return write(reports.iter().map(|report| report.widen()), bits, out);
+    }
+    // Eight reports are `bits` whole bytes.
+    let eights = reports.chunks_exact(8);
+    let rest = eights.remainder();
+    let width = bits as usize;
+    let mut at = 0;
+    for eight in eights {
+        let pair = |i: usize| u64::from(eight[i].widen()) << bits | u64::from(eight[i + 1].widen());
+        let four = |i: usize| pair(i) << (2 * bits) | pair(i + 2);
+        let all = u128::from(four(0)) << (4 * bits) | u128::from(four(4));
+        let bytes = (all << (128 - 8 * bits)).to_be_bytes();
+        // Sixteen bytes are one store. Those behind the first `bits` are zeros, which the next reports replace.
+        match out[at..].first_chunk_mut::<16>() {
+            Some(room) => *room = bytes,
+            None => out[at..at + width].copy_from_slice(&bytes[..width]),
+        }
+        at += width;
+    }
+    write(rest.iter().map(|report| report.widen()), bits, &mut out[at..]);
+}
+
+/// The plain loop: bits enter at the low end and leave by whole bytes.
+fn write(reports: impl Iterator<Item = u32>, bits: u32, out: &mut [u8]) {
+    let (mut held, mut have, mut at) = (0u64, 0, 0);
+    for report in reports {
+        held = held << bits | u64::from(report);
+        have += bits;
+        while have >= 8 {
+            have -= 8;
+            out[at] = (held >> have) as u8;
+            at += 1;
+        }
+    }
+    if have > 0 {
+        out[at] = (held << (8 - have)) as u8;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// `numpy.packbits` over the bits, one by one.
+    fn naive(reports: &[u32], bits: u32) -> Vec<u8> {
+        let row = |&report: &u32| (0..bits).rev().map(move |i| (report >> i & 1) as u8);
+        let bits: Vec<u8> = reports.iter().flat_map(row).collect();
+        bits.chunks(8).map(|byte| byte.iter().enumerate().map(|(i, bit)| bit << (7 - i)).sum()).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn packing_is_packbits_and_comes_back(bits in 1u32..=32, reports in prop::collection::vec(any::<u32>(), 0..70)) {
+            let reports: Vec<u32> = reports.iter().map(|report| report >> (32 - bits)).collect();
+            let expected = naive(&reports, bits);
+            prop_assert_eq!(&pack(&reports, bits).unwrap(), &expected);
+            prop_assert_eq!(&unpack::<u32>(&expected, bits, reports.len()).unwrap(), &reports);
+            let mut out = vec![0xff; expected.len()];
+            pack_into(&reports, bits, &mut out);
+            prop_assert_eq!(&out, &expected);
+            if bits <= 16 {
+                let short: Vec<u16> = reports.iter().map(|&report| report as u16).collect();
+                out.fill(0xff);
+                pack_into(&short, bits, &mut out);
+                prop_assert_eq!(&out, &expected);
+                prop_assert_eq!(&unpack::<u16>(&expected, bits, reports.len()).unwrap(), &short);
+            }
+            if bits <= 8 {
+                let short: Vec<u8> = reports.iter().map(|&report| report as u8).collect();
+                prop_assert_eq!(&pack(&short, bits).unwrap(), &expected);
+                prop_assert_eq!(&unpack::<u8>(&expected, bits, reports.len()).unwrap(), &short);
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        assert!(matches!(pack(&[1u8], 0), Err(Error::Argument { name: "bits", .. })));
+        assert!(matches!(pack(&[1u8], 33), Err(Error::Argument { name: "bits", .. })));
+        assert!(matches!(pack(&[7u16, 8], 3), Err(Error::Value { name: "reports", index: 1, .. })));
+        assert!(matches!(unpack::<u8>(&[0; 2], 9, 1), Err(Error::Argument { name: "bits", .. })));
+        for wrong in [0, 1, 3] {
+            assert!(matches!(unpack::<u16>(&vec![0; wrong], 9, 1), Err(Error::Shape { name: "packed", .. })));
+        }
+        assert!(matches!(unpack::<u8>(&[0b1010_0001], 3, 2), Err(Error::Value { index: 0, .. })));
+        assert!(matches!(unpack::<u8>(&[], 8, usize::MAX / 2), Err(Error::Argument { name: "count", .. })));
+    }
+}

@@ -1,0 +1,91 @@
+//! Everything that can be refused: one enum, one sentence a variant.
+
+use std::fmt;
+
+/// What an operation of this crate answers.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why an operation was refused.
+///
+/// No variant holds a private value: a bad element of an input is named by its flat index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// A parameter is outside what is allowed.
+    Argument {
+        /// The parameter.
+        name: &'static str,
+        /// What is wrong with it, and what is allowed.
+        reason: String,
+    },
+    /// An element of an input array is outside what is allowed.
+    Value {
+        /// The array.
+        name: &'static str,
+        /// The element's place in the array, counted in C order.
+        index: usize,
+        /// What is allowed.
+        reason: &'static str,
+    },
+    /// An input array has the wrong number of elements.
+    Shape {
+        /// The array.
+        name: &'static str,
+        /// What is wrong with it, and what is allowed.
+        reason: String,
+    },
+    /// The output buffer does not fit the answer.
+    Output {
+        /// What is wrong with it, and what is allowed.
+        reason: String,
+    },
+    /// The operating system gave no random bytes for a key.
+    Entropy,
+    /// The instruction set asked for is unknown, or this processor lacks it.
+    Isa {
+        /// What was asked for, and what is allowed.
+        reason: String,
+    },
+}
+
+/// A parameter outside what is allowed.
+pub(crate) fn argument(name: &'static str, reason: String) -> Error {
+    Error::Argument { name, reason }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Argument { name, reason } | Error::Shape { name, reason } => write!(f, "{name}: {reason}"),
+            Error::Value { name, index, reason } => {
+                write!(f, "{name}: element {index} (in C order) is not allowed; {reason}")
+            }
+            Error::Output { reason } => write!(f, "out: {reason}"),
+            Error::Entropy => f.write_str("the operating system gave no random bytes for a key"),
+            Error::Isa { reason } => write!(f, "BITLDP_ISA: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_variant_is_one_sentence_that_names_its_argument() {
+        let text = |error: Error| error.to_string();
+        assert_eq!(
+            text(Error::Argument { name: "bits", reason: "must be 2 to 32, not 1".into() }),
+            "bits: must be 2 to 32, not 1"
+        );
+        assert_eq!(
+            text(Error::Value { name: "x", index: 7, reason: "must not be NaN" }),
+            "x: element 7 (in C order) is not allowed; must not be NaN"
+        );
+        assert_eq!(text(Error::Shape { name: "x", reason: "3 features".into() }), "x: 3 features");
+        assert_eq!(text(Error::Output { reason: "too small".into() }), "out: too small");
+        assert!(text(Error::Entropy).contains("random"));
+        assert!(text(Error::Isa { reason: "unknown".into() }).contains("BITLDP_ISA"));
+    }
+}

@@ -1,0 +1,140 @@
+//! Sampling code words 16 lanes at a time.
+//!
+//! A table lookup is made of `vpshufb`, which reads 16 bytes: 32 entries of 16 bits are two such tables for the low bytes
+//! and two for the high ones.
+
+use std::arch::x86_64::*;
+
+use super::plan::{Plan, Table};
+use super::scalar::Word;
+use crate::random::Refine;
+
+/// Randomizes `words`, a multiple of 32, in place, like [`super::scalar::randomize`] under one plan.
+///
+/// # Safety
+/// The CPU has AVX2.
+#[target_feature(enable = "avx2")]
+pub(crate) unsafe fn randomize<W: Word>(plan: &Plan, keystream: &[u8], words: &mut [W], refine: &mut Refine) {
+    match plan.registers {
+        // SAFETY: passed on from the caller.
+        1 => unsafe { shape::<1, W>(plan, keystream, words, refine) },
+        // SAFETY: passed on from the caller.
+        2 => unsafe { shape::<2, W>(plan, keystream, words, refine) },
+        // SAFETY: passed on from the caller.
+        4 => unsafe { shape::<4, W>(plan, keystream, words, refine) },
+        // SAFETY: passed on from the caller.
+        _ => unsafe { shape::<8, W>(plan, keystream, words, refine) },
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn shape<const QUARTERS: usize, W: Word>(plan: &Plan, keystream: &[u8], words: &mut [W], refine: &mut Refine) {
+    let vectors = plan.vectors();
+    assert!(keystream.len() >= 2 * words.len() * vectors && words.len().is_multiple_of(32));
+    for (g, group) in words.chunks_exact_mut(32).enumerate() {
+        let mut outcomes = |v: usize| {
+            let mut lanes = [0u16; 32];
+            for half in 0..2 {
+                let at = 64 * (g * vectors + v) + 32 * half;
+                // SAFETY: 32 bytes of vector `g * vectors + v`, inside `keystream` by the assertion above.
+                let random = unsafe { _mm256_loadu_si256(keystream.as_ptr().add(at).cast()) };
+                let outcome = outcome::<QUARTERS>(random, &plan.tables[v], refine);
+                // SAFETY: 16 of the 32 lanes.
+                unsafe { _mm256_storeu_si256(lanes.as_mut_ptr().add(16 * half).cast(), outcome) };
+            }
+            lanes
+        };
+        // The lanes lie in the first-level cache; what follows are plain loops that the compiler vectorises.
+        if plan.symmetric {
+            for (v, table) in plan.tables.iter().enumerate() {
+                let flips = outcomes(v);
+                for (word, flip) in group.iter_mut().zip(flips) {
+                    *word = W::narrow(word.widen() ^ u32::from(flip) << table.shift);
+                }
+            }
+        } else {
+            for v in (0..vectors).step_by(2) {
+                let (keep, set) = (outcomes(v), outcomes(v + 1));
+                let (shift, field) = (plan.tables[v].shift, plan.tables[v].field());
+                for (word, (keep, set)) in group.iter_mut().zip(keep.into_iter().zip(set)) {
+                    let old = word.widen();
+                    let new = (old & u32::from(keep) << shift) | (!old & u32::from(set) << shift);
+                    *word = W::narrow((old & !field) | (new & field));
+                }
+            }
+        }
+    }
+}
+
+/// 32 entries of a table: the low bytes of the first and the last 16, then the high bytes, each in both halves of a register.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn quarter(table: &Table, number: usize) -> [__m256i; 4] {
+    std::array::from_fn(|part| {
+        let bytes = &table.bytes[part / 2][32 * number + 16 * (part % 2)..][..16];
+        // SAFETY: 16 bytes.
+        _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) })
+    })
+}
+
+/// 16 draws from one table.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn outcome<const QUARTERS: usize>(random: __m256i, table: &Table, refine: &mut Refine) -> __m256i {
+    let entry = look_up::<QUARTERS>(random, table);
+    let mask = _mm256_set1_epi16(table.mask as i16);
+    let flip = _mm256_set1_epi16(i16::MIN); // AVX2 compares signed numbers only
+    let mut keep = _mm256_cmpgt_epi16(_mm256_xor_si256(entry, flip), _mm256_xor_si256(random, flip));
+    let differ = _mm256_andnot_si256(mask, _mm256_xor_si256(random, entry));
+    let undecided = _mm256_movemask_epi8(_mm256_cmpeq_epi16(differ, _mm256_setzero_si256()));
+    if undecided != 0 {
+        keep = settle(undecided as u32, random, keep, table, refine);
+    }
+    _mm256_and_si256(_mm256_blendv_epi8(entry, random, keep), mask)
+}
+
+/// The entry of each lane's column.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn look_up<const QUARTERS: usize>(random: __m256i, table: &Table) -> __m256i {
+    let index = _mm256_and_si256(random, _mm256_set1_epi16(31));
+    let both = _mm256_or_si256(index, _mm256_slli_epi16::<8>(index)); // the index in both bytes of a lane
+    let upper = _mm256_slli_epi16::<3>(both); // bit 4 of the index becomes the sign bit that `vpblendvb` looks at
+    let in_quarter = |number: usize| {
+        let quarter = quarter(table, number);
+        let low = _mm256_blendv_epi8(_mm256_shuffle_epi8(quarter[0], both), _mm256_shuffle_epi8(quarter[1], both), upper);
+        let high = _mm256_blendv_epi8(_mm256_shuffle_epi8(quarter[2], both), _mm256_shuffle_epi8(quarter[3], both), upper);
+        _mm256_blendv_epi8(low, high, _mm256_set1_epi16(0xff00u16 as i16))
+    };
+    let mut entry = in_quarter(0);
+    if QUARTERS > 1 {
+        let quarter_bits = _mm256_set1_epi16(32 * (QUARTERS as i16 - 1));
+        let number = _mm256_and_si256(random, quarter_bits);
+        for i in 1..QUARTERS {
+            let here = _mm256_cmpeq_epi16(number, _mm256_set1_epi16(32 * i as i16));
+            entry = _mm256_blendv_epi8(entry, in_quarter(i), here);
+        }
+    }
+    entry
+}
+
+/// Decides the lanes of `undecided` (two bits a lane), in lane order.
+#[cold]
+#[inline(never)]
+#[target_feature(enable = "avx2")]
+fn settle(mut undecided: u32, random: __m256i, keep: __m256i, table: &Table, refine: &mut Refine) -> __m256i {
+    let (mut lanes, mut kept) = ([0u16; 16], [0u16; 16]);
+    // SAFETY: 16 lanes of 16 bits each.
+    unsafe {
+        _mm256_storeu_si256(lanes.as_mut_ptr().cast(), random);
+        _mm256_storeu_si256(kept.as_mut_ptr().cast(), keep);
+    }
+    while undecided != 0 {
+        let lane = undecided.trailing_zeros() as usize / 2;
+        undecided &= !(3 << (2 * lane));
+        kept[lane] = if table.settle(lanes[lane], refine) { u16::MAX } else { 0 };
+    }
+    // SAFETY: 16 lanes of 16 bits.
+    unsafe { _mm256_loadu_si256(kept.as_ptr().cast()) }
+}

@@ -1,0 +1,253 @@
+//! Sampling code words 32 lanes at a time.
+//!
+//! An alias table over 5 bits is 32 entries of 16 bits: one register, which `vpermw` reads with 32 indices at once and in
+//! constant time. Tables over 6, 7 and 8 bits take 2, 4 and 8 registers.
+
+use std::arch::x86_64::*;
+
+use super::plan::{Plan, Table};
+use crate::codec::FixedPoint;
+use crate::random::Refine;
+
+/// The most table vectors in a law of up to 16 bits: two parts, each with a mask of ones and one of zeros.
+const MOST_VECTORS: usize = 4;
+
+/// Randomizes `words`, a multiple of 32, in place, like [`super::scalar::randomize`] under one plan.
+///
+/// # Safety
+/// The CPU has AVX-512 F and BW.
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(crate) unsafe fn randomize16(plan: &Plan, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
+    assert!(words.len().is_multiple_of(32));
+    let start = words.as_mut_ptr();
+    // SAFETY: group g is 32 words, 64 bytes, inside `words`.
+    let load = |g: usize| unsafe { _mm512_loadu_si512(start.add(32 * g).cast()) };
+    // SAFETY: this function's own condition; `load` and the stores stay inside `words`.
+    unsafe { groups16(plan, keystream, start, words.len() / 32, refine, load) }
+}
+
+/// Encodes `values`, a multiple of 32, and randomizes their code words into `words`, in one pass.
+///
+/// # Safety
+/// The CPU has AVX-512 F and BW.
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(crate) unsafe fn encode_and_randomize16(
+    codec: &FixedPoint,
+    values: &[f32],
+    plan: &Plan,
+    keystream: &[u8],
+    words: &mut [u16],
+    refine: &mut Refine,
+) {
+    assert!(codec.bits() <= 16 && values.len() == words.len() && words.len().is_multiple_of(32));
+    let scale = _mm512_set1_ps(codec.scale() as f32);
+    let largest = _mm512_set1_ps(codec.magnitude_mask() as f32);
+    let sign = _mm512_set1_epi32(codec.sign_mask() as i32);
+    let invert = if codec.negative_sign() == 0 { 0xffff } else { 0 };
+    let encode = |values: __m512| {
+        let scaled = _mm512_mul_ps(_mm512_abs_ps(values), scale);
+        // `vminps` gives its second operand where the first is NaN: NaN saturates, as in the scalar codec.
+        let magnitude = _mm512_cvttps_epi32(_mm512_min_ps(scaled, largest));
+        let below_zero = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(values, _mm512_setzero_ps());
+        _mm512_mask_or_epi32(magnitude, below_zero ^ invert, magnitude, sign)
+    };
+    // `vpackusdw` interleaves the halves by 128-bit lanes; this puts them in order again.
+    let in_order = _mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0);
+    let load = |g: usize| {
+        // SAFETY: group g is 32 values inside `values`.
+        let (low, high) = unsafe {
+            let from = values.as_ptr().add(32 * g);
+            (_mm512_loadu_ps(from), _mm512_loadu_ps(from.add(16)))
+        };
+        _mm512_permutexvar_epi64(in_order, _mm512_packus_epi32(encode(low), encode(high)))
+    };
+    // SAFETY: this function's own condition; the stores stay inside `words`.
+    unsafe { groups16(plan, keystream, words.as_mut_ptr(), words.len() / 32, refine, load) }
+}
+
+/// Picks the instance for the shape of the plan.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+unsafe fn groups16(
+    plan: &Plan,
+    keystream: &[u8],
+    words: *mut u16,
+    groups: usize,
+    refine: &mut Refine,
+    load: impl Fn(usize) -> __m512i,
+) {
+    macro_rules! instance {
+        ($($registers:literal)*) => {
+            match (plan.symmetric, plan.vectors(), plan.registers) {
+                // SAFETY: passed on from the caller.
+                $((true, 1, $registers) => unsafe { shape16::<$registers, 1, true>(plan, keystream, words, groups, refine, load) },
+                // SAFETY: passed on from the caller.
+                (true, 2, $registers) => unsafe { shape16::<$registers, 2, true>(plan, keystream, words, groups, refine, load) },
+                // SAFETY: passed on from the caller.
+                (false, 2, $registers) => unsafe { shape16::<$registers, 2, false>(plan, keystream, words, groups, refine, load) },
+                // SAFETY: passed on from the caller.
+                (false, 4, $registers) => unsafe { shape16::<$registers, 4, false>(plan, keystream, words, groups, refine, load) },)*
+                other => unreachable!("words of up to 16 bits are drawn in one or two parts, not {other:?}"),
+            }
+        };
+    }
+    instance!(1 2 4 8)
+}
+
+/// `VECTORS` tables of `REGISTERS` registers each; `words` has room for `groups` groups of 32.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+unsafe fn shape16<const REGISTERS: usize, const VECTORS: usize, const SYMMETRIC: bool>(
+    plan: &Plan,
+    keystream: &[u8],
+    words: *mut u16,
+    groups: usize,
+    refine: &mut Refine,
+    load: impl Fn(usize) -> __m512i,
+) {
+    assert!(plan.tables.len() == VECTORS && keystream.len() >= 64 * VECTORS * groups);
+    let mut tables = [[_mm512_setzero_si512(); REGISTERS]; MOST_VECTORS];
+    for (registers, table) in tables.iter_mut().zip(&plan.tables) {
+        *registers = load_table(table);
+    }
+    for g in 0..groups {
+        // One vector of keystream for each table.
+        let random = |v: usize| {
+            // SAFETY: vector `g * VECTORS + v` lies inside `keystream`, by the assertion above.
+            unsafe { _mm512_loadu_si512(keystream.as_ptr().add(64 * (g * VECTORS + v)).cast()) }
+        };
+        let old = load(g);
+        let new = if SYMMETRIC {
+            let mut flips = _mm512_setzero_si512();
+            for v in 0..VECTORS {
+                let mask = draw(random(v), &tables[v], &plan.tables[v], refine);
+                flips = _mm512_or_si512(flips, mask);
+            }
+            _mm512_xor_si512(old, flips)
+        } else {
+            let (mut keep, mut set) = (_mm512_setzero_si512(), _mm512_setzero_si512());
+            for v in (0..VECTORS).step_by(2) {
+                keep = _mm512_or_si512(keep, draw(random(v), &tables[v], &plan.tables[v], refine));
+                set = _mm512_or_si512(set, draw(random(v + 1), &tables[v + 1], &plan.tables[v + 1], refine));
+            }
+            // Truth table of (old & keep) | (!old & set).
+            _mm512_ternarylogic_epi32::<0xCA>(old, keep, set)
+        };
+        // SAFETY: the caller's `words` has room for group g.
+        unsafe { _mm512_storeu_si512(words.add(32 * g).cast(), new) };
+    }
+}
+
+/// Randomizes words of 17 to 32 bits, a multiple of 32 words, in place, like [`super::scalar::randomize`].
+///
+/// # Safety
+/// The CPU has AVX-512 F and BW.
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(crate) unsafe fn randomize32(plan: &Plan, keystream: &[u8], words: &mut [u32], refine: &mut Refine) {
+    match plan.registers {
+        // SAFETY: passed on from the caller.
+        1 | 2 => unsafe { shape32::<2>(plan, keystream, words, refine) },
+        // SAFETY: passed on from the caller.
+        4 => unsafe { shape32::<4>(plan, keystream, words, refine) },
+        // SAFETY: passed on from the caller.
+        _ => unsafe { shape32::<8>(plan, keystream, words, refine) },
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+unsafe fn shape32<const REGISTERS: usize>(plan: &Plan, keystream: &[u8], words: &mut [u32], refine: &mut Refine) {
+    let vectors = plan.vectors();
+    assert!(keystream.len() >= 2 * words.len() * vectors && words.len().is_multiple_of(32));
+    for (g, group) in words.chunks_exact_mut(32).enumerate() {
+        // Masks of the 32 words, low and high half; with a symmetric law only the first pair is used.
+        let mut masks = [[_mm512_setzero_si512(); 2]; 2];
+        for (v, table) in plan.tables.iter().enumerate() {
+            // SAFETY: vector `g * vectors + v` lies inside `keystream`, by the assertion above.
+            let random = unsafe { _mm512_loadu_si512(keystream.as_ptr().add(64 * (g * vectors + v)).cast()) };
+            let outcome = outcome(random, &load_table::<REGISTERS>(table), table, refine);
+            let halves = [_mm512_castsi512_si256(outcome), _mm512_extracti64x4_epi64::<1>(outcome)];
+            let by = _mm_cvtsi32_si128(table.shift as i32);
+            let kind = if plan.symmetric { 0 } else { v % 2 };
+            for (mask, half) in masks[kind].iter_mut().zip(halves) {
+                *mask = _mm512_or_si512(*mask, _mm512_sll_epi32(_mm512_cvtepu16_epi32(half), by));
+            }
+        }
+        for half in 0..2 {
+            // SAFETY: 16 of the group's 32 words.
+            unsafe {
+                let at = group.as_mut_ptr().add(16 * half);
+                let old = _mm512_loadu_si512(at.cast());
+                let new = if plan.symmetric {
+                    _mm512_xor_si512(old, masks[0][half])
+                } else {
+                    _mm512_ternarylogic_epi32::<0xCA>(old, masks[0][half], masks[1][half])
+                };
+                _mm512_storeu_si512(at.cast(), new);
+            }
+        }
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn load_table<const REGISTERS: usize>(table: &Table) -> [__m512i; REGISTERS] {
+    const { assert!(REGISTERS <= 8) };
+    // SAFETY: a table has 256 entries, eight registers, at 64-byte alignment.
+    std::array::from_fn(|i| unsafe { _mm512_load_si512(table.entries.as_ptr().add(32 * i).cast()) })
+}
+
+/// 32 draws from one table, moved to their place in the code words.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn draw<const REGISTERS: usize>(random: __m512i, registers: &[__m512i; REGISTERS], table: &Table, refine: &mut Refine) -> __m512i {
+    let by = _mm_cvtsi32_si128(table.shift as i32);
+    _mm512_sll_epi16(outcome(random, registers, table, refine), by)
+}
+
+/// 32 draws from one table.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn outcome<const REGISTERS: usize>(random: __m512i, registers: &[__m512i; REGISTERS], table: &Table, refine: &mut Refine) -> __m512i {
+    let entry = look_up(random, registers);
+    let mask = _mm512_set1_epi16(table.mask as i16);
+    let mut keep = _mm512_cmplt_epu16_mask(random, entry);
+    let undecided = _mm512_cmple_epu16_mask(_mm512_xor_si512(random, entry), mask);
+    if undecided != 0 {
+        let mut lanes = [0u16; 32];
+        // SAFETY: 32 lanes of 16 bits.
+        unsafe { _mm512_storeu_si512(lanes.as_mut_ptr().cast(), random) };
+        keep = keep & !undecided | settle(undecided, &lanes, table, refine);
+    }
+    _mm512_and_si512(_mm512_mask_mov_epi16(entry, keep, random), mask)
+}
+
+/// The entry of each lane's column: the low 5, 6, 7 or 8 bits of a lane are its index.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn look_up<const REGISTERS: usize>(index: __m512i, table: &[__m512i; REGISTERS]) -> __m512i {
+    if REGISTERS == 1 {
+        return _mm512_permutexvar_epi16(index, table[0]);
+    }
+    let pair = |i: usize| _mm512_permutex2var_epi16(table[2 * i], index, table[2 * i + 1]);
+    let bit_6 = || _mm512_test_epi16_mask(index, _mm512_set1_epi16(1 << 6));
+    let quad = |i: usize| _mm512_mask_mov_epi16(pair(2 * i), bit_6(), pair(2 * i + 1));
+    match REGISTERS {
+        2 => pair(0),
+        4 => quad(0),
+        _ => _mm512_mask_mov_epi16(quad(0), _mm512_test_epi16_mask(index, _mm512_set1_epi16(1 << 7)), quad(1)),
+    }
+}
+
+/// Lanes of `undecided` that keep their own outcome, in lane order.
+#[cold]
+#[inline(never)]
+fn settle(mut undecided: u32, random: &[u16; 32], table: &Table, refine: &mut Refine) -> u32 {
+    let mut keep = 0;
+    while undecided != 0 {
+        let lane = undecided.trailing_zeros();
+        undecided &= undecided - 1;
+        keep |= u32::from(table.settle(random[lane as usize], refine)) << lane;
+    }
+    keep
+}

@@ -1,0 +1,180 @@
+//! Code words in the four forms in which they leave.
+
+use super::scalar::Word;
+use crate::codec::{FixedPoint, Real};
+
+/// How the bits of 32 code words become bytes of 0 and 1: a table for each 64 bytes of output, in lanes of 16, which look
+/// at eight consecutive words.
+pub(crate) struct Spread {
+    bits: usize,
+    /// Empty for words of one bit and of over 16, which are spread one by one.
+    tables: Vec<Table>,
+}
+
+/// Where each of 64 bytes of output comes from.
+#[repr(C, align(64))]
+struct Table {
+    /// The eight words that each lane looks at.
+    word: [u16; 32],
+    /// The byte of those words that each byte looks at.
+    byte: [u8; 64],
+    /// The bit of that byte.
+    bit: [u8; 64],
+    /// Bytes of output: 64, or 32 at the end of a group whose number of bits is odd.
+    length: usize,
+}
+
+impl Spread {
+    pub(crate) fn new(bits: usize) -> Spread {
+        // The first of the eight words that a lane looks at.
+        let first = |at: usize| (at / 16 * 16 / bits).min(24);
+        let table = |start: usize| Table {
+            word: std::array::from_fn(|i| (first(start + 2 * i) + i % 8) as u16),
+            byte: std::array::from_fn(|i| {
+                let at = start + i;
+                (2 * (at / bits - first(at)) + (bits - 1 - at % bits) / 8) as u8
+            }),
+            bit: std::array::from_fn(|i| 1 << ((bits - 1 - (start + i) % bits) % 8)),
+            length: 64.min(32 * bits - start),
+        };
+        let tables = if (2..=16).contains(&bits) { (0..32 * bits).step_by(64).map(table).collect() } else { Vec::new() };
+        Spread { bits, tables }
+    }
+
+    /// Whether the vectorised versions can be used.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn has_tables(&self) -> bool {
+        !self.tables.is_empty()
+    }
+
+    /// Every bit as a byte of 0 or 1, most significant first.
+    #[inline(always)]
+    pub(crate) fn scalar<W: Word>(&self, words: &[W], out: &mut [u8]) {
+        for (word, bytes) in words.iter().zip(out.chunks_exact_mut(self.bits)) {
+            for (i, byte) in bytes.iter_mut().rev().enumerate() {
+                *byte = (word.widen() >> i & 1) as u8;
+            }
+        }
+    }
+
+    /// [`scalar`](Self::scalar), 64 bytes at a time.
+    ///
+    /// # Safety
+    /// The CPU has AVX-512 F and BW.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    pub(crate) unsafe fn avx512(&self, words: &[u16], out: &mut [u8]) {
+        use std::arch::x86_64::*;
+        assert!(out.len() == words.len() * self.bits);
+        let whole = words.len() - words.len() % 32;
+        let one = _mm512_set1_epi8(1);
+        for (group, bytes) in words[..whole].chunks_exact(32).zip(out.chunks_exact_mut(32 * self.bits)) {
+            // SAFETY: 32 words of 16 bits.
+            let words = unsafe { _mm512_loadu_si512(group.as_ptr().cast()) };
+            for (table, bytes) in self.tables.iter().zip(bytes.chunks_mut(64)) {
+                // SAFETY: 64 bytes each, at 64-byte alignment.
+                let [word, byte, bit] = unsafe {
+                    [
+                        _mm512_load_si512(table.word.as_ptr().cast()),
+                        _mm512_load_si512(table.byte.as_ptr().cast()),
+                        _mm512_load_si512(table.bit.as_ptr().cast()),
+                    ]
+                };
+                let looked_at = _mm512_shuffle_epi8(_mm512_permutexvar_epi16(word, words), byte);
+                let spread = _mm512_maskz_mov_epi8(_mm512_test_epi8_mask(looked_at, bit), one);
+                if table.length == 64 {
+                    // SAFETY: 64 bytes of output.
+                    unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), spread) };
+                } else {
+                    // SAFETY: 32 bytes of output.
+                    unsafe { _mm256_storeu_si256(bytes.as_mut_ptr().cast(), _mm512_castsi512_si256(spread)) };
+                }
+            }
+        }
+        self.scalar(&words[whole..], &mut out[whole * self.bits..]);
+    }
+
+    /// [`scalar`](Self::scalar), 16 bytes at a time.
+    ///
+    /// # Safety
+    /// The CPU has AVX2.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    pub(crate) unsafe fn avx2(&self, words: &[u16], out: &mut [u8]) {
+        use std::arch::x86_64::*;
+        assert!(out.len() == words.len() * self.bits);
+        let whole = words.len() - words.len() % 32;
+        let (one, zero) = (_mm_set1_epi8(1), _mm_setzero_si128());
+        for (group, bytes) in words[..whole].chunks_exact(32).zip(out.chunks_exact_mut(32 * self.bits)) {
+            for (table, bytes) in self.tables.iter().zip(bytes.chunks_mut(64)) {
+                for (lane, bytes) in bytes.chunks_exact_mut(16).enumerate() {
+                    // SAFETY: the lane's eight words, from its first on, lie in the group; 16 bytes of the tables and of
+                    // the output are a lane.
+                    unsafe {
+                        let words = _mm_loadu_si128(group.as_ptr().add(usize::from(table.word[8 * lane])).cast());
+                        let looked_at = _mm_shuffle_epi8(words, _mm_load_si128(table.byte.as_ptr().add(16 * lane).cast()));
+                        let bit = _mm_and_si128(looked_at, _mm_load_si128(table.bit.as_ptr().add(16 * lane).cast()));
+                        _mm_storeu_si128(bytes.as_mut_ptr().cast(), _mm_andnot_si128(_mm_cmpeq_epi8(bit, zero), one));
+                    }
+                }
+            }
+        }
+        self.scalar(&words[whole..], &mut out[whole * self.bits..]);
+    }
+}
+
+/// Code words in another width.
+#[inline(always)]
+pub(crate) fn resize<From: Word, To: Word>(words: &[From], out: &mut [To]) {
+    for (out, word) in out.iter_mut().zip(words) {
+        *out = To::narrow(word.widen());
+    }
+}
+
+/// The numbers that code words stand for.
+#[inline(always)]
+pub(crate) fn decode<W: Word, F: Real>(codec: &FixedPoint, words: &[W], out: &mut [F]) {
+    for (out, word) in out.iter_mut().zip(words) {
+        *out = codec.decode(word.widen());
+    }
+}
+
+/// The code words of numbers.
+#[inline(always)]
+pub(crate) fn encode<W: Word, F: Real>(codec: &FixedPoint, values: &[F], words: &mut [W]) {
+    for (word, &value) in words.iter_mut().zip(values) {
+        *word = W::narrow(codec.encode(value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn every_version_spreads_the_same_bits() {
+        let words: Vec<u16> = (0..101u32).map(|i| (i.wrapping_mul(40503) >> 3) as u16).collect();
+        for bits in 2..=16 {
+            let spread = Spread::new(bits);
+            let words: Vec<u16> = words.iter().map(|word| word & ((1u32 << bits) - 1) as u16).collect();
+            let mut expected = vec![9; words.len() * bits];
+            spread.scalar(&words, &mut expected);
+            for (i, byte) in expected.iter().enumerate() {
+                assert_eq!(u16::from(*byte), words[i / bits] >> (bits - 1 - i % bits) & 1);
+            }
+            let mut got = vec![9; expected.len()];
+            if is_x86_feature_detected!("avx2") {
+                // SAFETY: AVX2 was detected.
+                unsafe { spread.avx2(&words, &mut got) };
+                assert_eq!(got, expected, "{bits} bits");
+            }
+            if is_x86_feature_detected!("avx512bw") {
+                got.fill(9);
+                // SAFETY: AVX-512 BW was detected, which implies F.
+                unsafe { spread.avx512(&words, &mut got) };
+                assert_eq!(got, expected, "{bits} bits");
+            }
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! How the law of independent bits is sampled: encode, randomize, emit, a block of a few hundred features at a time, so
+//! that everything between input and output stays in the first-level cache.
+
+mod emit;
+mod plan;
+mod scalar;
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+
+pub(crate) use emit::Spread;
+pub(crate) use plan::Plan;
+pub(crate) use scalar::Word;
+
+use super::{Isa, vectorised};
+use crate::channel::{Input, Output};
+use crate::codec::{FixedPoint, Real, pack_into};
+use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
+
+/// Everything that sampling one chunk takes, but its number, its input and its output.
+pub(crate) struct Sampler<'a> {
+    pub(crate) isa: Isa,
+    pub(crate) key: &'a Key,
+    /// One plan for every feature, or one for each class of them.
+    pub(crate) plans: &'a [Plan],
+    /// The plan of each feature of a record, where there are several.
+    pub(crate) pattern: Option<&'a [u32]>,
+    /// Bits of a code word.
+    pub(crate) bits: u32,
+    pub(crate) spread: &'a Spread,
+    /// How numbers become code words; without it the input is code words.
+    pub(crate) codec: Option<&'a FixedPoint>,
+}
+
+/// The most keystream that a block takes: 256 features under a law of eight tables.
+const MOST_KEYSTREAM: usize = 4096;
+/// The most features in a block.
+const MOST_FEATURES: usize = 512;
+
+#[repr(C, align(64))]
+struct Scratch<W> {
+    keystream: [u8; MOST_KEYSTREAM],
+    words: [W; MOST_FEATURES],
+}
+
+impl Sampler<'_> {
+    /// Randomizes chunk `chunk` of the key's stream: `input` are its features, the first of them feature `first` of the
+    /// whole array (or of any array that starts a whole number of records before); `output` has room for just them.
+    pub(crate) fn chunk(&self, chunk: u64, first: usize, input: Input<'_>, output: Output<'_>) {
+        if self.bits <= 16 {
+            self.blocks::<u16>(chunk, first, input, output);
+        } else {
+            self.blocks::<u32>(chunk, first, input, output);
+        }
+    }
+
+    fn blocks<W: Lanes>(&self, chunk: u64, first: usize, input: Input<'_>, mut output: Output<'_>) {
+        let shape = &self.plans[0];
+        let main = nonce(Purpose::Main, chunk);
+        let mut refine = Refine::new(self.isa, self.key, nonce(Purpose::Refine, chunk));
+        let mut scratch = Scratch { keystream: [0; MOST_KEYSTREAM], words: [W::default(); MOST_FEATURES] };
+        let total = input.len();
+        for start in (0..total).step_by(shape.block()) {
+            let count = shape.block().min(total - start);
+            let padded = count.next_multiple_of(32);
+            // Blocks are whole groups of keystream; only the last one of a chunk can be shorter.
+            let taken = padded / 32 * shape.vectors() * 64;
+            let keystream = &mut scratch.keystream[..taken.next_multiple_of(GROUP)];
+            let group = start / 32 * shape.vectors() * 64 / GROUP;
+            let input = input.part(start..start + count);
+            let mut output = output.reports(start..start + count, self.bits as usize);
+            // Memory answers while the keystream is computed.
+            if let Input::F32(values) = input {
+                prefetch(values);
+            }
+            if let Output::U16(words) = &output { prefetch(words); }
+            fill(self.isa, self.key, main, group as u64, keystream);
+            let keystream = &keystream[..taken];
+
+            // The one combination worth a path of its own: numbers to codes in one pass over registers.
+            if let (Some(codec), Input::F32(values), [plan]) = (self.codec, input, self.plans)
+                && count == padded
+            {
+                let fused = |words: &mut [W], refine: &mut Refine| {
+                    W::encode_and_randomize(self.isa, codec, values, plan, keystream, words, refine)
+                };
+                if let Some(words) = W::of_output(&mut output) {
+                    if fused(words, &mut refine) {
+                        continue;
+                    }
+                } else if fused(&mut scratch.words[..count], &mut refine) {
+                    self.emit(&scratch.words[..count], output);
+                    continue;
+                }
+            }
+            let words = &mut scratch.words[..padded];
+            self.load(input, &mut words[..count]);
+            match (self.pattern, self.plans) {
+                (None, [plan]) => W::randomize(self.isa, plan, keystream, words, &mut refine),
+                (pattern, plans) => {
+                    let mut classes = [0; MOST_FEATURES];
+                    let cycle = pattern.unwrap_or(&[0]);
+                    let features = cycle.iter().cycle().skip((first + start) % cycle.len());
+                    classes.iter_mut().zip(features).for_each(|(class, &of_feature)| *class = of_feature);
+                    scalar::randomize(|i| &plans[classes[i] as usize], keystream, words, &mut refine);
+                }
+            }
+            self.emit(&words[..count], output);
+        }
+    }
+
+    /// Stage one: code words of the input.
+    fn load<W: Word>(&self, input: Input<'_>, words: &mut [W]) {
+        match (input, self.codec) {
+            (Input::F32(values), Some(codec)) => self.encode(codec, values, words),
+            (Input::F64(values), Some(codec)) => self.encode(codec, values, words),
+            (Input::U8(codes), None) => vectorised(self.isa, || emit::resize(codes, words)),
+            (Input::U16(codes), None) => vectorised(self.isa, || emit::resize(codes, words)),
+            (Input::U32(codes), None) => vectorised(self.isa, || emit::resize(codes, words)),
+            _ => unreachable!("the channel takes numbers with a codec and unsigned code words without one"),
+        }
+    }
+
+    fn encode<W: Word, F: Real>(&self, codec: &FixedPoint, values: &[F], words: &mut [W]) {
+        vectorised(self.isa, || emit::encode(codec, values, words));
+    }
+
+    /// Stage three: the reports in the form that was asked for.
+    fn emit<W: Lanes>(&self, words: &[W], output: Output<'_>) {
+        match (output, self.codec) {
+            (Output::U8(out), _) => vectorised(self.isa, || emit::resize(words, out)),
+            (Output::U16(out), _) => vectorised(self.isa, || emit::resize(words, out)),
+            (Output::U32(out), _) => vectorised(self.isa, || emit::resize(words, out)),
+            (Output::Bits(out), _) => W::spread(self.isa, self.spread, words, out),
+            (Output::Packed(out), _) => pack_into(words, self.bits, out),
+            (Output::F32(out), Some(codec)) => vectorised(self.isa, || emit::decode(codec, words, out)),
+            (Output::F64(out), Some(codec)) => vectorised(self.isa, || emit::decode(codec, words, out)),
+            (Output::F32(_) | Output::F64(_), None) => unreachable!("the channel gives numbers only with a codec"),
+        }
+    }
+}
+
+fn prefetch<T>(values: &[T]) {
+    use std::arch::x86_64::*;
+    let start = values.as_ptr().cast::<i8>();
+    for at in (0..size_of_val(values)).step_by(64) {
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(start.add(at)) };
+    }
+}
+
+/// What each width of code word has vectorised versions of.
+pub(crate) trait Lanes: Word {
+    /// Randomizes a multiple of 32 words in place.
+    fn randomize(isa: Isa, plan: &Plan, keystream: &[u8], words: &mut [Self], refine: &mut Refine);
+
+    /// Encodes and randomizes in one pass, where there is such a version; otherwise nothing happens and the answer is no.
+    fn encode_and_randomize(
+        _isa: Isa,
+        _codec: &FixedPoint,
+        _values: &[f32],
+        _plan: &Plan,
+        _keystream: &[u8],
+        _words: &mut [Self],
+        _refine: &mut Refine,
+    ) -> bool {
+        false
+    }
+
+    /// The output itself, where it takes code words of this width.
+    fn of_output<'o>(output: &'o mut Output<'_>) -> Option<&'o mut [Self]>;
+
+    /// Bytes of 0 and 1.
+    fn spread(isa: Isa, spread: &Spread, words: &[Self], out: &mut [u8]);
+}
+
+impl Lanes for u16 {
+    fn randomize(isa: Isa, plan: &Plan, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
+        match isa {
+            // SAFETY: an `Isa` only exists where the CPU has it.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => unsafe { avx512::randomize16(plan, keystream, words, refine) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => unsafe { avx2::randomize(plan, keystream, words, refine) },
+            _ => scalar::randomize(|_| plan, keystream, words, refine),
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn encode_and_randomize(
+        isa: Isa,
+        codec: &FixedPoint,
+        values: &[f32],
+        plan: &Plan,
+        keystream: &[u8],
+        words: &mut [u16],
+        refine: &mut Refine,
+    ) -> bool {
+        if isa == Isa::Avx512 {
+            // SAFETY: an `Isa` only exists where the CPU has it.
+            unsafe { avx512::encode_and_randomize16(codec, values, plan, keystream, words, refine) };
+        }
+        isa == Isa::Avx512
+    }
+
+    fn of_output<'o>(output: &'o mut Output<'_>) -> Option<&'o mut [u16]> {
+        if let Output::U16(out) = output { Some(out) } else { None }
+    }
+
+    fn spread(isa: Isa, spread: &Spread, words: &[u16], out: &mut [u8]) {
+        match isa {
+            // SAFETY: an `Isa` only exists where the CPU has it.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 if spread.has_tables() => unsafe { spread.avx512(words, out) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 if spread.has_tables() => unsafe { spread.avx2(words, out) },
+            _ => spread.scalar(words, out),
+        }
+    }
+}
+
+impl Lanes for u32 {
+    fn randomize(isa: Isa, plan: &Plan, keystream: &[u8], words: &mut [u32], refine: &mut Refine) {
+        match isa {
+            // SAFETY: an `Isa` only exists where the CPU has it.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => unsafe { avx512::randomize32(plan, keystream, words, refine) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => unsafe { avx2::randomize(plan, keystream, words, refine) },
+            _ => scalar::randomize(|_| plan, keystream, words, refine),
+        }
+    }
+
+    fn of_output<'o>(output: &'o mut Output<'_>) -> Option<&'o mut [u32]> {
+        if let Output::U32(out) = output { Some(out) } else { None }
+    }
+
+    fn spread(isa: Isa, spread: &Spread, words: &[u32], out: &mut [u8]) {
+        vectorised(isa, || spread.scalar(words, out));
+    }
+}

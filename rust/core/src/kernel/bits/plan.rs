@@ -1,0 +1,136 @@
+//! The tables that a bit law is sampled from.
+//!
+//! Random bits are the scarce thing, so one 16-bit draw serves up to eight bits of a code word: their flips are a product
+//! law over at most 256 masks, and an alias table turns `k` bits of index and `16 - k` bits of threshold into one of them.
+//! When the threshold bits of draw and table agree, the comparison goes on with bits from the refinement stream, 64 at a
+//! time, so the law is exact.
+
+use crate::alias::Alias;
+use crate::probability::Probability;
+use crate::random::Refine;
+
+/// One draw: an alias table over `2^k` masks, in the form the kernels read.
+#[repr(C, align(64))]
+pub(crate) struct Table {
+    /// Threshold bits above, `k` bits of alias below; repeated to 256 entries, so that any lookup by at least the low `k`
+    /// bits of a lane finds its column.
+    pub(crate) entries: [u16; 256],
+    /// The low and the high bytes of `entries`, for lookups by byte.
+    pub(crate) bytes: [[u8; 256]; 2],
+    /// The low `k` bits.
+    pub(crate) mask: u16,
+    /// Where the `k` bits lie in a code word.
+    pub(crate) shift: u32,
+    /// The thresholds' bits below those in `entries`, `limbs` words a column, big-endian.
+    rest: Vec<u64>,
+    limbs: usize,
+}
+
+impl Table {
+    fn new(chances: &[Probability], shift: u32) -> Table {
+        let k = chances.len();
+        let alias = Alias::of_independent_bits(chances);
+        let mut columns = [0u16; 256];
+        let mut rest = Vec::with_capacity(k << k);
+        for (j, column) in columns.iter_mut().enumerate().take(1 << k) {
+            let (head, other, tail) = alias.column(j, 16 - k);
+            *column = (head as u16) << k | other;
+            rest.extend(tail);
+        }
+        let mask = ((1u32 << k) - 1) as u16;
+        let entries: [u16; 256] = std::array::from_fn(|j| columns[j & usize::from(mask)]);
+        let bytes = [entries.map(|entry| entry as u8), entries.map(|entry| (entry >> 8) as u8)];
+        Table { entries, bytes, mask, shift, rest, limbs: k }
+    }
+
+    /// The bits of a code word that this draw decides.
+    pub(crate) fn field(&self) -> u32 {
+        u32::from(self.mask) << self.shift
+    }
+
+    /// Whether the column that `random` chose keeps its own outcome, where the entry's bits could not tell.
+    pub(crate) fn settle(&self, random: u16, refine: &mut Refine) -> bool {
+        let column = usize::from(random & self.mask);
+        refine.less(&self.rest[column * self.limbs..][..self.limbs])
+    }
+
+    /// One draw: the oracle of every vectorised version.
+    #[inline(always)]
+    pub(crate) fn draw(&self, random: u16, refine: &mut Refine) -> u32 {
+        let entry = self.entries[usize::from(random & 255)];
+        let undecided = (random ^ entry) & !self.mask == 0;
+        let keep = if undecided { self.settle(random, refine) } else { random < entry };
+        u32::from(if keep { random } else { entry } & self.mask)
+    }
+}
+
+/// How one feature's `l` bits are drawn. Bits are counted from the least significant here.
+pub(crate) struct Plan {
+    /// Symmetric laws: flip masks, one table a part of the word. Others: for each part a mask of the ones to keep, then a
+    /// mask of the zeros to set.
+    pub(crate) tables: Vec<Table>,
+    pub(crate) symmetric: bool,
+    /// 64-byte registers that the largest of the tables fills: 1, 2, 4 or 8.
+    pub(crate) registers: usize,
+}
+
+impl Plan {
+    /// `ones[i]` and `zeros[i]`: the probability that bit `i` is reported as 1 when it is 1, and when it is 0.
+    pub(crate) fn new(ones: &[Probability], zeros: &[Probability], symmetric: bool) -> Plan {
+        let mut tables = Vec::new();
+        let mut largest = 0;
+        for (start, end) in parts(ones.len()) {
+            let shift = start as u32;
+            largest = largest.max(end - start);
+            if symmetric {
+                // P(flip) = P(1 | 0) = P(0 | 1).
+                tables.push(Table::new(&zeros[start..end], shift));
+            } else {
+                tables.push(Table::new(&ones[start..end], shift));
+                tables.push(Table::new(&zeros[start..end], shift));
+            }
+        }
+        Plan { tables, symmetric, registers: 1 << largest.saturating_sub(5) }
+    }
+
+    /// 64-byte vectors of keystream that 32 features take.
+    pub(crate) fn vectors(&self) -> usize {
+        self.tables.len()
+    }
+
+    /// Features a block of keystream serves: a block is a whole number of 1 KiB groups.
+    pub(crate) fn block(&self) -> usize {
+        if self.vectors() % 2 == 0 { 256 } else { 512 }
+    }
+}
+
+/// The `l` bits in equal parts of at most eight, the larger ones first.
+fn parts(bits: usize) -> impl Iterator<Item = (usize, usize)> {
+    let count = bits.div_ceil(8);
+    let (least, larger) = (bits / count, bits % count);
+    (0..count).scan(0, move |start, part| {
+        let from = *start;
+        *start += least + usize::from(part < larger);
+        Some((from, *start))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_cover_the_word_and_differ_by_one_bit_at_most() {
+        for bits in 1..=32 {
+            let parts: Vec<_> = parts(bits).collect();
+            assert_eq!(parts[0].0, 0);
+            assert_eq!(parts[parts.len() - 1].1, bits);
+            assert!(parts.windows(2).all(|two| two[0].1 == two[1].0));
+            let sizes: Vec<_> = parts.iter().map(|(start, end)| end - start).collect();
+            assert!(sizes.iter().all(|&size| size <= 8 && size + 1 >= sizes[0]), "{bits}: {sizes:?}");
+        }
+        assert_eq!(parts(10).collect::<Vec<_>>(), [(0, 5), (5, 10)]);
+        assert_eq!(parts(13).collect::<Vec<_>>(), [(0, 7), (7, 13)]);
+        assert_eq!(parts(20).collect::<Vec<_>>(), [(0, 7), (7, 14), (14, 20)]);
+    }
+}

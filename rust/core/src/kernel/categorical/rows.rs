@@ -1,0 +1,110 @@
+//! Stage one: integers of any width, or numbers through a grid, as rows.
+
+use crate::channel::Input;
+use crate::codec::{Coordinate, Grid};
+use crate::kernel::bits::Word;
+use crate::kernel::{Isa, vectorised};
+
+/// An integer as a row: a negative one becomes a huge one.
+trait Integer: Copy {
+    fn unsigned(self) -> u64;
+}
+
+macro_rules! integer {
+    ($($type:ty),*) => {$(
+        impl Integer for $type {
+            #[inline(always)]
+            #[allow(clippy::cast_lossless, reason = "the same for signed and unsigned types")]
+            fn unsigned(self) -> u64 {
+                self as i64 as u64
+            }
+        }
+    )*};
+}
+integer!(u8, u16, u32, u64, i8, i16, i32, i64);
+
+/// Writes the row of each input. The input was checked, but somebody else may have changed it since: whatever it holds,
+/// the rows stay below `rows`, so that no address that is made from them leaves its table.
+pub(crate) fn load<W: Word>(
+    isa: Isa,
+    input: Input<'_>,
+    grid: Option<&Grid>,
+    dither: &[u8],
+    rows: u32,
+    words: &mut [W],
+) {
+    match (input, grid) {
+        (Input::F32(values), Some(grid)) => place(isa, grid, values, dither, words),
+        (Input::F64(values), Some(grid)) => place(isa, grid, values, dither, words),
+        (Input::U8(values), None) => clamp(isa, values, rows, words),
+        (Input::U16(values), None) => clamp(isa, values, rows, words),
+        (Input::U32(values), None) => clamp(isa, values, rows, words),
+        (Input::U64(values), None) => clamp(isa, values, rows, words),
+        (Input::I8(values), None) => clamp(isa, values, rows, words),
+        (Input::I16(values), None) => clamp(isa, values, rows, words),
+        (Input::I32(values), None) => clamp(isa, values, rows, words),
+        (Input::I64(values), None) => clamp(isa, values, rows, words),
+        _ => unreachable!("the channel takes numbers with a grid and integers without one"),
+    }
+}
+
+fn place<F: Coordinate, W: Word>(isa: Isa, grid: &Grid, values: &[F], dither: &[u8], words: &mut [W]) {
+    vectorised(isa, || grid.place(values, dither, words));
+}
+
+fn clamp<T: Integer, W: Word>(isa: Isa, values: &[T], rows: u32, words: &mut [W]) {
+    let last = u64::from(rows - 1);
+    vectorised(isa, || {
+        for (word, value) in words.iter_mut().zip(values) {
+            *word = W::narrow(value.unsigned().min(last) as u32);
+        }
+    });
+}
+
+/// The place of the first integer that is no row. Floats are not looked at.
+pub(crate) fn first_outside(isa: Isa, input: Input<'_>, rows: u32) -> Option<usize> {
+    match input {
+        Input::U8(values) => first(isa, values, rows),
+        Input::U16(values) => first(isa, values, rows),
+        Input::U32(values) => first(isa, values, rows),
+        Input::U64(values) => first(isa, values, rows),
+        Input::I8(values) => first(isa, values, rows),
+        Input::I16(values) => first(isa, values, rows),
+        Input::I32(values) => first(isa, values, rows),
+        Input::I64(values) => first(isa, values, rows),
+        Input::F32(_) | Input::F64(_) => None,
+    }
+}
+
+fn first<T: Integer>(isa: Isa, values: &[T], rows: u32) -> Option<usize> {
+    let outside = |value: T| value.unsigned() >= u64::from(rows);
+    // Not stopping early lets the loop be vectorised.
+    let any = vectorised(isa, || values.iter().fold(false, |any, &value| any | outside(value)));
+    if any { values.iter().position(|&value| outside(value)) } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_checked_and_clamped_in_every_width() {
+        for &isa in Isa::available() {
+            let mut words = [0u16; 5];
+            for (input, outside, rows) in [
+                (Input::U8(&[0, 1, 2, 99, 255]), Some(3), [0, 1, 2, 98, 98]),
+                (Input::U16(&[0, 1, 2, 98, 65_535]), Some(4), [0, 1, 2, 98, 98]),
+                (Input::U32(&[0, 1, 2, 98, 3]), None, [0, 1, 2, 98, 3]),
+                (Input::U64(&[1 << 32, 1, 2, 98, 3]), Some(0), [98, 1, 2, 98, 3]),
+                (Input::I8(&[0, -1, 2, 98, 3]), Some(1), [0, 98, 2, 98, 3]),
+                (Input::I16(&[0, 1, 2, 98, -32_768]), Some(4), [0, 1, 2, 98, 98]),
+                (Input::I32(&[0, 1, 65_536, 98, 3]), Some(2), [0, 1, 98, 98, 3]),
+                (Input::I64(&[0, 1, i64::MIN, -1, i64::MAX]), Some(2), [0, 1, 98, 98, 98]),
+            ] {
+                assert_eq!(first_outside(isa, input, 99), outside);
+                load(isa, input, None, &[], 99, &mut words);
+                assert_eq!(words, rows);
+            }
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Sampling a window: first whether the report falls inside, then where, uniformly.
+
+use super::{BLOCK, Law};
+use crate::kernel::{Isa, vectorised};
+use crate::probability::Probability;
+use crate::random::Refine;
+
+/// The chance of falling inside, ready to be compared with random bits.
+#[derive(Clone, Copy)]
+struct Chance {
+    /// `T`, where it is below `2^64`; otherwise 0.
+    threshold: u64,
+    /// Whether `T` is `2^64`: then nothing is below 0, and that answer is turned around.
+    certain: bool,
+}
+
+impl Chance {
+    fn new(inside: Probability) -> Chance {
+        let certain = inside == Probability::ONE;
+        Chance { threshold: if certain { 0 } else { inside.numerator() as u64 }, certain }
+    }
+}
+
+/// Lanes that one pair of keystream vectors serves: 64 bytes of chances, then 64 bytes of places.
+const LANES: usize = 32;
+
+/// A window over at most 65,536 cells, in lanes of 16 bits.
+///
+/// A sample takes 16 bits for the chance and 16 for the place. If the 16 bits equal those of the threshold, 64 further
+/// bits decide; if the place would be biased (Lemire's rejection), it is drawn anew from 64-bit words. Both come from the
+/// refinement stream, in the order of the samples.
+pub(crate) struct NarrowWindow<'a> {
+    chance: Chance,
+    cells: u32,
+    /// Cells inside and outside; both are at least 1, so both fit 16 bits.
+    width: u16,
+    others: u16,
+    /// `2^16` modulo each: lower halves of the product below it are rejected.
+    reject_inside: u16,
+    reject_outside: u16,
+    /// Row `x` lists the cells from best to worst.
+    order: Option<&'a [u16]>,
+}
+
+impl<'a> NarrowWindow<'a> {
+    pub(crate) fn new(
+        cells: u32,
+        width: u32,
+        inside: Probability,
+        order: Option<&'a [u16]>,
+    ) -> NarrowWindow<'a> {
+        debug_assert!(cells <= 1 << 16 && 0 < width && width < cells);
+        debug_assert!(order.is_none_or(|order| order.len() == (cells as usize).pow(2)));
+        let others = cells - width;
+        NarrowWindow {
+            chance: Chance::new(inside),
+            cells,
+            width: width as u16,
+            others: others as u16,
+            reject_inside: ((1 << 16) % width) as u16,
+            reject_outside: ((1 << 16) % others) as u16,
+            order,
+        }
+    }
+
+    /// The leading bits of the threshold.
+    fn top(&self) -> u16 {
+        (self.chance.threshold >> 48) as u16
+    }
+
+    /// One report, whatever its draws: the oracle.
+    fn draw(&self, row: u16, chance: u16, place: u16, refine: &mut Refine) -> u16 {
+        let below = if chance == self.top() {
+            refine.less(&[self.chance.threshold << 16])
+        } else {
+            chance < self.top()
+        };
+        let inside = below ^ self.chance.certain;
+        let (bound, reject) =
+            if inside { (self.width, self.reject_inside) } else { (self.others, self.reject_outside) };
+        let product = u32::from(place) * u32::from(bound);
+        let place = if (product as u16) < reject {
+            refine.below(u64::from(bound)) as u16
+        } else {
+            (product >> 16) as u16
+        };
+        self.report(row, inside, place)
+    }
+
+    /// The cell at `place` inside or outside the window of `row`. Its start is moved inside at the edges; the cells
+    /// outside are counted past the window.
+    #[inline(always)]
+    fn report(&self, row: u16, inside: bool, place: u16) -> u16 {
+        let start = row.saturating_sub(self.width / 2).min(self.others);
+        let shift = if inside {
+            start
+        } else if place >= start {
+            self.width
+        } else {
+            0
+        };
+        place.wrapping_add(shift)
+    }
+
+    /// [`draw`](Self::draw) in 32 lanes, without branches; says whether some lane's draw was not settled.
+    #[inline(always)]
+    fn lanes(
+        &self,
+        chances: &[u16; LANES],
+        places: &[u16; LANES],
+        words: &mut [u16; LANES],
+        unsettled: &mut [u16; LANES],
+    ) -> bool {
+        let mut any = 0;
+        for lane in 0..LANES {
+            let (chance, place) = (chances[lane], places[lane]);
+            let inside = (chance < self.top()) ^ self.chance.certain;
+            let bound = if inside { self.width } else { self.others };
+            let reject = if inside { self.reject_inside } else { self.reject_outside };
+            let product = u32::from(place) * u32::from(bound);
+            let equal = if chance == self.top() { 1 } else { 0 };
+            let rejected = if place.wrapping_mul(bound) < reject { 1 } else { 0 };
+            unsettled[lane] = equal | rejected;
+            any |= equal | rejected;
+            words[lane] = self.report(words[lane], inside, (product >> 16) as u16);
+        }
+        any != 0
+    }
+
+    fn oracle(&self, keystream: &[u8], words: &mut [u16; BLOCK], refine: &mut Refine) {
+        for (words, keystream) in groups(words, keystream) {
+            let (chances, places) = halves(keystream);
+            for (lane, word) in words.iter_mut().enumerate() {
+                *word = self.draw(*word, chances[lane], places[lane], refine);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn fast(&self, keystream: &[u8], words: &mut [u16; BLOCK], refine: &mut Refine) {
+        for (words, keystream) in groups(words, keystream) {
+            let (chances, places) = halves(keystream);
+            let rows = *words;
+            let mut unsettled = [0; LANES];
+            if self.lanes(&chances, &places, words, &mut unsettled) {
+                for lane in 0..LANES {
+                    if unsettled[lane] != 0 {
+                        words[lane] = self.draw(rows[lane], chances[lane], places[lane], refine);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Groups of 32 words, each with its 128 bytes of keystream.
+#[inline(always)]
+fn groups<'w, 'k>(
+    words: &'w mut [u16; BLOCK],
+    keystream: &'k [u8],
+) -> impl Iterator<Item = (&'w mut [u16; LANES], &'k [u8; 4 * LANES])> {
+    words.as_chunks_mut::<LANES>().0.iter_mut().zip(keystream.as_chunks::<{ 4 * LANES }>().0)
+}
+
+#[inline(always)]
+fn halves(keystream: &[u8; 4 * LANES]) -> ([u16; LANES], [u16; LANES]) {
+    let lane = |i: usize| u16::from_le_bytes([keystream[2 * i], keystream[2 * i + 1]]);
+    (std::array::from_fn(lane), std::array::from_fn(|i| lane(LANES + i)))
+}
+
+impl Law for NarrowWindow<'_> {
+    type Word = u16;
+    const KEYSTREAM: usize = 4 * BLOCK;
+
+    fn rows(&self) -> u32 {
+        self.cells
+    }
+
+    fn block(&self, isa: Isa, keystream: &[u8], words: &mut [u16; BLOCK], refine: &mut Refine) {
+        let Some(order) = self.order else {
+            return match isa {
+                Isa::Scalar => self.oracle(keystream, words, refine),
+                _ => vectorised(isa, || self.fast(keystream, words, refine)),
+            };
+        };
+        // The window of row 0 begins at cell 0, so its reports are ranks: the places in any row's order.
+        let rows = std::mem::replace(words, [0; BLOCK]);
+        match isa {
+            Isa::Scalar => self.oracle(keystream, words, refine),
+            _ => vectorised(isa, || self.fast(keystream, words, refine)),
+        }
+        for (word, row) in words.iter_mut().zip(rows) {
+            *word = order[usize::from(row) * self.cells as usize + usize::from(*word)];
+        }
+    }
+}
+
+/// A window over up to `2^32 - 1` cells, in 64-bit words: one for the chance, compared whole, and one for the place,
+/// drawn anew from the refinement stream where it would be biased.
+pub(crate) struct WideWindow {
+    chance: Chance,
+    cells: u32,
+    width: u32,
+}
+
+impl WideWindow {
+    pub(crate) fn new(cells: u32, width: u32, inside: Probability) -> WideWindow {
+        debug_assert!(0 < width && width < cells);
+        WideWindow { chance: Chance::new(inside), cells, width }
+    }
+}
+
+impl Law for WideWindow {
+    type Word = u32;
+    const KEYSTREAM: usize = 16 * BLOCK;
+
+    fn rows(&self) -> u32 {
+        self.cells
+    }
+
+    fn block(&self, _isa: Isa, keystream: &[u8], words: &mut [u32; BLOCK], refine: &mut Refine) {
+        let others = self.cells - self.width;
+        for (word, draws) in words.iter_mut().zip(keystream.as_chunks::<16>().0) {
+            let [chance, place] = [0, 8].map(|at| {
+                let mut bytes = [0; 8];
+                bytes.copy_from_slice(&draws[at..at + 8]);
+                u64::from_le_bytes(bytes)
+            });
+            let inside = (chance < self.chance.threshold) ^ self.chance.certain;
+            let bound = u64::from(if inside { self.width } else { others });
+            let product = u128::from(place) * u128::from(bound);
+            let low = product as u64;
+            let place = if low < bound && low < bound.wrapping_neg() % bound {
+                refine.below(bound) as u32
+            } else {
+                (product >> 64) as u32
+            };
+            let start = word.saturating_sub(self.width / 2).min(others);
+            let past = if place >= start { self.width } else { 0 };
+            *word = place + if inside { start } else { past };
+        }
+    }
+}

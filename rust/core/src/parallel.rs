@@ -1,0 +1,121 @@
+//! Fixed chunks over rayon: the answer never depends on the number of threads.
+//!
+//! A chunk of [`CHUNK`] values draws from its own part of the keystream, so it does not matter who works on it, nor
+//! when. Threads are used only where the batch is worth waking them.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+use rayon::prelude::*;
+
+/// Values (features or samples) that one addressed chunk of the keystream serves.
+pub const CHUNK: usize = 8192;
+
+/// Work below this many nanoseconds for each further thread stays on the caller's: waking a worker costs about a tenth.
+const WORTH_A_THREAD_NS: usize = 100_000;
+
+/// Calls `work(chunk, range)` for each chunk of `chunk_len` items of `0..total`, on `threads` threads (`None`: as many
+/// as the machine has and the batch is worth, at `nanoseconds` an item).
+pub(crate) fn for_chunks(
+    total: usize,
+    chunk_len: usize,
+    threads: Option<usize>,
+    nanoseconds: usize,
+    work: impl Fn(usize, Range<usize>) + Sync,
+) {
+    let chunks = total.div_ceil(chunk_len);
+    let run = |chunk: usize| {
+        let start = chunk * chunk_len;
+        work(chunk, start..total.min(start + chunk_len));
+    };
+    let wanted = threads.unwrap_or_else(|| {
+        let worth = total.saturating_mul(nanoseconds) / WORTH_A_THREAD_NS;
+        // Asking the system costs microseconds: a small batch does not.
+        if worth < 2 { 1 } else { worth.min(std::thread::available_parallelism().map_or(1, |n| n.get())) }
+    });
+    match wanted.min(chunks) {
+        0 | 1 => (0..chunks).for_each(run),
+        // A pool that cannot be had (no more threads) slows the answer down and changes nothing in it.
+        wanted => match pool(wanted) {
+            Some(pool) => pool.install(|| (0..chunks).into_par_iter().for_each(run)),
+            None => (0..chunks).for_each(run),
+        },
+    }
+}
+
+/// The pools made so far, of one process.
+struct Pools {
+    process: u32,
+    by_size: Vec<(usize, Arc<rayon::ThreadPool>)>,
+}
+
+static POOLS: Mutex<Pools> = Mutex::new(Pools { process: 0, by_size: Vec::new() });
+
+/// A pool of `threads` workers. Workers do not survive a fork, so a child process makes its own.
+fn pool(threads: usize) -> Option<Arc<rayon::ThreadPool>> {
+    let make = || rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok().map(Arc::new);
+    // Another thread may have held the lock when this process was forked, and then nobody frees it: do not wait for it.
+    let Ok(mut pools) = POOLS.try_lock() else { return make() };
+    let process = std::process::id();
+    if pools.process != process {
+        // The parent's workers are not here; dropping their pools would talk to them.
+        std::mem::forget(std::mem::take(&mut pools.by_size));
+        pools.process = process;
+    }
+    if let Some((_, pool)) = pools.by_size.iter().find(|(size, _)| *size == threads) {
+        return Some(Arc::clone(pool));
+    }
+    let pool = make()?;
+    pools.by_size.push((threads, Arc::clone(&pool)));
+    Some(pool)
+}
+
+/// An output slice of which every chunk writes its own part, from whichever thread works on it.
+pub(crate) struct Parts<'a, T> {
+    start: *mut T,
+    len: usize,
+    slice: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: a `Parts` only hands out parts of a slice that it borrows exclusively, and `part` makes its caller promise
+// that no two of them overlap; sending plain numbers between threads is sound.
+unsafe impl<T: Send> Sync for Parts<'_, T> {}
+
+impl<'a, T> Parts<'a, T> {
+    pub(crate) fn new(slice: &'a mut [T]) -> Parts<'a, T> {
+        Parts { start: slice.as_mut_ptr(), len: slice.len(), slice: PhantomData }
+    }
+
+    /// The part `range` of the slice.
+    ///
+    /// # Safety
+    /// No two parts that are alive at the same time may overlap.
+    #[allow(clippy::mut_from_ref, reason = "the caller promises that parts do not overlap")]
+    pub(crate) unsafe fn part(&self, range: Range<usize>) -> &mut [T] {
+        assert!(range.start <= range.end && range.end <= self.len, "a chunk writes inside its output");
+        // SAFETY: the range lies inside the borrowed slice, and the caller keeps parts apart.
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(range.start), range.len()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_item_is_visited_once_for_any_number_of_threads() {
+        for threads in [None, Some(1), Some(2), Some(3), Some(7)] {
+            for total in [0, 1, 9, 10, 11, 95] {
+                let mut seen = vec![0u32; total];
+                let parts = Parts::new(&mut seen);
+                for_chunks(total, 10, threads, 1 << 20, |chunk, range| {
+                    assert_eq!(range.start, chunk * 10);
+                    // SAFETY: chunks do not overlap.
+                    unsafe { parts.part(range) }.iter_mut().for_each(|n| *n += 1);
+                });
+                assert!(seen.iter().all(|&n| n == 1));
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The keystream: ChaCha20 (RFC 8439), addressed by a 256-bit key, a 64-bit nonce and a group.
+//!
+//! A group is sixteen consecutive blocks stored word by word: the first words of the blocks 0 to 15, then the second
+//! words, and so on, each little-endian: 1024 bytes. That is the order in which the vector units produce them, so no
+//! path transposes, and all of them give the same bytes.
+//!
+//! Every chunk of a batch has nonces of its own, one a [`Purpose`], so any chunk can be computed by any thread in any
+//! order.
+
+use std::fmt;
+
+use rand::TryRng;
+
+use crate::error::{Error, Result};
+use crate::kernel::Isa;
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod refine;
+mod scalar;
+
+pub(crate) use refine::Refine;
+
+/// Blocks in a group.
+const BLOCKS: usize = 16;
+
+/// Bytes in a group, the unit in which the keystream is addressed.
+pub const GROUP: usize = BLOCKS * 64;
+
+/// A 256-bit key. It is never shown: [`fmt::Debug`] hides it, and there is no other way to read it.
+///
+/// Two calls with the same key and different inputs reveal how the inputs differ: use a fresh key for every release.
+#[derive(Clone)]
+pub struct Key([u32; 8]);
+
+impl Key {
+    /// The key that these bytes are.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; 32]) -> Key {
+        let mut words = [0; 8];
+        for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(4)) {
+            *word = u32::from_le_bytes(bytes.try_into().expect("four bytes"));
+        }
+        Key(words)
+    }
+
+    /// A fresh key from the operating system.
+    ///
+    /// # Errors
+    /// [`Error::Entropy`] if it gives none.
+    pub fn from_os() -> Result<Key> {
+        let mut bytes = [0; 32];
+        rand::rngs::SysRng.try_fill_bytes(&mut bytes).map_err(|_| Error::Entropy)?;
+        Ok(Key::from_bytes(bytes))
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(..)")
+    }
+}
+
+/// What a part of the keystream is for. Each has nonces of its own, so no two draws ever share bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Purpose {
+    /// The draws that every value takes.
+    Main = 0,
+    /// The rare draws that decide a comparison whose first bits were equal.
+    Refine = 1,
+    /// The dither that mixes the two grid points around a real value.
+    Dither = 2,
+    /// The category's own position in a one-hot string.
+    Own = 3,
+    /// The refinement of [`Purpose::Own`].
+    OwnRefine = 4,
+}
+
+/// The nonce of a chunk: the purpose in the top 8 bits, the chunk below them.
+#[inline]
+pub(crate) fn nonce(purpose: Purpose, chunk: u64) -> u64 {
+    debug_assert!(chunk < 1 << 56);
+    (purpose as u64) << 56 | chunk
+}
+
+/// Fills `out`, a whole number of groups, with the keystream from `group` on.
+///
+/// `isa` must be one of [`Isa::available`].
+#[inline]
+pub(crate) fn fill(isa: Isa, key: &Key, nonce: u64, group: u64, out: &mut [u8]) {
+    debug_assert!(out.len().is_multiple_of(GROUP));
+    match isa {
+        Isa::Scalar => scalar::fill(key, nonce, group, out),
+        // SAFETY: an `Isa` that reaches the kernels comes from `Isa::current` or `Isa::checked`, which made sure that
+        // the processor has its instructions.
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => unsafe { avx2::fill(key, nonce, group, out) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => unsafe { avx512::fill(key, nonce, group, out) },
+        #[cfg(not(target_arch = "x86_64"))]
+        Isa::Avx2 | Isa::Avx512 => scalar::fill(key, nonce, group, out),
+    }
+}
+
+/// One block of RFC 8439's function, with a 64-bit counter (words 12, 13) and a 64-bit nonce (words 14, 15).
+#[must_use]
+pub fn block(key: &Key, counter: u64, nonce: u64) -> [u8; 64] {
+    let mut bytes = [0; 64];
+    for (bytes, word) in bytes.chunks_exact_mut(4).zip(scalar::block(key, counter, nonce)) {
+        bytes.copy_from_slice(&word.to_le_bytes());
+    }
+    bytes
+}
+
+/// Fills `out` with the keystream of `(key, nonce)` from its start, in canonical order.
+///
+/// # Errors
+/// [`Error::Isa`] as [`Isa::current`].
+pub fn keystream(key: &Key, nonce: u64, out: &mut [u8]) -> Result<()> {
+    keystream_on(Isa::current()?, key, nonce, 0, out)
+}
+
+/// [`keystream`] from `group` on, on a given instruction set: the bytes are the same on all of them.
+///
+/// # Errors
+/// [`Error::Isa`] if the processor lacks it.
+pub fn keystream_on(isa: Isa, key: &Key, nonce: u64, group: u64, out: &mut [u8]) -> Result<()> {
+    let isa = isa.checked()?;
+    let whole = out.len() / GROUP * GROUP;
+    let (groups, rest) = out.split_at_mut(whole);
+    fill(isa, key, nonce, group, groups);
+    if !rest.is_empty() {
+        let mut last = [0; GROUP];
+        fill(isa, key, nonce, group.wrapping_add((whole / GROUP) as u64), &mut last);
+        rest.copy_from_slice(&last[..rest.len()]);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_never_shown() {
+        assert_eq!(format!("{:?}", Key::from_bytes([0xab; 32])), "Key(..)");
+    }
+
+    #[test]
+    fn fresh_keys_differ() {
+        assert_ne!(Key::from_os().unwrap().0, Key::from_os().unwrap().0);
+    }
+
+    #[test]
+    fn nonces_of_different_purposes_never_meet() {
+        assert_eq!(nonce(Purpose::Main, 7), 7);
+        assert_eq!(nonce(Purpose::Refine, 7), 1 << 56 | 7);
+        assert_eq!(nonce(Purpose::Dither, (1 << 56) - 1), 3 * (1 << 56) - 1);
+    }
+
+    #[test]
+    fn a_group_is_sixteen_blocks_word_by_word() {
+        let key = Key::from_bytes(std::array::from_fn(|i| i as u8));
+        let mut group = [0; GROUP];
+        fill(Isa::Scalar, &key, 77, 3, &mut group);
+        for b in 0..BLOCKS {
+            let expected = block(&key, 3 * 16 + b as u64, 77);
+            for w in 0..16 {
+                assert_eq!(group[(w * BLOCKS + b) * 4..][..4], expected[w * 4..][..4]);
+            }
+        }
+    }
+}

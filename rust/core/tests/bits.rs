@@ -1,0 +1,313 @@
+//! The bit channels: every instruction set, thread count and split gives the scalar oracle's answer, and that answer
+//! follows the law.
+
+use bitldp_core::{Bit, Bits, CHUNK, Error, FixedPoint, Infinities, Input, Isa, Key, Output, SignBit, Unary};
+use proptest::prelude::*;
+
+fn key(seed: u8) -> Key {
+    Key::from_bytes(std::array::from_fn(|i| seed.wrapping_mul(31).wrapping_add(i as u8)))
+}
+
+/// A law of `bits` bits with flip probabilities that differ from bit to bit.
+fn symmetric(bits: usize) -> Vec<Bit> {
+    (0..bits).map(|i| 0.29 + 0.21 * i as f64 / bits as f64).map(|q| Bit::new(1.0 - q, q).unwrap()).collect()
+}
+
+fn asymmetric(bits: usize) -> Vec<Bit> {
+    (0..bits).map(|i| Bit::new(if i % 2 == 0 { 0.9 } else { 0.001 }, 0.05 + 0.3 * i as f64 / bits as f64).unwrap()).collect()
+}
+
+fn codec(bits: u32) -> FixedPoint {
+    FixedPoint::new(bits, bits / 2, SignBit::OneIfNonNegative, Infinities::Refuse).unwrap()
+}
+
+/// Values of all sizes and both signs.
+fn values(n: usize) -> Vec<f64> {
+    (0..n).map(|i| ((i as f64) * 0.7311).sin() * 2f64.powi((i % 23) as i32 - 6)).collect()
+}
+
+fn codes_on(isa: Isa, channel: &Bits, x: &[f32], key: &Key, first_chunk: u64, threads: Option<usize>) -> Vec<u32> {
+    let codec = codec(channel.bits());
+    let mut out = vec![0u32; x.len()];
+    channel
+        .randomize_on(isa, Some(&codec), Input::F32(x), Output::U32(&mut out), key, first_chunk, threads)
+        .unwrap();
+    out
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn every_instruction_set_gives_the_oracles_codes(
+        bits in 1u32..=32, records in 0usize..400, features in 1usize..5, seed in 0u8..9,
+        is_symmetric: bool, in_classes: bool, first_chunk in 0u64..3,
+    ) {
+        let law = |shift: usize| {
+            let mut law = if is_symmetric { symmetric(bits as usize) } else { asymmetric(bits as usize) };
+            law.rotate_left(shift % bits as usize);
+            law
+        };
+        let (laws, pattern) = if in_classes {
+            (vec![law(0), law(1), law(2)], Some((0..features as u32).map(|j| j % 3).collect()))
+        } else {
+            (vec![law(0)], None)
+        };
+        let channel = Bits::new(laws, features, pattern).unwrap();
+        let most = u32::MAX >> (32 - bits);
+        let input: Vec<u32> = (0..(records * features) as u32).map(|i| i.wrapping_mul(2_654_435_769) & most).collect();
+        let run = |isa: Isa| {
+            let mut out = vec![0; input.len()];
+            channel.randomize_on(isa, None, Input::U32(&input), Output::U32(&mut out), &key(seed), first_chunk, None).unwrap();
+            out
+        };
+        let expected = run(Isa::Scalar);
+        prop_assert!(expected.iter().all(|&code| code <= most));
+        for &isa in Isa::available() {
+            prop_assert_eq!(run(isa), expected.clone(), "{}", isa);
+        }
+    }
+
+    #[test]
+    fn every_form_of_output_says_the_same(bits in 2u32..=32, records in 1usize..300, seed in 0u8..9, is_symmetric: bool) {
+        let law = if is_symmetric { symmetric(bits as usize) } else { asymmetric(bits as usize) };
+        let channel = Bits::new(vec![law], 3, None).unwrap();
+        let codec = codec(bits);
+        let double = values(3 * records);
+        let single: Vec<f32> = double.iter().map(|&x| x as f32).collect();
+        let width = bits as usize;
+        for &isa in Isa::available() {
+            let run = |output: Output<'_>| {
+                channel.randomize_on(isa, Some(&codec), Input::F32(&single), output, &key(seed), 0, None).unwrap();
+            };
+            let expected = codes_on(Isa::Scalar, &channel, &single, &key(seed), 0, None);
+            let mut ones = vec![7u8; width * single.len()];
+            run(Output::Bits(&mut ones));
+            for (i, &bit) in ones.iter().enumerate() {
+                prop_assert_eq!(u32::from(bit), expected[i / width] >> (width - 1 - i % width) & 1);
+            }
+            let mut packed = vec![7u8; ones.len().div_ceil(8)];
+            run(Output::Packed(&mut packed));
+            for (byte, ones) in packed.iter().zip(ones.chunks(8)) {
+                let held = ones.iter().enumerate().fold(0, |byte, (i, bit)| byte | bit << (7 - i));
+                prop_assert_eq!(*byte, held);
+            }
+            let (mut f32s, mut f64s) = (vec![0f32; single.len()], vec![0f64; single.len()]);
+            run(Output::F32(&mut f32s));
+            run(Output::F64(&mut f64s));
+            for (i, &code) in expected.iter().enumerate() {
+                prop_assert_eq!(f32s[i].to_bits(), codec.decode::<f32>(code).to_bits());
+                prop_assert_eq!(f64s[i].to_bits(), codec.decode::<f64>(code).to_bits());
+            }
+            if bits <= 16 {
+                let mut narrow = vec![0u16; single.len()];
+                run(Output::U16(&mut narrow));
+                prop_assert!(narrow.iter().zip(&expected).all(|(&a, &b)| u32::from(a) == b));
+            }
+            // Double precision input that single precision represents takes the same codes.
+            let widened: Vec<f64> = single.iter().map(|&x| f64::from(x)).collect();
+            let mut from_double = vec![0u32; single.len()];
+            channel
+                .randomize_on(isa, Some(&codec), Input::F64(&widened), Output::U32(&mut from_double), &key(seed), 0, None)
+                .unwrap();
+            prop_assert_eq!(&from_double, &expected);
+        }
+    }
+
+    #[test]
+    fn one_hot_strings_do_not_depend_on_the_instruction_set(categories in 2usize..300, records in 0usize..700, seed in 0u8..9) {
+        let channel = Unary::new(categories, Bit::new(0.5, 0.25).unwrap()).unwrap();
+        let x: Vec<i64> = (0..records as i64).map(|i| i * 7 % categories as i64).collect();
+        let run = |isa: Isa, threads: usize| {
+            let mut out = vec![7u8; records * categories];
+            channel.randomize_on(isa, Input::I64(&x), Output::Bits(&mut out), &key(seed), 0, Some(threads)).unwrap();
+            out
+        };
+        let expected = run(Isa::Scalar, 1);
+        prop_assert!(expected.iter().all(|&bit| bit <= 1));
+        for &isa in Isa::available() {
+            prop_assert_eq!(&run(isa, 1), &expected);
+            prop_assert_eq!(&run(isa, 3), &expected);
+        }
+        let mut packed = vec![7u8; expected.len().div_ceil(8)];
+        channel.randomize(Input::I64(&x), Output::Packed(&mut packed), &key(seed), 0, None).unwrap();
+        for (byte, ones) in packed.iter().zip(expected.chunks(8)) {
+            prop_assert_eq!(*byte, ones.iter().enumerate().fold(0, |byte, (i, bit)| byte | bit << (7 - i)));
+        }
+    }
+}
+
+#[test]
+fn threads_and_splits_change_nothing() {
+    let channel = Bits::new(vec![symmetric(10)], 1, None).unwrap();
+    let x: Vec<f32> = values(5 * CHUNK + 77).iter().map(|&x| x as f32).collect();
+    for &isa in Isa::available() {
+        let whole = codes_on(isa, &channel, &x, &key(1), 0, Some(1));
+        for threads in [2, 3, 7] {
+            assert_eq!(codes_on(isa, &channel, &x, &key(1), 0, Some(threads)), whole);
+        }
+        for cut in 1..=5 {
+            let (head, tail) = x.split_at(cut * CHUNK);
+            let mut joined = codes_on(isa, &channel, head, &key(1), 0, None);
+            joined.extend(codes_on(isa, &channel, tail, &key(1), cut as u64, None));
+            assert_eq!(joined, whole);
+        }
+    }
+}
+
+/// The stream is part of the interface: a change here breaks everybody's reproducible experiments, and must be in
+/// CHANGELOG.md.
+#[test]
+fn golden_streams() {
+    let digest = |codes: &[u32]| codes.iter().fold(0xcbf2_9ce4_8422_2325u64, |h, &c| (h ^ u64::from(c)).wrapping_mul(0x100_0000_01b3));
+    let x: Vec<f32> = (0..CHUNK + 1000).map(|i| i as f32 / 512.0 - 8.0).collect();
+    let golden = |law: Vec<Bit>| {
+        let channel = Bits::new(vec![law], 1, None).unwrap();
+        let codes = codes_on(Isa::Scalar, &channel, &x, &key(0), 0, None);
+        (codes[..4].to_vec(), digest(&codes))
+    };
+    let seen: Vec<_> = [2usize, 8, 10, 12, 16, 20, 32].map(symmetric).into_iter().chain([asymmetric(10), asymmetric(32)]).map(golden).collect();
+    assert_eq!(seen, expected_streams());
+}
+
+fn expected_streams() -> Vec<(Vec<u32>, u64)> {
+    vec![
+        (vec![1, 0, 1, 3], 1630621540136603147),
+        (vec![64, 20, 39, 125], 2987983973606099270),
+        (vec![194, 852, 103, 221], 11546311511645044689),
+        (vec![266, 1684, 42, 189], 2072970983222143674),
+        (vec![11320, 6868, 3560, 2237], 8960008815863209387),
+        (vec![5121, 50004, 315366, 466239], 6911250263706782481),
+        (vec![411643960, 1241573099, 303099544, 1314871554], 686854370368694679),
+        (vec![130, 10, 42, 34], 17838674465035371770),
+        (vec![134746161, 604121752, 3287696, 174604], 15105906563091399650),
+    ]
+}
+
+/// Chi-square of the flip masks of n = 2^21 code words of 10 bits against the exact product law: 1023 degrees of freedom,
+/// whose quantile at α = 1e-6 is 1243. The key is fixed, so the test cannot flake.
+#[test]
+fn flips_follow_the_law() {
+    const N: usize = 1 << 21;
+    for law in [symmetric(10), asymmetric(10)] {
+        for input in [0u16, 0x3ff, 0x2a5] {
+            let channel = Bits::new(vec![law.clone()], 1, None).unwrap();
+            let x = vec![input; N];
+            let mut out = vec![0u16; N];
+            channel.randomize(None, Input::U16(&x), Output::U16(&mut out), &key(5), 0, None).unwrap();
+            let mut counts = vec![0f64; 1024];
+            out.iter().for_each(|&code| counts[usize::from(code)] += 1.0);
+            let chance = |code: usize| -> f64 {
+                (0..10)
+                    .map(|i| {
+                        let bit = law[9 - i];
+                        let one = if input >> i & 1 == 1 { bit.p } else { bit.q };
+                        if code >> i & 1 == 1 { one.to_f64() } else { one.complement().to_f64() }
+                    })
+                    .product()
+            };
+            // Cells of fewer than five expected are put together, as the test asks for.
+            let (mut chi, mut rest_seen, mut rest_expected) = (0.0, 0.0, 0.0);
+            for (code, seen) in counts.iter().enumerate() {
+                let expected = chance(code) * N as f64;
+                if expected < 5.0 {
+                    rest_seen += seen;
+                    rest_expected += expected;
+                } else {
+                    chi += (seen - expected).powi(2) / expected;
+                }
+            }
+            if rest_expected > 5.0 {
+                chi += (rest_seen - rest_expected).powi(2) / rest_expected;
+            }
+            assert!(chi < 1243.0, "input {input:#x}: chi-square {chi}");
+        }
+    }
+}
+
+/// Certain bits are certain: no draw of n = 2^18 ever contradicts a probability of 0 or 1.
+#[test]
+fn extremes_are_exact() {
+    let bit = |p: f64, q: f64| Bit::new(p, q).unwrap();
+    let law = vec![bit(1.0, 0.0), bit(0.0, 1.0), bit(1.0, 1.0), bit(0.0, 0.0), bit(0.5, 0.5)];
+    let channel = Bits::new(vec![law], 1, None).unwrap();
+    assert_eq!(channel.epsilon().record, f64::INFINITY);
+    let x: Vec<u8> = (0..1 << 18).map(|i| (i % 32) as u8).collect();
+    for &isa in Isa::available() {
+        let mut out = vec![0u8; x.len()];
+        channel.randomize_on(isa, None, Input::U8(&x), Output::U8(&mut out), &key(3), 0, None).unwrap();
+        for (x, z) in x.iter().zip(&out) {
+            let expected = (x & 0b10000) | (!x & 0b01000) | 0b00100;
+            assert_eq!(z & 0b11110, expected & 0b11110);
+        }
+        let ones = out.iter().filter(|&&z| z & 1 == 1).count() as f64;
+        // Six standard deviations of a fair coin.
+        assert!((ones - x.len() as f64 / 2.0).abs() < 6.0 * (x.len() as f64 / 4.0).sqrt());
+    }
+}
+
+/// n = 2^17 one-hot strings of 20 positions: each position's count within six standard deviations of its mean.
+#[test]
+fn one_hot_positions_follow_the_law() {
+    const N: usize = 1 << 17;
+    let (p, q) = (0.5, 0.1824);
+    let channel = Unary::new(20, Bit::new(p, q).unwrap()).unwrap();
+    for category in [0u8, 7, 8, 19] {
+        let x = vec![category; N];
+        let mut out = vec![0u8; 20 * N];
+        channel.randomize(Input::U8(&x), Output::Bits(&mut out), &key(4), 0, None).unwrap();
+        for position in 0..20 {
+            let ones: usize = out.iter().skip(position).step_by(20).map(|&bit| usize::from(bit)).sum();
+            let chance = if position == usize::from(category) { p } else { q };
+            let deviation = (N as f64 * chance * (1.0 - chance)).sqrt();
+            assert!((ones as f64 - N as f64 * chance).abs() < 6.0 * deviation, "category {category}, position {position}");
+        }
+    }
+}
+
+#[test]
+fn exact_epsilon_is_that_of_the_enumerated_distribution() {
+    // r = 1, l = 3: all 8 inputs and 8 reports.
+    for law in [symmetric(3), asymmetric(3)] {
+        let channel = Bits::new(vec![law.clone()], 1, None).unwrap();
+        let chance = |x: usize, z: usize| -> f64 {
+            (0..3)
+                .map(|i| {
+                    let one = if x >> i & 1 == 1 { law[2 - i].p } else { law[2 - i].q };
+                    if z >> i & 1 == 1 { one.to_f64() } else { one.complement().to_f64() }
+                })
+                .product()
+        };
+        let worst = (0..8)
+            .flat_map(|z| (0..8).flat_map(move |x| (0..8).map(move |y| (x, y, z))))
+            .map(|(x, y, z)| (chance(x, z) / chance(y, z)).ln())
+            .fold(0.0, f64::max);
+        let exact = channel.epsilon().record;
+        assert!(exact >= worst * (1.0 - 1e-14) && exact <= worst * (1.0 + 1e-12), "{exact} against {worst}");
+    }
+    let channel = Unary::new(3, Bit::new(0.6, 0.2).unwrap()).unwrap();
+    assert!((channel.epsilon() - (0.6 * 0.8 / (0.4 * 0.2f64)).ln()).abs() < 1e-14);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_before_anything_is_written() {
+    let channel = Bits::new(vec![symmetric(10)], 4, None).unwrap();
+    let codec = codec(10);
+    let refused = |input: Input<'_>, length: usize| {
+        let mut out = vec![9u16; length];
+        let result = channel.randomize(Some(&codec), input, Output::U16(&mut out), &key(0), 0, None);
+        assert!(out.iter().all(|&code| code == 9), "nothing is written");
+        result.unwrap_err()
+    };
+    let mut x = vec![0.5f32; 4 * CHUNK];
+    assert!(matches!(refused(Input::F32(&x[..7]), 7), Error::Shape { .. }));
+    assert!(matches!(refused(Input::F32(&x), 7), Error::Output { .. }));
+    x[4 * CHUNK - 1] = f32::NAN;
+    let error = refused(Input::F32(&x), 4 * CHUNK);
+    assert_eq!(error, Error::Value { name: "x", index: 4 * CHUNK - 1, reason: "NaN and infinities have no code" });
+    assert!(matches!(refused(Input::U16(&[1; 4]), 4), Error::Argument { .. }));
+    let mut out = [9u16; 4];
+    let result = channel.randomize(None, Input::U16(&[1, 2, 3, 1024]), Output::U16(&mut out), &key(0), 0, None);
+    assert!(matches!(result, Err(Error::Value { index: 3, .. })));
+    assert_eq!(out, [9; 4]);
+}

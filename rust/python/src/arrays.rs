@@ -1,0 +1,224 @@
+//! NumPy arrays in and out.
+
+use bitldp_core::{Input, Key, Output};
+use numpy::{Element, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::error::to_python;
+
+/// The key that was given, or a fresh one from the operating system.
+pub(crate) fn key(bytes: Option<&[u8]>) -> PyResult<Key> {
+    match bytes {
+        None => Key::from_os().map_err(to_python),
+        Some(bytes) => match bytes.try_into() {
+            Ok(bytes) => Ok(Key::from_bytes(bytes)),
+            Err(_) => Err(PyValueError::new_err(format!("key: {} bytes are not allowed; 32 are", bytes.len()))),
+        },
+    }
+}
+
+/// Batches smaller than this are done before another thread could have used the interpreter.
+const WORTH_DETACHING: usize = 1 << 14;
+
+/// Runs `work` without the interpreter lock, where it is long enough to be worth giving it up.
+pub(crate) fn detached<R: Send>(py: Python<'_>, values: usize, work: impl FnOnce() -> R + Send) -> R {
+    if values < WORTH_DETACHING { work() } else { py.detach(work) }
+}
+
+/// The number of threads that was asked for.
+pub(crate) fn threads(wanted: Option<usize>) -> PyResult<Option<usize>> {
+    match wanted {
+        Some(0) => Err(PyValueError::new_err("threads: 0 is not allowed; None or at least 1 is")),
+        wanted => Ok(wanted),
+    }
+}
+
+/// The form of the reports that `output` names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    Codes,
+    Bits,
+    Values,
+    Packed,
+}
+
+impl Form {
+    /// # Errors
+    /// Anything but the forms that are `allowed`.
+    pub(crate) fn parse(output: &str, allowed: &[Form]) -> PyResult<Form> {
+        let form = allowed.iter().find(|form| form.name() == output);
+        form.copied().ok_or_else(|| {
+            let names: Vec<_> = allowed.iter().map(|form| format!("{:?}", form.name())).collect();
+            PyValueError::new_err(format!("output: {output:?} is not allowed; {} are", names.join(", ")))
+        })
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Form::Codes => "codes",
+            Form::Bits => "bits",
+            Form::Values => "values",
+            Form::Packed => "packed",
+        }
+    }
+}
+
+/// `x` as a C-contiguous array: itself where it is one, a copy or NumPy's view of it otherwise.
+pub(crate) fn contiguous<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
+    if let Ok(array) = x.cast::<PyUntypedArray>()
+        && array.is_c_contiguous()
+    {
+        return Ok(array.clone());
+    }
+    let array = x.py().import("numpy")?.call_method1("ascontiguousarray", (x,))?;
+    let array = array.cast_into::<PyUntypedArray>()?;
+    // NumPy gives a scalar a dimension here; it has none of its own.
+    if array.ndim() == 1 && x.getattr("ndim").is_ok_and(|ndim| ndim.extract::<usize>().is_ok_and(|ndim| ndim == 0)) {
+        return Err(PyValueError::new_err("x: an array is needed, not a scalar"));
+    }
+    Ok(array)
+}
+
+/// The elements of a C-contiguous array, if they are of type `T`.
+fn slice<'a, T: Element>(array: &'a Bound<'_, PyUntypedArray>) -> Option<&'a [T]> {
+    let array = array.cast::<PyArrayDyn<T>>().ok()?;
+    // SAFETY: the array is C-contiguous and its elements are T. Nobody else may write to it meanwhile, as for any
+    // function of NumPy that releases the interpreter lock; a value that changes after it was checked is clamped.
+    unsafe { array.as_slice() }.ok()
+}
+
+/// The elements of a C-contiguous array, whatever number they are.
+///
+/// # Errors
+/// `TypeError` where they are no plain numbers of native byte order; `allowed` says which are.
+pub(crate) fn input<'a>(array: &'a Bound<'_, PyUntypedArray>, allowed: &str) -> PyResult<Input<'a>> {
+    macro_rules! first_of {
+        ($($type:ty => $variant:ident),*) => {
+            $(if let Some(slice) = slice::<$type>(array) {
+                return Ok(Input::$variant(slice));
+            })*
+        };
+    }
+    first_of!(f32 => F32, f64 => F64, u16 => U16, u8 => U8, i64 => I64, u32 => U32, i32 => I32, u64 => U64, i16 => I16, i8 => I8);
+    Err(wrong_dtype("x", array, allowed))
+}
+
+pub(crate) fn wrong_dtype(name: &str, array: &Bound<'_, PyUntypedArray>, allowed: &str) -> PyErr {
+    PyTypeError::new_err(format!("{name}: dtype {} is not allowed; {allowed}", array.dtype()))
+}
+
+/// The elements of an array that the kernels write to.
+fn slice_mut<'a, T: Element>(array: &'a Bound<'_, PyArrayDyn<T>>) -> PyResult<&'a mut [T]> {
+    // SAFETY: the array is C-contiguous, writeable and does not overlap the input, which `target` made sure of, or was
+    // allocated just now; nobody else may touch it meanwhile, as for any function of NumPy that releases the lock.
+    unsafe { array.as_slice_mut() }.map_err(|_| PyValueError::new_err("out: a C-contiguous array is needed"))
+}
+
+/// An output array and the form in which the core fills it.
+pub(crate) enum Target<'py> {
+    U8(Bound<'py, PyArrayDyn<u8>>),
+    U16(Bound<'py, PyArrayDyn<u16>>),
+    U32(Bound<'py, PyArrayDyn<u32>>),
+    Bits(Bound<'py, PyArrayDyn<u8>>),
+    Packed(Bound<'py, PyArrayDyn<u8>>),
+    F32(Bound<'py, PyArrayDyn<f32>>),
+    F64(Bound<'py, PyArrayDyn<f64>>),
+}
+
+impl<'py> Target<'py> {
+    /// The array that reports of `bits` bits go to: `out` if it fits, a new one otherwise.
+    ///
+    /// # Errors
+    /// `out` of another dtype (`TypeError`), of another shape, not C-contiguous, read-only or overlapping `x`
+    /// (`ValueError`).
+    pub(crate) fn new(
+        x: &Bound<'py, PyUntypedArray>,
+        out: Option<&Bound<'py, PyAny>>,
+        form: Form,
+        bits: u32,
+        shape: &[usize],
+        single: bool,
+    ) -> PyResult<Target<'py>> {
+        let py = x.py();
+        let of_values = |double: bool| -> PyResult<Target<'py>> {
+            Ok(if double { Target::F64(array(py, x, out, shape)?) } else { Target::F32(array(py, x, out, shape)?) })
+        };
+        Ok(match form {
+            Form::Bits => Target::Bits(array(py, x, out, shape)?),
+            Form::Packed => Target::Packed(array(py, x, out, shape)?),
+            Form::Codes if bits <= 8 => Target::U8(array(py, x, out, shape)?),
+            Form::Codes if bits <= 16 => Target::U16(array(py, x, out, shape)?),
+            Form::Codes => Target::U32(array(py, x, out, shape)?),
+            // Values leave in the precision of `out` where there is one.
+            Form::Values => match out.map(|out| out.cast::<PyArrayDyn<f64>>().is_ok()) {
+                Some(true) => of_values(true)?,
+                Some(false) => of_values(false)?,
+                None => of_values(!single)?,
+            },
+        })
+    }
+
+    /// The slice to fill.
+    pub(crate) fn output(&self) -> PyResult<Output<'_>> {
+        Ok(match self {
+            Target::U8(array) => Output::U8(slice_mut(array)?),
+            Target::U16(array) => Output::U16(slice_mut(array)?),
+            Target::U32(array) => Output::U32(slice_mut(array)?),
+            Target::Bits(array) => Output::Bits(slice_mut(array)?),
+            Target::Packed(array) => Output::Packed(slice_mut(array)?),
+            Target::F32(array) => Output::F32(slice_mut(array)?),
+            Target::F64(array) => Output::F64(slice_mut(array)?),
+        })
+    }
+
+    pub(crate) fn into_any(self) -> Bound<'py, PyAny> {
+        match self {
+            Target::U8(array) | Target::Bits(array) | Target::Packed(array) => array.into_any(),
+            Target::U16(array) => array.into_any(),
+            Target::U32(array) => array.into_any(),
+            Target::F32(array) => array.into_any(),
+            Target::F64(array) => array.into_any(),
+        }
+    }
+}
+
+/// `out`, if it can be written to as an array of `T` and `shape`; a new array where there is none.
+fn array<'py, T: Element>(
+    py: Python<'py>,
+    x: &Bound<'py, PyUntypedArray>,
+    out: Option<&Bound<'py, PyAny>>,
+    shape: &[usize],
+) -> PyResult<Bound<'py, PyArrayDyn<T>>> {
+    let Some(out) = out else {
+        // SAFETY: every element is written before the array is handed out, or the array is dropped.
+        return Ok(unsafe { PyArrayDyn::<T>::new(py, shape, false) });
+    };
+    let untyped = out.cast::<PyUntypedArray>().map_err(|_| {
+        let kind = out.get_type().name().map_or_else(|_| "this".into(), |name| name.to_string());
+        PyTypeError::new_err(format!("out: a NumPy array is needed, not {kind}"))
+    })?;
+    let array = out
+        .cast::<PyArrayDyn<T>>()
+        .map_err(|_| wrong_dtype("out", untyped, &format!("{} is needed", T::get_dtype(py).typeobj().name().map_or_else(|_| "another".into(), |n| n.to_string()))))?;
+    if array.shape() != shape {
+        let reason = format!("out: shape {:?} is not allowed; {shape:?} is needed", array.shape());
+        return Err(PyValueError::new_err(reason));
+    }
+    if !array.is_c_contiguous() {
+        return Err(PyValueError::new_err("out: a C-contiguous array is needed"));
+    }
+    let flags = out.getattr("flags")?;
+    if !flags.getattr("writeable")?.extract::<bool>()? {
+        return Err(PyValueError::new_err("out: a writeable array is needed, this one is read-only"));
+    }
+    let bytes = |start: usize, length: usize, size: usize| start..start + length * size;
+    let written = bytes(array.data() as usize, array.len(), size_of::<T>());
+    // SAFETY: only the address is used.
+    let read_from = unsafe { (*x.as_array_ptr()).fields.data } as usize;
+    let read = bytes(read_from, x.len(), x.dtype().itemsize());
+    if written.start < read.end && read.start < written.end {
+        return Err(PyValueError::new_err("out: an array that shares no memory with x is needed"));
+    }
+    Ok(array.clone())
+}

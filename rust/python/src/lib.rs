@@ -1,0 +1,69 @@
+//! The extension module `bitldp._core`: unpack the arguments, call the core, map the error; nothing else.
+
+mod arrays;
+mod bits;
+mod categorical;
+mod error;
+mod fixed_point;
+mod grid;
+mod pack;
+mod unary;
+
+use bitldp_core::{CHUNK, Isa};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::error::to_python;
+
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use super::bits::Bits;
+    #[pymodule_export]
+    use super::categorical::{Matrix, Window};
+    #[pymodule_export]
+    use super::fixed_point::FixedPoint;
+    #[pymodule_export]
+    use super::grid::Grid;
+    #[pymodule_export]
+    use super::pack::{pack, unpack};
+    #[pymodule_export]
+    use super::unary::Unary;
+    #[pymodule_export]
+    use super::{available_isas, isa, keystream, log_ratio};
+
+    use super::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // A forced instruction set that is not there is better refused here than at the first call.
+        Isa::current().map_err(to_python)?;
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("CHUNK", CHUNK)
+    }
+}
+
+/// The instruction set that the kernels run on.
+#[pyfunction]
+fn isa() -> PyResult<&'static str> {
+    Ok(Isa::current().map_err(to_python)?.name())
+}
+
+/// The instruction sets that this processor can run, best first.
+#[pyfunction]
+fn available_isas() -> Vec<&'static str> {
+    Isa::available().iter().map(|isa| isa.name()).collect()
+}
+
+/// ln(numerator / denominator), rounded up.
+#[pyfunction]
+fn log_ratio(numerator: u128, denominator: u128) -> f64 {
+    bitldp_core::log_ratio(numerator, denominator)
+}
+
+/// The keystream of a key and a nonce from its start, in canonical order.
+#[pyfunction]
+fn keystream<'py>(py: Python<'py>, key: &[u8], nonce: u64, length: usize) -> PyResult<Bound<'py, PyBytes>> {
+    let key = arrays::key(Some(key))?;
+    PyBytes::new_with(py, length, |bytes| bitldp_core::keystream(&key, nonce, bytes).map_err(to_python))
+}
