@@ -1,10 +1,11 @@
 //! Independent bits: each position of a bit string is reported as 1 with a probability that depends on that bit alone.
 
+use super::check::{Split, first_place};
 use super::io::{Input, Output, OutputParts};
-use crate::codec::FixedPoint;
+use crate::codec::{FixedPoint, Real};
 use crate::error::{Error, Result, argument};
 use crate::kernel::bits::{Plan, Sampler, Spread};
-use crate::kernel::{Isa, all_encodable};
+use crate::kernel::{Isa, vectorised};
 use crate::parallel::{CHUNK, for_chunks};
 use crate::probability::{Probability, Rounding, abs_log_ratio, add_up, mul_up};
 use crate::random::Key;
@@ -189,9 +190,8 @@ impl Bits {
         threads: Option<usize>,
     ) -> Result<()> {
         let isa = isa.checked()?;
-        self.check(isa, codec, input, &output)?;
-        let bits = self.bits as usize;
-        let total = input.len();
+        let split = Split { reports: input.len(), bits: self.bits, chunk: CHUNK, first_chunk, threads };
+        self.check(isa, codec, input, &output, &split)?;
         let sampler = Sampler {
             isa,
             key,
@@ -202,61 +202,67 @@ impl Bits {
             codec,
         };
         let parts = OutputParts::new(output);
-        for_chunks(total, CHUNK, threads, NANOSECONDS, |chunk, range| {
+        for_chunks(input.len(), CHUNK, threads, NANOSECONDS, |chunk, range| {
             // SAFETY: chunks do not overlap.
-            let output = unsafe { parts.part(range.clone(), bits) };
+            let output = unsafe { parts.part(range.clone(), self.bits as usize) };
             sampler.chunk(first_chunk + chunk as u64, range.start, input.part(range), output);
         });
         Ok(())
     }
 
-    fn check(&self, isa: Isa, codec: Option<&FixedPoint>, input: Input<'_>, output: &Output<'_>) -> Result<()> {
-        let total = input.len();
-        if !total.is_multiple_of(self.features) {
-            let reason = format!("{total} values are no whole number of records of {} features", self.features);
+    fn check(
+        &self,
+        isa: Isa,
+        codec: Option<&FixedPoint>,
+        input: Input<'_>,
+        output: &Output<'_>,
+        split: &Split,
+    ) -> Result<()> {
+        if !input.len().is_multiple_of(self.features) {
+            let reason = format!("{} values are no whole number of records of {} features", input.len(), self.features);
             return Err(Error::Shape { name: "x", reason });
         }
-        match (codec, input) {
-            (Some(codec), _) if codec.bits() != self.bits => {
+        match codec {
+            Some(codec) if codec.bits() != self.bits => {
                 let reason = format!("{} bits do not fit a channel of {}", codec.bits(), self.bits);
                 return Err(argument("codec", reason));
             }
-            (Some(codec), Input::F32(values)) => all_encodable(isa, codec, values)?,
-            (Some(codec), Input::F64(values)) => all_encodable(isa, codec, values)?,
-            (Some(_), _) => return Err(argument("x", "a codec takes float32 or float64".into())),
-            (None, Input::U8(codes)) => self.check_codes(codes)?,
-            (None, Input::U16(codes)) => self.check_codes(codes)?,
-            (None, Input::U32(codes)) => self.check_codes(codes)?,
-            (None, _) => return Err(argument("x", "without a codec, code words are needed: uint8, uint16 or uint32".into())),
-        }
-        let width = match output {
-            Output::U8(_) => 8,
-            Output::U16(_) => 16,
-            Output::F32(_) | Output::F64(_) if codec.is_none() => {
+            None if matches!(output, Output::F32(_) | Output::F64(_)) => {
                 return Err(argument("output", "only a codec gives numbers back".into()));
             }
-            _ => 32,
+            _ => split.check(output)?,
+        }
+        let most = u32::MAX >> (32 - self.bits);
+        let (first, reason) = match (codec, input) {
+            (Some(codec), Input::F32(values)) => (self.first_refused(isa, codec, values, split), codec.refusal()),
+            (Some(codec), Input::F64(values)) => (self.first_refused(isa, codec, values, split), codec.refusal()),
+            (Some(_), _) => return Err(argument("x", "a codec takes float32 or float64".into())),
+            (None, Input::U8(codes)) => (first_above(isa, codes, most, split), TOO_LONG),
+            (None, Input::U16(codes)) => (first_above(isa, codes, most, split), TOO_LONG),
+            (None, Input::U32(codes)) => (first_above(isa, codes, most, split), TOO_LONG),
+            (None, _) => {
+                let reason = "without a codec, code words are needed: uint8, uint16 or uint32";
+                return Err(argument("x", reason.into()));
+            }
         };
-        if width < self.bits {
-            let reason = format!("elements of {width} bits do not hold code words of {}", self.bits);
-            return Err(Error::Output { reason });
-        }
-        let needed = output.needed(total, self.bits as usize);
-        if output.len() != needed {
-            return Err(Error::Output { reason: format!("{} elements, where {needed} are needed", output.len()) });
-        }
-        Ok(())
+        first.map_or(Ok(()), |index| Err(Error::Value { name: "x", index, reason }))
     }
 
-    /// Refuses code words with bits beyond the channel's: they would leave as they are.
-    fn check_codes<C: Copy + Into<u32>>(&self, codes: &[C]) -> Result<()> {
-        let most = u32::MAX >> (32 - self.bits);
-        if codes.iter().fold(0u32, |any, &code| any | code.into()) <= most {
-            return Ok(());
-        }
-        let index = codes.iter().position(|&code| code.into() > most).unwrap_or(0);
-        Err(Error::Value { name: "x", index, reason: "a code word has no more bits than the channel" })
+    fn first_refused<F: Real>(&self, isa: Isa, codec: &FixedPoint, values: &[F], split: &Split) -> Option<usize> {
+        first_place(values.len(), split.threads, |range| vectorised(isa, || codec.first_refused(&values[range])))
     }
+}
+
+/// A code word with bits beyond the channel's: they would leave as they are.
+const TOO_LONG: &str = "a code word has no more bits than the channel";
+
+fn first_above<C: Copy + Into<u32> + Sync>(isa: Isa, codes: &[C], most: u32, split: &Split) -> Option<usize> {
+    first_place(codes.len(), split.threads, |range| {
+        let codes = &codes[range];
+        // Not stopping early lets the loop be vectorised.
+        let all = vectorised(isa, || codes.iter().fold(0, |all, &code| all | code.into()));
+        if all <= most { None } else { codes.iter().position(|&code| code.into() > most) }
+    })
 }
 
 fn exact_epsilon(laws: &[Vec<Bit>], features: usize, pattern: Option<&[u32]>) -> BitsEpsilon {

@@ -2,6 +2,7 @@
 
 mod bits;
 mod categorical;
+mod check;
 mod io;
 mod matrix;
 mod unary;

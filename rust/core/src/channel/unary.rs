@@ -1,6 +1,7 @@
 //! Independent bits on one-hot strings: a category as `k` bits, of which one is 1.
 
 use super::bits::Bit;
+use super::check::{Split, first_place};
 use super::io::{Input, Output, OutputParts};
 use crate::error::{Error, Result, argument};
 use crate::kernel::bits::Plan;
@@ -105,11 +106,13 @@ impl Unary {
         threads: Option<usize>,
     ) -> Result<()> {
         let isa = isa.checked()?;
-        self.check(isa, input, &output)?;
+        let bits = self.categories as u32;
+        let split = Split { reports: input.len(), bits, chunk: self.chunk(), first_chunk, threads };
+        self.check(isa, input, &output, &split)?;
         let sampler = Sampler { isa, key, categories: self.categories, others: &self.others, own: &self.own };
         let parts = OutputParts::new(output);
         let work = NANOSECONDS * self.categories.div_ceil(8);
-        for_chunks(input.len(), self.chunk(), threads, work, |chunk, range| {
+        for_chunks(input.len(), split.chunk, threads, work, |chunk, range| {
             // SAFETY: chunks do not overlap.
             let output = unsafe { parts.part(range.clone(), self.categories) };
             sampler.chunk(first_chunk + chunk as u64, input.part(range), output);
@@ -117,21 +120,17 @@ impl Unary {
         Ok(())
     }
 
-    fn check(&self, isa: Isa, input: Input<'_>, output: &Output<'_>) -> Result<()> {
+    fn check(&self, isa: Isa, input: Input<'_>, output: &Output<'_>, split: &Split) -> Result<()> {
         if input.is_real() {
             return Err(argument("x", "categories are integers".into()));
-        }
-        if let Some(index) = first_outside(isa, input, self.categories as u32) {
-            return Err(Error::Value { name: "x", index, reason: "categories are 0 to categories - 1" });
         }
         if !matches!(output, Output::Bits(_) | Output::Packed(_)) {
             return Err(argument("output", "one-hot strings leave as bits or packed bits".into()));
         }
-        let needed = output.needed(input.len(), self.categories);
-        if output.len() != needed {
-            let reason = format!("{} elements, where {needed} are needed", output.len());
-            return Err(Error::Output { reason });
-        }
-        Ok(())
+        split.check(output)?;
+        let rows = self.categories as u32;
+        let first = first_place(input.len(), split.threads, |range| first_outside(isa, input.part(range), rows));
+        let reason = "categories are 0 to categories - 1";
+        first.map_or(Ok(()), |index| Err(Error::Value { name: "x", index, reason }))
     }
 }

@@ -112,13 +112,24 @@ impl FixedPoint {
     /// # Errors
     /// [`Error::Value`] with the flat index of the first of them, never its value.
     pub fn check<F: Real>(&self, values: &[F]) -> Result<()> {
+        let refused = |index| Err(Error::Value { name: "x", index, reason: self.refusal() });
+        self.first_refused(values).map_or(Ok(()), refused)
+    }
+
+    /// The place of the first number without a code.
+    #[inline(always)]
+    pub(crate) fn first_refused<F: Real>(&self, values: &[F]) -> Option<usize> {
         let saturate = self.infinities == Infinities::Saturate;
-        if F::all_encodable(values, saturate) {
-            return Ok(());
+        // Not stopping early lets the loop be vectorised.
+        if F::all_encodable(values, saturate) { None } else { values.iter().position(|x| !x.is_encodable(saturate)) }
+    }
+
+    /// Why such a number is refused.
+    pub(crate) fn refusal(&self) -> &'static str {
+        match self.infinities {
+            Infinities::Refuse => "NaN and infinities have no code",
+            Infinities::Saturate => "NaN has no code",
         }
-        let index = values.iter().position(|x| !x.is_encodable(saturate)).unwrap_or(0);
-        let reason = if saturate { "NaN has no code" } else { "NaN and infinities have no code" };
-        Err(Error::Value { name: "x", index, reason })
     }
 
     /// The code word of one number that [`check`](Self::check) lets pass.

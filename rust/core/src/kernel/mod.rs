@@ -7,9 +7,6 @@ mod isa;
 
 pub use isa::{ISA_VARIABLE, Isa};
 
-use crate::codec::{FixedPoint, Real};
-use crate::error::Result;
-
 /// Runs `work`, a loop that the compiler can vectorise, compiled for `isa`: for what needs no intrinsics.
 #[inline]
 pub(crate) fn vectorised<R>(isa: Isa, work: impl FnOnce() -> R) -> R {
@@ -40,9 +37,4 @@ pub(crate) fn vectorised<R>(isa: Isa, work: impl FnOnce() -> R) -> R {
         Isa::Avx2 => unsafe { on_avx2(work) },
         _ => work(),
     }
-}
-
-/// [`FixedPoint::check`], vectorised.
-pub(crate) fn all_encodable<F: Real>(isa: Isa, codec: &FixedPoint, values: &[F]) -> Result<()> {
-    vectorised(isa, || codec.check(values))
 }

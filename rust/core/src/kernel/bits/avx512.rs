@@ -12,6 +12,9 @@ use crate::random::Refine;
 /// The most table vectors in a law of up to 16 bits: two parts, each with a mask of ones and one of zeros.
 const MOST_VECTORS: usize = 4;
 
+/// How many values ahead memory is asked for them.
+const AHEAD: usize = 512;
+
 /// Randomizes `words`, a multiple of 32, in place, like [`super::scalar::randomize`] under one plan.
 ///
 /// # Safety
@@ -57,6 +60,10 @@ pub(crate) unsafe fn encode_and_randomize16(
         // SAFETY: group g is 32 values inside `values`.
         let (low, high) = unsafe {
             let from = values.as_ptr().add(32 * g);
+            // The next block, to be there when its keystream is computed. A hint may point past the end.
+            let ahead = from.wrapping_add(AHEAD).cast();
+            _mm_prefetch::<_MM_HINT_T0>(ahead);
+            _mm_prefetch::<_MM_HINT_T0>(ahead.wrapping_add(64));
             (_mm512_loadu_ps(from), _mm512_loadu_ps(from.add(16)))
         };
         _mm512_permutexvar_epi64(in_order, _mm512_packus_epi32(encode(low), encode(high)))

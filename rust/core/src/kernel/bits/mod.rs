@@ -1,6 +1,8 @@
 //! How the law of independent bits is sampled: encode, randomize, emit, a block of a few hundred features at a time, so
 //! that everything between input and output stays in the first-level cache.
 
+use std::cell::RefCell;
+
 mod emit;
 mod plan;
 mod scalar;
@@ -39,8 +41,9 @@ const MOST_KEYSTREAM: usize = 4096;
 /// The most features in a block.
 const MOST_FEATURES: usize = 512;
 
+/// A thread's working memory. It is kept from call to call, because clearing it would take a tenth of a short one.
 #[repr(C, align(64))]
-struct Scratch<W> {
+pub(crate) struct Scratch<W> {
     keystream: [u8; MOST_KEYSTREAM],
     words: [W; MOST_FEATURES],
 }
@@ -56,11 +59,21 @@ impl Sampler<'_> {
         }
     }
 
-    fn blocks<W: Lanes>(&self, chunk: u64, first: usize, input: Input<'_>, mut output: Output<'_>) {
+    fn blocks<W: Lanes>(&self, chunk: u64, first: usize, input: Input<'_>, output: Output<'_>) {
+        W::with_scratch(|scratch| self.blocks_in(scratch, chunk, first, input, output));
+    }
+
+    fn blocks_in<W: Lanes>(
+        &self,
+        scratch: &mut Scratch<W>,
+        chunk: u64,
+        first: usize,
+        input: Input<'_>,
+        mut output: Output<'_>,
+    ) {
         let shape = &self.plans[0];
         let main = nonce(Purpose::Main, chunk);
         let mut refine = Refine::new(self.isa, self.key, nonce(Purpose::Refine, chunk));
-        let mut scratch = Scratch { keystream: [0; MOST_KEYSTREAM], words: [W::default(); MOST_FEATURES] };
         let total = input.len();
         for start in (0..total).step_by(shape.block()) {
             let count = shape.block().min(total - start);
@@ -71,11 +84,6 @@ impl Sampler<'_> {
             let group = start / 32 * shape.vectors() * 64 / GROUP;
             let input = input.part(start..start + count);
             let mut output = output.reports(start..start + count, self.bits as usize);
-            // Memory answers while the keystream is computed.
-            if let Input::F32(values) = input {
-                prefetch(values);
-            }
-            if let Output::U16(words) = &output { prefetch(words); }
             fill(self.isa, self.key, main, group as u64, keystream);
             let keystream = &keystream[..taken];
 
@@ -142,16 +150,22 @@ impl Sampler<'_> {
     }
 }
 
-fn prefetch<T>(values: &[T]) {
-    use std::arch::x86_64::*;
-    let start = values.as_ptr().cast::<i8>();
-    for at in (0..size_of_val(values)).step_by(64) {
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(start.add(at)) };
-    }
+/// A thread's own [`Scratch`] for words of `$word`, lent to `$work`.
+macro_rules! lend_scratch {
+    ($word:ty, $work:expr) => {{
+        thread_local! {
+            static SCRATCH: RefCell<Scratch<$word>> =
+                const { RefCell::new(Scratch { keystream: [0; MOST_KEYSTREAM], words: [0; MOST_FEATURES] }) };
+        }
+        SCRATCH.with_borrow_mut($work)
+    }};
 }
 
 /// What each width of code word has vectorised versions of.
 pub(crate) trait Lanes: Word {
+    /// Lends `work` the thread's working memory.
+    fn with_scratch<R>(work: impl FnOnce(&mut Scratch<Self>) -> R) -> R;
+
     /// Randomizes a multiple of 32 words in place.
     fn randomize(isa: Isa, plan: &Plan, keystream: &[u8], words: &mut [Self], refine: &mut Refine);
 
@@ -176,6 +190,10 @@ pub(crate) trait Lanes: Word {
 }
 
 impl Lanes for u16 {
+    fn with_scratch<R>(work: impl FnOnce(&mut Scratch<u16>) -> R) -> R {
+        lend_scratch!(u16, work)
+    }
+
     fn randomize(isa: Isa, plan: &Plan, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
         match isa {
             // SAFETY: an `Isa` only exists where the CPU has it.
@@ -223,6 +241,10 @@ impl Lanes for u16 {
 }
 
 impl Lanes for u32 {
+    fn with_scratch<R>(work: impl FnOnce(&mut Scratch<u32>) -> R) -> R {
+        lend_scratch!(u32, work)
+    }
+
     fn randomize(isa: Isa, plan: &Plan, keystream: &[u8], words: &mut [u32], refine: &mut Refine) {
         match isa {
             // SAFETY: an `Isa` only exists where the CPU has it.
