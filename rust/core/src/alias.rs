@@ -58,14 +58,11 @@ impl Wide {
 
     fn shifted_left(&self, by: usize) -> Wide {
         let (whole, part) = (by / 64, by % 64);
-        let mut limbs = [0; LIMBS];
-        for i in whole..LIMBS {
-            limbs[i] = self.0[i - whole] << part;
-            if part > 0 && i > whole {
-                limbs[i] |= self.0[i - whole - 1] >> (64 - part);
-            }
-        }
-        Wide(limbs)
+        Wide(std::array::from_fn(|i| {
+            let limb = |below: usize| i.checked_sub(below).map_or(0, |i| self.0[i]);
+            // A shift of a limb by all its 64 bits is not defined.
+            if part == 0 { limb(whole) } else { limb(whole) << part | limb(whole + 1) >> (64 - part) }
+        }))
     }
 }
 

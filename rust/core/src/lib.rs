@@ -1,5 +1,35 @@
 //! Local differential privacy at the level of bits.
-#![deny(missing_docs)]
+//!
+//! A client perturbs its own data, so that no server has to be trusted. Every mechanism here is three steps:
+//!
+//! ```text
+//! value ──codec──▶ code ──channel──▶ report ──letters──▶ value again
+//! ```
+//!
+//! - A **codec** ([`FixedPoint`], [`Grid`], [`Categories`]) turns a value into a code. No randomness that privacy rests on
+//!   is in it: the dither of a grid only mixes rows of the channel behind it.
+//! - A **channel** is the only place where privacy happens. Its law is integers over 2^64: [`Bits`] and [`Unary`]
+//!   (independent bits, on arbitrary and on one-hot strings), [`Window`] (some cells likely, the others not) and
+//!   [`Matrix`] (any row-stochastic table). `epsilon()` is exact for the very integers that the sampler compares with, and
+//!   rounded up.
+//! - **Letters** say what a report is worth.
+//!
+//! Randomness is the keystream of ChaCha20 under a 256-bit [`Key`], addressed by chunks of [`CHUNK`] values. The same key
+//! gives the same reports on any number of threads and any instruction set ([`Isa`]), for a batch or for its chunks one by
+//! one. A key used for two different batches reveals how they differ: take [`Key::from_os`] for every release.
+//!
+//! ```
+//! use bitldp_core::{Bit, Bits, FixedPoint, Infinities, Input, Key, Output, SignBit};
+//!
+//! // Two features of 8 bits, each bit flipped with probability 0.3.
+//! let channel = Bits::new(vec![vec![Bit::new(0.7, 0.3)?; 8]], 2, None)?;
+//! let codec = FixedPoint::new(8, 3, SignBit::OneIfNonNegative, Infinities::Refuse)?;
+//! let record = [0.5f32, -1.25];
+//! let mut report = [0u8; 2];
+//! channel.randomize(Some(&codec), Input::F32(&record), Output::U8(&mut report), &Key::from_os()?, 0, None)?;
+//! assert!((channel.epsilon().record - 16.0 * (0.7f64 / 0.3).ln()).abs() < 1e-9);
+//! # Ok::<(), bitldp_core::Error>(())
+//! ```
 
 mod alias;
 mod channel;

@@ -14,7 +14,9 @@ fn symmetric(bits: usize) -> Vec<Bit> {
 }
 
 fn asymmetric(bits: usize) -> Vec<Bit> {
-    (0..bits).map(|i| Bit::new(if i % 2 == 0 { 0.9 } else { 0.001 }, 0.05 + 0.3 * i as f64 / bits as f64).unwrap()).collect()
+    (0..bits)
+        .map(|i| Bit::new(if i % 2 == 0 { 0.9 } else { 0.001 }, 0.05 + 0.3 * i as f64 / bits as f64).unwrap())
+        .collect()
 }
 
 fn codec(bits: u32) -> FixedPoint {
@@ -26,7 +28,14 @@ fn values(n: usize) -> Vec<f64> {
     (0..n).map(|i| ((i as f64) * 0.7311).sin() * 2f64.powi((i % 23) as i32 - 6)).collect()
 }
 
-fn codes_on(isa: Isa, channel: &Bits, x: &[f32], key: &Key, first_chunk: u64, threads: Option<usize>) -> Vec<u32> {
+fn codes_on(
+    isa: Isa,
+    channel: &Bits,
+    x: &[f32],
+    key: &Key,
+    first_chunk: u64,
+    threads: Option<usize>,
+) -> Vec<u32> {
     let codec = codec(channel.bits());
     let mut out = vec![0u32; x.len()];
     channel
@@ -159,14 +168,21 @@ fn threads_and_splits_change_nothing() {
 /// CHANGELOG.md.
 #[test]
 fn golden_streams() {
-    let digest = |codes: &[u32]| codes.iter().fold(0xcbf2_9ce4_8422_2325u64, |h, &c| (h ^ u64::from(c)).wrapping_mul(0x100_0000_01b3));
+    let digest = |codes: &[u32]| {
+        codes.iter().fold(0xcbf2_9ce4_8422_2325u64, |h, &c| (h ^ u64::from(c)).wrapping_mul(0x100_0000_01b3))
+    };
     let x: Vec<f32> = (0..CHUNK + 1000).map(|i| i as f32 / 512.0 - 8.0).collect();
     let golden = |law: Vec<Bit>| {
         let channel = Bits::new(vec![law], 1, None).unwrap();
         let codes = codes_on(Isa::Scalar, &channel, &x, &key(0), 0, None);
         (codes[..4].to_vec(), digest(&codes))
     };
-    let seen: Vec<_> = [2usize, 8, 10, 12, 16, 20, 32].map(symmetric).into_iter().chain([asymmetric(10), asymmetric(32)]).map(golden).collect();
+    let seen: Vec<_> = [2usize, 8, 10, 12, 16, 20, 32]
+        .map(symmetric)
+        .into_iter()
+        .chain([asymmetric(10), asymmetric(32)])
+        .map(golden)
+        .collect();
     assert_eq!(seen, expected_streams());
 }
 
@@ -260,7 +276,10 @@ fn one_hot_positions_follow_the_law() {
             let ones: usize = out.iter().skip(position).step_by(20).map(|&bit| usize::from(bit)).sum();
             let chance = if position == usize::from(category) { p } else { q };
             let deviation = (N as f64 * chance * (1.0 - chance)).sqrt();
-            assert!((ones as f64 - N as f64 * chance).abs() < 6.0 * deviation, "category {category}, position {position}");
+            assert!(
+                (ones as f64 - N as f64 * chance).abs() < 6.0 * deviation,
+                "category {category}, position {position}"
+            );
         }
     }
 }
@@ -304,10 +323,14 @@ fn what_does_not_fit_is_refused_before_anything_is_written() {
     assert!(matches!(refused(Input::F32(&x), 7), Error::Output { .. }));
     x[4 * CHUNK - 1] = f32::NAN;
     let error = refused(Input::F32(&x), 4 * CHUNK);
-    assert_eq!(error, Error::Value { name: "x", index: 4 * CHUNK - 1, reason: "NaN and infinities have no code" });
+    assert_eq!(
+        error,
+        Error::Value { name: "x", index: 4 * CHUNK - 1, reason: "NaN and infinities have no code" }
+    );
     assert!(matches!(refused(Input::U16(&[1; 4]), 4), Error::Argument { .. }));
     let mut out = [9u16; 4];
-    let result = channel.randomize(None, Input::U16(&[1, 2, 3, 1024]), Output::U16(&mut out), &key(0), 0, None);
+    let result =
+        channel.randomize(None, Input::U16(&[1, 2, 3, 1024]), Output::U16(&mut out), &key(0), 0, None);
     assert!(matches!(result, Err(Error::Value { index: 3, .. })));
     assert_eq!(out, [9; 4]);
 }

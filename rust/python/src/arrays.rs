@@ -1,7 +1,9 @@
 //! NumPy arrays in and out.
 
 use bitldp_core::{Input, Key, Output};
-use numpy::{Element, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{
+    Element, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -13,7 +15,9 @@ pub(crate) fn key(bytes: Option<&[u8]>) -> PyResult<Key> {
         None => Key::from_os().map_err(to_python),
         Some(bytes) => match bytes.try_into() {
             Ok(bytes) => Ok(Key::from_bytes(bytes)),
-            Err(_) => Err(PyValueError::new_err(format!("key: {} bytes are not allowed; 32 are", bytes.len()))),
+            Err(_) => {
+                Err(PyValueError::new_err(format!("key: {} bytes are not allowed; 32 are", bytes.len())))
+            }
         },
     }
 }
@@ -74,7 +78,9 @@ pub(crate) fn contiguous<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUn
     let array = x.py().import("numpy")?.call_method1("ascontiguousarray", (x,))?;
     let array = array.cast_into::<PyUntypedArray>()?;
     // NumPy gives a scalar a dimension here; it has none of its own.
-    if array.ndim() == 1 && x.getattr("ndim").is_ok_and(|ndim| ndim.extract::<usize>().is_ok_and(|ndim| ndim == 0)) {
+    if array.ndim() == 1
+        && x.getattr("ndim").is_ok_and(|ndim| ndim.extract::<usize>().is_ok_and(|ndim| ndim == 0))
+    {
         return Err(PyValueError::new_err("x: an array is needed, not a scalar"));
     }
     Ok(array)
@@ -142,7 +148,11 @@ impl<'py> Target<'py> {
     ) -> PyResult<Target<'py>> {
         let py = x.py();
         let of_values = |double: bool| -> PyResult<Target<'py>> {
-            Ok(if double { Target::F64(array(py, x, out, shape)?) } else { Target::F32(array(py, x, out, shape)?) })
+            Ok(if double {
+                Target::F64(array(py, x, out, shape)?)
+            } else {
+                Target::F32(array(py, x, out, shape)?)
+            })
         };
         Ok(match form {
             Form::Bits => Target::Bits(array(py, x, out, shape)?),
@@ -198,9 +208,16 @@ fn array<'py, T: Element>(
         let kind = out.get_type().name().map_or_else(|_| "this".into(), |name| name.to_string());
         PyTypeError::new_err(format!("out: a NumPy array is needed, not {kind}"))
     })?;
-    let array = out
-        .cast::<PyArrayDyn<T>>()
-        .map_err(|_| wrong_dtype("out", untyped, &format!("{} is needed", T::get_dtype(py).typeobj().name().map_or_else(|_| "another".into(), |n| n.to_string()))))?;
+    let array = out.cast::<PyArrayDyn<T>>().map_err(|_| {
+        wrong_dtype(
+            "out",
+            untyped,
+            &format!(
+                "{} is needed",
+                T::get_dtype(py).typeobj().name().map_or_else(|_| "another".into(), |n| n.to_string())
+            ),
+        )
+    })?;
     if array.shape() != shape {
         let reason = format!("out: shape {:?} is not allowed; {shape:?} is needed", array.shape());
         return Err(PyValueError::new_err(reason));

@@ -114,7 +114,10 @@ impl Bits {
         let x = contiguous(x)?;
         let values = input(&x, if codec.is_some() { FLOATS } else { CODES })?;
         let (form, single) = match codec {
-            Some(_) => (Form::parse(output, &[Form::Codes, Form::Bits, Form::Values, Form::Packed])?, is_single(&values)),
+            Some(_) => (
+                Form::parse(output, &[Form::Codes, Form::Bits, Form::Values, Form::Packed])?,
+                is_single(&values),
+            ),
             None => (Form::parse(output, &[Form::Codes, Form::Bits, Form::Packed])?, true),
         };
         if codec.is_some() != values.is_real() {
@@ -125,18 +128,24 @@ impl Bits {
         let key = crate::arrays::key(key)?;
         let codec = codec.map(|codec| codec.get().0);
         let filled = target.output()?;
-        detached(py, values.len(), || self.0.randomize(codec.as_ref(), values, filled, &key, first_chunk, threads))
-            .map_err(to_python)?;
+        detached(py, values.len(), || {
+            self.0.randomize(codec.as_ref(), values, filled, &key, first_chunk, threads)
+        })
+        .map_err(to_python)?;
         Ok(target.into_any())
     }
 
     fn __repr__(&self) -> String {
         let (features, bits, laws) = (self.0.features(), self.0.bits(), self.0.laws().len());
-        format!("<Bits: {features} features of {bits} bits, laws: {laws}, exact epsilon {:.6}>", self.0.epsilon().record)
+        format!(
+            "<Bits: {features} features of {bits} bits, laws: {laws}, exact epsilon {:.6}>",
+            self.0.epsilon().record
+        )
     }
 
     fn __getnewargs__(&self) -> PyResult<(Vec<Vec<f64>>, Vec<Vec<f64>>, usize, Option<Vec<u32>>)> {
-        let column = |of: fn(&Bit) -> f64| self.0.laws().iter().map(|law| law.iter().map(of).collect()).collect();
+        let column =
+            |of: fn(&Bit) -> f64| self.0.laws().iter().map(|law| law.iter().map(of).collect()).collect();
         let (p, q) = (column(|bit| bit.p.to_f64()), column(|bit| bit.q.to_f64()));
         Ok((p, q, self.0.features(), self.0.pattern().map(<[u32]>::to_vec)))
     }
@@ -153,7 +162,11 @@ impl Bits {
             _ => false,
         };
         if !fits {
-            let one = if features == 1 { "(n,) or (n, 1)".into() } else { format!("(n, {features}) or ({features},)") };
+            let one = if features == 1 {
+                "(n,) or (n, 1)".into()
+            } else {
+                format!("(n, {features}) or ({features},)")
+            };
             return Err(PyValueError::new_err(format!("x: shape {shape:?} is not allowed; {one} is")));
         }
         Ok(match form {
@@ -164,4 +177,3 @@ impl Bits {
         })
     }
 }
-

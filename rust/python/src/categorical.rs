@@ -28,7 +28,14 @@ impl<'py> Call<'_, 'py> {
         self,
         py: Python<'py>,
         bits: u32,
-        randomize: impl FnOnce(Option<&bitldp_core::Grid>, Input<'_>, Option<&[f64]>, Output<'_>, &Key, Option<usize>) -> Result<()>
+        randomize: impl FnOnce(
+            Option<&bitldp_core::Grid>,
+            Input<'_>,
+            Option<&[f64]>,
+            Output<'_>,
+            &Key,
+            Option<usize>,
+        ) -> Result<()>
         + Send,
     ) -> PyResult<Bound<'py, PyAny>> {
         let threads = threads(self.threads)?;
@@ -37,21 +44,28 @@ impl<'py> Call<'_, 'py> {
             None => &[Form::Codes, Form::Packed],
         };
         let form = Form::parse(self.output, allowed)?;
-        let letters = self.letters.map(PyReadonlyArray1::as_slice).transpose().map_err(|_| {
-            PyValueError::new_err("letters: a contiguous array is needed")
-        })?;
+        let letters = self
+            .letters
+            .map(PyReadonlyArray1::as_slice)
+            .transpose()
+            .map_err(|_| PyValueError::new_err("letters: a contiguous array is needed"))?;
         let x = contiguous(self.x)?;
         let types = if self.grid.is_some() { FLOATS } else { INTEGERS };
         let values = input(&x, types)?;
         if values.is_real() != self.grid.is_some() {
             return Err(wrong_dtype("x", &x, types));
         }
-        let shape = if form == Form::Packed { vec![(x.len() * bits as usize).div_ceil(8)] } else { x.shape().to_vec() };
+        let shape = if form == Form::Packed {
+            vec![(x.len() * bits as usize).div_ceil(8)]
+        } else {
+            x.shape().to_vec()
+        };
         let target = Target::new(&x, self.out, form, bits, &shape, is_single(&values))?;
         let key = crate::arrays::key(self.key)?;
         let grid = self.grid.map(|grid| &grid.get().0);
         let filled = target.output()?;
-        detached(py, values.len(), || randomize(grid, values, letters, filled, &key, threads)).map_err(to_python)?;
+        detached(py, values.len(), || randomize(grid, values, letters, filled, &key, threads))
+            .map_err(to_python)?;
         Ok(target.into_any())
     }
 }
@@ -90,7 +104,9 @@ impl Window {
     fn new(cells: u32, width: u32, high: f64, order: Option<PyReadonlyArray2<'_, u16>>) -> PyResult<Window> {
         let order = match order {
             None => None,
-            Some(order) if order.shape() == [cells as usize, cells as usize] => Some(order.as_array().iter().copied().collect()),
+            Some(order) if order.shape() == [cells as usize, cells as usize] => {
+                Some(order.as_array().iter().copied().collect())
+            }
             Some(order) => {
                 let text = format!("order: shape {:?} is not allowed; ({cells}, {cells}) is", order.shape());
                 return Err(PyValueError::new_err(text));
@@ -174,7 +190,10 @@ impl Window {
         format!("<Window: {width} of {cells} cells, exact epsilon {:.6}>", self.0.epsilon())
     }
 
-    fn __getnewargs__<'py>(&self, py: Python<'py>) -> PyResult<(u32, u32, f64, Option<Bound<'py, PyArray2<u16>>>)> {
+    fn __getnewargs__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(u32, u32, f64, Option<Bound<'py, PyArray2<u16>>>)> {
         let cells = self.0.cells() as usize;
         let order = self.0.order().map(|order| table(py, order.to_vec(), cells)).transpose()?;
         Ok((self.0.cells(), self.0.width(), self.0.high().to_f64(), order))
@@ -277,7 +296,11 @@ impl Matrix {
 }
 
 /// Entries, row after row, as an array of rows of `columns`.
-fn table<'py, T: numpy::Element>(py: Python<'py>, entries: Vec<T>, columns: usize) -> PyResult<Bound<'py, PyArray2<T>>> {
+fn table<'py, T: numpy::Element>(
+    py: Python<'py>,
+    entries: Vec<T>,
+    columns: usize,
+) -> PyResult<Bound<'py, PyArray2<T>>> {
     let rows = entries.len() / columns;
     numpy::PyArray1::from_vec(py, entries).reshape([rows, columns])
 }

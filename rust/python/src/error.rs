@@ -8,7 +8,9 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 pub(crate) fn to_python(error: Error) -> PyErr {
     let text = error.to_string();
     match error {
-        Error::Argument { .. } | Error::Value { .. } | Error::Shape { .. } | Error::Output { .. } => PyValueError::new_err(text),
+        Error::Argument { .. } | Error::Value { .. } | Error::Shape { .. } | Error::Output { .. } => {
+            PyValueError::new_err(text)
+        }
         Error::Entropy | Error::Isa { .. } => PyRuntimeError::new_err(text),
     }
 }

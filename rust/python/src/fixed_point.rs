@@ -56,7 +56,11 @@ impl FixedPoint {
         let sign = match sign {
             "bitrand" => SignBit::OneIfNonNegative,
             "ldpfl" => SignBit::ZeroIfNonNegative,
-            other => return Err(PyValueError::new_err(format!("sign: {other:?} is not allowed; \"bitrand\", \"ldpfl\" are"))),
+            other => {
+                return Err(PyValueError::new_err(format!(
+                    "sign: {other:?} is not allowed; \"bitrand\", \"ldpfl\" are"
+                )));
+            }
         };
         let infinities = match infinities {
             "refuse" => Infinities::Refuse,
@@ -132,7 +136,11 @@ impl FixedPoint {
     ///
     /// Raises ValueError where a code word has more bits than the codec; TypeError for other dtypes.
     #[pyo3(signature = (codes, dtype = None))]
-    fn decode<'py>(&self, codes: &Bound<'py, PyAny>, dtype: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+    fn decode<'py>(
+        &self,
+        codes: &Bound<'py, PyAny>,
+        dtype: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let codes = contiguous(codes)?;
         let single = match dtype {
             None => true,
@@ -148,7 +156,12 @@ impl FixedPoint {
             Infinities::Refuse => "",
             Infinities::Saturate => ", infinities='saturate'",
         };
-        format!("FixedPoint({}, integer_bits={}, sign='{}'{tail})", self.bits(), self.integer_bits(), self.sign())
+        format!(
+            "FixedPoint({}, integer_bits={}, sign='{}'{tail})",
+            self.bits(),
+            self.integer_bits(),
+            self.sign()
+        )
     }
 
     fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<((u32,), Bound<'py, PyDict>)> {
@@ -177,4 +190,3 @@ fn single_precision(dtype: &Bound<'_, PyAny>) -> PyResult<bool> {
 pub(crate) fn is_single(input: &Input<'_>) -> bool {
     matches!(input, Input::F32(_))
 }
-

@@ -28,7 +28,11 @@ use crate::fixed_point::CODES;
 /// ValueError
 ///     A report that has more bits, or ``bits`` outside its range.
 #[pyfunction]
-pub(crate) fn pack<'py>(py: Python<'py>, reports: &Bound<'py, PyAny>, bits: u32) -> PyResult<Bound<'py, PyArray1<u8>>> {
+pub(crate) fn pack<'py>(
+    py: Python<'py>,
+    reports: &Bound<'py, PyAny>,
+    bits: u32,
+) -> PyResult<Bound<'py, PyArray1<u8>>> {
     let reports = contiguous(reports)?;
     let packed = match input(&reports, CODES).map_err(|_| wrong_dtype("reports", &reports, CODES))? {
         Input::U8(reports) => bitldp_core::pack(reports, bits),
@@ -64,10 +68,15 @@ pub(crate) fn unpack<'py>(
     bits: u32,
     count: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let packed = packed.as_slice().map_err(|_| PyValueError::new_err("packed: a contiguous array is needed"))?;
+    let packed =
+        packed.as_slice().map_err(|_| PyValueError::new_err("packed: a contiguous array is needed"))?;
     Ok(match bits {
-        0..=8 => bitldp_core::unpack::<u8>(packed, bits, count).map_err(to_python)?.into_pyarray(py).into_any(),
-        9..=16 => bitldp_core::unpack::<u16>(packed, bits, count).map_err(to_python)?.into_pyarray(py).into_any(),
+        0..=8 => {
+            bitldp_core::unpack::<u8>(packed, bits, count).map_err(to_python)?.into_pyarray(py).into_any()
+        }
+        9..=16 => {
+            bitldp_core::unpack::<u16>(packed, bits, count).map_err(to_python)?.into_pyarray(py).into_any()
+        }
         _ => bitldp_core::unpack::<u32>(packed, bits, count).map_err(to_python)?.into_pyarray(py).into_any(),
     })
 }

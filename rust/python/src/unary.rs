@@ -109,7 +109,8 @@ impl Unary {
         let target = Target::new(&x, out, form, 1, &shape, false)?;
         let key = crate::arrays::key(key)?;
         let filled = target.output()?;
-        detached(py, n * k, || self.0.randomize(categories, filled, &key, first_chunk, threads)).map_err(to_python)?;
+        detached(py, n * k, || self.0.randomize(categories, filled, &key, first_chunk, threads))
+            .map_err(to_python)?;
         Ok(target.into_any())
     }
 

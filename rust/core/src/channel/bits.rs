@@ -32,7 +32,8 @@ impl Bit {
     /// # Errors
     /// NaN, or outside `[0, 1]`.
     pub fn new(p: f64, q: f64) -> Result<Bit> {
-        let (towards_q, towards_p) = if p >= q { (Rounding::Down, Rounding::Up) } else { (Rounding::Up, Rounding::Down) };
+        let (towards_q, towards_p) =
+            if p >= q { (Rounding::Down, Rounding::Up) } else { (Rounding::Up, Rounding::Down) };
         let bit = Bit { p: Probability::from_f64(p, towards_q)?, q: Probability::from_f64(q, towards_p)? };
         if (p + q - 1.0).abs() > f64::EPSILON {
             return Ok(bit);
@@ -90,7 +91,10 @@ impl Bits {
             return Err(argument("p", format!("{bits} bits a feature are not allowed; 1 to 32 are")));
         }
         if laws.iter().any(|law| law.len() != bits) {
-            return Err(argument("p", "the laws have different lengths; every feature has the same number of bits".into()));
+            return Err(argument(
+                "p",
+                "the laws have different lengths; every feature has the same number of bits".into(),
+            ));
         }
         if features == 0 {
             return Err(argument("features", "0 is not allowed; a record has at least one".into()));
@@ -101,7 +105,8 @@ impl Bits {
                 return Err(argument("pattern", reason.into()));
             }
             Some(pattern) if pattern.len() != features => {
-                let reason = format!("{} entries for {features} features; one for each is needed", pattern.len());
+                let reason =
+                    format!("{} entries for {features} features; one for each is needed", pattern.len());
                 return Err(argument("pattern", reason));
             }
             Some(pattern) if pattern.iter().any(|&law| law as usize >= laws.len()) => {
@@ -219,7 +224,11 @@ impl Bits {
         split: &Split,
     ) -> Result<()> {
         if !input.len().is_multiple_of(self.features) {
-            let reason = format!("{} values are no whole number of records of {} features", input.len(), self.features);
+            let reason = format!(
+                "{} values are no whole number of records of {} features",
+                input.len(),
+                self.features
+            );
             return Err(Error::Shape { name: "x", reason });
         }
         match codec {
@@ -234,8 +243,12 @@ impl Bits {
         }
         let most = u32::MAX >> (32 - self.bits);
         let (first, reason) = match (codec, input) {
-            (Some(codec), Input::F32(values)) => (self.first_refused(isa, codec, values, split), codec.refusal()),
-            (Some(codec), Input::F64(values)) => (self.first_refused(isa, codec, values, split), codec.refusal()),
+            (Some(codec), Input::F32(values)) => {
+                (self.first_refused(isa, codec, values, split), codec.refusal())
+            }
+            (Some(codec), Input::F64(values)) => {
+                (self.first_refused(isa, codec, values, split), codec.refusal())
+            }
             (Some(_), _) => return Err(argument("x", "a codec takes float32 or float64".into())),
             (None, Input::U8(codes)) => (first_above(isa, codes, most, split), TOO_LONG),
             (None, Input::U16(codes)) => (first_above(isa, codes, most, split), TOO_LONG),
@@ -248,8 +261,16 @@ impl Bits {
         first.map_or(Ok(()), |index| Err(Error::Value { name: "x", index, reason }))
     }
 
-    fn first_refused<F: Real>(&self, isa: Isa, codec: &FixedPoint, values: &[F], split: &Split) -> Option<usize> {
-        first_place(values.len(), split.threads, |range| vectorised(isa, || codec.first_refused(&values[range])))
+    fn first_refused<F: Real>(
+        &self,
+        isa: Isa,
+        codec: &FixedPoint,
+        values: &[F],
+        split: &Split,
+    ) -> Option<usize> {
+        first_place(values.len(), split.threads, |range| {
+            vectorised(isa, || codec.first_refused(&values[range]))
+        })
     }
 }
 
@@ -267,7 +288,8 @@ fn first_above<C: Copy + Into<u32> + Sync>(isa: Isa, codes: &[C], most: u32, spl
 
 fn exact_epsilon(laws: &[Vec<Bit>], features: usize, pattern: Option<&[u32]>) -> BitsEpsilon {
     let bit = laws.iter().flatten().map(Bit::epsilon).fold(0.0, f64::max);
-    let of_feature: Vec<f64> = laws.iter().map(|law| law.iter().map(Bit::epsilon).fold(0.0, add_up)).collect();
+    let of_feature: Vec<f64> =
+        laws.iter().map(|law| law.iter().map(Bit::epsilon).fold(0.0, add_up)).collect();
     let mut members = vec![0usize; laws.len()];
     match pattern {
         None => members[0] = features,

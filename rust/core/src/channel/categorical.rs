@@ -1,7 +1,6 @@
 //! What windows and matrices share: what they refuse, and the walk over the chunks of a batch.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
+use super::check::{Split, first_place};
 use super::io::{Input, Output, OutputParts};
 use crate::codec::{Coordinate, Grid};
 use crate::error::{Error, Result, argument};
@@ -12,12 +11,6 @@ use crate::random::Key;
 
 /// What a single thread takes for a sample, roughly, in nanoseconds.
 const NANOSECONDS: usize = 2;
-
-/// Values that one thread checks at a time.
-const CHECKED: usize = 8 * CHUNK;
-
-/// The chunks that a key's stream has.
-const CHUNKS: u64 = 1 << 56;
 
 /// Everything that `randomize` takes, but the law.
 pub(super) struct Request<'a> {
@@ -73,9 +66,7 @@ fn check_parameters(rows: u32, outputs: u32, bits: u32, request: &Request<'_>) -
         let reason = format!("{} letters, where {outputs} are needed: one for each report", letters.len());
         return Err(Error::Shape { name: "letters", reason });
     }
-    let width = match output {
-        Output::U8(_) => 8,
-        Output::U16(_) => 16,
+    match output {
         Output::Bits(_) => {
             let reason = "a report is a code word: codes, packed, or values where there are letters";
             return Err(argument("output", reason.into()));
@@ -83,30 +74,11 @@ fn check_parameters(rows: u32, outputs: u32, bits: u32, request: &Request<'_>) -
         Output::F32(_) | Output::F64(_) if letters.is_none() => {
             return Err(argument("output", "values need letters: what each report stands for".into()));
         }
-        _ => 32,
-    };
-    if width < bits {
-        let reason =
-            format!("code words of {width} bits do not hold {outputs} reports; {bits} bits are needed");
-        return Err(Error::Output { reason });
+        _ => {}
     }
-    let needed = output.needed(input.len(), bits as usize);
-    if output.len() != needed {
-        return Err(Error::Output {
-            reason: format!("{} elements, where {needed} are needed", output.len()),
-        });
-    }
-    if *threads == Some(0) {
-        return Err(argument("threads", "0 is not allowed; at least 1 is".into()));
-    }
-    let chunks = input.len().div_ceil(CHUNK) as u64;
-    if first_chunk.checked_add(chunks).is_none_or(|end| end > CHUNKS) {
-        return Err(argument(
-            "first_chunk",
-            format!("{first_chunk} is past the end of the stream, 2^56 chunks"),
-        ));
-    }
-    Ok(())
+    let split =
+        Split { reports: input.len(), bits, chunk: CHUNK, first_chunk: *first_chunk, threads: *threads };
+    split.check(output)
 }
 
 /// Refuses values that have no row, before anything is written.
@@ -117,21 +89,14 @@ fn check_values(
     input: Input<'_>,
     threads: Option<usize>,
 ) -> Result<()> {
-    let first = AtomicUsize::new(usize::MAX);
-    for_chunks(input.len(), CHECKED, threads, 1, |_, range| {
-        let start = range.start;
-        let outside = match (input.part(range), grid) {
-            (Input::F32(values), Some(grid)) => off_grid(isa, grid, values),
-            (Input::F64(values), Some(grid)) => off_grid(isa, grid, values),
-            (integers, _) => first_outside(isa, integers, rows),
-        };
-        if let Some(index) = outside {
-            first.fetch_min(start + index, Ordering::Relaxed);
-        }
-    });
-    match first.into_inner() {
-        usize::MAX => Ok(()),
-        index => {
+    let outside = |range| match (input.part(range), grid) {
+        (Input::F32(values), Some(grid)) => off_grid(isa, grid, values),
+        (Input::F64(values), Some(grid)) => off_grid(isa, grid, values),
+        (integers, _) => first_outside(isa, integers, rows),
+    };
+    match first_place(input.len(), threads, outside) {
+        None => Ok(()),
+        Some(index) => {
             let reason = grid.map_or("an integer from 0 to below the number of inputs is", Grid::allowed);
             Err(Error::Value { name: "x", index, reason })
         }

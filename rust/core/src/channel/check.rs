@@ -39,7 +39,9 @@ impl Split {
         }
         let needed = output.needed(self.reports, self.bits as usize);
         if output.len() != needed {
-            return Err(Error::Output { reason: format!("{} elements, where {needed} are needed", output.len()) });
+            return Err(Error::Output {
+                reason: format!("{} elements, where {needed} are needed", output.len()),
+            });
         }
         if self.threads == Some(0) {
             return Err(argument("threads", "0 is not allowed; at least 1 is".into()));

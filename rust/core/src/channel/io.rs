@@ -175,8 +175,10 @@ impl<'a> OutputParts<'a> {
             OutputParts::U16(parts) => Output::U16(unsafe { parts.part(range) }),
             // SAFETY: as above.
             OutputParts::U32(parts) => Output::U32(unsafe { parts.part(range) }),
-            // SAFETY: as above.
-            OutputParts::Bits(parts) => Output::Bits(unsafe { parts.part(range.start * bits..range.end * bits) }),
+            OutputParts::Bits(parts) => {
+                // SAFETY: as above.
+                Output::Bits(unsafe { parts.part(range.start * bits..range.end * bits) })
+            }
             // SAFETY: as above.
             OutputParts::F32(parts) => Output::F32(unsafe { parts.part(range) }),
             // SAFETY: as above.

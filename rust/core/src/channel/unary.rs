@@ -4,10 +4,10 @@ use super::bits::Bit;
 use super::check::{Split, first_place};
 use super::io::{Input, Output, OutputParts};
 use crate::error::{Error, Result, argument};
+use crate::kernel::Isa;
 use crate::kernel::bits::Plan;
 use crate::kernel::categorical::first_outside;
 use crate::kernel::unary::Sampler;
-use crate::kernel::Isa;
 use crate::parallel::{CHUNK, for_chunks};
 use crate::probability::{add_up, log_ratio, mul_up};
 use crate::random::Key;
@@ -129,7 +129,8 @@ impl Unary {
         }
         split.check(output)?;
         let rows = self.categories as u32;
-        let first = first_place(input.len(), split.threads, |range| first_outside(isa, input.part(range), rows));
+        let first =
+            first_place(input.len(), split.threads, |range| first_outside(isa, input.part(range), rows));
         let reason = "categories are 0 to categories - 1";
         first.map_or(Ok(()), |index| Err(Error::Value { name: "x", index, reason }))
     }

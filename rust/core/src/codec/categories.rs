@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(categories.len(), 3);
         assert_eq!(categories.encode(&["blue", "red", "blue"]).unwrap(), [2, 0, 2]);
         assert_eq!(categories.decode(&[2, 0, 2]).unwrap(), [&"blue", &"red", &"blue"]);
-        assert_eq!(categories.encode(&[]).unwrap(), []);
+        assert!(categories.encode(&[]).unwrap().is_empty());
         assert_eq!(format!("{categories:?}"), r#"Categories(["red", "green", "blue"])"#);
     }
 

@@ -46,7 +46,9 @@ impl FixedPoint {
             let most = bits - 1;
             return Err(argument(
                 "integer_bits",
-                format!("{integer_bits} is not allowed; with bits={bits}, one of them the sign, 0 to {most} are"),
+                format!(
+                    "{integer_bits} is not allowed; with bits={bits}, one of them the sign, 0 to {most} are"
+                ),
             ));
         }
         Ok(FixedPoint { bits, integer_bits, sign, infinities })
@@ -121,7 +123,11 @@ impl FixedPoint {
     pub(crate) fn first_refused<F: Real>(&self, values: &[F]) -> Option<usize> {
         let saturate = self.infinities == Infinities::Saturate;
         // Not stopping early lets the loop be vectorised.
-        if F::all_encodable(values, saturate) { None } else { values.iter().position(|x| !x.is_encodable(saturate)) }
+        if F::all_encodable(values, saturate) {
+            None
+        } else {
+            values.iter().position(|x| !x.is_encodable(saturate))
+        }
     }
 
     /// Why such a number is refused.
@@ -136,7 +142,8 @@ impl FixedPoint {
     #[inline(always)]
     pub fn encode<F: Real>(&self, x: F) -> u32 {
         let magnitude = x.magnitude(self.scale(), self.magnitude_mask());
-        let sign = if x.is_negative() { self.negative_sign() } else { self.negative_sign() ^ self.sign_mask() };
+        let sign =
+            if x.is_negative() { self.negative_sign() } else { self.negative_sign() ^ self.sign_mask() };
         magnitude | sign
     }
 
@@ -166,10 +173,18 @@ impl FixedPoint {
         self.check(values)?;
         let codes = values.iter().map(|&x| self.encode(x));
         match output {
-            Output::U8(out) if self.bits <= 8 => out.iter_mut().zip(codes).for_each(|(out, code)| *out = code as u8),
-            Output::U16(out) if self.bits <= 16 => out.iter_mut().zip(codes).for_each(|(out, code)| *out = code as u16),
+            Output::U8(out) if self.bits <= 8 => {
+                out.iter_mut().zip(codes).for_each(|(out, code)| *out = code as u8)
+            }
+            Output::U16(out) if self.bits <= 16 => {
+                out.iter_mut().zip(codes).for_each(|(out, code)| *out = code as u16)
+            }
             Output::U32(out) => out.iter_mut().zip(codes).for_each(|(out, code)| *out = code),
-            _ => return Err(Error::Output { reason: format!("unsigned elements of {} bits are needed", self.bits) }),
+            _ => {
+                return Err(Error::Output {
+                    reason: format!("unsigned elements of {} bits are needed", self.bits),
+                });
+            }
         }
         Ok(())
     }
@@ -191,11 +206,19 @@ impl FixedPoint {
     fn decode_into<C: Copy + Into<u32>>(&self, codes: &[C], output: Output<'_>) -> Result<()> {
         let most = self.sign_mask() | self.magnitude_mask();
         if let Some(index) = codes.iter().position(|&code| code.into() > most) {
-            return Err(Error::Value { name: "codes", index, reason: "a code word has no more bits than the codec" });
+            return Err(Error::Value {
+                name: "codes",
+                index,
+                reason: "a code word has no more bits than the codec",
+            });
         }
         match output {
-            Output::F32(out) => out.iter_mut().zip(codes).for_each(|(out, &code)| *out = self.decode(code.into())),
-            Output::F64(out) => out.iter_mut().zip(codes).for_each(|(out, &code)| *out = self.decode(code.into())),
+            Output::F32(out) => {
+                out.iter_mut().zip(codes).for_each(|(out, &code)| *out = self.decode(code.into()))
+            }
+            Output::F64(out) => {
+                out.iter_mut().zip(codes).for_each(|(out, &code)| *out = self.decode(code.into()))
+            }
             _ => return Err(Error::Output { reason: "float32 or float64 is needed".into() }),
         }
         Ok(())
@@ -309,7 +332,7 @@ mod tests {
         ] {
             assert_eq!(bitrand.encode(x), code);
             assert_eq!(bitrand.encode(x as f32), code);
-            assert_eq!(bitrand.decode::<f64>(code).to_bits(), back.to_bits());
+            assert_eq!(bitrand.decode::<f64>(code).to_bits(), f64::to_bits(back));
             assert_eq!(bitrand.decode::<f32>(code), back as f32);
         }
         let ldpfl = codec(10, 4, SignBit::ZeroIfNonNegative);
@@ -324,7 +347,11 @@ mod tests {
             for integer_bits in 0..bits {
                 let codec = codec(bits, integer_bits, SignBit::OneIfNonNegative);
                 for x in [1e30, codec.limit(), codec.limit() + 0.9 * codec.step()] {
-                    assert_eq!(codec.encode(x), codec.sign_mask() | codec.magnitude_mask(), "l={bits} m={integer_bits}");
+                    assert_eq!(
+                        codec.encode(x),
+                        codec.sign_mask() | codec.magnitude_mask(),
+                        "l={bits} m={integer_bits}"
+                    );
                 }
                 assert_eq!(codec.encode(1e30f32), codec.sign_mask() | codec.magnitude_mask());
                 assert_eq!(codec.decode::<f64>(codec.encode(-codec.limit())), -codec.limit());
@@ -342,10 +369,12 @@ mod tests {
             ([1.0, f32::INFINITY, f32::NAN], Some(1), Some(2)),
             ([-f32::NAN, 0.0, 0.0], Some(0), Some(0)),
         ] {
-            let place = |result: Result<()>| result.err().map(|error| match error {
-                Error::Value { index, .. } => index,
-                other => panic!("{other}"),
-            });
+            let place = |result: Result<()>| {
+                result.err().map(|error| match error {
+                    Error::Value { index, .. } => index,
+                    other => panic!("{other}"),
+                })
+            };
             assert_eq!(place(refuse.check(&values)), refused);
             assert_eq!(place(saturate.check(&values)), saturated);
             assert_eq!(place(refuse.check(&values.map(f64::from))), refused);
@@ -355,7 +384,9 @@ mod tests {
     #[test]
     fn lengths_outside_their_range_are_refused() {
         for (bits, integer_bits) in [(0, 0), (1, 0), (33, 5), (10, 10), (2, 2)] {
-            assert!(FixedPoint::new(bits, integer_bits, SignBit::OneIfNonNegative, Infinities::Refuse).is_err());
+            assert!(
+                FixedPoint::new(bits, integer_bits, SignBit::OneIfNonNegative, Infinities::Refuse).is_err()
+            );
         }
     }
 }

@@ -99,7 +99,7 @@ pub fn unpack<C: Code>(packed: &[u8], bits: u32, count: usize) -> Result<Vec<C>>
 
 /// Packs reports that have no more than `bits` bits into exactly as many bytes as they need: what the kernels call for
 /// each block. A block that is not the last one holds a multiple of eight reports, so the next one starts at a whole byte.
-#[inline]
+#[inline(always)]
 pub(crate) fn pack_into<W: Word>(reports: &[W], bits: u32, out: &mut [u8]) {
     debug_assert_eq!(out.len(), (reports.len() * bits as usize).div_ceil(8));
     if bits > 16 {
@@ -113,8 +113,16 @@ pub(crate) fn pack_into<W: Word>(reports: &[W], bits: u32, out: &mut [u8]) {
     for eight in eights {
         let pair = |i: usize| u64::from(eight[i].widen()) << bits | u64::from(eight[i + 1].widen());
         let four = |i: usize| pair(i) << (2 * bits) | pair(i + 2);
-        let all = u128::from(four(0)) << (4 * bits) | u128::from(four(4));
-        let bytes = (all << (128 - 8 * bits)).to_be_bytes();
+        let (first, second) = (four(0), four(4));
+        // All 8 * bits of them, moved to the upper end of 128.
+        let all = match bits {
+            16 => [first, second],
+            9.. => [first << (64 - 4 * bits) | second >> (8 * bits - 64), second << (128 - 8 * bits)],
+            _ => [(first << (4 * bits) | second) << (64 - 8 * bits), 0],
+        };
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&all[0].to_be_bytes());
+        bytes[8..].copy_from_slice(&all[1].to_be_bytes());
         // Sixteen bytes are one store. Those behind the first `bits` are zeros, which the next reports replace.
         match out[at..].first_chunk_mut::<16>() {
             Some(room) => *room = bytes,

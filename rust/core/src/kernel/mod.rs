@@ -2,8 +2,8 @@
 
 pub(crate) mod bits;
 pub(crate) mod categorical;
-pub(crate) mod unary;
 mod isa;
+pub(crate) mod unary;
 
 pub use isa::{ISA_VARIABLE, Isa};
 

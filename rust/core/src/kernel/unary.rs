@@ -36,9 +36,23 @@ struct Draws<'a> {
 struct Drawn([u16; BLOCK]);
 
 impl<'a> Draws<'a> {
-    fn new(sampler: &'a Sampler<'a>, plan: &'a Plan, main: Purpose, refine: Purpose, chunk: u64) -> Draws<'a> {
+    fn new(
+        sampler: &'a Sampler<'a>,
+        plan: &'a Plan,
+        main: Purpose,
+        refine: Purpose,
+        chunk: u64,
+    ) -> Draws<'a> {
         let refine = Refine::new(sampler.isa, sampler.key, nonce(refine, chunk));
-        Draws { sampler, plan, nonce: nonce(main, chunk), group: 0, refine, drawn: Drawn([0; BLOCK]), used: BLOCK }
+        Draws {
+            sampler,
+            plan,
+            nonce: nonce(main, chunk),
+            group: 0,
+            refine,
+            drawn: Drawn([0; BLOCK]),
+            used: BLOCK,
+        }
     }
 
     #[inline]
@@ -101,7 +115,14 @@ impl Sampler<'_> {
         let mut categories = [0u32; BLOCK];
         for start in (0..input.len()).step_by(BLOCK) {
             let count = BLOCK.min(input.len() - start);
-            load_rows(self.isa, input.part(start..start + count), None, &[], self.categories as u32, &mut categories[..count]);
+            load_rows(
+                self.isa,
+                input.part(start..start + count),
+                None,
+                &[],
+                self.categories as u32,
+                &mut categories[..count],
+            );
             for &category in &categories[..count] {
                 let kept = own.next() as u8; // 0 or 1
                 let (home, place) = ((category / 8) as usize, 0x80u8 >> (category % 8));

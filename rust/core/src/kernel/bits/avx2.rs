@@ -29,7 +29,12 @@ pub(crate) unsafe fn randomize<W: Word>(plan: &Plan, keystream: &[u8], words: &m
 
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn shape<const QUARTERS: usize, W: Word>(plan: &Plan, keystream: &[u8], words: &mut [W], refine: &mut Refine) {
+unsafe fn shape<const QUARTERS: usize, W: Word>(
+    plan: &Plan,
+    keystream: &[u8],
+    words: &mut [W],
+    refine: &mut Refine,
+) {
     let vectors = plan.vectors();
     assert!(keystream.len() >= 2 * words.len() * vectors && words.len().is_multiple_of(32));
     for (g, group) in words.chunks_exact_mut(32).enumerate() {
@@ -103,8 +108,16 @@ fn look_up<const QUARTERS: usize>(random: __m256i, table: &Table) -> __m256i {
     let upper = _mm256_slli_epi16::<3>(both); // bit 4 of the index becomes the sign bit that `vpblendvb` looks at
     let in_quarter = |number: usize| {
         let quarter = quarter(table, number);
-        let low = _mm256_blendv_epi8(_mm256_shuffle_epi8(quarter[0], both), _mm256_shuffle_epi8(quarter[1], both), upper);
-        let high = _mm256_blendv_epi8(_mm256_shuffle_epi8(quarter[2], both), _mm256_shuffle_epi8(quarter[3], both), upper);
+        let low = _mm256_blendv_epi8(
+            _mm256_shuffle_epi8(quarter[0], both),
+            _mm256_shuffle_epi8(quarter[1], both),
+            upper,
+        );
+        let high = _mm256_blendv_epi8(
+            _mm256_shuffle_epi8(quarter[2], both),
+            _mm256_shuffle_epi8(quarter[3], both),
+            upper,
+        );
         _mm256_blendv_epi8(low, high, _mm256_set1_epi16(0xff00u16 as i16))
     };
     let mut entry = in_quarter(0);

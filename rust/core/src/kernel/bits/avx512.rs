@@ -126,6 +126,10 @@ unsafe fn shape16<const REGISTERS: usize, const VECTORS: usize, const SYMMETRIC:
         let old = load(g);
         let new = if SYMMETRIC {
             let mut flips = _mm512_setzero_si512();
+            #[allow(
+                clippy::needless_range_loop,
+                reason = "the number is a constant, so the loop is unrolled"
+            )]
             for v in 0..VECTORS {
                 let mask = draw(random(v), &tables[v], &plan.tables[v], refine);
                 flips = _mm512_or_si512(flips, mask);
@@ -163,7 +167,12 @@ pub(crate) unsafe fn randomize32(plan: &Plan, keystream: &[u8], words: &mut [u32
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-unsafe fn shape32<const REGISTERS: usize>(plan: &Plan, keystream: &[u8], words: &mut [u32], refine: &mut Refine) {
+unsafe fn shape32<const REGISTERS: usize>(
+    plan: &Plan,
+    keystream: &[u8],
+    words: &mut [u32],
+    refine: &mut Refine,
+) {
     let vectors = plan.vectors();
     assert!(keystream.len() >= 2 * words.len() * vectors && words.len().is_multiple_of(32));
     for (g, group) in words.chunks_exact_mut(32).enumerate() {
@@ -180,10 +189,10 @@ unsafe fn shape32<const REGISTERS: usize>(plan: &Plan, keystream: &[u8], words: 
                 *mask = _mm512_or_si512(*mask, _mm512_sll_epi32(_mm512_cvtepu16_epi32(half), by));
             }
         }
-        for half in 0..2 {
-            // SAFETY: 16 of the group's 32 words.
+        for (half, words) in group.chunks_exact_mut(16).enumerate() {
+            // SAFETY: 16 words.
             unsafe {
-                let at = group.as_mut_ptr().add(16 * half);
+                let at = words.as_mut_ptr();
                 let old = _mm512_loadu_si512(at.cast());
                 let new = if plan.symmetric {
                     _mm512_xor_si512(old, masks[0][half])
@@ -207,7 +216,12 @@ fn load_table<const REGISTERS: usize>(table: &Table) -> [__m512i; REGISTERS] {
 /// 32 draws from one table, moved to their place in the code words.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn draw<const REGISTERS: usize>(random: __m512i, registers: &[__m512i; REGISTERS], table: &Table, refine: &mut Refine) -> __m512i {
+fn draw<const REGISTERS: usize>(
+    random: __m512i,
+    registers: &[__m512i; REGISTERS],
+    table: &Table,
+    refine: &mut Refine,
+) -> __m512i {
     let by = _mm_cvtsi32_si128(table.shift as i32);
     _mm512_sll_epi16(outcome(random, registers, table, refine), by)
 }
@@ -215,7 +229,12 @@ fn draw<const REGISTERS: usize>(random: __m512i, registers: &[__m512i; REGISTERS
 /// 32 draws from one table.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn outcome<const REGISTERS: usize>(random: __m512i, registers: &[__m512i; REGISTERS], table: &Table, refine: &mut Refine) -> __m512i {
+fn outcome<const REGISTERS: usize>(
+    random: __m512i,
+    registers: &[__m512i; REGISTERS],
+    table: &Table,
+    refine: &mut Refine,
+) -> __m512i {
     let entry = look_up(random, registers);
     let mask = _mm512_set1_epi16(table.mask as i16);
     let mut keep = _mm512_cmplt_epu16_mask(random, entry);
@@ -242,7 +261,9 @@ fn look_up<const REGISTERS: usize>(index: __m512i, table: &[__m512i; REGISTERS])
     match REGISTERS {
         2 => pair(0),
         4 => quad(0),
-        _ => _mm512_mask_mov_epi16(quad(0), _mm512_test_epi16_mask(index, _mm512_set1_epi16(1 << 7)), quad(1)),
+        _ => {
+            _mm512_mask_mov_epi16(quad(0), _mm512_test_epi16_mask(index, _mm512_set1_epi16(1 << 7)), quad(1))
+        }
     }
 }
 

@@ -37,7 +37,11 @@ impl Spread {
             bit: std::array::from_fn(|i| 1 << ((bits - 1 - (start + i) % bits) % 8)),
             length: 64.min(32 * bits - start),
         };
-        let tables = if (2..=16).contains(&bits) { (0..32 * bits).step_by(64).map(table).collect() } else { Vec::new() };
+        let tables = if (2..=16).contains(&bits) {
+            (0..32 * bits).step_by(64).map(table).collect()
+        } else {
+            Vec::new()
+        };
         Spread { bits, tables }
     }
 
@@ -111,10 +115,20 @@ impl Spread {
                     // SAFETY: the lane's eight words, from its first on, lie in the group; 16 bytes of the tables and of
                     // the output are a lane.
                     unsafe {
-                        let words = _mm_loadu_si128(group.as_ptr().add(usize::from(table.word[8 * lane])).cast());
-                        let looked_at = _mm_shuffle_epi8(words, _mm_load_si128(table.byte.as_ptr().add(16 * lane).cast()));
-                        let bit = _mm_and_si128(looked_at, _mm_load_si128(table.bit.as_ptr().add(16 * lane).cast()));
-                        _mm_storeu_si128(bytes.as_mut_ptr().cast(), _mm_andnot_si128(_mm_cmpeq_epi8(bit, zero), one));
+                        let words =
+                            _mm_loadu_si128(group.as_ptr().add(usize::from(table.word[8 * lane])).cast());
+                        let looked_at = _mm_shuffle_epi8(
+                            words,
+                            _mm_load_si128(table.byte.as_ptr().add(16 * lane).cast()),
+                        );
+                        let bit = _mm_and_si128(
+                            looked_at,
+                            _mm_load_si128(table.bit.as_ptr().add(16 * lane).cast()),
+                        );
+                        _mm_storeu_si128(
+                            bytes.as_mut_ptr().cast(),
+                            _mm_andnot_si128(_mm_cmpeq_epi8(bit, zero), one),
+                        );
                     }
                 }
             }

@@ -145,7 +145,9 @@ impl Sampler<'_> {
             (Output::Packed(out), _) => pack_into(words, self.bits, out),
             (Output::F32(out), Some(codec)) => vectorised(self.isa, || emit::decode(codec, words, out)),
             (Output::F64(out), Some(codec)) => vectorised(self.isa, || emit::decode(codec, words, out)),
-            (Output::F32(_) | Output::F64(_), None) => unreachable!("the channel gives numbers only with a codec"),
+            (Output::F32(_) | Output::F64(_), None) => {
+                unreachable!("the channel gives numbers only with a codec")
+            }
         }
     }
 }

@@ -100,7 +100,7 @@ impl Plan {
 
     /// Features a block of keystream serves: a block is a whole number of 1 KiB groups.
     pub(crate) fn block(&self) -> usize {
-        if self.vectors() % 2 == 0 { 256 } else { 512 }
+        if self.vectors().is_multiple_of(2) { 256 } else { 512 }
     }
 }
 

@@ -11,8 +11,18 @@ pub(super) fn at(table: &[u32], whole: bool, index: u32) -> u32 {
     (0..).zip(table).fold(0, |found, (i, &entry)| found | if i == index { entry } else { 0 })
 }
 
-/// `out[i] = table[index[i]]`. A table that is read whole has a multiple of 32 entries, and every index is one of them.
-pub(super) fn look_up(isa: Isa, table: &[u32], whole: bool, index: &[u32; BLOCK], out: &mut [u32; BLOCK]) {
+/// `out[i] = table[index[i]]`. A table that is read whole has a multiple of 32 entries.
+///
+/// # Safety
+/// Every index is below `table.len()`.
+#[inline(always)]
+pub(super) unsafe fn look_up(
+    isa: Isa,
+    table: &[u32],
+    whole: bool,
+    index: &[u32; BLOCK],
+    out: &mut [u32; BLOCK],
+) {
     match (whole, isa) {
         // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
         #[cfg(target_arch = "x86_64")]
@@ -20,9 +30,15 @@ pub(super) fn look_up(isa: Isa, table: &[u32], whole: bool, index: &[u32; BLOCK]
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
         (true, Isa::Avx2) => unsafe { whole_avx2(table, index, out) },
-        _ => {
+        (true, _) => {
             for (out, &index) in out.iter_mut().zip(index) {
-                *out = at(table, whole, index);
+                *out = at(table, true, index);
+            }
+        }
+        (false, _) => {
+            for (out, &index) in out.iter_mut().zip(index) {
+                // SAFETY: passed on from the caller.
+                *out = unsafe { *table.get_unchecked(index as usize) };
             }
         }
     }
@@ -89,7 +105,8 @@ mod tests {
             for &isa in Isa::available() {
                 for whole in [false, true] {
                     let mut out = [0; BLOCK];
-                    look_up(isa, &table, whole, &index, &mut out);
+                    // SAFETY: the indices are taken modulo the number of entries.
+                    unsafe { look_up(isa, &table, whole, &index, &mut out) };
                     assert_eq!(out, expected, "{entries} entries, {isa}, whole: {whole}");
                 }
             }

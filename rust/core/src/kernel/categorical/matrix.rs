@@ -3,7 +3,7 @@
 use super::look_up::{at, look_up};
 use super::{BLOCK, Law};
 use crate::alias::Alias;
-use crate::kernel::{Isa, vectorised};
+use crate::kernel::Isa;
 use crate::random::Refine;
 
 /// Rows and columns up to which a table is read whole for every sample.
@@ -57,10 +57,12 @@ impl MatrixLaw {
         self.whole
     }
 
+    #[inline(always)]
     fn mask(&self) -> u32 {
         (1 << self.bits) - 1
     }
 
+    #[inline(always)]
     fn index(&self, row: u16, draw: u32) -> u32 {
         u32::from(row) << self.bits | draw & self.mask()
     }
@@ -83,25 +85,22 @@ impl MatrixLaw {
         }
     }
 
+    #[inline(always)]
     fn fast(&self, isa: Isa, draws: &[u32; BLOCK], words: &mut [u16; BLOCK], refine: &mut Refine) {
         let rows = *words;
         let mut index = [0; BLOCK];
-        vectorised(isa, || {
-            for ((index, &row), &draw) in index.iter_mut().zip(&rows).zip(draws) {
-                *index = self.index(row, draw);
-            }
-        });
+        for ((index, &row), &draw) in index.iter_mut().zip(&rows).zip(draws) {
+            *index = self.index(row, draw);
+        }
         let mut entries = [0; BLOCK];
-        look_up(isa, &self.entries, self.whole, &index, &mut entries);
+        // SAFETY: stage one and the padding leave only rows below `self.rows`, and each has 2^k entries.
+        unsafe { look_up(isa, &self.entries, self.whole, &index, &mut entries) };
         let unsettled = |draw: u32, entry: u32| (draw ^ entry) >> self.bits == 0;
-        let any = vectorised(isa, || {
-            let mut any = false;
-            for ((word, &entry), &draw) in words.iter_mut().zip(&entries).zip(draws) {
-                any |= unsettled(draw, entry);
-                *word = ((if draw < entry { draw } else { entry }) & self.mask()) as u16;
-            }
-            any
-        });
+        let mut any = false;
+        for ((word, &entry), &draw) in words.iter_mut().zip(&entries).zip(draws) {
+            any |= unsettled(draw, entry);
+            *word = ((if draw < entry { draw } else { entry }) & self.mask()) as u16;
+        }
         if any {
             for (i, (&draw, &entry)) in draws.iter().zip(&entries).enumerate() {
                 if unsettled(draw, entry) {
@@ -120,9 +119,13 @@ impl Law for MatrixLaw {
         self.rows
     }
 
+    #[inline(always)]
     fn block(&self, isa: Isa, keystream: &[u8], words: &mut [u16; BLOCK], refine: &mut Refine) {
         let bytes = keystream.as_chunks::<4>().0;
-        let draws: [u32; BLOCK] = std::array::from_fn(|i| u32::from_le_bytes(bytes[i]));
+        let mut draws = [0; BLOCK];
+        for (draw, &bytes) in draws.iter_mut().zip(bytes) {
+            *draw = u32::from_le_bytes(bytes);
+        }
         match isa {
             Isa::Scalar => self.oracle(&draws, words, refine),
             _ => self.fast(isa, &draws, words, refine),

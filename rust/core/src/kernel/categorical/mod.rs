@@ -2,7 +2,7 @@
 //! so that everything between input and output stays in the first-level cache.
 //!
 //! Windows and matrices differ only in the middle step, a [`Law`]. The loops are written without branches on values and
-//! compiled for each instruction set; a lane whose draw is not settled by its first bits is drawn again by the law's
+//! compiled anew for each instruction set; a lane whose draw is not settled by its first bits is drawn again by the law's
 //! plain function, which is also the scalar path. So every path consumes the same random words in the same order.
 
 mod emit;
@@ -12,7 +12,7 @@ mod rows;
 mod window;
 
 pub(crate) use matrix::MatrixLaw;
-pub(crate) use rows::{first_outside, load as load_rows};
+pub(crate) use rows::{first_outside, load_on as load_rows};
 pub(crate) use window::{NarrowWindow, WideWindow};
 
 use super::Isa;
@@ -62,7 +62,34 @@ struct Scratch<W> {
 
 impl Sampler<'_> {
     /// Randomizes chunk `chunk` of the key's stream: `output` has room for just the reports of `input`.
-    pub(crate) fn chunk<L: Law>(&self, law: &L, chunk: u64, input: Input<'_>, mut output: Output<'_>) {
+    pub(crate) fn chunk<L: Law>(&self, law: &L, chunk: u64, input: Input<'_>, output: Output<'_>) {
+        match self.isa {
+            // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => unsafe { self.blocks_on_avx512(law, chunk, input, output) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => unsafe { self.blocks_on_avx2(law, chunk, input, output) },
+            _ => self.blocks(law, chunk, input, output),
+        }
+    }
+
+    // What these two call is inlined into them, and with that compiled for their instruction set.
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn blocks_on_avx512<L: Law>(&self, law: &L, chunk: u64, input: Input<'_>, output: Output<'_>) {
+        self.blocks(law, chunk, input, output);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn blocks_on_avx2<L: Law>(&self, law: &L, chunk: u64, input: Input<'_>, output: Output<'_>) {
+        self.blocks(law, chunk, input, output);
+    }
+
+    #[inline(always)]
+    fn blocks<L: Law>(&self, law: &L, chunk: u64, input: Input<'_>, mut output: Output<'_>) {
         const { assert!(L::KEYSTREAM <= MOST_KEYSTREAM && L::KEYSTREAM.is_multiple_of(GROUP)) };
         let main = nonce(Purpose::Main, chunk);
         let dither = nonce(Purpose::Dither, chunk);
@@ -83,11 +110,11 @@ impl Sampler<'_> {
             }
             let words = &mut scratch.words;
             let input = input.part(start..start + count);
-            rows::load(self.isa, input, self.grid, &scratch.dither, law.rows(), &mut words[..count]);
+            rows::load(input, self.grid, &scratch.dither, law.rows(), &mut words[..count]);
             words[count..].fill(L::Word::default());
             law.block(self.isa, keystream, words, &mut refine);
             let output = output.reports(start..start + count, self.bits as usize);
-            emit::emit(self.isa, &words[..count], self.letters, self.bits, output);
+            emit::emit(&words[..count], self.letters, self.bits, output);
         }
     }
 }

@@ -1,32 +1,42 @@
 //! Stage one: integers of any width, or numbers through a grid, as rows.
 
 use crate::channel::Input;
-use crate::codec::{Coordinate, Grid};
+use crate::codec::Grid;
 use crate::kernel::bits::Word;
 use crate::kernel::{Isa, vectorised};
 
-/// An integer as a row: a negative one becomes a huge one.
+/// An integer that may be a row.
 trait Integer: Copy {
-    fn unsigned(self) -> u64;
+    /// Itself, or `last` where it is larger or negative.
+    fn clamped(self, last: u32) -> u32;
+    /// Whether it is above `last` or negative.
+    fn is_outside(self, last: u32) -> bool;
 }
 
 macro_rules! integer {
-    ($($type:ty),*) => {$(
+    ($($type:ty as $unsigned:ty),*) => {$(
         impl Integer for $type {
+            // As an unsigned integer a negative one is huge.
             #[inline(always)]
-            #[allow(clippy::cast_lossless, reason = "the same for signed and unsigned types")]
-            fn unsigned(self) -> u64 {
-                self as i64 as u64
+            #[allow(clippy::cast_lossless, clippy::unnecessary_cast, reason = "the same for every type")]
+            fn clamped(self, last: u32) -> u32 {
+                (self as $unsigned).min(last as $unsigned) as u32
+            }
+
+            #[inline(always)]
+            #[allow(clippy::cast_lossless, clippy::unnecessary_cast, reason = "the same for every type")]
+            fn is_outside(self, last: u32) -> bool {
+                self as $unsigned > last as $unsigned
             }
         }
     )*};
 }
-integer!(u8, u16, u32, u64, i8, i16, i32, i64);
+integer!(u8 as u32, u16 as u32, u32 as u32, i8 as u32, i16 as u32, i32 as u32, u64 as u64, i64 as u64);
 
 /// Writes the row of each input. The input was checked, but somebody else may have changed it since: whatever it holds,
 /// the rows stay below `rows`, so that no address that is made from them leaves its table.
-pub(crate) fn load<W: Word>(
-    isa: Isa,
+#[inline(always)]
+pub(super) fn load<W: Word>(
     input: Input<'_>,
     grid: Option<&Grid>,
     dither: &[u8],
@@ -34,31 +44,37 @@ pub(crate) fn load<W: Word>(
     words: &mut [W],
 ) {
     match (input, grid) {
-        (Input::F32(values), Some(grid)) => place(isa, grid, values, dither, words),
-        (Input::F64(values), Some(grid)) => place(isa, grid, values, dither, words),
-        (Input::U8(values), None) => clamp(isa, values, rows, words),
-        (Input::U16(values), None) => clamp(isa, values, rows, words),
-        (Input::U32(values), None) => clamp(isa, values, rows, words),
-        (Input::U64(values), None) => clamp(isa, values, rows, words),
-        (Input::I8(values), None) => clamp(isa, values, rows, words),
-        (Input::I16(values), None) => clamp(isa, values, rows, words),
-        (Input::I32(values), None) => clamp(isa, values, rows, words),
-        (Input::I64(values), None) => clamp(isa, values, rows, words),
+        (Input::F32(values), Some(grid)) => grid.place(values, dither, words),
+        (Input::F64(values), Some(grid)) => grid.place(values, dither, words),
+        (Input::U8(values), None) => clamp(values, rows, words),
+        (Input::U16(values), None) => clamp(values, rows, words),
+        (Input::U32(values), None) => clamp(values, rows, words),
+        (Input::U64(values), None) => clamp(values, rows, words),
+        (Input::I8(values), None) => clamp(values, rows, words),
+        (Input::I16(values), None) => clamp(values, rows, words),
+        (Input::I32(values), None) => clamp(values, rows, words),
+        (Input::I64(values), None) => clamp(values, rows, words),
         _ => unreachable!("the channel takes numbers with a grid and integers without one"),
     }
 }
 
-fn place<F: Coordinate, W: Word>(isa: Isa, grid: &Grid, values: &[F], dither: &[u8], words: &mut [W]) {
-    vectorised(isa, || grid.place(values, dither, words));
+/// [`load`] compiled for `isa`, for callers that are not.
+pub(crate) fn load_on<W: Word>(
+    isa: Isa,
+    input: Input<'_>,
+    grid: Option<&Grid>,
+    dither: &[u8],
+    rows: u32,
+    words: &mut [W],
+) {
+    vectorised(isa, || load(input, grid, dither, rows, words));
 }
 
-fn clamp<T: Integer, W: Word>(isa: Isa, values: &[T], rows: u32, words: &mut [W]) {
-    let last = u64::from(rows - 1);
-    vectorised(isa, || {
-        for (word, value) in words.iter_mut().zip(values) {
-            *word = W::narrow(value.unsigned().min(last) as u32);
-        }
-    });
+#[inline(always)]
+fn clamp<T: Integer, W: Word>(values: &[T], rows: u32, words: &mut [W]) {
+    for (word, value) in words.iter_mut().zip(values) {
+        *word = W::narrow(value.clamped(rows - 1));
+    }
 }
 
 /// The place of the first integer that is no row. Floats are not looked at.
@@ -77,7 +93,7 @@ pub(crate) fn first_outside(isa: Isa, input: Input<'_>, rows: u32) -> Option<usi
 }
 
 fn first<T: Integer>(isa: Isa, values: &[T], rows: u32) -> Option<usize> {
-    let outside = |value: T| value.unsigned() >= u64::from(rows);
+    let outside = |value: T| value.is_outside(rows - 1);
     // Not stopping early lets the loop be vectorised.
     let any = vectorised(isa, || values.iter().fold(false, |any, &value| any | outside(value)));
     if any { values.iter().position(|&value| outside(value)) } else { None }
@@ -102,7 +118,7 @@ mod tests {
                 (Input::I64(&[0, 1, i64::MIN, -1, i64::MAX]), Some(2), [0, 1, 98, 98, 98]),
             ] {
                 assert_eq!(first_outside(isa, input, 99), outside);
-                load(isa, input, None, &[], 99, &mut words);
+                load(input, None, &[], 99, &mut words);
                 assert_eq!(words, rows);
             }
         }

@@ -1,7 +1,7 @@
 //! Sampling a window: first whether the report falls inside, then where, uniformly.
 
 use super::{BLOCK, Law};
-use crate::kernel::{Isa, vectorised};
+use crate::kernel::Isa;
 use crate::probability::Probability;
 use crate::random::Refine;
 
@@ -84,22 +84,10 @@ impl<'a> NarrowWindow<'a> {
         } else {
             (product >> 16) as u16
         };
-        self.report(row, inside, place)
-    }
-
-    /// The cell at `place` inside or outside the window of `row`. Its start is moved inside at the edges; the cells
-    /// outside are counted past the window.
-    #[inline(always)]
-    fn report(&self, row: u16, inside: bool, place: u16) -> u16 {
-        let start = row.saturating_sub(self.width / 2).min(self.others);
-        let shift = if inside {
-            start
-        } else if place >= start {
-            self.width
-        } else {
-            0
-        };
-        place.wrapping_add(shift)
+        // The window is moved inside at the edges; the cells outside are counted past it.
+        let [width, others, row, place] = [self.width, self.others, row, place].map(u32::from);
+        let start = row.saturating_sub(width / 2).min(others);
+        (place + choose(inside, start, choose(place >= start, width, 0))) as u16
     }
 
     /// [`draw`](Self::draw) in 32 lanes, without branches; says whether some lane's draw was not settled.
@@ -111,18 +99,23 @@ impl<'a> NarrowWindow<'a> {
         words: &mut [u16; LANES],
         unsettled: &mut [u16; LANES],
     ) -> bool {
+        // Copies, so that the choices below are between registers and not between addresses.
+        let NarrowWindow { chance, width, others, reject_inside, reject_outside, .. } = *self;
+        let (top, half) = (self.top(), width / 2);
         let mut any = 0;
         for lane in 0..LANES {
-            let (chance, place) = (chances[lane], places[lane]);
-            let inside = (chance < self.top()) ^ self.chance.certain;
-            let bound = if inside { self.width } else { self.others };
-            let reject = if inside { self.reject_inside } else { self.reject_outside };
-            let product = u32::from(place) * u32::from(bound);
-            let equal = if chance == self.top() { 1 } else { 0 };
-            let rejected = if place.wrapping_mul(bound) < reject { 1 } else { 0 };
+            let inside = (chances[lane] < top) ^ chance.certain;
+            let bound = if inside { width } else { others };
+            let reject = if inside { reject_inside } else { reject_outside };
+            let product = u32::from(places[lane]) * u32::from(bound);
+            let equal = u16::from(chances[lane] == top);
+            let rejected = u16::from((product as u16) < reject);
             unsettled[lane] = equal | rejected;
             any |= equal | rejected;
-            words[lane] = self.report(words[lane], inside, (product >> 16) as u16);
+            let place = (product >> 16) as u16;
+            let start = words[lane].saturating_sub(half).min(others);
+            let past = if place >= start { width } else { 0 };
+            words[lane] = place.wrapping_add(if inside { start } else { past });
         }
         any != 0
     }
@@ -143,8 +136,8 @@ impl<'a> NarrowWindow<'a> {
             let rows = *words;
             let mut unsettled = [0; LANES];
             if self.lanes(&chances, &places, words, &mut unsettled) {
-                for lane in 0..LANES {
-                    if unsettled[lane] != 0 {
+                for four in (0..LANES).step_by(4).filter(|&four| unsettled[four..four + 4] != [0; 4]) {
+                    for lane in (four..four + 4).filter(|&lane| unsettled[lane] != 0) {
                         words[lane] = self.draw(rows[lane], chances[lane], places[lane], refine);
                     }
                 }
@@ -162,10 +155,16 @@ fn groups<'w, 'k>(
     words.as_chunks_mut::<LANES>().0.iter_mut().zip(keystream.as_chunks::<{ 4 * LANES }>().0)
 }
 
+/// The chances and the places of a group.
 #[inline(always)]
 fn halves(keystream: &[u8; 4 * LANES]) -> ([u16; LANES], [u16; LANES]) {
-    let lane = |i: usize| u16::from_le_bytes([keystream[2 * i], keystream[2 * i + 1]]);
-    (std::array::from_fn(lane), std::array::from_fn(|i| lane(LANES + i)))
+    let (mut chances, mut places) = ([0; LANES], [0; LANES]);
+    for lane in 0..LANES {
+        let at = 2 * lane;
+        chances[lane] = u16::from_le_bytes([keystream[at], keystream[at + 1]]);
+        places[lane] = u16::from_le_bytes([keystream[2 * LANES + at], keystream[2 * LANES + at + 1]]);
+    }
+    (chances, places)
 }
 
 impl Law for NarrowWindow<'_> {
@@ -176,18 +175,19 @@ impl Law for NarrowWindow<'_> {
         self.cells
     }
 
+    #[inline(always)]
     fn block(&self, isa: Isa, keystream: &[u8], words: &mut [u16; BLOCK], refine: &mut Refine) {
         let Some(order) = self.order else {
             return match isa {
                 Isa::Scalar => self.oracle(keystream, words, refine),
-                _ => vectorised(isa, || self.fast(keystream, words, refine)),
+                _ => self.fast(keystream, words, refine),
             };
         };
         // The window of row 0 begins at cell 0, so its reports are ranks: the places in any row's order.
         let rows = std::mem::replace(words, [0; BLOCK]);
         match isa {
             Isa::Scalar => self.oracle(keystream, words, refine),
-            _ => vectorised(isa, || self.fast(keystream, words, refine)),
+            _ => self.fast(keystream, words, refine),
         }
         for (word, row) in words.iter_mut().zip(rows) {
             *word = order[usize::from(row) * self.cells as usize + usize::from(*word)];
@@ -218,6 +218,7 @@ impl Law for WideWindow {
         self.cells
     }
 
+    #[inline(always)]
     fn block(&self, _isa: Isa, keystream: &[u8], words: &mut [u32; BLOCK], refine: &mut Refine) {
         let others = self.cells - self.width;
         for (word, draws) in words.iter_mut().zip(keystream.as_chunks::<16>().0) {
@@ -227,7 +228,7 @@ impl Law for WideWindow {
                 u64::from_le_bytes(bytes)
             });
             let inside = (chance < self.chance.threshold) ^ self.chance.certain;
-            let bound = u64::from(if inside { self.width } else { others });
+            let bound = u64::from(choose(inside, self.width, others));
             let product = u128::from(place) * u128::from(bound);
             let low = product as u64;
             let place = if low < bound && low < bound.wrapping_neg() % bound {
@@ -236,8 +237,13 @@ impl Law for WideWindow {
                 (product >> 64) as u32
             };
             let start = word.saturating_sub(self.width / 2).min(others);
-            let past = if place >= start { self.width } else { 0 };
-            *word = place + if inside { start } else { past };
+            *word = place + choose(inside, start, choose(place >= start, self.width, 0));
         }
     }
+}
+
+/// `a` if `condition`, else `b`, without a branch: whether a report fell inside tells more than the report.
+#[inline(always)]
+fn choose(condition: bool, a: u32, b: u32) -> u32 {
+    b ^ (a ^ b) & 0u32.wrapping_sub(u32::from(condition))
 }

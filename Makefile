@@ -1,0 +1,54 @@
+# One line each: what the README says, from a fresh clone, with Python >= 3.10 and a Rust toolchain.
+PYTHON ?= python3
+BIN := .venv/bin
+SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find rust -name '*.rs' -o -name Cargo.toml)
+
+.PHONY: demo test lint rust-test python-test bench bench-kernels docs wheel clean
+
+demo: .venv/demo ## perturb real data, train on it, print the table, save the plot
+	$(BIN)/bitldp demo --out demo-output
+
+test: lint rust-test python-test ## everything that must pass
+
+lint: .venv/dev
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest bitldp._core
+
+rust-test:
+	cargo test --workspace --locked
+
+python-test: .venv/dev
+	$(BIN)/pytest
+
+bench: .venv/dev ## against NumPy in the same process, with the machine's own limits
+	$(BIN)/python benches/throughput.py
+
+bench-kernels: ## the kernels alone, with criterion
+	cargo bench -p bitldp-core --locked
+
+docs: ## documentation of the Rust crate
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+
+wheel: .venv/tools ## an abi3 wheel in dist/, installed and run in an empty environment
+	rm -rf dist
+	$(BIN)/maturin build --release --locked --out dist
+	rm -rf target/wheel-check && $(PYTHON) -m venv target/wheel-check
+	target/wheel-check/bin/pip install --quiet dist/*.whl
+	cd target && wheel-check/bin/python -c "import bitldp, numpy; print(bitldp.__version__, bitldp.GRR(4, epsilon=1.0).randomize(numpy.arange(4)))"
+
+# The environment: tools first, then the package with its extension module and the extras that a target needs.
+.venv/tools:
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --upgrade pip 'maturin>=1.9,<2'
+	touch $@
+
+.venv/demo .venv/dev: .venv/tools $(SOURCES)
+	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --release --locked --extras $(@F)
+	touch $@
+
+clean:
+	rm -rf .venv target dist demo-output bench-output

@@ -1,0 +1,146 @@
+"""Checks of what is about to be timed: one key gives one answer in every form, and the law is right.
+
+Every tolerance is six standard errors: a right law fails one comparison in half a billion.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import bitldp
+import numpy as np
+from _measure import require
+from bitldp import reference
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_SIGMAS = 6.0
+_SEED = 7
+_ONE = 2**64
+
+
+def key(rng: int | None) -> bytes | None:
+    """Return 32 bytes for a seed, or None for none."""
+    return None if rng is None else np.random.default_rng(rng).bytes(32)
+
+
+def probabilities(channel: bitldp.Bits) -> tuple[Array, Array]:
+    """Return p and q of a channel with one law, most significant position first."""
+    p, q = np.array(channel.thresholds()[0], dtype=object).T / _ONE
+    return p.astype(np.float64), q.astype(np.float64)
+
+
+def unary_probabilities(mechanism: bitldp.OUE) -> tuple[float, float]:
+    """Return p and q of one-hot strings."""
+    p, q = mechanism.channel.thresholds()
+    return p / _ONE, q / _ONE
+
+
+def dithered_counts(x: Array, points: int) -> Array:
+    """Return how many values of [0, 1] are expected at each point of a dithering grid."""
+    position = x.astype(np.float64) * (points - 1)
+    below = np.floor(position).astype(np.intp)
+    up = position - below
+    counts = np.bincount(below, 1.0 - up, minlength=points)
+    counts[1:] += np.bincount(below, up, minlength=points)[: points - 1]
+    return counts
+
+
+def flips(
+    channel: bitldp.Bits,
+    codec: bitldp.FixedPoint,
+    x: Array,
+    output: str,
+    plain: Callable[[], Array],
+) -> None:
+    """Check the symmetric channel in one form of output, and the reference."""
+    bits, integer_bits = codec.bits, codec.integer_bits
+    _, flip = probabilities(channel)
+    secret = key(_SEED)
+    codes = channel.randomize(x, codec, secret, "codes", None, 1, 0)
+    as_asked = codes
+    if output == "values":
+        as_asked = reference.decode(codes, bits, integer_bits)
+    elif output == "bits":
+        as_asked = reference.bits_of(codes, bits)
+    for threads in (1, 2):
+        reports = channel.randomize(x, codec, secret, output, None, threads, 0)
+        require(np.array_equal(reports, as_asked), f"{output}: another answer on {threads} threads")
+    truth = reference.encode(x, bits, integer_bits)
+    require(np.array_equal(codec.encode(x), truth), "codes: encoded in another way than the reference")
+    for name, reports in (("ours", codes), ("reference", plain())):
+        for shift, expected in enumerate(flip[::-1]):
+            rate = np.mean((reports ^ truth) >> shift & 1, dtype=np.float64)
+            _near(f"{name}, flips of bit {bits - 1 - shift}", rate, float(expected), x.size)
+
+
+def asymmetric(mechanism: bitldp.MOUE, x: Array, p: Array, q: Array, rng: np.random.Generator) -> None:
+    """Check a channel with p other than 1 - q, and the reference."""
+    truth = reference.encode(x, mechanism.bits, mechanism.integer_bits)
+    codes = mechanism.randomize(x, rng=_SEED, threads=1)
+    require(
+        np.array_equal(codes, mechanism.randomize(x, rng=_SEED, threads=2)), "MOUE: depends on the threads"
+    )
+    for name, reports in (("ours", codes), ("reference", reference.randomize_bits(truth, p, q, rng))):
+        for shift in range(mechanism.bits):
+            was_one = (truth >> shift & 1).astype(bool)
+            is_one = reports >> shift & 1
+            for chance, of in ((p, was_one), (q, ~was_one)):
+                expected = float(chance[mechanism.bits - 1 - shift])
+                if of.any():
+                    rate = np.mean(is_one[of], dtype=np.float64)
+                    _near(f"MOUE, {name}, bit {shift}", rate, expected, int(of.sum()))
+
+
+def rows(
+    ours: Callable[..., Array],
+    others: Sequence[Callable[[], Array]],
+    expected: Array,
+    own: tuple[Array, float] | None = None,
+) -> None:
+    """Check a categorical channel: how often each report occurs and, with `own`, is the truth."""
+    reports = ours(rng=_SEED, threads=1)
+    require(np.array_equal(reports, ours(rng=_SEED, threads=2)), "reports depend on the number of threads")
+    total = expected.sum()
+    for name, drawn in [("ours", reports), *((f"NumPy {i}", each()) for i, each in enumerate(others))]:
+        counts = np.bincount(drawn.ravel(), minlength=len(expected))
+        require(len(counts) == len(expected), f"{name}: a report outside the range")
+        error = np.abs(counts - expected) / np.sqrt(expected * (1.0 - expected / total))
+        require(bool((error < _SIGMAS).all()), f"{name}: the reports do not follow the law")
+        if own is not None:
+            truth, chance = own
+            _near(f"{name}, true reports", float(np.mean(drawn == truth)), chance, truth.size)
+
+
+def one_hot(mechanism: bitldp.OUE, x: Array, p: float, q: float, rng: np.random.Generator) -> None:
+    """Check a unary encoding, and the reference."""
+    reports = mechanism.randomize(x, rng=_SEED, threads=1)
+    require(
+        np.array_equal(reports, mechanism.randomize(x, rng=_SEED, threads=2)), "OUE: depends on the threads"
+    )
+    for name, drawn in (
+        ("ours", reports),
+        ("reference", reference.unary(x, mechanism.categories, p, q, rng)),
+    ):
+        own = int(drawn[np.arange(len(x)), x].sum(dtype=np.int64))
+        others = int(drawn.sum(dtype=np.int64)) - own
+        _near(f"OUE, {name}, own position", own / len(x), p, len(x))
+        count = drawn.size - len(x)
+        _near(f"OUE, {name}, other positions", others / count, q, count)
+
+
+def one_record(mechanism: bitldp.FRR, x: Array, flip: Array) -> None:
+    """Check single records: fresh randomness for each, and the law over many."""
+    require(not np.array_equal(mechanism.randomize(x), mechanism.randomize(x)), "two calls gave one answer")
+    many = np.stack([mechanism.randomize(x) for _ in range(2000)])
+    wrong: Any = many ^ reference.encode(x, mechanism.bits, mechanism.integer_bits)
+    for shift, expected in enumerate(flip[::-1]):
+        rate = np.mean(wrong >> shift & 1, dtype=np.float64)
+        _near(f"records, flips of bit {mechanism.bits - 1 - shift}", rate, float(expected), many.size)
+
+
+def _near(name: str, rate: float, expected: float, count: int) -> None:
+    error = math.sqrt(expected * (1.0 - expected) / count)
+    require(abs(rate - expected) <= _SIGMAS * error, f"{name}: rate {rate:.6f}, expected {expected:.6f}")

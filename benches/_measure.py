@@ -1,0 +1,189 @@
+"""Clocks, rates of the machine, and what it is made of."""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from bitldp import _core
+
+MILLISECOND = 1e-3
+MEBIBYTE = 1 << 20
+
+
+class WrongResultError(Exception):
+    """What is about to be timed does not compute what it should."""
+
+
+def require(condition: bool, message: str) -> None:
+    """Raise `WrongResultError` unless the condition holds."""
+    if not condition:
+        raise WrongResultError(message)
+
+
+@dataclass(frozen=True)
+class Times:
+    """Repeated timings of one call, in seconds."""
+
+    seconds: tuple[float, ...]
+
+    @property
+    def best(self) -> float:
+        """The least: what the machine can do when it does nothing else."""
+        return min(self.seconds)
+
+    @property
+    def median(self) -> float:
+        """The middle one."""
+        return statistics.median(self.seconds)
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A call to be timed.
+
+    Attributes
+    ----------
+    call : callable
+        What is timed; `inner` calls make one timing.
+    clock : callable
+        `time.process_time` leaves out what other processes take and suits one thread; `time.perf_counter` is
+        the wall's and the only one that shows what a second thread brings.
+    inner, repeats : int
+        Calls in a timing, and timings in a round.
+    """
+
+    call: Callable[[], object]
+    clock: Callable[[], float] = time.perf_counter
+    inner: int = 1
+    repeats: int = 1
+
+    def once(self) -> float:
+        """Return the seconds of one call, as the mean of `inner`."""
+        start = self.clock()
+        for _ in range(self.inner):
+            self.call()
+        return (self.clock() - start) / self.inner
+
+
+def interleaved(timed: Sequence[Timed], rounds: int) -> list[Times]:
+    """Time calls in turn, so that a slow spell of the machine falls on all of them.
+
+    Parameters
+    ----------
+    timed : sequence of Timed
+        Each is called once before, untimed.
+    rounds : int
+        How often all of them are gone through.
+
+    Returns
+    -------
+    list of Times
+    """
+    for each in timed:
+        each.call()
+    seconds: list[list[float]] = [[] for _ in timed]
+    for _ in range(rounds):
+        for each, kept in zip(timed, seconds, strict=True):
+            kept.extend(each.once() for _ in range(each.repeats))
+    return [Times(tuple(kept)) for kept in seconds]
+
+
+class Others:
+    """Watches how many cores other processes use meanwhile."""
+
+    def __init__(self) -> None:
+        self._start = (_busy(), time.process_time(), time.perf_counter())
+
+    def cores(self) -> float:
+        """Return the mean number of cores that others (and the host) took since then; 0 if unknown."""
+        busy, own, wall = _busy(), time.process_time(), time.perf_counter()
+        seconds = wall - self._start[2]
+        return max(0.0, (busy - self._start[0]) - (own - self._start[1])) / seconds if busy else 0.0
+
+
+def _busy() -> float:
+    """Return the seconds of all cores that were not idle since the machine started; 0 where nothing tells."""
+    statistics_ = Path("/proc/stat")
+    if not statistics_.exists():
+        return 0.0
+    ticks = [int(word) for word in statistics_.read_text().splitlines()[0].split()[1:9]]
+    return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
+
+
+def keystream_rate() -> float:
+    """Return the bytes of keystream that one thread makes in a second, in a buffer that stays cached."""
+    length = 32 << 10
+    key = bytes(32)
+    timed = Timed(lambda: _core.keystream(key, 0, length), time.process_time, inner=200)
+    return length / interleaved([timed], 15)[0].best
+
+
+def copy_rate() -> float:
+    """Return the bytes that one thread reads and writes in a second when it copies what no cache holds."""
+    source = np.ones(64 * MEBIBYTE, dtype=np.uint8)
+    target = np.zeros_like(source)
+    timed = Timed(lambda: np.copyto(target, source), time.process_time)
+    return 2 * source.nbytes / interleaved([timed], 15)[0].best
+
+
+def fill_rate() -> float:
+    """Return the bytes that one thread writes in a second to memory that no cache holds."""
+    target = np.zeros(64 * MEBIBYTE, dtype=np.uint8)
+    timed = Timed(lambda: target.fill(1), time.process_time)
+    return target.nbytes / interleaved([timed], 15)[0].best
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where the figures come from."""
+
+    cpu: str
+    cores: int
+    isa: str
+    python: str
+    numpy: str
+    bitldp: str
+    keystream: float
+    copy: float
+    fill: float
+
+    def lines(self) -> list[str]:
+        """Return the machine as lines of text."""
+        return [
+            f"{self.cpu}, {self.cores} cores; kernels run on {self.isa}",
+            f"Python {self.python}, NumPy {self.numpy}, bitldp {self.bitldp}",
+            f"one thread: keystream {self.keystream / 1e9:.2f} GB/s, "
+            f"copy {self.copy / 1e9:.2f} GB/s read and written, fill {self.fill / 1e9:.2f} GB/s",
+        ]
+
+
+def machine() -> Machine:
+    """Look at the machine and measure its rates."""
+    return Machine(
+        cpu=_cpu_name(),
+        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        isa=_core.isa(),
+        python=platform.python_version(),
+        numpy=np.__version__,
+        bitldp=_core.__version__,
+        keystream=keystream_rate(),
+        copy=copy_rate(),
+        fill=fill_rate(),
+    )
+
+
+def _cpu_name() -> str:
+    information = Path("/proc/cpuinfo")
+    if information.exists():
+        for line in information.read_text().splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "model name":
+                return " ".join(value.split())
+    return platform.processor() or platform.machine()

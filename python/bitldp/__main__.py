@@ -1,0 +1,5 @@
+"""``python -m bitldp`` is the ``bitldp`` command."""
+
+from .cli import main
+
+main()

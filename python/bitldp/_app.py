@@ -1,0 +1,293 @@
+"""Commands of the ``bitldp`` program: options in, one sentence out when something is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import bitldp
+
+from ._catalogue import ENTRIES, Settings, entry
+from ._extras import require
+from ._files import UsageError, report_path
+from ._options import categories as read_categories
+from ._options import names, needed
+from ._screen import Screen, sentences, wide_console
+from .report import number
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    help="Local differential privacy at the level of bits: randomize files, see what a setting guarantees.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    # Local variables of a failed run may be private data.
+    pretty_exceptions_enable=False,
+)
+
+_MECHANISMS = ", ".join(ENTRIES)
+
+
+def _version(show: bool) -> None:
+    if show:
+        print(f"bitldp {bitldp.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def perturb(
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="IN", help="Table (.csv, .parquet, .arrow, .feather) or array (.npy)."),
+    ],
+    target: Annotated[
+        Path, typer.Option("-o", "--out", metavar="OUT", help="File to write; a table may change its format.")
+    ],
+    mechanism: Annotated[str, typer.Option("--mechanism", metavar="NAME", help=f"One of {_MECHANISMS}.")],
+    epsilon: Annotated[
+        float,
+        typer.Option("--epsilon", metavar="E", help="Privacy budget of one row over --columns together."),
+    ],
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            help="Columns to randomize; others are dropped. An array has columns 0,1,...; all by default.",
+        ),
+    ] = None,
+    keep: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,...", help="Columns to pass through as they are, WITHOUT privacy."),
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option(metavar="A", help="Column of class labels, randomized by label-rr.")
+    ] = None,
+    label_epsilon: Annotated[
+        float | None, typer.Option(metavar="E", help="Budget of the label, added to --epsilon.")
+    ] = None,
+    categories: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[COLUMN=]A,B,...",
+            help="Public list of a column's categories, or of every column's; 0..9 for a range. Repeatable.",
+        ),
+    ] = None,
+    categories_file: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--categories-file",
+            "--labels-file",
+            metavar="[COLUMN=]FILE",
+            help="The same from a text file with one category a line. Repeatable.",
+        ),
+    ] = None,
+    bits: Annotated[
+        int | None, typer.Option(help="frr, bitrand, moue, uer: bits of a number, 2 to 32.")
+    ] = None,
+    integer_bits: Annotated[
+        int | None,
+        typer.Option(help="Of these, bits before the point: 5 covers -32 to 32, 0 covers -1 to 1."),
+    ] = None,
+    alpha: Annotated[float | None, typer.Option(help="moue, uer: how rare reported ones are.")] = None,
+    calibration: Annotated[
+        str | None,
+        typer.Option(
+            metavar="exact|paper",
+            help="exact: --epsilon holds exactly (default). paper: the paper's formula.",
+        ),
+    ] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(metavar="record|feature", help="Whether --epsilon covers the row or each column."),
+    ] = None,
+    low: Annotated[
+        float | None, typer.Option(help="brr, grr: low end of the public range of a number.")
+    ] = None,
+    high: Annotated[
+        float | None, typer.Option(help="brr, grr: high end; values outside move to the ends.")
+    ] = None,
+    points: Annotated[int | None, typer.Option(help="brr, grr: points that the range is cut to.")] = None,
+    m: Annotated[
+        str | None, typer.Option("--m", metavar="paper|best|N", help="brr: how many points count as near.")
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            metavar="values|codes|bits", help="Numbers or labels (default), code words, or one column a bit."
+        ),
+    ] = None,
+    delimiter: Annotated[str, typer.Option(help="Separator of CSV files.")] = ",",
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads; the result does not depend on them.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Reproducible output, for tests ONLY: it undoes the privacy.")
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace an existing output and its report.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no summary.")] = False,
+) -> None:
+    """Randomize columns of a file under local differential privacy.
+
+    Each row is one record. Memory does not grow with the file. OUT appears only when it is complete, with a
+    report OUT.privacy.json beside it that states the exact epsilon.
+
+    Example: bitldp perturb people.csv -o out.csv --mechanism frr --columns height,weight --epsilon 4
+    --integer-bits 8
+    """
+    with sentences():
+        from ._perturb import perturb as run
+        from ._plan import OUTPUTS, Request
+
+        chosen, kept = names(columns), names(keep)
+        for option, word, allowed in (
+            ("--output", output, OUTPUTS),
+            ("--calibration", calibration, ("exact", "paper")),
+            ("--unit", unit, ("record", "feature")),
+        ):
+            if word is not None and word not in allowed:
+                raise UsageError(f"{option} {word}: must be one of {', '.join(allowed)}")
+        if len(delimiter) != 1:
+            raise UsageError("--delimiter: must be one character")
+        request = Request(
+            source=source,
+            target=target,
+            mechanism=mechanism,
+            settings=Settings(
+                epsilon=epsilon,
+                bits=bits,
+                integer_bits=integer_bits,
+                alpha=alpha,
+                calibration=calibration,
+                unit=unit,
+                m=m,
+                low=low,
+                high=high,
+                label_epsilon=label_epsilon,
+            ),
+            columns=chosen,
+            keep=kept,
+            label=label,
+            categories=read_categories(
+                categories or [], categories_file or [], (*chosen, *([label] if label else []))
+            ),
+            points=points,
+            output=output,
+            delimiter=delimiter,
+            threads=threads,
+            seed=seed,
+            force=force,
+        )
+        with Screen(quiet) as screen:
+            report = run(request, screen)
+        if not quiet:
+            total = report["total_per_record"]
+            exact, claimed = (number(float(total[name]), 6) for name in ("epsilon_exact", "epsilon_claimed"))
+            print(
+                f"{target}: {report['rows']} rows, exact epsilon {exact} a row (claimed {claimed}); "
+                f"report in {report_path(target).name}"
+            )
+
+
+@app.command()
+def explain(
+    mechanism: Annotated[
+        str | None,
+        typer.Argument(metavar="[MECHANISM]", help=f"One of {_MECHANISMS}; without it they are listed."),
+    ] = None,
+    epsilon: Annotated[float | None, typer.Option(metavar="E", help="Privacy budget of a record.")] = None,
+    features: Annotated[
+        int | None, typer.Option(help="frr, bitrand, moue, uer: numbers in a record.")
+    ] = None,
+    classes: Annotated[
+        int | None,
+        typer.Option("--classes", "--categories", help="sue, oue, grr, label-rr, bitrand: categories."),
+    ] = None,
+    points: Annotated[int | None, typer.Option(help="brr: points of the range.")] = None,
+    label_epsilon: Annotated[
+        float | None, typer.Option(metavar="E", help="bitrand: budget of the label.")
+    ] = None,
+    bits: Annotated[
+        int | None, typer.Option(help="frr, bitrand, moue, uer: bits of a number, 2 to 32.")
+    ] = None,
+    integer_bits: Annotated[int | None, typer.Option(help="Of these, bits before the point.")] = None,
+    alpha: Annotated[float | None, typer.Option(help="moue, uer: how rare reported ones are.")] = None,
+    calibration: Annotated[
+        str | None, typer.Option(metavar="exact|paper", help="Exact budget, or the paper's.")
+    ] = None,
+    unit: Annotated[str | None, typer.Option(metavar="record|feature", help="What --epsilon covers.")] = None,
+    low: Annotated[float | None, typer.Option(help="brr: low end of the range.")] = None,
+    high: Annotated[float | None, typer.Option(help="brr: high end.")] = None,
+    m: Annotated[
+        str | None, typer.Option("--m", metavar="paper|best|N", help="brr: how many points are near.")
+    ] = None,
+    users: Annotated[
+        int | None, typer.Option(min=1, help="Number of records behind an estimate: adds its standard error.")
+    ] = None,
+    claims: Annotated[
+        bool, typer.Option("--claims", help="Published settings: claimed against exact epsilon.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON instead of tables.")] = False,
+) -> None:
+    """Show what a setting guarantees and how far off its reports are, without any data.
+
+    Example: bitldp explain frr --features 100 --epsilon 8 --calibration paper --users 10000
+    """
+    with sentences():
+        from . import _explain
+
+        console = wide_console()
+        if claims:
+            _explain.print_claims(console, as_json=as_json)
+            return
+        if mechanism is None:
+            _explain.print_mechanisms(console, as_json=as_json)
+            return
+        settings = Settings(
+            epsilon=needed("--epsilon", epsilon),
+            bits=bits,
+            integer_bits=integer_bits,
+            alpha=alpha,
+            calibration=calibration,
+            unit=unit,
+            m=m,
+            low=low,
+            high=high,
+            label_epsilon=label_epsilon,
+        )
+        chosen = entry(mechanism)
+        size = {
+            "numbers": ("--features", features),
+            "categories": ("--classes", 2 if chosen.name == "warner-rr" else classes),
+            "points": ("--points", points),
+        }[chosen.inputs[0]]
+        facts = _explain.explain(chosen, settings, size=needed(*size), classes=classes, users=users)
+        _explain.print_facts(facts, console, as_json=as_json)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Plot to write (PNG).")] = Path(
+        "demo-output"
+    )
+    / "demo.png",
+) -> None:
+    """Perturb real data, train on it, and compare with the unperturbed data (about a minute)."""
+    with sentences():
+        require("the demo", ["sklearn", "matplotlib"], "demo")
+        from .demo import run
+
+        run(out, wide_console())

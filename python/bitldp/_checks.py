@@ -1,0 +1,87 @@
+"""Checks of public parameters: each error names the argument and what is allowed, never a private value."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
+    """Return `value` as an int of [low, high], or raise."""
+    if isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name}: must be an integer, not bool")
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: must be an integer, not {type(value).__name__}") from None
+    if number < low or (high is not None and number > high):
+        allowed = f"at least {low}" if high is None else f"between {low} and {high}"
+        raise ValueError(f"{name}: must be {allowed}, got {number}")
+    return number
+
+
+def real(name: str, value: Any) -> float:
+    """Return `value` as a finite float, or raise."""
+    if isinstance(value, (bool, np.bool_, str, bytes)):
+        raise TypeError(f"{name}: must be a real number, not {type(value).__name__}")
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: must be a real number, not {type(value).__name__}") from None
+    if not math.isfinite(number):
+        raise ValueError(f"{name}: must be finite, got {number}")
+    return number
+
+
+def budget(name: str, value: Any) -> float:
+    """Return a privacy budget: a finite float, zero or more."""
+    number = real(name, value)
+    if not number >= 0.0:
+        raise ValueError(f"{name}: must be zero or more, got {number}")
+    return number
+
+
+def positive(name: str, value: Any) -> float:
+    """Return a finite float above zero, or raise."""
+    number = real(name, value)
+    if not number > 0.0:
+        raise ValueError(f"{name}: must be above zero, got {number}")
+    return number
+
+
+def choice(name: str, value: Any, allowed: Collection[str]) -> str:
+    """Return `value` if it is one of the allowed words, or raise."""
+    if not isinstance(value, str) or value not in allowed:
+        words = ", ".join(repr(word) for word in allowed)
+        shown = repr(value) if isinstance(value, str) else type(value).__name__
+        raise ValueError(f"{name}: must be one of {words}, got {shown}")
+    return value
+
+
+def stream(threads: Any, first_chunk: Any) -> tuple[int | None, int]:
+    """Return the two arguments that say how a key's stream is walked through, checked."""
+    return (
+        None if threads is None else integer("threads", threads, 1, 1 << 16),
+        integer("first_chunk", first_chunk, 0, (1 << 63) - 1),
+    )
+
+
+def codes(name: str, values: Any, count: int) -> NDArray[Any]:
+    """Return integers of [0, count) as an array; an error gives the first bad index, never the value."""
+    array = np.asarray(values)
+    if array.dtype == np.bool_:
+        array = array.view(np.uint8)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name}: must be an array of integers, not {array.dtype}")
+    if array.size == 0 or (array.dtype.kind == "u" and count > np.iinfo(array.dtype).max):
+        return array
+    if int(array.max()) >= count or int(array.min()) < 0:
+        place = np.unravel_index(int(np.argmax((array < 0) | (array >= count))), array.shape)
+        where = tuple(int(axis) for axis in place)
+        raise ValueError(f"{name}: the integer at index {where} is outside [0, {count})")
+    return array

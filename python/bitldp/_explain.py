@@ -1,0 +1,286 @@
+"""``bitldp explain``: what a setting guarantees and how far off its reports are, computed without data."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import bitldp
+
+from ._catalogue import ENTRIES, Entry, Settings
+from ._files import UsageError
+from .brr import limit_ratio
+from .report import claims, claims_table, number, total
+
+__all__ = ["explain", "print_claims", "print_facts", "print_mechanisms"]
+
+
+def print_mechanisms(console: Console, *, as_json: bool = False) -> None:
+    """Print the mechanisms with one line each."""
+    if as_json:
+        console.print_json(
+            data={entry.name: {"takes": entry.inputs, "summary": entry.summary} for entry in ENTRIES.values()}
+        )
+        return
+    table = Table(caption="bitldp explain NAME --epsilon E ... tells more about one of them", box=None)
+    for name in ("Name", "Takes", "What it does"):
+        table.add_column(name, no_wrap=name != "What it does")
+    for entry in ENTRIES.values():
+        table.add_row(entry.name, " or ".join(entry.inputs), entry.summary)
+    console.print(table)
+
+
+def print_claims(console: Console, *, as_json: bool = False) -> None:
+    """Print the published settings, claimed against exact epsilon."""
+    rows = claims()
+    if as_json:
+        console.print_json(data=_jsonable([{**asdict(row)} for row in rows]))
+        return
+    console.print(claims_table(rows))
+
+
+def explain(
+    entry: Entry, settings: Settings, *, size: int, classes: int | None, users: int | None
+) -> dict[str, Any]:
+    """Compute the facts of a setting.
+
+    Parameters
+    ----------
+    entry : Entry
+    settings : Settings
+    size : int
+        Features, categories or points.
+    classes : int or None
+        Classes of the label, for a mechanism that has one.
+    users : int or None
+        Number of records behind an estimate; None leaves the standard errors out.
+
+    Returns
+    -------
+    dict
+        JSON values: guarantee, probabilities, errors.
+    """
+    entry.check(settings)
+    with warnings.catch_warnings():
+        # The guarantee says it, as a row of its own.
+        warnings.simplefilter("ignore", bitldp.PrivacyClaimWarning)
+        parts = [entry.construct(settings, size)]
+        if "label_epsilon" in entry.options:
+            if classes is None or settings.label_epsilon is None:
+                raise UsageError(f"{entry.name} has a label: give --classes and --label-epsilon")
+            parts.append(ENTRIES["label-rr"].construct(Settings(epsilon=settings.label_epsilon), classes))
+    facts: dict[str, Any] = {"mechanisms": [_facts(part, users) for part in parts]}
+    if len(parts) > 1:
+        facts["total_per_record"] = asdict(total([part.guarantee for part in parts]))
+    plain: dict[str, Any] = _jsonable(facts)
+    return plain
+
+
+def _facts(mechanism: Any, users: int | None) -> dict[str, Any]:
+    described = mechanism.fingerprint()
+    facts = {
+        "mechanism": described["name"],
+        "parameters": described["parameters"],
+        "guarantee": asdict(mechanism.guarantee),
+    }
+    if isinstance(mechanism, (bitldp.FRR, bitldp.MOUE, bitldp.UER)):
+        return facts | _bit_facts(mechanism, users)
+    if isinstance(mechanism, (bitldp.SUE, bitldp.OUE)):
+        return facts | _unary_facts(mechanism, users)
+    if isinstance(mechanism, bitldp.BRR):
+        return facts | _brr_facts(mechanism)
+    return facts | _window_facts(mechanism, users)
+
+
+def _bit_facts(mechanism: Any, users: int | None) -> dict[str, Any]:
+    """Laws of the bits; error of a decoded value, of the unbiased letter, and of a mean."""
+    codec = mechanism.codec
+    laws = [
+        [
+            {
+                "position": place,
+                "weight": None if place == 0 else 2.0 ** (codec.integer_bits - place),
+                "one_stays_one": float(p),
+                "zero_becomes_one": float(q),
+            }
+            for place, (p, q) in enumerate(law)
+        ]
+        for law in mechanism.probabilities()
+    ]
+    errors: dict[str, Any] = {
+        "values": f"multiples of {codec.step:g} from {-codec.limit:g} to {codec.limit:g}",
+        "expected_absolute_error": mechanism.expected_error(),
+    }
+    if isinstance(mechanism, bitldp.FRR):
+        errors["theorem_4_bound"] = mechanism.error_bound()
+    try:
+        ends = np.array([[0.0], [codec.limit]]) * np.ones(mechanism.features)
+        at_zero, at_limit = np.sqrt(mechanism.variance(ends)).max(axis=1)
+    except ValueError as error:
+        errors["unbiased"] = str(error)
+    else:
+        errors["standard_deviation_of_one_report"] = {
+            "at_zero": float(at_zero),
+            "at_the_limit": float(at_limit),
+        }
+        if users is not None:
+            errors["standard_error_of_a_mean"] = {
+                "users": users,
+                "at_zero": float(at_zero) / math.sqrt(users),
+                "at_the_limit": float(at_limit) / math.sqrt(users),
+            }
+    return {
+        "bits_on_the_wire": mechanism.features * mechanism.bits,
+        "laws_of_the_bits": laws,
+        "errors": errors,
+    }
+
+
+def _frequency_errors(mechanism: Any, users: int | None) -> dict[str, Any]:
+    """Return the error of a category's frequency, for one that nobody has and one that everybody has."""
+    try:
+        everybody, nobody = np.sqrt(mechanism.variance([0])[0, :2])
+    except ValueError as error:
+        return {"unbiased": str(error)}
+    errors = {
+        "standard_deviation_of_one_report": {
+            "of_a_category_one_has_not": float(nobody),
+            "of_the_category_one_has": float(everybody),
+        }
+    }
+    if users is not None:
+        errors["standard_error_of_a_frequency"] = {
+            "users": users,
+            "of_a_category_nobody_has": float(nobody) / math.sqrt(users),
+            "of_a_category_everybody_has": float(everybody) / math.sqrt(users),
+        }
+    return errors
+
+
+def _unary_facts(mechanism: Any, users: int | None) -> dict[str, Any]:
+    p, q = mechanism.probabilities()
+    return {
+        "bits_on_the_wire": mechanism.categories,
+        "probabilities": {"own_bit_is_1": float(p), "another_bit_is_1": float(q)},
+        "errors": {
+            "epsilon_on_arbitrary_bit_strings": mechanism.epsilon_arbitrary,
+            **_frequency_errors(mechanism, users),
+        },
+    }
+
+
+def _window_facts(mechanism: Any, users: int | None) -> dict[str, Any]:
+    cells = mechanism.channel.cells
+    truth = mechanism.channel.high / 2**64
+    return {
+        "bits_on_the_wire": math.ceil(math.log2(cells)),
+        "probabilities": {"the_true_category": truth, "each_other_category": (1.0 - truth) / (cells - 1)},
+        "errors": _frequency_errors(mechanism, users),
+    }
+
+
+_NO_UNBIASED_BRR = "no unbiased decode exists: points at the ends share their near points"
+
+
+def _brr_facts(mechanism: Any) -> dict[str, Any]:
+    """Return the window and the expected distance between a point and its report."""
+    (channel,) = mechanism.channels
+    near = channel.high / 2**64
+    cells, width = channel.cells, channel.width
+    return {
+        "bits_on_the_wire": math.ceil(math.log2(cells)),
+        "probabilities": {
+            "near_points": width,
+            "each_near_point": near / width,
+            "each_far_point": (1.0 - near) / (cells - width),
+        },
+        "errors": {
+            "values": f"{cells} points from {mechanism.points[0]:g} to {mechanism.points[-1]:g}",
+            "expected_absolute_error": mechanism.expected_error(),
+            "limit_of_its_ratio_to_grr": limit_ratio(mechanism.guarantee.record),
+            **({"unbiased": _NO_UNBIASED_BRR} if width > 1 else {}),
+        },
+    }
+
+
+def _jsonable(value: Any) -> Any:
+    """Replace infinities, which JSON lacks, by a word."""
+    if isinstance(value, dict):
+        return {key: _jsonable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_jsonable(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "infinity"
+    return value
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "NO"
+    if isinstance(value, float):
+        return number(value, 6)
+    return str(value)
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def print_facts(facts: dict[str, Any], console: Console, *, as_json: bool = False) -> None:
+    """Print what `explain` returned."""
+    if as_json:
+        console.print_json(data=facts)
+        return
+    for part in facts["mechanisms"]:
+        table = Table(title=part["mechanism"], show_header=False)
+        table.add_column(no_wrap=True)
+        table.add_column()
+        parameters = ", ".join(f"{name} {_shown(value)}" for name, value in part["parameters"].items())
+        table.add_row("parameters", parameters)
+        guarantee = part["guarantee"]
+        table.add_row(f"claimed epsilon, per {guarantee['unit']}", _shown(guarantee["claimed"]))
+        for name in ("record", "feature", "bit"):
+            condition = f" ({guarantee['given']})" if guarantee["given"] else ""
+            table.add_row(f"exact epsilon, per {name}", _shown(guarantee[name]) + condition)
+        if guarantee["delta"]:
+            table.add_row("delta", _shown(guarantee["delta"]))
+        table.add_row("the claim holds", _shown(guarantee["holds"]))
+        for group in ("probabilities", "errors"):
+            for name, value in part.get(group, {}).items():
+                if isinstance(value, dict):
+                    users = value.get("users")
+                    suffix = "" if users is None else f", {users} user{'s' if users > 1 else ''}"
+                    inner = (f"{_shown(v)} {_words(k)}" for k, v in value.items() if k != "users")
+                    table.add_row(_words(name) + suffix, "; ".join(inner))
+                else:
+                    table.add_row(_words(name), _shown(value))
+        table.add_row("bits on the wire, per record", _shown(part["bits_on_the_wire"]))
+        console.print(table)
+        for number_, law in enumerate(part.get("laws_of_the_bits", [])):
+            _render_law(law, number_, len(part["laws_of_the_bits"]), console)
+    if "total_per_record" in facts:
+        whole = facts["total_per_record"]
+        console.print(
+            f"features and label together: claimed epsilon {_shown(whole['claimed'])}, exact "
+            f"{_shown(whole['record'])} per record"
+        )
+
+
+def _render_law(law: list[dict[str, Any]], place: int, laws: int, console: Console) -> None:
+    table = Table(title="Bits" + (f", law {place + 1} of {laws}" if laws > 1 else ""))
+    for name in ("bit", "weight", "P(report 1 | bit 1)", "P(report 1 | bit 0)"):
+        table.add_column(name, justify="right")
+    for row in law:
+        table.add_row(
+            str(row["position"]),
+            "sign" if row["weight"] is None else f"{row['weight']:g}",
+            f"{row['one_stays_one']:.6f}",
+            f"{row['zero_becomes_one']:.6f}",
+        )
+    console.print(table)

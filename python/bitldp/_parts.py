@@ -1,0 +1,203 @@
+"""The candidates of BRR: where they are, and the law of each set of them that a release stays within."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitldp import _checks, _metrics, _width
+from bitldp._mechanism import readonly
+from bitldp._window import Law, ordered_window, window
+
+_ONE = 1 << 64
+_BLOCK = 1 << 22  # losses that are looked at together
+_TABLE_LIMIT = 8192  # candidates of a part that needs a table of all losses: 0.5 GB of float64
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A BRR over one set of candidates.
+
+    Attributes
+    ----------
+    members : ndarray of int
+        Indices of the candidates, ascending.
+    m : int
+        How many of them a release favours.
+    law : Law
+        The channel over positions in `members`, of width m.
+    column_sums : ndarray of float64
+        Sum over the members of their i-th smallest loss.
+    alike : bool
+        Whether two members have the same window, hence the same row of the law.
+    """
+
+    members: NDArray[np.intp]
+    m: int
+    law: Law
+    column_sums: NDArray[np.float64]
+    alike: bool
+
+    def total_error(self) -> float:
+        """Return the expected loss of a report, summed over the members, from the channel's integers."""
+        high, others = self.law.channel.high, len(self.members) - self.m
+        inside = high / (self.m * _ONE) * self.column_sums[: self.m].sum()
+        outside = (_ONE - high) / (others * _ONE) * self.column_sums[self.m :].sum()
+        return float(inside + outside)
+
+
+def _line_part(members: NDArray[np.intp], step: float, epsilon: float, m: int | str) -> Part:
+    """Build the part of equidistant points: closed forms only, no table of all losses."""
+    count = len(members)
+    sums = _width.equidistant_column_sums(count, step)
+    if isinstance(m, str):
+        m = _width.equidistant_width(count, epsilon) if m == "paper" else _width.best_width(sums, epsilon)
+    return Part(members, m, window(count, m, epsilon), sums, alike=m > 1)
+
+
+def _table_part(members: NDArray[np.intp], losses: NDArray[np.float64], epsilon: float, m: int | str) -> Part:
+    """Build the part of candidates with any losses, by Algorithm 2 where m is "paper"."""
+    count = len(members)
+    order = _width.nearest_first(losses)
+    ordered = np.take_along_axis(losses, order, axis=1)
+    sums = ordered.sum(axis=0)
+    if m == "paper":  # Algorithm 2 could only reach m = N at epsilon 0
+        width = min(_width.paper_width(ordered, epsilon), count - 1)
+    else:
+        width = _width.best_width(sums, epsilon) if isinstance(m, str) else m
+    cells = order.astype(np.uint16)
+    law = ordered_window(count, width, epsilon, cells)
+    windows = np.sort(cells[:, :width], axis=1)
+    return Part(members, width, law, sums, alike=len(np.unique(windows, axis=0)) < count)
+
+
+def place(
+    candidates: Any, interval: Any, utility: Any
+) -> tuple[Any, tuple[float, float] | None, NDArray[np.float64]]:
+    """Return candidates and interval, checked, and the points that they mean."""
+    if isinstance(candidates, (int, np.integer)) and not isinstance(candidates, bool):
+        count = _checks.integer("candidates", candidates, 2)
+        if interval is None:  # Eq. 13 is not defined at 0: the paper counts from 1
+            return count, None, np.arange(count, dtype=np.float64) + (1.0 if utility == "jaccard" else 0.0)
+        low, high = _check_interval(interval)
+        return count, (low, high), np.linspace(low, high, count)
+    if interval is not None:
+        raise ValueError("interval: needs a number of candidates, not the candidates themselves")
+    points = np.asarray(candidates)
+    if points.dtype.kind not in "iuf":
+        raise TypeError(f"candidates: must be a number or an array of numbers, not {points.dtype}")
+    if points.ndim not in (1, 2) or len(points) < 2 or points.size == 0:
+        raise ValueError(f"candidates: shape must be (N,) or (N, d) with N >= 2, got {points.shape}")
+    points = readonly(points.astype(np.float64))
+    if not np.isfinite(points).all():
+        raise ValueError("candidates: must be finite")
+    return points, None, points
+
+
+def _check_interval(interval: Any) -> tuple[float, float]:
+    if np.shape(interval) != (2,):
+        raise ValueError(f"interval: must be a pair (low, high), got shape {np.shape(interval)}")
+    low, high = (_checks.real("interval", end) for end in interval)
+    if not low < high:
+        raise ValueError(f"interval: low must be below high, got ({low}, {high})")
+    return low, high
+
+
+def groups(regions: Any, count: int) -> tuple[NDArray[Any], list[NDArray[np.intp]]]:
+    """Return checked region labels, and the indices of the candidates of each region, by ascending label."""
+    labels = np.asarray(regions)
+    if labels.shape != (count,):
+        raise ValueError(f"regions: shape must be ({count},), one label a candidate, got {labels.shape}")
+    if labels.dtype.kind not in "biuUS":
+        raise TypeError(f"regions: must be integers or strings, not {labels.dtype}")
+    distinct, inverse = np.unique(labels, return_inverse=True)
+    members = [np.flatnonzero(inverse == label) for label in range(len(distinct))]
+    if min(len(each) for each in members) < 2:
+        raise ValueError("regions: each needs 2 candidates or more; one alone would be released as it is")
+    return readonly(labels), members
+
+
+def homes(members: list[NDArray[np.intp]], count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the part of each candidate, and its place in the part."""
+    part, place = np.empty(count, np.intp), np.empty(count, np.intp)
+    for number, each in enumerate(members):
+        part[each], place[each] = number, np.arange(len(each))
+    return part, place
+
+
+def widths(m: Any, members: list[NDArray[np.intp]]) -> list[int | str]:
+    """Return the checked m of each part."""
+    given = [m] * len(members) if isinstance(m, str) or np.ndim(m) == 0 else list(m)
+    if len(given) != len(members):
+        raise ValueError(f"m: must be one, or one for each of {len(members)} regions, got {len(given)}")
+    checked: list[int | str] = []
+    for each, part in zip(given, members, strict=True):
+        if isinstance(each, str):
+            checked.append(_checks.choice("m", each, ("paper", "best")))
+        else:
+            checked.append(_checks.integer("m", each, 1, len(part) - 1))
+    return checked
+
+
+def build(
+    points: NDArray[np.float64],
+    members: NDArray[np.intp],
+    metric: Any,
+    utility: Any,
+    epsilon: float,
+    m: int | str,
+) -> Part:
+    """Build the part of some of the candidates."""
+    own = points[members].reshape(len(members), -1)
+    plain = utility is None and isinstance(metric, str) and metric in ("euclidean", "manhattan")
+    if plain and own.shape[1] == 1:
+        gaps = np.diff(own[:, 0])
+        if gaps[0] > 0.0 and np.allclose(gaps, gaps[0], rtol=1e-9, atol=0.0):
+            return _line_part(members, float(gaps[0]), epsilon, m)
+    if len(members) > _TABLE_LIMIT:
+        raise ValueError(
+            f"candidates: at most {_TABLE_LIMIT} where they are not equidistant on a line, got {len(members)}"
+        )
+    if utility is None:
+        losses = _metrics.table("metric", _metrics.named("metric", metric, _metrics.METRICS), own)
+    else:
+        losses = -_metrics.table("utility", _metrics.named("utility", utility, _metrics.UTILITIES), own)
+    return _table_part(members, losses, epsilon, m)
+
+
+def nearest(
+    points: NDArray[np.float64], table: NDArray[np.float64], metric: Any, utility: Any
+) -> NDArray[Any]:
+    """Return the code of the candidate of least loss (the first of equals) for each finite point."""
+    codes = np.empty(len(points), np.min_scalar_type(len(table) - 1))
+    step = max(1, _BLOCK // len(table))
+    for start in range(0, len(points), step):
+        block = points[start : start + step]
+        if utility is None:
+            losses = _metrics.named("metric", metric, _metrics.METRICS)(block, table)
+        else:
+            losses = -_metrics.named("utility", utility, _metrics.UTILITIES)(block, table)
+        codes[start : start + step] = losses.argmin(axis=1)
+    return codes
+
+
+def release(
+    parts: list[Part],
+    homes: tuple[NDArray[np.intp], NDArray[np.intp]],
+    codes: NDArray[Any],
+    keys: list[bytes | None],
+    threads: int | None,
+) -> NDArray[Any]:
+    """Release checked codes, each within its part; the part decides the channel, and is public."""
+    part_of, place = homes
+    flat = codes.ravel()
+    reports = np.empty(flat.shape, np.min_scalar_type(len(part_of) - 1))
+    for number, (part, key) in enumerate(zip(parts, keys, strict=True)):
+        mine = np.flatnonzero(part_of[flat] == number)
+        inside = place[flat[mine]]
+        released = part.law.randomize(inside, None, None, key, "codes", None, threads, 0)
+        reports[mine] = part.members[released]
+    return reports.reshape(codes.shape)

@@ -1,0 +1,85 @@
+"""The privacy report that is written beside an output: what was released, how, and at which epsilon."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+import bitldp
+
+from . import _core
+from ._columns import Labels, Points
+from ._plan import Part, Plan, Request
+from .report import total
+
+__all__ = ["privacy_report"]
+
+
+def _public(part: Part) -> dict[str, Any]:
+    """Return what a reader of codes needs to know of the columns."""
+    if isinstance(part.codec, Labels):
+        return {"categories": list(part.codec.categories)}
+    if isinstance(part.codec, Points):
+        return {"interval": [part.codec.low, part.codec.high], "points": part.codec.points}
+    codec = part.mechanism.codec
+    return {"interval": [-codec.limit, codec.limit], "step": codec.step}
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    """Write infinities as text: JSON has none."""
+    infinite = {
+        name: "infinity" for name, value in values.items() if isinstance(value, float) and math.isinf(value)
+    }
+    return values | infinite
+
+
+def privacy_report(request: Request, plan: Plan, rows: int) -> dict[str, Any]:
+    """Return the privacy report: what was released at which epsilon; never a key, a seed or a value."""
+    guarantees = [part.mechanism.guarantee for part in plan.parts]
+    return {
+        "tool": "bitldp",
+        "version": bitldp.__version__,
+        "isa": _core.isa(),
+        "mechanism": request.mechanism,
+        "output": request.target.name,
+        "rows": rows,
+        "mechanisms": [
+            {
+                "mechanism": type(part.mechanism).__name__,
+                "columns": list(part.codec.columns),
+                "output": part.output,
+                "parameters": part.mechanism.fingerprint()["parameters"],
+                **_public(part),
+                "epsilon_claimed": _plain(asdict(guarantee))["claimed"],
+                "claim_covers": guarantee.unit,
+                "epsilon_exact": {
+                    name: _plain(asdict(guarantee))[name] for name in ("bit", "feature", "record")
+                },
+                "delta": guarantee.delta,
+                "holds": guarantee.holds,
+            }
+            for part, guarantee in zip(plan.parts, guarantees, strict=True)
+        ],
+        "total_per_record": {
+            name: _plain(asdict(total(guarantees)))[key]
+            for name, key in (
+                ("epsilon_claimed", "claimed"),
+                ("epsilon_exact", "record"),
+                ("delta", "delta"),
+                ("holds", "holds"),
+            )
+        },
+        "kept_unperturbed": list(plan.keep),
+        "seeded": request.seed is not None,
+        "notes": [
+            "Local differential privacy of one row against any other row, in its perturbed columns.",
+            "Another release about the same rows adds its own epsilon.",
+            *(["Kept columns have no privacy, and may tell who a row is about."] if plan.keep else []),
+            *(
+                ["Made with a fixed seed: for tests only, without privacy."]
+                if request.seed is not None
+                else []
+            ),
+        ],
+    }

@@ -1,0 +1,247 @@
+"""What the categorical mechanisms share: a window of exact epsilon, and estimates where its width is one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bitldp import _checks
+from bitldp._core import Grid, Window
+from bitldp._mechanism import Mechanism
+from bitldp._rng import RandomSource, keys
+from bitldp.accumulate import CountAccumulator
+from bitldp.estimate import Estimate, indicator_variance
+from bitldp.privacy import calibrated
+
+Output = Literal["codes", "values", "packed"]
+
+_UNIT_IN_LAST_PLACE = 2.0**-53
+_ONE = 1 << 64
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """A calibrated window channel.
+
+    Attributes
+    ----------
+    channel : Window
+        The channel.
+    mute : bool
+        Whether it is given zeros in place of the input, so that its reports say nothing.
+    epsilon : float
+        Exact epsilon of its use: 0 where it is mute.
+
+    Notes
+    -----
+    A window of m in N cells is uniform if its probability is m/N, which is no multiple of 2**-64 unless N/m
+    is a power of two. So the exact epsilon 0 needs the input to be left out.
+    """
+
+    channel: Window
+    mute: bool
+
+    @property
+    def epsilon(self) -> float:
+        return 0.0 if self.mute else self.channel.epsilon
+
+    def randomize(
+        self,
+        x: ArrayLike,
+        grid: Grid | None,
+        letters: NDArray[np.float64] | None,
+        key: bytes | None,
+        output: str,
+        out: NDArray[Any] | None,
+        threads: int | None,
+        first_chunk: int,
+    ) -> NDArray[Any]:
+        """Call the channel; where it is mute, with zeros, once it has checked the input."""
+        threads, first_chunk = _checks.stream(threads, first_chunk)
+        if self.mute:
+            self.channel.randomize(x, grid, letters, None, output, None, threads, first_chunk)
+            x, grid = np.zeros(np.shape(x), np.uint8), None
+        return self.channel.randomize(x, grid, letters, key, output, out, threads, first_chunk)
+
+
+@lru_cache(maxsize=64)
+def window(cells: int, width: int, epsilon: float) -> Law:
+    """Return the window of exact epsilon `epsilon`: `width` cells at weight e^epsilon, the rest at 1."""
+    return ordered_window(cells, width, epsilon, None)
+
+
+def ordered_window(cells: int, width: int, epsilon: float, order: NDArray[np.uint16] | None) -> Law:
+    """Return the same for windows in any order, row x of which lists the cells from best to worst."""
+
+    def build(target: float) -> Law:
+        return Law(Window(cells, width, high_share(cells, width, target), order), mute=target == 0.0)
+
+    return calibrated(build, epsilon, lambda law: law.epsilon)
+
+
+def high_share(cells: int, width: int, epsilon: float) -> float:
+    """Return width e^epsilon/(width e^epsilon + cells - width), kept below 1 so that no cell is excluded."""
+    return min(width / (width + (cells - width) * math.exp(-epsilon)), 1.0 - _UNIT_IN_LAST_PLACE)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CategoricalWindow(Mechanism):
+    """Base of the mechanisms that report the true category with p, any other with q."""
+
+    # Set on the instance, by _build; ClassVar keeps them out of the dataclass' fields.
+    _law: ClassVar[Law]
+    _columns: ClassVar[int] = 1
+    _no_mean: ClassVar[str] = "its reports are categories; use estimate_frequencies"
+
+    def _weights(self) -> tuple[float, float]:
+        """Return P(report v | v) and P(report v | another), from the integers of the channel."""
+        channel = self._law.channel
+        return channel.high / _ONE, (_ONE - channel.high) / ((channel.cells - 1) * _ONE)
+
+    @property
+    def channel(self) -> Window:
+        """The channel: its `high` is the law. At epsilon 0 it is given zeros in place of the input."""
+        return self._law.channel
+
+    def _check_axis(self, name: str, x: ArrayLike) -> None:
+        shape, columns = np.shape(x), self._columns
+        if len(shape) not in (1, 2) or (shape[-1] != columns and (columns > 1 or len(shape) == 2)):
+            allowed = "(n,) or (n, 1)" if columns == 1 else f"(n, {columns}) or ({columns},)"
+            raise ValueError(f"{name}: shape must be {allowed}, got {shape}")
+
+    def randomize(
+        self,
+        x: ArrayLike,
+        *,
+        rng: RandomSource = None,
+        output: Output = "codes",
+        out: NDArray[Any] | None = None,
+        threads: int | None = None,
+        first_chunk: int = 0,
+    ) -> NDArray[Any]:
+        """Randomize categories.
+
+        Parameters
+        ----------
+        x : array_like of int or bool
+            Categories counted from 0. Shape (n,) or (n, 1) for one feature, else (n, features) or
+            (features,).
+        rng : None, int, SeedSequence or Generator
+            None: a fresh 256-bit key of the operating system. The others reproduce, for tests and experiments
+            only: a key that is used on two inputs reveals where they differ.
+        output : {"codes", "packed"}
+            Categories (same shape, smallest unsigned dtype), or bytes with as many bits a report as are
+            needed.
+        out : ndarray, optional
+            C-contiguous array of the exact shape and dtype to fill; must not overlap `x`.
+        threads : int, optional
+            Number of threads; the result does not depend on it.
+        first_chunk : int
+            How many chunks (``bitldp._core.CHUNK`` values) of the key's stream to skip.
+
+        Returns
+        -------
+        ndarray
+            The reports, safe to release at `guarantee`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A category out of range (its index is given, never the value), wrong shape or dtype, unfit `out`.
+            Nothing is written then.
+        """
+        self._check_axis("x", x)
+        key = None if rng is None else keys(rng, 1)[0]
+        codes = np.asarray(x)
+        if codes.dtype == np.bool_:  # answers to a yes-or-no question
+            codes = codes.view(np.uint8)
+        return self._law.randomize(codes, None, None, key, output, out, threads, first_chunk)
+
+    def decode(self, reports: ArrayLike) -> NDArray[Any]:
+        """Return the reported categories, checked to be in range: a category stands for itself."""
+        return _checks.codes("reports", reports, self._law.channel.cells)
+
+    def estimate_frequencies(self, reports: ArrayLike, *, project: bool = False) -> Estimate:
+        """Estimate the frequency of every category among the records, without bias.
+
+        Parameters
+        ----------
+        reports : array_like of int
+            Reported categories of n >= 1 records, of the shapes that `randomize` takes.
+        project : bool
+            Whether to project the frequencies to the simplex (which makes them biased).
+
+        Returns
+        -------
+        Estimate
+            Shape (categories,), or (features, categories) for several features.
+
+        Raises
+        ------
+        ValueError
+            If the reports say nothing (epsilon 0), for no reports, or for a report out of range.
+        """
+        accumulator = self.accumulator()
+        accumulator.update(reports)
+        return accumulator.estimate(project=project)
+
+    def accumulator(self) -> CountAccumulator:
+        """Return an empty accumulator of the counts: streams, merges and serialises.
+
+        Raises
+        ------
+        ValueError
+            If the reports say nothing (epsilon 0).
+        """
+        p, q = self._check_speaks()
+        cells = self._law.channel.cells
+        shape = (cells,) if self._columns == 1 else (self._columns, cells)
+        return CountAccumulator(self, shape, self._count, (p, q))
+
+    def _check_speaks(self) -> tuple[float, float]:
+        if self._law.epsilon == 0.0:
+            raise ValueError(
+                f"{type(self).__name__}: no unbiased decode exists at epsilon 0, where all categories are "
+                "reported alike"
+            )
+        return self._weights()
+
+    def _count(self, reports: ArrayLike) -> tuple[int, NDArray[np.int64]]:
+        codes = _checks.codes("reports", reports, self._law.channel.cells)
+        self._check_axis("reports", codes)
+        cells = self._law.channel.cells
+        table = codes.reshape(-1, self._columns)
+        counts = np.stack([np.bincount(column, minlength=cells) for column in table.T])
+        return len(table), counts[0] if self._columns == 1 else counts
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """Return the law of one category: P[x, y] = P(report y | x), shape (categories, categories)."""
+        return self._law.channel.probabilities()
+
+    def variance(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Return the variance of one report's unbiased indicator of every category, in closed form.
+
+        Parameters
+        ----------
+        x : array_like of int
+            True categories, any shape.
+
+        Returns
+        -------
+        ndarray of float64
+            Shape of `x` and one more axis of length `categories`: p(1 - p)/(p - q)^2 at the true category,
+            q(1 - q)/(p - q)^2 at the others.
+
+        Raises
+        ------
+        ValueError
+            If the reports say nothing (epsilon 0), or for a category out of range.
+        """
+        p, q = self._check_speaks()
+        truth = _checks.codes("x", x, self._law.channel.cells)
+        return indicator_variance(truth, self._law.channel.cells, p, q)

@@ -1,0 +1,170 @@
+"""What a mechanism promises: the claimed epsilon, and the exact one of the integers that it samples with.
+
+Everywhere, epsilon is the local differential privacy of one record: the largest log-ratio
+``ln P(report | v) / P(report | v')`` over every report and every pair of inputs v, v'.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, TypeVar
+
+__all__ = ["Guarantee", "PrivacyClaimWarning", "calibrated"]
+
+Unit = Literal["record", "feature"]
+Calibration = Literal["exact", "paper"]
+
+_Channel = TypeVar("_Channel")
+_STEPS = 100  # a calibration settles in two or three; more means that the law cannot follow the budget
+
+
+class PrivacyClaimWarning(UserWarning):
+    """A published claim of epsilon that the mechanism, with the paper's own parameters, does not have."""
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """The privacy of one report, claimed and exact.
+
+    Attributes
+    ----------
+    claimed : float
+        The epsilon that was asked for, or that the paper claims; it covers one `unit`.
+    bit : float
+        Exact epsilon between inputs that differ in one bit of one code word, the worst bit. A report that is
+        one symbol (a category) counts as one bit here.
+    feature : float
+        Exact epsilon between records that differ in one feature.
+    record : float
+        Exact epsilon between any two records.
+    delta : float
+        Probability with which the above may fail; 0 for every pure mechanism.
+    holds : bool
+        Whether the exact epsilon of the `unit` is at most the claimed one.
+    unit : {"record", "feature"}
+        What `claimed` covers.
+    given : str
+        What the exact epsilon takes as public or as known; empty where it takes nothing.
+
+    Notes
+    -----
+    The three exact values are computed from the integer probabilities (units of 2**-64) that the sampler
+    compares with, and are rounded up. They are infinite where some report excludes some input.
+    """
+
+    claimed: float
+    bit: float
+    feature: float
+    record: float
+    delta: float = 0.0
+    holds: bool = True
+    unit: Unit = "record"
+    given: str = ""
+
+    def __str__(self) -> str:
+        """Return one line: the exact epsilons, and whether the claim holds."""
+        verdict = "holds" if self.holds else "does NOT hold"
+        delta = f", delta {self.delta:.3g}" if self.delta else ""
+        given = f" ({self.given})" if self.given else ""
+        return (
+            f"exact epsilon {self.record:.6g} per record, {self.feature:.6g} per feature, "
+            f"{self.bit:.6g} worst bit"
+            f"{delta}{given}; claimed {self.claimed:.6g} per {self.unit}: {verdict}"
+        )
+
+    @classmethod
+    def judge(
+        cls,
+        claimed: float,
+        exact: tuple[float, float, float],
+        *,
+        unit: Unit = "record",
+        given: str = "",
+    ) -> Guarantee:
+        """Build a pure guarantee from exact (bit, feature, record) and compare the claim with its unit.
+
+        Parameters
+        ----------
+        claimed : float
+            Epsilon promised for one `unit`.
+        exact : tuple of float
+            Exact epsilon of the worst bit, of the worst feature, and of the record.
+        unit : {"record", "feature"}
+            What the claim covers.
+        given : str
+            Condition of the exact values, if any.
+
+        Returns
+        -------
+        Guarantee
+        """
+        bit, feature, record = exact
+        covered = record if unit == "record" else feature
+        return cls(claimed, bit, feature, record, holds=covered <= claimed, unit=unit, given=given)
+
+
+def added(*exact: float) -> float:
+    """Return the exact epsilon of independent releases: the sum, rounded up where it is no double."""
+    total = math.fsum(exact)
+    if not math.isfinite(total) or sum(map(Fraction, exact)) <= Fraction(total):
+        return total
+    return math.nextafter(total, math.inf)
+
+
+def composed(exact: float, parts: int) -> float:
+    """Return the exact epsilon of `parts` independent releases of `exact` each, rounded up likewise."""
+    total = parts * exact
+    if not math.isfinite(total) or parts * Fraction(exact) <= Fraction(total):
+        return total
+    return math.nextafter(total, math.inf)
+
+
+def share(epsilon: float, parts: int) -> float:
+    """Return the largest even share of a budget whose `composed` total keeps it."""
+    each = epsilon / parts
+    while composed(each, parts) > epsilon:
+        each = math.nextafter(each, 0.0)
+    return each
+
+
+def calibrated(
+    build: Callable[[float], _Channel], epsilon: float, exact: Callable[[_Channel], float]
+) -> _Channel:
+    """Build the channel whose exact epsilon is at most `epsilon`, and as near to it as floats allow.
+
+    A formula evaluated in floating point may land a few units in the last place above its target. The target
+    is lowered by what was overshot until the epsilon of the built integers is within the budget.
+
+    Parameters
+    ----------
+    build : callable
+        Makes a channel for a target epsilon, zero included.
+    epsilon : float
+        The budget, finite, zero or more.
+    exact : callable
+        Exact epsilon of a built channel, rounded up.
+
+    Returns
+    -------
+    channel
+        The first one that keeps the budget. Its exact epsilon is within a relative 1e-9 of `epsilon` while
+        the budget of one bit stays between about 1e-6 and 18; outside, doubles near 1/2 and near 1 are too
+        coarse, and the channel is more private than asked for, never less.
+
+    Raises
+    ------
+    ValueError
+        If no target meets the budget.
+    """
+    target = epsilon
+    for step in range(1, _STEPS + 1):
+        channel = build(target)
+        reached = exact(channel)
+        if reached <= epsilon:
+            return channel
+        excess = reached - epsilon if math.isfinite(reached) else target / 2
+        target = max(0.0, target - step * max(excess, math.ulp(target)))
+    raise ValueError(f"epsilon: no channel in units of 2**-64 keeps the budget {epsilon}")

@@ -1,0 +1,257 @@
+"""Tables and plots: what is claimed against what is exact, and accuracy against exact epsilon."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import bitldp
+
+from ._extras import require
+from .privacy import Guarantee, PrivacyClaimWarning
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["Claim", "Total", "accuracy_plot", "claims", "claims_markdown", "claims_table", "number", "total"]
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Write a number for a person: `digits` significant ones, thousands apart, infinity as a word."""
+    if math.isinf(value):
+        return "infinite"
+    if value == 0 or 1e-4 <= abs(value) < 10 ** min(digits, 4):
+        return f"{value:.{digits}g}"
+    return f"{value:,.0f}" if 1 <= abs(value) < 1e9 else f"{value:.{digits - 1}e}"
+
+
+@dataclass(frozen=True)
+class Total:
+    """Privacy of a record whose parts are randomized independently.
+
+    Attributes
+    ----------
+    claimed, record : float
+        Sums of the claimed and of the exact epsilon of the parts, the exact one rounded up.
+    delta : float
+        Sum of the deltas, at most 1.
+    holds : bool
+        Whether every part's claim holds.
+    """
+
+    claimed: float
+    record: float
+    delta: float
+    holds: bool
+
+
+def total(guarantees: Sequence[Guarantee]) -> Total:
+    """Add up the guarantees of independent parts of a record (basic composition).
+
+    Parameters
+    ----------
+    guarantees : sequence of Guarantee
+        One a part. A part whose claim covers one feature counts with its exact epsilon of the record as its
+        claim.
+
+    Returns
+    -------
+    Total
+        For neighbouring records that differ in every part.
+    """
+    return Total(
+        claimed=math.fsum(g.claimed if g.unit == "record" else g.record for g in guarantees),
+        record=_sum_up([g.record for g in guarantees]),
+        delta=min(1.0, _sum_up([g.delta for g in guarantees])),
+        holds=all(g.holds for g in guarantees),
+    )
+
+
+def _sum_up(terms: Sequence[float]) -> float:
+    """Sum of non-negative floats, rounded up."""
+    result = math.fsum(terms)
+    if math.isinf(result) or Fraction(result) >= sum(map(Fraction, terms)):
+        return result
+    return math.nextafter(result, math.inf)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One published setting and what it is worth.
+
+    Attributes
+    ----------
+    setting : str
+        Mechanism and parameters.
+    source : str
+        Where epsilon is claimed.
+    guarantee : Guarantee
+        Claimed and exact.
+    """
+
+    setting: str
+    source: str
+    guarantee: Guarantee
+
+
+_Setting = tuple[str, str, Callable[[], Any]]
+
+_SETTINGS: tuple[_Setting, ...] = (
+    (
+        "f-RR, 1000 features of 10 bits, paper",
+        "BitRand, Theorem 2",
+        lambda: bitldp.FRR(1000, epsilon=1.0, calibration="paper"),
+    ),
+    ("f-RR, the same, exact", "this package", lambda: bitldp.FRR(1000, epsilon=1.0)),
+    (
+        "label-RR, 10 classes",
+        "BitRand, Theorem 3",
+        lambda: bitldp.LabelRR(10, epsilon=2.5),
+    ),
+    (
+        "label-RR, 10 classes, beta = -5",
+        "BitRand, Theorem 3",
+        lambda: bitldp.LabelRR(10, epsilon=1.0, beta=-5.0),
+    ),
+    (
+        "MOUE, 1024 features of 10 bits, alpha 10, paper",
+        "LDPFL, Theorem 1",
+        lambda: bitldp.MOUE(1024, epsilon=0.5, calibration="paper"),
+    ),
+    (
+        "UER, 1024 features of 10 bits, alpha 10, paper",
+        "LDPFL, Theorem 2",
+        lambda: bitldp.UER(1024, epsilon=0.5, calibration="paper"),
+    ),
+    ("SUE, 100 categories", "RAPPOR", lambda: bitldp.SUE(100, epsilon=1.0)),
+    ("OUE, 100 categories", "Wang et al. 2017", lambda: bitldp.OUE(100, epsilon=1.0)),
+    ("GRR, 100 categories", "Kairouz et al. 2016", lambda: bitldp.GRR(100, epsilon=1.0)),
+    ("BRR, 100 points", "BRR, arXiv:2504.20926", lambda: bitldp.BRR(100, epsilon=1.0)),
+)
+
+
+def claims() -> list[Claim]:
+    """Build the published settings and return what they claim and what is exact.
+
+    Returns
+    -------
+    list of Claim
+        Computed from the channels that this package samples with, not quoted.
+    """
+    with warnings.catch_warnings():
+        # The table is about the claims that fail.
+        warnings.simplefilter("ignore", PrivacyClaimWarning)
+        return [Claim(setting, source, build().guarantee) for setting, source, build in _SETTINGS]
+
+
+_HEADER = (
+    "Setting",
+    "Claimed by",
+    "Claimed ε",
+    "Exact ε, record",
+    "Exact ε, feature",
+    "Exact ε, bit",
+    "Holds",
+)
+
+
+def _cells(claim: Claim) -> tuple[str, ...]:
+    g = claim.guarantee
+    figures = (number(value) for value in (g.claimed, g.record, g.feature, g.bit))
+    return (claim.setting, claim.source, *figures, "yes" if g.holds else "NO")
+
+
+def claims_markdown(rows: Sequence[Claim] | None = None) -> str:
+    """Return `claims` as a Markdown table, for the README."""
+    lines = [_HEADER, tuple("---" if i < 2 else "---:" for i in range(len(_HEADER)))]
+    lines += [_cells(row) for row in (claims() if rows is None else rows)]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def claims_table(rows: Sequence[Claim] | None = None) -> Table:
+    """Return `claims` as a rich table (extra ``cli``)."""
+    require("a table", ["rich"], "cli")
+    from rich.table import Table
+
+    table = Table(title="Claimed epsilon against the exact one")
+    for i, name in enumerate(_HEADER):
+        table.add_column(name, justify="left" if i < 2 else "right")
+    for row in claims() if rows is None else rows:
+        table.add_row(*_cells(row), style=None if row.guarantee.holds else "bold")
+    return table
+
+
+def accuracy_plot(
+    panels: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]],
+    references: Mapping[str, Mapping[str, float]],
+    path: str | PathLike[str],
+    *,
+    title: str,
+) -> None:
+    """Save accuracy against exact epsilon of a record as a PNG, a panel a data set and a line a mechanism.
+
+    Parameters
+    ----------
+    panels : mapping
+        ``{data set: {mechanism: [(exact epsilon of a record, accuracy), ...]}}``.
+    references : mapping
+        ``{data set: {name: accuracy}}``: horizontal lines.
+    path : path
+        The file to write.
+    title : str
+        Title of the figure.
+
+    Raises
+    ------
+    MissingExtraError
+        Without matplotlib (extra ``plot``).
+    """
+    require("a plot", ["matplotlib"], "plot")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import LogFormatter, PercentFormatter
+
+    figure = Figure(figsize=(6.4 * len(panels), 5.6), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
+    styles = dict(
+        zip(sorted({name for lines in panels.values() for name in lines}), _STYLES * 3, strict=False)
+    )
+    for axis, (data, lines) in zip(axes, panels.items(), strict=True):
+        for name, points in lines.items():
+            ordered = sorted(point for point in points if 0 < point[0] < math.inf)
+            color, marker = styles[name]
+            axis.plot(*zip(*ordered, strict=True), color=color, marker=marker, label=name, linewidth=1.8)
+        for (name, level), dashes in zip(references.get(data, {}).items(), ("--", ":", "-."), strict=False):
+            axis.axhline(level, color="0.25", linestyle=dashes, linewidth=1.2, label=name)
+        axis.set(
+            xscale="log",
+            xlabel="exact epsilon of a record (features and label)",
+            title=data,
+            ylim=(0.0, 1.02),
+        )
+        axis.xaxis.set_major_formatter(LogFormatter())
+        axis.yaxis.set_major_formatter(PercentFormatter(1.0))
+        axis.grid(True, which="major", color="0.9")
+    axes[0].set_ylabel("accuracy on clean test records")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+    figure.suptitle(title)
+    figure.savefig(path, dpi=130, format="png")
+
+
+# Okabe and Ito's colours, told apart by colour-blind readers and, with the markers, in grey.
+_STYLES = (
+    ("#0072B2", "o"),
+    ("#D55E00", "s"),
+    ("#009E73", "^"),
+    ("#CC79A7", "D"),
+    ("#E69F00", "v"),
+    ("#56B4E9", "P"),
+    ("#000000", "X"),
+)

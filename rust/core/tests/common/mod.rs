@@ -1,0 +1,111 @@
+//! What the tests of the categorical channels share.
+#![allow(dead_code, reason = "every test file uses a part of it")]
+
+use bitldp_core::{Grid, Input, Isa, Key, Matrix, Output, Result, Window};
+
+/// A fixed key: these tests are repeatable.
+pub fn key(seed: u8) -> Key {
+    Key::from_bytes([seed; 32])
+}
+
+/// A categorical channel.
+pub enum Channel {
+    Window(Window),
+    Matrix(Matrix),
+}
+
+/// How a call is made; none of it but `first_chunk` may change the answer.
+#[derive(Clone, Copy)]
+pub struct Call {
+    pub isa: Isa,
+    pub first_chunk: u64,
+    pub threads: Option<usize>,
+}
+
+/// One thread of the scalar path, from the start of the stream.
+pub const ORACLE: Call = Call { isa: Isa::Scalar, first_chunk: 0, threads: Some(1) };
+
+impl Channel {
+    pub fn randomize(
+        &self,
+        call: Call,
+        grid: Option<&Grid>,
+        input: Input<'_>,
+        letters: Option<&[f64]>,
+        output: Output<'_>,
+        key: &Key,
+    ) -> Result<()> {
+        let Call { isa, first_chunk, threads } = call;
+        match self {
+            Channel::Window(channel) => {
+                channel.randomize_on(isa, grid, input, letters, output, key, first_chunk, threads)
+            }
+            Channel::Matrix(channel) => {
+                channel.randomize_on(isa, grid, input, letters, output, key, first_chunk, threads)
+            }
+        }
+    }
+
+    /// The reports of `input` as 32-bit code words.
+    pub fn codes(&self, call: Call, grid: Option<&Grid>, input: Input<'_>, key: &Key) -> Vec<u32> {
+        let mut out = vec![u32::MAX; input.len()];
+        self.randomize(call, grid, input, None, Output::U32(&mut out), key).unwrap();
+        out
+    }
+
+    pub fn report_bits(&self) -> u32 {
+        match self {
+            Channel::Window(channel) => channel.report_bits(),
+            Channel::Matrix(channel) => channel.report_bits(),
+        }
+    }
+}
+
+/// Pearson's statistic of `reports` against probabilities, and its degrees of freedom. Cells that expect fewer than five
+/// reports are put together; a report where none can be is a failure by itself.
+pub fn chi_square(reports: &[u32], probabilities: &[f64]) -> (f64, f64) {
+    let mut counts = vec![0.0; probabilities.len()];
+    reports.iter().for_each(|&report| counts[report as usize] += 1.0);
+    let (mut statistic, mut cells, mut rare) = (0.0, 0.0, (0.0, 0.0));
+    for (&count, &p) in counts.iter().zip(probabilities) {
+        let expected = p * reports.len() as f64;
+        assert!(expected > 0.0 || count == 0.0, "a report that is impossible");
+        if expected < 5.0 {
+            rare = (rare.0 + count, rare.1 + expected);
+        } else {
+            statistic += (count - expected).powi(2) / expected;
+            cells += 1.0;
+        }
+    }
+    if rare.1 > 0.0 {
+        statistic += (rare.0 - rare.1).powi(2) / rare.1;
+        cells += 1.0;
+    }
+    (statistic, cells - 1.0)
+}
+
+/// The quantile of the chi-square distribution at 1 - 1e-6, by Wilson and Hilferty's approximation (1931), which is
+/// slightly conservative here: `z = 4.7534` is the normal quantile.
+pub fn chi_square_limit(degrees: f64) -> f64 {
+    let spread = 2.0 / (9.0 * degrees);
+    degrees * (1.0 - spread + 4.7534 * spread.sqrt()).powi(3)
+}
+
+/// The exact ε of a table of integers over 2^64 by its definition: all reports, all pairs of inputs.
+pub fn epsilon_by_enumeration(rows: &[Vec<f64>]) -> f64 {
+    let mut worst = 0.0f64;
+    for report in 0..rows[0].len() {
+        for a in rows {
+            for b in rows {
+                let (p, q) = (a[report], b[report]);
+                worst = worst.max(if p > 0.0 { (p / q).ln() } else { 0.0 });
+            }
+        }
+    }
+    worst
+}
+
+/// A cheap sequence that looks random: inputs need no more.
+pub fn scrambled(i: usize) -> u32 {
+    ((i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
+}

@@ -1,0 +1,210 @@
+"""The ``bitldp`` program as a process: interrupts, memory, the terminal, and missing libraries."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import bitldp
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+FRR = ("--mechanism", "frr", "--epsilon", "4")
+POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and terminals of POSIX")
+MEMORY = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the peak is read from Linux's /proc")
+
+
+def run(
+    *arguments: object, code: str = "from bitldp.cli import main; main()"
+) -> subprocess.CompletedProcess[str]:
+    """Run the program to its end."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def sparse_array(path: Path, rows: int, columns: int) -> Path:
+    """Write an array of zeros that takes no room on disk."""
+    with path.open("wb") as file:
+        header = {"descr": "<f4", "fortran_order": False, "shape": (rows, columns)}
+        np.lib.format.write_array_header_1_0(file, header)
+        file.truncate(file.tell() + rows * columns * 4)
+    return path
+
+
+@POSIX
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name
+)
+def test_an_interrupted_run_leaves_no_half_file(tmp_path: Path, number: signal.Signals) -> None:
+    source = sparse_array(tmp_path / "x.npy", 40_000_000, 16)  # 2.4 GB: a run of seconds
+    target = tmp_path / "out.npy"
+    target.write_text("an older output")
+    command = [sys.executable, "-m", "bitldp", "perturb", str(source), "-o", str(target), *FRR, "--force"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        deadline = time.monotonic() + 60
+        while not any(path.stat().st_size > 1 << 20 for path in tmp_path.glob(".out.npy.*.tmp")):
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert target.read_text() == "an older output"
+    assert not list(tmp_path.glob("*.privacy.json"))
+    leftover = list(tmp_path.glob(".*"))
+    if number == signal.SIGKILL:
+        assert process.returncode == -signal.SIGKILL
+        assert leftover  # nothing can clean up after SIGKILL, and nothing has taken the name of the output
+        for path in leftover:
+            path.unlink()
+    else:
+        assert process.returncode == 1
+        assert errors.splitlines()[-1] == "error: interrupted; no output was written"
+        assert leftover == []
+
+
+MEASURED = """
+import sys
+from bitldp.cli import main
+try:
+    main()
+finally:
+    # Not ru_maxrss: Linux counts the parent's memory into it.
+    peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+    print("KiB", peak.split()[1], file=sys.stderr)
+"""
+
+
+def peak(source: Path, target: Path, *options: str) -> float:
+    """Return the peak memory of a run in MiB."""
+    done = run("perturb", source, "-o", target, *FRR, *options, "--quiet", "--threads", 1, code=MEASURED)
+    assert done.returncode == 0, done.stderr
+    target.unlink()
+    return int(done.stderr.split("KiB ")[1]) / 1024
+
+
+@MEMORY
+@pytest.mark.parametrize("form", ["npy", "csv", "parquet", "feather"])
+def test_memory_does_not_grow_with_rows(tmp_path: Path, form: str) -> None:
+    # Four times the rows: 48 and 192 MB of floats, 17 and 67 MB of CSV.
+    peaks = []
+    for name, rows in (("small", 1_500_000), ("large", 6_000_000)):
+        source, columns = tmp_path / f"{name}.{form}", ("--columns", "a,b,c,d,e,f,g,h")
+        if form == "npy":
+            sparse_array(source, rows, 8)
+            columns = ()
+        elif form == "csv":
+            line = ",".join(f"0.{i}2345678901234" for i in range(8)) + "\n"
+            with source.open("w") as file:
+                file.write("a,b,c,d,e,f,g,h\n")
+                for _ in range(rows // 10_000):
+                    file.write(line * 1_000)
+        else:
+            rng = np.random.default_rng(1)
+            table = pa.table({name: rng.random(rows // 4, np.float32) for name in "abcdefgh"})
+            if form == "parquet":
+                pa.parquet.write_table(table, source, row_group_size=rows)  # one row group
+            else:
+                pa.feather.write_feather(
+                    table, source, compression="uncompressed", chunksize=rows
+                )  # one batch
+        peaks.append(peak(source, tmp_path / f"out.{form}", *columns, "--force"))
+        (tmp_path / f"out.{form}.privacy.json").unlink()
+        source.unlink()
+    print(peaks)
+    assert peaks[1] - peaks[0] < 30, peaks
+
+
+@POSIX
+def test_progress_only_on_a_terminal(tmp_path: Path) -> None:
+    pty = pytest.importorskip("pty")
+    np.save(tmp_path / "x.npy", np.zeros((500_000, 4), np.float32))
+    arguments = ("perturb", tmp_path / "x.npy", "-o", tmp_path / "out.npy", *FRR, "--force")
+    piped = run(*arguments)
+    assert piped.stdout.startswith(str(tmp_path / "out.npy"))
+    assert [line.split(":")[0] for line in piped.stderr.splitlines()] == ["note"]
+    assert run(*arguments, "--quiet").stderr == ""
+
+    shown = []
+    for quiet in ((), ("--quiet",)):
+        primary, secondary = pty.openpty()
+        command = [sys.executable, "-m", "bitldp", *map(str, arguments), *quiet]
+        environment = os.environ | {"TERM": "xterm"}
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=secondary, env=environment)
+        os.close(secondary)
+        text = b""
+        try:
+            while chunk := os.read(primary, 65536):
+                text += chunk
+        except OSError:  # Linux's answer once the other end is closed
+            pass
+        os.close(primary)
+        assert process.wait(timeout=60) == 0
+        shown.append(text)
+    assert b"perturbing" in shown[0]
+    assert shown[1] == b""
+
+
+WITHOUT = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {names!r}:
+            raise ModuleNotFoundError(name)
+import importlib.util
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, package=None: None if name in {names!r} else found(name, package)
+sys.meta_path.insert(0, Absent())
+{then}
+"""
+
+
+def test_missing_extras() -> None:
+    main = "from bitldp.cli import main; main()"
+    for names in (("pyarrow",), ("typer", "rich", "pyarrow")):
+        done = run("--version", code=WITHOUT.format(names=names, then=main))
+        assert done.returncode == 1
+        needs = ", ".join(name for name in ("typer", "rich", "pyarrow") if name in names)
+        assert done.stderr == f'error: the command line needs {needs}: pip install "bitldp[cli]"\n'
+    for names in (("sklearn",), ("matplotlib",)):
+        done = run("demo", code=WITHOUT.format(names=names, then=main))
+        assert done.returncode == 1
+        assert done.stderr == f'error: the demo needs {names[0]}: pip install "bitldp[demo]"\n'
+    done = run(
+        code=WITHOUT.format(
+            names=("typer", "rich", "pyarrow", "sklearn", "matplotlib", "scipy"), then="import bitldp"
+        )
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_module_and_version() -> None:
+    command = [sys.executable, "-m", "bitldp", "--version"]
+    assert (
+        subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        == f"bitldp {bitldp.__version__}\n"
+    )
+
+
+def test_exit_codes(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("x\n1\nsecret\n")
+    arguments = ("perturb", tmp_path / "x.csv", "-o", tmp_path / "o.csv", *FRR)
+    assert run().returncode == 2
+    assert run("--help").returncode == 0
+    assert run("perturbe").returncode == 2
+    assert run("perturb", tmp_path / "x.csv").returncode == 2
+    assert run(*arguments, "--epsilon", "four").returncode == 2
+    assert run(*arguments).returncode == 2
+    failed = run(*arguments, "--columns", "x")
+    assert failed.returncode == 1
+    assert failed.stderr.splitlines()[-1] == "error: row 2, column 'x': not a number"

@@ -1,0 +1,283 @@
+"""What ``bitldp`` refuses: one sentence, an exit code, no value of the data, and no file left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+from bitldp import _perturb
+from bitldp._app import app
+from typer.testing import CliRunner, Result
+
+SECRET = "7731.0625"
+PEOPLE = f"name,age,city\nAda,{SECRET},Paris\nBob,41,Rome\nCyd,29,Paris\n"
+
+
+def invoke(*arguments: object) -> Result:
+    """Run the command line in this process."""
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def refused(result: Result, code: int, *fragments: str) -> None:
+    """Check the one sentence of a refusal."""
+    assert result.exit_code == code, (result.stdout, result.stderr)
+    lines = [line for line in result.stderr.splitlines() if not line.startswith(("warning:", "note:"))]
+    assert len(lines) == 1
+    assert lines[0].startswith("error: ")
+    for fragment in fragments:
+        assert fragment in lines[0]
+    assert SECRET not in result.output
+    assert "Traceback" not in result.output
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    path = tmp_path / "people.csv"
+    path.write_text(PEOPLE)
+    return path
+
+
+FRR = ("--mechanism", "frr", "--epsilon", 1)
+GRR = ("--mechanism", "grr", "--epsilon", 1)
+BRR = ("--mechanism", "brr", "--epsilon", 1, "--columns", "age")
+USAGE = {
+    "no columns": ((*FRR,), "--columns: name the columns"),
+    "unknown column": (
+        (*FRR, "--columns", "agee"),
+        "--columns agee: no such column; the file has name, age, city",
+    ),
+    "twice": ((*FRR, "--columns", "age", "--keep", "age"), "named twice"),
+    "unknown mechanism": (("--mechanism", "rrf", "--epsilon", 1, "--columns", "age"), "no mechanism 'rrf'"),
+    "negative": (
+        ("--mechanism", "frr", "--epsilon", -1, "--columns", "age"),
+        "epsilon: must be zero or more",
+    ),
+    "nan": (("--mechanism", "frr", "--epsilon", "nan", "--columns", "age"), "epsilon: must be finite"),
+    "infinite": (
+        ("--mechanism", "grr", "--epsilon", "inf", "--columns", "city", "--categories", "a,b"),
+        "finite",
+    ),
+    "bits": ((*FRR, "--columns", "age", "--bits", 40), "bits: must be between 2 and 32"),
+    "alpha for frr": ((*FRR, "--columns", "age", "--alpha", 3), "--alpha does not apply to frr"),
+    "range for frr": ((*FRR, "--columns", "age", "--low", 0), "do not apply to frr"),
+    "calibration": ((*FRR, "--columns", "age", "--calibration", "papers"), "must be one of exact, paper"),
+    "output": ((*FRR, "--columns", "age", "--output", "text"), "must be one of values, codes, bits"),
+    "bits of a label": ((*GRR, "--columns", "city", "--categories", "a,b", "--output", "bits"), "one symbol"),
+    "values of bits": (
+        (
+            "--mechanism",
+            "oue",
+            "--epsilon",
+            1,
+            "--columns",
+            "city",
+            "--categories",
+            "a,b",
+            "--output",
+            "values",
+        ),
+        "one bit for each category",
+    ),
+    "no dictionary": ((*GRR, "--columns", "city"), "'city' needs its public list of categories"),
+    "one category": ((*GRR, "--columns", "city", "--categories", "Paris"), "at least 2 distinct"),
+    "repeated category": ((*GRR, "--columns", "city", "--categories", "Rome,Rome"), "at least 2 distinct"),
+    "two lists": ((*GRR, "--columns", "city", "--categories", "a,b", "--categories", "a,c"), "two lists"),
+    "no such file of categories": (
+        (*GRR, "--columns", "city", "--categories-file", "none"),
+        "not a readable",
+    ),
+    "warner of three": (
+        ("--mechanism", "warner-rr", "--epsilon", 1, "--columns", "city", "--categories", "a,b,c"),
+        "takes a column of 2 categories",
+    ),
+    "label without budget": ((*FRR, "--columns", "age", "--label", "city"), "--label-epsilon go together"),
+    "bitrand without label": (("--mechanism", "bitrand", "--epsilon", 1, "--columns", "age"), "with --label"),
+    "brr without range": (BRR, "--low, --high and --points"),
+    "empty range": ((*BRR, "--low", 3, "--high", 3, "--points", 5), "--low must be below --high"),
+    "m": ((*BRR, "--low", 0, "--high", 3, "--points", 5, "--m", 9), "brr: m: "),
+    "exact uer": (("--mechanism", "uer", "--epsilon", 1, "--columns", "age"), "only with alpha=1"),
+    "delimiter": ((*FRR, "--columns", "age", "--delimiter", ";;"), "one character"),
+}
+
+
+@pytest.mark.parametrize(("options", "fragment"), USAGE.values(), ids=USAGE)
+def test_wrong_command_lines(people: Path, options: tuple[object, ...], fragment: str) -> None:
+    refused(invoke("perturb", people, "-o", people.with_name("out.csv"), *options), 2, fragment)
+    assert [path.name for path in people.parent.iterdir()] == ["people.csv"]
+
+
+def test_paths(people: Path, tmp_path: Path) -> None:
+    common = (*FRR, "--columns", "age")
+    refused(invoke("perturb", tmp_path / "none.csv", "-o", tmp_path / "o.csv", *common), 2, "no such file")
+    refused(invoke("perturb", people, "-o", tmp_path / "o.xlsx", *common), 2, "cannot tell the format")
+    refused(invoke("perturb", people, "-o", tmp_path / "o.npy", *common), 2, "a .npy array is written as")
+    refused(invoke("perturb", people, "-o", tmp_path / "no" / "o.csv", *common), 2, "does not exist")
+    link = tmp_path / "link.csv"
+    link.symlink_to(people)
+    for same in (people, link, tmp_path / "." / "people.csv"):
+        refused(invoke("perturb", people, "-o", same, *common, "--force"), 2, "are the same file")
+    assert people.read_text() == PEOPLE
+
+
+def test_existing_outputs(people: Path, tmp_path: Path) -> None:
+    target, report = tmp_path / "o.csv", tmp_path / "o.csv.privacy.json"
+    for existing in (target, report):
+        existing.write_text("mine")
+        refused(
+            invoke("perturb", people, "-o", target, *FRR, "--columns", "age"), 2, "exists; give another name"
+        )
+        assert existing.read_text() == "mine"
+        assert invoke("perturb", people, "-o", target, *FRR, "--columns", "age", "--force").exit_code == 0
+        assert "mine" not in target.read_text() + report.read_text()
+        target.unlink()
+        report.unlink()
+
+
+DATA = {
+    "not a number": (lambda text: text.replace("41", f"x{SECRET}"), 1, "row 2, column 'age': not a number"),
+    "empty": (lambda text: text.replace("29", ""), 1, "row 3, column 'age': missing value"),
+    "NA": (lambda text: text.replace("29", "NA"), 1, "row 3, column 'age': missing value"),
+    "nan": (lambda text: text.replace("29", "nan"), 1, "row 3, column 'age': missing value (NaN)"),
+    "infinite": (lambda text: text.replace("29", "-inf"), 1, "row 3, column 'age': infinite value"),
+    "few fields": (lambda text: text + f"{SECRET}\n", 1, "row 4 has 1 fields, where the header has 3"),
+    "many fields": (lambda text: text + f"{SECRET},1,2,3\n", 1, "row 4 has 4 fields, where the header has 3"),
+    "no header": (lambda text: "", 1, "empty; a CSV file starts with a row of column names"),
+    "twice in the header": (lambda text: text.replace("city", "age"), 2, "several columns of that name"),
+    "a row too long": (lambda text: text + f'"{SECRET * 300_000}",1,2\n', 1, "a row longer than 1 MiB"),
+}
+
+
+@pytest.mark.parametrize(("spoil", "code", "fragment"), DATA.values(), ids=DATA)
+def test_bad_rows_of_csv(people: Path, spoil: Callable[[str], str], code: int, fragment: str) -> None:
+    people.write_text(spoil(PEOPLE))
+    result = invoke("perturb", people, "-o", people.with_name("out.csv"), *FRR, "--columns", "age")
+    refused(result, code, fragment)
+    assert [path.name for path in people.parent.iterdir()] == ["people.csv"]
+
+
+def test_text_that_is_dropped_may_be_anything(people: Path) -> None:
+    people.write_bytes(PEOPLE.encode() + b"\xff\xfe,3,4\n")
+    assert invoke("perturb", people, "-o", people.with_name("o.csv"), *FRR, "--columns", "age").exit_code == 0
+
+
+def test_text_that_is_not_utf8_is_not_kept(people: Path) -> None:
+    people.write_bytes(PEOPLE.encode() + b"\xff\xfe,3,4\n")
+    result = invoke(
+        "perturb", people, "-o", people.with_name("o.csv"), *FRR, "--columns", "age", "--keep", "name"
+    )
+    refused(result, 1, "not well-formed CSV in UTF-8")
+
+
+def test_values_outside_the_dictionary(people: Path, tmp_path: Path) -> None:
+    people.write_text(PEOPLE.replace("Rome", SECRET))
+    common = (*GRR, "--columns", "city", "--categories", "Paris,Rome")
+    refused(
+        invoke("perturb", people, "-o", tmp_path / "o.csv", *common), 1, "row 2, column 'city': not one of"
+    )
+    people.write_text(PEOPLE.replace("Rome", ""))
+    refused(
+        invoke("perturb", people, "-o", tmp_path / "o.csv", *common), 1, "row 2, column 'city': missing value"
+    )
+
+
+LATE = 30_000
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "feather", "csv"])
+@pytest.mark.parametrize("bad", [None, np.nan, np.inf])
+def test_a_bad_row_late_in_the_file(tmp_path: Path, suffix: str, bad: float | None) -> None:
+    values: list[float | None] = [0.0] * (LATE + 5)
+    values[LATE - 1] = bad
+    table = pa.table({"x": pa.array(values, pa.float32(), from_pandas=False)})
+    source, target = tmp_path / f"in.{suffix}", tmp_path / f"out.{suffix}"
+    if suffix == "parquet":
+        pa.parquet.write_table(table, source)
+    elif suffix == "feather":
+        pa.feather.write_feather(table, source, chunksize=5000)
+    else:
+        source.write_text("x\n" + "".join(f"{'NA' if value is None else value}\n" for value in values))
+    target.write_text("an older output")
+    result = invoke("perturb", source, "-o", target, *FRR, "--columns", "x", "--force")
+    refused(result, 1, f"row {LATE}, column 'x': ", "infinite" if bad == np.inf else "missing value")
+    assert target.read_text() == "an older output"
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([source.name, target.name])
+
+
+def test_bad_arrays(tmp_path: Path) -> None:
+    source, target = tmp_path / "x.npy", tmp_path / "out.npy"
+
+    def attempt(array: np.ndarray, *options: object) -> Result:
+        np.save(source, array)
+        return invoke("perturb", source, "-o", target, *options)
+
+    x = np.zeros((50, 3))
+    x[17, 2] = np.nan
+    refused(attempt(x, *FRR), 1, "row 18, column '2': missing value (NaN)")
+    refused(attempt(np.zeros((2, 3), np.int64), *FRR), 1, "a 2-D array of floats")
+    refused(attempt(np.zeros((2, 3, 4)), *FRR), 1, "in 3 dimensions")
+    refused(attempt(np.zeros((2, 3), complex), *FRR), 1, "complex128")
+    refused(attempt(np.arange(5), *FRR), 2, "takes floats")
+    refused(attempt(np.zeros((2, 3)), *FRR, "--columns", "3"), 2, "no such column")
+    refused(attempt(np.zeros((2, 3)), *FRR, "--keep", "1"), 2, "are for tables")
+    refused(attempt(np.zeros((2, 3)), *GRR, "--categories", "0..3"), 2, "one by one")
+    refused(attempt(np.arange(5), *GRR, "--categories", "0..3"), 1, "row 5, column '0': not one of")
+    refused(attempt(np.arange(5), *GRR, "--categories", "a,b"), 2, "--categories: column '0' holds int64")
+    np.save(source, np.array([SECRET, None]), allow_pickle=True)
+    refused(invoke("perturb", source, "-o", target, *FRR), 1, "not a complete .npy file")
+    np.save(source, np.zeros((5000, 3)))
+    source.write_bytes(source.read_bytes()[:-8])
+    refused(invoke("perturb", source, "-o", target, *FRR), 1, "not a complete .npy file")
+    assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "npy"])
+def test_files_of_another_format(tmp_path: Path, suffix: str) -> None:
+    source = tmp_path / f"in.{suffix}"
+    source.write_text(PEOPLE * 100)
+    target = tmp_path / ("out.npy" if suffix == "npy" else "out.csv")
+    refused(invoke("perturb", source, "-o", target, *FRR, "--columns", "age"), 1, "not a ")
+
+
+def test_damaged_parquet(tmp_path: Path) -> None:
+    source = tmp_path / "in.parquet"
+    pa.parquet.write_table(pa.table({"x": np.random.default_rng(1).normal(size=50_000)}), source)
+    data = bytearray(source.read_bytes())
+    data[1000:300_000] = b"\0" * 299_000
+    source.write_bytes(data)
+    refused(invoke("perturb", source, "-o", tmp_path / "o.csv", *FRR, "--columns", "x"), 1, "damaged Parquet")
+    assert [path.name for path in tmp_path.iterdir()] == ["in.parquet"]
+
+
+def test_columns_of_other_types(tmp_path: Path) -> None:
+    source = tmp_path / "in.parquet"
+    pa.parquet.write_table(pa.table({"when": pa.array([1, 2], pa.date32()), "x": [0.5, 1.5]}), source)
+    target = tmp_path / "o.csv"
+    refused(invoke("perturb", source, "-o", target, *FRR, "--columns", "when"), 2, "holds date32[day]")
+    refused(
+        invoke("perturb", source, "-o", target, *GRR, "--columns", "x", "--categories", "0.5,1.5"),
+        *(2, "a categorical column is text, integers or booleans"),
+    )
+
+
+def test_a_name_made_for_a_bit_is_not_taken_twice(tmp_path: Path) -> None:
+    source = tmp_path / "in.csv"
+    source.write_text("x,x_bit0\n1,2\n")
+    options = (*FRR, "--columns", "x", "--keep", "x_bit0", "--output", "bits")
+    refused(
+        invoke("perturb", source, "-o", tmp_path / "o.csv", *options), 2, "has the name of another column"
+    )
+
+
+def test_an_unforeseen_failure_tells_no_value(people: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object) -> None:
+        raise RuntimeError(f"the value was {SECRET}")
+
+    monkeypatch.setattr(_perturb, "privacy_report", fail)
+    result = invoke("perturb", people, "-o", people.with_name("o.csv"), *FRR, "--columns", "age")
+    refused(result, 1, "internal failure (RuntimeError at test_cli_refusals.py")
+    assert [path.name for path in people.parent.iterdir()] == ["people.csv"]

@@ -1,0 +1,17 @@
+"""The examples of the docstrings run as they are written."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+
+import pytest
+
+MODULES = ["bitldp", "bitldp.bitrand", "bitldp.bits", "bitldp.brr", "bitldp.categorical", "bitldp.codecs"]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples(name):
+    results = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert results.attempted > 0
+    assert results.failed == 0
