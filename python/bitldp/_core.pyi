@@ -1,31 +1,40 @@
-"""The extension module. Faces of the Rust core: unpack, call, map the error; nothing else."""
+"""The extension module: the faces of the Rust core. Its docstrings are in the module itself."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, final
+
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+__all__ = [
+    "CHUNK",
+    "Bits",
+    "FixedPoint",
+    "Grid",
+    "Matrix",
+    "Unary",
+    "Window",
+    "__version__",
+    "available_isas",
+    "isa",
+    "keystream",
+    "log_ratio",
+    "pack",
+    "unpack",
+]
 
 __version__: str
-CHUNK: int  # 8192: values (features or samples) in one addressed chunk of the keystream
+CHUNK: int
 
-def isa() -> (
-    str
-): ...  # "avx512" | "avx2" | "scalar": what the kernels run on (BITLDP_ISA forces one; checked at import)
-def available_isas() -> list[str]: ...  # what this CPU can run, best first
-def log_ratio(numerator: int, denominator: int) -> float: ...  # ln(a/b), rounded up; inf where b == 0 < a
-def keystream(
-    key: bytes, nonce: int, length: int
-) -> bytes: ...  # canonical keystream of (key, nonce): tests and benchmarks only
-def pack(
-    reports: NDArray[Any], bits: int
-) -> NDArray[
-    np.uint8
-]: ...  # b bits a report, most significant first, no padding between: == np.packbits of the bits
-def unpack(
-    packed: NDArray[np.uint8], bits: int, count: int
-) -> NDArray[Any]: ...  # smallest unsigned dtype; refuses a wrong length
+def isa() -> Literal["avx512", "avx2", "scalar"]: ...
+def available_isas() -> list[str]: ...
+def log_ratio(numerator: int, denominator: int) -> float: ...
+def keystream(key: bytes, nonce: int, length: int) -> bytes: ...
+def pack(reports: ArrayLike, bits: int) -> NDArray[np.uint8]: ...
+def unpack(packed: NDArray[np.uint8], bits: int, count: int) -> NDArray[Any]: ...
 
-class FixedPoint:  # frozen, ==, hash, picklable
+@final
+class FixedPoint:
     def __new__(
         cls,
         bits: int,
@@ -33,20 +42,29 @@ class FixedPoint:  # frozen, ==, hash, picklable
         integer_bits: int,
         sign: Literal["bitrand", "ldpfl"] = "bitrand",
         infinities: Literal["refuse", "saturate"] = "refuse",
-    ) -> "FixedPoint": ...
-    bits: int
-    integer_bits: int
-    fraction_bits: int
-    sign: str
-    infinities: str
-    step: float  # 2**-fraction_bits
-    limit: float  # largest magnitude
-    def encode(
-        self, x: Any
-    ) -> NDArray[Any]: ...  # float32/float64 -> codes (smallest unsigned dtype), same shape
-    def decode(self, codes: Any, dtype: Any = np.float32) -> NDArray[Any]: ...  # codes -> float32/float64
+    ) -> FixedPoint: ...
+    @property
+    def bits(self) -> int: ...
+    @property
+    def integer_bits(self) -> int: ...
+    @property
+    def fraction_bits(self) -> int: ...
+    @property
+    def sign(self) -> Literal["bitrand", "ldpfl"]: ...
+    @property
+    def infinities(self) -> Literal["refuse", "saturate"]: ...
+    @property
+    def step(self) -> float: ...
+    @property
+    def limit(self) -> float: ...
+    def encode(self, x: ArrayLike) -> NDArray[Any]: ...
+    def decode(self, codes: ArrayLike, dtype: DTypeLike | None = None) -> NDArray[Any]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
+    def __getnewargs_ex__(self) -> tuple[tuple[int], dict[str, Any]]: ...
 
-class Grid:  # frozen, ==, hash, picklable: real value -> index of one of `points` equidistant points of [low, high]
+@final
+class Grid:
     def __new__(
         cls,
         points: int,
@@ -55,108 +73,134 @@ class Grid:  # frozen, ==, hash, picklable: real value -> index of one of `point
         high: float,
         rounding: Literal["dither", "nearest"] = "dither",
         clip: bool = True,
-    ) -> "Grid": ...
-    points: int
-    low: float
-    high: float
-    rounding: str
-    clip: bool
-    def values(self) -> NDArray[np.float64]: ...  # the points
-    def outside(self, x: Any) -> int: ...  # how many values clip would move
+    ) -> Grid: ...
+    @property
+    def points(self) -> int: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+    @property
+    def rounding(self) -> Literal["dither", "nearest"]: ...
+    @property
+    def clip(self) -> bool: ...
+    def values(self) -> NDArray[np.float64]: ...
+    def outside(self, x: ArrayLike) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
+    def __getnewargs_ex__(self) -> tuple[tuple[int], dict[str, Any]]: ...
 
-# All `randomize` methods: positional arguments only; key is 32 bytes or None (a fresh one from the operating system);
-# threads None (automatic), or >= 1; first_chunk: how many CHUNKs of this key's stream to skip; out: C-contiguous, writeable,
-# exact shape and dtype, not overlapping x. x: NumPy array or anything np.asarray takes. Errors: ValueError / TypeError that
-# name the argument, before anything is written.
-
-class Bits:  # picklable. Independent bits on ARBITRARY strings: K laws of l positions (most significant first)
+@final
+class Bits:
     def __new__(
         cls,
         p: Sequence[Sequence[float]],
         q: Sequence[Sequence[float]],
         features: int,
         pattern: Sequence[int] | None = None,
-    ) -> "Bits":
-        ...
-        # p[k][i] = P(report 1 | bit 1), q[k][i] = P(report 1 | bit 0); pattern[j] = law of feature j (default: law 0 for all)
-    bits: int
-    features: int
-    laws: int
-    symmetric: bool
-    epsilon: tuple[float, float, float]  # exact (worst bit, worst feature, record), rounded up, inf possible
-    def thresholds(
-        self,
-    ) -> list[list[tuple[int, int]]]: ...  # per law, per position (T_p, T_q) over 2**64 (2**64 itself = 1)
+    ) -> Bits: ...
+    @property
+    def bits(self) -> int: ...
+    @property
+    def features(self) -> int: ...
+    @property
+    def laws(self) -> int: ...
+    @property
+    def symmetric(self) -> bool: ...
+    @property
+    def epsilon(self) -> tuple[float, float, float]: ...
+    def thresholds(self) -> list[list[tuple[int, int]]]: ...
     def randomize(
         self,
-        x: Any,
+        x: ArrayLike,
         codec: FixedPoint | None,
         key: bytes | None,
         output: str,
-        out: Any | None,
+        out: NDArray[Any] | None,
         threads: int | None,
         first_chunk: int,
-    ) -> NDArray[Any]:
-        ...
-        # x: (n, features), or (features,) one record (features == 1: (n,) too). float32/64 with a codec, unsigned codes without.
-        # output "codes" (same shape, smallest unsigned dtype), "bits" ((n, features*bits) uint8), "values" (codec needed; x's float dtype or out's), "packed" (1-D uint8)
+        /,
+    ) -> NDArray[Any]: ...
+    def __getnewargs__(
+        self,
+    ) -> tuple[list[list[float]], list[list[float]], int, list[int] | None]: ...
 
-class Unary:  # picklable. Bits on ONE-HOT input: category -> k bits, position x with p, others with q
-    def __new__(cls, categories: int, p: float, q: float) -> "Unary": ...
-    categories: int
-    epsilon: tuple[float, float, float]  # (worst bit, one-hot pair, same)
-    epsilon_arbitrary: float  # what it would be on arbitrary strings: the sum over all bits
+@final
+class Unary:
+    def __new__(cls, categories: int, p: float, q: float) -> Unary: ...
+    @property
+    def categories(self) -> int: ...
+    @property
+    def chunk(self) -> int: ...
+    @property
+    def epsilon(self) -> tuple[float, float, float]: ...
+    @property
+    def epsilon_arbitrary(self) -> float: ...
     def thresholds(self) -> tuple[int, int]: ...
     def randomize(
-        self, x: Any, key: bytes | None, output: str, out: Any | None, threads: int | None, first_chunk: int
-    ) -> NDArray[Any]:
-        ...
-        # x: (n,) integers in [0, categories); output "bits" ((n, k) uint8) or "packed" (1-D uint8)
-
-class Window:  # picklable. N cells, `width` of them share probability `high`, the rest 1-high; uniform within each
-    def __new__(
-        cls, cells: int, width: int, high: float, order: NDArray[np.uint16] | None = None
-    ) -> "Window":
-        ...
-        # order (N, N): row x lists the cells from best to worst; the window is its first `width`. Without it: the width cells nearest x, shifted inside at the edges
-    cells: int
-    width: int
-    epsilon: float  # exact, rounded up
-    high: int  # T over 2**64: P(in window)
-    def start(self, x: int) -> int: ...  # first cell of x's window (no order)
-    def probabilities(self) -> NDArray[np.float64]: ...  # (N, N), for small N
-    def randomize(
         self,
-        x: Any,
-        grid: Grid | None,
-        letters: NDArray[np.float64] | None,
+        x: ArrayLike,
         key: bytes | None,
         output: str,
-        out: Any | None,
+        out: NDArray[Any] | None,
         threads: int | None,
         first_chunk: int,
-    ) -> NDArray[Any]:
-        ...
-        # x: integers in [0, N) of any shape, or floats with a grid of N points; output "codes", "values" (letters: N numbers; float64, or out's dtype), "packed"
+        /,
+    ) -> NDArray[Any]: ...
+    def __getnewargs__(self) -> tuple[int, float, float]: ...
 
-class Matrix:  # picklable. Any row-stochastic table
+@final
+class Window:
     def __new__(
-        cls, probabilities: NDArray[np.float64]
-    ) -> "Matrix": ...  # (R, C); rows must sum to 1 within 1e-9
-    inputs: int
-    outputs: int
-    epsilon: float
-    constant_time: bool  # whole table read for every sample (small tables)
-    def weights(self) -> list[list[int]]: ...  # integer rows, each summing to exactly 2**64
+        cls, cells: int, width: int, high: float, order: NDArray[np.uint16] | None = None
+    ) -> Window: ...
+    @property
+    def cells(self) -> int: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def epsilon(self) -> float: ...
+    @property
+    def high(self) -> int: ...
+    def start(self, x: int) -> int: ...
     def probabilities(self) -> NDArray[np.float64]: ...
     def randomize(
         self,
-        x: Any,
+        x: ArrayLike,
         grid: Grid | None,
         letters: NDArray[np.float64] | None,
         key: bytes | None,
         output: str,
-        out: Any | None,
+        out: NDArray[Any] | None,
         threads: int | None,
         first_chunk: int,
+        /,
     ) -> NDArray[Any]: ...
+    def __getnewargs__(self) -> tuple[int, int, float, NDArray[np.uint16] | None]: ...
+
+@final
+class Matrix:
+    def __new__(cls, probabilities: NDArray[np.float64]) -> Matrix: ...
+    @property
+    def inputs(self) -> int: ...
+    @property
+    def outputs(self) -> int: ...
+    @property
+    def epsilon(self) -> float: ...
+    @property
+    def constant_time(self) -> bool: ...
+    def weights(self) -> list[list[int]]: ...
+    def probabilities(self) -> NDArray[np.float64]: ...
+    def randomize(
+        self,
+        x: ArrayLike,
+        grid: Grid | None,
+        letters: NDArray[np.float64] | None,
+        key: bytes | None,
+        output: str,
+        out: NDArray[Any] | None,
+        threads: int | None,
+        first_chunk: int,
+        /,
+    ) -> NDArray[Any]: ...
+    def __getnewargs__(self) -> tuple[NDArray[np.float64]]: ...

@@ -15,6 +15,9 @@ pub const CHUNK: usize = 8192;
 /// Work below this many nanoseconds for each further thread stays on the caller's: waking a worker costs about a tenth.
 const WORTH_A_THREAD_NS: usize = 100_000;
 
+/// More threads than this only wait for each other.
+const MOST_THREADS: usize = 256;
+
 /// Calls `work(chunk, range)` for each chunk of `chunk_len` items of `0..total`, on `threads` threads (`None`: as many
 /// as the machine has and the batch is worth, at `nanoseconds` an item).
 pub(crate) fn for_chunks(
@@ -34,7 +37,7 @@ pub(crate) fn for_chunks(
         // Asking the system costs microseconds: a small batch does not.
         if worth < 2 { 1 } else { worth.min(std::thread::available_parallelism().map_or(1, |n| n.get())) }
     });
-    match wanted.min(chunks) {
+    match wanted.min(chunks).min(MOST_THREADS) {
         0 | 1 => (0..chunks).for_each(run),
         // A pool that cannot be had (no more threads) slows the answer down and changes nothing in it.
         wanted => match pool(wanted) {

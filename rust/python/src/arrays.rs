@@ -68,22 +68,41 @@ impl Form {
     }
 }
 
-/// `x` as a C-contiguous array: itself where it is one, a copy or NumPy's view of it otherwise.
+/// A shape as Python writes it.
+pub(crate) fn tuple(shape: &[usize]) -> String {
+    match shape {
+        [length] => format!("({length},)"),
+        _ => format!("({})", shape.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// A number that cannot be negative; the core checks the rest of its range.
+///
+/// # Errors
+/// A negative number, or one that is too large for any range.
+pub(crate) fn count<T: TryFrom<i64>>(name: &str, value: i64) -> PyResult<T> {
+    value.try_into().map_err(|_| {
+        PyValueError::new_err(format!("{name}: {value} is not allowed; it is a number from 0 up"))
+    })
+}
+
+/// `x` as a C-contiguous array: itself where it is one, NumPy's view or copy of it otherwise.
+///
+/// # Errors
+/// What NumPy makes no array of, and a scalar.
 pub(crate) fn contiguous<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
     if let Ok(array) = x.cast::<PyUntypedArray>()
         && array.is_c_contiguous()
+        && array.ndim() > 0
     {
         return Ok(array.clone());
     }
-    let array = x.py().import("numpy")?.call_method1("ascontiguousarray", (x,))?;
-    let array = array.cast_into::<PyUntypedArray>()?;
-    // NumPy gives a scalar a dimension here; it has none of its own.
-    if array.ndim() == 1
-        && x.getattr("ndim").is_ok_and(|ndim| ndim.extract::<usize>().is_ok_and(|ndim| ndim == 0))
-    {
+    let numpy = x.py().import("numpy")?;
+    let array = numpy.call_method1("asarray", (x,))?;
+    if array.cast::<PyUntypedArray>()?.ndim() == 0 {
         return Err(PyValueError::new_err("x: an array is needed, not a scalar"));
     }
-    Ok(array)
+    Ok(numpy.call_method1("ascontiguousarray", (array,))?.cast_into::<PyUntypedArray>()?)
 }
 
 /// The elements of a C-contiguous array, if they are of type `T`.
@@ -115,6 +134,7 @@ pub(crate) fn wrong_dtype(name: &str, array: &Bound<'_, PyUntypedArray>, allowed
 }
 
 /// The elements of an array that the kernels write to.
+#[allow(clippy::mut_from_ref, reason = "Python arrays are shared; below is why nobody else writes")]
 fn slice_mut<'a, T: Element>(array: &'a Bound<'_, PyArrayDyn<T>>) -> PyResult<&'a mut [T]> {
     // SAFETY: the array is C-contiguous, writeable and does not overlap the input, which `target` made sure of, or was
     // allocated just now; nobody else may touch it meanwhile, as for any function of NumPy that releases the lock.
@@ -193,6 +213,25 @@ impl<'py> Target<'py> {
     }
 }
 
+/// A new array, not filled yet.
+///
+/// # Errors
+/// `MemoryError` where there is no room for it.
+fn new_array<'py, T: Element>(py: Python<'py>, shape: &[usize]) -> PyResult<Bound<'py, PyArrayDyn<T>>> {
+    let elements = shape.iter().try_fold(size_of::<T>(), |product, &length| product.checked_mul(length));
+    if elements.is_some_and(|bytes| bytes < LARGE) {
+        // SAFETY: every element is written before the array is handed out, or the array is dropped.
+        return Ok(unsafe { PyArrayDyn::<T>::new(py, shape, false) });
+    }
+    // Through Python, because the short way panics where there is no memory.
+    let shape = pyo3::types::PyTuple::new(py, shape)?;
+    let array = py.import("numpy")?.call_method1("empty", (shape, T::get_dtype(py)))?;
+    Ok(array.cast_into::<PyArrayDyn<T>>()?)
+}
+
+/// Arrays of this many bytes or more may not fit into memory.
+const LARGE: usize = 1 << 20;
+
 /// `out`, if it can be written to as an array of `T` and `shape`; a new array where there is none.
 fn array<'py, T: Element>(
     py: Python<'py>,
@@ -201,8 +240,7 @@ fn array<'py, T: Element>(
     shape: &[usize],
 ) -> PyResult<Bound<'py, PyArrayDyn<T>>> {
     let Some(out) = out else {
-        // SAFETY: every element is written before the array is handed out, or the array is dropped.
-        return Ok(unsafe { PyArrayDyn::<T>::new(py, shape, false) });
+        return new_array(py, shape);
     };
     let untyped = out.cast::<PyUntypedArray>().map_err(|_| {
         let kind = out.get_type().name().map_or_else(|_| "this".into(), |name| name.to_string());
@@ -219,7 +257,8 @@ fn array<'py, T: Element>(
         )
     })?;
     if array.shape() != shape {
-        let reason = format!("out: shape {:?} is not allowed; {shape:?} is needed", array.shape());
+        let reason =
+            format!("out: shape {} is not allowed; {} is needed", tuple(array.shape()), tuple(shape));
         return Err(PyValueError::new_err(reason));
     }
     if !array.is_c_contiguous() {

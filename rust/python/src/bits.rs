@@ -5,7 +5,7 @@ use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{Form, Target, contiguous, detached, input, threads, wrong_dtype};
+use crate::arrays::{Form, Target, contiguous, count, detached, input, threads, tuple, wrong_dtype};
 use crate::error::to_python;
 use crate::fixed_point::{CODES, FLOATS, FixedPoint, is_single};
 
@@ -33,17 +33,22 @@ use crate::fixed_point::{CODES, FLOATS, FixedPoint, is_single};
 #[pyclass(frozen, module = "bitldp._core")]
 pub(crate) struct Bits(bitldp_core::Bits);
 
+/// A probability for each position of each law.
+type Laws = Vec<Vec<f64>>;
+
 #[pymethods]
 impl Bits {
     #[new]
     #[pyo3(signature = (p, q, features, pattern = None))]
-    fn new(p: Vec<Vec<f64>>, q: Vec<Vec<f64>>, features: usize, pattern: Option<Vec<u32>>) -> PyResult<Bits> {
+    fn new(p: Laws, q: Laws, features: i64, pattern: Option<Vec<i64>>) -> PyResult<Bits> {
         if p.len() != q.len() || p.iter().zip(&q).any(|(p, q)| p.len() != q.len()) {
             return Err(PyValueError::new_err("q: as many probabilities as in p are needed, law by law"));
         }
         let law = |(p, q): (Vec<f64>, Vec<f64>)| p.into_iter().zip(q).map(|(p, q)| Bit::new(p, q)).collect();
         let laws = p.into_iter().zip(q).map(law).collect::<Result<_, _>>().map_err(to_python)?;
-        bitldp_core::Bits::new(laws, features, pattern).map(Bits).map_err(to_python)
+        let pattern =
+            pattern.map(|of| of.into_iter().map(|law| count("pattern", law)).collect()).transpose()?;
+        bitldp_core::Bits::new(laws, count("features", features)?, pattern).map(Bits).map_err(to_python)
     }
 
     /// Bits of a feature, l.
@@ -143,11 +148,11 @@ impl Bits {
         )
     }
 
-    fn __getnewargs__(&self) -> PyResult<(Vec<Vec<f64>>, Vec<Vec<f64>>, usize, Option<Vec<u32>>)> {
+    fn __getnewargs__(&self) -> (Laws, Laws, usize, Option<Vec<u32>>) {
         let column =
             |of: fn(&Bit) -> f64| self.0.laws().iter().map(|law| law.iter().map(of).collect()).collect();
         let (p, q) = (column(|bit| bit.p.to_f64()), column(|bit| bit.q.to_f64()));
-        Ok((p, q, self.0.features(), self.0.pattern().map(<[u32]>::to_vec)))
+        (p, q, self.0.features(), self.0.pattern().map(<[u32]>::to_vec))
     }
 }
 
@@ -167,7 +172,7 @@ impl Bits {
             } else {
                 format!("(n, {features}) or ({features},)")
             };
-            return Err(PyValueError::new_err(format!("x: shape {shape:?} is not allowed; {one} is")));
+            return Err(PyValueError::new_err(format!("x: shape {} is not allowed; {one} is", tuple(shape))));
         }
         Ok(match form {
             Form::Codes | Form::Values => shape.to_vec(),

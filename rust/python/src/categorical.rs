@@ -5,7 +5,7 @@ use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUnty
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{Form, Target, contiguous, detached, input, threads, wrong_dtype};
+use crate::arrays::{Form, Target, contiguous, count, detached, input, threads, tuple, wrong_dtype};
 use crate::error::to_python;
 use crate::fixed_point::{FLOATS, is_single};
 use crate::grid::Grid;
@@ -97,18 +97,23 @@ impl<'py> Call<'_, 'py> {
 #[pyclass(frozen, module = "bitldp._core")]
 pub(crate) struct Window(bitldp_core::Window);
 
+/// The rows of cells from best to worst.
+type Order<'py> = Bound<'py, PyArray2<u16>>;
+
 #[pymethods]
 impl Window {
     #[new]
     #[pyo3(signature = (cells, width, high, order = None))]
-    fn new(cells: u32, width: u32, high: f64, order: Option<PyReadonlyArray2<'_, u16>>) -> PyResult<Window> {
+    fn new(cells: i64, width: i64, high: f64, order: Option<PyReadonlyArray2<'_, u16>>) -> PyResult<Window> {
+        let (cells, width) = (count::<u32>("cells", cells)?, count("width", width)?);
         let order = match order {
             None => None,
             Some(order) if order.shape() == [cells as usize, cells as usize] => {
                 Some(order.as_array().iter().copied().collect())
             }
             Some(order) => {
-                let text = format!("order: shape {:?} is not allowed; ({cells}, {cells}) is", order.shape());
+                let text =
+                    format!("order: shape {} is not allowed; ({cells}, {cells}) is", tuple(order.shape()));
                 return Err(PyValueError::new_err(text));
             }
         };
@@ -190,10 +195,7 @@ impl Window {
         format!("<Window: {width} of {cells} cells, exact epsilon {:.6}>", self.0.epsilon())
     }
 
-    fn __getnewargs__<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<(u32, u32, f64, Option<Bound<'py, PyArray2<u16>>>)> {
+    fn __getnewargs__<'py>(&self, py: Python<'py>) -> PyResult<(u32, u32, f64, Option<Order<'py>>)> {
         let cells = self.0.cells() as usize;
         let order = self.0.order().map(|order| table(py, order.to_vec(), cells)).transpose()?;
         Ok((self.0.cells(), self.0.width(), self.0.high().to_f64(), order))

@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arrays::{Form, Target, contiguous, input};
+use crate::arrays::{Form, Target, contiguous, count, input};
 use crate::error::to_python;
 
 /// The fixed-point code of BitRand and LDPFL: sign, integer and fraction bits.
@@ -52,7 +52,7 @@ pub(crate) struct FixedPoint(pub(crate) bitldp_core::FixedPoint);
 impl FixedPoint {
     #[new]
     #[pyo3(signature = (bits, *, integer_bits, sign = "bitrand", infinities = "refuse"))]
-    fn new(bits: u32, integer_bits: u32, sign: &str, infinities: &str) -> PyResult<FixedPoint> {
+    fn new(bits: i64, integer_bits: i64, sign: &str, infinities: &str) -> PyResult<FixedPoint> {
         let sign = match sign {
             "bitrand" => SignBit::OneIfNonNegative,
             "ldpfl" => SignBit::ZeroIfNonNegative,
@@ -70,7 +70,14 @@ impl FixedPoint {
                 return Err(PyValueError::new_err(text));
             }
         };
-        bitldp_core::FixedPoint::new(bits, integer_bits, sign, infinities).map(FixedPoint).map_err(to_python)
+        bitldp_core::FixedPoint::new(
+            count("bits", bits)?,
+            count("integer_bits", integer_bits)?,
+            sign,
+            infinities,
+        )
+        .map(FixedPoint)
+        .map_err(to_python)
     }
 
     /// Bits of a code word, l.

@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arrays::{contiguous, input, wrong_dtype};
+use crate::arrays::{contiguous, count, input, wrong_dtype};
 use crate::error::to_python;
 use crate::fixed_point::FLOATS;
 
@@ -45,7 +45,7 @@ pub(crate) struct Grid(pub(crate) bitldp_core::Grid);
 impl Grid {
     #[new]
     #[pyo3(signature = (points, *, low, high, rounding = "dither", clip = true))]
-    fn new(points: u32, low: f64, high: f64, rounding: &str, clip: bool) -> PyResult<Grid> {
+    fn new(points: i64, low: f64, high: f64, rounding: &str, clip: bool) -> PyResult<Grid> {
         let rounding = match rounding {
             "dither" => GridRounding::Dither,
             "nearest" => GridRounding::Nearest,
@@ -54,7 +54,9 @@ impl Grid {
                 return Err(PyValueError::new_err(text));
             }
         };
-        bitldp_core::Grid::new(points, low, high, rounding, clip).map(Grid).map_err(to_python)
+        bitldp_core::Grid::new(count("points", points)?, low, high, rounding, clip)
+            .map(Grid)
+            .map_err(to_python)
     }
 
     /// Number of points.

@@ -5,7 +5,7 @@ use numpy::PyUntypedArrayMethods;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{Form, Target, contiguous, detached, input, threads, wrong_dtype};
+use crate::arrays::{Form, Target, contiguous, count, detached, input, threads, tuple, wrong_dtype};
 use crate::error::to_python;
 
 pub(crate) const INTEGERS: &str = "integers are";
@@ -35,9 +35,9 @@ pub(crate) struct Unary(bitldp_core::Unary);
 #[pymethods]
 impl Unary {
     #[new]
-    fn new(categories: usize, p: f64, q: f64) -> PyResult<Unary> {
+    fn new(categories: i64, p: f64, q: f64) -> PyResult<Unary> {
         let bit = Bit::new(p, q).map_err(to_python)?;
-        bitldp_core::Unary::new(categories, bit).map(Unary).map_err(to_python)
+        bitldp_core::Unary::new(count("categories", categories)?, bit).map(Unary).map_err(to_python)
     }
 
     /// Positions of a string, k.
@@ -102,7 +102,10 @@ impl Unary {
             return Err(wrong_dtype("x", &x, INTEGERS));
         }
         let &[n] = x.shape() else {
-            return Err(PyValueError::new_err(format!("x: shape {:?} is not allowed; (n,) is", x.shape())));
+            return Err(PyValueError::new_err(format!(
+                "x: shape {} is not allowed; (n,) is",
+                tuple(x.shape())
+            )));
         };
         let k = self.0.categories();
         let shape = if form == Form::Bits { vec![n, k] } else { vec![(n * k).div_ceil(8)] };
