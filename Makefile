@@ -6,7 +6,7 @@ SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find rust -name '*.rs' -
 .PHONY: demo test lint rust-test python-test bench bench-kernels docs wheel clean
 
 demo: .venv/demo ## perturb real data, train on it, print the table, save the plot
-	$(BIN)/bitldp demo --out demo-output
+	$(BIN)/bitldp demo --out demo-output/demo.png
 
 test: lint rust-test python-test ## everything that must pass
 

@@ -135,7 +135,7 @@ def _grr(rng: np.random.Generator) -> Case:
         check=lambda: _checks.rows(
             lambda **options: mechanism.randomize(x, **options),
             [lambda: reference.grr(x, count, p, rng), lambda: _tuned.grr(x, count, p, rng)],
-            np.bincount(x, minlength=count) @ mechanism.probabilities(),
+            _checks.expected(np.bincount(x, minlength=count), mechanism.probabilities()),
             own=(x, p),
         ),
         keystream=4 * SAMPLES,
@@ -165,7 +165,7 @@ def _brr(rng: np.random.Generator) -> Case:
                 lambda: reference.window(x, count, width, high, rng),
                 lambda: _tuned.window(x, starts, width, high, rng),
             ],
-            np.bincount(x, minlength=count) @ law,
+            _checks.expected(np.bincount(x, minlength=count), law),
             own=(x, float(law[0, 0])),
         ),
         keystream=4 * SAMPLES,
@@ -202,7 +202,7 @@ def _matrix(rng: np.random.Generator) -> Case:
                 x, grid, None, _checks.key(rng), "codes", None, threads, 0
             ),
             [plain, tuned],
-            _checks.dithered_counts(x, count) @ channel.probabilities(),
+            _checks.expected(_checks.dithered_counts(x, count), channel.probabilities()),
         ),
         keystream=8 * SAMPLES,
         read=x.nbytes,

@@ -53,8 +53,8 @@ class Timed:
     call : callable
         What is timed; `inner` calls make one timing.
     clock : callable
-        `time.process_time` leaves out what other processes take and suits one thread; `time.perf_counter` is
-        the wall's and the only one that shows what a second thread brings.
+        `time.thread_time` leaves out what other threads and processes take and suits one thread;
+        `time.perf_counter` is the wall's and the only one that shows what a second thread brings.
     inner, repeats : int
         Calls in a timing, and timings in a round.
     """
@@ -117,27 +117,36 @@ def _busy() -> float:
     return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
 
 
-def keystream_rate() -> float:
-    """Return the bytes of keystream that one thread makes in a second, in a buffer that stays cached."""
-    length = 32 << 10
-    key = bytes(32)
-    timed = Timed(lambda: _core.keystream(key, 0, length), time.process_time, inner=200)
-    return length / interleaved([timed], 15)[0].best
+@dataclass(frozen=True)
+class Probe:
+    """A call that does one thing only, as fast as one thread can, on a known number of bytes."""
+
+    timed: Timed
+    bytes: int
+
+    def rate(self, times: Times) -> float:
+        """Return bytes a second, from timings of `timed`."""
+        return self.bytes / times.best
 
 
-def copy_rate() -> float:
-    """Return the bytes that one thread reads and writes in a second when it copies what no cache holds."""
-    source = np.ones(64 * MEBIBYTE, dtype=np.uint8)
+def probes() -> dict[str, Probe]:
+    """Return what measures the limits of the machine.
+
+    Returns
+    -------
+    dict
+        `keystream`: makes keystream in a buffer that stays cached. `copy`: reads and writes memory that no cache
+        holds. `fill`: writes such memory.
+    """
+    key, length = bytes(32), 32 << 10
+    source = np.ones(32 * MEBIBYTE, dtype=np.uint8)
     target = np.zeros_like(source)
-    timed = Timed(lambda: np.copyto(target, source), time.process_time)
-    return 2 * source.nbytes / interleaved([timed], 15)[0].best
-
-
-def fill_rate() -> float:
-    """Return the bytes that one thread writes in a second to memory that no cache holds."""
-    target = np.zeros(64 * MEBIBYTE, dtype=np.uint8)
-    timed = Timed(lambda: target.fill(1), time.process_time)
-    return target.nbytes / interleaved([timed], 15)[0].best
+    clock = time.thread_time
+    return {
+        "keystream": Probe(Timed(lambda: _core.keystream(key, 0, length), clock, inner=100), length),
+        "copy": Probe(Timed(lambda: np.copyto(target, source), clock), 2 * source.nbytes),
+        "fill": Probe(Timed(lambda: target.fill(1), clock), target.nbytes),
+    }
 
 
 @dataclass(frozen=True)
@@ -164,8 +173,10 @@ class Machine:
         ]
 
 
-def machine() -> Machine:
-    """Look at the machine and measure its rates."""
+def machine(limits: dict[str, Probe]) -> Machine:
+    """Look at the machine and measure its limits."""
+    times = interleaved([probe.timed for probe in limits.values()], 9)
+    rates = {name: limits[name].rate(each) for name, each in zip(limits, times, strict=True)}
     return Machine(
         cpu=_cpu_name(),
         cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
@@ -173,9 +184,9 @@ def machine() -> Machine:
         python=platform.python_version(),
         numpy=np.__version__,
         bitldp=_core.__version__,
-        keystream=keystream_rate(),
-        copy=copy_rate(),
-        fill=fill_rate(),
+        keystream=rates["keystream"],
+        copy=rates["copy"],
+        fill=rates["fill"],
     )
 
 

@@ -73,7 +73,7 @@ def _in_a_thread(call: Callable[[], object], keep: threading.Event) -> dict[str,
 
 
 def _main() -> None:
-    import bitldp  # noqa: PLC0415  (the parent only needs the numbers)
+    import bitldp
 
     x = np.random.default_rng(1).uniform(-9.0, 9.0, (RECORDS, FEATURES)).astype(np.float32)
     out = np.ones(x.shape, np.uint16)

@@ -90,7 +90,7 @@ def _measured(
     got = estimate(x)
     error = _standard_error(mechanism, count)
     require(abs(got - SHARE) < _SIGMAS * error, f"{library}, {mechanism}: {got:.4f} for a share of {SHARE}")
-    times = interleaved([Timed(lambda: randomize(x), time.process_time)], _ROUNDS)[0]
+    times = interleaved([Timed(lambda: randomize(x), time.thread_time)], _ROUNDS)[0]
     return {
         "library": library,
         "version": version(library),
@@ -123,8 +123,8 @@ def _unbiased(mechanism: str, reported: int, count: int) -> float:
 
 
 def _pure_ldp() -> list[Peer]:
-    from pure_ldp.frequency_oracles.direct_encoding import DEClient, DEServer  # noqa: PLC0415
-    from pure_ldp.frequency_oracles.unary_encoding import UEClient, UEServer  # noqa: PLC0415
+    from pure_ldp.frequency_oracles.direct_encoding import DEClient, DEServer
+    from pure_ldp.frequency_oracles.unary_encoding import UEClient, UEServer
 
     def identity(value: int) -> int:
         return value
@@ -153,8 +153,8 @@ def _pure_ldp() -> list[Peer]:
 
 
 def _multi_freq_ldpy() -> list[Peer]:
-    from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Client  # noqa: PLC0415
-    from multi_freq_ldpy.pure_frequency_oracles.UE import UE_Client  # noqa: PLC0415
+    from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Client
+    from multi_freq_ldpy.pure_frequency_oracles.UE import UE_Client
 
     def grr(x: Array) -> list[Any]:
         return [GRR_Client(value, CATEGORIES, EPSILON) for value in x.tolist()]
@@ -175,7 +175,7 @@ def _multi_freq_ldpy() -> list[Peer]:
 
 
 def _opendp() -> list[Peer]:
-    import opendp.prelude as dp  # noqa: PLC0415
+    import opendp.prelude as dp
 
     dp.enable_features("contrib")
     truthful, _ = _chances("GRR")

@@ -18,7 +18,7 @@ from typing import Any
 
 import _memory
 from _cases import Case, cases
-from _measure import Machine, Others, Timed, WrongResultError, interleaved, machine
+from _measure import Machine, Others, Probe, Timed, WrongResultError, interleaved, machine, probes
 from _report import Result, show, show_memory, too_much
 
 GATE = 0.75
@@ -27,10 +27,10 @@ SHARE = {"avx512": 1.0, "avx2": 0.5}
 _REFERENCE_CALLS = 20  # timed together where `Case.inner` asks for more than one
 
 
-def run(case: Case, on: Machine, rounds: int) -> Result:
-    """Check a case, then time it in turn with its reference."""
+def run(case: Case, on: Machine, limits: dict[str, Probe], rounds: int) -> Result:
+    """Check a case, then time it in turn with its reference and with the limits of the machine."""
     case.check()
-    cpu, wall = time.process_time, time.perf_counter
+    cpu, wall = time.thread_time, time.perf_counter
     timed = {
         "reference": Timed(case.reference, cpu, inner=1 if case.inner == 1 else _REFERENCE_CALLS),
         "ours": Timed(lambda: case.ours(1), cpu, inner=case.inner, repeats=3),
@@ -40,12 +40,16 @@ def run(case: Case, on: Machine, rounds: int) -> Result:
         timed["two"] = Timed(lambda: case.ours(2), wall, inner=case.inner, repeats=3)
     if case.tuned is not None:
         timed["tuned"] = Timed(case.tuned, cpu)
+    timed.update({name: probe.timed for name, probe in limits.items()})
     others = Others()
     times = dict(zip(timed, interleaved(list(timed.values()), rounds), strict=True))
     best = {name: each.best for name, each in times.items()}
+    rate = {name: probe.rate(times[name]) for name, probe in limits.items()}
     # Where most of the traffic is output, writing binds rather than copying. One record stays in the cache.
-    memory = max((case.read + case.written) / on.copy, case.written / on.fill) if case.batch else 0.0
-    keystream = case.keystream / on.keystream
+    memory = (
+        max((case.read + case.written) / rate["copy"], case.written / rate["fill"]) if case.batch else 0.0
+    )
+    keystream = case.keystream / rate["keystream"]
     share = SHARE.get(on.isa)
     return Result(
         name=case.name,
@@ -86,26 +90,27 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _measure(options: argparse.Namespace, on: Machine) -> tuple[list[Result], list[dict[str, Any]]]:
+def _measure(options: argparse.Namespace) -> tuple[Machine, list[Result], list[dict[str, Any]]]:
     """Run and print the tables."""
-    results = [run(case, on, options.rounds) for case in cases() if options.only in case.name]
+    limits = probes()
+    on = machine(limits)
+    print("\n".join(on.lines()), flush=True)
+    results = [run(case, on, limits, options.rounds) for case in cases() if options.only in case.name]
     print("\n" + show(results), flush=True)
     if not options.peers:
-        return results, []
-    import peers  # noqa: PLC0415  (the libraries take seconds to import)
+        return on, results, []
+    import peers
 
     rows = peers.measure()
     print("\n" + peers.show(rows), flush=True)
-    return results, rows
+    return on, results, rows
 
 
 def main() -> int:
     """Measure, print, record; return the exit status."""
     options = _arguments()
-    on = machine()
-    print("\n".join(on.lines()), flush=True)
     try:
-        results, rows = _measure(options, on)
+        on, results, rows = _measure(options)
     except WrongResultError as error:
         print(f"wrong result: {error}", file=sys.stderr)
         return 1

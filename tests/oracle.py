@@ -1,8 +1,9 @@
-"""What the tests compare with: exact laws by enumeration, and a goodness-of-fit test."""
+"""What the tests compare with: exact laws by enumeration, a goodness-of-fit test, an algorithm as printed."""
 
 from __future__ import annotations
 
 import itertools
+import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
@@ -71,3 +72,18 @@ def p_value(observed, probabilities) -> float:
         expected = np.append(expected[~rare], expected[rare].sum())
     statistic = float(np.sum(np.square(observed - expected) / expected))
     return float(stats.chi2.sf(statistic, len(observed) - 1))
+
+
+def algorithm_2(losses: np.ndarray, epsilon: float) -> int:
+    """Return m of BRR by Algorithms 1 and 2 of its paper, statement by statement."""
+    widths = []
+    for row in np.sort(losses, axis=1).tolist():
+        weights = [math.exp(epsilon)] + [1.0] * (len(row) - 1)
+        width = 1
+        for i in range(1, len(row)):
+            if sum((row[i] - row[j]) * weights[j] for j in range(len(row))) < 0.0:
+                weights[i], width = math.exp(epsilon), i + 1
+            else:
+                break
+        widths.append(width)
+    return min(widths)

@@ -1,4 +1,4 @@
-"""BRR: m by closed form and by Algorithm 2, the expected error, and the law in each of its settings."""
+"""BRR: the law in each of its settings, its losses, and estimates where m is 1."""
 
 from __future__ import annotations
 
@@ -9,102 +9,10 @@ import bitldp
 import numpy as np
 import oracle
 import pytest
-from bitldp import _width
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 ALPHA = 1e-6  # of each goodness-of-fit test; the seeds are fixed
 N = 1 << 20
-EPSILONS = [0.01, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0]
 POINTS = np.random.default_rng(11).random((24, 2)) * 10.0
-
-
-def line_losses(count):
-    return np.abs(np.subtract.outer(np.arange(count), np.arange(count))).astype(np.float64)
-
-
-def test_closed_form_is_algorithm_2():
-    """N = 2 to 400, ten epsilons. Candidates k and N - 1 - k have the same sorted losses."""
-    for count in range(2, 401):
-        rows = np.sort(line_losses(count)[: (count + 1) // 2], axis=1)
-        for epsilon in EPSILONS:
-            assert _width.equidistant_width(count, epsilon) == _width.paper_width(rows, epsilon), (
-                count,
-                epsilon,
-            )
-
-
-def plain_algorithm_2(losses, epsilon):
-    """Algorithms 1 and 2 of the paper, statement by statement."""
-    widths = []
-    for row in np.sort(losses, axis=1).tolist():
-        weights = [math.exp(epsilon)] + [1.0] * (len(row) - 1)
-        width = 1
-        for i in range(1, len(row)):
-            if sum((row[i] - row[j]) * weights[j] for j in range(len(row))) < 0.0:
-                weights[i], width = math.exp(epsilon), i + 1
-            else:
-                break
-        widths.append(width)
-    return min(widths)
-
-
-def test_algorithm_2_is_that_of_the_paper():
-    distances = np.linalg.norm(POINTS[:, None] - POINTS, axis=-1)
-    for losses in (line_losses(17), distances, distances**2):
-        for epsilon in EPSILONS:
-            assert _width.paper_width(np.sort(losses, axis=1), epsilon) == plain_algorithm_2(losses, epsilon)
-    for epsilon in EPSILONS:
-        assert bitldp.BRR(POINTS, epsilon=epsilon).m == plain_algorithm_2(distances, epsilon)
-
-
-def test_width_at_extreme_budgets():
-    for count in (2, 3, 100, 101, 60_000):
-        assert _width.equidistant_width(count, 1e-12) in (count // 2, (count + 1) // 2, (count - 1) // 2)
-        assert _width.equidistant_width(count, 1e5) == 1
-        assert _width.best_width(_width.equidistant_column_sums(count), 1e5) == 1
-
-
-def test_column_sums():
-    for count in range(2, 60):
-        expected = np.sort(line_losses(count), axis=1).sum(axis=0)
-        np.testing.assert_array_equal(_width.equidistant_column_sums(count), expected)
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "best", "paper"), [(0.5, 187, 175), (1, 162, 151), (2, 117, 107), (3, 81, 73)]
-)
-def test_best_m_of_400(epsilon, best, paper):
-    assert bitldp.BRR(400, epsilon=epsilon).m == paper
-    assert bitldp.BRR(400, epsilon=epsilon, m="best").m == best
-
-
-@pytest.mark.parametrize("candidates", [13, 14, POINTS], ids=["odd", "even", "plane"])
-@pytest.mark.parametrize("epsilon", [0.3, 2.0])
-def test_best_m_is_the_least_of_all(candidates, epsilon):
-    points = np.arange(candidates)[:, None] if isinstance(candidates, int) else candidates
-    losses = np.linalg.norm(points[:, None] - points, axis=-1)
-    errors = {}
-    for m in range(1, len(points)):
-        mechanism = bitldp.BRR(candidates, epsilon=epsilon, m=m)
-        law = mechanism.probabilities()
-        np.testing.assert_allclose(law.sum(axis=1), 1.0, rtol=1e-12)
-        errors[m] = float(np.sum(law * losses) / len(points))
-        assert mechanism.expected_error() == pytest.approx(errors[m], rel=1e-12)
-    best = bitldp.BRR(candidates, epsilon=epsilon, m="best")
-    assert errors[best.m] == pytest.approx(min(errors.values()), rel=1e-12)
-    assert best.expected_error() <= bitldp.BRR(candidates, epsilon=epsilon).expected_error()
-
-
-@given(count=st.integers(2, 3000), epsilon=st.floats(0.01, 10.0))
-@settings(max_examples=60, deadline=None, derandomize=True)
-def test_brr_is_never_worse_than_grr(count, epsilon):
-    """Theorem 4 of the paper, and best m at least as good as its m."""
-    grr, paper, best = (
-        bitldp.BRR(count, epsilon=epsilon, m=m).expected_error() for m in (1, "paper", "best")
-    )
-    assert best <= paper * (1 + 1e-12)
-    assert paper <= grr * (1 + 1e-12)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +99,7 @@ def test_jaccard_utility():
     products = np.outer(points, points)
     utility = products / (points[:, None] ** 2 + points**2 - products)
     assert mechanism.expected_utility() == pytest.approx(np.sum(mechanism.probabilities() * utility) / 20)
-    assert mechanism.m == plain_algorithm_2(-utility, 1.0)
+    assert mechanism.m == oracle.algorithm_2(-utility, 1.0)
     assert (
         mechanism.expected_utility() > bitldp.BRR(20, epsilon=1.0, utility="jaccard", m=1).expected_utility()
     )
@@ -339,3 +247,40 @@ def test_encode_finds_the_nearest_candidate():
 def test_parameters_are_checked(parameters, message):
     with pytest.raises((ValueError, TypeError), match=message):
         bitldp.BRR(**{"epsilon": 1.0, **parameters})
+
+
+def test_any_table_of_losses():
+    distances = np.abs(np.subtract.outer(np.arange(12), np.arange(12)))
+    by_table = bitldp.BRR(12, epsilon=1.0, metric=distances)
+    assert by_table.m == bitldp.BRR(12, epsilon=1.0).m
+    assert by_table.expected_error() == pytest.approx(bitldp.BRR(12, epsilon=1.0).expected_error())
+    losses = np.random.default_rng(2).random((12, 12))  # neither symmetric nor zero on the diagonal
+    mechanism = bitldp.BRR(12, epsilon=1.0, metric=losses)
+    assert mechanism.m == oracle.algorithm_2(losses, 1.0)
+    law = mechanism.probabilities()
+    assert mechanism.expected_error() == pytest.approx(np.sum(law * losses) / 12)
+    for row, loss in zip(law, losses, strict=True):
+        assert set(np.flatnonzero(row > row.min())) == set(np.argsort(loss)[: mechanism.m])
+    assert pickle.loads(pickle.dumps(mechanism)) == mechanism
+    assert mechanism != by_table
+    with pytest.raises(ValueError, match="metric: a table must hold numbers of shape"):
+        bitldp.BRR(11, epsilon=1.0, metric=losses)
+    with pytest.raises(ValueError, match="metric: must give finite"):
+        bitldp.BRR(12, epsilon=1.0, metric=losses * np.nan)
+    with pytest.raises(ValueError, match="x: the metric is a table"):
+        mechanism.encode([0.5])
+
+
+def test_points_in_space_have_letters_of_their_own():
+    mechanism = bitldp.BRR(POINTS, epsilon=1.0)
+    values = mechanism.randomize([3, 4], rng=1, output="values")
+    np.testing.assert_array_equal(values, POINTS[mechanism.randomize([3, 4], rng=1)])
+    with pytest.raises(ValueError, match="out: not offered for points in space"):
+        mechanism.randomize([3, 4], output="values", out=np.zeros((2, 2)))
+    with pytest.raises(TypeError, match="regions: must be integers or strings"):
+        bitldp.BRR(POINTS, epsilon=1.0, regions=np.linspace(0.0, 1.0, 24))
+
+
+def test_encode_by_utility():
+    mechanism = bitldp.BRR([1.0, 4.0, 16.0], epsilon=1.0, utility="jaccard")
+    np.testing.assert_array_equal(mechanism.encode([1.9, 2.1, 9.0]), [0, 1, 2])  # by ratio, not by difference

@@ -98,7 +98,7 @@ def test_frequencies_within_their_standard_error(mechanism):
 
 @pytest.mark.parametrize("kind", [bitldp.GRR, bitldp.OUE, bitldp.SUE])
 def test_standard_errors_and_variances_are_those_of_simulation(kind):
-    """Spread of 400 estimates of n = 500 within 15 % of the standard error; per-report variance within 5 %."""
+    """Spread of 400 estimates of n = 500 within 15 %, variance of a report within 5 % of the formulas."""
     mechanism = kind(4, epsilon=1.0)
     x = np.repeat([0, 1, 1, 3], 125)
     rng = np.random.default_rng(3)

@@ -18,7 +18,9 @@ import pytest
 
 FRR = ("--mechanism", "frr", "--epsilon", "4")
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and terminals of POSIX")
-MEMORY = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the peak is read from Linux's /proc")
+MEMORY = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="the peak is read from Linux's /proc"
+)
 
 
 def run(
@@ -96,9 +98,9 @@ def peak(source: Path, target: Path, *options: str) -> float:
 @MEMORY
 @pytest.mark.parametrize("form", ["npy", "csv", "parquet", "feather"])
 def test_memory_does_not_grow_with_rows(tmp_path: Path, form: str) -> None:
-    # Four times the rows: 48 and 192 MB of floats, 17 and 67 MB of CSV.
+    # The larger file has at least 58 MB more; readers and the allocator may still settle by less than 40.
     peaks = []
-    for name, rows in (("small", 1_500_000), ("large", 6_000_000)):
+    for name, rows in (("small", 1_200_000), ("large", 4_800_000)):
         source, columns = tmp_path / f"{name}.{form}", ("--columns", "a,b,c,d,e,f,g,h")
         if form == "npy":
             sparse_array(source, rows, 8)
@@ -107,11 +109,11 @@ def test_memory_does_not_grow_with_rows(tmp_path: Path, form: str) -> None:
             line = ",".join(f"0.{i}2345678901234" for i in range(8)) + "\n"
             with source.open("w") as file:
                 file.write("a,b,c,d,e,f,g,h\n")
-                for _ in range(rows // 10_000):
+                for _ in range(rows // 4_000):
                     file.write(line * 1_000)
         else:
             rng = np.random.default_rng(1)
-            table = pa.table({name: rng.random(rows // 4, np.float32) for name in "abcdefgh"})
+            table = pa.table({name: rng.random(rows // 4) for name in "abcdefgh"})
             if form == "parquet":
                 pa.parquet.write_table(table, source, row_group_size=rows)  # one row group
             else:
@@ -121,8 +123,7 @@ def test_memory_does_not_grow_with_rows(tmp_path: Path, form: str) -> None:
         peaks.append(peak(source, tmp_path / f"out.{form}", *columns, "--force"))
         (tmp_path / f"out.{form}.privacy.json").unlink()
         source.unlink()
-    print(peaks)
-    assert peaks[1] - peaks[0] < 30, peaks
+    assert peaks[1] - peaks[0] < 40, peaks
 
 
 @POSIX
@@ -180,11 +181,8 @@ def test_missing_extras() -> None:
         done = run("demo", code=WITHOUT.format(names=names, then=main))
         assert done.returncode == 1
         assert done.stderr == f'error: the demo needs {names[0]}: pip install "bitldp[demo]"\n'
-    done = run(
-        code=WITHOUT.format(
-            names=("typer", "rich", "pyarrow", "sklearn", "matplotlib", "scipy"), then="import bitldp"
-        )
-    )
+    everything = ("typer", "rich", "pyarrow", "sklearn", "matplotlib", "scipy")
+    done = run(code=WITHOUT.format(names=everything, then="import bitldp, bitldp.data, bitldp.report"))
     assert done.returncode == 0, done.stderr
 
 

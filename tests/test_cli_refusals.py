@@ -91,6 +91,12 @@ USAGE = {
         (*GRR, "--columns", "city", "--categories-file", "none"),
         "not a readable",
     ),
+    "list of no column": ((*GRR, "--columns", "city", "--categories", "town=a,b"), "no column 'town' among"),
+    "list for numbers": ((*FRR, "--columns", "age", "--categories", "a,b"), "frr takes numbers"),
+    "list for a number": (
+        (*FRR, "--columns", "age", "--categories", "age=a,b"),
+        "frr takes numbers in 'age'",
+    ),
     "warner of three": (
         ("--mechanism", "warner-rr", "--epsilon", 1, "--columns", "city", "--categories", "a,b,c"),
         "takes a column of 2 categories",

@@ -254,3 +254,44 @@ def test_merging_in_any_order_counts_the_same(sizes, seed):
         totals.append((total.n, total.counts.tolist()))
     assert totals[0] == totals[1]
     assert totals[0][0] == sum(sizes)
+
+
+def test_a_single_record_is_a_batch():
+    mechanism = bitldp.FRR(3, epsilon=9.0)
+    reports = mechanism.randomize(np.zeros((2, 3)), rng=1)
+    accumulator, whole = mechanism.accumulator(), mechanism.accumulator()
+    for report in reports:
+        accumulator.update(report)
+    whole.update(reports)
+    np.testing.assert_allclose(accumulator.estimate().value, whole.estimate().value)
+    single = bitldp.FRR(1, epsilon=9.0)
+    values = single.randomize(np.zeros(50), rng=1)  # of one feature, a row is many records
+    assert single.estimate_mean(values).n == single.estimate_mean(values[:, None]).n == 50
+
+
+def test_json_tells_candidates_and_functions_apart():
+    points = np.array([[0.0, 1.0], [2.0, 3.0], [5.0, 1.0]])
+    mechanism = bitldp.BRR(points, epsilon=1.0, m=1, metric=euclid)
+    accumulator = mechanism.accumulator()
+    accumulator.update([0, 1, 1])
+    text = accumulator.to_json()
+    assert "test_estimate.euclid" in text
+    assert Accumulator.from_json(text, mechanism).counts.tolist() == [1, 2, 0]
+    moved = bitldp.BRR(points + 1.0, epsilon=1.0, m=1, metric=euclid)
+    with pytest.raises(ValueError, match="other parameters"):
+        Accumulator.from_json(text, moved)
+
+
+def euclid(a, b):
+    """Distances, as a caller would write them."""
+    return np.linalg.norm(a[:, None] - b, axis=-1)
+
+
+def test_damaged_pairs_are_refused():
+    mechanism = bitldp.BitRand(2, classes=3, epsilon_x=9.0, epsilon_y=1.0)
+    accumulator = mechanism.accumulator()
+    accumulator.update(*mechanism.randomize(np.zeros((4, 2)), [0, 1, 2, 0], rng=1))
+    good = json.loads(accumulator.to_json())
+    for change in ({"labels": None}, {"features": []}, {"labels": {**good["state"]["labels"], "n": 3}}):
+        with pytest.raises(ValueError, match="text: the contents are damaged"):
+            Accumulator.from_json(json.dumps({**good, "state": {**good["state"], **change}}), mechanism)

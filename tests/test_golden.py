@@ -1,7 +1,7 @@
 """Golden streams: the reports of a seed never change, on any instruction set, platform or version.
 
-``python tests/test_golden.py`` prints the file anew. A change of it breaks the promise of reproducible experiments,
-and needs a reason in the commit that makes it.
+``python tests/test_golden.py`` prints the file anew. A change of it breaks the promise of reproducible
+experiments, and needs a reason in the commit that makes it.
 """
 
 from __future__ import annotations

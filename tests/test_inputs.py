@@ -1,4 +1,4 @@
-"""Bad inputs are refused by name and place before anything is written; odd but good ones get the right answer."""
+"""Bad inputs are refused by name and place before anything is written; odd but good ones are answered."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ def test_reports_are_checked():
             call([[0, 1]])
         with pytest.raises(TypeError, match="reports: must be an array of integers"):
             call([[0.0, 1.0, 2.0]])
-    with pytest.raises((ValueError, TypeError), match="codes|reports|x"):
+    with pytest.raises((ValueError, TypeError), match=r"codes|reports|x"):
         FRR.decode(np.array([[0, 1, 1024]], np.uint16))
     for call in (GRR.decode, GRR.estimate_frequencies, bitldp.BRR(5, epsilon=1.0).decode):
         with pytest.raises(ValueError, match=r"reports: the integer at index \(1,\) is outside \[0, 5\)"):

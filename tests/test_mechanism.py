@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
 import warnings
 
@@ -175,3 +176,14 @@ def test_labels_are_checked():
         bitldp.BitRand(3, classes=2, epsilon_x=1.0, epsilon_y=np.inf)
     with pytest.raises(ValueError, match="classes"):
         bitldp.BitRand(3, classes=0, epsilon_x=1.0, epsilon_y=1.0)
+
+
+def test_functions_are_shown_by_name():
+    def euclid(a, b):
+        return np.linalg.norm(a[:, None] - b, axis=-1)
+
+    mechanism = bitldp.BRR([[0.0, 1.0], [2.0, 2.0], [3.0, 0.0]], epsilon=1.0, metric=euclid)
+    assert "test_functions_are_shown_by_name.<locals>.euclid>" in repr(mechanism)
+    partial = bitldp.BRR([[0.0, 1.0], [2.0, 2.0]], epsilon=1.0, m=1, metric=functools.partial(euclid))
+    assert "<functools.partial>" in repr(partial)
+    assert partial.fingerprint()["parameters"]["metric"] == "functools.partial"

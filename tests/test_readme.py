@@ -36,7 +36,9 @@ def test_console_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     pytest.importorskip("typer", reason='needs pip install "bitldp[cli]"')
     from bitldp.cli import main
 
-    commands = [line[2:] for block in blocks("console") for line in block.splitlines() if line.startswith("$ ")]
+    commands = [
+        line[2:] for block in blocks("console") for line in block.splitlines() if line.startswith("$ ")
+    ]
     ours = [shlex.split(command)[1:] for command in commands if command.startswith("bitldp ")]
     assert ours, "the README shows the command line"
     monkeypatch.chdir(tmp_path)

@@ -6,6 +6,7 @@ the channel's own integers. All are seeded, and each fails right samplers with a
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -32,7 +33,7 @@ def cells(x, y, shape):
 
 
 def agree(ours, theirs, x, law):
-    """Say whether two samples of reports on the same inputs agree, and ours with the law, also in its zeros."""
+    """Say whether two samples of reports on the same inputs agree, and ours with the law, zeros included."""
     first, second = cells(x, ours, law.shape), cells(x, theirs, law.shape)
     possible = (law > 0.0).ravel()
     if first[~possible].any() or second[~possible].any():
@@ -111,10 +112,10 @@ def test_flip_masks_are_a_product(bits, rng):
     channel = Bits([1.0 - q], [q], 4)
     codes = rng.integers(0, 1 << bits, (N // 4, 4), dtype=np.min_scalar_type((1 << bits) - 1))
     ours = channel.randomize(codes, None, rng.bytes(32), "codes", None, None, 0) ^ codes
-    theirs = reference.flip_bits(codes, floats(channel)[1], rng) ^ codes
-    nothing = np.zeros(1, dtype=np.intp).repeat(N)
-    law = reference.probabilities(reference.bits_law(channel.thresholds()[0])[:1])
-    assert agree(ours.ravel(), theirs.ravel(), nothing, law)
+    _, chances = floats(channel)
+    theirs = reference.flip_bits(codes, chances, rng) ^ codes
+    law = functools.reduce(np.kron, [[1.0 - chance, chance] for chance in chances])
+    assert agree(ours.ravel(), theirs.ravel(), np.zeros(N, dtype=np.intp), law[None])
 
 
 def test_a_record_of_several_laws_samples_each(rng):

@@ -269,12 +269,15 @@ def explain(
             label_epsilon=label_epsilon,
         )
         chosen = entry(mechanism)
-        size = {
-            "numbers": ("--features", features),
-            "categories": ("--classes", 2 if chosen.name == "warner-rr" else classes),
-            "points": ("--points", points),
-        }[chosen.inputs[0]]
-        facts = _explain.explain(chosen, settings, size=needed(*size), classes=classes, users=users)
+        sizes = {
+            "--features": features,
+            "--classes": classes,
+            "--points": points,
+            "--low": low,
+            "--high": high,
+        }
+        size = _explain.size_of(chosen, {**sizes, "--label-epsilon": label_epsilon})
+        facts = _explain.explain(chosen, settings, size=size, classes=classes, users=users)
         _explain.print_facts(facts, console, as_json=as_json)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -15,10 +16,11 @@ import bitldp
 
 from ._catalogue import ENTRIES, Entry, Settings
 from ._files import UsageError
+from ._options import needed
 from .brr import limit_ratio
 from .report import claims, claims_table, number, total
 
-__all__ = ["explain", "print_claims", "print_facts", "print_mechanisms"]
+__all__ = ["explain", "print_claims", "print_facts", "print_mechanisms", "size_of"]
 
 
 def print_mechanisms(console: Console, *, as_json: bool = False) -> None:
@@ -80,6 +82,31 @@ def explain(
         facts["total_per_record"] = asdict(total([part.guarantee for part in parts]))
     plain: dict[str, Any] = _jsonable(facts)
     return plain
+
+
+def size_of(entry: Entry, given: Mapping[str, float | None]) -> int:
+    """Return the features, categories or points of a setting; refuse options that say nothing to it.
+
+    Parameters
+    ----------
+    entry : Entry
+    given : mapping of str to number or None
+        Value of each option, None where it was not given.
+    """
+    kind = entry.inputs[0]
+    applies = {
+        "numbers": {"--features"},
+        "categories": {"--classes"},
+        "points": {"--points", "--low", "--high"},
+    }[kind]
+    if "label_epsilon" in entry.options:
+        applies |= {"--classes", "--label-epsilon"}
+    for option, value in given.items():
+        if value is not None and option not in applies:
+            raise UsageError(f"{option} does not apply to {entry.name}")
+    option = {"numbers": "--features", "categories": "--classes", "points": "--points"}[kind]
+    value = 2 if entry.name == "warner-rr" else needed(option, given[option])
+    return int(value)
 
 
 def _facts(mechanism: Any, users: int | None) -> dict[str, Any]:

@@ -125,10 +125,9 @@ class FixedPointBits(Mechanism):
         TypeError
             Wrong dtype or kind of argument.
         """
+        # The common call stays short: a record of a thousand features takes about a microsecond.
         key = None if rng is None else keys(rng, 1)[0]
-        if (
-            threads is not None or first_chunk != 0
-        ):  # the common call stays short: one record takes a microsecond
+        if threads is not None or first_chunk != 0:
             threads, first_chunk = _checks.stream(threads, first_chunk)
         return self._channel.randomize(x, self._codec, key, output, out, threads, first_chunk)
 
@@ -179,11 +178,10 @@ class FixedPointBits(Mechanism):
 
     def _check_axis(self, name: str, array: NDArray[Any]) -> None:
         features = self._channel.features
-        if (
-            array.ndim > 2
-            or array.ndim == 0
-            or (array.shape[-1] != features and (features, array.ndim) != (1, 1))
-        ):
+        shapes = (
+            ((features,),) if features > 1 else (array.shape[:1],)
+        )  # of one feature, many records in a row
+        if array.ndim not in (1, 2) or (array.shape[1:] != (features,) and array.shape not in shapes):
             raise ValueError(f"{name}: shape must be (n, {features}) or ({features},), got {array.shape}")
 
     def _check_speaks(self) -> None:

@@ -157,11 +157,19 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return {"shape": list(value.shape), "dtype": value.dtype.str, "sha256": _digest(value)}
     if callable(value):
-        return f"{value.__module__}.{value.__qualname__}"
+        return _name(value)
     return list(value) if isinstance(value, tuple) else value
 
 
+def _name(function: Any) -> str:
+    """Return a stable name of a callable, which may be an instance or a partial function."""
+    named = function if hasattr(function, "__qualname__") else type(function)
+    return f"{named.__module__}.{named.__qualname__}"
+
+
 def _short(value: Any) -> str:
+    if callable(value):
+        return f"<{_name(value)}>"
     if isinstance(value, np.ndarray):
         return f"<array {'x'.join(str(axis) for axis in value.shape)}>"
     return repr(value)

@@ -34,7 +34,9 @@ def categories(
 
     def add(option: str, text: str, read: Callable[[str], list[str]]) -> None:
         column, equals, rest = text.partition("=")
-        key, items = (column, rest) if equals and column in columns else (None, text)
+        if equals and column not in columns:
+            raise UsageError(f"{option} {column}=...: no column {column!r} among --columns and --label")
+        key, items = (column, rest) if equals else (None, text)
         labels = read(items)
         span = re.fullmatch(r"(-?\d+)\.\.(-?\d+)", labels[0]) if len(labels) == 1 else None
         if span:

@@ -42,7 +42,7 @@ class Part:
     alike: bool
 
     def total_error(self) -> float:
-        """Return the expected loss of a report, summed over the members, from the channel's integers."""
+        """Return the members' expected losses, summed, from the integers of the channel."""
         high, others = self.law.channel.high, len(self.members) - self.m
         inside = high / (self.m * _ONE) * self.column_sums[: self.m].sum()
         outside = (_ONE - high) / (others * _ONE) * self.column_sums[self.m :].sum()
@@ -106,6 +106,20 @@ def _check_interval(interval: Any) -> tuple[float, float]:
     return low, high
 
 
+def check_metric(metric: Any, utility: Any, count: int) -> Any:
+    """Return the checked metric: a table as a read-only array, anything else as it is."""
+    if utility is not None and not (isinstance(metric, str) and metric == "euclidean"):
+        raise ValueError("utility: takes the place of metric; give one of the two")
+    if isinstance(metric, str) or callable(metric):
+        return metric
+    table = np.asarray(metric)
+    if table.dtype.kind not in "iuf" or table.shape != (count, count):
+        raise ValueError(f"metric: a table must hold numbers of shape {(count, count)}, got {table.shape}")
+    if not np.isfinite(table).all():
+        raise ValueError("metric: must give finite values between all candidates")
+    return readonly(table.astype(np.float64))
+
+
 def groups(regions: Any, count: int) -> tuple[NDArray[Any], list[NDArray[np.intp]]]:
     """Return checked region labels, and the indices of the candidates of each region, by ascending label."""
     labels = np.asarray(regions)
@@ -161,7 +175,9 @@ def build(
         raise ValueError(
             f"candidates: at most {_TABLE_LIMIT} where they are not equidistant on a line, got {len(members)}"
         )
-    if utility is None:
+    if isinstance(metric, np.ndarray):
+        losses = metric[np.ix_(members, members)]
+    elif utility is None:
         losses = _metrics.table("metric", _metrics.named("metric", metric, _metrics.METRICS), own)
     else:
         losses = -_metrics.table("utility", _metrics.named("utility", utility, _metrics.UTILITIES), own)
@@ -172,6 +188,10 @@ def nearest(
     points: NDArray[np.float64], table: NDArray[np.float64], metric: Any, utility: Any
 ) -> NDArray[Any]:
     """Return the code of the candidate of least loss (the first of equals) for each finite point."""
+    if isinstance(metric, np.ndarray):
+        raise ValueError(
+            "x: the metric is a table between the candidates, which tells nothing of other points"
+        )
     codes = np.empty(len(points), np.min_scalar_type(len(table) - 1))
     step = max(1, _BLOCK // len(table))
     for start in range(0, len(points), step):

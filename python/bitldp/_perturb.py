@@ -137,7 +137,7 @@ def _perturb_table(
         for batch in reader.batches(plan.columns, plan.rows):
             table = _perturb_batch(batch, plan, reader.names, rows)
             if writer is None:
-                # The first batch is empty and only shows the types, so that a file without rows has its columns.
+                # The first batch is empty and shows the types: a file without rows has its columns, too.
                 writer = open_writer(file, form, table.schema, delimiter=delimiter)
             if table.num_rows:
                 writer.write(table)
@@ -155,7 +155,7 @@ def _perturb_table(
 
 
 def _perturb_batch(batch: pa.Table, plan: Plan, names: Sequence[str], first: int) -> pa.Table:
-    """Return the output of a batch whose first row has the number `first`, columns in the order of the file."""
+    """Return the output of a batch from row `first` on, its columns in the order of the file."""
     columns: dict[str, list[tuple[str, Any]]] = {name: [(name, batch.column(name))] for name in plan.keep}
     for part in plan.parts:
         reports = part.randomize(part.codec.encode(batch, first + 1), first)

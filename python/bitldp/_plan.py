@@ -24,7 +24,7 @@ __all__ = ["OUTPUTS", "Part", "Plan", "Request", "build_plan"]
 #: Forms of the output.
 OUTPUTS = ("values", "codes", "bits")
 #: Bytes of input and output that one batch should hold.
-BATCH_BYTES = 1 << 23
+BATCH_BYTES = 1 << 22
 _MOST_ROWS = 1 << 18
 
 
@@ -165,6 +165,13 @@ def build_plan(request: Request, names: Sequence[str], width: int | None = None)
         label_settings = Settings(epsilon=request.settings.label_epsilon or 0.0)
         labels = Labels(label, _dictionary(request, request.label))
         specs.append((entry("label-rr"), label_settings, labels, len(labels.categories)))
+
+    dictionaries = {name for _, _, codec, _ in specs if isinstance(codec, Labels) for name in codec.columns}
+    for name in request.categories:
+        if (name is None and not dictionaries) or (name is not None and name not in dictionaries):
+            raise UsageError(
+                f"--categories: {chosen.name} takes numbers{'' if name is None else f' in {name!r}'}"
+            )
 
     seeds: Sequence[np.random.SeedSequence | None] = [None] * len(specs)
     if request.seed is not None:

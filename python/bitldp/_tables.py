@@ -111,7 +111,7 @@ class _CsvReader:
     def __init__(self, path: Path, delimiter: str) -> None:
         self._path = path
         self._delimiter = delimiter
-        # Bytes that are no UTF-8 concern only the columns that hold them, so the header's reader lets them pass.
+        # Bytes that are no UTF-8 concern only the columns that hold them: the header's reader lets them pass.
         with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
             self.names = next(csv.reader(file, delimiter=delimiter), [])
         if not self.names:

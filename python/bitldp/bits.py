@@ -91,7 +91,9 @@ class FRR(FixedPointBits):
 
     Notes
     -----
-    Neighbouring records differ in any way: every bit may differ between them.
+    Neighbouring records differ in any way: every bit may differ between them. At equal exact epsilon,
+    independent bits (l > 1) never beat a mechanism that releases a number as one symbol: this one is for
+    those who need its reports, or compare with the paper.
 
     Examples
     --------

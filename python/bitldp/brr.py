@@ -15,18 +15,17 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp import _checks, _parts
 from bitldp._core import Grid, Window, pack
 from bitldp._mechanism import readonly
-from bitldp._parts import Part
+from bitldp._quality import Bipartite
 from bitldp._rng import RandomSource, keys
 from bitldp._width import limit_ratio, printed_limit_ratio
-from bitldp._window import CategoricalWindow, Output
-from bitldp.estimate import Estimate
+from bitldp._window import Output
 from bitldp.privacy import Guarantee, Unit, composed, share
 
 __all__ = ["BRR", "limit_ratio", "printed_limit_ratio"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BRR(CategoricalWindow):
+class BRR(Bipartite):
     """Bipartite randomized response over N candidates, with the loss of a wrong report in mind.
 
     Parameters
@@ -36,15 +35,15 @@ class BRR(CategoricalWindow):
         ``utility="jaccard"``). Or the public points themselves: shape (N,) on a line, (N, d) in space, at
         most 8192 of them in a region.
     epsilon : float
-        Exact epsilon of a record, finite, zero or more.
+        Exact epsilon of one `unit`, finite, zero or more.
     m : {"paper", "best"}, int, or sequence of int
         How many candidates are favoured. "paper": Algorithm 2, by its corrected closed form on equidistant
         points. "best": the m of least global expected error. A number from 1 (that is GRR) to N - 1; one for
         each region where there are regions. `m` holds the number(s) afterwards.
-    metric : {"euclidean", "manhattan", "haversine"} or callable
-        Loss of reporting b for a. A callable takes two arrays of shape (n, d) and gives the table of losses,
-        as ``scipy.spatial.distance.cdist`` does. "haversine" takes (latitude, longitude) in degrees and gives
-        km.
+    metric : {"euclidean", "manhattan", "haversine"}, callable, or array of shape (N, N)
+        Loss of reporting b for a: by name ("haversine" takes (latitude, longitude) in degrees and gives km),
+        by a function of two arrays of shape (n, d) that gives the table of losses, as
+        ``scipy.spatial.distance.cdist`` does, or as that table between the candidates.
     utility : {"jaccard"} or callable, optional
         In place of `metric`, where larger is better. "jaccard" is x y/(x^2 + y^2 - x y), Eq. 13 (Tanimoto).
     interval : (float, float), optional
@@ -56,6 +55,10 @@ class BRR(CategoricalWindow):
     regions : array_like, shape (N,), optional
         Public label of each candidate. A report stays in the region of its input, each region having its own
         m and N; the guarantee is that of the worst region, and the region itself is public.
+    features : int
+        Values of a record, each released by itself.
+    unit : {"record", "feature"}
+        What `epsilon` covers; a record's is split evenly over its features.
 
     Raises
     ------
@@ -66,6 +69,9 @@ class BRR(CategoricalWindow):
     -----
     Neighbouring records are any two candidates (of the same region, if there are regions). Where m >= 2,
     candidates at the ends of a line have the same law, so that no unbiased decode exists.
+
+    For equidistant points no branch and no address depends on the input. Other candidates, and regions, look
+    windows up in tables by the input: that is not constant-time.
 
     Examples
     --------
@@ -87,26 +93,20 @@ class BRR(CategoricalWindow):
     interval: tuple[float, float] | None = None
     rounding: Literal["nearest", "dither"] = "nearest"
     regions: Any = None
-
     features: int = 1
     unit: Unit = "record"
 
     # Set on the instance, by _build; ClassVar keeps them out of the dataclass' fields.
-    _points: ClassVar[NDArray[np.float64]]
-    _regions: ClassVar[list[Part]]
     _grid: ClassVar[Grid | None]
-    _homes: ClassVar[
-        tuple[NDArray[np.intp], NDArray[np.intp]]
-    ]  # region of each candidate, place in the region
+    _homes: ClassVar[tuple[NDArray[np.intp], NDArray[np.intp]]]  # region of a candidate, place in the region
 
     def _build(self) -> None:
         epsilon = _checks.budget("epsilon", self.epsilon)
         features = _checks.integer("features", self.features, 1)
         _checks.choice("rounding", self.rounding, ("nearest", "dither"))
         _checks.choice("unit", self.unit, ("record", "feature"))
-        if self.utility is not None and self.metric != "euclidean":
-            raise ValueError("utility: takes the place of metric; give one of the two")
         candidates, interval, points = _parts.place(self.candidates, self.interval, self.utility)
+        metric = _parts.check_metric(self.metric, self.utility, len(points))
         regions, members = None, [np.arange(len(points))]
         if self.regions is not None:
             if interval is not None:
@@ -114,7 +114,7 @@ class BRR(CategoricalWindow):
             regions, members = _parts.groups(self.regions, len(points))
         budget = share(epsilon, features) if self.unit == "record" else epsilon
         parts = [
-            _parts.build(points, each, self.metric, self.utility, budget, m)
+            _parts.build(points, each, metric, self.utility, budget, m)
             for each, m in zip(members, _parts.widths(self.m, members), strict=True)
         ]
         exact = max(part.law.epsilon for part in parts)
@@ -126,6 +126,7 @@ class BRR(CategoricalWindow):
             candidates=candidates,
             epsilon=epsilon,
             m=found[0] if regions is None else found,
+            metric=metric,
             interval=interval,
             regions=regions,
             features=features,
@@ -133,6 +134,7 @@ class BRR(CategoricalWindow):
             _columns=features,
             _law=parts[0].law,
             _regions=parts,
+            _larger_is_better=self.utility is not None,
             _grid=grid,
             _homes=_parts.homes(members, len(points)),
             _guarantee=Guarantee.judge(
@@ -273,86 +275,3 @@ class BRR(CategoricalWindow):
         """
         points: NDArray[np.float64] = self._points[_checks.codes("reports", reports, len(self._points))]
         return points
-
-    def _check_speaks(self) -> tuple[float, float]:
-        if self.regions is not None:
-            raise ValueError(
-                "BRR: estimates are not offered across regions; build one mechanism for each region"
-            )
-        if self.m > 1:
-            reason = (
-                "candidates at the ends have identical rows of the law, so no unbiased decode exists"
-                if self._regions[0].alike
-                else "an unbiased decode is offered for m = 1 only"
-            )
-            raise ValueError(f"BRR with m = {self.m}: {reason}")
-        return super()._check_speaks()
-
-    def estimate_mean(self, reports: ArrayLike) -> Estimate:
-        """Estimate the mean of the points that the records hold, where m = 1 and the points are on a line.
-
-        Parameters
-        ----------
-        reports : array_like of int
-            Codes of n >= 1 records, of the shapes that `randomize` takes.
-
-        Returns
-        -------
-        Estimate
-            Shape (features,). Unbiased for the candidates that the inputs were rounded to; with
-            ``rounding="dither"`` for the (clipped) inputs themselves.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists (m >= 2, or epsilon 0), with regions, for points in space, for no
-            reports.
-        """
-        if self._points.ndim > 1:
-            raise ValueError("BRR: points in space have no mean here; see estimate_frequencies")
-        p, q = self._check_speaks()
-        n, counts = self._count(reports)
-        if n < 1:
-            raise ValueError("reports: at least one is needed for an estimate")
-        letters = (self._points - q * self._points.sum()) / (p - q)  # sum over v of v (1[y = v] - q)/(p - q)
-        shares = counts.reshape(-1, len(letters)) / n
-        value = shares @ letters
-        deviations = np.square(letters - value[:, None])
-        spread = np.sum(shares * deviations, axis=1) / (n - 1) if n > 1 else np.full_like(value, np.nan)
-        return Estimate(value, np.sqrt(spread), n)
-
-    def expected_error(self) -> float:
-        """Return the global expected error Q_g (Eq. 11): the mean loss of a report over uniform inputs.
-
-        Returns
-        -------
-        float
-            In units of the metric, computed from the integers of the channel.
-
-        Raises
-        ------
-        ValueError
-            If the mechanism has a `utility`; see `expected_utility`.
-        """
-        if self.utility is not None:
-            raise ValueError("utility: was given in place of a loss; see expected_utility")
-        return sum(part.total_error() for part in self._regions) / len(self._points)
-
-    def expected_utility(self) -> float:
-        """Return the global utility Q_g of a mechanism that has a `utility`: the larger, the better.
-
-        Raises
-        ------
-        ValueError
-            If the mechanism has a loss; see `expected_error`.
-        """
-        if self.utility is None:
-            raise ValueError("utility: was not given; see expected_error")
-        return -sum(part.total_error() for part in self._regions) / len(self._points)
-
-    def probabilities(self) -> NDArray[np.float64]:
-        """Return the law of one value: P[x, y] = P(report y | x), shape (N, N); zero between regions."""
-        law = np.zeros((len(self._points),) * 2)
-        for part in self._regions:
-            law[np.ix_(part.members, part.members)] = part.law.channel.probabilities()
-        return law

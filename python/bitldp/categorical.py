@@ -122,9 +122,8 @@ class LabelRR(CategoricalWindow):
 
 def _beta_window(classes: int, epsilon: float, beta: float) -> Law:
     loss = beta + math.log(classes - 1)
-    if (
-        0.0 <= loss <= epsilon * (1.0 + 1e-12)
-    ):  # beta at the bound of Theorem 3, but for rounding in the caller
+    at_most = epsilon * (1.0 + 1e-12)  # beta at the bound of Theorem 3 may have been rounded by the caller
+    if 0.0 <= loss <= at_most:
         return window(classes, 1, min(loss, epsilon))
     chance = 1.0 / (1.0 + math.exp(-beta)) if beta > -700.0 else 0.0
     return Law(Window(classes, 1, chance), mute=False)

@@ -18,6 +18,10 @@ from bitldp.privacy import Calibration, Unit, calibrated
 
 __all__ = ["MOUE", "UER"]
 
+_SMALL = 0.5  # below, differences of probabilities are formed by expm1
+_LARGE = 700.0  # e^700 is still a double
+_LEAST = 2.0**-60  # keeps a finite budget from excluding a report
+
 
 def _check_alpha(alpha: float) -> float:
     value = _checks.positive("alpha", alpha)
@@ -33,24 +37,36 @@ def _moue_channel(
     p = 1.0 / (1.0 + alpha)
     positions = features * bits if unit == "record" else bits
     if calibration == "paper":
-        # q = 1/(1 + alpha e^E), as p minus the difference: nothing is lost at small E = epsilon/(r l)
-        q = p - _paper_gap(p, alpha, epsilon / positions)
-        return Bits([[p] * bits], [[q] * bits], features)
+        return Bits([[p] * bits], [[_paper_q(alpha, epsilon / positions)] * bits], features)
 
     def build(target: float) -> Bits:
-        # The least q with p/q <= e^E and (1 - q)/(1 - p) <= e^E. The first binds where alpha >= 1 (then
-        # q = 1/(1 + alpha e^delta), delta = ln(((1 + alpha) e^E - 1)/alpha)); the second where alpha < 1 and
-        # E is small (e^delta = e^E/(1 + alpha - alpha e^E)).
-        share = min(target / positions, 700.0)
-        q = p - min(-p * math.expm1(-share), (1.0 - p) * math.expm1(share))
-        return Bits([[p] * bits], [[max(q, 2.0**-60)] * bits], features)
+        return Bits([[p] * bits], [[_least_q(p, target / positions)] * bits], features)
 
     return calibrated(build, epsilon, lambda channel: of_unit(channel, unit))
 
 
-def _paper_gap(p: float, alpha: float, share: float) -> float:
-    """Return p - 1/(1 + alpha e^E) = p alpha (e^E - 1)/(1 + alpha e^E), divided through by e^E."""
-    return p * alpha * -math.expm1(-share) / (math.exp(-share) + alpha)
+def _paper_q(alpha: float, share: float) -> float:
+    """Return q = 1/(1 + alpha e^E) of the budget E of one bit.
+
+    At small E it is formed as p minus p alpha (e^E - 1)/(1 + alpha e^E), so that p - q keeps all its digits.
+    """
+    low = math.exp(-share)
+    if share > _SMALL:
+        return low / (low + alpha)
+    p = 1.0 / (1.0 + alpha)
+    return p - p * alpha * -math.expm1(-share) / (low + alpha)
+
+
+def _least_q(p: float, share: float) -> float:
+    """Return the least q with p/q <= e^E and (1 - q)/(1 - p) <= e^E, E the budget of one bit.
+
+    Written as q = 1/(1 + alpha e^delta): where alpha >= 1, or E > -ln alpha, the first binds and gives
+    e^delta = ((1 + alpha) e^E - 1)/alpha; otherwise the second, e^delta = e^E/(1 + alpha - alpha e^E).
+    """
+    share = min(share, _LARGE)
+    if share > _SMALL:
+        return max(p * math.exp(-share), 1.0 - (1.0 - p) * math.exp(share), _LEAST)
+    return p - min(-p * math.expm1(-share), (1.0 - p) * math.expm1(share))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -124,8 +140,7 @@ def _uer_channel(features: int, bits: int, epsilon: float, alpha: float) -> tupl
     The parity is that of the 0-based position in the record's concatenated r*l bits, so every second feature
     starts at an odd position where l is odd.
     """
-    one = 1.0 / (1.0 + alpha)
-    q = one - _paper_gap(one, alpha, epsilon / (features * bits))
+    q = _paper_q(alpha, epsilon / (features * bits))
     even, odd = alpha / (1.0 + alpha), 1.0 / (1.0 + alpha**3)
     law = [even if place % 2 == 0 else odd for place in range(bits + 1)]
     if bits % 2 == 0 or features == 1:
@@ -202,8 +217,7 @@ class UER(FixedPointBits):
             1); that is `guarantee`. Kept for comparison with the paper only.
         """
         positions = self.features * self.bits
-        one = 1.0 / (1.0 + self.alpha)
-        q = one - _paper_gap(one, self.alpha, self.epsilon / positions)
+        q = _paper_q(self.alpha, self.epsilon / positions)
         even, odd = self.alpha / (1.0 + self.alpha), 1.0 / (1.0 + self.alpha**3)
         q1 = even * (1.0 - q) + q * (1.0 - even)
         q2 = odd * (1.0 - q) + q * (1.0 - odd)

@@ -12,7 +12,11 @@ const UNIT: u128 = 1 << 64;
 fn table(inputs: usize, outputs: usize, zeros: bool) -> Vec<f64> {
     let weight = |i: usize, j: usize| {
         let distance = (i as f64 / inputs as f64 - j as f64 / outputs as f64).abs();
-        if zeros && scrambled(i * outputs + j) % 3 == 0 && j > 0 { 0.0 } else { (-4.0 * distance).exp() }
+        if zeros && scrambled(i * outputs + j).is_multiple_of(3) && j > 0 {
+            0.0
+        } else {
+            (-4.0 * distance).exp()
+        }
     };
     let rows = (0..inputs).flat_map(|i| {
         let row: Vec<f64> = (0..outputs).map(|j| weight(i, j)).collect();
@@ -27,7 +31,7 @@ fn matrix(inputs: usize, outputs: usize) -> Channel {
 }
 
 fn rows(count: usize, inputs: usize) -> Vec<u32> {
-    (0..count).map(|i| (u64::from(scrambled(i)) * inputs as u64 >> 32) as u32).collect()
+    (0..count).map(|i| ((u64::from(scrambled(i)) * inputs as u64) >> 32) as u32).collect()
 }
 
 fn numbers(count: usize) -> Vec<f32> {
@@ -216,19 +220,26 @@ fn certain_reports_are_certain() {
     }
 }
 
+/// Drawn with 16 bits, with 32 bits from a table that is read whole, and with 32 bits from a wide one.
 #[test]
 fn golden_reports() {
-    // Integers only: the same table on every platform. Input i prefers report i / 2, ten to one.
-    let share = UNIT / 59;
-    let weight = |i: usize, j: usize| if i / 2 == j { UNIT - 49 * share } else { share };
-    let weights = (0..100).flat_map(|i| (0..50).map(move |j| weight(i, j))).collect();
-    let channel = Channel::Matrix(Matrix::from_weights(100, 50, weights).unwrap());
-    let grid = Grid::new(100, -1.0, 1.0, GridRounding::Dither, true).unwrap();
-    let x: Vec<f32> = (0..16).map(|i| i as f32 / 8.0 - 1.0).collect();
-    assert_eq!(channel.codes(ORACLE, Some(&grid), Input::F32(&x), &key(6)), GOLDEN);
+    for (inputs, outputs, golden) in [(100, 50, GOLDEN_COARSE), (10, 5, GOLDEN_WHOLE), (10, 300, GOLDEN_FINE)]
+    {
+        // Integers only: the same table on every platform. One report is preferred, ten to one.
+        let share = UNIT / (outputs as u128 + 9);
+        let rest = UNIT - (outputs as u128 - 1) * share;
+        let weight = |i: usize, j: usize| if i * outputs / inputs == j { rest } else { share };
+        let weights = (0..inputs).flat_map(|i| (0..outputs).map(move |j| weight(i, j))).collect();
+        let channel = Channel::Matrix(Matrix::from_weights(inputs, outputs, weights).unwrap());
+        let grid = Grid::new(inputs as u32, -1.0, 1.0, GridRounding::Dither, true).unwrap();
+        let x: Vec<f32> = (0..16).map(|i| i as f32 / 8.0 - 1.0).collect();
+        assert_eq!(channel.codes(ORACLE, Some(&grid), Input::F32(&x), &key(6)), golden);
+    }
 }
 
-const GOLDEN: [u32; 16] = [2, 29, 41, 24, 37, 32, 13, 13, 39, 32, 21, 32, 36, 40, 43, 43];
+const GOLDEN_COARSE: [u32; 16] = [2, 3, 28, 0, 41, 14, 24, 36, 37, 22, 33, 49, 13, 42, 13, 12];
+const GOLDEN_WHOLE: [u32; 16] = [3, 0, 1, 1, 1, 1, 1, 2, 2, 0, 3, 0, 3, 2, 4, 3];
+const GOLDEN_FINE: [u32; 16] = [186, 150, 40, 144, 293, 156, 268, 51, 264, 155, 237, 288, 86, 120, 53, 235];
 
 #[test]
 fn tables_that_are_none_are_refused() {

@@ -20,7 +20,7 @@ fn order(cells: u32) -> Vec<u16> {
 }
 
 fn inputs(count: usize, cells: u32) -> Vec<u32> {
-    (0..count).map(|i| (u64::from(scrambled(i)) * u64::from(cells) >> 32) as u32).collect()
+    (0..count).map(|i| ((u64::from(scrambled(i)) * u64::from(cells)) >> 32) as u32).collect()
 }
 
 fn every_call() -> impl Iterator<Item = Call> {

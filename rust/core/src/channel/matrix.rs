@@ -5,7 +5,7 @@ use super::io::{Input, Output};
 use crate::codec::Grid;
 use crate::error::{Error, Result, argument};
 use crate::kernel::Isa;
-use crate::kernel::categorical::MatrixLaw;
+use crate::kernel::categorical::AnyMatrix;
 use crate::probability::log_ratio;
 use crate::random::Key;
 
@@ -20,14 +20,14 @@ const UNIT: u128 = 1 << 64;
 /// The channel of a row-stochastic table: input `i` is reported as `j` with probability `weights[i][j] / 2^64`.
 ///
 /// Tables of up to 32 inputs and 32 reports are read whole for every sample. In larger ones the address depends on the
-/// input's row, so sampling is not constant-time. (In both, one draw in `2^(32 - k)`, where `2^k` is the number of reports
-/// rounded up to a power of two, needs a second look, and which one it is depends on the row.)
+/// input's row, so sampling is not constant-time. In both, a comparison rarely needs more random bits than it was given,
+/// and which one does depends on the row: in a table that is read whole once in `2^27` draws or less.
 pub struct Matrix {
     inputs: usize,
     outputs: usize,
     weights: Vec<u128>,
     epsilon: f64,
-    law: MatrixLaw,
+    law: AnyMatrix,
 }
 
 impl Matrix {
@@ -70,7 +70,7 @@ impl Matrix {
             return Err(argument("weights", format!("row {i} does not sum to 2^64")));
         }
         let epsilon = exact_epsilon(outputs, &weights);
-        let law = MatrixLaw::new(&weights, outputs);
+        let law = AnyMatrix::new(&weights, outputs);
         Ok(Matrix { inputs, outputs, weights, epsilon, law })
     }
 
@@ -150,7 +150,10 @@ impl Matrix {
         threads: Option<usize>,
     ) -> Result<()> {
         let request = Request { isa, grid, input, letters, output, key, first_chunk, threads };
-        randomize(&self.law, self.outputs as u32, request)
+        match &self.law {
+            AnyMatrix::Coarse(law) => randomize(law, self.outputs as u32, request),
+            AnyMatrix::Fine(law) => randomize(law, self.outputs as u32, request),
+        }
     }
 }
 

@@ -1,45 +1,89 @@
-//! Reading a table at 256 places: by address, or whole for every place, so that no address tells which it was.
+//! Reading a table at many places: by address, or whole for every place, so that no address tells which it was.
 
-use super::BLOCK;
+use std::ops::BitOr;
+
 use crate::kernel::Isa;
 
-/// `table[index]`; reads all of it where `whole` says so.
-pub(super) fn at(table: &[u32], whole: bool, index: u32) -> u32 {
-    if !whole {
-        return table[index as usize];
+/// Places that are read together.
+pub(super) const PLACES: usize = super::LANES;
+
+/// What a table holds.
+pub(crate) trait Cell: Copy + Default + Sync + BitOr<Output = Self> {
+    /// `out[i] = table[index[i]]`, reading all of `table`, a multiple of 32 cells, for each of them.
+    #[inline(always)]
+    fn look_up_whole(_isa: Isa, table: &[Self], index: &[u32; PLACES], out: &mut [Self; PLACES]) {
+        for (out, &index) in out.iter_mut().zip(index) {
+            *out = at_whole(table, index);
+        }
     }
-    (0..).zip(table).fold(0, |found, (i, &entry)| found | if i == index { entry } else { 0 })
 }
 
-/// `out[i] = table[index[i]]`. A table that is read whole has a multiple of 32 entries.
-///
-/// # Safety
-/// Every index is below `table.len()`.
-#[inline(always)]
-pub(super) unsafe fn look_up(
-    isa: Isa,
-    table: &[u32],
-    whole: bool,
-    index: &[u32; BLOCK],
-    out: &mut [u32; BLOCK],
-) {
-    match (whole, isa) {
-        // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
-        #[cfg(target_arch = "x86_64")]
-        (true, Isa::Avx512) => unsafe { whole_avx512(table, index, out) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "x86_64")]
-        (true, Isa::Avx2) => unsafe { whole_avx2(table, index, out) },
-        (true, _) => {
-            for (out, &index) in out.iter_mut().zip(index) {
-                *out = at(table, true, index);
+impl Cell for u16 {}
+impl Cell for u64 {}
+
+impl Cell for u32 {
+    #[inline(always)]
+    fn look_up_whole(isa: Isa, table: &[u32], index: &[u32; PLACES], out: &mut [u32; PLACES]) {
+        match isa {
+            // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => unsafe { whole_avx512(table, index, out) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => unsafe { whole_avx2(table, index, out) },
+            _ => {
+                for (out, &index) in out.iter_mut().zip(index) {
+                    *out = at_whole(table, index);
+                }
             }
         }
-        (false, _) => {
-            for (out, &index) in out.iter_mut().zip(index) {
-                // SAFETY: passed on from the caller.
-                *out = unsafe { *table.get_unchecked(index as usize) };
-            }
+    }
+}
+
+fn at_whole<T: Cell>(table: &[T], index: u32) -> T {
+    (0..)
+        .zip(table)
+        .fold(T::default(), |found, (i, &cell)| found | if i == index { cell } else { T::default() })
+}
+
+/// A table, and how it is read.
+pub(crate) struct Table<T> {
+    cells: Vec<T>,
+    whole: bool,
+}
+
+impl<T: Cell> Table<T> {
+    /// A table of `cells`; with `whole`, all of it is read for every place.
+    pub(super) fn new(mut cells: Vec<T>, whole: bool) -> Table<T> {
+        if whole {
+            cells.resize(cells.len().next_multiple_of(32), T::default());
+        }
+        Table { cells, whole }
+    }
+
+    pub(super) fn is_read_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// The cell at `index`.
+    pub(super) fn at(&self, index: u32) -> T {
+        if self.whole { at_whole(&self.cells, index) } else { self.cells[index as usize] }
+    }
+
+    /// `out[i]` becomes the cell at `index[i]`.
+    ///
+    /// # Safety
+    /// Every index is that of a cell.
+    #[inline(always)]
+    pub(super) unsafe fn look_up(&self, isa: Isa, index: &[u32; PLACES], out: &mut [T; PLACES]) {
+        if self.whole {
+            return T::look_up_whole(isa, &self.cells, index, out);
+        }
+        let cells = self.cells.as_ptr();
+        for (out, &index) in out.iter_mut().zip(index) {
+            // Volatile, or the compiler assembles vectors from single cells, which takes longer than storing each.
+            // SAFETY: the caller's index is that of a cell, which is aligned and initialised.
+            *out = unsafe { cells.add(index as usize).read_volatile() };
         }
     }
 }
@@ -48,7 +92,7 @@ pub(super) unsafe fn look_up(
 /// where the other bits are those of the pair.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
-fn whole_avx512(table: &[u32], index: &[u32; BLOCK], out: &mut [u32; BLOCK]) {
+fn whole_avx512(table: &[u32], index: &[u32; PLACES], out: &mut [u32; PLACES]) {
     use std::arch::x86_64::*;
     let pairs = table.as_chunks::<32>().0;
     for (index, out) in index.as_chunks::<16>().0.iter().zip(out.as_chunks_mut::<16>().0) {
@@ -73,7 +117,7 @@ fn whole_avx512(table: &[u32], index: &[u32; BLOCK], out: &mut [u32; BLOCK]) {
 /// other bits are those of the register.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn whole_avx2(table: &[u32], index: &[u32; BLOCK], out: &mut [u32; BLOCK]) {
+fn whole_avx2(table: &[u32], index: &[u32; PLACES], out: &mut [u32; PLACES]) {
     use std::arch::x86_64::*;
     let eights = table.as_chunks::<8>().0;
     for (index, out) in index.as_chunks::<8>().0.iter().zip(out.as_chunks_mut::<8>().0) {
@@ -98,17 +142,23 @@ mod tests {
 
     #[test]
     fn every_way_reads_the_same() {
-        for entries in [32u32, 64, 96, 512, 1024] {
-            let table: Vec<u32> = (0..entries).map(|i| i.wrapping_mul(0x9E37_79B9) ^ 7).collect();
-            let index: [u32; BLOCK] = std::array::from_fn(|i| (i as u32).wrapping_mul(40_503) % entries);
+        for cells in [2u32, 32, 33, 64, 96, 512, 1024] {
+            let table: Vec<u32> = (0..cells).map(|i| i.wrapping_mul(0x9E37_79B9) ^ 7).collect();
+            let index: [u32; PLACES] = std::array::from_fn(|i| (i as u32).wrapping_mul(40_503) % cells);
             let expected = index.map(|i| table[i as usize]);
-            for &isa in Isa::available() {
-                for whole in [false, true] {
-                    let mut out = [0; BLOCK];
-                    // SAFETY: the indices are taken modulo the number of entries.
-                    unsafe { look_up(isa, &table, whole, &index, &mut out) };
-                    assert_eq!(out, expected, "{entries} entries, {isa}, whole: {whole}");
+            for whole in [false, true] {
+                let short = Table::new(table.iter().map(|&cell| cell as u16).collect(), whole);
+                let table = Table::new(table.clone(), whole);
+                for &isa in Isa::available() {
+                    let (mut out, mut shorts) = ([0; PLACES], [0; PLACES]);
+                    // SAFETY: the indices are taken modulo the number of cells.
+                    unsafe { table.look_up(isa, &index, &mut out) };
+                    // SAFETY: as above.
+                    unsafe { short.look_up(isa, &index, &mut shorts) };
+                    assert_eq!(out, expected, "{cells} cells, {isa}, whole: {whole}");
+                    assert_eq!(shorts, expected.map(|cell| cell as u16));
                 }
+                assert_eq!(table.at(index[9]), expected[9]);
             }
         }
     }

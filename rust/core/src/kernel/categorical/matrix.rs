@@ -1,134 +1,206 @@
 //! Sampling a matrix: one alias table a row.
 
-use super::look_up::{at, look_up};
+use std::ops::{BitAnd, BitXor, Shr};
+
+use super::look_up::{Cell, PLACES, Table};
 use super::{BLOCK, Law};
 use crate::alias::Alias;
 use crate::kernel::Isa;
 use crate::random::Refine;
 
-/// Rows and columns up to which a table is read whole for every sample.
-const WHOLE: usize = 32;
+/// A draw, or an entry of an alias table: 16 or 32 bits.
+pub(crate) trait Entry:
+    Cell + Ord + BitAnd<Output = Self> + BitXor<Output = Self> + Shr<u32, Output = Self>
+{
+    const BYTES: usize;
+    /// The low bits of `word`.
+    fn narrow(word: u32) -> Self;
+    fn widen(self) -> u32;
+    /// `draws` in little-endian order.
+    fn read(bytes: &[u8], draws: &mut [Self; PLACES]);
+}
 
-/// The alias tables of a row-stochastic matrix of integers over `2^64`.
+macro_rules! entry {
+    ($($type:ty),*) => {$(
+        impl Entry for $type {
+            const BYTES: usize = size_of::<$type>();
+
+            #[inline(always)]
+            fn narrow(word: u32) -> $type {
+                word as $type
+            }
+
+            #[inline(always)]
+            fn widen(self) -> u32 {
+                u32::from(self)
+            }
+
+            #[inline(always)]
+            fn read(bytes: &[u8], draws: &mut [$type; PLACES]) {
+                for (draw, &bytes) in draws.iter_mut().zip(bytes.as_chunks::<{ size_of::<$type>() }>().0) {
+                    *draw = <$type>::from_le_bytes(bytes);
+                }
+            }
+        }
+    )*};
+}
+entry!(u16, u32);
+
+/// The alias tables of a row-stochastic matrix of integers over `2^64`, drawn with `E`.
 ///
-/// Each row has `2^k` columns, those past the matrix with weight 0, of capacity `2^(64 - k)`. A sample takes 32 bits: `k`
-/// of column and `32 - k` of threshold; if these equal the column's, 32 further bits decide, from the refinement stream,
-/// in the order of the samples.
-pub(crate) struct MatrixLaw {
+/// Each row has `2^k` columns, those past the matrix with weight 0, of capacity `2^(64 - k)`. The low `k` bits of a draw
+/// are a column, the others are compared with the leading bits of its threshold; if they are equal, a word of the
+/// refinement stream is compared with the rest of it, in the order of the samples.
+pub(crate) struct MatrixLaw<E> {
     rows: u32,
     /// `k`.
     bits: u32,
-    /// For each row and column the leading `32 - k` bits of its threshold, and below them its alias. Followed by zeros, up
-    /// to a multiple of 32, where tables are read whole.
-    entries: Vec<u32>,
-    /// The other 32 bits of the thresholds.
-    rest: Vec<u32>,
-    whole: bool,
+    /// For each row and column the leading bits of its threshold, and below them its alias.
+    entries: Table<E>,
+    /// The other bits of the thresholds, left-aligned.
+    rest: Table<u64>,
 }
 
-impl MatrixLaw {
-    /// `weights` are rows of `columns` integers, each row summing to `2^64`.
-    pub(crate) fn new(weights: &[u128], columns: usize) -> MatrixLaw {
-        debug_assert!((1..=1 << 16).contains(&columns) && weights.len().is_multiple_of(columns));
+/// `k` of a matrix of `columns` columns.
+fn column_bits(columns: usize) -> u32 {
+    columns.next_power_of_two().trailing_zeros().max(1)
+}
+
+impl<E: Entry> MatrixLaw<E> {
+    /// `weights` are rows of `columns` integers, each row summing to `2^64`. With `whole`, no address depends on the input.
+    fn new(weights: &[u128], columns: usize, whole: bool) -> MatrixLaw<E> {
+        let bits = column_bits(columns);
+        let top = 8 * E::BYTES - bits as usize;
         let rows = weights.len() / columns;
-        let bits = columns.next_power_of_two().trailing_zeros().max(1);
-        let whole = rows <= WHOLE && columns <= WHOLE;
         let (mut entries, mut rest) = (Vec::with_capacity(rows << bits), Vec::with_capacity(rows << bits));
         let mut row = vec![0; 1 << bits];
         for weights in weights.chunks_exact(columns) {
             row[..columns].copy_from_slice(weights);
             let table = Alias::of_weights(bits as usize, &row);
             for column in 0..1 << bits {
-                let (head, alias, limbs) = table.column(column, 32 - bits as usize);
-                entries.push((head as u32) << bits | u32::from(alias));
-                rest.push((limbs[0] >> 32) as u32);
+                let (head, alias, limbs) = table.column(column, top);
+                entries.push(E::narrow((head as u32) << bits | u32::from(alias)));
+                rest.push(limbs[0]);
             }
         }
-        if whole {
-            let padded = entries.len().next_multiple_of(32);
-            entries.resize(padded, 0);
-            rest.resize(padded, 0);
+        MatrixLaw {
+            rows: rows as u32,
+            bits,
+            entries: Table::new(entries, whole),
+            rest: Table::new(rest, whole),
         }
-        MatrixLaw { rows: rows as u32, bits, entries, rest, whole }
-    }
-
-    /// Whether every sample reads the whole table, so that no address depends on the input.
-    pub(crate) fn is_read_whole(&self) -> bool {
-        self.whole
     }
 
     #[inline(always)]
-    fn mask(&self) -> u32 {
-        (1 << self.bits) - 1
+    fn mask(&self) -> E {
+        E::narrow((1 << self.bits) - 1)
     }
 
     #[inline(always)]
-    fn index(&self, row: u16, draw: u32) -> u32 {
-        u32::from(row) << self.bits | draw & self.mask()
+    fn index(&self, row: u16, draw: E) -> u32 {
+        u32::from(row) << self.bits | (draw & self.mask()).widen()
+    }
+
+    /// Whether the leading bits leave the choice between a column and its alias open.
+    #[inline(always)]
+    fn is_open(&self, draw: E, entry: E) -> bool {
+        (draw ^ entry) >> self.bits == E::default()
     }
 
     /// One report, whatever its draw: the oracle.
-    fn draw(&self, row: u16, draw: u32, refine: &mut Refine) -> u16 {
+    fn draw(&self, row: u16, draw: E, refine: &mut Refine) -> u16 {
         let index = self.index(row, draw);
-        let entry = at(&self.entries, self.whole, index);
-        let keep = if (draw ^ entry) >> self.bits == 0 {
-            ((refine.next() >> 32) as u32) < at(&self.rest, self.whole, index)
-        } else {
-            draw < entry
-        };
-        ((if keep { draw } else { entry }) & self.mask()) as u16
+        let entry = self.entries.at(index);
+        // Where the bits above the column differ, the columns below them do not matter.
+        let keep = if self.is_open(draw, entry) { refine.less(&[self.rest.at(index)]) } else { draw < entry };
+        ((if keep { draw } else { entry }) & self.mask()).widen() as u16
     }
 
-    fn oracle(&self, draws: &[u32; BLOCK], words: &mut [u16; BLOCK], refine: &mut Refine) {
+    fn oracle(&self, draws: &[E; PLACES], words: &mut [u16; PLACES], refine: &mut Refine) {
         for (word, &draw) in words.iter_mut().zip(draws) {
             *word = self.draw(*word, draw, refine);
         }
     }
 
+    /// [`oracle`](Self::oracle) without branches, but for the draws that are open.
     #[inline(always)]
-    fn fast(&self, isa: Isa, draws: &[u32; BLOCK], words: &mut [u16; BLOCK], refine: &mut Refine) {
+    fn fast(&self, isa: Isa, draws: &[E; PLACES], words: &mut [u16; PLACES], refine: &mut Refine) {
         let rows = *words;
-        let mut index = [0; BLOCK];
+        let mut index = [0; PLACES];
         for ((index, &row), &draw) in index.iter_mut().zip(&rows).zip(draws) {
             *index = self.index(row, draw);
         }
-        let mut entries = [0; BLOCK];
+        let mut entries = [E::default(); PLACES];
         // SAFETY: stage one and the padding leave only rows below `self.rows`, and each has 2^k entries.
-        unsafe { look_up(isa, &self.entries, self.whole, &index, &mut entries) };
-        let unsettled = |draw: u32, entry: u32| (draw ^ entry) >> self.bits == 0;
-        let mut any = false;
+        unsafe { self.entries.look_up(isa, &index, &mut entries) };
+        let mut open = false;
         for ((word, &entry), &draw) in words.iter_mut().zip(&entries).zip(draws) {
-            any |= unsettled(draw, entry);
-            *word = ((if draw < entry { draw } else { entry }) & self.mask()) as u16;
+            open |= self.is_open(draw, entry);
+            *word = (draw.min(entry) & self.mask()).widen() as u16;
         }
-        if any {
-            for (i, (&draw, &entry)) in draws.iter().zip(&entries).enumerate() {
-                if unsettled(draw, entry) {
-                    words[i] = self.draw(rows[i], draw, refine);
-                }
+        if open {
+            for i in (0..PLACES).filter(|&i| self.is_open(draws[i], entries[i])) {
+                words[i] = self.draw(rows[i], draws[i], refine);
             }
         }
     }
 }
 
-impl Law for MatrixLaw {
+/// The laws of both widths.
+pub(crate) enum AnyMatrix {
+    /// 16 bits a draw: half the keystream and half the table, and a second look once in `2^(16 - k)` draws.
+    Coarse(MatrixLaw<u16>),
+    /// 32 bits a draw.
+    Fine(MatrixLaw<u32>),
+}
+
+/// Rows and columns up to which a table is read whole for every sample.
+const WHOLE: usize = 32;
+/// The most columns that are drawn with 16 bits.
+const COARSE: usize = 256;
+
+impl AnyMatrix {
+    /// `weights` are rows of `columns` integers, each row summing to `2^64`.
+    pub(crate) fn new(weights: &[u128], columns: usize) -> AnyMatrix {
+        debug_assert!((1..=1 << 16).contains(&columns) && weights.len().is_multiple_of(columns));
+        // A second look takes time, and which draw needs it depends on the row: a table that is read whole, so that
+        // nothing tells the row, is drawn with so many bits that it hardly ever happens.
+        if weights.len() / columns <= WHOLE && columns <= WHOLE {
+            AnyMatrix::Fine(MatrixLaw::new(weights, columns, true))
+        } else if columns <= COARSE {
+            AnyMatrix::Coarse(MatrixLaw::new(weights, columns, false))
+        } else {
+            AnyMatrix::Fine(MatrixLaw::new(weights, columns, false))
+        }
+    }
+
+    /// Whether every sample reads the whole table, so that no address depends on the input.
+    pub(crate) fn is_read_whole(&self) -> bool {
+        matches!(self, AnyMatrix::Fine(law) if law.entries.is_read_whole())
+    }
+}
+
+impl<E: Entry> Law for MatrixLaw<E> {
     type Word = u16;
-    const KEYSTREAM: usize = 4 * BLOCK;
+    const BYTES: usize = E::BYTES;
+    type Keystream = [u8; 4 * BLOCK];
+    const KEYSTREAM: [u8; 4 * BLOCK] = [0; 4 * BLOCK];
 
     fn rows(&self) -> u32 {
         self.rows
     }
 
     #[inline(always)]
-    fn block(&self, isa: Isa, keystream: &[u8], words: &mut [u16; BLOCK], refine: &mut Refine) {
-        let bytes = keystream.as_chunks::<4>().0;
-        let mut draws = [0; BLOCK];
-        for (draw, &bytes) in draws.iter_mut().zip(bytes) {
-            *draw = u32::from_le_bytes(bytes);
-        }
-        match isa {
-            Isa::Scalar => self.oracle(&draws, words, refine),
-            _ => self.fast(isa, &draws, words, refine),
+    fn block(&self, isa: Isa, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
+        let keystream = keystream.chunks_exact(PLACES * E::BYTES);
+        for (words, keystream) in words.as_chunks_mut::<PLACES>().0.iter_mut().zip(keystream) {
+            let mut draws = [E::default(); PLACES];
+            E::read(keystream, &mut draws);
+            if isa == Isa::Scalar {
+                self.oracle(&draws, words, refine);
+            } else {
+                self.fast(isa, &draws, words, refine);
+            }
         }
     }
 }

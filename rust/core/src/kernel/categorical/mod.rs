@@ -1,4 +1,4 @@
-//! How a categorical law is sampled: input to rows, rows to reports, reports to output, a block of 256 samples at a time,
+//! How a categorical law is sampled: input to rows, rows to reports, reports to output, a block of 512 samples at a time,
 //! so that everything between input and output stays in the first-level cache.
 //!
 //! Windows and matrices differ only in the middle step, a [`Law`]. The loops are written without branches on values and
@@ -11,7 +11,7 @@ mod matrix;
 mod rows;
 mod window;
 
-pub(crate) use matrix::MatrixLaw;
+pub(crate) use matrix::AnyMatrix;
 pub(crate) use rows::{first_outside, load_on as load_rows};
 pub(crate) use window::{NarrowWindow, WideWindow};
 
@@ -21,24 +21,29 @@ use crate::channel::{Input, Output};
 use crate::codec::{Grid, GridRounding};
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
 
-/// Samples in a block. The last block of a chunk is padded with row 0, which changes nothing for the others.
-pub(crate) const BLOCK: usize = 256;
+/// Samples that a law draws side by side, or a multiple of it: what a block is padded to, with row 0.
+const LANES: usize = 64;
 
-/// The most keystream that a block takes.
-const MOST_KEYSTREAM: usize = 16 * BLOCK;
-/// Dither that a block takes: four bytes a sample.
-const DITHER: usize = 4 * BLOCK;
+/// Samples in a block.
+pub(crate) const BLOCK: usize = 512;
+
+/// Bytes of dither that a sample takes.
+const DITHER: usize = 4;
 
 /// A categorical law: for each row, a distribution over reports.
 pub(crate) trait Law: Sync {
     /// Holds a row and a report.
     type Word: Word;
-    /// Bytes of keystream that a block takes, whole groups.
-    const KEYSTREAM: usize;
+    /// Bytes of keystream that a sample takes.
+    const BYTES: usize;
+    /// Room for the keystream of a block, and for its dither.
+    type Keystream: AsMut<[u8]>;
+    /// An empty one.
+    const KEYSTREAM: Self::Keystream;
     /// How many rows there are.
     fn rows(&self) -> u32;
-    /// Replaces 256 rows by reports. `keystream` holds [`Law::KEYSTREAM`] bytes.
-    fn block(&self, isa: Isa, keystream: &[u8], words: &mut [Self::Word; BLOCK], refine: &mut Refine);
+    /// Replaces rows, a multiple of [`LANES`], by reports. `keystream` holds [`Law::BYTES`] bytes for each.
+    fn block(&self, isa: Isa, keystream: &[u8], words: &mut [Self::Word], refine: &mut Refine);
 }
 
 /// Everything that sampling one chunk takes, but the law, its number, its input and its output.
@@ -54,10 +59,9 @@ pub(crate) struct Sampler<'a> {
 }
 
 #[repr(C, align(64))]
-struct Scratch<W> {
-    keystream: [u8; MOST_KEYSTREAM],
-    dither: [u8; DITHER],
-    words: [W; BLOCK],
+struct Scratch<L: Law> {
+    keystream: L::Keystream,
+    words: [L::Word; BLOCK],
 }
 
 impl Sampler<'_> {
@@ -90,29 +94,37 @@ impl Sampler<'_> {
 
     #[inline(always)]
     fn blocks<L: Law>(&self, law: &L, chunk: u64, input: Input<'_>, mut output: Output<'_>) {
-        const { assert!(L::KEYSTREAM <= MOST_KEYSTREAM && L::KEYSTREAM.is_multiple_of(GROUP)) };
+        const {
+            assert!((L::BYTES * BLOCK).is_multiple_of(GROUP) && (DITHER * BLOCK).is_multiple_of(GROUP));
+            assert!(
+                size_of::<L::Keystream>() >= L::BYTES * BLOCK && size_of::<L::Keystream>() >= DITHER * BLOCK
+            );
+        };
         let main = nonce(Purpose::Main, chunk);
         let dither = nonce(Purpose::Dither, chunk);
         let mut refine = Refine::new(self.isa, self.key, nonce(Purpose::Refine, chunk));
-        let mut scratch = Scratch {
-            keystream: [0; MOST_KEYSTREAM],
-            dither: [0; DITHER],
-            words: [L::Word::default(); BLOCK],
-        };
+        let mut scratch: Scratch<L> = Scratch { keystream: L::KEYSTREAM, words: [L::Word::default(); BLOCK] };
+        let keystream = scratch.keystream.as_mut();
+        let words = &mut scratch.words;
         let dithered = self.grid.is_some_and(|grid| grid.rounding() == GridRounding::Dither);
         let total = input.len();
         for (block, start) in (0..total).step_by(BLOCK).enumerate() {
             let count = BLOCK.min(total - start);
-            let keystream = &mut scratch.keystream[..L::KEYSTREAM];
-            fill(self.isa, self.key, main, (block * (L::KEYSTREAM / GROUP)) as u64, keystream);
+            let padded = count.next_multiple_of(LANES);
+            // A block takes whole groups; the last one only those that its samples look at.
+            let draw = |nonce, bytes: usize, keystream: &mut [u8]| {
+                let group = block * (bytes * BLOCK / GROUP);
+                let taken = (bytes * padded).next_multiple_of(GROUP);
+                fill(self.isa, self.key, nonce, group as u64, &mut keystream[..taken]);
+            };
             if dithered {
-                fill(self.isa, self.key, dither, (block * (DITHER / GROUP)) as u64, &mut scratch.dither);
+                draw(dither, DITHER, keystream);
             }
-            let words = &mut scratch.words;
             let input = input.part(start..start + count);
-            rows::load(input, self.grid, &scratch.dither, law.rows(), &mut words[..count]);
-            words[count..].fill(L::Word::default());
-            law.block(self.isa, keystream, words, &mut refine);
+            rows::load(input, self.grid, keystream, law.rows(), &mut words[..count]);
+            words[count..padded].fill(L::Word::default());
+            draw(main, L::BYTES, keystream);
+            law.block(self.isa, &keystream[..L::BYTES * padded], &mut words[..padded], &mut refine);
             let output = output.reports(start..start + count, self.bits as usize);
             emit::emit(&words[..count], self.letters, self.bits, output);
         }

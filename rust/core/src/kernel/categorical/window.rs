@@ -21,12 +21,13 @@ impl Chance {
     }
 }
 
-/// Lanes that one pair of keystream vectors serves: 64 bytes of chances, then 64 bytes of places.
+/// Samples that a group of keystream vectors serves: 64 bytes of chances, then 64 bytes of places.
 const LANES: usize = 32;
 
 /// A window over at most 65,536 cells, in lanes of 16 bits.
 ///
-/// A sample takes 16 bits for the chance and 16 for the place. If the 16 bits equal those of the threshold, 64 further
+/// A sample takes 16 bits for the chance and 16 for the place; 32 samples take 64 bytes of chances, then 64 bytes of
+/// places. If the 16 bits equal those of the threshold, 64 further
 /// bits decide; if the place would be biased (Lemire's rejection), it is drawn anew from 64-bit words. Both come from the
 /// refinement stream, in the order of the samples.
 pub(crate) struct NarrowWindow<'a> {
@@ -120,7 +121,7 @@ impl<'a> NarrowWindow<'a> {
         any != 0
     }
 
-    fn oracle(&self, keystream: &[u8], words: &mut [u16; BLOCK], refine: &mut Refine) {
+    fn oracle(&self, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
         for (words, keystream) in groups(words, keystream) {
             let (chances, places) = halves(keystream);
             for (lane, word) in words.iter_mut().enumerate() {
@@ -130,7 +131,7 @@ impl<'a> NarrowWindow<'a> {
     }
 
     #[inline(always)]
-    fn fast(&self, keystream: &[u8], words: &mut [u16; BLOCK], refine: &mut Refine) {
+    fn fast(&self, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
         for (words, keystream) in groups(words, keystream) {
             let (chances, places) = halves(keystream);
             let rows = *words;
@@ -149,7 +150,7 @@ impl<'a> NarrowWindow<'a> {
 /// Groups of 32 words, each with its 128 bytes of keystream.
 #[inline(always)]
 fn groups<'w, 'k>(
-    words: &'w mut [u16; BLOCK],
+    words: &'w mut [u16],
     keystream: &'k [u8],
 ) -> impl Iterator<Item = (&'w mut [u16; LANES], &'k [u8; 4 * LANES])> {
     words.as_chunks_mut::<LANES>().0.iter_mut().zip(keystream.as_chunks::<{ 4 * LANES }>().0)
@@ -169,14 +170,16 @@ fn halves(keystream: &[u8; 4 * LANES]) -> ([u16; LANES], [u16; LANES]) {
 
 impl Law for NarrowWindow<'_> {
     type Word = u16;
-    const KEYSTREAM: usize = 4 * BLOCK;
+    const BYTES: usize = 4;
+    type Keystream = [u8; 4 * BLOCK];
+    const KEYSTREAM: [u8; 4 * BLOCK] = [0; 4 * BLOCK];
 
     fn rows(&self) -> u32 {
         self.cells
     }
 
     #[inline(always)]
-    fn block(&self, isa: Isa, keystream: &[u8], words: &mut [u16; BLOCK], refine: &mut Refine) {
+    fn block(&self, isa: Isa, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
         let Some(order) = self.order else {
             return match isa {
                 Isa::Scalar => self.oracle(keystream, words, refine),
@@ -184,12 +187,14 @@ impl Law for NarrowWindow<'_> {
             };
         };
         // The window of row 0 begins at cell 0, so its reports are ranks: the places in any row's order.
-        let rows = std::mem::replace(words, [0; BLOCK]);
+        let mut rows = [0; BLOCK];
+        let rows = &mut rows[..words.len()];
+        rows.swap_with_slice(words);
         match isa {
             Isa::Scalar => self.oracle(keystream, words, refine),
             _ => self.fast(keystream, words, refine),
         }
-        for (word, row) in words.iter_mut().zip(rows) {
+        for (word, &mut row) in words.iter_mut().zip(rows) {
             *word = order[usize::from(row) * self.cells as usize + usize::from(*word)];
         }
     }
@@ -212,14 +217,16 @@ impl WideWindow {
 
 impl Law for WideWindow {
     type Word = u32;
-    const KEYSTREAM: usize = 16 * BLOCK;
+    const BYTES: usize = 16;
+    type Keystream = [u8; 16 * BLOCK];
+    const KEYSTREAM: [u8; 16 * BLOCK] = [0; 16 * BLOCK];
 
     fn rows(&self) -> u32 {
         self.cells
     }
 
     #[inline(always)]
-    fn block(&self, _isa: Isa, keystream: &[u8], words: &mut [u32; BLOCK], refine: &mut Refine) {
+    fn block(&self, _isa: Isa, keystream: &[u8], words: &mut [u32], refine: &mut Refine) {
         let others = self.cells - self.width;
         for (word, draws) in words.iter_mut().zip(keystream.as_chunks::<16>().0) {
             let [chance, place] = [0, 8].map(|at| {

@@ -1,0 +1,54 @@
+"""The same laws in plain NumPy: the oracle of the tests and the baseline of the benchmarks.
+
+Three kinds of functions, none of which touches the extension module:
+
+- samplers, the vectorised NumPy that one would write for them, whole arrays at a time: `encode`, `decode`,
+  `flip_bits`, `randomize_bits`, `unary`, `grr`, `window`, `ordered_window`, `dither`, `matrix_alias`,
+  `matrix_inversion`;
+- laws, written out from the integer probabilities of a channel (units of 2**-64): `bits_law`, `unary_law`,
+  `window_law`, `matrix_law`;
+- `exact_epsilon` of a law, by enumeration.
+
+The samplers are NOT for private data: their generator is not cryptographic and they compare floating-point
+numbers, so their probabilities are multiples of 2**-24 or 2**-53 and their exact epsilon is not that of the
+channel. They trust their parameters.
+"""
+
+from __future__ import annotations
+
+from bitldp.reference.bits import (
+    bits_of,
+    codes_of,
+    decode,
+    encode,
+    flip_bits,
+    randomize_bits,
+    unary,
+)
+from bitldp.reference.categories import grr, ordered_window, window, window_starts
+from bitldp.reference.laws import bits_law, exact_epsilon, matrix_law, probabilities, unary_law, window_law
+from bitldp.reference.tables import alias_table, dither, matrix_alias, matrix_inversion
+
+__all__ = [
+    "alias_table",
+    "bits_law",
+    "bits_of",
+    "codes_of",
+    "decode",
+    "dither",
+    "encode",
+    "exact_epsilon",
+    "flip_bits",
+    "grr",
+    "matrix_alias",
+    "matrix_inversion",
+    "matrix_law",
+    "ordered_window",
+    "probabilities",
+    "randomize_bits",
+    "unary",
+    "unary_law",
+    "window",
+    "window_law",
+    "window_starts",
+]

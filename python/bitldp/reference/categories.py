@@ -1,0 +1,108 @@
+"""Windows over categories, in NumPy: GRR, BRR on a line, and BRR by any order of the candidates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def grr(x: NDArray[Any], categories: int, p: float, rng: np.random.Generator) -> NDArray[Any]:
+    """Report the true category with probability p, and otherwise one of the others.
+
+    Parameters
+    ----------
+    x : ndarray of int
+        Categories, 0 to `categories` - 1, any shape.
+    categories : int
+        Categories C.
+    p : float
+        Probability of the true one, e^eps/(e^eps + C - 1).
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    ndarray
+        Reports, shape and dtype of `x`.
+    """
+    truthful = rng.random(x.shape) < p
+    other = rng.integers(0, categories - 1, x.shape, dtype=x.dtype)
+    other += other >= x
+    return np.where(truthful, x, other)
+
+
+def window_starts(x: NDArray[Any], cells: int, width: int) -> NDArray[Any]:
+    """Return the first cell of each input's window: the nearest `width` cells, shifted inside at the edges.
+
+    Parameters
+    ----------
+    x : ndarray of int
+        Cells, 0 to `cells` - 1, any shape.
+    cells, width : int
+        Cells N, and how many of them (m) a window has.
+
+    Returns
+    -------
+    ndarray of intp
+        Same shape. With an even width the tie between two equally near cells goes to the lower index.
+    """
+    return np.clip(x.astype(np.intp) - width // 2, 0, cells - width)
+
+
+def window(x: NDArray[Any], cells: int, width: int, high: float, rng: np.random.Generator) -> NDArray[Any]:
+    """Report a cell near the truth with probability `high`, otherwise one of the others; uniform within each.
+
+    Parameters
+    ----------
+    x : ndarray of int
+        Cells, 0 to `cells` - 1, any shape.
+    cells, width : int
+        Cells N, and how many of them (m < N) a window has.
+    high : float
+        Probability of the window, m e^eps/(m e^eps + N - m).
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    ndarray
+        Reports, shape and dtype of `x`.
+    """
+    start = window_starts(x, cells, width)
+    inside = rng.random(x.shape) < high
+    near = start + rng.integers(0, width, x.shape)
+    far = rng.integers(0, cells - width, x.shape)
+    far += width * (far >= start)
+    return np.where(inside, near, far).astype(x.dtype)
+
+
+def ordered_window(
+    x: NDArray[Any], order: NDArray[Any], width: int, high: float, rng: np.random.Generator
+) -> NDArray[Any]:
+    """Report one of the best `width` cells of the input's own order with probability `high`, else another.
+
+    Parameters
+    ----------
+    x : ndarray of int
+        Cells, 0 to N - 1, any shape.
+    order : ndarray of int, shape (N, N)
+        Row x lists the cells from best to worst for the input x.
+    width : int
+        How many of them (m < N) make the window.
+    high : float
+        Probability of the window.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    ndarray
+        Reports, shape of `x`, dtype of `order`.
+    """
+    inside = rng.random(x.shape) < high
+    near = rng.integers(0, width, x.shape)
+    far = rng.integers(width, len(order), x.shape)
+    reports: NDArray[Any] = order[x, np.where(inside, near, far)]
+    return reports

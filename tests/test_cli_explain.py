@@ -1,0 +1,147 @@
+"""``bitldp explain``: the guarantee and the errors of a setting, against the library."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import bitldp
+import numpy as np
+import pytest
+from bitldp._app import app
+from bitldp._catalogue import ENTRIES
+from typer.testing import CliRunner, Result
+
+
+def invoke(*arguments: object) -> Result:
+    """Run the command line in this process."""
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def explain(*arguments: object) -> dict[str, Any]:
+    """Return the JSON of ``bitldp explain``."""
+    result = invoke("explain", *arguments, "--json")
+    assert result.exit_code == 0, result.stderr
+    facts: dict[str, Any] = json.loads(result.stdout)
+    return facts
+
+
+def test_list_of_mechanisms() -> None:
+    text = invoke("explain").stdout
+    for name, entry in ENTRIES.items():
+        assert f" {name} " in text
+        assert entry.summary in text
+    assert list(json.loads(invoke("explain", "--json").stdout)) == list(ENTRIES)
+
+
+SETTINGS: dict[str, tuple[object, ...]] = {
+    "frr": ("--features", 12),
+    "bitrand": ("--features", 12, "--classes", 4, "--label-epsilon", 1),
+    "moue": ("--features", 12),
+    "uer": ("--features", 12, "--calibration", "paper"),
+    "sue": ("--classes", 9),
+    "oue": ("--classes", 9),
+    "grr": ("--classes", 9),
+    "label-rr": ("--classes", 9),
+    "warner-rr": (),
+    "brr": ("--points", 30, "--low", 0, "--high", 1),
+}
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_every_mechanism(name: str) -> None:
+    arguments = (name, "--epsilon", 3, *SETTINGS[name], "--users", 400)
+    facts = explain(*arguments)
+    table = invoke("explain", *arguments).stdout
+    for part in facts["mechanisms"]:
+        assert part["mechanism"] in table
+        guarantee = part["guarantee"]
+        assert guarantee["bit"] <= guarantee["feature"] <= guarantee["record"]
+        assert guarantee["holds"] is (guarantee["record"] <= guarantee["claimed"])
+        assert part["bits_on_the_wire"] >= 1
+    assert ("features and label together" in table) is (name == "bitrand")
+
+
+def test_frr_against_the_reference_case(vectors: dict[int, dict[str, Any]]) -> None:
+    arguments = ("frr", "--features", 1000, "--epsilon", 1, "--calibration", "paper", "--users", 10_000)
+    (part,) = explain(*arguments)["mechanisms"]
+    flips = [bit["zero_becomes_one"] for bit in part["laws_of_the_bits"][0]]
+    assert flips == pytest.approx(vectors[2]["expected"], abs=1e-12)
+    assert part["guarantee"]["record"] == pytest.approx(vectors[3]["expected"]["record"], rel=1e-9)
+    assert part["errors"]["theorem_4_bound"] == pytest.approx(vectors[6]["expected"]["bound"], abs=1e-6)
+    exact = vectors[6]["expected"]["exact_uniform_codes"]
+    assert part["errors"]["expected_absolute_error"] == pytest.approx(exact, abs=1e-6)
+    with pytest.warns(bitldp.PrivacyClaimWarning):
+        mechanism = bitldp.FRR(1000, epsilon=1.0, calibration="paper")
+    variance = mechanism.variance(np.zeros((1, 1000)))[0, 0]
+    errors = part["errors"]["standard_error_of_a_mean"]
+    assert errors["at_zero"] == pytest.approx(math.sqrt(variance / 10_000))
+    assert errors["at_the_limit"] > errors["at_zero"]
+
+
+@pytest.mark.parametrize("name", ["grr", "oue", "sue"])
+def test_standard_error_of_a_frequency(name: str) -> None:
+    (part,) = explain(name, "--epsilon", 1, "--classes", 5, "--users", 2000)["mechanisms"]
+    mechanism = getattr(bitldp, name.upper())(5, epsilon=1.0)
+    rng = np.random.default_rng(2)
+    nobody, everybody = [], []
+    for _ in range(400):
+        value = mechanism.estimate_frequencies(mechanism.randomize(np.zeros(2000, int), rng=rng)).value
+        everybody.append(value[0])
+        nobody.append(value[1])
+    errors = part["errors"]["standard_error_of_a_frequency"]
+    # 400 estimates: a standard deviation is known to 1/sqrt(800) = 3.5 %; five of that, alpha below 1e-6.
+    assert np.std(nobody) == pytest.approx(errors["of_a_category_nobody_has"], rel=0.18)
+    assert np.std(everybody) == pytest.approx(errors["of_a_category_everybody_has"], rel=0.18)
+
+
+def test_where_nothing_unbiased_exists() -> None:
+    (frr,) = explain("frr", "--epsilon", 0, "--features", 1)["mechanisms"]
+    assert "no unbiased decode exists" in frr["errors"]["unbiased"]
+    (grr,) = explain("grr", "--epsilon", 0, "--classes", 3)["mechanisms"]
+    assert "no unbiased decode exists" in grr["errors"]["unbiased"]
+    (brr,) = explain("brr", "--epsilon", 1, "--points", 50)["mechanisms"]
+    assert "no unbiased decode exists" in brr["errors"]["unbiased"]
+
+
+def test_brr_error_by_enumeration() -> None:
+    (part,) = explain("brr", "--epsilon", 2, "--points", 20, "--low", -1, "--high", 1)["mechanisms"]
+    law = bitldp.BRR(20, epsilon=2.0, interval=(-1.0, 1.0)).probabilities()
+    points = np.linspace(-1, 1, 20)
+    expected = (law * np.abs(points[:, None] - points)).sum() / 20
+    assert part["errors"]["expected_absolute_error"] == pytest.approx(expected, rel=1e-9)
+    assert part["probabilities"]["near_points"] == (law[0] == law[0].max()).sum()
+
+
+def test_claims() -> None:
+    table = invoke("explain", "--claims").stdout
+    assert "Claimed epsilon against the exact one" in table
+    rows = json.loads(invoke("explain", "--claims", "--json").stdout)
+    assert {row["guarantee"]["holds"] for row in rows} == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fragment"),
+    [
+        (("frr",), "--epsilon is needed"),
+        (("frr", "--epsilon", 1), "--features is needed"),
+        (("grr", "--epsilon", 1), "--classes is needed"),
+        (("brr", "--epsilon", 1), "--points is needed"),
+        (("bitrand", "--epsilon", 1, "--features", 3), "give --classes and --label-epsilon"),
+        (("grr", "--epsilon", 1, "--classes", 1), "categories: must be at least 2"),
+        (("grr", "--epsilon", 1, "--classes", 3, "--bits", 4), "--bits does not apply to grr"),
+        (("rrf", "--epsilon", 1), "no mechanism 'rrf'"),
+        (("frr", "--epsilon", 1, "--features", 3, "--points", 9), "--points does not apply to frr"),
+        (
+            ("grr", "--epsilon", 1, "--classes", 3, "--label-epsilon", 1),
+            "--label-epsilon does not apply to grr",
+        ),
+        (("frr", "--epsilon", 1, "--features", 3, "--unit", "row"), "unit: must be one of"),
+    ],
+)
+def test_refusals(arguments: tuple[object, ...], fragment: str) -> None:
+    result = invoke("explain", *arguments)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: ")
+    assert fragment in result.stderr

@@ -1,0 +1,98 @@
+"""Tables and plots of `bitldp.report`."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import bitldp
+import numpy as np
+import pytest
+from bitldp import report
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (1.0, "1"),
+        (0.45454545, "0.4545"),
+        (4311.28, "4311"),
+        (34884.84, "34,885"),
+        (1e12, "1.000e+12"),
+        (1.8e-7, "1.800e-07"),
+        (math.inf, "infinite"),
+    ],
+)
+def test_number(value: float, text: str) -> None:
+    assert report.number(value) == text
+
+
+def test_claims_agree_with_the_reference_cases(vectors: dict[int, dict[str, Any]]) -> None:
+    rows = {(row.setting, row.source): row.guarantee for row in report.claims()}
+    frr = rows["f-RR, 1000 features of 10 bits, paper", "BitRand, Theorem 2"]
+    expected = vectors[3]["expected"]
+    assert frr.record == pytest.approx(expected["record"], rel=1e-9)
+    assert frr.feature == pytest.approx(expected["feature"], rel=1e-9)
+    assert frr.bit == pytest.approx(expected["bit_max"], rel=1e-9)
+    moue = rows["MOUE, 1024 features of 10 bits, alpha 10, paper", "LDPFL, Theorem 1"]
+    assert moue.record == pytest.approx(0.45455, abs=1e-5)
+    uer = rows["UER, 1024 features of 10 bits, alpha 10, paper", "LDPFL, Theorem 2"]
+    assert uer.record == pytest.approx(34884.84, abs=0.01)
+    far = rows["label-RR, 10 classes, beta = -5", "BitRand, Theorem 3"]
+    assert far.record == pytest.approx(vectors[8]["expected"], abs=1e-12)
+    failing = {setting for (setting, _), guarantee in rows.items() if not guarantee.holds}
+    assert failing == {
+        "f-RR, 1000 features of 10 bits, paper",
+        "UER, 1024 features of 10 bits, alpha 10, paper",
+        "label-RR, 10 classes, beta = -5",
+    }
+
+
+def test_claims_as_markdown() -> None:
+    lines = report.claims_markdown().splitlines()
+    assert len(lines) == len(report.claims()) + 2
+    assert {line.count("|") for line in lines} == {8}
+    assert sum(line.endswith("| NO |") for line in lines) == 3
+
+
+def test_total_is_rounded_up() -> None:
+    parts = [bitldp.GRR(3, epsilon=epsilon).guarantee for epsilon in (0.1, 0.2, 0.3)]
+    whole = report.total(parts)
+    assert Fraction(whole.record) >= sum(Fraction(part.record) for part in parts)
+    assert whole.record == pytest.approx(0.6, abs=1e-12)
+    assert whole.claimed == pytest.approx(0.6, abs=1e-12)
+    assert whole.holds
+    assert whole.delta == 0.0
+
+
+def test_total_of_claims_about_features() -> None:
+    frr = bitldp.FRR(4, epsilon=2.0, unit="feature").guarantee
+    whole = report.total([frr, bitldp.GRR(3, epsilon=1.0).guarantee])
+    assert whole.claimed == pytest.approx(9.0)
+    assert whole.record == pytest.approx(9.0)
+    assert whole.holds
+
+
+def test_total_with_infinity() -> None:
+    endless = bitldp.Guarantee(1.0, math.inf, math.inf, math.inf, holds=False)
+    whole = report.total([endless, bitldp.GRR(3, epsilon=1.0).guarantee])
+    assert whole.record == math.inf
+    assert not whole.holds
+
+
+def test_plot(tmp_path: Path) -> None:
+    image = pytest.importorskip("matplotlib.image")
+    path = tmp_path / "plot.png"
+    points = [(1.0, 0.2), (100.0, 0.8), (math.inf, 0.9)]  # what has no exact epsilon has no place on the axis
+    report.accuracy_plot(
+        {"one": {"A": points, "B": points[:2]}, "two": {"B": points}},
+        {"one": {"unperturbed": 0.9, "chance": 0.1}, "two": {"unperturbed": 0.95, "chance": 0.5}},
+        path,
+        title="A title",
+    )
+    pixels = image.imread(path)
+    assert pixels.shape[1] > pixels.shape[0] > 400
+    assert len(np.unique(pixels.reshape(-1, pixels.shape[2]), axis=0)) > 10
