@@ -8,6 +8,7 @@ use crate::codec::{FixedPoint, Real};
 pub(crate) struct Spread {
     bits: usize,
     /// Empty for words of one bit and of over 16, which are spread one by one.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "the vector versions read them"))]
     tables: Vec<Table>,
 }
 

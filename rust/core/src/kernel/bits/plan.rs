@@ -71,6 +71,7 @@ pub(crate) struct Plan {
     pub(crate) tables: Vec<Table>,
     pub(crate) symmetric: bool,
     /// 64-byte registers that the largest of the tables fills: 1, 2, 4 or 8.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "the vector versions read it"))]
     pub(crate) registers: usize,
 }
 

@@ -77,16 +77,12 @@ impl<'a> NarrowWindow<'a> {
             chance < self.top()
         };
         let inside = below ^ self.chance.certain;
-        let (bound, reject) =
-            if inside { (self.width, self.reject_inside) } else { (self.others, self.reject_outside) };
-        let product = u32::from(place) * u32::from(bound);
-        let place = if (product as u16) < reject {
-            refine.below(u64::from(bound)) as u16
-        } else {
-            (product >> 16) as u16
-        };
-        // The window is moved inside at the edges; the cells outside are counted past it.
         let [width, others, row, place] = [self.width, self.others, row, place].map(u32::from);
+        let bound = choose(inside, width, others);
+        let reject = choose(inside, self.reject_inside.into(), self.reject_outside.into());
+        let product = place * bound;
+        let place = if product & 0xffff < reject { refine.below(bound.into()) as u32 } else { product >> 16 };
+        // The window is moved inside at the edges; the cells outside are counted past it.
         let start = row.saturating_sub(width / 2).min(others);
         (place + choose(inside, start, choose(place >= start, width, 0))) as u16
     }
