@@ -135,8 +135,8 @@ def probes() -> dict[str, Probe]:
     Returns
     -------
     dict
-        `keystream`: makes keystream in a buffer that stays cached. `copy`: reads and writes memory that no cache
-        holds. `fill`: writes such memory.
+        `keystream`: makes keystream in a buffer that stays cached. `copy`: reads and writes memory that no
+        cache holds. `fill`: writes such memory.
     """
     key, length = bytes(32), 32 << 10
     source = np.ones(32 * MEBIBYTE, dtype=np.uint8)

@@ -166,7 +166,8 @@ OPTIONS = [
 def test_seeded_output_does_not_depend_on_batches(
     parquet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
 ) -> None:
-    colours = () if "--low" in options else ("--categories", ",".join(COLOURS))
+    categorical = any("colour" in option for option in options)
+    colours = ("--categories", f"colour={','.join(COLOURS)}") if categorical else ()
     common = ("--mechanism", *options, *colours, "--epsilon", 3, "--seed", 8, "--quiet")
     perturb(parquet, tmp_path / "large.parquet", *common)
     monkeypatch.setattr(_plan, "BATCH_BYTES", 1)
@@ -215,9 +216,17 @@ def test_categories_as_codes_and_from_a_file(table: pa.Table, parquet: Path, tmp
     assert report_of(target)["mechanisms"][0]["categories"] == ["green", "blue", "red"]
 
 
-def test_dictionary_columns(table: pa.Table, tmp_path: Path) -> None:
-    encoded = pa.table({"colour": table.column("colour").dictionary_encode()})
-    source = write(encoded, tmp_path / "in.feather")
+@pytest.mark.parametrize("encoding", ["dictionary", "view", "large"])
+def test_other_encodings_of_text(table: pa.Table, tmp_path: Path, encoding: str) -> None:
+    column = table.column("colour")
+    if encoding == "view" and not hasattr(pa, "string_view"):
+        pytest.skip("this pyarrow has no string views")
+    encoded = (
+        column.dictionary_encode()
+        if encoding == "dictionary"
+        else column.cast(pa.string_view() if encoding == "view" else pa.large_string())
+    )
+    source = write(pa.table({"colour": encoded}), tmp_path / "in.feather")
     options = ("--mechanism", "grr", "--columns", "colour", "--categories", ",".join(COLOURS))
     perturb(source, tmp_path / "out.parquet", *options, "--epsilon", 60)
     assert read(tmp_path / "out.parquet").column("colour").to_pylist() == table.column("colour").to_pylist()
@@ -308,70 +317,6 @@ def test_report(parquet: Path, tmp_path: Path) -> None:
     assert part["step"] == 0.0625
 
 
-ARRAYS = {
-    "float32": np.float32,
-    "float64": np.float64,
-    "float16": np.float16,
-    "big-endian": np.dtype(">f8"),
-}
-
-
-@pytest.mark.parametrize("dtype", ARRAYS.values(), ids=ARRAYS)
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_arrays(tmp_path: Path, dtype: Any, order: Any) -> None:
-    x = np.random.default_rng(3).normal(0.0, 3.0, (8192 + 5, 3))
-    np.save(tmp_path / "x.npy", np.asarray(x, dtype, order=order))
-    target = tmp_path / "out.npy"
-    result = perturb(tmp_path / "x.npy", target, "--mechanism", "frr", "--epsilon", 9, "--seed", 4)
-    assert "numbers are cut to -31.9375 .. 31.9375" in result.stderr
-    narrow = np.float64 if np.dtype(dtype).itemsize == 8 else np.float32
-    rounded = np.asarray(x, dtype).astype(narrow)
-    seed = np.random.SeedSequence(4).spawn(1)[0]
-    out = np.load(target)
-    assert out.dtype == narrow
-    assert np.array_equal(out, bitldp.FRR(3, epsilon=9.0).randomize(rounded, rng=seed, output="values"))
-
-
-def test_array_columns_and_forms(tmp_path: Path) -> None:
-    x = np.random.default_rng(3).normal(0.0, 3.0, (100, 4)).astype(np.float32)
-    np.save(tmp_path / "x.npy", x)
-    common = ("--mechanism", "frr", "--columns", "3,1", "--epsilon", 9, "--seed", 4, "--force")
-    seed = np.random.SeedSequence(4).spawn(1)[0]
-    for output in ("values", "codes", "bits"):
-        perturb(tmp_path / "x.npy", tmp_path / "out.npy", *common, "--output", output)
-        expected = bitldp.FRR(2, epsilon=9.0).randomize(x[:, [3, 1]], rng=seed, output=output)
-        out = np.load(tmp_path / "out.npy")
-        assert out.dtype == expected.dtype
-        assert np.array_equal(out, expected)
-
-
-def test_flat_arrays(tmp_path: Path) -> None:
-    labels = np.random.default_rng(3).integers(5, 9, 10_000)
-    np.save(tmp_path / "labels.npy", labels)
-    np.save(tmp_path / "numbers.npy", labels / 2.0)
-    perturb(
-        *(tmp_path / "labels.npy", tmp_path / "grr.npy", "--mechanism", "grr"),
-        *("--categories", "5..8", "--epsilon", 60),
-    )
-    out = np.load(tmp_path / "grr.npy")
-    assert out.dtype == labels.dtype
-    assert np.array_equal(out, labels)
-    perturb(
-        *(tmp_path / "labels.npy", tmp_path / "oue.npy", "--mechanism", "oue"),
-        *("--categories", "5..8", "--epsilon", 60),
-    )
-    bits = np.load(tmp_path / "oue.npy")
-    assert bits.shape == (10_000, 4)
-    assert not bits[labels[:, None] != np.arange(5, 9)].any()
-    perturb(
-        *(tmp_path / "numbers.npy", tmp_path / "brr.npy", "--mechanism", "brr", "--m", 1),
-        *("--low", 2, "--high", 5, "--points", 7, "--epsilon", 60),
-    )
-    assert np.array_equal(np.load(tmp_path / "brr.npy"), labels / 2.0)
-    perturb(tmp_path / "numbers.npy", tmp_path / "frr.npy", "--mechanism", "frr", "--epsilon", 5)
-    assert np.load(tmp_path / "frr.npy").shape == (10_000,)
-
-
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "feather"])
 def test_no_rows(table: pa.Table, tmp_path: Path, suffix: str) -> None:
     source = write(table.slice(0, 0), tmp_path / f"in.{suffix}")
@@ -380,13 +325,6 @@ def test_no_rows(table: pa.Table, tmp_path: Path, suffix: str) -> None:
     assert read(target).column_names == ["height", "weight"]
     assert read(target).num_rows == 0
     assert report_of(target)["rows"] == 0
-
-
-def test_array_without_rows(tmp_path: Path) -> None:
-    np.save(tmp_path / "x.npy", np.empty((0, 3), np.float32))
-    common = ("--mechanism", "frr", "--epsilon", 1, "--output", "bits")
-    perturb(tmp_path / "x.npy", tmp_path / "out.npy", *common)
-    assert np.load(tmp_path / "out.npy").shape == (0, 30)
 
 
 def test_csv_dialects(tmp_path: Path) -> None:

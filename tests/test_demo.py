@@ -37,7 +37,7 @@ def test_a_short_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     outcomes = demo.run(out, Console(file=screen, width=150), methods=methods, repeats=1)
     text = screen.getvalue()
     assert out.read_bytes().startswith(b"\x89PNG")
-    assert "Clean accuracy" in text
+    assert "Million" in text
     assert "Telemetry, OUE" in text
     assert str(out) in text.replace("\n", "")
     assert len(outcomes) == 6

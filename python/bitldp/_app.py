@@ -247,14 +247,14 @@ def explain(
     Example: bitldp explain frr --features 100 --epsilon 8 --calibration paper --users 10000
     """
     with sentences():
-        from . import _explain
+        from . import _explain, _explain_tables
 
         console = wide_console()
         if claims:
-            _explain.print_claims(console, as_json=as_json)
+            _explain_tables.print_claims(console, as_json=as_json)
             return
         if mechanism is None:
-            _explain.print_mechanisms(console, as_json=as_json)
+            _explain_tables.print_mechanisms(console, as_json=as_json)
             return
         settings = Settings(
             epsilon=needed("--epsilon", epsilon),
@@ -278,7 +278,7 @@ def explain(
         }
         size = _explain.size_of(chosen, {**sizes, "--label-epsilon": label_epsilon})
         facts = _explain.explain(chosen, settings, size=size, classes=classes, users=users)
-        _explain.print_facts(facts, console, as_json=as_json)
+        _explain_tables.print_facts(facts, console, as_json=as_json)
 
 
 @app.command()

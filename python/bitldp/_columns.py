@@ -119,8 +119,7 @@ class Labels:
         """Return (n,) category numbers; a value outside the dictionary is refused."""
         column = self.columns[0]
         values = pa.array(batch) if isinstance(batch, np.ndarray) else batch.column(column)
-        if pa.types.is_dictionary(values.type):
-            values = values.cast(values.type.value_type)
+        values = _plain(values)
         if isinstance(values, pa.ChunkedArray):
             values = values.combine_chunks()
         _refuse_null(values, column, first_row)
@@ -138,17 +137,12 @@ class Labels:
     def dictionary(self, arrow_type: pa.DataType) -> pa.Array:
         """Return the categories as an Arrow array of the type of a column."""
         column = self.columns[0]
-        if pa.types.is_dictionary(arrow_type):
-            arrow_type = arrow_type.value_type
+        arrow_type = _plain_type(arrow_type)
         if pa.types.is_integer(arrow_type):
             parse: Callable[[str], Any] = int
         elif pa.types.is_boolean(arrow_type):
             parse = {"true": True, "false": False, "1": True, "0": False}.__getitem__
-        elif (
-            pa.types.is_string(arrow_type)
-            or pa.types.is_large_string(arrow_type)
-            or pa.types.is_string_view(arrow_type)
-        ):
+        elif pa.types.is_string(arrow_type) or pa.types.is_large_string(arrow_type):
             parse = str
         else:
             raise UsageError(
@@ -184,7 +178,7 @@ def _matrix(table: pa.Table, columns: Sequence[str], first_row: int) -> NDArray[
     narrow = all(table.schema.field(name).type in (pa.float16(), pa.float32()) for name in columns)
     matrix = np.empty((table.num_rows, len(columns)), np.float32 if narrow else np.float64)
     for j, name in enumerate(columns):
-        column = table.column(name)
+        column = _plain(table.column(name))
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             column = _parse(column, name, first_row)
         elif pa.types.is_decimal(column.type):
@@ -195,6 +189,19 @@ def _matrix(table: pa.Table, columns: Sequence[str], first_row: int) -> NDArray[
         matrix[:, j] = column.to_numpy()
     _refuse_not_finite(matrix, columns, first_row)
     return matrix
+
+
+def _plain_type(arrow_type: pa.DataType) -> pa.DataType:
+    """Return the type that a dictionary-encoded or viewed column stands for."""
+    if pa.types.is_dictionary(arrow_type):
+        return arrow_type.value_type
+    return pa.string() if str(arrow_type) == "string_view" else arrow_type
+
+
+def _plain(column: Any) -> Any:
+    """Return a column without dictionary encoding or views."""
+    wanted = _plain_type(column.type)
+    return column if column.type == wanted else column.cast(wanted)
 
 
 def _parse(column: pa.ChunkedArray, name: str, first_row: int) -> pa.ChunkedArray:

@@ -74,11 +74,13 @@ class Screen:
         self._task: TaskID = self._bar.add_task("perturbing", total=None)
 
     def __enter__(self) -> Screen:
-        self._bar.start()
+        if not self._bar.disable:
+            self._bar.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._bar.stop()
+        if not self._bar.disable:  # some versions of rich end even a disabled bar with an empty line
+            self._bar.stop()
 
     def warn(self, sentence: str) -> None:
         print(f"warning: {sentence}", file=sys.stderr)

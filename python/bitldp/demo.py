@@ -166,20 +166,24 @@ def _try(data: Dataset, method: Method, budget: float, seeds: Sequence[np.random
 
 
 def _table(outcomes: Sequence[Outcome], clean: dict[str, float]) -> Table:
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(title="Learning from randomized records, testing on clean ones")
+    title = "Learning from randomized records, testing on clean ones"
+    table = Table(title=title, box=SIMPLE_HEAD, padding=(0, 0), show_edge=False)
     for name in ("Data set", "Mechanism"):
         table.add_column(name)
-    for name in (
-        "Claimed ε",
-        "Exact ε",
+    # Figures are never cut, however narrow the terminal.
+    headings = (
+        "Claimed\nε",
+        "Exact\nε",
         "Accuracy",
-        "Clean accuracy",
-        "Mean abs. error",
-        "Million features/s",
-    ):
-        table.add_column(name, justify="right")
+        "Clean\naccuracy",
+        "Mean\nabs.\nerror",
+        "Million\nfeatures\n/s",
+    )
+    for name in headings:
+        table.add_column(name, justify="right", no_wrap=True)
     before = None
     for o in outcomes:
         if before not in (None, o.data):

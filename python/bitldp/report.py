@@ -176,11 +176,14 @@ def claims_markdown(rows: Sequence[Claim] | None = None) -> str:
 def claims_table(rows: Sequence[Claim] | None = None) -> Table:
     """Return `claims` as a rich table (extra ``cli``)."""
     require("a table", ["rich"], "cli")
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(title="Claimed epsilon against the exact one")
+    table = Table(title="Claimed epsilon against the exact one", box=SIMPLE_HEAD, pad_edge=False)
     for i, name in enumerate(_HEADER):
-        table.add_column(name, justify="left" if i < 2 else "right")
+        # Figures are never cut, however narrow the terminal.
+        heading = name if i < 2 else name.replace(", ", ",\n")
+        table.add_column(heading, justify="left" if i < 2 else "right", no_wrap=i >= 2)
     for row in claims() if rows is None else rows:
         table.add_row(*_cells(row), style=None if row.guarantee.holds else "bold")
     return table

@@ -57,12 +57,20 @@ impl<T: Cell> Table<T> {
     pub(super) fn new(mut cells: Vec<T>, whole: bool) -> Table<T> {
         if whole {
             cells.resize(cells.len().next_multiple_of(32), T::default());
+        } else {
+            cells.push(T::default()); // what is gathered by four bytes may lie in the cell behind
         }
         Table { cells, whole }
     }
 
     pub(super) fn is_read_whole(&self) -> bool {
         self.whole
+    }
+
+    /// The cells, and at least one behind them if the table is not read whole.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn cells(&self) -> &[T] {
+        &self.cells
     }
 
     /// The cell at `index`.

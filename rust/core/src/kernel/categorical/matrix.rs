@@ -18,11 +18,18 @@ pub(crate) trait Entry:
     fn widen(self) -> u32;
     /// `draws` in little-endian order.
     fn read(bytes: &[u8], draws: &mut [Self; PLACES]);
+    /// Replaces rows by reports in a way that only this width has, where it has one; otherwise nothing happens and the
+    /// answer is no.
+    fn sample(_law: &MatrixLaw<Self>, _isa: Isa, _keystream: &[u8], _words: &mut [u16], _refine: &mut Refine) -> bool {
+        false
+    }
 }
 
 macro_rules! entry {
-    ($($type:ty),*) => {$(
+    ($($type:ty { $($own:item)* })*) => {$(
         impl Entry for $type {
+            $($own)*
+
             const BYTES: usize = size_of::<$type>();
 
             #[inline(always)]
@@ -44,7 +51,19 @@ macro_rules! entry {
         }
     )*};
 }
-entry!(u16, u32);
+entry! {
+    u16 {
+        #[cfg(target_arch = "x86_64")]
+        fn sample(law: &MatrixLaw<u16>, isa: Isa, keystream: &[u8], words: &mut [u16], refine: &mut Refine) -> bool {
+            if isa == Isa::Avx512 {
+                // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
+                unsafe { law.on_avx512(keystream, words, refine) };
+            }
+            isa == Isa::Avx512
+        }
+    }
+    u32 {}
+}
 
 /// The alias tables of a row-stochastic matrix of integers over `2^64`, drawn with `E`.
 ///
@@ -54,9 +73,9 @@ entry!(u16, u32);
 pub(crate) struct MatrixLaw<E> {
     rows: u32,
     /// `k`.
-    bits: u32,
+    pub(super) bits: u32,
     /// For each row and column the leading bits of its threshold, and below them its alias.
-    entries: Table<E>,
+    pub(super) entries: Table<E>,
     /// The other bits of the thresholds, left-aligned.
     rest: Table<u64>,
 }
@@ -92,7 +111,7 @@ impl<E: Entry> MatrixLaw<E> {
     }
 
     #[inline(always)]
-    fn mask(&self) -> E {
+    pub(super) fn mask(&self) -> E {
         E::narrow((1 << self.bits) - 1)
     }
 
@@ -108,7 +127,7 @@ impl<E: Entry> MatrixLaw<E> {
     }
 
     /// One report, whatever its draw: the oracle.
-    fn draw(&self, row: u16, draw: E, refine: &mut Refine) -> u16 {
+    pub(super) fn draw(&self, row: u16, draw: E, refine: &mut Refine) -> u16 {
         let index = self.index(row, draw);
         let entry = self.entries.at(index);
         // Where the bits above the column differ, the columns below them do not matter.
@@ -192,6 +211,9 @@ impl<E: Entry> Law for MatrixLaw<E> {
 
     #[inline(always)]
     fn block(&self, isa: Isa, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
+        if E::sample(self, isa, keystream, words, refine) {
+            return;
+        }
         let keystream = keystream.chunks_exact(PLACES * E::BYTES);
         for (words, keystream) in words.as_chunks_mut::<PLACES>().0.iter_mut().zip(keystream) {
             let mut draws = [E::default(); PLACES];

@@ -8,8 +8,12 @@
 mod emit;
 mod look_up;
 mod matrix;
+#[cfg(target_arch = "x86_64")]
+mod matrix_avx512;
 mod rows;
 mod window;
+#[cfg(target_arch = "x86_64")]
+mod window_avx512;
 
 pub(crate) use matrix::AnyMatrix;
 pub(crate) use rows::{first_outside, load_on as load_rows};

@@ -7,11 +7,11 @@ use crate::random::Refine;
 
 /// The chance of falling inside, ready to be compared with random bits.
 #[derive(Clone, Copy)]
-struct Chance {
+pub(super) struct Chance {
     /// `T`, where it is below `2^64`; otherwise 0.
     threshold: u64,
     /// Whether `T` is `2^64`: then nothing is below 0, and that answer is turned around.
-    certain: bool,
+    pub(super) certain: bool,
 }
 
 impl Chance {
@@ -31,14 +31,14 @@ const LANES: usize = 32;
 /// bits decide; if the place would be biased (Lemire's rejection), it is drawn anew from 64-bit words. Both come from the
 /// refinement stream, in the order of the samples.
 pub(crate) struct NarrowWindow<'a> {
-    chance: Chance,
+    pub(super) chance: Chance,
     cells: u32,
     /// Cells inside and outside; both are at least 1, so both fit 16 bits.
-    width: u16,
-    others: u16,
+    pub(super) width: u16,
+    pub(super) others: u16,
     /// `2^16` modulo each: lower halves of the product below it are rejected.
-    reject_inside: u16,
-    reject_outside: u16,
+    pub(super) reject_inside: u16,
+    pub(super) reject_outside: u16,
     /// Row `x` lists the cells from best to worst.
     order: Option<&'a [u16]>,
 }
@@ -65,7 +65,7 @@ impl<'a> NarrowWindow<'a> {
     }
 
     /// The leading bits of the threshold.
-    fn top(&self) -> u16 {
+    pub(super) fn top(&self) -> u16 {
         (self.chance.threshold >> 48) as u16
     }
 
@@ -117,6 +117,36 @@ impl<'a> NarrowWindow<'a> {
         any != 0
     }
 
+    /// Draws the lanes that are marked in `unsettled` again, in order.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(never)]
+    pub(super) fn settle(
+        &self,
+        mut unsettled: u32,
+        rows: &[u16; LANES],
+        keystream: &[u8; 4 * LANES],
+        words: &mut [u16; LANES],
+        refine: &mut Refine,
+    ) {
+        let (chances, places) = halves(keystream);
+        while unsettled != 0 {
+            let lane = unsettled.trailing_zeros() as usize;
+            unsettled &= unsettled - 1;
+            words[lane] = self.draw(rows[lane], chances[lane], places[lane], refine);
+        }
+    }
+
+    #[inline(always)]
+    fn sample(&self, isa: Isa, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
+        match isa {
+            // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => unsafe { self.on_avx512(keystream, words, refine) },
+            Isa::Scalar => self.oracle(keystream, words, refine),
+            _ => self.fast(keystream, words, refine),
+        }
+    }
+
     fn oracle(&self, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
         for (words, keystream) in groups(words, keystream) {
             let (chances, places) = halves(keystream);
@@ -145,7 +175,7 @@ impl<'a> NarrowWindow<'a> {
 
 /// Groups of 32 words, each with its 128 bytes of keystream.
 #[inline(always)]
-fn groups<'w, 'k>(
+pub(super) fn groups<'w, 'k>(
     words: &'w mut [u16],
     keystream: &'k [u8],
 ) -> impl Iterator<Item = (&'w mut [u16; LANES], &'k [u8; 4 * LANES])> {
@@ -177,19 +207,13 @@ impl Law for NarrowWindow<'_> {
     #[inline(always)]
     fn block(&self, isa: Isa, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
         let Some(order) = self.order else {
-            return match isa {
-                Isa::Scalar => self.oracle(keystream, words, refine),
-                _ => self.fast(keystream, words, refine),
-            };
+            return self.sample(isa, keystream, words, refine);
         };
         // The window of row 0 begins at cell 0, so its reports are ranks: the places in any row's order.
         let mut rows = [0; BLOCK];
         let rows = &mut rows[..words.len()];
         rows.swap_with_slice(words);
-        match isa {
-            Isa::Scalar => self.oracle(keystream, words, refine),
-            _ => self.fast(keystream, words, refine),
-        }
+        self.sample(isa, keystream, words, refine);
         for (word, &mut row) in words.iter_mut().zip(rows) {
             *word = order[usize::from(row) * self.cells as usize + usize::from(*word)];
         }
