@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find rust -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: demo test lint rust-test python-test bench bench-kernels docs wheel clean
+.PHONY: demo test lint rust-test python-test bench bench-peers bench-kernels docs wheel clean
 
 demo: .venv/demo ## perturb real data, train on it, print the table, save the plot
 	$(BIN)/bitldp demo --out demo-output/demo.png
@@ -27,6 +27,9 @@ python-test: .venv/dev
 bench: .venv/dev ## against NumPy in the same process, with the machine's own limits
 	$(BIN)/python benches/throughput.py
 
+bench-peers: .venv/bench ## the same, with other libraries beside it; the figures are kept
+	$(BIN)/python benches/throughput.py --peers --record
+
 bench-kernels: ## the kernels alone, with criterion
 	cargo bench -p bitldp-core --locked
 
@@ -46,7 +49,7 @@ wheel: .venv/tools ## an abi3 wheel in dist/, installed and run in an empty envi
 	$(BIN)/pip install --quiet --upgrade pip 'maturin>=1.9,<2'
 	touch $@
 
-.venv/demo .venv/dev: .venv/tools $(SOURCES)
+.venv/demo .venv/dev .venv/bench: .venv/tools $(SOURCES)
 	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --release --locked --extras $(@F)
 	touch $@
 

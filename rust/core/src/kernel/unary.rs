@@ -84,7 +84,11 @@ impl Sampler<'_> {
                 let mut at = 0;
                 self.bytes(chunk, input, |byte, positions| {
                     let spread = spread(byte).to_le_bytes();
-                    out[at..at + positions].copy_from_slice(&spread[..positions]);
+                    match out[at..].first_chunk_mut::<8>() {
+                        // Eight bytes are one store; those behind a record's last position are overwritten by the next.
+                        Some(room) => *room = spread,
+                        None => out[at..].iter_mut().zip(spread).for_each(|(out, one)| *out = one),
+                    }
                     at += positions;
                 });
             }

@@ -57,20 +57,12 @@ impl<T: Cell> Table<T> {
     pub(super) fn new(mut cells: Vec<T>, whole: bool) -> Table<T> {
         if whole {
             cells.resize(cells.len().next_multiple_of(32), T::default());
-        } else {
-            cells.push(T::default()); // what is gathered by four bytes may lie in the cell behind
         }
         Table { cells, whole }
     }
 
     pub(super) fn is_read_whole(&self) -> bool {
         self.whole
-    }
-
-    /// The cells, and at least one behind them if the table is not read whole.
-    #[cfg(target_arch = "x86_64")]
-    pub(super) fn cells(&self) -> &[T] {
-        &self.cells
     }
 
     /// The cell at `index`.
@@ -87,6 +79,16 @@ impl<T: Cell> Table<T> {
         if self.whole {
             return T::look_up_whole(isa, &self.cells, index, out);
         }
+        // SAFETY: the caller's indices are those of cells.
+        unsafe { self.look_up_some(index, out) }
+    }
+
+    /// [`look_up`](Self::look_up) by address, for any number of places.
+    ///
+    /// # Safety
+    /// Every index is that of a cell.
+    #[inline(always)]
+    pub(super) unsafe fn look_up_some<const N: usize>(&self, index: &[u32; N], out: &mut [T; N]) {
         let cells = self.cells.as_ptr();
         for (out, &index) in out.iter_mut().zip(index) {
             // Volatile, or the compiler assembles vectors from single cells, which takes longer than storing each.

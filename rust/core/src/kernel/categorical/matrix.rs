@@ -18,9 +18,16 @@ pub(crate) trait Entry:
     fn widen(self) -> u32;
     /// `draws` in little-endian order.
     fn read(bytes: &[u8], draws: &mut [Self; PLACES]);
-    /// Replaces rows by reports in a way that only this width has, where it has one; otherwise nothing happens and the
+    /// Writes a report for each row in a way that only this width has, where it has one; otherwise nothing happens and the
     /// answer is no.
-    fn sample(_law: &MatrixLaw<Self>, _isa: Isa, _keystream: &[u8], _words: &mut [u16], _refine: &mut Refine) -> bool {
+    fn sample(
+        _law: &MatrixLaw<Self>,
+        _isa: Isa,
+        _keystream: &[u8],
+        _rows: &[u16],
+        _reports: &mut [u16],
+        _refine: &mut Refine,
+    ) -> bool {
         false
     }
 }
@@ -54,10 +61,17 @@ macro_rules! entry {
 entry! {
     u16 {
         #[cfg(target_arch = "x86_64")]
-        fn sample(law: &MatrixLaw<u16>, isa: Isa, keystream: &[u8], words: &mut [u16], refine: &mut Refine) -> bool {
+        fn sample(
+            law: &MatrixLaw<u16>,
+            isa: Isa,
+            keystream: &[u8],
+            rows: &[u16],
+            reports: &mut [u16],
+            refine: &mut Refine,
+        ) -> bool {
             if isa == Isa::Avx512 {
                 // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
-                unsafe { law.on_avx512(keystream, words, refine) };
+                unsafe { law.on_avx512(keystream, rows, reports, refine) };
             }
             isa == Isa::Avx512
         }
@@ -135,31 +149,43 @@ impl<E: Entry> MatrixLaw<E> {
         ((if keep { draw } else { entry }) & self.mask()).widen() as u16
     }
 
-    fn oracle(&self, draws: &[E; PLACES], words: &mut [u16; PLACES], refine: &mut Refine) {
-        for (word, &draw) in words.iter_mut().zip(draws) {
-            *word = self.draw(*word, draw, refine);
+    fn oracle(
+        &self,
+        draws: &[E; PLACES],
+        rows: &[u16; PLACES],
+        reports: &mut [u16; PLACES],
+        refine: &mut Refine,
+    ) {
+        for ((report, &row), &draw) in reports.iter_mut().zip(rows).zip(draws) {
+            *report = self.draw(row, draw, refine);
         }
     }
 
     /// [`oracle`](Self::oracle) without branches, but for the draws that are open.
     #[inline(always)]
-    fn fast(&self, isa: Isa, draws: &[E; PLACES], words: &mut [u16; PLACES], refine: &mut Refine) {
-        let rows = *words;
+    fn fast(
+        &self,
+        isa: Isa,
+        draws: &[E; PLACES],
+        rows: &[u16; PLACES],
+        reports: &mut [u16; PLACES],
+        refine: &mut Refine,
+    ) {
         let mut index = [0; PLACES];
-        for ((index, &row), &draw) in index.iter_mut().zip(&rows).zip(draws) {
+        for ((index, &row), &draw) in index.iter_mut().zip(rows).zip(draws) {
             *index = self.index(row, draw);
         }
         let mut entries = [E::default(); PLACES];
         // SAFETY: stage one and the padding leave only rows below `self.rows`, and each has 2^k entries.
         unsafe { self.entries.look_up(isa, &index, &mut entries) };
         let mut open = false;
-        for ((word, &entry), &draw) in words.iter_mut().zip(&entries).zip(draws) {
+        for ((report, &entry), &draw) in reports.iter_mut().zip(&entries).zip(draws) {
             open |= self.is_open(draw, entry);
-            *word = (draw.min(entry) & self.mask()).widen() as u16;
+            *report = (draw.min(entry) & self.mask()).widen() as u16;
         }
         if open {
             for i in (0..PLACES).filter(|&i| self.is_open(draws[i], entries[i])) {
-                words[i] = self.draw(rows[i], draws[i], refine);
+                reports[i] = self.draw(rows[i], draws[i], refine);
             }
         }
     }
@@ -210,18 +236,18 @@ impl<E: Entry> Law for MatrixLaw<E> {
     }
 
     #[inline(always)]
-    fn block(&self, isa: Isa, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
-        if E::sample(self, isa, keystream, words, refine) {
+    fn block(&self, isa: Isa, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
+        if E::sample(self, isa, keystream, rows, reports, refine) {
             return;
         }
-        let keystream = keystream.chunks_exact(PLACES * E::BYTES);
-        for (words, keystream) in words.as_chunks_mut::<PLACES>().0.iter_mut().zip(keystream) {
+        let groups = rows.as_chunks::<PLACES>().0.iter().zip(reports.as_chunks_mut::<PLACES>().0);
+        for ((rows, reports), keystream) in groups.zip(keystream.chunks_exact(PLACES * E::BYTES)) {
             let mut draws = [E::default(); PLACES];
             E::read(keystream, &mut draws);
             if isa == Isa::Scalar {
-                self.oracle(&draws, words, refine);
+                self.oracle(&draws, rows, reports, refine);
             } else {
-                self.fast(isa, &draws, words, refine);
+                self.fast(isa, &draws, rows, reports, refine);
             }
         }
     }

@@ -20,7 +20,7 @@ pub(crate) use rows::{first_outside, load_on as load_rows};
 pub(crate) use window::{NarrowWindow, WideWindow};
 
 use super::Isa;
-use super::bits::Word;
+use super::bits::Lanes;
 use crate::channel::{Input, Output};
 use crate::codec::{Grid, GridRounding};
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
@@ -37,7 +37,7 @@ const DITHER: usize = 4;
 /// A categorical law: for each row, a distribution over reports.
 pub(crate) trait Law: Sync {
     /// Holds a row and a report.
-    type Word: Word;
+    type Word: Lanes;
     /// Bytes of keystream that a sample takes.
     const BYTES: usize;
     /// Room for the keystream of a block, and for its dither.
@@ -46,8 +46,20 @@ pub(crate) trait Law: Sync {
     const KEYSTREAM: Self::Keystream;
     /// How many rows there are.
     fn rows(&self) -> u32;
-    /// Replaces rows, a multiple of [`LANES`], by reports. `keystream` holds [`Law::BYTES`] bytes for each.
-    fn block(&self, isa: Isa, keystream: &[u8], words: &mut [Self::Word], refine: &mut Refine);
+    /// The input itself, where it can be taken for rows without a look at it: no address is made from a row, so even one
+    /// that somebody else changed after the check does no harm.
+    fn rows_of<'i>(&self, _input: Input<'i>) -> Option<&'i [Self::Word]> {
+        None
+    }
+    /// Writes a report for each of `rows`, a multiple of [`LANES`]. `keystream` holds [`Law::BYTES`] bytes for each.
+    fn block(
+        &self,
+        isa: Isa,
+        keystream: &[u8],
+        rows: &[Self::Word],
+        reports: &mut [Self::Word],
+        refine: &mut Refine,
+    );
 }
 
 /// Everything that sampling one chunk takes, but the law, its number, its input and its output.
@@ -65,7 +77,8 @@ pub(crate) struct Sampler<'a> {
 #[repr(C, align(64))]
 struct Scratch<L: Law> {
     keystream: L::Keystream,
-    words: [L::Word; BLOCK],
+    rows: [L::Word; BLOCK],
+    reports: [L::Word; BLOCK],
 }
 
 impl Sampler<'_> {
@@ -107,9 +120,9 @@ impl Sampler<'_> {
         let main = nonce(Purpose::Main, chunk);
         let dither = nonce(Purpose::Dither, chunk);
         let mut refine = Refine::new(self.isa, self.key, nonce(Purpose::Refine, chunk));
-        let mut scratch: Scratch<L> = Scratch { keystream: L::KEYSTREAM, words: [L::Word::default(); BLOCK] };
+        let nothing = [L::Word::default(); BLOCK];
+        let mut scratch: Scratch<L> = Scratch { keystream: L::KEYSTREAM, rows: nothing, reports: nothing };
         let keystream = scratch.keystream.as_mut();
-        let words = &mut scratch.words;
         let dithered = self.grid.is_some_and(|grid| grid.rounding() == GridRounding::Dither);
         let total = input.len();
         for (block, start) in (0..total).step_by(BLOCK).enumerate() {
@@ -125,12 +138,26 @@ impl Sampler<'_> {
                 draw(dither, DITHER, keystream);
             }
             let input = input.part(start..start + count);
-            rows::load(input, self.grid, keystream, law.rows(), &mut words[..count]);
-            words[count..padded].fill(L::Word::default());
+            let rows = match law.rows_of(input) {
+                Some(rows) if count == padded => rows,
+                _ => {
+                    rows::load(input, self.grid, keystream, law.rows(), &mut scratch.rows[..count]);
+                    scratch.rows[count..padded].fill(L::Word::default());
+                    &scratch.rows[..padded]
+                }
+            };
             draw(main, L::BYTES, keystream);
-            law.block(self.isa, &keystream[..L::BYTES * padded], &mut words[..padded], &mut refine);
-            let output = output.reports(start..start + count, self.bits as usize);
-            emit::emit(&words[..count], self.letters, self.bits, output);
+            let keystream = &keystream[..L::BYTES * padded];
+            let mut output = output.reports(start..start + count, self.bits as usize);
+            match L::Word::of_output(&mut output) {
+                Some(reports) if count == padded => {
+                    law.block(self.isa, keystream, rows, reports, &mut refine)
+                }
+                _ => {
+                    law.block(self.isa, keystream, rows, &mut scratch.reports[..padded], &mut refine);
+                    emit::emit(&scratch.reports[..count], self.letters, self.bits, output);
+                }
+            }
         }
     }
 }

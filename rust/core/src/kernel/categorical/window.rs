@@ -1,6 +1,7 @@
 //! Sampling a window: first whether the report falls inside, then where, uniformly.
 
 use super::{BLOCK, Law};
+use crate::channel::Input;
 use crate::kernel::Isa;
 use crate::probability::Probability;
 use crate::random::Refine;
@@ -93,7 +94,8 @@ impl<'a> NarrowWindow<'a> {
         &self,
         chances: &[u16; LANES],
         places: &[u16; LANES],
-        words: &mut [u16; LANES],
+        rows: &[u16; LANES],
+        reports: &mut [u16; LANES],
         unsettled: &mut [u16; LANES],
     ) -> bool {
         // Copies, so that the choices below are between registers and not between addresses.
@@ -110,9 +112,9 @@ impl<'a> NarrowWindow<'a> {
             unsettled[lane] = equal | rejected;
             any |= equal | rejected;
             let place = (product >> 16) as u16;
-            let start = words[lane].saturating_sub(half).min(others);
+            let start = rows[lane].saturating_sub(half).min(others);
             let past = if place >= start { width } else { 0 };
-            words[lane] = place.wrapping_add(if inside { start } else { past });
+            reports[lane] = place.wrapping_add(if inside { start } else { past });
         }
         any != 0
     }
@@ -125,47 +127,46 @@ impl<'a> NarrowWindow<'a> {
         mut unsettled: u32,
         rows: &[u16; LANES],
         keystream: &[u8; 4 * LANES],
-        words: &mut [u16; LANES],
+        reports: &mut [u16; LANES],
         refine: &mut Refine,
     ) {
-        let (chances, places) = halves(keystream);
+        let draw = |at: usize| u16::from_le_bytes([keystream[2 * at], keystream[2 * at + 1]]);
         while unsettled != 0 {
             let lane = unsettled.trailing_zeros() as usize;
             unsettled &= unsettled - 1;
-            words[lane] = self.draw(rows[lane], chances[lane], places[lane], refine);
+            reports[lane] = self.draw(rows[lane], draw(lane), draw(LANES + lane), refine);
         }
     }
 
     #[inline(always)]
-    fn sample(&self, isa: Isa, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
+    fn sample(&self, isa: Isa, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
         match isa {
             // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => unsafe { self.on_avx512(keystream, words, refine) },
-            Isa::Scalar => self.oracle(keystream, words, refine),
-            _ => self.fast(keystream, words, refine),
+            Isa::Avx512 => unsafe { self.on_avx512(keystream, rows, reports, refine) },
+            Isa::Scalar => self.oracle(keystream, rows, reports, refine),
+            _ => self.fast(keystream, rows, reports, refine),
         }
     }
 
-    fn oracle(&self, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
-        for (words, keystream) in groups(words, keystream) {
+    fn oracle(&self, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
+        for (keystream, rows, reports) in groups(keystream, rows, reports) {
             let (chances, places) = halves(keystream);
-            for (lane, word) in words.iter_mut().enumerate() {
-                *word = self.draw(*word, chances[lane], places[lane], refine);
+            for (lane, report) in reports.iter_mut().enumerate() {
+                *report = self.draw(rows[lane], chances[lane], places[lane], refine);
             }
         }
     }
 
     #[inline(always)]
-    fn fast(&self, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
-        for (words, keystream) in groups(words, keystream) {
+    fn fast(&self, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
+        for (keystream, rows, reports) in groups(keystream, rows, reports) {
             let (chances, places) = halves(keystream);
-            let rows = *words;
             let mut unsettled = [0; LANES];
-            if self.lanes(&chances, &places, words, &mut unsettled) {
+            if self.lanes(&chances, &places, rows, reports, &mut unsettled) {
                 for four in (0..LANES).step_by(4).filter(|&four| unsettled[four..four + 4] != [0; 4]) {
                     for lane in (four..four + 4).filter(|&lane| unsettled[lane] != 0) {
-                        words[lane] = self.draw(rows[lane], chances[lane], places[lane], refine);
+                        reports[lane] = self.draw(rows[lane], chances[lane], places[lane], refine);
                     }
                 }
             }
@@ -173,13 +174,16 @@ impl<'a> NarrowWindow<'a> {
     }
 }
 
-/// Groups of 32 words, each with its 128 bytes of keystream.
+/// Groups of 32 samples: 128 bytes of keystream, rows, and room for reports.
 #[inline(always)]
-pub(super) fn groups<'w, 'k>(
-    words: &'w mut [u16],
+pub(super) fn groups<'k, 'r, 'w>(
     keystream: &'k [u8],
-) -> impl Iterator<Item = (&'w mut [u16; LANES], &'k [u8; 4 * LANES])> {
-    words.as_chunks_mut::<LANES>().0.iter_mut().zip(keystream.as_chunks::<{ 4 * LANES }>().0)
+    rows: &'r [u16],
+    reports: &'w mut [u16],
+) -> impl Iterator<Item = (&'k [u8; 4 * LANES], &'r [u16; LANES], &'w mut [u16; LANES])> {
+    let rows = rows.as_chunks::<LANES>().0.iter();
+    let reports = reports.as_chunks_mut::<LANES>().0.iter_mut();
+    keystream.as_chunks::<{ 4 * LANES }>().0.iter().zip(rows).zip(reports).map(|((k, r), w)| (k, r, w))
 }
 
 /// The chances and the places of a group.
@@ -205,17 +209,22 @@ impl Law for NarrowWindow<'_> {
     }
 
     #[inline(always)]
-    fn block(&self, isa: Isa, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
+    fn rows_of<'i>(&self, input: Input<'i>) -> Option<&'i [u16]> {
+        match (self.order, input) {
+            (None, Input::U16(rows)) => Some(rows),
+            _ => None,
+        }
+    }
+
+    #[inline(always)]
+    fn block(&self, isa: Isa, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
         let Some(order) = self.order else {
-            return self.sample(isa, keystream, words, refine);
+            return self.sample(isa, keystream, rows, reports, refine);
         };
         // The window of row 0 begins at cell 0, so its reports are ranks: the places in any row's order.
-        let mut rows = [0; BLOCK];
-        let rows = &mut rows[..words.len()];
-        rows.swap_with_slice(words);
-        self.sample(isa, keystream, words, refine);
-        for (word, &mut row) in words.iter_mut().zip(rows) {
-            *word = order[usize::from(row) * self.cells as usize + usize::from(*word)];
+        self.sample(isa, keystream, &[0; BLOCK][..rows.len()], reports, refine);
+        for (report, &row) in reports.iter_mut().zip(rows) {
+            *report = order[usize::from(row) * self.cells as usize + usize::from(*report)];
         }
     }
 }
@@ -246,9 +255,9 @@ impl Law for WideWindow {
     }
 
     #[inline(always)]
-    fn block(&self, _isa: Isa, keystream: &[u8], words: &mut [u32], refine: &mut Refine) {
+    fn block(&self, _isa: Isa, keystream: &[u8], rows: &[u32], reports: &mut [u32], refine: &mut Refine) {
         let others = self.cells - self.width;
-        for (word, draws) in words.iter_mut().zip(keystream.as_chunks::<16>().0) {
+        for ((report, row), draws) in reports.iter_mut().zip(rows).zip(keystream.as_chunks::<16>().0) {
             let [chance, place] = [0, 8].map(|at| {
                 let mut bytes = [0; 8];
                 bytes.copy_from_slice(&draws[at..at + 8]);
@@ -263,8 +272,8 @@ impl Law for WideWindow {
             } else {
                 (product >> 64) as u32
             };
-            let start = word.saturating_sub(self.width / 2).min(others);
-            *word = place + choose(inside, start, choose(place >= start, self.width, 0));
+            let start = row.saturating_sub(self.width / 2).min(others);
+            *report = place + choose(inside, start, choose(place >= start, self.width, 0));
         }
     }
 }

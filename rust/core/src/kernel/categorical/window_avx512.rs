@@ -6,20 +6,20 @@ use super::window::{NarrowWindow, groups};
 use crate::random::Refine;
 
 impl NarrowWindow<'_> {
-    /// Replaces rows by reports, like the oracle.
+    /// Writes a report for each row, like the oracle.
     #[target_feature(enable = "avx512f,avx512bw,bmi1")]
-    pub(super) fn on_avx512(&self, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
+    pub(super) fn on_avx512(&self, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
         let all = |number: u16| _mm512_set1_epi16(number as i16);
         let (width, others, half) = (all(self.width), all(self.others), all(self.width / 2));
         let (reject_inside, reject_outside) = (all(self.reject_inside), all(self.reject_outside));
         let (top, certain) = (all(self.top()), if self.chance.certain { u32::MAX } else { 0 });
-        for (words, keystream) in groups(words, keystream) {
+        for (keystream, own, reports) in groups(keystream, rows, reports) {
             // SAFETY: 64 bytes of chances, 64 bytes of places, and 32 words of 16 bits.
             let (chances, places, rows) = unsafe {
                 (
                     _mm512_loadu_si512(keystream.as_ptr().cast()),
                     _mm512_loadu_si512(keystream[64..].as_ptr().cast()),
-                    _mm512_loadu_si512(words.as_ptr().cast()),
+                    _mm512_loadu_si512(own.as_ptr().cast()),
                 )
             };
             let inside = _mm512_cmplt_epu16_mask(chances, top) ^ certain;
@@ -33,15 +33,10 @@ impl NarrowWindow<'_> {
             let start = _mm512_min_epu16(_mm512_subs_epu16(rows, half), others);
             let past = _mm512_maskz_mov_epi16(_mm512_cmpge_epu16_mask(place, start), width);
             let report = _mm512_add_epi16(place, _mm512_mask_mov_epi16(past, inside, start));
-            let unsettled = equal | rejected;
-            if unsettled == 0 {
-                // SAFETY: 32 words of 16 bits.
-                unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), report) };
-            } else {
-                let rows = *words;
-                // SAFETY: as above.
-                unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), report) };
-                self.settle(unsettled, &rows, keystream, words, refine);
+            // SAFETY: 32 reports of 16 bits.
+            unsafe { _mm512_storeu_si512(reports.as_mut_ptr().cast(), report) };
+            if equal | rejected != 0 {
+                self.settle(equal | rejected, own, keystream, reports, refine);
             }
         }
     }
