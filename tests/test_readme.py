@@ -19,7 +19,7 @@ def blocks(language: str) -> list[str]:
 
 
 def test_python_blocks_run_and_print_what_they_say() -> None:
-    """Every block runs, in one namespace; a line's comment ``# -> text`` is what the block prints, line by line."""
+    """Every block runs, in one namespace; the lines ``# -> text`` are what it prints."""
     namespace: dict[str, object] = {}
     assert blocks("python"), "the README shows Python"
     for source in blocks("python"):
@@ -28,7 +28,7 @@ def test_python_blocks_run_and_print_what_they_say() -> None:
             warnings.simplefilter("default")  # as in an interpreter, not as in this suite
             exec(compile(source, "README.md", "exec"), namespace)  # the README is ours
         promised = re.findall(r"# -> (.*)", source)
-        assert printed.getvalue().splitlines()[: len(promised)] == promised
+        assert printed.getvalue().splitlines() == promised
 
 
 def test_console_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,3 +49,13 @@ def test_console_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         with pytest.raises(SystemExit) as exit_of:
             main(arguments)
         assert not exit_of.value.code, arguments
+
+
+def test_the_claims_are_those_that_are_computed() -> None:
+    """The table of claimed and exact epsilons is what ``bitldp explain --claims`` computes."""
+    pytest.importorskip("rich", reason='needs pip install "bitldp[cli]"')
+    from bitldp import report
+
+    table = re.search("<!-- claims:begin -->\n(.*?)<!-- claims:end -->", README, flags=re.DOTALL)
+    assert table is not None
+    assert table[1].strip() == report.claims_markdown().strip()
