@@ -50,7 +50,7 @@ wheel: .venv/tools ## an abi3 wheel in dist/, installed and run in an empty envi
 	touch $@
 
 .venv/demo .venv/dev .venv/bench: .venv/tools $(SOURCES)
-	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --release --locked --extras $(@F)
+	MATURIN_PEP517_ARGS=--locked $(BIN)/pip install --quiet --no-build-isolation --editable '.[$(@F)]'
 	touch $@
 
 clean:
