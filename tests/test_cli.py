@@ -14,8 +14,8 @@ import pyarrow.feather
 import pyarrow.ipc
 import pyarrow.parquet
 import pytest
-from bitldp import _plan
-from bitldp._app import app
+from bitldp._cli import plan as _plan
+from bitldp._cli.app import app
 from typer.testing import CliRunner, Result
 
 ROWS = 3 * 8192 + 77

@@ -9,8 +9,8 @@ from typing import Any
 import bitldp
 import numpy as np
 import pytest
-from bitldp._app import app
-from bitldp._catalogue import ENTRIES
+from bitldp._cli.app import app
+from bitldp._cli.catalogue import ENTRIES
 from typer.testing import CliRunner, Result
 
 

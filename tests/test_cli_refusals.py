@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
-from bitldp import _perturb
-from bitldp._app import app
+from bitldp._cli import perturb as _perturb
+from bitldp._cli.app import app
 from typer.testing import CliRunner, Result
 
 SECRET = "7731.0625"

@@ -15,7 +15,7 @@ pytest.importorskip("sklearn")
 pytest.importorskip("matplotlib")
 
 from bitldp import demo
-from bitldp._app import app
+from bitldp._cli.app import app
 from bitldp.data import load
 from rich.console import Console
 from typer.testing import CliRunner

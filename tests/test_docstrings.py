@@ -7,7 +7,20 @@ import importlib
 
 import pytest
 
-MODULES = ["bitldp", "bitldp.bitrand", "bitldp.bits", "bitldp.brr", "bitldp.categorical", "bitldp.codecs"]
+MODULES = [
+    "bitldp",
+    "bitldp.amplification",
+    "bitldp.audit",
+    "bitldp.bitrand",
+    "bitldp.bits",
+    "bitldp.brr",
+    "bitldp.categorical",
+    "bitldp.codecs",
+    "bitldp.ledger",
+    "bitldp.numeric.duchi",
+    "bitldp.numeric.hybrid",
+    "bitldp.numeric.piecewise",
+]
 
 
 @pytest.mark.parametrize("name", MODULES)

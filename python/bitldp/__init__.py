@@ -20,7 +20,17 @@ from bitldp.categorical import GRR, LabelRR, WarnerRR
 from bitldp.channels import Bits, Matrix, Unary, Window
 from bitldp.codecs import Categories, FixedPoint, Grid
 from bitldp.estimate import Estimate, project_simplex
+from bitldp.ledger import BudgetExceededError, Ledger
 from bitldp.moue import MOUE, UER
+from bitldp.numeric import (
+    Duchi,
+    Hybrid,
+    LDPFLDuchi,
+    Piecewise,
+    PiecewiseSub,
+    SampledReports,
+    ThreeOutputs,
+)
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
 from bitldp.unary import OUE, SUE
 
@@ -35,16 +45,25 @@ __all__ = [
     "Accumulator",
     "BitRand",
     "Bits",
+    "BudgetExceededError",
     "Categories",
     "CountAccumulator",
+    "Duchi",
     "Estimate",
     "FixedPoint",
     "Grid",
     "Guarantee",
+    "Hybrid",
+    "LDPFLDuchi",
     "LabelRR",
+    "Ledger",
     "Matrix",
     "MeanAccumulator",
+    "Piecewise",
+    "PiecewiseSub",
     "PrivacyClaimWarning",
+    "SampledReports",
+    "ThreeOutputs",
     "Unary",
     "WarnerRR",
     "Window",

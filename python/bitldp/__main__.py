@@ -1,5 +1,5 @@
 """``python -m bitldp`` is the ``bitldp`` command."""
 
-from .cli import main
+from bitldp.cli import main
 
 main()

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._dataset import Dataset, DatasetError, Folder, Task
-from ._extras import missing
+from bitldp._dataset import Dataset, DatasetError, Folder, Task
+from bitldp._extras import missing
 
 __all__ = ["LOADERS"]
 

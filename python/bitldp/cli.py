@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from ._extras import MissingExtraError, require
+from bitldp._extras import MissingExtraError, require
 
 __all__ = ["main"]
 
@@ -28,6 +28,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except MissingExtraError as error:
         print(f"error: {error}", file=sys.stderr)
         raise SystemExit(1) from None
-    from ._app import app
+    from bitldp._cli.app import app
 
     app(args=None if arguments is None else list(arguments), prog_name="bitldp")

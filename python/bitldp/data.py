@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import os
 
-from ._dataset import Dataset, DatasetError, Folder
-from ._datasets import LOADERS
+from bitldp._dataset import Dataset, DatasetError, Folder
+from bitldp._datasets import LOADERS
 
 __all__ = ["Dataset", "DatasetError", "load", "names"]
 

@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bitldp
-
-from ._extras import require
-from .data import Dataset, load
-from .report import accuracy_plot, number, total
+from bitldp._extras import require
+from bitldp.data import Dataset, load
+from bitldp.report import accuracy_plot, number, total
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -11,9 +11,8 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import bitldp
-
-from ._extras import require
-from .privacy import Guarantee, PrivacyClaimWarning
+from bitldp._extras import require
+from bitldp.privacy import Guarantee, PrivacyClaimWarning
 
 if TYPE_CHECKING:
     from rich.table import Table

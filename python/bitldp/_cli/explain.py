@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 import bitldp
-
-from ._catalogue import ENTRIES, Entry, Settings
-from ._files import UsageError
-from ._options import needed
-from .brr import limit_ratio
-from .report import total
+from bitldp._cli.catalogue import ENTRIES, Entry, Settings
+from bitldp._cli.files import UsageError
+from bitldp._cli.options import needed
+from bitldp.brr import limit_ratio
+from bitldp.report import total
 
 __all__ = ["explain", "jsonable", "size_of"]
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ._files import CommandError, UsageError
+from bitldp._cli.files import CommandError, UsageError
 
 __all__ = ["Batch", "Codec", "Labels", "Numbers", "Points"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from ._files import UsageError
+from bitldp._cli.files import UsageError
 
 __all__ = ["categories", "names", "needed"]
 

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ._files import CommandError
+from bitldp._cli.files import CommandError
 
 __all__ = ["ArrayReader", "write_header"]
 

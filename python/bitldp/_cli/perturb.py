@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ._arrays import ArrayReader, write_header
-from ._columns import Labels, Numbers
-from ._files import UsageError, check_paths, file_format, replacing, report_path
-from ._plan import Part, Plan, Request, build_plan
-from ._privacy_report import privacy_report
-from ._tables import TableReader, TableWriter, open_reader, open_writer
+from bitldp._cli.arrays import ArrayReader, write_header
+from bitldp._cli.columns import Labels, Numbers
+from bitldp._cli.files import UsageError, check_paths, file_format, replacing, report_path
+from bitldp._cli.plan import Part, Plan, Request, build_plan
+from bitldp._cli.privacy_report import privacy_report
+from bitldp._cli.tables import TableReader, TableWriter, open_reader, open_writer
 
 __all__ = ["Watcher", "perturb"]
 

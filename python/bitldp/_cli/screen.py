@@ -11,8 +11,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from ._extras import MissingExtraError
-from ._files import CommandError, UsageError
+from bitldp._cli.files import CommandError, UsageError
+from bitldp._extras import MissingExtraError
 
 __all__ = ["Screen", "sentences", "wide_console"]
 

@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 import bitldp
-
-from ._catalogue import ENTRIES, Settings, entry
-from ._extras import require
-from ._files import UsageError, report_path
-from ._options import categories as read_categories
-from ._options import names, needed
-from ._screen import Screen, sentences, wide_console
-from .report import number
+from bitldp._cli.audit import audit
+from bitldp._cli.catalogue import ENTRIES, Settings, entry
+from bitldp._cli.files import UsageError, report_path
+from bitldp._cli.options import categories as read_categories
+from bitldp._cli.options import names, needed
+from bitldp._cli.screen import Screen, sentences, wide_console
+from bitldp._extras import require
+from bitldp.report import number
 
 __all__ = ["app"]
 
@@ -149,8 +149,8 @@ def perturb(
     --integer-bits 8
     """
     with sentences():
-        from ._perturb import perturb as run
-        from ._plan import OUTPUTS, Request
+        from bitldp._cli.perturb import perturb as run
+        from bitldp._cli.plan import OUTPUTS, Request
 
         chosen, kept = names(columns), names(keep)
         for option, word, allowed in (
@@ -247,7 +247,8 @@ def explain(
     Example: bitldp explain frr --features 100 --epsilon 8 --calibration paper --users 10000
     """
     with sentences():
-        from . import _explain, _explain_tables
+        from bitldp._cli import explain as _explain
+        from bitldp._cli import explain_tables as _explain_tables
 
         console = wide_console()
         if claims:
@@ -281,6 +282,9 @@ def explain(
         _explain_tables.print_facts(facts, console, as_json=as_json)
 
 
+app.command()(audit)
+
+
 @app.command()
 def demo(
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Plot to write (PNG).")] = Path(
@@ -291,6 +295,6 @@ def demo(
     """Perturb real data, train on it, and compare with the unperturbed data (about a minute)."""
     with sentences():
         require("the demo", ["sklearn", "matplotlib"], "demo")
-        from .demo import run
+        from bitldp.demo import run
 
         run(out, wide_console())

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import bitldp
-
-from ._files import UsageError
+from bitldp._cli.files import UsageError
 
 __all__ = ["ENTRIES", "Entry", "Settings", "entry"]
 

@@ -7,11 +7,10 @@ from dataclasses import asdict
 from typing import Any
 
 import bitldp
-
-from . import _core
-from ._columns import Labels, Points
-from ._plan import Part, Plan, Request
-from .report import total
+from bitldp import _core
+from bitldp._cli.columns import Labels, Points
+from bitldp._cli.plan import Part, Plan, Request
+from bitldp.report import total
 
 __all__ = ["privacy_report"]
 

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bitldp
-
-from . import _core
-from ._catalogue import Entry, Settings, entry
-from ._columns import Codec, Labels, Numbers, Points
-from ._files import UsageError
+from bitldp import _core
+from bitldp._cli.catalogue import Entry, Settings, entry
+from bitldp._cli.columns import Codec, Labels, Numbers, Points
+from bitldp._cli.files import UsageError
 
 __all__ = ["OUTPUTS", "Part", "Plan", "Request", "build_plan"]
 

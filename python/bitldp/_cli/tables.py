@@ -16,7 +16,7 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
-from ._files import CommandError
+from bitldp._cli.files import CommandError
 
 _TITLES = {"csv": "CSV", "parquet": "Parquet", "arrow": "Arrow"}
 

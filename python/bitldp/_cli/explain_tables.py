@@ -8,9 +8,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from ._catalogue import ENTRIES
-from ._explain import jsonable
-from .report import claims, claims_table, number
+from bitldp._cli.catalogue import ENTRIES
+from bitldp._cli.explain import jsonable
+from bitldp.report import claims, claims_table, number
 
 __all__ = ["print_claims", "print_facts", "print_mechanisms"]
 

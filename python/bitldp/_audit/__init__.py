@@ -1,0 +1,1 @@
+"""The audit, part by part: `bitldp.audit` is its face."""

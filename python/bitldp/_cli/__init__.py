@@ -1,0 +1,1 @@
+"""The command line, part by part: `app` has the commands."""

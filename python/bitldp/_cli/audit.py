@@ -1,0 +1,137 @@
+"""``bitldp audit``: a lower bound on the epsilon of a setting, from its reports, against the exact one."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+import bitldp
+from bitldp._cli.catalogue import ENTRIES, Entry, Settings, entry
+from bitldp._cli.files import UsageError
+from bitldp._cli.options import needed
+from bitldp._cli.screen import sentences, wide_console
+from bitldp._extras import require
+from bitldp.report import number
+
+__all__ = ["audit"]
+
+
+def audit(
+    mechanism: Annotated[str, typer.Argument(metavar="MECHANISM", help=f"One of {', '.join(ENTRIES)}.")],
+    epsilon: Annotated[float, typer.Option(metavar="E", help="Privacy budget of a record.")],
+    features: Annotated[
+        int | None, typer.Option(help="frr, bitrand, moue, uer: numbers in a record.")
+    ] = None,
+    classes: Annotated[
+        int | None,
+        typer.Option("--classes", "--categories", help="sue, oue, grr, label-rr, bitrand: categories."),
+    ] = None,
+    points: Annotated[int | None, typer.Option(help="brr: points of the range.")] = None,
+    label_epsilon: Annotated[
+        float | None, typer.Option(metavar="E", help="bitrand: budget of the label.")
+    ] = None,
+    bits: Annotated[
+        int | None, typer.Option(help="frr, bitrand, moue, uer: bits of a number, 2 to 32.")
+    ] = None,
+    integer_bits: Annotated[int | None, typer.Option(help="Of these, bits before the point.")] = None,
+    alpha: Annotated[float | None, typer.Option(help="moue, uer: how rare reported ones are.")] = None,
+    calibration: Annotated[
+        str | None, typer.Option(metavar="exact|paper", help="Exact budget, or the paper's.")
+    ] = None,
+    unit: Annotated[str | None, typer.Option(metavar="record|feature", help="What --epsilon covers.")] = None,
+    low: Annotated[float | None, typer.Option(help="brr: low end of the range.")] = None,
+    high: Annotated[float | None, typer.Option(help="brr: high end.")] = None,
+    m: Annotated[
+        str | None, typer.Option("--m", metavar="paper|best|N", help="brr: how many points are near.")
+    ] = None,
+    n: Annotated[int, typer.Option("--n", min=100, help="Reports to draw of each input.")] = 100_000,
+    confidence: Annotated[
+        float, typer.Option(help="Probability with which all bounds hold together, 0.5 to below 1.")
+    ] = 0.999,
+    seed: Annotated[int | None, typer.Option(min=0, help="Reproducible reports.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON instead of a table.")] = False,
+) -> None:
+    """Draw reports, bound epsilon from below, and compare with the exact one; no data is needed.
+
+    Exits with 1 if the bound exceeds what is exact.
+
+    Example: bitldp audit grr --classes 10 --epsilon 1 --n 1000000
+    """
+    with sentences():
+        require("the audit", ["scipy"], "design")
+        from bitldp.audit import audit as run
+
+        if not 0.5 <= confidence < 1.0:
+            raise UsageError("--confidence: must be 0.5 or more and below 1")
+        settings = Settings(
+            epsilon=epsilon,
+            bits=bits,
+            integer_bits=integer_bits,
+            alpha=alpha,
+            calibration=calibration,
+            unit=unit,
+            m=m,
+            low=low,
+            high=high,
+            label_epsilon=label_epsilon,
+        )
+        chosen = entry(mechanism)
+        chosen.check(settings)
+        size = {
+            "numbers": ("--features", features),
+            "categories": ("--classes", 2 if chosen.name == "warner-rr" else classes),
+            "points": ("--points", points),
+        }[chosen.inputs[0]]
+        result = run(_built(chosen, settings, needed(*size), classes), n=n, confidence=confidence, rng=seed)
+        if as_json:
+            print(json.dumps(result.to_dict(), indent=2))
+        else:
+            _print(result)
+        if not result.passed:
+            raise typer.Exit(1)
+
+
+def _built(chosen: Entry, settings: Settings, size: int, classes: int | None) -> Any:
+    """Return the mechanism; the one with a label has both its parts."""
+    with warnings.catch_warnings():
+        # The result shows both epsilons.
+        warnings.simplefilter("ignore", bitldp.PrivacyClaimWarning)
+        mechanism = chosen.construct(settings, size)
+        if "label_epsilon" not in chosen.options:
+            return mechanism
+        if classes is None or settings.label_epsilon is None:
+            raise UsageError(f"{chosen.name} has a label: give --classes and --label-epsilon")
+        try:
+            return bitldp.BitRand(
+                size,
+                classes=classes,
+                epsilon_x=settings.epsilon,
+                epsilon_y=settings.label_epsilon,
+                **settings.given("bits", "integer_bits", "calibration", "unit"),
+            )
+        except (ValueError, TypeError) as error:
+            raise UsageError(f"{chosen.name}: {error}") from None
+
+
+def _print(result: Any) -> None:
+    """Print the result as a table of two columns."""
+    guarantee = result.guarantee
+    holds = "" if guarantee.holds else " (the claim does NOT hold)"
+    table = Table(title=f"Audit of {result.mechanism}", show_header=False)
+    rows = (
+        ("lower bound on epsilon", number(result.lower, 6)),
+        ("exact epsilon of this event", number(result.exact, 6)),
+        ("exact epsilon per record", number(guarantee.record, 6)),
+        ("claimed epsilon", f"{number(result.claimed, 6)} per {guarantee.unit}{holds}"),
+        ("event", result.event),
+        ("inputs", " against ".join(result.between)),
+        ("reports", f"{result.n} of each input, confidence {result.confidence:g}"),
+        ("verdict", "passes" if result.passed else "FAILS: the bound exceeds what is exact"),
+    )
+    for name, value in rows:
+        table.add_row(name, value)
+    wide_console().print(table)

@@ -1,0 +1,22 @@
+"""Numeric mechanisms: numbers of an interval, released so that the mean of their letters is the number.
+
+Each is dither to a grid, a channel of integer probabilities, and letters. Nothing continuous is released.
+"""
+
+from __future__ import annotations
+
+from bitldp.numeric._sampled import SampledReports
+from bitldp.numeric.duchi import Duchi, LDPFLDuchi
+from bitldp.numeric.hybrid import Hybrid
+from bitldp.numeric.piecewise import Piecewise, PiecewiseSub
+from bitldp.numeric.three_outputs import ThreeOutputs
+
+__all__ = [
+    "Duchi",
+    "Hybrid",
+    "LDPFLDuchi",
+    "Piecewise",
+    "PiecewiseSub",
+    "SampledReports",
+    "ThreeOutputs",
+]

@@ -1,0 +1,68 @@
+"""Public randomness beside a channel: coordinates and permutations that do not depend on the data.
+
+Value i of a call takes the i-th number of its key's stream. As in the channels, the stream comes in chunks of
+``CHUNK`` values, chunk c being the keystream of nonce c, so that batches of whole chunks concatenate.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitldp._core import CHUNK, keystream
+
+_KEY_BYTES = 32
+
+
+def _words(key: bytes | None, count: int, first_chunk: int) -> NDArray[np.uint64]:
+    """Return `count` words of 64 bits; without a key, from a fresh one of the operating system."""
+    key = os.urandom(_KEY_BYTES) if key is None else key
+    chunks = range(0, count, CHUNK)
+    stream = b"".join(
+        keystream(key, first_chunk + place, 8 * min(CHUNK, count - start))
+        for place, start in enumerate(chunks)
+    )
+    return np.frombuffer(stream, "<u8")
+
+
+def coordinates(
+    key: bytes | None, records: int, features: int, k: int, first_chunk: int
+) -> NDArray[np.unsignedinteger]:
+    """Return k different coordinates for every record, shape (records, k), any subset as likely as another.
+
+    Floyd's algorithm, one column at a time: the draw for j is uniform over 0..j, and one that is taken
+    already stands for j itself (Bentley and Floyd, "A sample of brilliance", CACM 30, 1987). A draw is 64
+    bits wide, so that chances differ from uniform by less than features/2**64 of their value.
+    """
+    draws = _words(key, records * k, first_chunk).reshape(records, k)
+    chosen = np.empty((records, k), np.min_scalar_type(features - 1))
+    if k == 1:
+        chosen[:, 0] = _scaled(draws[:, 0], features)
+        return chosen
+    taken = np.zeros((records, features), np.bool_)
+    rows = np.arange(records)
+    for place, last in enumerate(range(features - k, features)):
+        drawn = _scaled(draws[:, place], last + 1)
+        drawn[taken[rows, drawn]] = last
+        taken[rows, drawn] = True
+        chosen[:, place] = drawn
+    return chosen
+
+
+def permutations(key: bytes | None, rows: int, columns: int) -> NDArray[np.intp]:
+    """Return an independent permutation of range(rows) in every column, shape (rows, columns).
+
+    Each column is ordered by 64-bit draws; equal ones (a chance below rows**2/2**64) keep their order.
+    """
+    draws = _words(key, rows * columns, 0).reshape(rows, columns)
+    return np.argsort(draws, axis=0, kind="stable")
+
+
+def _scaled(draws: NDArray[np.uint64], count: int) -> NDArray[np.intp]:
+    """Return floor(draw * count/2**64) for 64-bit draws and count < 2**32, in halves that cannot overflow."""
+    high, low = draws >> np.uint64(32), draws & np.uint64(0xFFFFFFFF)
+    factor = np.uint64(count)
+    scaled: NDArray[np.uint64] = (high * factor + (low * factor >> np.uint64(32))) >> np.uint64(32)
+    return scaled.astype(np.intp)

@@ -1,0 +1,186 @@
+"""Hybrid mechanism: a coin that does not depend on the data chooses between two releases."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bitldp._core import Grid, Matrix, pack
+from bitldp._mechanism import readonly
+from bitldp.numeric._policy import OnInterval
+from bitldp.numeric._scalar import Interval, Scalar, WindowScalar, windowed
+from bitldp.numeric._spread import Spread
+from bitldp.numeric.piecewise import cells, window_share
+from bitldp.privacy import calibrated
+
+__all__ = ["Hybrid"]
+
+_ONE = 1 << 64
+_DUCHI_ONLY = 0.61  # epsilon up to which Duchi's mechanism alone has the least worst-case variance
+_RAREST = 2.0**-32  # least chance of Duchi's mechanism, and of its false answer: neither vanishes
+
+
+@dataclass(frozen=True, eq=False)
+class CoinScalar(Scalar):
+    """A release by the piecewise mechanism if the coin says so, else by Duchi's.
+
+    The report tells which: codes below N are the piecewise one's cells, the last two are Duchi's points. The
+    coin is a channel of two inputs, Duchi's points, and three answers: the piecewise mechanism decides (as
+    likely for both inputs), low, high.
+    """
+
+    piecewise: WindowScalar
+    coin: Matrix
+    grid: Grid
+
+    streams = 2
+
+    @property
+    def alphabet(self) -> int:
+        return self.piecewise.alphabet + 2
+
+    def randomize(
+        self,
+        x: ArrayLike,
+        keys: Sequence[bytes | None],
+        output: str,
+        out: NDArray[Any] | None,
+        threads: int | None,
+        first_chunk: int,
+    ) -> NDArray[Any]:
+        # Both are drawn for every number, and selected by masks: the work does not depend on anything.
+        reports = self.piecewise.randomize(x, keys[0:1], "codes", None, threads, first_chunk)
+        answers = self.coin.randomize(x, self.grid, None, keys[1], "codes", None, threads, first_chunk)
+        kind = reports.dtype.type
+        answered = np.negative((answers != 0).astype(kind))  # all ones, or zero
+        points = answers.astype(kind) + kind(self.piecewise.alphabet - 1)
+        reports ^= (reports ^ points) & answered
+        if output == "packed":
+            reports = pack(reports, (self.alphabet - 1).bit_length())
+        elif output == "values" and self.letters is not None:
+            reports = self.letters.astype(np.asarray(x).dtype)[reports]
+        return reports if out is None else _fill(out, reports)
+
+    def probabilities(self) -> NDArray[np.float64]:
+        law = self.coin.probabilities()
+        shares = np.linspace(0.0, 1.0, len(self.points))[:, None]  # chance of the dither to the upper end
+        dithered = (1.0 - shares) * law[0, 1:] + shares * law[1, 1:]
+        return np.hstack([law[0, 0] * self.piecewise.probabilities(), dithered])
+
+
+def _fill(out: NDArray[Any], reports: NDArray[Any]) -> NDArray[Any]:
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"out: must be an array, not {type(out).__name__}")
+    if out.shape != reports.shape or out.dtype != reports.dtype:
+        raise ValueError(
+            f"out: must have shape {reports.shape} and dtype {reports.dtype}, got {out.shape} and {out.dtype}"
+        )
+    if not (out.flags.c_contiguous and out.flags.writeable):
+        raise ValueError("out: must be C-contiguous and writable")
+    np.copyto(out, reports)
+    return out
+
+
+def thrown(epsilon: float) -> Matrix:
+    """Return the coin with Duchi's two answers: chance 1 - e^(-eps/2) for "piecewise", the rest e^eps : 1.
+
+    The two rows are mirrored to the integer, and so equal in their first entry: a row's rounding to 2^-64 is
+    made up for by its largest entry, which is the first one in both, or Duchi's true answer in both.
+    """
+    rest = max(math.exp(-epsilon / 2.0), _RAREST)
+
+    def build(target: float) -> Matrix:
+        fading = max(math.exp(-target), _RAREST)
+        true, false = rest / (1.0 + fading), rest * fading / (1.0 + fading)
+        return Matrix(np.array([[1.0 - rest, true, false], [1.0 - rest, false, true]]))
+
+    return calibrated(build, epsilon, lambda channel: channel.epsilon)
+
+
+@lru_cache(maxsize=64)
+def mixed(epsilon: float, interval: Interval) -> Scalar:
+    """Return the hybrid release: its exact epsilon is that of the worse part, as the report tells the coin.
+
+    Given that Duchi's mechanism answers, its letters are as there, +-C half-lengths from the middle with
+    C = (true + false)/(true - false): a quotient of the coin's integers.
+    """
+    if epsilon <= _DUCHI_ONLY:
+        return windowed(2, 1, epsilon, interval)
+    piecewise = windowed(*cells(window_share(epsilon, 2), spare=2), epsilon, interval)
+    coin = thrown(epsilon)
+    if piecewise.letters is None or piecewise.spread is None:
+        raise ValueError(f"epsilon: {epsilon} makes no window in units of 2**-64")
+    low, high = interval
+    chance, true, false = coin.weights()[0]
+    reach = (high - low) / 2.0 * ((true + false) / (true - false))
+    middle = low + (high - low) / 2.0
+    letters = np.concatenate([piecewise.letters, [middle - reach, middle + reach]])
+    moments = chance / _ONE * piecewise.spread.moments + (true + false) / _ONE * (reach * reach)
+    return CoinScalar(
+        max(piecewise.epsilon, coin.epsilon),
+        piecewise.points,
+        readonly(letters),
+        Spread(piecewise.points, readonly(moments)),
+        (*piecewise.channels, coin),
+        piecewise,
+        coin,
+        Grid(2, low=low, high=high),
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Hybrid(OnInterval):
+    """Hybrid mechanism (HM): the piecewise one with probability 1 - e^(-eps/2), else Duchi's.
+
+    Parameters
+    ----------
+    epsilon : float
+        Exact epsilon of one `unit`, finite, zero or more.
+    features : int
+        Numbers of a record, d; each is released by itself.
+    interval : (float, float)
+        Where every number lies.
+    spend : {"split", "sample"}
+        How a record's budget is spent: evenly on all features, or on `k` of them that are drawn for every
+        record without looking at it.
+    k : int, optional
+        Features that are sampled, 1 to d. None: max(1, min(d, floor(epsilon/2.5))). Holds the number
+        afterwards.
+    clip : bool
+        Whether values outside the interval are clipped to it, or refused.
+    unit : {"record", "feature"}
+        What `epsilon` covers; a record's is split evenly over the features that are released.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range, or an interval too narrow for its distance from 0; the message names
+        it.
+
+    Notes
+    -----
+    Neighbouring records differ in any way. The coin is part of a channel, where it falls alike for all
+    inputs, and the report tells how it fell; so the exact epsilon is the larger of the two parts'. At this
+    chance, the variance is the same for every x. Where one number has 0.61 or less to spend, this is Duchi's
+    mechanism. Source: Wang et al., "Collecting and analyzing multidimensional data with local differential
+    privacy", ICDE 2019.
+
+    An input is placed with a resolution of 2**-32 of a step of the grid, in the precision of its dtype.
+
+    Examples
+    --------
+    >>> import numpy as np, bitldp
+    >>> from bitldp.numeric import Hybrid
+    >>> mechanism = Hybrid(2.0)
+    >>> mechanism.variance([-1.0, 0.0, 1.0]).round(2).tolist()
+    [1.04, 1.04, 1.04]
+    """
+
+    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+        return mixed(epsilon, interval)

@@ -1,0 +1,131 @@
+"""Piecewise mechanisms: a report near the number is e^epsilon times as likely as one far from it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from bitldp.numeric._policy import OnInterval
+from bitldp.numeric._scalar import Interval, Scalar, windowed
+
+__all__ = ["Piecewise", "PiecewiseSub"]
+
+_LEAST_WINDOW = 16  # cells; the variance is then that of the continuous law to a few parts in a thousand
+_SHORTEST, _LONGEST = 8, 16  # bits of a packed report
+
+
+def cells(share: float, spare: int = 0) -> tuple[int, int]:
+    """Return (N, m): how many cells the report has, and how many of them the window has.
+
+    The continuous law puts the share m/N = 1/(t + 1) of the reports in the window. On the fewest bits, from 8
+    to 16, that give the window 16 cells, m is as large as it can be, and N the nearest to m (t + 1). `spare`
+    codes are left free. With 16 bits and a share below 2**-16, the window is one cell, and the variance stays
+    that of the finest grid.
+    """
+    most, width = 0, 0
+    for bits in range(_SHORTEST, _LONGEST + 1):
+        most = (1 << bits) - spare
+        width = math.floor(most * share)
+        if width >= _LEAST_WINDOW:
+            break
+    return (most, 1) if width == 0 else (min(most, round(width / share)), width)
+
+
+def window_share(epsilon: float, root: int) -> float:
+    """Return 1/(t + 1) for t = e^(epsilon/root), without overflow."""
+    fading = math.exp(-epsilon / root)
+    return fading / (1.0 + fading)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Piecewise(OnInterval):
+    """Piecewise mechanism (PM): a window around the number, t = e^(eps/2), on a fine grid.
+
+    Parameters
+    ----------
+    epsilon : float
+        Exact epsilon of one `unit`, finite, zero or more.
+    features : int
+        Numbers of a record, d; each is released by itself.
+    interval : (float, float)
+        Where every number lies.
+    spend : {"split", "sample"}
+        How a record's budget is spent: evenly on all features, or on `k` of them that are drawn for every
+        record without looking at it.
+    k : int, optional
+        Features that are sampled, 1 to d. None: max(1, min(d, floor(epsilon/2.5))). Holds the number
+        afterwards.
+    clip : bool
+        Whether values outside the interval are clipped to it, or refused.
+    unit : {"record", "feature"}
+        What `epsilon` covers; a record's is split evenly over the features that are released.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range, or an interval too narrow for its distance from 0; the message names
+        it.
+
+    Notes
+    -----
+    Neighbouring records differ in any way. On [-1, 1] the continuous mechanism reports a number of [-A, A],
+    A = (e^eps + t)(t + 1)/(t (e^eps - 1)), and has the variance x^2/(t - 1) + (t + 3)/(3 (t - 1)^2). Here
+    [-A, A] is cut to at most 65536 cells, of which a report is one; the window slides over them with the
+    number, and the letters are such that their mean is the number exactly. The variance (`variance`) is that
+    of the continuous mechanism within 1 % while a number has an epsilon of at most 20; above, the finest grid
+    sets it. Source: Wang et al., "Collecting and analyzing multidimensional data with local differential
+    privacy", ICDE 2019, Algorithm 2.
+
+    An input is placed with a resolution of 2**-32 of a step of the grid, in the precision of its dtype.
+
+    Examples
+    --------
+    >>> import numpy as np, bitldp
+    >>> from bitldp.numeric import Piecewise
+    >>> mechanism = Piecewise(2.0, features=768, spend="sample")
+    >>> mechanism.k, round(mechanism.worst_variance() / mechanism.features, 2)
+    (1, 2.23)
+    """
+
+    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+        return windowed(*cells(window_share(epsilon, 2)), epsilon, interval)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PiecewiseSub(OnInterval):
+    """Suboptimal piecewise mechanism (PM-SUB): as `Piecewise`, with the wider window t = e^(eps/3).
+
+    Parameters
+    ----------
+    epsilon : float
+        Exact epsilon of one `unit`, finite, zero or more.
+    features : int
+        Numbers of a record, d; each is released by itself.
+    interval : (float, float)
+        Where every number lies.
+    spend : {"split", "sample"}
+        How a record's budget is spent: evenly on all features, or on `k` of them that are drawn for every
+        record without looking at it.
+    k : int, optional
+        Features that are sampled, 1 to d. None: max(1, min(d, floor(epsilon/2.5))). Holds the number
+        afterwards.
+    clip : bool
+        Whether values outside the interval are clipped to it, or refused.
+    unit : {"record", "feature"}
+        What `epsilon` covers; a record's is split evenly over the features that are released.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range, or an interval too narrow for its distance from 0; the message names
+        it.
+
+    Notes
+    -----
+    Neighbouring records differ in any way. The grid is that of `Piecewise`. Source: Zhao et al., "Local
+    differential privacy-based federated learning for Internet of Things", IEEE Internet of Things Journal 8
+    (2021).
+    """
+
+    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+        return windowed(*cells(window_share(epsilon, 3)), epsilon, interval)

@@ -1,0 +1,170 @@
+"""Three-outputs mechanism: low, middle and high, by a table of three rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bitldp._core import Grid, Matrix
+from bitldp._mechanism import readonly
+from bitldp.numeric._policy import OnInterval
+from bitldp.numeric._scalar import Interval, Scalar, equidistant
+from bitldp.numeric._spread import Spread
+from bitldp.privacy import calibrated
+
+__all__ = ["ThreeOutputs"]
+
+_ONE = 1 << 64
+_HALVINGS = 200  # of an interval within [0, 1/2]: past the last place of a double
+
+
+def _fading(epsilon: float) -> float:
+    """Return e^-epsilon, kept large enough for no entry of the table to vanish in units of 2^-64."""
+    return max(math.exp(-epsilon), 2.0**-62)
+
+
+def side_chance(epsilon: float) -> float:
+    """Return b = P(low | middle) = P(high | middle) that minimises the worst-case variance.
+
+    With a = 1 - 2b = P(middle | middle), u = e^-eps and C the letter on [-1, 1], the dither between 0 and 1
+    makes the variance at x in [0, 1]
+
+        V(x) = C^2 (1 - a) + C^2 a (1 - u) x - x^2,   C = (1 + u)/((1 - u)(1 - a u)),
+
+    which is largest at x* = C^2 a (1 - u)/2, or at 1 where x* is beyond. While x* < 1, dV(x*)/da has the sign
+    of
+
+        h(a) = (2u - a u - 1)(1 - a u)^2 + a (1 + a u)(1 + u)^2/2,
+
+    which increases from h(0) = 2u - 1; where x* >= 1, V(1) increases with a. So the best a is where h or
+    x* - 1 first reaches zero, and at most 1/(1 + 2u), where P(low | low)/P(low | middle) reaches e^eps; it is
+    0 for eps < ln 2. The search is for b: near a = 1, for large budgets, doubles are too coarse for a.
+    """
+    u = _fading(epsilon)
+
+    def falls(b: float) -> bool:
+        """Whether the worst-case variance still falls as a increases, b decreases."""
+        a = 1.0 - 2.0 * b
+        rest = 1.0 - a * u
+        slope = (2.0 * u - a * u - 1.0) * rest * rest + a * (1.0 + a * u) * (1.0 + u) ** 2 / 2.0
+        return slope < 0.0 and (1.0 + u) ** 2 * a < 2.0 * (1.0 - u) * rest * rest
+
+    least, most = u / (1.0 + 2.0 * u), 0.5
+    if falls(least):
+        return least
+    for _ in range(_HALVINGS):
+        middle = (least + most) / 2.0
+        least, most = (least, middle) if falls(middle) else (middle, most)
+    return most
+
+
+def table(epsilon: float) -> Matrix:
+    """Return the 3 x 3 channel. Its integers are symmetric, so that the letters are -C, 0, C exactly.
+
+    A row's rounding to 2^-64 is made up for by its largest entry. That is the middle one of the middle row,
+    or else b > 1/4, where 1 - 2b is exact and nothing is left to make up for.
+    """
+    u = _fading(epsilon)
+    b = side_chance(epsilon)
+    a = 1.0 - 2.0 * b
+    far = u * (1.0 - a * u) / (1.0 + u)
+    near = (1.0 - a * u) / (1.0 + u)
+    return Matrix(np.array([[near, a * u, far], [b, a, b], [far, a * u, near]]))
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixScalar(Scalar):
+    """A release by a table, one row for each point of the grid."""
+
+    channel: Matrix
+    grid: Grid
+
+    @property
+    def alphabet(self) -> int:
+        return self.channel.outputs
+
+    def randomize(
+        self,
+        x: ArrayLike,
+        keys: Sequence[bytes | None],
+        output: str,
+        out: NDArray[Any] | None,
+        threads: int | None,
+        first_chunk: int,
+    ) -> NDArray[Any]:
+        return self.channel.randomize(x, self.grid, self.letters, keys[0], output, out, threads, first_chunk)
+
+    def probabilities(self) -> NDArray[np.float64]:
+        return self.channel.probabilities()
+
+
+@lru_cache(maxsize=64)
+def three(epsilon: float, interval: Interval) -> MatrixScalar:
+    """Return the release by three outputs, of exact epsilon `epsilon`.
+
+    The letter of the ends is C = 1/(P(high | high) - P(low | high)) half-lengths from the middle: a quotient
+    of the channel's integers, by which the mean of the letters is -1, 0 and 1 half-lengths for the three
+    points.
+    """
+    channel = calibrated(table, epsilon, lambda channel: channel.epsilon)
+    low, high = interval
+    points = equidistant(interval, 3)
+    grid = Grid(3, low=low, high=high)
+    weights = channel.weights()
+    excess = weights[2][2] - weights[2][0]
+    if channel.epsilon == 0.0 or excess == 0:
+        return MatrixScalar(channel.epsilon, points, None, None, (channel,), channel, grid)
+    reach = (high - low) / 2.0 * (_ONE / excess)
+    letters = low + (high - low) / 2.0 + reach * np.array([-1.0, 0.0, 1.0])
+    moments = reach * reach * np.array([(row[0] + row[2]) / _ONE for row in weights])
+    spread = Spread(points, readonly(moments))
+    return MatrixScalar(channel.epsilon, points, readonly(letters), spread, (channel,), channel, grid)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ThreeOutputs(OnInterval):
+    """Three-outputs mechanism: a number becomes low, middle or high, with the least worst-case variance.
+
+    Parameters
+    ----------
+    epsilon : float
+        Exact epsilon of one `unit`, finite, zero or more.
+    features : int
+        Numbers of a record, d; each is released by itself.
+    interval : (float, float)
+        Where every number lies.
+    spend : {"split", "sample"}
+        How a record's budget is spent: evenly on all features, or on `k` of them that are drawn for every
+        record without looking at it.
+    k : int, optional
+        Features that are sampled, 1 to d. None: max(1, min(d, floor(epsilon/2.5))). Holds the number
+        afterwards.
+    clip : bool
+        Whether values outside the interval are clipped to it, or refused.
+    unit : {"record", "feature"}
+        What `epsilon` covers; a record's is split evenly over the features that are released.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range; the message names it.
+
+    Notes
+    -----
+    Neighbouring records differ in any way. On [-1, 1] the letters are -C, 0 and C,
+    C = e^eps (e^eps + 1)/((e^eps - 1)(e^eps - a)). The chance a of reporting the middle for the middle is
+    found by bisection; for epsilon below ln 2 it is 0, and the variance that of Duchi's mechanism. Source:
+    Zhao et al., "Local differential privacy-based federated learning for Internet of Things", IEEE Internet
+    of Things Journal 8 (2021).
+
+    An input is placed with a resolution of 2**-32 of a step of the grid, in the precision of its dtype.
+    """
+
+    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+        return three(epsilon, interval)
