@@ -1,5 +1,6 @@
 //! Everything that can be refused: one enum, one sentence a variant.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// What an operation of this crate answers.
@@ -24,7 +25,7 @@ pub enum Error {
         /// The element's place in the array, counted in C order.
         index: usize,
         /// What is allowed.
-        reason: &'static str,
+        reason: Cow<'static, str>,
     },
     /// An input array has the wrong number of elements.
     Shape {
@@ -50,6 +51,11 @@ pub enum Error {
 /// A parameter outside what is allowed.
 pub(crate) fn argument(name: &'static str, reason: String) -> Error {
     Error::Argument { name, reason }
+}
+
+/// An element of an input array that is not allowed.
+pub(crate) fn element(name: &'static str, index: usize, reason: impl Into<Cow<'static, str>>) -> Error {
+    Error::Value { name, index, reason: reason.into() }
 }
 
 impl fmt::Display for Error {
@@ -80,7 +86,7 @@ mod tests {
             "bits: must be 2 to 32, not 1"
         );
         assert_eq!(
-            text(Error::Value { name: "x", index: 7, reason: "must not be NaN" }),
+            text(Error::Value { name: "x", index: 7, reason: "must not be NaN".into() }),
             "x: element 7 (in C order) is not allowed; must not be NaN"
         );
         assert_eq!(text(Error::Shape { name: "x", reason: "3 features".into() }), "x: 3 features");

@@ -325,7 +325,7 @@ fn what_does_not_fit_is_refused_before_anything_is_written() {
     let error = refused(Input::F32(&x), 4 * CHUNK);
     assert_eq!(
         error,
-        Error::Value { name: "x", index: 4 * CHUNK - 1, reason: "NaN and infinities have no code" }
+        Error::Value { name: "x", index: 4 * CHUNK - 1, reason: "NaN and infinities have no code".into() }
     );
     assert!(matches!(refused(Input::U16(&[1; 4]), 4), Error::Argument { .. }));
     let mut out = [9u16; 4];

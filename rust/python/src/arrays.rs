@@ -89,15 +89,19 @@ pub(crate) fn count<T: TryFrom<i64>>(name: &str, value: i64) -> PyResult<T> {
 /// `x` as a C-contiguous array: itself where it is one, NumPy's view or copy of it otherwise.
 ///
 /// # Errors
-/// What NumPy makes no array of, and a scalar.
+/// What NumPy makes no array of, a scalar, and a masked array.
 pub(crate) fn contiguous<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
-    if let Ok(array) = x.cast::<PyUntypedArray>()
+    if let Ok(array) = x.cast_exact::<PyUntypedArray>()
         && array.is_c_contiguous()
         && array.ndim() > 0
     {
         return Ok(array.clone());
     }
     let numpy = x.py().import("numpy")?;
+    if x.is_instance(&numpy.getattr("ma")?.getattr("MaskedArray")?)? {
+        // What is masked is still there, and would be randomized and released like the rest.
+        return Err(PyTypeError::new_err("x: a masked array is not allowed; fill or drop what is masked"));
+    }
     let array = numpy.call_method1("asarray", (x,))?;
     if array.cast::<PyUntypedArray>()?.ndim() == 0 {
         return Err(PyValueError::new_err("x: an array is needed, not a scalar"));
@@ -130,7 +134,9 @@ pub(crate) fn input<'a>(array: &'a Bound<'_, PyUntypedArray>, allowed: &str) -> 
 }
 
 pub(crate) fn wrong_dtype(name: &str, array: &Bound<'_, PyUntypedArray>, allowed: &str) -> PyErr {
-    PyTypeError::new_err(format!("{name}: dtype {} is not allowed; {allowed}", array.dtype()))
+    let dtype = array.dtype();
+    let native = if dtype.byteorder() == b'>' { ", in native byte order" } else { "" };
+    PyTypeError::new_err(format!("{name}: dtype {dtype} is not allowed; {allowed}{native}"))
 }
 
 /// The elements of an array that the kernels write to.

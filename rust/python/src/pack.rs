@@ -5,7 +5,7 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{contiguous, input, wrong_dtype};
+use crate::arrays::{contiguous, count as number, input, wrong_dtype};
 use crate::error::to_python;
 use crate::fixed_point::CODES;
 
@@ -31,8 +31,9 @@ use crate::fixed_point::CODES;
 pub(crate) fn pack<'py>(
     py: Python<'py>,
     reports: &Bound<'py, PyAny>,
-    bits: u32,
+    bits: i64,
 ) -> PyResult<Bound<'py, PyArray1<u8>>> {
+    let bits = number::<u32>("bits", bits)?;
     let reports = contiguous(reports)?;
     let packed = match input(&reports, CODES).map_err(|_| wrong_dtype("reports", &reports, CODES))? {
         Input::U8(reports) => bitldp_core::pack(reports, bits),
@@ -65,9 +66,10 @@ pub(crate) fn pack<'py>(
 pub(crate) fn unpack<'py>(
     py: Python<'py>,
     packed: PyReadonlyArray1<'py, u8>,
-    bits: u32,
-    count: usize,
+    bits: i64,
+    count: i64,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let (bits, count) = (number::<u32>("bits", bits)?, number::<usize>("count", count)?);
     let packed =
         packed.as_slice().map_err(|_| PyValueError::new_err("packed: a contiguous array is needed"))?;
     Ok(match bits {

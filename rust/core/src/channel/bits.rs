@@ -3,7 +3,7 @@
 use super::check::{Split, first_place};
 use super::io::{Input, Output, OutputParts};
 use crate::codec::{FixedPoint, Real};
-use crate::error::{Error, Result, argument};
+use crate::error::{Error, Result, argument, element};
 use crate::kernel::bits::{Plan, Sampler, Spread};
 use crate::kernel::{Isa, vectorised};
 use crate::parallel::{CHUNK, for_chunks};
@@ -258,7 +258,7 @@ impl Bits {
                 return Err(argument("x", reason.into()));
             }
         };
-        first.map_or(Ok(()), |index| Err(Error::Value { name: "x", index, reason }))
+        first.map_or(Ok(()), |index| Err(element("x", index, reason)))
     }
 
     fn first_refused<F: Real>(

@@ -3,7 +3,7 @@
 use super::check::{Split, first_place};
 use super::io::{Input, Output, OutputParts};
 use crate::codec::{Coordinate, Grid};
-use crate::error::{Error, Result, argument};
+use crate::error::{Error, Result, argument, element};
 use crate::kernel::categorical::{Law, Sampler, first_outside};
 use crate::kernel::{Isa, vectorised};
 use crate::parallel::{CHUNK, for_chunks};
@@ -97,8 +97,11 @@ fn check_values(
     match first_place(input.len(), threads, outside) {
         None => Ok(()),
         Some(index) => {
-            let reason = grid.map_or("an integer from 0 to below the number of inputs is", Grid::allowed);
-            Err(Error::Value { name: "x", index, reason })
+            let reason = match grid {
+                Some(grid) => grid.allowed().into(),
+                None => format!("integers from 0 to {} are", rows - 1),
+            };
+            Err(element("x", index, reason))
         }
     }
 }

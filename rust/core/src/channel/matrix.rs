@@ -3,7 +3,7 @@
 use super::categorical::{Request, randomize, report_bits};
 use super::io::{Input, Output};
 use crate::codec::Grid;
-use crate::error::{Error, Result, argument};
+use crate::error::{Error, Result, argument, element};
 use crate::kernel::Isa;
 use crate::kernel::categorical::AnyMatrix;
 use crate::probability::log_ratio;
@@ -40,7 +40,7 @@ impl Matrix {
     pub fn new(inputs: usize, outputs: usize, probabilities: &[f64]) -> Result<Matrix> {
         check_shape("probabilities", inputs, outputs, probabilities.len())?;
         if let Some(index) = probabilities.iter().position(|p| !(0.0..=1.0 + TOLERANCE).contains(p)) {
-            return Err(Error::Value { name: "probabilities", index, reason: "a number from 0 to 1 is" });
+            return Err(element("probabilities", index, "a number from 0 to 1 is"));
         }
         let mut weights = Vec::with_capacity(probabilities.len());
         for (i, row) in probabilities.chunks_exact(outputs).enumerate() {

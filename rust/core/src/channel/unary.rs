@@ -3,7 +3,7 @@
 use super::bits::Bit;
 use super::check::{Split, first_place};
 use super::io::{Input, Output, OutputParts};
-use crate::error::{Error, Result, argument};
+use crate::error::{Result, argument, element};
 use crate::kernel::Isa;
 use crate::kernel::bits::Plan;
 use crate::kernel::categorical::first_outside;
@@ -131,7 +131,7 @@ impl Unary {
         let rows = self.categories as u32;
         let first =
             first_place(input.len(), split.threads, |range| first_outside(isa, input.part(range), rows));
-        let reason = "categories are 0 to categories - 1";
-        first.map_or(Ok(()), |index| Err(Error::Value { name: "x", index, reason }))
+        let allowed = || format!("integers from 0 to {} are", rows - 1);
+        first.map_or(Ok(()), |index| Err(element("x", index, allowed())))
     }
 }

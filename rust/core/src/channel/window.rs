@@ -3,7 +3,7 @@
 use super::categorical::{Request, randomize, report_bits};
 use super::io::{Input, Output};
 use crate::codec::Grid;
-use crate::error::{Error, Result, argument};
+use crate::error::{Error, Result, argument, element};
 use crate::kernel::Isa;
 use crate::kernel::categorical::{NarrowWindow, WideWindow};
 use crate::probability::{Probability, Rounding, abs_log_ratio};
@@ -219,7 +219,7 @@ fn check_order(cells: u32, order: &[u16]) -> Result<bool> {
         let row = index / cells;
         match last_seen.get_mut(usize::from(cell)) {
             Some(seen) if *seen != row => *seen = row,
-            _ => return Err(Error::Value { name: "order", index, reason: "a row lists every cell once" }),
+            _ => return Err(element("order", index, "a row lists every cell once")),
         }
     }
     Ok(true)

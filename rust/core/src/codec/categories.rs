@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::hash::Hash;
 
-use crate::error::{Error, Result, argument};
+use crate::error::{Result, argument, element};
 
 /// A dictionary of labels: label `i` has code `i`.
 ///
@@ -19,7 +19,7 @@ impl<T: Eq + Hash + Clone> Categories<T> {
     /// The dictionary of `labels`, in this order.
     ///
     /// # Errors
-    /// [`Error::Argument`] if there are fewer than 2 labels or more than `2^32 - 1`, [`Error::Value`] at the first label
+    /// [`Error::Argument`](crate::Error::Argument) if there are fewer than 2 labels or more than `2^32 - 1`, [`Error::Value`](crate::Error::Value) at the first label
     /// that was there before.
     pub fn new(labels: Vec<T>) -> Result<Categories<T>> {
         if labels.len() < 2 || u32::try_from(labels.len()).is_err() {
@@ -29,7 +29,7 @@ impl<T: Eq + Hash + Clone> Categories<T> {
         let mut codes = HashMap::with_capacity(labels.len());
         for (index, label) in labels.iter().enumerate() {
             if codes.insert(label.clone(), index as u32).is_some() {
-                return Err(Error::Value { name: "labels", index, reason: "each label may appear once" });
+                return Err(element("labels", index, "each label may appear once"));
             }
         }
         Ok(Categories { labels, codes })
@@ -49,11 +49,11 @@ impl<T: Eq + Hash + Clone> Categories<T> {
     /// The codes of `labels`.
     ///
     /// # Errors
-    /// [`Error::Value`] at the first label that is not in the dictionary.
+    /// [`Error::Value`](crate::Error::Value) at the first label that is not in the dictionary.
     pub fn encode(&self, labels: &[T]) -> Result<Vec<u32>> {
         let code = |(index, label)| match self.codes.get(label) {
             Some(&code) => Ok(code),
-            None => Err(Error::Value { name: "x", index, reason: "a label must be in the dictionary" }),
+            None => Err(element("x", index, "a label must be in the dictionary")),
         };
         labels.iter().enumerate().map(code).collect()
     }
@@ -61,15 +61,11 @@ impl<T: Eq + Hash + Clone> Categories<T> {
     /// The labels of `codes`.
     ///
     /// # Errors
-    /// [`Error::Value`] at the first number that is no code.
+    /// [`Error::Value`](crate::Error::Value) at the first number that is no code.
     pub fn decode(&self, codes: &[u32]) -> Result<Vec<&T>> {
         let label = |(index, &code): (usize, &u32)| match self.labels.get(code as usize) {
             Some(label) => Ok(label),
-            None => Err(Error::Value {
-                name: "reports",
-                index,
-                reason: "a code must be below the number of labels",
-            }),
+            None => Err(element("reports", index, "a code must be below the number of labels")),
         };
         codes.iter().enumerate().map(label).collect()
     }
@@ -84,6 +80,7 @@ impl<T: Eq + Hash + fmt::Debug> fmt::Debug for Categories<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
 
     #[test]
     fn labels_and_codes_go_both_ways() {

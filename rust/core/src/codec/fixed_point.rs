@@ -1,7 +1,7 @@
 //! Sign, integer and fraction bits: a real number as a code word of `l` bits.
 
 use crate::channel::{Input, Output};
-use crate::error::{Error, Result, argument};
+use crate::error::{Error, Result, argument, element};
 
 /// Which sign bit a non-negative number has.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -114,7 +114,7 @@ impl FixedPoint {
     /// # Errors
     /// [`Error::Value`] with the flat index of the first of them, never its value.
     pub fn check<F: Real>(&self, values: &[F]) -> Result<()> {
-        let refused = |index| Err(Error::Value { name: "x", index, reason: self.refusal() });
+        let refused = |index| Err(element("x", index, self.refusal()));
         self.first_refused(values).map_or(Ok(()), refused)
     }
 
@@ -206,11 +206,7 @@ impl FixedPoint {
     fn decode_into<C: Copy + Into<u32>>(&self, codes: &[C], output: Output<'_>) -> Result<()> {
         let most = self.sign_mask() | self.magnitude_mask();
         if let Some(index) = codes.iter().position(|&code| code.into() > most) {
-            return Err(Error::Value {
-                name: "codes",
-                index,
-                reason: "a code word has no more bits than the codec",
-            });
+            return Err(element("codes", index, "a code word has no more bits than the codec"));
         }
         match output {
             Output::F32(out) => {

@@ -1,7 +1,7 @@
 //! Equidistant points of an interval: a real number as the index of a point beside it.
 
 use super::Real;
-use crate::error::{Error, Result, argument};
+use crate::error::{Result, argument, element};
 use crate::kernel::bits::Word;
 
 /// Which of the two points around a number stands for it.
@@ -36,7 +36,7 @@ impl Grid {
     /// nearer end; without, they are refused. NaN is always refused.
     ///
     /// # Errors
-    /// [`Error::Argument`] for too few points, ends that are not finite or not in order, or an interval whose length is
+    /// [`Error::Argument`](crate::Error::Argument) for too few points, ends that are not finite or not in order, or an interval whose length is
     /// no finite number.
     pub fn new(points: u32, low: f64, high: f64, rounding: GridRounding, clip: bool) -> Result<Grid> {
         if points < 2 {
@@ -107,11 +107,11 @@ impl Grid {
     /// Refuses NaN and, without `clip`, numbers outside.
     ///
     /// # Errors
-    /// [`Error::Value`] with the flat index of the first of them, never its value.
+    /// [`Error::Value`](crate::Error::Value) with the flat index of the first of them, never its value.
     pub fn check<F: Coordinate>(&self, values: &[F]) -> Result<()> {
         match self.first_refused(values) {
             None => Ok(()),
-            Some(index) => Err(Error::Value { name: "x", index, reason: self.allowed() }),
+            Some(index) => Err(element("x", index, self.allowed())),
         }
     }
 
@@ -243,6 +243,7 @@ coordinate!(f64, false);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
     use proptest::prelude::*;
 
     fn grid(points: u32, low: f64, high: f64, rounding: GridRounding) -> Grid {

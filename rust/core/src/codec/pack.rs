@@ -2,7 +2,7 @@
 //!
 //! The layout is that of `numpy.packbits` over the reports' bits; the last byte ends with zero bits.
 
-use crate::error::{Error, Result, argument};
+use crate::error::{Error, Result, argument, element};
 use crate::kernel::bits::Word;
 
 /// A code word in memory: `u8`, `u16` or `u32`.
@@ -56,7 +56,7 @@ pub fn pack<C: Code>(reports: &[C], bits: u32) -> Result<Vec<u8>> {
     let mut out = vec![0; packed_len(reports.len(), bits)?];
     let most = u32::MAX >> (32 - bits);
     if let Some(index) = reports.iter().position(|&report| report.into() > most) {
-        return Err(Error::Value { name: "reports", index, reason: "a report has no more than `bits` bits" });
+        return Err(element("reports", index, "a report has no more than `bits` bits"));
     }
     write(reports.iter().map(|&report| report.into()), bits, &mut out);
     Ok(out)
@@ -80,7 +80,7 @@ pub fn unpack<C: Code>(packed: &[u8], bits: u32, count: usize) -> Result<Vec<C>>
     let unused = needed * 8 - count * bits as usize;
     if packed.last().is_some_and(|last| last & ((1u8 << unused) - 1) != 0) {
         let reason = "the bits after the last report are 0";
-        return Err(Error::Value { name: "packed", index: needed - 1, reason });
+        return Err(element("packed", needed - 1, reason));
     }
     let (mut held, mut have, mut bytes) = (0u64, 0, packed.iter());
     let mask = u64::from(u32::MAX >> (32 - bits));
