@@ -181,6 +181,31 @@ mod tests {
     }
 
     #[test]
+    fn a_column_is_its_threshold_in_pieces() {
+        for bits in 1..=8 {
+            let chances: Vec<Probability> = (0..bits)
+                .map(|t| Probability::from_f64(0.31 + 0.07 * t as f64, Rounding::Down).unwrap())
+                .collect();
+            let table = Alias::of_independent_bits(&chances);
+            let top = 16 - bits;
+            for j in 0..1 << bits {
+                let (head, alias, rest) = table.column(j, top);
+                assert_eq!((alias, rest.len()), (table.alias[j], bits));
+                // head, then the limbs from the most significant on, are the bits of the threshold below the capacity.
+                let aligned = table.threshold[j].shifted_left(bits);
+                let bit = |i: usize| aligned.0[bits - 1 - i / 64] >> (63 - i % 64) & 1;
+                for i in 0..64 * bits {
+                    let piece = match i.checked_sub(top) {
+                        None => head >> (top - 1 - i) & 1,
+                        Some(i) => rest[i / 64] >> (63 - i % 64) & 1,
+                    };
+                    assert_eq!(piece, bit(i), "{bits} bits, column {j}, bit {i}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn certain_bits_leave_one_outcome() {
         let table = Alias::of_independent_bits(&[Probability::ONE, Probability::ZERO, Probability::ONE]);
         for (outcome, sum) in represented(&table).iter().enumerate() {

@@ -5,9 +5,8 @@
 
 use std::marker::PhantomData;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-
-use rayon::prelude::*;
 
 /// Values (features or samples) that one addressed chunk of the keystream serves.
 pub const CHUNK: usize = 8192;
@@ -41,37 +40,45 @@ pub(crate) fn for_chunks(
         0 | 1 => (0..chunks).for_each(run),
         // A pool that cannot be had (no more threads) slows the answer down and changes nothing in it.
         wanted => match pool(wanted) {
-            Some(pool) => pool.install(|| (0..chunks).into_par_iter().for_each(run)),
+            // As many tasks as threads were asked for, whatever the pool has, and each takes the next chunk that is left.
+            Some(pool) => pool.install(|| {
+                let next = AtomicUsize::new(0);
+                let task = || {
+                    while let Some(chunk) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&i| i < chunks)
+                    {
+                        run(chunk);
+                    }
+                };
+                rayon::scope(|scope| (0..wanted).for_each(|_| scope.spawn(|_| task())));
+            }),
             None => (0..chunks).for_each(run),
         },
     }
 }
 
-/// The pools made so far, of one process.
-struct Pools {
+/// The pool of one process: it grows to the most threads that were asked for, so there is never more than one.
+struct Shared {
     process: u32,
-    by_size: Vec<(usize, Arc<rayon::ThreadPool>)>,
+    pool: Option<Arc<rayon::ThreadPool>>,
 }
 
-static POOLS: Mutex<Pools> = Mutex::new(Pools { process: 0, by_size: Vec::new() });
+static SHARED: Mutex<Shared> = Mutex::new(Shared { process: 0, pool: None });
 
-/// A pool of `threads` workers. Workers do not survive a fork, so a child process makes its own.
+/// A pool of at least `threads` workers. Workers do not survive a fork, so a child process makes its own.
 fn pool(threads: usize) -> Option<Arc<rayon::ThreadPool>> {
     let make = || rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok().map(Arc::new);
     // Another thread may have held the lock when this process was forked, and then nobody frees it: do not wait for it.
-    let Ok(mut pools) = POOLS.try_lock() else { return make() };
+    let Ok(mut shared) = SHARED.try_lock() else { return make() };
     let process = std::process::id();
-    if pools.process != process {
-        // The parent's workers are not here; dropping their pools would talk to them.
-        std::mem::forget(std::mem::take(&mut pools.by_size));
-        pools.process = process;
+    if shared.process != process {
+        // The parent's workers are not here; dropping their pool would talk to them.
+        std::mem::forget(shared.pool.take());
+        shared.process = process;
     }
-    if let Some((_, pool)) = pools.by_size.iter().find(|(size, _)| *size == threads) {
-        return Some(Arc::clone(pool));
+    if shared.pool.as_ref().is_none_or(|pool| pool.current_num_threads() < threads) {
+        shared.pool = Some(make()?);
     }
-    let pool = make()?;
-    pools.by_size.push((threads, Arc::clone(&pool)));
-    Some(pool)
+    shared.pool.clone()
 }
 
 /// An output slice of which every chunk writes its own part, from whichever thread works on it.
@@ -120,5 +127,12 @@ mod tests {
                 assert!(seen.iter().all(|&n| n == 1));
             }
         }
+    }
+
+    #[test]
+    fn there_is_one_pool_and_it_only_grows() {
+        let sizes: Vec<usize> = [3, 2, 5, 4, 2].map(|n| pool(n).unwrap().current_num_threads()).to_vec();
+        // Other tests share the pool, so it may have been larger before, or out of reach for a moment.
+        assert!(sizes.iter().zip([3, 2, 5, 4, 2]).all(|(&size, wanted)| size >= wanted), "{sizes:?}");
     }
 }

@@ -148,20 +148,61 @@ proptest! {
 
 #[test]
 fn threads_and_splits_change_nothing() {
-    let channel = Bits::new(vec![symmetric(10)], 1, None).unwrap();
-    let x: Vec<f32> = values(5 * CHUNK + 77).iter().map(|&x| x as f32).collect();
-    for &isa in Isa::available() {
-        let whole = codes_on(isa, &channel, &x, &key(1), 0, Some(1));
-        for threads in [2, 3, 7] {
-            assert_eq!(codes_on(isa, &channel, &x, &key(1), 0, Some(threads)), whole);
+    // Records of three features: chunks end inside a record, but a cut is a whole number of both.
+    const CUT: usize = 3 * CHUNK;
+    let x: Vec<u16> =
+        (0..2 * CUT as u32 + 3 * 77).map(|i| (i.wrapping_mul(2_654_435_769) >> 22) as u16).collect();
+    let turned = |by| {
+        let mut law = asymmetric(10);
+        law.rotate_left(by);
+        law
+    };
+    let channels = [
+        Bits::new(vec![symmetric(10)], 3, None).unwrap(),
+        Bits::new(vec![asymmetric(10)], 3, None).unwrap(),
+        Bits::new(vec![turned(0), turned(3)], 3, Some(vec![0, 1, 1])).unwrap(),
+    ];
+    for (channel, &isa) in
+        channels.iter().flat_map(|channel| Isa::available().iter().map(move |isa| (channel, isa)))
+    {
+        let packed = |x: &[u16], first_chunk, threads| {
+            let mut out = vec![7u8; (10 * x.len()).div_ceil(8)];
+            channel
+                .randomize_on(
+                    isa,
+                    None,
+                    Input::U16(x),
+                    Output::Packed(&mut out),
+                    &key(1),
+                    first_chunk,
+                    threads,
+                )
+                .unwrap();
+            out
+        };
+        let whole = packed(&x, 0, Some(1));
+        for threads in [None, Some(2), Some(3), Some(7)] {
+            assert_eq!(packed(&x, 0, threads), whole);
         }
-        for cut in 1..=5 {
-            let (head, tail) = x.split_at(cut * CHUNK);
-            let mut joined = codes_on(isa, &channel, head, &key(1), 0, None);
-            joined.extend(codes_on(isa, &channel, tail, &key(1), cut as u64, None));
+        for cut in [1, 2] {
+            let (head, tail) = x.split_at(cut * CUT);
+            let joined = [packed(head, 0, None), packed(tail, 3 * cut as u64, None)].concat();
             assert_eq!(joined, whole);
         }
     }
+    let channel = Unary::new(21, Bit::new(0.5, 0.25).unwrap()).unwrap();
+    let x: Vec<u8> = (0..2 * channel.chunk() + 5).map(|i| (i % 21) as u8).collect();
+    let bits = |x: &[u8], first_chunk, threads| {
+        let mut out = vec![7u8; 21 * x.len()];
+        channel.randomize(Input::U8(x), Output::Bits(&mut out), &key(1), first_chunk, threads).unwrap();
+        out
+    };
+    let whole = bits(&x, 0, Some(1));
+    for threads in [None, Some(2), Some(3), Some(7)] {
+        assert_eq!(bits(&x, 0, threads), whole);
+    }
+    let (head, tail) = x.split_at(channel.chunk());
+    assert_eq!([bits(head, 0, None), bits(tail, 1, None)].concat(), whole);
 }
 
 /// The stream is part of the interface: a change here breaks everybody's reproducible experiments, and must be in
@@ -262,25 +303,57 @@ fn extremes_are_exact() {
     }
 }
 
-/// n = 2^17 one-hot strings of 20 positions: each position's count within six standard deviations of its mean.
+/// Chi-square of n = 2^20 one-hot strings of 9 positions (two bytes) against the exact joint law: 511 degrees of freedom,
+/// whose quantile at α = 1e-6 is 673. The key is fixed.
 #[test]
-fn one_hot_positions_follow_the_law() {
-    const N: usize = 1 << 17;
-    let (p, q) = (0.5, 0.1824);
-    let channel = Unary::new(20, Bit::new(p, q).unwrap()).unwrap();
-    for category in [0u8, 7, 8, 19] {
+fn one_hot_strings_follow_the_joint_law() {
+    const N: usize = 1 << 20;
+    let bit = Bit::new(0.5, 0.3).unwrap();
+    let channel = Unary::new(9, bit).unwrap();
+    for category in [0u8, 7, 8] {
         let x = vec![category; N];
-        let mut out = vec![0u8; 20 * N];
+        let mut out = vec![0u8; 9 * N];
         channel.randomize(Input::U8(&x), Output::Bits(&mut out), &key(4), 0, None).unwrap();
-        for position in 0..20 {
-            let ones: usize = out.iter().skip(position).step_by(20).map(|&bit| usize::from(bit)).sum();
-            let chance = if position == usize::from(category) { p } else { q };
-            let deviation = (N as f64 * chance * (1.0 - chance)).sqrt();
-            assert!(
-                (ones as f64 - N as f64 * chance).abs() < 6.0 * deviation,
-                "category {category}, position {position}"
-            );
+        let mut counts = vec![0f64; 512];
+        for string in out.chunks_exact(9) {
+            counts[string.iter().fold(0, |code, &bit| code << 1 | usize::from(bit))] += 1.0;
         }
+        let chi: f64 = (0..512)
+            .map(|code: usize| {
+                let chance: f64 = (0..9)
+                    .map(|position| {
+                        let one = if position == usize::from(category) { bit.p } else { bit.q };
+                        if code >> (8 - position) & 1 == 1 { one.to_f64() } else { one.complement().to_f64() }
+                    })
+                    .product();
+                (counts[code] - chance * N as f64).powi(2) / (chance * N as f64)
+            })
+            .sum();
+        assert!(chi < 673.0, "category {category}: chi-square {chi}");
+    }
+}
+
+/// The exact ε on one-hot input is that of the enumerated distribution: 3 categories, 8 reports.
+#[test]
+fn one_hot_epsilon_is_that_of_the_enumerated_distribution() {
+    for (p, q) in [(0.6, 0.2), (0.2, 0.6), (0.5, 0.5), (1.0, 0.25), (0.5, 0.0), (1.0, 0.0), (1.0, 1.0)] {
+        let bit = Bit::new(p, q).unwrap();
+        let chance = |x: usize, z: usize| -> f64 {
+            (0..3)
+                .map(|i| {
+                    let one = if i == x { bit.p } else { bit.q };
+                    if z >> i & 1 == 1 { one.to_f64() } else { one.complement().to_f64() }
+                })
+                .product()
+        };
+        let worst = (0..8)
+            .flat_map(|z| (0..3).flat_map(move |x| (0..3).map(move |y| (x, y, z))))
+            .filter(|&(x, _, z)| chance(x, z) > 0.0)
+            .map(|(x, y, z)| (chance(x, z) / chance(y, z)).ln())
+            .fold(0.0, f64::max);
+        let exact = Unary::new(3, bit).unwrap().epsilon();
+        let near = (exact - worst).abs() <= 1e-12 * worst || exact == worst;
+        assert!(near, "p={p}, q={q}: {exact} against {worst}");
     }
 }
 
@@ -304,8 +377,6 @@ fn exact_epsilon_is_that_of_the_enumerated_distribution() {
         let exact = channel.epsilon().record;
         assert!(exact >= worst * (1.0 - 1e-14) && exact <= worst * (1.0 + 1e-12), "{exact} against {worst}");
     }
-    let channel = Unary::new(3, Bit::new(0.6, 0.2).unwrap()).unwrap();
-    assert!((channel.epsilon() - (0.6 * 0.8 / (0.4 * 0.2f64)).ln()).abs() < 1e-14);
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! NumPy arrays in and out.
 
+use std::ops::Range;
+
 use bitldp_core::{Input, Key, Output};
+use numpy::npyffi::flags::NPY_ARRAY_ALIGNED;
 use numpy::{
     Element, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
 };
@@ -31,10 +34,13 @@ pub(crate) fn detached<R: Send>(py: Python<'_>, values: usize, work: impl FnOnce
 }
 
 /// The number of threads that was asked for.
-pub(crate) fn threads(wanted: Option<usize>) -> PyResult<Option<usize>> {
+pub(crate) fn threads(wanted: Option<i64>) -> PyResult<Option<usize>> {
     match wanted {
-        Some(0) => Err(PyValueError::new_err("threads: 0 is not allowed; None or at least 1 is")),
-        wanted => Ok(wanted),
+        None => Ok(None),
+        Some(wanted @ 1..) => count("threads", wanted).map(Some),
+        Some(wanted) => {
+            Err(PyValueError::new_err(format!("threads: {wanted} is not allowed; None or at least 1 is")))
+        }
     }
 }
 
@@ -93,6 +99,7 @@ pub(crate) fn count<T: TryFrom<i64>>(name: &str, value: i64) -> PyResult<T> {
 pub(crate) fn contiguous<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
     if let Ok(array) = x.cast_exact::<PyUntypedArray>()
         && array.is_c_contiguous()
+        && is_aligned(array)
         && array.ndim() > 0
     {
         return Ok(array.clone());
@@ -106,7 +113,13 @@ pub(crate) fn contiguous<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUn
     if array.cast::<PyUntypedArray>()?.ndim() == 0 {
         return Err(PyValueError::new_err("x: an array is needed, not a scalar"));
     }
-    Ok(numpy.call_method1("ascontiguousarray", (array,))?.cast_into::<PyUntypedArray>()?)
+    Ok(numpy.call_method1("require", (array, x.py().None(), ["C", "A"]))?.cast_into::<PyUntypedArray>()?)
+}
+
+/// Whether the elements lie where the processor wants numbers of their size.
+fn is_aligned(array: &Bound<'_, PyUntypedArray>) -> bool {
+    // SAFETY: the array is alive.
+    unsafe { (*array.as_array_ptr()).fields.flags & NPY_ARRAY_ALIGNED != 0 }
 }
 
 /// The elements of a C-contiguous array, if they are of type `T`.
@@ -208,6 +221,23 @@ impl<'py> Target<'py> {
         })
     }
 
+    /// Whether the array has memory in common with `numbers`.
+    pub(crate) fn overlaps(&self, numbers: &[f64]) -> bool {
+        let Range { start, end } = numbers.as_ptr_range();
+        let numbers = start as usize..end as usize;
+        let bytes = |start: usize, length: usize, size: usize| start..start + length * size;
+        let written = match self {
+            Target::U8(array) | Target::Bits(array) | Target::Packed(array) => {
+                bytes(array.data() as usize, array.len(), 1)
+            }
+            Target::U16(array) => bytes(array.data() as usize, array.len(), 2),
+            Target::U32(array) => bytes(array.data() as usize, array.len(), 4),
+            Target::F32(array) => bytes(array.data() as usize, array.len(), 4),
+            Target::F64(array) => bytes(array.data() as usize, array.len(), 8),
+        };
+        meet(&written, &numbers)
+    }
+
     pub(crate) fn into_any(self) -> Bound<'py, PyAny> {
         match self {
             Target::U8(array) | Target::Bits(array) | Target::Packed(array) => array.into_any(),
@@ -217,6 +247,11 @@ impl<'py> Target<'py> {
             Target::F64(array) => array.into_any(),
         }
     }
+}
+
+/// Whether two ranges of addresses have one in common.
+fn meet(a: &Range<usize>, b: &Range<usize>) -> bool {
+    a.start < b.end && b.start < a.end
 }
 
 /// A new array, not filled yet.
@@ -267,19 +302,17 @@ fn array<'py, T: Element>(
             format!("out: shape {} is not allowed; {} is needed", tuple(array.shape()), tuple(shape));
         return Err(PyValueError::new_err(reason));
     }
-    if !array.is_c_contiguous() {
-        return Err(PyValueError::new_err("out: a C-contiguous array is needed"));
+    if !array.is_c_contiguous() || !is_aligned(untyped) {
+        return Err(PyValueError::new_err("out: a C-contiguous, aligned array is needed"));
     }
     let flags = out.getattr("flags")?;
     if !flags.getattr("writeable")?.extract::<bool>()? {
         return Err(PyValueError::new_err("out: a writeable array is needed, this one is read-only"));
     }
-    let bytes = |start: usize, length: usize, size: usize| start..start + length * size;
-    let written = bytes(array.data() as usize, array.len(), size_of::<T>());
+    let written = array.data() as usize..array.data() as usize + array.len() * size_of::<T>();
     // SAFETY: only the address is used.
     let read_from = unsafe { (*x.as_array_ptr()).fields.data } as usize;
-    let read = bytes(read_from, x.len(), x.dtype().itemsize());
-    if written.start < read.end && read.start < written.end {
+    if meet(&written, &(read_from..read_from + x.len() * x.dtype().itemsize())) {
         return Err(PyValueError::new_err("out: an array that shares no memory with x is needed"));
     }
     Ok(array.clone())

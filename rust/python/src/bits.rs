@@ -112,10 +112,10 @@ impl Bits {
         key: Option<&[u8]>,
         output: &str,
         out: Option<&Bound<'py, PyAny>>,
-        threads: Option<usize>,
-        first_chunk: u64,
+        threads: Option<i64>,
+        first_chunk: i64,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let threads = self::threads(threads)?;
+        let (threads, first_chunk) = (self::threads(threads)?, count("first_chunk", first_chunk)?);
         let x = contiguous(x)?;
         let values = input(&x, if codec.is_some() { FLOATS } else { CODES })?;
         let (form, single) = match codec {

@@ -19,7 +19,7 @@ struct Call<'a, 'py> {
     key: Option<&'a [u8]>,
     output: &'a str,
     out: Option<&'a Bound<'py, PyAny>>,
-    threads: Option<usize>,
+    threads: Option<i64>,
 }
 
 impl<'py> Call<'_, 'py> {
@@ -61,6 +61,9 @@ impl<'py> Call<'_, 'py> {
             x.shape().to_vec()
         };
         let target = Target::new(&x, self.out, form, bits, &shape, is_single(&values))?;
+        if letters.is_some_and(|letters| target.overlaps(letters)) {
+            return Err(PyValueError::new_err("out: an array that shares no memory with letters is needed"));
+        }
         let key = crate::arrays::key(self.key)?;
         let grid = self.grid.map(|grid| &grid.get().0);
         let filled = target.output()?;
@@ -145,8 +148,8 @@ impl Window {
     }
 
     /// The first cell of the window of cell x, where there is no order.
-    fn start(&self, x: u32) -> PyResult<u32> {
-        self.0.start(x).map_err(to_python)
+    fn start(&self, x: i64) -> PyResult<u32> {
+        self.0.start(count("x", x)?).map_err(to_python)
     }
 
     /// P(report | input), shape (N, N), float64; for N up to 8192.
@@ -181,9 +184,10 @@ impl Window {
         key: Option<&[u8]>,
         output: &str,
         out: Option<&Bound<'py, PyAny>>,
-        threads: Option<usize>,
-        first_chunk: u64,
+        threads: Option<i64>,
+        first_chunk: i64,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let first_chunk = count("first_chunk", first_chunk)?;
         let call = Call { x, grid, letters: letters.as_ref(), key, output, out, threads };
         call.run(py, self.0.report_bits(), |grid, values, letters, output, key, threads| {
             self.0.randomize(grid, values, letters, output, key, first_chunk, threads)
@@ -223,6 +227,9 @@ impl Window {
 #[pyclass(frozen, module = "bitldp._core")]
 pub(crate) struct Matrix(bitldp_core::Matrix);
 
+/// Integer rows.
+type Weights = Vec<Vec<u128>>;
+
 #[pymethods]
 impl Matrix {
     #[new]
@@ -257,8 +264,30 @@ impl Matrix {
     }
 
     /// The integer rows that are sampled; each sums to 2**64.
-    fn weights(&self) -> Vec<Vec<u128>> {
+    fn weights(&self) -> Weights {
         self.0.weights().chunks_exact(self.0.outputs()).map(<[u128]>::to_vec).collect()
+    }
+
+    /// The table of integer rows over 2**64.
+    ///
+    /// Parameters
+    /// ----------
+    /// weights : sequence of sequences of int
+    ///     Rows of equal length, each summing to 2**64: what `weights` gives.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     Rows of different lengths, or a row that does not sum to 2**64.
+    #[staticmethod]
+    fn from_weights(weights: Weights) -> PyResult<Matrix> {
+        let columns = weights.first().map_or(0, Vec::len);
+        if weights.iter().any(|row| row.len() != columns) {
+            return Err(PyValueError::new_err("weights: rows of equal length are needed"));
+        }
+        bitldp_core::Matrix::from_weights(weights.len(), columns, weights.concat())
+            .map(Matrix)
+            .map_err(to_python)
     }
 
     /// P(report | input), shape (R, C), float64.
@@ -278,9 +307,10 @@ impl Matrix {
         key: Option<&[u8]>,
         output: &str,
         out: Option<&Bound<'py, PyAny>>,
-        threads: Option<usize>,
-        first_chunk: u64,
+        threads: Option<i64>,
+        first_chunk: i64,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let first_chunk = count("first_chunk", first_chunk)?;
         let call = Call { x, grid, letters: letters.as_ref(), key, output, out, threads };
         call.run(py, self.0.report_bits(), |grid, values, letters, output, key, threads| {
             self.0.randomize(grid, values, letters, output, key, first_chunk, threads)
@@ -292,8 +322,9 @@ impl Matrix {
         format!("<Matrix: {rows} inputs, {columns} reports, exact epsilon {:.6}>", self.0.epsilon())
     }
 
-    fn __getnewargs__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyArray2<f64>>,)> {
-        Ok((self.probabilities(py)?,))
+    /// Through the integers: floats would be rounded to others.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Weights,))> {
+        Ok((slf.get_type().getattr("from_weights")?, (slf.get().weights(),)))
     }
 }
 

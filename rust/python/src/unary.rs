@@ -91,10 +91,10 @@ impl Unary {
         key: Option<&[u8]>,
         output: &str,
         out: Option<&Bound<'py, PyAny>>,
-        threads: Option<usize>,
-        first_chunk: u64,
+        threads: Option<i64>,
+        first_chunk: i64,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let threads = self::threads(threads)?;
+        let (threads, first_chunk) = (self::threads(threads)?, count("first_chunk", first_chunk)?);
         let form = Form::parse(output, &[Form::Bits, Form::Packed])?;
         let x = contiguous(x)?;
         let categories = input(&x, INTEGERS)?;

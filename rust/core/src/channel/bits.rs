@@ -26,8 +26,8 @@ impl Bit {
     /// A bit reported as 1 with probability `p` where it is 1, and `q` where it is 0. Both are rounded toward each other,
     /// which can only lower what the report tells.
     ///
-    /// Where `p + q` is 1 up to the rounding of a float, the bit is taken as exactly symmetric: the smaller of the two
-    /// floats is the finer one, and the other becomes its complement.
+    /// Where one float is 1 minus the other, the bit is taken as exactly symmetric, which samples at twice the speed: the
+    /// one that is farther out moves inward, by less than a float can tell.
     ///
     /// # Errors
     /// NaN, or outside `[0, 1]`.
@@ -35,10 +35,14 @@ impl Bit {
         let (towards_q, towards_p) =
             if p >= q { (Rounding::Down, Rounding::Up) } else { (Rounding::Up, Rounding::Down) };
         let bit = Bit { p: Probability::from_f64(p, towards_q)?, q: Probability::from_f64(q, towards_p)? };
-        if (p + q - 1.0).abs() > f64::EPSILON {
+        if p != 1.0 - q && q != 1.0 - p {
             return Ok(bit);
         }
-        Ok(if p < q { Bit { q: bit.p.complement(), ..bit } } else { Bit { p: bit.q.complement(), ..bit } })
+        // Of the two chances to lie, the smaller is raised to the larger.
+        let (lie_of_one, lie_of_zero) =
+            if p >= q { (bit.p.complement(), bit.q) } else { (bit.p, bit.q.complement()) };
+        let lie = if lie_of_one.numerator() > lie_of_zero.numerator() { lie_of_one } else { lie_of_zero };
+        Ok(if p >= q { Bit { p: lie.complement(), q: lie } } else { Bit { p: lie, q: lie.complement() } })
     }
 
     /// Whether a 1 is flipped as often as a 0.
@@ -116,7 +120,13 @@ impl Bits {
             _ => {}
         }
         // All laws must be drawn alike, so one that is not symmetric makes the others be drawn as if they were not.
-        let symmetric = laws.iter().flatten().all(Bit::is_symmetric);
+        let mut members = vec![0usize; laws.len()];
+        match &pattern {
+            None => members[0] = features,
+            Some(pattern) => pattern.iter().for_each(|&law| members[law as usize] += 1),
+        }
+        let used = |law: usize| members[law] > 0;
+        let symmetric = laws.iter().enumerate().all(|(k, law)| !used(k) || law.iter().all(Bit::is_symmetric));
         let plans = laws
             .iter()
             .map(|law| {
@@ -124,7 +134,7 @@ impl Bits {
                 Plan::new(&ones, &zeros, symmetric)
             })
             .collect();
-        let epsilon = exact_epsilon(&laws, features, pattern.as_deref());
+        let epsilon = exact_epsilon(&laws, &members);
         Ok(Bits { bits: bits as u32, spread: Spread::new(bits), laws, pattern, features, plans, epsilon })
     }
 
@@ -286,19 +296,59 @@ fn first_above<C: Copy + Into<u32> + Sync>(isa: Isa, codes: &[C], most: u32, spl
     })
 }
 
-fn exact_epsilon(laws: &[Vec<Bit>], features: usize, pattern: Option<&[u32]>) -> BitsEpsilon {
-    let bit = laws.iter().flatten().map(Bit::epsilon).fold(0.0, f64::max);
-    let of_feature: Vec<f64> =
-        laws.iter().map(|law| law.iter().map(Bit::epsilon).fold(0.0, add_up)).collect();
-    let mut members = vec![0usize; laws.len()];
-    match pattern {
-        None => members[0] = features,
-        Some(pattern) => pattern.iter().for_each(|&law| members[law as usize] += 1),
+/// `members[k]` features follow law `k`; laws that none follows do not count.
+fn exact_epsilon(laws: &[Vec<Bit>], members: &[usize]) -> BitsEpsilon {
+    let mut epsilon = BitsEpsilon { bit: 0.0, feature: 0.0, record: 0.0 };
+    for (law, &n) in laws.iter().zip(members).filter(|(_, n)| **n > 0) {
+        let of_feature = law.iter().map(Bit::epsilon).fold(0.0, add_up);
+        epsilon.bit = law.iter().map(Bit::epsilon).fold(epsilon.bit, f64::max);
+        epsilon.feature = epsilon.feature.max(of_feature);
+        epsilon.record = add_up(epsilon.record, mul_up(of_feature, n as f64));
     }
-    let used = || of_feature.iter().zip(&members).filter(|(_, n)| **n > 0);
-    BitsEpsilon {
-        bit,
-        feature: used().map(|(&epsilon, _)| epsilon).fold(0.0, f64::max),
-        record: used().map(|(&epsilon, &n)| mul_up(epsilon, n as f64)).fold(0.0, add_up),
+    epsilon
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_never_raises_the_epsilon() {
+        let floats = [
+            0.0,
+            1e-18,
+            1e-3,
+            0.1,
+            0.25,
+            0.3,
+            0.5 - 2f64.powi(-54),
+            0.5,
+            0.6,
+            0.9,
+            1.0 - 2f64.powi(-53),
+            1.0,
+        ];
+        for p in floats {
+            for q in floats.into_iter().chain([1.0 - p, (1.0 - p).next_up()]).filter(|q| *q <= 1.0) {
+                let bit = Bit::new(p, q).unwrap();
+                // Both floats as they are, rounded away from each other: an upper bound of what was asked for.
+                let (out_p, out_q) =
+                    if p >= q { (Rounding::Up, Rounding::Down) } else { (Rounding::Down, Rounding::Up) };
+                let asked = Bit {
+                    p: Probability::from_f64(p, out_p).unwrap(),
+                    q: Probability::from_f64(q, out_q).unwrap(),
+                };
+                assert!(bit.epsilon() <= asked.epsilon(), "{p} {q}: {} > {}", bit.epsilon(), asked.epsilon());
+                assert!(!(p == 1.0 - q) || bit.is_symmetric(), "{p} {q}");
+            }
+        }
+    }
+
+    #[test]
+    fn laws_that_no_feature_follows_do_not_count() {
+        let laws = vec![vec![Bit::new(0.9, 0.2).unwrap()], vec![Bit::new(0.6, 0.4).unwrap()]];
+        let channel = Bits::new(laws, 1, Some(vec![1])).unwrap();
+        assert!(channel.is_symmetric());
+        assert!(channel.epsilon().bit <= channel.epsilon().record);
     }
 }

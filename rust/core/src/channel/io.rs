@@ -37,9 +37,6 @@ macro_rules! with_input {
         }
     };
 }
-#[allow(unused_imports)]
-pub(crate) use with_input;
-
 impl Input<'_> {
     /// How many values there are.
     pub fn len(&self) -> usize {

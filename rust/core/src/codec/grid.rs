@@ -39,6 +39,8 @@ impl Grid {
     /// [`Error::Argument`](crate::Error::Argument) for too few points, ends that are not finite or not in order, or an interval whose length is
     /// no finite number.
     pub fn new(points: u32, low: f64, high: f64, rounding: GridRounding, clip: bool) -> Result<Grid> {
+        // Minus zero is zero: equal grids have the same ends, bit by bit.
+        let (low, high) = (low + 0.0, high + 0.0);
         if points < 2 {
             return Err(argument("points", format!("{points} are not allowed; 2 to 2^32 - 1 are")));
         }

@@ -160,6 +160,8 @@ mod tests {
         assert_eq!(nonce(Purpose::Main, 7), 7);
         assert_eq!(nonce(Purpose::Refine, 7), 1 << 56 | 7);
         assert_eq!(nonce(Purpose::Dither, (1 << 56) - 1), 3 * (1 << 56) - 1);
+        assert_eq!(nonce(Purpose::Own, 7), 3 << 56 | 7);
+        assert_eq!(nonce(Purpose::OwnRefine, 7), 4 << 56 | 7);
     }
 
     #[test]

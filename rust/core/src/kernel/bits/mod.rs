@@ -110,7 +110,8 @@ impl Sampler<'_> {
                 (pattern, plans) => {
                     let mut classes = [0; MOST_FEATURES];
                     let cycle = pattern.unwrap_or(&[0]);
-                    let features = cycle.iter().cycle().skip((first + start) % cycle.len());
+                    let (before, from) = cycle.split_at((first + start) % cycle.len());
+                    let features = from.iter().chain(before).cycle();
                     classes.iter_mut().zip(features).for_each(|(class, &of_feature)| *class = of_feature);
                     scalar::randomize(|i| &plans[classes[i] as usize], keystream, words, &mut refine);
                 }
@@ -124,11 +125,22 @@ impl Sampler<'_> {
         match (input, self.codec) {
             (Input::F32(values), Some(codec)) => self.encode(codec, values, words),
             (Input::F64(values), Some(codec)) => self.encode(codec, values, words),
-            (Input::U8(codes), None) => vectorised(self.isa, || emit::resize(codes, words)),
-            (Input::U16(codes), None) => vectorised(self.isa, || emit::resize(codes, words)),
-            (Input::U32(codes), None) => vectorised(self.isa, || emit::resize(codes, words)),
+            (Input::U8(codes), None) => self.mask(codes, words),
+            (Input::U16(codes), None) => self.mask(codes, words),
+            (Input::U32(codes), None) => self.mask(codes, words),
             _ => unreachable!("the channel takes numbers with a codec and unsigned code words without one"),
         }
+    }
+
+    /// The code words as they are: they were checked. Somebody else may have changed them since, and bits beyond the
+    /// channel's would leave without being randomized, so those are cut off.
+    fn mask<From: Word, W: Word>(&self, codes: &[From], words: &mut [W]) {
+        let mask = u32::MAX >> (32 - self.bits);
+        vectorised(self.isa, || {
+            for (word, code) in words.iter_mut().zip(codes) {
+                *word = W::narrow(code.widen() & mask);
+            }
+        });
     }
 
     fn encode<W: Word, F: Real>(&self, codec: &FixedPoint, values: &[F], words: &mut [W]) {
@@ -198,7 +210,7 @@ impl Lanes for u16 {
 
     fn randomize(isa: Isa, plan: &Plan, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
         match isa {
-            // SAFETY: an `Isa` only exists where the CPU has it.
+            // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 => unsafe { avx512::randomize16(plan, keystream, words, refine) },
             // SAFETY: as above.
@@ -219,7 +231,7 @@ impl Lanes for u16 {
         refine: &mut Refine,
     ) -> bool {
         if isa == Isa::Avx512 {
-            // SAFETY: an `Isa` only exists where the CPU has it.
+            // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
             unsafe { avx512::encode_and_randomize16(codec, values, plan, keystream, words, refine) };
         }
         isa == Isa::Avx512
@@ -231,7 +243,7 @@ impl Lanes for u16 {
 
     fn spread(isa: Isa, spread: &Spread, words: &[u16], out: &mut [u8]) {
         match isa {
-            // SAFETY: an `Isa` only exists where the CPU has it.
+            // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 if spread.has_tables() => unsafe { spread.avx512(words, out) },
             // SAFETY: as above.
@@ -249,7 +261,7 @@ impl Lanes for u32 {
 
     fn randomize(isa: Isa, plan: &Plan, keystream: &[u8], words: &mut [u32], refine: &mut Refine) {
         match isa {
-            // SAFETY: an `Isa` only exists where the CPU has it.
+            // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 => unsafe { avx512::randomize32(plan, keystream, words, refine) },
             // SAFETY: as above.
@@ -265,5 +277,36 @@ impl Lanes for u32 {
 
     fn spread(isa: Isa, spread: &Spread, words: &[u32], out: &mut [u8]) {
         vectorised(isa, || spread.scalar(words, out));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probability::Probability;
+
+    /// What a racing writer could put into the input after it was checked.
+    #[test]
+    fn bits_beyond_the_channels_never_leave() {
+        for symmetric in [true, false] {
+            let ones = [if symmetric { Probability::HALF } else { Probability::ONE }; 3];
+            let plans = [Plan::new(&ones, &[Probability::HALF; 3], symmetric)];
+            let key = Key::from_bytes([1; 32]);
+            for &isa in Isa::available() {
+                let spread = Spread::new(3);
+                let sampler = Sampler {
+                    isa,
+                    key: &key,
+                    plans: &plans,
+                    pattern: None,
+                    bits: 3,
+                    spread: &spread,
+                    codec: None,
+                };
+                let mut out = [0u8; 100];
+                sampler.chunk(0, 0, Input::U8(&[0xff; 100]), Output::U8(&mut out));
+                assert!(out.iter().all(|&code| code < 8), "{isa}");
+            }
+        }
     }
 }

@@ -31,7 +31,7 @@ macro_rules! integer {
         }
     )*};
 }
-integer!(u8 as u32, u16 as u32, u32 as u32, i8 as u32, i16 as u32, i32 as u32, u64 as u64, i64 as u64);
+integer!(u8 as u32, u16 as u32, u32 as u32, i8 as u64, i16 as u64, i32 as u64, u64 as u64, i64 as u64);
 
 /// Writes the row of each input. The input was checked, but somebody else may have changed it since: whatever it holds,
 /// the rows stay below `rows`, so that no address that is made from them leaves its table.
@@ -120,6 +120,10 @@ mod tests {
                 assert_eq!(first_outside(isa, input, 99), outside);
                 load(input, None, &[], 99, &mut words);
                 assert_eq!(words, rows);
+            }
+            // With so many rows, only the sign tells a negative number from one.
+            for negative in [Input::I8(&[-5]), Input::I16(&[-5]), Input::I32(&[-5]), Input::I64(&[-5])] {
+                assert_eq!(first_outside(isa, negative, u32::MAX), Some(0));
             }
         }
     }

@@ -31,6 +31,9 @@ const LANES: usize = 32;
 /// places. If the 16 bits equal those of the threshold, 64 further
 /// bits decide; if the place would be biased (Lemire's rejection), it is drawn anew from 64-bit words. Both come from the
 /// refinement stream, in the order of the samples.
+///
+/// No branch and no address depends on a row. Branches do depend on randomness, and a place outside may be drawn anew more
+/// often than one inside: an observer of single samples' times could learn a little of which it was.
 pub(crate) struct NarrowWindow<'a> {
     pub(super) chance: Chance,
     cells: u32,
@@ -278,7 +281,7 @@ impl Law for WideWindow {
     }
 }
 
-/// `a` if `condition`, else `b`, without a branch: whether a report fell inside tells more than the report.
+/// `a` if `condition`, else `b`, without a branch that the processor would have to guess.
 #[inline(always)]
 fn choose(condition: bool, a: u32, b: u32) -> u32 {
     b ^ (a ^ b) & 0u32.wrapping_sub(u32::from(condition))

@@ -1,0 +1,89 @@
+"""What the extension module does at its edges, whatever mechanism calls it."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bitldp import FRR, FixedPoint, Grid, Matrix, Unary, Window, unpack
+
+KEY = bytes(32)
+
+
+def test_letters_are_not_written_over() -> None:
+    letters = np.arange(8.0)
+    channel = Window(8, 1, 1.0)
+    with pytest.raises(ValueError, match="out: an array that shares no memory with letters"):
+        channel.randomize(np.arange(8)[::-1], None, letters, KEY, "values", letters, None, 0)
+    assert letters.tolist() == list(range(8))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64])
+def test_negative_cells_are_refused_however_many_cells_there_are(dtype: type) -> None:
+    channel = Window(2**32 - 1, 1, 1.0)
+    with pytest.raises(ValueError, match="x: element 1 "):
+        channel.randomize(np.array([0, -5], dtype), None, None, KEY, "codes", None, None, 0)
+
+
+def test_a_pickled_matrix_has_the_same_integers() -> None:
+    matrix = Matrix(np.array([[0.5, 0.5, 1e-15], [0.1, 0.2, 0.7]]))
+    copy = pickle.loads(pickle.dumps(matrix))
+    assert copy.weights() == matrix.weights()
+    assert copy.epsilon == matrix.epsilon
+    with pytest.raises(ValueError, match="weights: rows of equal length"):
+        Matrix.from_weights([[1 << 64], [1 << 63, 1 << 63]])
+    with pytest.raises(ValueError, match="weights: row 1 does not sum to 2"):
+        Matrix.from_weights([[1 << 64, 0], [1 << 63, 0]])
+
+
+def test_negative_numbers_name_their_argument() -> None:
+    x = np.zeros((1, 2), np.float32)
+    channel, codec = FRR(2, epsilon=1.0).channel, FixedPoint(10, integer_bits=5)
+    for threads, first_chunk, name in [(-1, 0, "threads"), (0, 0, "threads"), (None, -1, "first_chunk")]:
+        with pytest.raises(ValueError, match=f"{name}: "):
+            channel.randomize(x, codec, KEY, "codes", None, threads, first_chunk)
+    with pytest.raises(ValueError, match="x: "):
+        Window(4, 1, 0.5).start(-1)
+    with pytest.raises(ValueError, match="count: "):
+        unpack(np.zeros(1, np.uint8), 3, -1)
+    with pytest.raises(ValueError, match="categories: "):
+        Unary(-3, 0.5, 0.2)
+
+
+def test_arrays_that_lie_askew_are_copied() -> None:
+    mechanism = FRR(4, epsilon=4.0)
+    straight = np.linspace(-2.0, 2.0, 12, dtype=np.float32).reshape(3, 4)
+    raw = np.zeros(straight.nbytes + 1, np.uint8)
+    askew = raw[1:].view(np.float32).reshape(3, 4)
+    askew[:] = straight
+    assert not askew.flags.aligned
+    assert np.array_equal(mechanism.randomize(askew, rng=5), mechanism.randomize(straight, rng=5))
+    out = np.zeros(3 * 4 * 2 + 1, np.uint8)[1:].view(np.uint16).reshape(3, 4)
+    with pytest.raises(ValueError, match="out: a C-contiguous, aligned array"):
+        mechanism.randomize(straight, out=out)
+
+
+def test_masked_arrays_are_refused() -> None:
+    masked = np.ma.masked_equal(np.array([[0.5, -999.0]]), -999.0)
+    with pytest.raises(TypeError, match="x: a masked array is not allowed"):
+        FRR(2, epsilon=1.0).randomize(masked)
+
+
+def test_equal_grids_have_equal_hashes() -> None:
+    assert Grid(3, low=-0.0, high=1.0) == Grid(3, low=0.0, high=1.0)
+    assert len({Grid(3, low=-0.0, high=1.0), Grid(3, low=0.0, high=1.0)}) == 1
+
+
+def test_threads_do_not_pile_up() -> None:
+    x = np.zeros(300_000, np.float32)
+    mechanism = FRR(1, epsilon=1.0)
+    for threads in range(2, 12):
+        mechanism.randomize(x, threads=threads)
+    status = Path("/proc/self/status")
+    if not status.exists():
+        pytest.skip("needs Linux to count threads")
+    lines = status.read_text(encoding="ascii").splitlines()
+    running = next(int(line.split()[1]) for line in lines if line.startswith("Threads:"))
+    assert running < 60, running
