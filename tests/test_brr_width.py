@@ -85,3 +85,18 @@ def test_brr_is_never_worse_than_grr(count, epsilon):
     )
     assert best <= paper * (1 + 1e-12)
     assert paper <= grr * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
+@pytest.mark.parametrize("m", [3, 5, "paper"])
+def test_ties_do_not_depend_on_the_last_bits(metric, m):
+    """A grid of spacing 0.1, whose distances are rounded, has the windows of the grid of integers."""
+    whole = np.stack(np.divmod(np.arange(100), 10), axis=1)
+    exact = np.abs(whole[:, None] - whole)
+    exact = exact.sum(axis=-1) if metric == "manhattan" else np.square(exact).sum(axis=-1)
+    order = np.argsort(exact, axis=1, kind="stable")
+    for points in (whole, whole * 0.1, whole * 0.1 + 100.0):
+        mechanism = bitldp.BRR(points, epsilon=2.0, m=m, metric=metric)
+        law = mechanism.probabilities()
+        for row, first in zip(law, order[:, : mechanism.m], strict=True):
+            assert np.flatnonzero(row > row.min()).tolist() == sorted(first)

@@ -72,7 +72,14 @@ def test_labels_of_another_kind(bad):
         (["a"], ValueError),
         ([], ValueError),
         (["a", "a"], ValueError),
-        ([1, 1.0], ValueError),
+        ([1, 1], ValueError),
+        ([-1, 2**63], ValueError),
+        ([2**64, 1], ValueError),
+        ([1, 1.0], TypeError),
+        ([1, "1"], TypeError),
+        ([True, 2], TypeError),
+        (["a", b"a"], TypeError),
+        (np.array(["a", 1], dtype=object), TypeError),
         ([[1, 2], [3, 4]], ValueError),
         ([1.0, np.nan], ValueError),
         ([1, None], TypeError),
@@ -100,3 +107,46 @@ def test_labels_cannot_be_changed():
     assert table.labels[0] == 1
     with pytest.raises(ValueError, match="read-only"):
         table.labels[0] = 9
+
+
+@pytest.mark.parametrize(
+    ("labels", "other"),
+    [
+        ([1, 2], [1.0]),
+        ([1.0, 2.0], [1]),
+        ([0, 1], [True]),
+        (["a", "b"], [b"a"]),
+        ([b"a", b"b"], ["a"]),
+        (["1", "2"], ["1", 2]),
+        (["1", "2"], np.array(["1", 2], dtype=object)),
+    ],
+)
+def test_nothing_is_converted_from_one_type_to_another(labels, other):
+    with pytest.raises(TypeError, match="x: must"):
+        Categories(labels).encode(other)
+
+
+def test_equal_labels_of_another_type_are_another_dictionary():
+    assert Categories([1, 2]) != Categories([1.0, 2.0])
+    assert Categories([0, 1]) != Categories([False, True])
+    assert Categories(np.array([1, 2], np.uint8)) == Categories([1, 2])
+
+
+def test_large_integers_keep_all_their_digits():
+    large = 2**53
+    table = Categories([large, large + 1, -large - 1])
+    np.testing.assert_array_equal(table.encode([large + 1, large, -large - 1]), [1, 0, 2])
+    with pytest.raises(ValueError, match=r"x: the label at index \(0,\) is not one of the 3 labels"):
+        table.encode([large + 2])
+    with pytest.raises(ValueError, match="index"):
+        Categories([large, 1]).encode([large + 1])
+    signed, unsigned = Categories([2**62, 2**62 + 1]), Categories([2**63, 2**63 + 1])
+    np.testing.assert_array_equal(signed.encode(np.array([2**62 + 1], np.uint64)), [1])
+    np.testing.assert_array_equal(unsigned.encode([2**63 + 1, 2**63]), [1, 0])
+    for table, bad in (
+        (signed, np.array([2**62, 2**63 + 2**62], np.uint64)),
+        (unsigned, np.array([2**63 - 1, -1])),
+    ):
+        with pytest.raises(ValueError, match="the label at index"):
+            table.encode(bad)
+    assert Categories([2**63, 0]) != Categories([2**63 + 1, 0])

@@ -338,3 +338,46 @@ def test_csv_dialects(tmp_path: Path) -> None:
         tmp_path / "out.csv", parse_options=pa.csv.ParseOptions(delimiter=";", newlines_in_values=True)
     )
     assert out.to_pydict() == {"name": ["a\nb", "c"], "x;1": [1.5, -3.0], "y": [2.0, 4.0]}
+
+
+def test_names_with_commas_quotes_and_spaces(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text('"a,b", c ,d=e,"say ""x""", f,f \n1,2,hot,3,4,5\n')
+    perturb(
+        *(tmp_path / "in.csv", tmp_path / "out.csv", "--mechanism", "grr", "--epsilon", 120),
+        *("--columns", "d=e", "--categories", 'd=e="a, b",hot', "--keep", ' "a,b" ,c, "say ""x""", " f"'),
+    )
+    assert pa.csv.read_csv(tmp_path / "out.csv").to_pydict() == {
+        "a,b": [1],
+        " c ": [2],
+        "d=e": ["hot"],
+        'say "x"': [3],
+        " f": [4],
+    }
+    # Two columns differ in their spaces alone: neither is meant by a name without them.
+    result = invoke(
+        *("perturb", tmp_path / "in.csv", "-o", tmp_path / "o.csv", "--mechanism", "frr", "--epsilon", 1),
+        *("--columns", "f"),
+    )
+    assert result.exit_code == 2
+    assert "--columns f: no such column" in result.stderr
+
+
+def test_the_report_has_the_condition_of_the_guarantee(parquet: Path, tmp_path: Path) -> None:
+    options = ("--columns", "colour", "--categories", ",".join(COLOURS), "--epsilon", 2)
+    for mechanism, given in (("oue", bitldp.OUE(3, epsilon=2.0).guarantee.given), ("grr", "")):
+        target = tmp_path / f"{mechanism}.csv"
+        result = perturb(parquet, target, "--mechanism", mechanism, *options)
+        report = report_of(target)
+        assert report["mechanisms"][0]["given"] == given
+        assert report["total_per_record"]["given"] == given
+        assert given in result.stdout
+    assert report_of(tmp_path / "oue.csv")["total_per_record"]["given"]
+
+
+def test_a_claim_of_each_column_adds_up(parquet: Path, tmp_path: Path) -> None:
+    options = ("--epsilon", 8, "--unit", "feature")
+    perturb(parquet, tmp_path / "frr.csv", "--mechanism", "frr", "--columns", "height,weight", *options)
+    assert report_of(tmp_path / "frr.csv")["total_per_record"]["epsilon_claimed"] == 16.0
+    columns = ("--columns", "colour", "--categories", ",".join(COLOURS))
+    perturb(parquet, tmp_path / "grr.csv", "--mechanism", "grr", *columns, *options)
+    assert report_of(tmp_path / "grr.csv")["mechanisms"][0]["claim_covers"] == "feature"

@@ -45,7 +45,7 @@ SETTINGS: dict[str, tuple[object, ...]] = {
     "grr": ("--classes", 9),
     "label-rr": ("--classes", 9),
     "warner-rr": (),
-    "brr": ("--points", 30, "--low", 0, "--high", 1),
+    "brr": ("--points", 30, "--low", 0, "--high", 1, "--m", 1),
 }
 
 
@@ -137,11 +137,87 @@ def test_claims() -> None:
             ("grr", "--epsilon", 1, "--classes", 3, "--label-epsilon", 1),
             "--label-epsilon does not apply to grr",
         ),
-        (("frr", "--epsilon", 1, "--features", 3, "--unit", "row"), "unit: must be one of"),
+        (("frr", "--epsilon", 1, "--features", 3, "--unit", "row"), "--unit row: must be one of"),
+        (("grr", "--epsilon", 1, "--classes", 3, "--unit", "row"), "--unit row: must be one of"),
+        (("brr", "--epsilon", 1, "--points", 3, "--low", 0), "--low and --high go together"),
+        (("brr", "--epsilon", 1, "--points", 30, "--users", 9), "--users does not apply to brr here: no unb"),
+        (("grr", "--epsilon", 0, "--classes", 3, "--users", 9), "--users does not apply to grr here: "),
+        (("--epsilon", 1), "--epsilon says nothing without a mechanism"),
+        (("--users", 1), "--users says nothing without a mechanism"),
+        (("brr", "--epsilon", 1, "--points", 9, "--m", "²"), "brr: m: "),
+        (("--claims", "--users", 1), "--users says nothing with --claims"),
+        (("frr", "--claims"), "a mechanism says nothing with --claims"),
+        (("frr", "--epsilon", 1, "--features", 10**12), "--features: must be at most 1,048,576"),
+        (("grr", "--epsilon", 1, "--classes", 10**30), "--classes: must be at most 65,536"),
+        (("brr", "--epsilon", 1, "--points", 10**9), "--points: must be at most 65,536"),
+        (("frr", "--epsilon", 1, "--features", 3, "--bits", 10**30), "bits: must be between 2 and 32"),
     ],
 )
 def test_refusals(arguments: tuple[object, ...], fragment: str) -> None:
     result = invoke("explain", *arguments)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: ")
+    assert fragment in result.stderr
+
+
+@pytest.mark.parametrize("width", ["paper", 1, 3])
+def test_brr_against_grr(width: str | int) -> None:
+    (part,) = explain("brr", "--epsilon", 2, "--points", 25, "--m", width)["mechanisms"]
+    errors = part["errors"]
+    points = np.arange(25)
+    losses = [
+        (mechanism.probabilities() * np.abs(points[:, None] - points)).sum()
+        for mechanism in (bitldp.BRR(25, epsilon=2.0, m=width), bitldp.GRR(25, epsilon=2.0))
+    ]
+    assert errors["ratio_of_that_error_to_grr"] == pytest.approx(losses[0] / losses[1], rel=1e-9)
+    if width == "paper":
+        h = math.e  # e^(epsilon/2)
+        limit = (7 * h + 9) / (4 * (h + 1) ** 2)
+        assert errors["limit_of_that_ratio_for_n_to_infinity"] == pytest.approx(limit, rel=1e-9)
+    else:
+        assert not any(name.startswith("limit") for name in errors)
+
+
+def test_standard_error_of_a_mean_by_brr() -> None:
+    arguments = ("brr", "--epsilon", 2, "--points", 8, "--low", -1, "--high", 2, "--m", 1, "--users", 1000)
+    errors = explain(*arguments)["mechanisms"][0]["errors"]["standard_error_of_a_mean"]
+    mechanism = bitldp.BRR(8, epsilon=2.0, m=1, interval=(-1.0, 2.0))
+    rng = np.random.default_rng(4)
+    for name, code in (("at_an_end", 0), ("in_the_middle", 4)):
+        value = np.full(1000, mechanism.points[code])
+        found = [mechanism.estimate_mean(mechanism.randomize(value, rng=rng)) for _ in range(400)]
+        # 400 estimates: a standard deviation is known to 3.5 %; five of that, alpha below 1e-6.
+        assert np.std([estimate.value[0] for estimate in found]) == pytest.approx(errors[name], rel=0.18)
+        assert np.mean([estimate.stderr[0] for estimate in found]) == pytest.approx(errors[name], rel=0.03)
+
+
+@pytest.mark.parametrize("name", ["grr", "oue", "brr", "frr"])
+def test_the_unit_is_the_one_asked_for(name: str) -> None:
+    sizes = {"brr": "--points", "frr": "--features"}
+    arguments = (name, "--epsilon", 1, sizes.get(name, "--classes"), 5, "--unit", "feature")
+    (part,) = explain(*arguments)["mechanisms"]
+    assert part["guarantee"]["unit"] == "feature"
+    assert part["parameters"].get("unit", "feature") == "feature"
+    assert "claimed epsilon, per feature" in invoke("explain", *arguments).stdout
+    audited = invoke("audit", *arguments, "--n", 100, "--seed", 1)
+    assert audited.exit_code == 0, audited.output
+    assert "per feature" in audited.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fragment"),
+    [
+        (("grr", "--epsilon", 1), "--classes is needed"),
+        (("grr", "--epsilon", 1, "--classes", 3, "--points", 9), "--points does not apply to grr"),
+        (("brr", "--epsilon", 1, "--points", 9, "--high", 9), "--low and --high go together"),
+        (("frr", "--epsilon", 1, "--features", 10**12), "--features: must be at most 1,048,576"),
+        (("bitrand", "--epsilon", 1, "--features", 3), "give --classes and --label-epsilon"),
+        (("grr", "--epsilon", 1, "--classes", 3, "--confidence", 0.2), "--confidence: must be 0.5 or more"),
+    ],
+)
+def test_refusals_of_an_audit(arguments: tuple[object, ...], fragment: str) -> None:
+    pytest.importorskip("scipy")
+    result = invoke("audit", *arguments)
     assert result.exit_code == 2
     assert result.stderr.startswith("error: ")
     assert fragment in result.stderr

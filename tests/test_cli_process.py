@@ -206,3 +206,22 @@ def test_exit_codes(tmp_path: Path) -> None:
     failed = run(*arguments, "--columns", "x")
     assert failed.returncode == 1
     assert failed.stderr.splitlines()[-1] == "error: row 2, column 'x': not a number"
+
+
+def test_refused_runs_end_in_order(tmp_path: Path) -> None:
+    # Arrow still reads the large file ahead when the run has failed; nothing of that may abort the process.
+    source = tmp_path / "x.csv"
+    source.write_text("x,y\n1,2\nsecret,3\n" + "1.5,2\n" * 800_000)
+    ragged = tmp_path / "ragged.csv"
+    ragged.write_text("x,y\n1,2\nsecret\n" + "1.5,2\n" * 800_000)
+    code = "from bitldp.cli import main; main()"
+    processes = []
+    for number, path in enumerate((source, ragged) * 4):
+        arguments = ("perturb", path, "-o", tmp_path / f"o{number}.csv", *FRR, "--columns", "x")
+        command = [sys.executable, "-c", code, *map(str, arguments)]
+        processes.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+    answers = [(process.communicate(timeout=60)[1], process.returncode) for process in processes]
+    for errors, returned in answers:
+        assert returned == 1, errors
+        assert "secret" not in errors
+        assert errors.splitlines()[-1].startswith("error: ")

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import bitldp
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
@@ -49,7 +51,7 @@ USAGE = {
     "no columns": ((*FRR,), "--columns: name the columns"),
     "unknown column": (
         (*FRR, "--columns", "agee"),
-        "--columns agee: no such column; the file has name, age, city",
+        "--columns agee: no such column among the 3 in the first line; is there a header?",
     ),
     "twice": ((*FRR, "--columns", "age", "--keep", "age"), "named twice"),
     "unknown mechanism": (("--mechanism", "rrf", "--epsilon", 1, "--columns", "age"), "no mechanism 'rrf'"),
@@ -86,6 +88,18 @@ USAGE = {
     "no dictionary": ((*GRR, "--columns", "city"), "'city' needs its public list of categories"),
     "one category": ((*GRR, "--columns", "city", "--categories", "Paris"), "at least 2 distinct"),
     "repeated category": ((*GRR, "--columns", "city", "--categories", "Rome,Rome"), "at least 2 distinct"),
+    "a range too long": (
+        (*GRR, "--columns", "city", "--categories", "0..99999999999"),
+        "a range has at most 65,536 categories",
+    ),
+    "a range beyond any integer": (
+        (*GRR, "--columns", "city", "--categories", f"0..{'9' * 5000}"),
+        "a range has at most 65,536 categories",
+    ),
+    "an open quote": ((*FRR, "--columns", '"age'), "--columns: not a list with commas"),
+    "too many points": ((*BRR, "--low", 0, "--high", 3, "--points", 10**10), "--points: must be at most 65"),
+    "delimiter of two bytes": ((*FRR, "--columns", "age", "--delimiter", "§"), "a character of ASCII"),
+    "delimiter of ends": ((*FRR, "--columns", "age", "--delimiter", "\n"), "a character of ASCII"),
     "two lists": ((*GRR, "--columns", "city", "--categories", "a,b", "--categories", "a,c"), "two lists"),
     "no such file of categories": (
         (*GRR, "--columns", "city", "--categories-file", "none"),
@@ -152,6 +166,11 @@ DATA = {
     "infinite": (lambda text: text.replace("29", "-inf"), 1, "row 3, column 'age': infinite value"),
     "few fields": (lambda text: text + f"{SECRET}\n", 1, "row 4 has 1 fields, where the header has 3"),
     "many fields": (lambda text: text + f"{SECRET},1,2,3\n", 1, "row 4 has 4 fields, where the header has 3"),
+    "a blank line": (
+        lambda text: text.replace("\nCyd", "\n\nCyd"),
+        1,
+        "row 3, column 'age': missing value",
+    ),
     "no header": (lambda text: "", 1, "empty; a CSV file starts with a row of column names"),
     "twice in the header": (lambda text: text.replace("city", "age"), 2, "several columns of that name"),
     "a row too long": (lambda text: text + f'"{SECRET * 300_000}",1,2\n', 1, "a row longer than 1 MiB"),
@@ -246,7 +265,7 @@ def test_files_of_another_format(tmp_path: Path, suffix: str) -> None:
     source = tmp_path / f"in.{suffix}"
     source.write_text(PEOPLE * 100)
     target = tmp_path / ("out.npy" if suffix == "npy" else "out.csv")
-    refused(invoke("perturb", source, "-o", target, *FRR, "--columns", "age"), 1, "not a ")
+    refused(invoke("perturb", source, "-o", target, *FRR, "--columns", "age"), 1, ": not a")
 
 
 def test_damaged_parquet(tmp_path: Path) -> None:
@@ -287,3 +306,86 @@ def test_an_unforeseen_failure_tells_no_value(people: Path, monkeypatch: pytest.
     result = invoke("perturb", people, "-o", people.with_name("o.csv"), *FRR, "--columns", "age")
     refused(result, 1, "internal failure (RuntimeError at test_cli_refusals.py")
     assert [path.name for path in people.parent.iterdir()] == ["people.csv"]
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_a_blank_line_of_one_column_is_a_missing_value(tmp_path: Path, ends: str) -> None:
+    source, target = tmp_path / "x.csv", tmp_path / "o.csv"
+    for lines, row, problem in (
+        (["x", "1", "", "3"], 2, "missing value"),
+        (["x", "1", "3", ""], 3, "missing value"),
+        (["x", "1", "2", "", "x"], 3, "missing value"),
+        (["x", '"1"', '""'], 2, "missing value"),
+    ):
+        source.write_bytes("".join(line + ends for line in lines).encode())
+        result = invoke("perturb", source, "-o", target, *FRR, "--columns", "x")
+        refused(result, 1, f"row {row}, column 'x': {problem}")
+    # Where a blank line is a category, it is one record, and the rows after it keep their numbers.
+    source.write_bytes(ends.join(["x", "a", "", SECRET, ""]).encode())
+    result = invoke("perturb", source, "-o", target, *GRR, "--columns", "x", "--categories", 'a,""')
+    refused(result, 1, "row 3, column 'x': not one of the categories given")
+
+
+def test_a_bad_row_late_in_a_csv_file_has_its_number(tmp_path: Path) -> None:
+    source = tmp_path / "x.csv"
+    source.write_text("x,y\n" + '"a\nb",1\n' * 200_000 + f"{SECRET}\n")  # several blocks
+    result = invoke("perturb", source, "-o", tmp_path / "o.csv", *FRR, "--columns", "y")
+    refused(result, 1, "row 200001 has 1 fields, where the header has 2")
+
+
+def test_a_first_record_in_place_of_a_header_is_not_shown(tmp_path: Path) -> None:
+    source, target = tmp_path / "x.csv", tmp_path / "o.csv"
+    source.write_text(f"{SECRET},70,70\n170,60,no\n")
+    for column, problem in (("height", "no such column among the 3"), ("70", "several columns of that name")):
+        result = invoke("perturb", source, "-o", target, *FRR, "--columns", column)
+        refused(result, 2, f"--columns {column}: ", problem)
+        assert result.stderr.count("70") == column.count("70")
+    table = tmp_path / "x.parquet"
+    pa.parquet.write_table(pa.table({"weight": [1.0]}), table)
+    result = invoke("perturb", table, "-o", target, *FRR, "--columns", "height")
+    refused(result, 2, "no such column; the file has weight")
+
+
+@pytest.mark.parametrize("threads", [1025, 10**6, 10**30])
+def test_threads_are_bounded(people: Path, threads: int) -> None:
+    options = (*FRR, "--columns", "age", "--threads", threads)
+    result = invoke("perturb", people, "-o", people.with_name("o.csv"), *options)
+    assert result.exit_code == 2
+    assert "1024" in result.stderr
+
+
+@pytest.mark.parametrize("error", [OverflowError, MemoryError])
+def test_what_a_constructor_cannot_hold_is_one_sentence(
+    people: Path, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    def fail(*arguments: object, **options: object) -> None:
+        raise error(SECRET)
+
+    monkeypatch.setattr(bitldp, "FRR", fail)
+    result = invoke("perturb", people, "-o", people.with_name("o.csv"), *FRR, "--columns", "age")
+    refused(result, 2, "frr: a number given is too large")
+
+
+def test_a_file_of_text_is_not_an_arrow_file(tmp_path: Path) -> None:
+    source = tmp_path / "in.arrow"
+    source.write_text(PEOPLE)
+    result = invoke("perturb", source, "-o", tmp_path / "o.csv", *FRR, "--columns", "age")
+    refused(result, 1, "not an Arrow file")
+
+
+def test_threads_of_arrow_hold_nothing_of_python(people: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A thread that asks for the interpreter while it shuts down aborts the process, now and then.
+    opened, open_csv = [], pa.csv.open_csv
+
+    def spy(source: object, **options: object) -> object:
+        opened.append((source, options["parse_options"]))
+        return open_csv(source, **options)
+
+    monkeypatch.setattr(pa.csv, "open_csv", spy)
+    people.write_text(PEOPLE.replace("41", SECRET + "x"))
+    result = invoke("perturb", people, "-o", people.with_name("o.csv"), *FRR, "--columns", "age")
+    refused(result, 1, "row 2, column 'age': not a number")
+    ((source, options),) = opened
+    assert isinstance(source, pa.OSFile)
+    assert source.closed
+    assert options.invalid_row_handler is None

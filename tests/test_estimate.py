@@ -1,4 +1,4 @@
-"""Estimates and accumulators: batches, merges, JSON, the projection to the simplex."""
+"""Estimates and accumulators: batches, merges, JSON."""
 
 from __future__ import annotations
 
@@ -11,34 +11,6 @@ from bitldp import Accumulator, CountAccumulator, MeanAccumulator, estimate
 from conftest import CASES
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-VECTOR = st.lists(st.floats(-50, 50), min_size=1, max_size=12)
-
-
-@given(VECTOR)
-@settings(max_examples=200, deadline=None, derandomize=True)
-def test_projection_is_the_nearest_point(values):
-    """On the simplex, and by the variational inequality (v - p).(s - p) <= 0 at every corner s."""
-    point = bitldp.project_simplex(values)
-    assert point.min() >= 0.0
-    assert point.sum() == pytest.approx(1.0, abs=1e-9)
-    away = np.array(values) - point
-    assert np.all(away - away @ point <= 1e-9 * (1 + np.abs(values).max()))
-
-
-def test_projection_of_points_and_rows():
-    np.testing.assert_array_equal(bitldp.project_simplex([0.25, 0.75]), [0.25, 0.75])
-    np.testing.assert_array_equal(bitldp.project_simplex([2.0, 0.0]), [1.0, 0.0])
-    rows = np.random.default_rng(0).normal(size=(3, 4, 5))
-    projected = bitldp.project_simplex(rows)
-    assert projected.shape == rows.shape
-    np.testing.assert_allclose(projected[2, 1], bitldp.project_simplex(rows[2, 1]), rtol=1e-15)
-
-
-@pytest.mark.parametrize("bad", [0.5, [], [1.0, np.nan], [np.inf, 0.0]])
-def test_projection_checks_its_input(bad):
-    with pytest.raises(ValueError, match="values"):
-        bitldp.project_simplex(bad)
 
 
 def test_frequencies_of_small_samples_have_an_error():
@@ -164,6 +136,11 @@ def damaged(change):
         (damaged(lambda d: d["state"].update(counts=[1, -2, 5])), "damaged"),
         (damaged(lambda d: d["state"].update(counts=[1, 2, 5])), "damaged"),
         (damaged(lambda d: d["state"].update(counts=[1.5, 1, 1])), "damaged"),
+        (damaged(lambda d: d["state"].update(counts=[1, 1, 1])), "do not add up"),
+        (damaged(lambda d: d["state"].update(counts=[2**62, 2**62, 4], n=4)), "damaged"),
+        (damaged(lambda d: d["state"].update(counts=[2**63 - 1, 2**63 - 1, 2], n=2**63 - 1)), "add up"),
+        (damaged(lambda d: d["state"].update(n=2**63)), "damaged"),
+        ("[" * 100_000, "nested too deeply"),
     ],
 )
 def test_damaged_json_is_refused(text, message):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bitldp import FRR, FixedPoint, Grid, Matrix, Unary, Window, unpack
+from bitldp import BRR, FRR, GRR, OUE, FixedPoint, Grid, Matrix, Piecewise, Unary, Window, unpack
 
 KEY = bytes(32)
 
@@ -67,8 +67,12 @@ def test_arrays_that_lie_askew_are_copied() -> None:
 
 def test_masked_arrays_are_refused() -> None:
     masked = np.ma.masked_equal(np.array([[0.5, -999.0]]), -999.0)
-    with pytest.raises(TypeError, match="x: a masked array is not allowed"):
-        FRR(2, epsilon=1.0).randomize(masked)
+    for mechanism in (FRR(2, epsilon=1.0), Piecewise(1.0, features=2, interval=(-1e3, 1e3))):
+        with pytest.raises(TypeError, match="x: a masked array is not allowed"):
+            mechanism.randomize(masked)
+    for categorical in (GRR(4, epsilon=1.0), OUE(4, epsilon=1.0), BRR(4, epsilon=1.0)):
+        with pytest.raises(TypeError, match="x: a masked array is not allowed"):
+            categorical.randomize(np.ma.masked_equal(np.array([1, 2, 0]), 0))
 
 
 def test_equal_grids_have_equal_hashes() -> None:

@@ -74,6 +74,9 @@ def test_total_of_claims_about_features() -> None:
     assert whole.claimed == pytest.approx(9.0)
     assert whole.record == pytest.approx(9.0)
     assert whole.holds
+    assert report.total([bitldp.FRR(2, epsilon=8.0, unit="feature").guarantee], [2]).claimed == 16.0
+    with pytest.raises(ValueError, match="shorter"):
+        report.total([frr, frr], [4])
 
 
 def test_total_with_infinity() -> None:

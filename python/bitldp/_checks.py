@@ -10,6 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+MOST = (1 << 32) - 1
+"""The most features, categories or candidates: the core counts them in 32 bits."""
+
+_SHOWN_BITS = 128
+
 
 def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     """Return `value` as an int of [low, high], or raise."""
@@ -21,8 +26,21 @@ def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
         raise TypeError(f"{name}: must be an integer, not {type(value).__name__}") from None
     if number < low or (high is not None and number > high):
         allowed = f"at least {low}" if high is None else f"between {low} and {high}"
-        raise ValueError(f"{name}: must be {allowed}, got {number}")
+        raise ValueError(f"{name}: must be {allowed}, got {_shown(number)}")
     return number
+
+
+def count(name: str, value: Any, least: int, most: int = MOST) -> int:
+    """Return `value` as a number of things, `least` or more, that still fits where it is used."""
+    number = integer(name, value, least)
+    if number > most:
+        raise ValueError(f"{name}: must be at most {most}, got {_shown(number)}")
+    return number
+
+
+def _shown(number: int) -> str:
+    """Return a number's digits; of a huge one (which Python may refuse to spell) its length."""
+    return str(number) if number.bit_length() <= _SHOWN_BITS else f"a number of {number.bit_length()} bits"
 
 
 def real(name: str, value: Any) -> float:
@@ -33,6 +51,8 @@ def real(name: str, value: Any) -> float:
         number = float(value)
     except (TypeError, ValueError):
         raise TypeError(f"{name}: must be a real number, not {type(value).__name__}") from None
+    except OverflowError:
+        raise ValueError(f"{name}: must be finite in double precision, which it is too large for") from None
     if not math.isfinite(number):
         raise ValueError(f"{name}: must be finite, got {number}")
     return number
@@ -63,6 +83,12 @@ def choice(name: str, value: Any, allowed: Collection[str]) -> str:
     return value
 
 
+def form(output: Any) -> None:
+    """Refuse a form of the reports that is no word; the core says which words it takes."""
+    if not isinstance(output, str):
+        raise TypeError(f"output: must be a str, not {type(output).__name__}")
+
+
 def stream(threads: Any, first_chunk: Any) -> tuple[int | None, int]:
     """Return the two arguments that say how a key's stream is walked through, checked."""
     return (
@@ -71,9 +97,16 @@ def stream(threads: Any, first_chunk: Any) -> tuple[int | None, int]:
     )
 
 
+def plain(name: str, values: Any) -> NDArray[Any]:
+    """Return values as an array; refuse masked ones: what is masked is still there, and would be released."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{name}: a masked array is not allowed; fill or drop what is masked")
+    return np.asarray(values)
+
+
 def codes(name: str, values: Any, count: int) -> NDArray[Any]:
     """Return integers of [0, count) as an array; an error gives the first bad index, never the value."""
-    array = np.asarray(values)
+    array = plain(name, values)
     if array.dtype == np.bool_:
         array = array.view(np.uint8)
     if array.dtype.kind not in "iu":

@@ -44,7 +44,7 @@ class FixedPointBits(Mechanism):
         """Normalise the parameters that all of them have."""
         l_bits = _checks.integer("bits", bits, 2, 32)
         self._set(
-            features=_checks.integer("features", features, 1),
+            features=_checks.count("features", features, 1),
             bits=l_bits,
             integer_bits=_checks.integer("integer_bits", integer_bits, 0, l_bits - 1),
             epsilon=_checks.budget("epsilon", epsilon),
@@ -61,13 +61,17 @@ class FixedPointBits(Mechanism):
             )
 
     def _finish(
-        self, channel: Bits, codec: FixedPoint, claimed: float, unit: Unit, pattern: list[int] | None
+        self,
+        channel: Bits,
+        codec: FixedPoint,
+        claimed: float,
+        unit: Unit,
+        pattern: NDArray[np.intp] | None = None,
     ) -> None:
-        laws = np.array(pattern if pattern else [0] * channel.features, dtype=np.intp)
         self._set(
             _channel=channel,
             _codec=codec,
-            _letters=CodeLetters(channel.thresholds(), codec, laws),
+            _letters=CodeLetters(channel.thresholds(), codec, channel.features, pattern),
             _guarantee=Guarantee.judge(claimed, channel.epsilon, unit=unit),
         )
 
@@ -129,14 +133,18 @@ class FixedPointBits(Mechanism):
         key = None if rng is None else keys(rng, 1)[0]
         if threads is not None or first_chunk != 0:
             threads, first_chunk = _checks.stream(threads, first_chunk)
-        return self._channel.randomize(x, self._codec, key, output, out, threads, first_chunk)
+        try:
+            return self._channel.randomize(x, self._codec, key, output, out, threads, first_chunk)
+        except TypeError:
+            _checks.form(output)  # which the core's own message does not name
+            raise
 
     def decode(self, reports: ArrayLike, *, dtype: DTypeLike = np.float32) -> NDArray[Any]:
         """Return the value that each reported code word spells (biased toward the middle of the range).
 
         Parameters
         ----------
-        reports : array_like of unsigned int
+        reports : array_like of int
             Code words, any shape.
         dtype : dtype
             float32 or float64.
@@ -145,8 +153,15 @@ class FixedPointBits(Mechanism):
         -------
         ndarray
             Values, same shape.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a code word out of range (its index is given), or for anything but integers.
         """
-        return self._codec.decode(reports, dtype)
+        words = _checks.codes("reports", reports, 1 << self._codec.bits)
+        smallest = np.min_scalar_type((1 << self._codec.bits) - 1)
+        return self._codec.decode(words.astype(smallest, copy=False), dtype)
 
     def unbias(self, reports: ArrayLike) -> NDArray[np.float64]:
         """Return letters whose mean is the encoded value.
@@ -292,5 +307,4 @@ class FixedPointBits(Mechanism):
             below = np.append(np.cumsum(drift[::-1])[::-1][1:], 0.0)  # mean difference of the lower positions
             kept = math.fsum(equal_above * (rises[1:] * (weights + below) + falls[1:] * (weights - below)))
             per_law.append(change * flipped + (1.0 - change) * kept)
-        counts = np.bincount(self._letters.pattern, minlength=len(per_law))
-        return float(np.average(per_law, weights=counts))
+        return float(np.average(per_law, weights=self._letters.law_counts))

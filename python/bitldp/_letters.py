@@ -28,23 +28,42 @@ class CodeLetters:
         (T_p, T_q) over 2**64, by law and position, as the channel gives them.
     codec : FixedPoint
         Gives bits, weights and sign convention.
-    pattern : ndarray of int, shape (features,)
-        Law of each feature.
+    features : int
+        Features of a record.
+    pattern : ndarray of int, shape (features,), or None
+        Law of each feature; None where there is one law for all.
     """
 
     def __init__(
-        self, thresholds: list[list[tuple[int, int]]], codec: FixedPoint, pattern: NDArray[np.intp]
+        self,
+        thresholds: list[list[tuple[int, int]]],
+        codec: FixedPoint,
+        features: int,
+        pattern: NDArray[np.intp] | None,
     ) -> None:
         self.bits = codec.bits
-        self.pattern = pattern
+        self._features = features
+        self._pattern = pattern
         self.weights = codec.step * 2.0 ** np.arange(codec.bits - 2, -1, -1)
         self._positive = 1.0 if codec.sign == "bitrand" else -1.0  # sign of a word whose sign bit is 1
         self._thresholds = thresholds
 
     @property
+    def pattern(self) -> NDArray[np.intp]:
+        """Law of each feature, shape (features,)."""
+        return np.zeros(self._features, np.intp) if self._pattern is None else self._pattern
+
+    @property
+    def law_counts(self) -> NDArray[np.intp]:
+        """How many features have each law, shape (laws,)."""
+        if self._pattern is None:
+            return np.array([self._features], np.intp)
+        return np.bincount(self._pattern, minlength=len(self._thresholds))
+
+    @property
     def silent(self) -> int | None:
         """Return the first position at which some law in use says nothing about its bit (p == q), if any."""
-        laws = [self._thresholds[law] for law in sorted(set(self.pattern.tolist()))]
+        laws = [self._thresholds[law] for law in np.flatnonzero(self.law_counts)]
         places = [place for law in laws for place, (one, zero) in enumerate(law) if one == zero]
         return min(places, default=None)
 
@@ -95,7 +114,7 @@ class CodeLetters:
 
     def unbias(self, codes: NDArray[Any]) -> NDArray[np.float64]:
         """Return the unbiased letters of codes whose last axis is the features (checked by the caller)."""
-        law: Any = 0 if (self.pattern == 0).all() else self.pattern
+        law: Any = 0 if self._pattern is None else self._pattern
         low, high = self._tables
         words = codes.astype(np.int64, copy=False)
         magnitude = low[law, words & (low.shape[1] - 1)]
@@ -110,7 +129,7 @@ class CodeLetters:
         ``Var(S M) = E[S^2] E[M^2] - (s m)^2`` for the independent letters S of the sign and M of the
         magnitude.
         """
-        law: Any = 0 if (self.pattern == 0).all() else self.pattern
+        law: Any = 0 if self._pattern is None else self._pattern
         words = codes.astype(np.int64, copy=False)
         spread = np.zeros(words.shape)
         for place in range(1, self.bits):

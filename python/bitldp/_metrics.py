@@ -81,7 +81,8 @@ def named(argument: str, value: Any, names: dict[str, Metric]) -> Metric:
 
 def table(argument: str, function: Metric, points: Points) -> NDArray[np.float64]:
     """Return the finite (N, N) table of a metric or utility between candidates."""
-    values = np.asarray(function(points, points), dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
+        values = np.asarray(function(points, points), dtype=np.float64)
     if values.shape != (len(points), len(points)):
         raise ValueError(f"{argument}: must give a table of shape {(len(points),) * 2}, got {values.shape}")
     if not np.isfinite(values).all():

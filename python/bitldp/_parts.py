@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +16,7 @@ from bitldp._window import Law, ordered_window, window
 
 _ONE = 1 << 64
 _BLOCK = 1 << 22  # losses that are looked at together
+_LINE_LIMIT = 1 << 24  # equidistant candidates: points and losses by rank take 2 GB on the way
 _TABLE_LIMIT = 8192  # candidates of a part that needs a table of all losses: 0.5 GB of float64
 
 
@@ -53,9 +56,17 @@ def _line_part(members: NDArray[np.intp], step: float, epsilon: float, m: int | 
     """Build the part of equidistant points: closed forms only, no table of all losses."""
     count = len(members)
     sums = _width.equidistant_column_sums(count, step)
+    _check_sums(sums)
     if isinstance(m, str):
         m = _width.equidistant_width(count, epsilon) if m == "paper" else _width.best_width(sums, epsilon)
     return Part(members, m, window(count, m, epsilon), sums, alike=m > 1)
+
+
+def _check_sums(sums: NDArray[np.float64]) -> None:
+    with np.errstate(over="ignore"):
+        total = np.abs(sums).sum()
+    if not math.isfinite(total):
+        raise ValueError("candidates: the losses between them add up past the range of doubles")
 
 
 def _table_part(members: NDArray[np.intp], losses: NDArray[np.float64], epsilon: float, m: int | str) -> Part:
@@ -63,7 +74,9 @@ def _table_part(members: NDArray[np.intp], losses: NDArray[np.float64], epsilon:
     count = len(members)
     order = _width.nearest_first(losses)
     ordered = np.take_along_axis(losses, order, axis=1)
-    sums = ordered.sum(axis=0)
+    with np.errstate(over="ignore"):
+        sums = ordered.sum(axis=0)
+    _check_sums(sums)
     if m == "paper":  # Algorithm 2 could only reach m = N at epsilon 0
         width = min(_width.paper_width(ordered, epsilon), count - 1)
     else:
@@ -79,10 +92,10 @@ def place(
 ) -> tuple[Any, tuple[float, float] | None, NDArray[np.float64]]:
     """Return candidates and interval, checked, and the points that they mean."""
     if isinstance(candidates, (int, np.integer)) and not isinstance(candidates, bool):
-        count = _checks.integer("candidates", candidates, 2)
+        count = _checks.count("candidates", candidates, 2, _LINE_LIMIT)
         if interval is None:  # Eq. 13 is not defined at 0: the paper counts from 1
             return count, None, np.arange(count, dtype=np.float64) + (1.0 if utility == "jaccard" else 0.0)
-        low, high = _check_interval(interval)
+        low, high = _check_interval(interval, count)
         return count, (low, high), np.linspace(low, high, count)
     if interval is not None:
         raise ValueError("interval: needs a number of candidates, not the candidates themselves")
@@ -92,17 +105,24 @@ def place(
     if points.ndim not in (1, 2) or len(points) < 2 or points.size == 0:
         raise ValueError(f"candidates: shape must be (N,) or (N, d) with N >= 2, got {points.shape}")
     points = readonly(points.astype(np.float64))
-    if not np.isfinite(points).all():
-        raise ValueError("candidates: must be finite")
+    with np.errstate(over="ignore"):  # what is not finite is refused
+        finite = np.isfinite(points.max(axis=0) - points.min(axis=0)).all()  # NaN and infinity show here, too
+    if not finite:
+        raise ValueError("candidates: must be finite, and so must their differences")
     return points, None, points
 
 
-def _check_interval(interval: Any) -> tuple[float, float]:
+def _check_interval(interval: Any, count: int) -> tuple[float, float]:
     if np.shape(interval) != (2,):
         raise ValueError(f"interval: must be a pair (low, high), got shape {np.shape(interval)}")
     low, high = (_checks.real("interval", end) for end in interval)
     if not low < high:
         raise ValueError(f"interval: low must be below high, got ({low}, {high})")
+    if not (math.isfinite(high - low) and (high - low) / (count - 1) >= sys.float_info.min):
+        raise ValueError(
+            f"interval: high - low and the step between {count} points must be normal doubles, "
+            f"got ({low}, {high})"
+        )
     return low, high
 
 

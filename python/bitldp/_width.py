@@ -12,24 +12,28 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+_TIE = 1e-12  # of the largest loss: some thousand units in the last place
 _LARGE = 700.0  # e^700 is still a double; every formula has reached its limit by then
 
 
 def nearest_first(losses: NDArray[np.float64]) -> NDArray[np.intp]:
     """Return for every candidate the candidates from least to largest loss, ties to the lower index.
 
-    A candidate comes before others at the same loss, so that m = 1 favours the candidate itself.
+    Equal distances differ in their last bits when they are computed from coordinates, and not alike on every
+    machine. So neighbours in the sorted row are ties if they differ by at most 1e-12 of the largest absolute
+    loss of the row. A candidate comes before others at the same loss, so that m = 1 favours the candidate
+    itself.
     """
     order = np.argsort(losses, axis=1, kind="stable")
-    own = np.arange(len(losses))[:, None]
-    tied = losses == np.diagonal(losses)[:, None]
-    duplicated = np.flatnonzero(tied.sum(axis=1) > 1)
-    for row in duplicated:  # rare: candidates at the same place
-        rank = order[row]
-        ties = tied[row][rank]
-        first = int(np.argmax(ties))
-        others = rank[ties]
-        rank[first : first + len(others)] = np.concatenate([own[row], others[others != row]])
+    for row, (loss, by_loss) in enumerate(zip(losses, order, strict=True)):
+        rises = np.diff(loss[by_loss]) > _TIE * np.abs(loss).max()
+        if rises.all():
+            continue
+        ranks = np.append(0, np.cumsum(rises))
+        rank = np.empty(len(loss), np.intp)
+        rank[by_loss] = 2 * ranks
+        rank[row] -= 1  # before its ties, after all that is less
+        order[row] = np.argsort(rank, kind="stable")
     return order
 
 
@@ -100,7 +104,8 @@ def equidistant_column_sums(count: int, step: float = 1.0) -> NDArray[np.float64
     bound = rank // 2  # i <= 2a + 1 exactly where a >= floor(i/2)
     below = np.append(0, np.cumsum(per_side))[bound]
     sum_below = np.append(0, np.cumsum(per_side * np.arange(count)))[bound]
-    sums: NDArray[np.float64] = step * ((count - below) * bound + below * (rank - 1) - sum_below)
+    with np.errstate(over="ignore"):  # the caller refuses what is not finite
+        sums: NDArray[np.float64] = step * ((count - below) * bound + below * (rank - 1) - sum_below)
     return sums
 
 

@@ -63,6 +63,7 @@ class Law:
     ) -> NDArray[Any]:
         """Call the channel; where it is mute, with zeros, once it has checked the input."""
         threads, first_chunk = _checks.stream(threads, first_chunk)
+        _checks.form(output)
         if self.mute:
             self.channel.randomize(x, grid, letters, None, output, None, threads, first_chunk)
             x, grid = np.zeros(np.shape(x), np.uint8), None
@@ -157,7 +158,7 @@ class CategoricalWindow(Mechanism):
         """
         self._check_axis("x", x)
         key = None if rng is None else keys(rng, 1)[0]
-        codes = np.asarray(x)
+        codes = _checks.plain("x", x)
         if codes.dtype == np.bool_:  # answers to a yes-or-no question
             codes = codes.view(np.uint8)
         return self._law.randomize(codes, None, None, key, output, out, threads, first_chunk)

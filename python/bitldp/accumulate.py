@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bitldp import _saved
 from bitldp._mechanism import Mechanism
 from bitldp.estimate import Estimate, frequencies
 
@@ -94,8 +95,11 @@ class Accumulator(ABC):
             If the text is not such a document, is of another version, of another mechanism or of other
             parameters, or damaged.
         TypeError
-            If the mechanism's accumulators are of another class than this one.
+            If `text` is no str, or `mechanism` no mechanism, or its accumulators are of another class than
+            this one.
         """
+        if not isinstance(mechanism, Mechanism):
+            raise TypeError(f"mechanism: must be a Mechanism, not {type(mechanism).__name__}")
         accumulator = mechanism.accumulator()
         if not isinstance(accumulator, cls):
             raise TypeError(f"mechanism: accumulates with {type(accumulator).__name__}, not {cls.__name__}")
@@ -104,10 +108,7 @@ class Accumulator(ABC):
 
     def _open(self, text: str) -> dict[str, Any]:
         """Check a document's head against this accumulator; return its contents."""
-        try:
-            document = json.loads(text)
-        except ValueError:
-            raise ValueError("text: is not JSON") from None
+        document = _saved.document(text)
         if not isinstance(document, dict) or document.get("format") != _FORMAT:
             raise ValueError(f"text: is not a {_FORMAT} document")
         if document.get("version") != _VERSION:
@@ -136,6 +137,9 @@ class CountAccumulator(Accumulator):
         Counts one batch of reports: (n, counts).
     law : tuple of float
         (p, q): probability of reporting a category for a record that has it, and that has not.
+    exclusive : bool
+        Whether a report is one category (of each feature), so that the counts add up to the number of
+        reports; else a report may count for any number of categories.
     """
 
     kind = "counts"
@@ -146,16 +150,19 @@ class CountAccumulator(Accumulator):
         shape: tuple[int, ...],
         count: Callable[[ArrayLike], tuple[int, NDArray[np.int64]]],
         law: tuple[float, float],
+        *,
+        exclusive: bool = True,
     ) -> None:
         super().__init__(mechanism)
         self.counts: NDArray[np.int64] = np.zeros(shape, np.int64)
         self._count = count
         self._law = law
+        self._exclusive = exclusive
 
     def update(self, reports: ArrayLike) -> None:
         """Add a batch of reports, in the form that the mechanism's `estimate_frequencies` takes."""
         n, counts = self._count(reports)
-        self.n += n
+        self.n = _saved.together("reports", self.n, n)
         self.counts += counts
 
     def merge(self, other: CountAccumulator) -> None:
@@ -164,10 +171,10 @@ class CountAccumulator(Accumulator):
         Raises
         ------
         ValueError, TypeError
-            For an accumulator of another mechanism or kind.
+            For an accumulator of another mechanism or kind, or if there would be 2**63 reports or more.
         """
         self._same(other)
-        self.n += other.n
+        self.n = _saved.together("other", self.n, other.n)
         self.counts += other.counts
 
     def estimate(self, *, project: bool = False) -> Estimate:
@@ -184,10 +191,9 @@ class CountAccumulator(Accumulator):
         return {"n": self.n, "counts": self.counts.tolist()}
 
     def _restore(self, state: dict[str, Any]) -> None:
-        n, counts = whole(state.get("n")), numbers(state.get("counts"), self.counts.shape)
-        if counts.dtype.kind != "i" or (counts < 0).any() or (counts > n).any():
-            raise ValueError("text: the counts are damaged")
-        self.n, self.counts = n, counts.astype(np.int64)
+        n = _saved.whole(state.get("n"))
+        self.counts = _saved.counts(state.get("counts"), self.counts.shape, n, exclusive=self._exclusive)
+        self.n = n
 
 
 class MeanAccumulator(Accumulator):
@@ -236,13 +242,19 @@ class MeanAccumulator(Accumulator):
             mean = letters.mean(axis=0)
             self._combine(len(letters), mean, np.square(letters - mean).sum(axis=0))
 
-    def _combine(self, n: int, mean: NDArray[np.float64], m2: NDArray[np.float64]) -> None:
-        total = self.n + n
-        if total:
+    def _combine(
+        self, n: int, mean: NDArray[np.float64], m2: NDArray[np.float64], name: str = "reports"
+    ) -> None:
+        total = _saved.together(name, self.n, n)
+        if not total:
+            return
+        with np.errstate(over="ignore", invalid="ignore"):  # looked at next
             shift = mean - self.mean
-            self.mean = self.mean + shift * (n / total)
-            self.m2 = self.m2 + m2 + shift * shift * (self.n / total * n)
-            self.n = total
+            mean = self.mean + shift * (n / total)
+            m2 = self.m2 + m2 + shift * shift * (self.n / total * n)
+        if not (np.isfinite(mean).all() and np.isfinite(m2).all()):
+            raise ValueError(f"{name}: the sum of squares would pass the range of doubles")
+        self.n, self.mean, self.m2 = total, mean, m2
 
     def merge(self, other: MeanAccumulator) -> None:
         """Add the contents of another accumulator of the same mechanism.
@@ -250,10 +262,11 @@ class MeanAccumulator(Accumulator):
         Raises
         ------
         ValueError, TypeError
-            For an accumulator of another mechanism or kind.
+            For an accumulator of another mechanism or kind, or if there would be 2**63 reports or more.
+            Nothing is added then.
         """
         self._same(other)
-        self._combine(other.n, other.mean, other.m2)
+        self._combine(other.n, other.mean, other.m2, "other")
 
     def estimate(self) -> Estimate:
         """Estimate the mean of every feature, with the standard error of the sample.
@@ -273,26 +286,6 @@ class MeanAccumulator(Accumulator):
         return {"n": self.n, "mean": self.mean.tolist(), "m2": self.m2.tolist()}
 
     def _restore(self, state: dict[str, Any]) -> None:
-        n = whole(state.get("n"))
-        mean, m2 = (numbers(state.get(name), self.mean.shape).astype(np.float64) for name in ("mean", "m2"))
-        if (m2 < 0.0).any():
-            raise ValueError("text: the squared deviations are damaged")
-        self.n, self.mean, self.m2 = n, mean, m2
-
-
-def whole(value: Any) -> int:
-    """Return a number of reports read from JSON, or raise ValueError."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError("text: the number of reports is damaged")
-    return value
-
-
-def numbers(value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return an array of finite numbers read from JSON, or raise ValueError."""
-    try:
-        array = np.array(value)
-    except ValueError:  # ragged
-        array = np.array(None)
-    if array.shape != shape or array.dtype.kind not in "if" or not np.isfinite(array).all():
-        raise ValueError(f"text: must hold finite numbers of shape {shape}")
-    return array
+        n = _saved.whole(state.get("n"))
+        self.mean, self.m2 = _saved.moments(state, len(self.mean), n)
+        self.n = n

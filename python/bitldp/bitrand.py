@@ -171,8 +171,10 @@ class BitRand(Mechanism):
                 f"y: shape must be {shape[:-1]}, one label for each record of x, got {np.shape(y)}"
             )
         threads, first_chunk = _checks.stream(threads, first_chunk)
+        _checks.integer("first_chunk", first_chunk, 0, ((1 << 63) - 1) // self.features)
+        _checks.form(output)
+        label = np.atleast_1d(_checks.codes("y", y, self.classes))
         key_x, key_y = keys(rng, 2)
-        label = np.atleast_1d(np.asarray(y))
         labels = self._y._law.randomize(label, None, None, key_y, "codes", None, threads, first_chunk)
         codes = self._x.channel.randomize(
             x, self._x.codec, key_x, output, out, threads, first_chunk * self.features

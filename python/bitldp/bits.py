@@ -21,6 +21,7 @@ from bitldp.privacy import Calibration, Unit, calibrated
 __all__ = ["FRR"]
 
 _UNIT_IN_LAST_PLACE = 2.0**-53
+_LARGE = 1e300  # 2 l times it is still a double; every law has reached its limit by then
 
 
 def _symmetric(losses: NDArray[np.float64]) -> tuple[list[float], list[float]]:
@@ -36,6 +37,7 @@ def _symmetric(losses: NDArray[np.float64]) -> tuple[list[float], list[float]]:
 
 def _frr_paper_losses(features: int, bits: int, epsilon: float) -> NDArray[np.float64]:
     """Return ln(p_i/q_i) = -(ln alpha + i epsilon/l), alpha the upper end of Theorem 2 of [BitRand]."""
+    epsilon = min(epsilon, _LARGE)
     steps = epsilon * np.arange(bits) / bits
     log_sum = 2.0 * steps[-1] + math.log(math.fsum(np.exp(2.0 * (steps - steps[-1]))))
     log_alpha = 0.5 * (math.log(epsilon + features * bits) - math.log(2.0 * features) - log_sum)
@@ -73,7 +75,8 @@ class FRR(FixedPointBits):
     epsilon : float
         Privacy budget, finite, zero or more.
     calibration : {"exact", "paper"}
-        "exact": `epsilon` is the exact epsilon of one `unit`, with bit budgets in proportion to l - i.
+        "exact": the exact epsilon of one `unit` is at most `epsilon` (see Notes), with bit budgets in
+        proportion to l - i.
         "paper": the flip probabilities of [BitRand], Eq. 2 with alpha at the upper end of Theorem 2, whose
         claim (`epsilon` for the whole record) fails; the guarantee shows by how much and a
         `PrivacyClaimWarning` is given.
@@ -91,9 +94,10 @@ class FRR(FixedPointBits):
 
     Notes
     -----
-    Neighbouring records differ in any way: every bit may differ between them. At equal exact epsilon,
-    independent bits (l > 1) never beat a mechanism that releases a number as one symbol: this one is for
-    those who need its reports, or compare with the paper.
+    Neighbouring records differ in any way: every bit may differ between them. No probability is nearer to 1
+    than 1 - 2**-53, so the exact epsilon of a bit is at most 36.74, however large the budget. At equal exact
+    epsilon, independent bits (l > 1) never beat a mechanism that releases a number as one symbol: this one is
+    for those who need its reports, or compare with the paper.
 
     Examples
     --------
@@ -123,7 +127,7 @@ class FRR(FixedPointBits):
             self.bits, integer_bits=self.integer_bits, sign=self.sign, infinities=self.infinities
         )
         channel = _frr_channel(self.features, self.bits, self.epsilon, self.calibration, self.unit)
-        self._finish(channel, codec, self.epsilon, self.unit, None)
+        self._finish(channel, codec, self.epsilon, self.unit)
 
     def error_bound(self) -> float:
         """Return the bound of Theorem 4 of [BitRand] on the expected error: the sum of q_i times sensitivity.

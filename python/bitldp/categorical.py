@@ -15,6 +15,8 @@ from bitldp.privacy import Guarantee, Unit, composed, share
 
 __all__ = ["GRR", "LabelRR", "WarnerRR"]
 
+_UNIT_IN_LAST_PLACE = 2.0**-53
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GRR(CategoricalWindow):
@@ -25,7 +27,7 @@ class GRR(CategoricalWindow):
     categories : int
         Categories C, 2 or more.
     epsilon : float
-        Exact epsilon of one `unit`, finite, zero or more.
+        Privacy budget of one `unit`, finite, zero or more; the exact epsilon is at most that (see Notes).
     features : int
         Categorical features of a record, each released by itself.
     unit : {"record", "feature"}
@@ -38,8 +40,9 @@ class GRR(CategoricalWindow):
 
     Notes
     -----
-    Neighbouring records differ in any way. Source: Kairouz, Oh and Viswanath, "Extremal mechanisms for local
-    differential privacy", JMLR 17 (2016).
+    Neighbouring records differ in any way. No probability is nearer to 1 than 1 - 2**-53, so the exact
+    epsilon of a feature is at most 36.74 + ln(C - 1), however large the budget. Source: Kairouz, Oh and
+    Viswanath, "Extremal mechanisms for local differential privacy", JMLR 17 (2016).
 
     Examples
     --------
@@ -57,9 +60,9 @@ class GRR(CategoricalWindow):
     unit: Unit = "record"
 
     def _build(self) -> None:
-        categories = _checks.integer("categories", self.categories, 2)
+        categories = _checks.count("categories", self.categories, 2)
         epsilon = _checks.budget("epsilon", self.epsilon)
-        features = _checks.integer("features", self.features, 1)
+        features = _checks.count("features", self.features, 1)
         _checks.choice("unit", self.unit, ("record", "feature"))
         law = window(categories, 1, share(epsilon, features) if self.unit == "record" else epsilon)
         exact = law.epsilon
@@ -84,8 +87,9 @@ class LabelRR(CategoricalWindow):
     epsilon : float
         Privacy budget, finite, zero or more.
     beta : float, optional
-        The paper's parameter. None: beta = epsilon - ln(C - 1), where the exact epsilon is `epsilon` (it is
-        GRR then). Any other beta has the exact epsilon abs(beta + ln(C - 1)). Theorem 3 of the paper claims
+        The paper's parameter. None: beta = epsilon - ln(C - 1), where the exact epsilon is at most `epsilon`
+        (it is GRR then). Any other beta has the exact epsilon abs(beta + ln(C - 1)), up to the ceiling
+        (see Notes). Theorem 3 of the paper claims
         `epsilon` for every beta <= epsilon - ln(C - 1), which fails for those far below; a
         `PrivacyClaimWarning` says so then.
 
@@ -96,8 +100,9 @@ class LabelRR(CategoricalWindow):
 
     Notes
     -----
-    Neighbouring labels differ in any way. Source: "Bit-aware randomized response for local differential
-    privacy in federated learning" (submitted to ICLR 2022), Eq. 3 and Theorem 3.
+    Neighbouring labels differ in any way. The true class has a probability of at least 2**-53 and at most
+    1 - 2**-53, so the exact epsilon is at most 36.74 + ln(C - 1). Source: "Bit-aware randomized response for
+    local differential privacy in federated learning" (submitted to ICLR 2022), Eq. 3 and Theorem 3.
     """
 
     classes: int
@@ -106,7 +111,7 @@ class LabelRR(CategoricalWindow):
     beta: float | None = None
 
     def _build(self) -> None:
-        classes = _checks.integer("classes", self.classes, 2)
+        classes = _checks.count("classes", self.classes, 2)
         epsilon = _checks.budget("epsilon", self.epsilon)
         beta = None if self.beta is None else _checks.real("beta", self.beta)
         law = window(classes, 1, epsilon) if beta is None else _beta_window(classes, epsilon, beta)
@@ -126,6 +131,8 @@ def _beta_window(classes: int, epsilon: float, beta: float) -> Law:
     if 0.0 <= loss <= at_most:
         return window(classes, 1, min(loss, epsilon))
     chance = 1.0 / (1.0 + math.exp(-beta)) if beta > -700.0 else 0.0
+    # no finite beta makes an answer certain or impossible; either would cost an infinite epsilon
+    chance = min(max(chance, _UNIT_IN_LAST_PLACE), 1.0 - _UNIT_IN_LAST_PLACE)
     return Law(Window(classes, 1, chance), mute=False)
 
 
@@ -136,7 +143,7 @@ class WarnerRR(CategoricalWindow):
     Parameters
     ----------
     epsilon : float
-        Exact epsilon of the answer, finite, zero or more.
+        Privacy budget of the answer, finite, zero or more; the exact epsilon is at most that (see Notes).
 
     Raises
     ------
@@ -145,8 +152,9 @@ class WarnerRR(CategoricalWindow):
 
     Notes
     -----
-    Neighbouring answers differ. Source: Warner, "Randomized response: a survey technique for eliminating
-    evasive answer bias", JASA 60 (1965).
+    Neighbouring answers differ. No probability is nearer to 1 than 1 - 2**-53, so the exact epsilon is at
+    most 36.74, however large the budget. Source: Warner, "Randomized response: a survey technique for
+    eliminating evasive answer bias", JASA 60 (1965).
 
     Examples
     --------

@@ -17,6 +17,9 @@ from bitldp._mechanism import readonly
 
 __all__ = ["Categories", "FixedPoint", "Grid"]
 
+_FAMILIES = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str", "S": "bytes"}
+_INT64_MAX = (1 << 63) - 1
+
 
 class Categories:
     """A public dictionary between labels and the integers 0 to N-1, in the given order.
@@ -24,15 +27,16 @@ class Categories:
     Parameters
     ----------
     labels : iterable
-        The N >= 2 distinct labels, all numbers or all strings. They must be known beforehand: a dictionary
-        learned from private records reveals which labels occur in them.
+        The N >= 2 distinct labels, all of one type: bool, int, float, str or bytes. They must be known
+        beforehand: a dictionary learned from private records reveals which labels occur in them.
 
     Raises
     ------
     ValueError
-        For fewer than two labels, repeated labels, or labels that are not one-dimensional.
+        For fewer than two labels, repeated labels, NaN, labels that are not one-dimensional, or integers that
+        neither int64 nor uint64 holds.
     TypeError
-        For labels that NumPy can only hold as objects.
+        For labels of different types, or of another type.
 
     Examples
     --------
@@ -47,17 +51,17 @@ class Categories:
     __slots__ = ("_labels", "_order", "_sorted")
 
     def __init__(self, labels: Iterable[Any]) -> None:
-        table = np.asarray(labels if isinstance(labels, np.ndarray) else list(labels))
+        table = _labels("labels", labels if isinstance(labels, np.ndarray) else list(labels))
         if table.ndim != 1:
             raise ValueError(f"labels: must be one-dimensional, got shape {table.shape}")
-        if table.dtype.kind not in "biufUS":
-            raise TypeError(f"labels: must be all numbers or all strings, not {table.dtype}")
         if len(table) < 2:
             raise ValueError(f"labels: at least 2 are needed, got {len(table)}")
         if table.dtype.kind == "f" and np.isnan(table).any():
             raise ValueError("labels: NaN equals nothing and cannot be a label")
         order = np.argsort(table, kind="stable")
         ordered = table[order]
+        if table.dtype.kind in "iu":
+            ordered = ordered.astype(table.dtype.kind + "8")
         if (ordered[1:] == ordered[:-1]).any():
             raise ValueError("labels: must be distinct")
         self._labels: NDArray[Any] = readonly(table)
@@ -75,7 +79,11 @@ class Categories:
 
     def __eq__(self, other: object) -> bool:
         """Compare the labels and their order."""
-        return isinstance(other, Categories) and np.array_equal(self._labels, other._labels)
+        return (
+            isinstance(other, Categories)
+            and _family(self._labels) == _family(other._labels)
+            and self._labels.tolist() == other._labels.tolist()
+        )
 
     def __hash__(self) -> int:
         """Hash the labels."""
@@ -95,7 +103,8 @@ class Categories:
         Parameters
         ----------
         x : array_like
-            Labels, any shape.
+            Labels, any shape, of the type of the dictionary's: integers are looked up as integers, with all
+            their digits.
 
         Returns
         -------
@@ -107,18 +116,20 @@ class Categories:
         ValueError
             For a label outside the dictionary. The message gives its index, not the label.
         TypeError
-            If `x` holds strings and the dictionary numbers, or the reverse.
+            If `x` holds anything of another type than the dictionary.
         """
-        array = np.asarray(x)
-        if array.dtype.kind == "O":  # columns of strings often arrive as objects
-            array = np.asarray(array.tolist())
-        textual = self._sorted.dtype.kind in "US"
-        if array.size and (array.dtype.kind not in "biufUS" or (array.dtype.kind in "US") != textual):
-            raise TypeError(f"x: the labels are {self._sorted.dtype}, not {array.dtype}")
+        array = _labels("x", x)
         if not array.size:
             return np.zeros(array.shape, self._order.dtype)
+        if _family(array) != _family(self._sorted):
+            raise TypeError(f"x: must hold {_family(self._sorted)} labels, not {_family(array)}")
+        unknown = np.zeros(array.shape, np.bool_)
+        if array.dtype.kind in "iu":  # NumPy compares int64 with uint64 as floats
+            if array.dtype.kind != self._sorted.dtype.kind:
+                unknown = array > _INT64_MAX if array.dtype.kind == "u" else array < 0
+            array = array.astype(self._sorted.dtype.kind + "8")
         place = np.minimum(np.searchsorted(self._sorted, array), len(self) - 1)
-        unknown = self._sorted[place] != array
+        unknown |= self._sorted[place] != array
         if unknown.any():
             index = tuple(int(axis) for axis in np.unravel_index(int(np.argmax(unknown)), array.shape))
             raise ValueError(f"x: the label at index {index} is not one of the {len(self)} labels")
@@ -145,3 +156,44 @@ class Categories:
         """
         labels: NDArray[Any] = self._labels[_checks.codes("codes", codes, len(self))]
         return labels
+
+
+def _family(labels: NDArray[Any]) -> str:
+    """Return the name of the type that an array's labels are of."""
+    return _FAMILIES[labels.dtype.kind]
+
+
+def _labels(name: str, values: Any) -> NDArray[Any]:
+    """Return labels as an array of one type; nothing is converted from one type to another."""
+    array = np.asarray(values) if hasattr(values, "__array__") else np.array(values, dtype=np.object_)
+    if array.dtype.kind != "O":
+        if array.dtype.kind not in _FAMILIES:
+            raise TypeError(f"{name}: must be bool, int, float, str or bytes, not {array.dtype}")
+        return array
+    items = array.ravel().tolist()
+    kinds = {_kind(each) for each in set(map(type, items))}
+    if len(kinds) > 1 or not kinds <= set(_FAMILIES.values()):
+        raise TypeError(
+            f"{name}: must be all of one type (bool, int, float, str or bytes), not "
+            + ", ".join(sorted(kinds))
+        )
+    if "int" not in kinds:
+        return np.array(items).reshape(array.shape)
+    low, high = min(items), max(items)
+    if low < -_INT64_MAX - 1 or high > (_INT64_MAX if low < 0 else 2 * _INT64_MAX + 1):
+        raise ValueError(f"{name}: integers must all fit in int64, or all in uint64")
+    return array.astype(np.uint64 if high > _INT64_MAX else np.int64)
+
+
+def _kind(kind: type[Any]) -> str:
+    """Return the type of label that a Python or NumPy scalar type is, or its own name if it is none."""
+    for types, name in (
+        ((bool, np.bool_), "bool"),
+        ((int, np.integer), "int"),
+        ((float, np.floating), "float"),
+        ((str,), "str"),
+        ((bytes,), "bytes"),
+    ):
+        if issubclass(kind, types):
+            return name
+    return kind.__name__

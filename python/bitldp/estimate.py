@@ -93,18 +93,27 @@ def project_simplex(values: ArrayLike) -> NDArray[np.float64]:
     -----
     The projection is max(v - t, 0) for the one t that makes the sum 1. With v sorted in descending order, the
     entries that stay positive are the first j, for the largest j with v_j > (v_1 + ... + v_j - 1)/j (Held,
-    Wolfe and Crowder 1974).
+    Wolfe and Crowder 1974). A common shift of all entries changes nothing, and t is at least the largest
+    entry less 1; so the largest is made 0 and what is below -1 (hence 0 in the end) is raised to -1, which
+    keeps all digits of large inputs. The sum is 1 within a few units in the last place.
     """
     points = np.asarray(values, dtype=np.float64)
     if points.ndim == 0 or points.shape[-1] == 0:
         raise ValueError(f"values: need a last axis of at least one entry, got shape {points.shape}")
     if not np.isfinite(points).all():
         raise ValueError("values: must be finite")
+    with np.errstate(over="ignore"):  # -inf becomes -1, too
+        points = np.maximum(points - points.max(axis=-1, keepdims=True), -1.0)
     ordered = -np.sort(-points, axis=-1)
     shifts = (np.cumsum(ordered, axis=-1) - 1.0) / np.arange(1, points.shape[-1] + 1)
     kept = np.count_nonzero(ordered > shifts, axis=-1, keepdims=True)  # true exactly on a prefix, never empty
-    projected: NDArray[np.float64] = np.maximum(points - np.take_along_axis(shifts, kept - 1, axis=-1), 0.0)
-    return projected
+    # the running sum of a long vector is less exact than the pairwise one of the entries that stay
+    stays = points >= np.take_along_axis(ordered, kept - 1, axis=-1)
+    total = np.where(stays, points, 0.0).sum(axis=-1, keepdims=True)
+    threshold = (total - 1.0) / np.count_nonzero(stays, axis=-1, keepdims=True)
+    projected = np.maximum(points - threshold, 0.0)
+    scaled: NDArray[np.float64] = projected / projected.sum(axis=-1, keepdims=True)
+    return scaled
 
 
 def indicator_variance(truth: NDArray[Any], categories: int, p: float, q: float) -> NDArray[np.float64]:

@@ -11,9 +11,13 @@ import math
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bitldp import _checks
 from bitldp._core import Bits, FixedPoint
 from bitldp._fixed import FixedPointBits, Infinities, Sign, of_unit
+from bitldp._mechanism import readonly
 from bitldp.privacy import Calibration, Unit, calibrated
 
 __all__ = ["MOUE", "UER"]
@@ -21,6 +25,8 @@ __all__ = ["MOUE", "UER"]
 _SMALL = 0.5  # below, differences of probabilities are formed by expm1
 _LARGE = 700.0  # e^700 is still a double
 _LEAST = 2.0**-60  # keeps a finite budget from excluding a report
+_UNIT_IN_LAST_PLACE = 2.0**-53  # keeps the other probability below 1, for the same reason
+_PATTERN_LIMIT = 1 << 24  # features whose laws are listed one by one, which takes some bytes each
 
 
 def _check_alpha(alpha: float) -> float:
@@ -46,13 +52,13 @@ def _moue_channel(
 
 
 def _paper_q(alpha: float, share: float) -> float:
-    """Return q = 1/(1 + alpha e^E) of the budget E of one bit.
+    """Return q = 1/(1 + alpha e^E) of the budget E of one bit, kept above 0.
 
     At small E it is formed as p minus p alpha (e^E - 1)/(1 + alpha e^E), so that p - q keeps all its digits.
     """
     low = math.exp(-share)
     if share > _SMALL:
-        return low / (low + alpha)
+        return max(low / (low + alpha), _LEAST)
     p = 1.0 / (1.0 + alpha)
     return p - p * alpha * -math.expm1(-share) / (low + alpha)
 
@@ -80,8 +86,8 @@ class MOUE(FixedPointBits):
     alpha : float
         Above zero; the larger, the rarer are ones among the reports.
     calibration : {"exact", "paper"}
-        "exact": q is chosen so that `epsilon` is the exact epsilon of one `unit`. "paper": Theorem 1 of
-        [LDPFL], whose claim holds with slack.
+        "exact": q is chosen so that the exact epsilon of one `unit` is at most `epsilon` (see Notes).
+        "paper": Theorem 1 of [LDPFL], whose claim holds with slack.
     unit, sign, infinities : str
         As of `FRR`.
 
@@ -93,7 +99,8 @@ class MOUE(FixedPointBits):
     Notes
     -----
     Neighbouring records differ in any way. Exact epsilon of the paper's parameters: r l max(A, E - A) with
-    E = epsilon/(r l), A = ln((1 + alpha e^E)/(1 + alpha)).
+    E = epsilon/(r l), A = ln((1 + alpha e^E)/(1 + alpha)). q is at least 2**-60, so the exact epsilon of a
+    bit is at most 41.6 - ln(1 + alpha), however large the budget.
     """
 
     features: int
@@ -117,7 +124,7 @@ class MOUE(FixedPointBits):
         channel = _moue_channel(
             self.features, self.bits, self.epsilon, self.alpha, self.calibration, self.unit
         )
-        self._finish(channel, codec, self.epsilon, self.unit, None)
+        self._finish(channel, codec, self.epsilon, self.unit)
 
     def paper_reported_epsilon(self) -> float:
         """Return the "corrected" epsilon of Theorem 5 of [BitRand], as the paper reports it.
@@ -134,19 +141,23 @@ class MOUE(FixedPointBits):
 
 
 @lru_cache(maxsize=64)
-def _uer_channel(features: int, bits: int, epsilon: float, alpha: float) -> tuple[Bits, list[int] | None]:
+def _uer_channel(
+    features: int, bits: int, epsilon: float, alpha: float
+) -> tuple[Bits, NDArray[np.intp] | None]:
     """Theorem 2 of [LDPFL], and the law of each feature.
 
     The parity is that of the 0-based position in the record's concatenated r*l bits, so every second feature
     starts at an odd position where l is odd.
     """
     q = _paper_q(alpha, epsilon / (features * bits))
-    even, odd = alpha / (1.0 + alpha), 1.0 / (1.0 + alpha**3)
+    even, odd = alpha / (1.0 + alpha), min(1.0 / (1.0 + alpha**3), 1.0 - _UNIT_IN_LAST_PLACE)
     law = [even if place % 2 == 0 else odd for place in range(bits + 1)]
     if bits % 2 == 0 or features == 1:
         return Bits([law[:bits]], [[q] * bits], features), None
-    pattern = [feature % 2 for feature in range(features)]
-    return Bits([law[:bits], law[1:]], [[q] * bits] * 2, features, pattern), pattern
+    if features > _PATTERN_LIMIT:
+        raise ValueError(f"features: must be at most {_PATTERN_LIMIT} where bits is odd, got {features}")
+    pattern = readonly(np.arange(features) % 2)
+    return Bits([law[:bits], law[1:]], [[q] * bits] * 2, features, pattern.tolist()), pattern
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -6,13 +6,12 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import bitldp
 from bitldp._extras import require
-from bitldp.privacy import Guarantee, PrivacyClaimWarning
+from bitldp.privacy import Guarantee, PrivacyClaimWarning, added, composed
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -49,34 +48,33 @@ class Total:
     holds: bool
 
 
-def total(guarantees: Sequence[Guarantee]) -> Total:
+def total(guarantees: Sequence[Guarantee], features: Sequence[int] | None = None) -> Total:
     """Add up the guarantees of independent parts of a record (basic composition).
 
     Parameters
     ----------
     guarantees : sequence of Guarantee
-        One a part. A part whose claim covers one feature counts with its exact epsilon of the record as its
-        claim.
+        One a part.
+    features : sequence of int, optional
+        Features of each part: a claim that covers one feature counts once for each. Without it, such a claim
+        counts as the part's exact epsilon of the record.
 
     Returns
     -------
     Total
         For neighbouring records that differ in every part.
     """
+    sizes = [None] * len(guarantees) if features is None else features
+    claimed = [
+        g.claimed if g.unit == "record" else g.record if size is None else composed(g.claimed, size)
+        for g, size in zip(guarantees, sizes, strict=True)
+    ]
     return Total(
-        claimed=math.fsum(g.claimed if g.unit == "record" else g.record for g in guarantees),
-        record=_sum_up([g.record for g in guarantees]),
-        delta=min(1.0, _sum_up([g.delta for g in guarantees])),
+        claimed=math.fsum(claimed),
+        record=added(*(g.record for g in guarantees)),
+        delta=min(1.0, added(*(g.delta for g in guarantees))),
         holds=all(g.holds for g in guarantees),
     )
-
-
-def _sum_up(terms: Sequence[float]) -> float:
-    """Sum of non-negative floats, rounded up."""
-    result = math.fsum(terms)
-    if math.isinf(result) or Fraction(result) >= sum(map(Fraction, terms)):
-        return result
-    return math.nextafter(result, math.inf)
 
 
 @dataclass(frozen=True)

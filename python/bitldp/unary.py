@@ -22,6 +22,7 @@ __all__ = ["OUE", "SUE"]
 
 _ONE = 1 << 64
 _SMALLEST = 2.0**-53
+_MOST = 1 << 31  # categories: a report is as many bits
 
 
 @lru_cache(maxsize=64)
@@ -115,6 +116,7 @@ class UnaryEncoding(Mechanism):
         """
         key = None if rng is None else keys(rng, 1)[0]
         threads, first_chunk = _checks.stream(threads, first_chunk)
+        _checks.form(output)
         return self._channel.randomize(x, key, output, out, threads, first_chunk)
 
     def _law(self) -> tuple[float, float]:
@@ -191,7 +193,9 @@ class UnaryEncoding(Mechanism):
         ValueError
             If the bits say nothing (epsilon 0).
         """
-        return CountAccumulator(self, (self._channel.categories,), self._count, self._check_speaks())
+        return CountAccumulator(
+            self, (self._channel.categories,), self._count, self._check_speaks(), exclusive=False
+        )
 
     def _count(self, reports: ArrayLike) -> tuple[int, NDArray[np.int64]]:
         bits = self._check_bits(reports)
@@ -233,7 +237,7 @@ class SUE(UnaryEncoding):
     categories : int
         Categories k, 2 or more.
     epsilon : float
-        Exact epsilon of a record, finite, zero or more.
+        Privacy budget of a record, finite, zero or more; the exact epsilon is at most that (see Notes).
 
     Raises
     ------
@@ -243,7 +247,8 @@ class SUE(UnaryEncoding):
     Notes
     -----
     Neighbouring records hold any two categories, so their one-hot vectors differ in two bits: exact epsilon
-    is ln(p(1 - q)/((1 - p)q)). Source: Erlingsson, Pihur and Korolova, "RAPPOR", CCS 2014.
+    is ln(p(1 - q)/((1 - p)q)). No probability is nearer to 1 than 1 - 2**-53, so it is at most 73.5, however
+    large the budget. Source: Erlingsson, Pihur and Korolova, "RAPPOR", CCS 2014.
     """
 
     categories: int
@@ -251,7 +256,7 @@ class SUE(UnaryEncoding):
     epsilon: float
 
     def _build(self) -> None:
-        categories = _checks.integer("categories", self.categories, 2)
+        categories = _checks.count("categories", self.categories, 2, _MOST)
         epsilon = _checks.budget("epsilon", self.epsilon)
         self._finish(categories, epsilon, _sue_channel(categories, epsilon))
 
@@ -265,7 +270,7 @@ class OUE(UnaryEncoding):
     categories : int
         Categories k, 2 or more.
     epsilon : float
-        Exact epsilon of a record, finite, zero or more.
+        Privacy budget of a record, finite, zero or more; the exact epsilon is at most that (see Notes).
 
     Raises
     ------
@@ -275,7 +280,8 @@ class OUE(UnaryEncoding):
     Notes
     -----
     Neighbouring records hold any two categories, so their one-hot vectors differ in two bits: exact epsilon
-    is ln(p(1 - q)/((1 - p)q)) = ln((1 - q)/q). Source: Wang, Blocki, Li and Jha, "Locally differentially
+    is ln(p(1 - q)/((1 - p)q)) = ln((1 - q)/q). q is at least 2**-60, so it is at most 41.6, however large the
+    budget. Source: Wang, Blocki, Li and Jha, "Locally differentially
     private protocols for frequency estimation", USENIX Security 2017.
     """
 
@@ -284,6 +290,6 @@ class OUE(UnaryEncoding):
     epsilon: float
 
     def _build(self) -> None:
-        categories = _checks.integer("categories", self.categories, 2)
+        categories = _checks.count("categories", self.categories, 2, _MOST)
         epsilon = _checks.budget("epsilon", self.epsilon)
         self._finish(categories, epsilon, _oue_channel(categories, epsilon))

@@ -11,8 +11,8 @@ import bitldp
 from bitldp._cli.audit import audit
 from bitldp._cli.catalogue import ENTRIES, Settings, entry
 from bitldp._cli.files import UsageError, report_path
+from bitldp._cli.options import MOST_THREADS, names, needed
 from bitldp._cli.options import categories as read_categories
-from bitldp._cli.options import names, needed
 from bitldp._cli.screen import Screen, sentences, wide_console
 from bitldp._extras import require
 from bitldp.report import number
@@ -64,7 +64,8 @@ def perturb(
         str | None,
         typer.Option(
             metavar="A,B,...",
-            help="Columns to randomize; others are dropped. An array has columns 0,1,...; all by default.",
+            help="Columns to randomize; others are dropped. A name with a comma stands in double quotes. "
+            "An array has columns 0,1,...; all by default.",
         ),
     ] = None,
     keep: Annotated[
@@ -81,7 +82,8 @@ def perturb(
         list[str] | None,
         typer.Option(
             metavar="[COLUMN=]A,B,...",
-            help="Public list of a column's categories, or of every column's; 0..9 for a range. Repeatable.",
+            help="Public list of a column's categories, or of every column's; 0..9 for a range; "
+            "65,536 at most. Repeatable.",
         ),
     ] = None,
     categories_file: Annotated[
@@ -130,7 +132,7 @@ def perturb(
     ] = None,
     delimiter: Annotated[str, typer.Option(help="Separator of CSV files.")] = ",",
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads; the result does not depend on them.")
+        int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads; the result does not depend on them.")
     ] = None,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Reproducible output, for tests ONLY: it undoes the privacy.")
@@ -152,7 +154,7 @@ def perturb(
         from bitldp._cli.perturb import perturb as run
         from bitldp._cli.plan import OUTPUTS, Request
 
-        chosen, kept = names(columns), names(keep)
+        chosen, kept = names(columns), names(keep, "--keep")
         for option, word, allowed in (
             ("--output", output, OUTPUTS),
             ("--calibration", calibration, ("exact", "paper")),
@@ -162,6 +164,8 @@ def perturb(
                 raise UsageError(f"{option} {word}: must be one of {', '.join(allowed)}")
         if len(delimiter) != 1:
             raise UsageError("--delimiter: must be one character")
+        if delimiter in '"\r\n' or not delimiter.isascii():
+            raise UsageError("--delimiter: must be a character of ASCII, and no quote or end of a line")
         request = Request(
             source=source,
             target=target,
@@ -196,8 +200,9 @@ def perturb(
         if not quiet:
             total = report["total_per_record"]
             exact, claimed = (number(float(total[name]), 6) for name in ("epsilon_exact", "epsilon_claimed"))
+            given = f", {total['given']}" if total["given"] else ""
             print(
-                f"{target}: {report['rows']} rows, exact epsilon {exact} a row (claimed {claimed}); "
+                f"{target}: {report['rows']} rows, exact epsilon {exact} a row{given} (claimed {claimed}); "
                 f"report in {report_path(target).name}"
             )
 
@@ -235,7 +240,10 @@ def explain(
         str | None, typer.Option("--m", metavar="paper|best|N", help="brr: how many points are near.")
     ] = None,
     users: Annotated[
-        int | None, typer.Option(min=1, help="Number of records behind an estimate: adds its standard error.")
+        int | None,
+        typer.Option(
+            min=1, max=10**12, help="Number of records behind an estimate: adds its standard error."
+        ),
     ] = None,
     claims: Annotated[
         bool, typer.Option("--claims", help="Published settings: claimed against exact epsilon.")
@@ -251,11 +259,34 @@ def explain(
         from bitldp._cli import explain_tables as _explain_tables
 
         console = wide_console()
-        if claims:
-            _explain_tables.print_claims(console, as_json=as_json)
-            return
-        if mechanism is None:
-            _explain_tables.print_mechanisms(console, as_json=as_json)
+        sizes = {
+            "--features": features,
+            "--classes": classes,
+            "--points": points,
+            "--low": low,
+            "--high": high,
+            "--label-epsilon": label_epsilon,
+        }
+        if claims or mechanism is None:
+            others = {
+                "--epsilon": epsilon,
+                "--bits": bits,
+                "--integer-bits": integer_bits,
+                "--alpha": alpha,
+                "--calibration": calibration,
+                "--unit": unit,
+                "--m": m,
+                "--users": users,
+                "a mechanism": mechanism,
+            }
+            without = "with --claims" if claims else "without a mechanism"
+            for option, value in {**sizes, **others}.items():
+                if value is not None:
+                    raise UsageError(f"{option} says nothing {without}")
+            if claims:
+                _explain_tables.print_claims(console, as_json=as_json)
+            else:
+                _explain_tables.print_mechanisms(console, as_json=as_json)
             return
         settings = Settings(
             epsilon=needed("--epsilon", epsilon),
@@ -270,14 +301,7 @@ def explain(
             label_epsilon=label_epsilon,
         )
         chosen = entry(mechanism)
-        sizes = {
-            "--features": features,
-            "--classes": classes,
-            "--points": points,
-            "--low": low,
-            "--high": high,
-        }
-        size = _explain.size_of(chosen, {**sizes, "--label-epsilon": label_epsilon})
+        size = _explain.size_of(chosen, sizes)
         facts = _explain.explain(chosen, settings, size=size, classes=classes, users=users)
         _explain_tables.print_facts(facts, console, as_json=as_json)
 

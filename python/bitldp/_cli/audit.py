@@ -11,8 +11,8 @@ from rich.table import Table
 
 import bitldp
 from bitldp._cli.catalogue import ENTRIES, Entry, Settings, entry
+from bitldp._cli.explain import size_of
 from bitldp._cli.files import UsageError
-from bitldp._cli.options import needed
 from bitldp._cli.screen import sentences, wide_console
 from bitldp._extras import require
 from bitldp.report import number
@@ -48,7 +48,9 @@ def audit(
     m: Annotated[
         str | None, typer.Option("--m", metavar="paper|best|N", help="brr: how many points are near.")
     ] = None,
-    n: Annotated[int, typer.Option("--n", min=100, help="Reports to draw of each input.")] = 100_000,
+    n: Annotated[
+        int, typer.Option("--n", min=100, max=10**9, help="Reports to draw of each input.")
+    ] = 100_000,
     confidence: Annotated[
         float, typer.Option(help="Probability with which all bounds hold together, 0.5 to below 1.")
     ] = 0.999,
@@ -81,16 +83,22 @@ def audit(
         )
         chosen = entry(mechanism)
         chosen.check(settings)
-        size = {
-            "numbers": ("--features", features),
-            "categories": ("--classes", 2 if chosen.name == "warner-rr" else classes),
-            "points": ("--points", points),
-        }[chosen.inputs[0]]
-        result = run(_built(chosen, settings, needed(*size), classes), n=n, confidence=confidence, rng=seed)
+        if unit not in (None, "record", "feature"):
+            raise UsageError(f"--unit {unit}: must be one of record, feature")
+        sizes = {
+            "--features": features,
+            "--classes": classes,
+            "--points": points,
+            "--low": low,
+            "--high": high,
+            "--label-epsilon": label_epsilon,
+        }
+        built = _built(chosen, settings, size_of(chosen, sizes), classes)
+        result = run(built, n=n, confidence=confidence, rng=seed)
         if as_json:
             print(json.dumps(result.to_dict(), indent=2))
         else:
-            _print(result)
+            _print(result, unit or result.guarantee.unit)
         if not result.passed:
             raise typer.Exit(1)
 
@@ -113,12 +121,12 @@ def _built(chosen: Entry, settings: Settings, size: int, classes: int | None) ->
                 epsilon_y=settings.label_epsilon,
                 **settings.given("bits", "integer_bits", "calibration", "unit"),
             )
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             raise UsageError(f"{chosen.name}: {error}") from None
 
 
-def _print(result: Any) -> None:
-    """Print the result as a table of two columns."""
+def _print(result: Any, unit: str) -> None:
+    """Print the result as a table of two columns; the claim covers one `unit`."""
     guarantee = result.guarantee
     holds = "" if guarantee.holds else " (the claim does NOT hold)"
     table = Table(title=f"Audit of {result.mechanism}", show_header=False)
@@ -126,7 +134,7 @@ def _print(result: Any) -> None:
         ("lower bound on epsilon", number(result.lower, 6)),
         ("exact epsilon of this event", number(result.exact, 6)),
         ("exact epsilon per record", number(guarantee.record, 6)),
-        ("claimed epsilon", f"{number(result.claimed, 6)} per {guarantee.unit}{holds}"),
+        ("claimed epsilon", f"{number(result.claimed, 6)} per {unit}{holds}"),
         ("event", result.event),
         ("inputs", " against ".join(result.between)),
         ("reports", f"{result.n} of each input, confidence {result.confidence:g}"),

@@ -79,6 +79,8 @@ class Entry:
             return self.build(settings, size)
         except (ValueError, TypeError) as error:
             raise UsageError(f"{self.name}: {error}") from None
+        except (OverflowError, MemoryError):
+            raise UsageError(f"{self.name}: a number given is too large") from None
 
 
 _WORDS = ("bits", "integer_bits", "calibration", "unit")
@@ -105,7 +107,7 @@ def _oue(s: Settings, size: int) -> Any:
 
 
 def _grr(s: Settings, size: int) -> Any:
-    return bitldp.GRR(size, epsilon=s.epsilon)
+    return bitldp.GRR(size, epsilon=s.epsilon, **s.given("unit"))
 
 
 def _label_rr(s: Settings, size: int) -> Any:
@@ -119,7 +121,9 @@ def _warner(s: Settings, size: int) -> Any:
 
 
 def _brr(s: Settings, size: int) -> Any:
-    options: dict[str, Any] = {} if s.m is None else {"m": int(s.m) if s.m.isdigit() else s.m}
+    options = s.given("unit")
+    if s.m is not None:
+        options["m"] = int(s.m) if s.m.isdecimal() else s.m
     if s.low is not None and s.high is not None:
         options["interval"] = (s.low, s.high)
     return bitldp.BRR(size, epsilon=s.epsilon, **options)

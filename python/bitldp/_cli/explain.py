@@ -13,11 +13,14 @@ import numpy as np
 import bitldp
 from bitldp._cli.catalogue import ENTRIES, Entry, Settings
 from bitldp._cli.files import UsageError
-from bitldp._cli.options import needed
+from bitldp._cli.options import MOST_CATEGORIES, MOST_FEATURES, bounded, needed
 from bitldp.brr import limit_ratio
 from bitldp.report import total
 
 __all__ = ["explain", "jsonable", "size_of"]
+
+
+_MOST = {"--features": MOST_FEATURES, "--classes": MOST_CATEGORIES, "--points": MOST_CATEGORIES}
 
 
 def explain(
@@ -42,6 +45,8 @@ def explain(
         JSON values: guarantee, probabilities, errors.
     """
     entry.check(settings)
+    if settings.unit not in (None, "record", "feature"):
+        raise UsageError(f"--unit {settings.unit}: must be one of record, feature")
     with warnings.catch_warnings():
         # The guarantee says it, as a row of its own.
         warnings.simplefilter("ignore", bitldp.PrivacyClaimWarning)
@@ -50,9 +55,16 @@ def explain(
             if classes is None or settings.label_epsilon is None:
                 raise UsageError(f"{entry.name} has a label: give --classes and --label-epsilon")
             parts.append(ENTRIES["label-rr"].construct(Settings(epsilon=settings.label_epsilon), classes))
-    facts: dict[str, Any] = {"mechanisms": [_facts(part, users) for part in parts]}
+    facts: dict[str, Any] = {"mechanisms": [_facts(part, settings, users) for part in parts]}
+    if users is not None:
+        for part in facts["mechanisms"]:
+            if "unbiased" in part["errors"]:
+                raise UsageError(f"--users does not apply to {entry.name} here: {part['errors']['unbiased']}")
+    if settings.unit is not None:
+        # A mechanism of one column has no unit of its own: its record is one feature.
+        facts["mechanisms"][0]["guarantee"]["unit"] = settings.unit
     if len(parts) > 1:
-        facts["total_per_record"] = asdict(total([part.guarantee for part in parts]))
+        facts["total_per_record"] = asdict(total([part.guarantee for part in parts], [size, 1]))
     plain: dict[str, Any] = jsonable(facts)
     return plain
 
@@ -77,12 +89,17 @@ def size_of(entry: Entry, given: Mapping[str, float | None]) -> int:
     for option, value in given.items():
         if value is not None and option not in applies:
             raise UsageError(f"{option} does not apply to {entry.name}")
+    if (given["--low"] is None) != (given["--high"] is None):
+        raise UsageError("--low and --high go together: they are the ends of the range")
+    for option, value in given.items():
+        if option in _MOST:
+            bounded(option, None if value is None else int(value), _MOST[option])
     option = {"numbers": "--features", "categories": "--classes", "points": "--points"}[kind]
     value = 2 if entry.name == "warner-rr" else needed(option, given[option])
     return int(value)
 
 
-def _facts(mechanism: Any, users: int | None) -> dict[str, Any]:
+def _facts(mechanism: Any, settings: Settings, users: int | None) -> dict[str, Any]:
     described = mechanism.fingerprint()
     facts = {
         "mechanism": described["name"],
@@ -94,7 +111,7 @@ def _facts(mechanism: Any, users: int | None) -> dict[str, Any]:
     if isinstance(mechanism, (bitldp.SUE, bitldp.OUE)):
         return facts | _unary_facts(mechanism, users)
     if isinstance(mechanism, bitldp.BRR):
-        return facts | _brr_facts(mechanism)
+        return facts | _brr_facts(mechanism, settings, users)
     return facts | _window_facts(mechanism, users)
 
 
@@ -185,14 +202,20 @@ def _window_facts(mechanism: Any, users: int | None) -> dict[str, Any]:
     }
 
 
-_NO_UNBIASED_BRR = "no unbiased decode exists: points at the ends share their near points"
-
-
-def _brr_facts(mechanism: Any) -> dict[str, Any]:
-    """Return the window and the expected distance between a point and its report."""
+def _brr_facts(mechanism: Any, settings: Settings, users: int | None) -> dict[str, Any]:
+    """Return the window, the expected distance between a point and its report, and GRR's beside it."""
     (channel,) = mechanism.channels
     near = channel.high / 2**64
     cells, width = channel.cells, channel.width
+    grr = bitldp.BRR(cells, epsilon=settings.epsilon, m=1, interval=mechanism.interval)
+    errors: dict[str, Any] = {
+        "values": f"{cells} points from {mechanism.points[0]:g} to {mechanism.points[-1]:g}",
+        "expected_absolute_error": mechanism.expected_error(),
+        "ratio_of_that_error_to_grr": mechanism.expected_error() / grr.expected_error(),
+    }
+    if settings.m in (None, "paper"):
+        # Of the paper's choice of m alone.
+        errors["limit_of_that_ratio_for_n_to_infinity"] = limit_ratio(mechanism.guarantee.record)
     return {
         "bits_on_the_wire": math.ceil(math.log2(cells)),
         "probabilities": {
@@ -200,13 +223,32 @@ def _brr_facts(mechanism: Any) -> dict[str, Any]:
             "each_near_point": near / width,
             "each_far_point": (1.0 - near) / (cells - width),
         },
-        "errors": {
-            "values": f"{cells} points from {mechanism.points[0]:g} to {mechanism.points[-1]:g}",
-            "expected_absolute_error": mechanism.expected_error(),
-            "limit_of_its_ratio_to_grr": limit_ratio(mechanism.guarantee.record),
-            **({"unbiased": _NO_UNBIASED_BRR} if width > 1 else {}),
-        },
+        "errors": errors | _brr_mean_errors(mechanism, users),
     }
+
+
+def _brr_mean_errors(mechanism: Any, users: int | None) -> dict[str, Any]:
+    """Return the error of the mean that `BRR.estimate_mean` gives, where everybody is at the same point."""
+    (channel,) = mechanism.channels
+    if channel.width > 1:
+        return {"unbiased": "no unbiased decode exists: points at the ends share their near points"}
+    truth = channel.high / 2**64
+    other = (1.0 - truth) / (channel.cells - 1)
+    if truth <= other:
+        return {"unbiased": "no unbiased decode exists: every point is reported alike"}
+    points = mechanism.points
+    letters = (points - other * points.sum()) / (truth - other)
+    squares = np.square(letters[:, None] - points[[0, len(points) // 2]])
+    own = squares[[0, len(points) // 2], [0, 1]]
+    end, middle = np.sqrt(other * squares.sum(axis=0) + (truth - other) * own)
+    errors = {"standard_deviation_of_one_report": {"at_an_end": float(end), "in_the_middle": float(middle)}}
+    if users is not None:
+        errors["standard_error_of_a_mean"] = {
+            "users": users,
+            "at_an_end": float(end) / math.sqrt(users),
+            "in_the_middle": float(middle) / math.sqrt(users),
+        }
+    return errors
 
 
 def jsonable(value: Any) -> Any:

@@ -133,8 +133,9 @@ def _perturb_table(
     """Stream a table through the plan; return its rows."""
     rows = 0
     writer: TableWriter | None = None
+    batches = reader.batches(plan.columns, plan.rows)
     try:
-        for batch in reader.batches(plan.columns, plan.rows):
+        for batch in batches:
             table = _perturb_batch(batch, plan, reader.names, rows)
             if writer is None:
                 # The first batch is empty and shows the types: a file without rows has its columns, too.
@@ -149,6 +150,9 @@ def _perturb_table(
             with suppress(Exception):
                 writer.close()
         raise
+    finally:
+        # Now, and not whenever it is collected: its file and the threads behind it must not outlive the run.
+        batches.close()
     if writer is not None:
         writer.close()
     return rows

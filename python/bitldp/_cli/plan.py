@@ -17,6 +17,7 @@ from bitldp import _core
 from bitldp._cli.catalogue import Entry, Settings, entry
 from bitldp._cli.columns import Codec, Labels, Numbers, Points
 from bitldp._cli.files import UsageError
+from bitldp._cli.options import MOST_CATEGORIES, bounded
 
 __all__ = ["OUTPUTS", "Part", "Plan", "Request", "build_plan"]
 
@@ -152,8 +153,11 @@ def build_plan(request: Request, names: Sequence[str], width: int | None = None)
         raise UsageError(
             "--columns: name the columns to perturb; all others are dropped unless --keep names them"
         )
+    request = _resolved(replace(request, columns=columns), names)
+    columns = request.columns
     label = () if request.label is None else (request.label,)
-    _check_columns(names, columns, label, request.keep)
+    # The first line of a CSV file without a header is somebody's record.
+    _check_columns(names, columns, label, request.keep, listed=request.source.suffix.lower() != ".csv")
     if "label_epsilon" in chosen.options and request.label is None:
         raise UsageError(f"{chosen.name} perturbs a label too: name its column with --label")
     if (request.label is None) != (request.settings.label_epsilon is None):
@@ -208,6 +212,7 @@ def _specs(request: Request, chosen: Entry, columns: tuple[str, ...]) -> list[_S
             raise UsageError("--low must be below --high, both finite")
         if points < 2:
             raise UsageError(f"--points: must be at least 2, got {points}")
+        bounded("--points", points, MOST_CATEGORIES)
         # BRR takes real numbers and puts them on its points itself.
         indices = "categories" in chosen.inputs
         return [(chosen, share, Points((name,), low, high, points, indices), points) for name in columns]
@@ -251,18 +256,38 @@ def _form(of: Entry, codec: Codec, output: str | None) -> str:
     return output or "values"
 
 
+def _resolved(request: Request, names: Sequence[str]) -> Request:
+    """Return the request with the file's own spelling of its columns, which may have spaces at the ends."""
+
+    def own(name: str) -> str:
+        alike = [other for other in names if other.strip() == name.strip()]
+        return alike[0] if name not in names and len(alike) == 1 else name
+
+    return replace(
+        request,
+        columns=tuple(map(own, request.columns)),
+        keep=tuple(map(own, request.keep)),
+        label=None if request.label is None else own(request.label),
+        categories={None if name is None else own(name): found for name, found in request.categories.items()},
+    )
+
+
 def _check_columns(
-    names: Sequence[str], columns: Sequence[str], label: Sequence[str], keep: Sequence[str]
+    names: Sequence[str], columns: Sequence[str], label: Sequence[str], keep: Sequence[str], *, listed: bool
 ) -> None:
+    """Refuse columns that the file does not have once; say what it has only where names are `listed`."""
+    shown = f"; the file has {', '.join(names[:20])}{' ...' if len(names) > 20 else ''}"
     seen: set[str] = set()
     for option, group in (("--columns", columns), ("--label", label), ("--keep", keep)):
         for name in group:
             if names.count(name) != 1:
-                problem = (
-                    "no such column" if name not in names else "the file has several columns of that name"
-                )
-                shown = ", ".join(names[:20]) + (" ..." if len(names) > 20 else "")
-                raise UsageError(f"{option} {name}: {problem}; the file has {shown}")
+                if name in names:
+                    problem = "the file has several columns of that name"
+                elif listed:
+                    problem = "no such column"
+                else:
+                    problem = f"no such column among the {len(names)} in the first line; is there a header?"
+                raise UsageError(f"{option} {name}: {problem}{shown if listed else ''}")
             if name in seen:
                 raise UsageError(f"{option} {name}: named twice among --columns, --label and --keep")
             seen.add(name)

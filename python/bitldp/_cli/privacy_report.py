@@ -8,7 +8,7 @@ from typing import Any
 
 import bitldp
 from bitldp import _core
-from bitldp._cli.columns import Labels, Points
+from bitldp._cli.columns import Labels, Numbers, Points
 from bitldp._cli.plan import Part, Plan, Request
 from bitldp.report import total
 
@@ -33,9 +33,17 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
     return values | infinite
 
 
+def _unit(request: Request, plan: Plan, part: Part) -> str:
+    """Return what the claim of a part covers: under ``--unit feature`` each column, but for the label."""
+    if isinstance(part.codec, Numbers) or (request.label is not None and part is plan.parts[-1]):
+        return str(part.mechanism.guarantee.unit)
+    return request.settings.unit or "record"
+
+
 def privacy_report(request: Request, plan: Plan, rows: int) -> dict[str, Any]:
     """Return the privacy report: what was released at which epsilon; never a key, a seed or a value."""
     guarantees = [part.mechanism.guarantee for part in plan.parts]
+    whole = total(guarantees, [part.per_row for part in plan.parts])
     return {
         "tool": "bitldp",
         "version": bitldp.__version__,
@@ -51,23 +59,28 @@ def privacy_report(request: Request, plan: Plan, rows: int) -> dict[str, Any]:
                 "parameters": part.mechanism.fingerprint()["parameters"],
                 **_public(part),
                 "epsilon_claimed": _plain(asdict(guarantee))["claimed"],
-                "claim_covers": guarantee.unit,
+                "claim_covers": _unit(request, plan, part),
                 "epsilon_exact": {
                     name: _plain(asdict(guarantee))[name] for name in ("bit", "feature", "record")
                 },
+                "given": guarantee.given,
                 "delta": guarantee.delta,
                 "holds": guarantee.holds,
             }
             for part, guarantee in zip(plan.parts, guarantees, strict=True)
         ],
         "total_per_record": {
-            name: _plain(asdict(total(guarantees)))[key]
-            for name, key in (
-                ("epsilon_claimed", "claimed"),
-                ("epsilon_exact", "record"),
-                ("delta", "delta"),
-                ("holds", "holds"),
-            )
+            **{
+                name: _plain(asdict(whole))[key]
+                for name, key in (
+                    ("epsilon_claimed", "claimed"),
+                    ("epsilon_exact", "record"),
+                    ("delta", "delta"),
+                    ("holds", "holds"),
+                )
+            },
+            # What the exact epsilon takes as public or as known; a reader must not miss it.
+            "given": "; ".join(dict.fromkeys(g.given for g in guarantees if g.given)),
         },
         "kept_unperturbed": list(plan.keep),
         "seeded": request.seed is not None,

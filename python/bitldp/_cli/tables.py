@@ -7,7 +7,8 @@ No error passes on the text of a library, since that may quote a value of the fi
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -18,7 +19,7 @@ import pyarrow.parquet
 
 from bitldp._cli.files import CommandError
 
-_TITLES = {"csv": "CSV", "parquet": "Parquet", "arrow": "Arrow"}
+_TITLES = {"csv": "a CSV", "parquet": "a Parquet", "arrow": "an Arrow"}
 
 __all__ = ["TableReader", "TableWriter", "open_reader", "open_writer"]
 
@@ -40,7 +41,7 @@ class TableReader(Protocol):
     names: list[str]
     total: int
 
-    def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+    def batches(self, columns: Sequence[str], rows: int) -> Generator[pa.Table, None, None]:
         """Yield an empty table that shows the types, then the chosen columns in pieces of `rows` rows.
 
         Only the last piece may be shorter.
@@ -73,7 +74,7 @@ def open_reader(path: Path, form: str, *, delimiter: str = ",") -> TableReader:
             return _ParquetReader(path)
         return _ArrowReader(path)
     except (pa.ArrowException, csv.Error):
-        raise CommandError(f"{path}: not a {_TITLES[form]} file") from None
+        raise CommandError(f"{path}: not {_TITLES[form]} file") from None
 
 
 def open_writer(file: BinaryIO, form: str, schema: pa.Schema, *, delimiter: str = ",") -> TableWriter:
@@ -122,46 +123,47 @@ class _CsvReader:
     def position(self) -> int:
         return self._position
 
-    def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+    def batches(self, columns: Sequence[str], rows: int) -> Generator[pa.Table, None, None]:
         yield pa.table({name: pa.array([], pa.string()) for name in columns})
-        yield from rebatch(self._blocks(columns), rows)
+        with closing(self._blocks(columns)) as blocks:
+            yield from rebatch(blocks, rows)
 
-    def _blocks(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        bad: list[tuple[int | None, int, int]] = []
-
-        def refuse(row: Any) -> str:
-            bad.append((row.number, row.expected_columns, row.actual_columns))
-            return "error"
-
-        with self._path.open("rb") as file:
+    def _blocks(self, columns: Sequence[str]) -> Generator[pa.Table, None, None]:
+        # Arrow reads ahead in threads of its own. They must have nothing of Python in their hands, neither a
+        # file object nor a handler of bad rows: a thread that asks for the interpreter while it shuts down
+        # aborts the process.
+        with pa.OSFile(str(self._path)) as file:
             try:
-                reader = pa.csv.open_csv(
+                with pa.csv.open_csv(
                     file,
-                    # One thread: it is the only way to learn the number of a bad row.
                     read_options=pa.csv.ReadOptions(use_threads=False, block_size=CSV_BLOCK),
                     parse_options=pa.csv.ParseOptions(
-                        delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=refuse
+                        delimiter=self._delimiter,
+                        newlines_in_values=True,
+                        # A blank line is a record too: without a value, and refused for it.
+                        ignore_empty_lines=False,
                     ),
                     convert_options=pa.csv.ConvertOptions(
                         include_columns=list(columns),
                         column_types=dict.fromkeys(columns, pa.string()),
                         strings_can_be_null=False,
                     ),
-                )
-                for batch in reader:
-                    self._position = file.tell()
-                    yield pa.Table.from_batches([batch])
+                ) as reader:
+                    for batch in reader:
+                        self._position = file.tell()
+                        yield pa.Table.from_batches([batch])
             except pa.ArrowException:
-                if bad:
-                    number, expected, actual = bad[0]
-                    # The parser counts the header as row 1.
-                    where = "a row" if number is None else f"row {number - 1}"
-                    raise CommandError(
-                        f"{self._path}: {where} has {actual} fields, where the header has {expected}"
-                    ) from None
-                raise CommandError(
-                    f"{self._path}: not well-formed CSV in UTF-8, or a row longer than {CSV_BLOCK >> 20} MiB"
-                ) from None
+                raise CommandError(f"{self._path}: {self._problem()}") from None
+
+    def _problem(self) -> str:
+        """Say why Arrow refused the file: a second reading, as Arrow's own words quote the row."""
+        with suppress(csv.Error), self._path.open(newline="", encoding="utf-8", errors="replace") as file:
+            rows = csv.reader(file, delimiter=self._delimiter)
+            next(rows, None)
+            for number, row in enumerate(rows, 1):
+                if row and len(row) != len(self.names):  # a blank line is a row without values
+                    return f"row {number} has {len(row)} fields, where the header has {len(self.names)}"
+        return f"not well-formed CSV in UTF-8, or a row longer than {CSV_BLOCK >> 20} MiB"
 
 
 class _ParquetReader:
@@ -177,7 +179,7 @@ class _ParquetReader:
     def position(self) -> int:
         return self._position
 
-    def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+    def batches(self, columns: Sequence[str], rows: int) -> Generator[pa.Table, None, None]:
         try:
             # A buffer makes columns stream; without it each column chunk of a row group is read whole.
             with pa.parquet.ParquetFile(self._path, buffer_size=1 << 16, pre_buffer=False) as file:
@@ -210,7 +212,7 @@ class _ArrowReader:
     def position(self) -> int:
         return self._position
 
-    def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+    def batches(self, columns: Sequence[str], rows: int) -> Generator[pa.Table, None, None]:
         yield pa.schema([self._schema.field(name) for name in columns]).empty_table()
         try:
             yield from self._from_stream(columns, rows) if self._stream else self._from_file(columns, rows)

@@ -34,7 +34,7 @@ class Numeric(Unbiased):
     def _settle(self, interval: Interval) -> None:
         """Check the parameters, build the release of one number, and compose its guarantee."""
         epsilon = _checks.budget("epsilon", self.epsilon)
-        features = _checks.integer("features", self.features, 1, (1 << 32) - 1)
+        features = _checks.count("features", self.features, 1)
         _checks.choice("spend", self.spend, ("split", "sample"))
         _checks.choice("unit", self.unit, ("record", "feature"))
         if not isinstance(self.clip, (bool, np.bool_)):
@@ -141,13 +141,13 @@ class Numeric(Unbiased):
         if output == "values":
             self._check_speaks()
         if not self.clip:
-            self._refuse_outside(np.asarray(x))
+            self._refuse_outside(_checks.plain("x", x))
         scalar = self._scalar
         if self.k is None:
             return scalar.randomize(x, keys(rng, scalar.streams), output, out, threads, first_chunk)
         if out is not None:
             raise ValueError("out: not offered with spend='sample', where a report is a pair")
-        values = np.asarray(x)
+        values = _checks.plain("x", x)
         streams = keys(rng, scalar.streams + 1)
         if output == "values":
             pairs = sampled(scalar, values, (self.features, self.k), streams, "codes", threads, first_chunk)
