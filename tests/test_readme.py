@@ -59,3 +59,9 @@ def test_the_claims_are_those_that_are_computed() -> None:
     table = re.search("<!-- claims:begin -->\n(.*?)<!-- claims:end -->", README, flags=re.DOTALL)
     assert table is not None
     assert table[1].strip() == report.claims_markdown().strip()
+
+
+def test_the_speed_table_is_there() -> None:
+    table = re.search("<!-- speed:begin -->\n(.*?)<!-- speed:end -->", README, flags=re.DOTALL)
+    assert table is not None
+    assert table[1].count("|") > 40
