@@ -9,22 +9,78 @@ use super::plan::{Plan, Table};
 use super::scalar::Word;
 use crate::random::Refine;
 
-/// Randomizes `words`, a multiple of 32, in place, like [`super::scalar::randomize`] under one plan.
+/// Picks the instance for the largest table of the plan.
+macro_rules! by_quarters {
+    ($plan:expr, $shape:ident $(::<$word:ident>)?, $($argument:expr),*) => {
+        match $plan.registers {
+            // SAFETY: passed on from the caller.
+            1 => unsafe { $shape::<1 $(, $word)?>($plan, $($argument),*) },
+            // SAFETY: passed on from the caller.
+            2 => unsafe { $shape::<2 $(, $word)?>($plan, $($argument),*) },
+            // SAFETY: passed on from the caller.
+            4 => unsafe { $shape::<4 $(, $word)?>($plan, $($argument),*) },
+            // SAFETY: passed on from the caller.
+            _ => unsafe { $shape::<8 $(, $word)?>($plan, $($argument),*) },
+        }
+    };
+}
+
+/// Randomizes `words` of up to 16 bits, a multiple of 32, in place, like [`super::scalar::randomize`] under one plan.
+///
+/// # Safety
+/// The CPU has AVX2.
+#[target_feature(enable = "avx2")]
+pub(crate) unsafe fn randomize16(plan: &Plan, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
+    by_quarters!(plan, shape16, keystream, words, refine)
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn shape16<const QUARTERS: usize>(
+    plan: &Plan,
+    keystream: &[u8],
+    words: &mut [u16],
+    refine: &mut Refine,
+) {
+    let vectors = plan.vectors();
+    assert!(keystream.len() >= 2 * words.len() * vectors && words.len().is_multiple_of(32));
+    for (g, group) in words.chunks_exact_mut(32).enumerate() {
+        // Masks of the two halves; with a symmetric law only the first pair is used.
+        let mut masks = [[_mm256_setzero_si256(); 2]; 2];
+        for (v, table) in plan.tables.iter().enumerate() {
+            let by = _mm_cvtsi32_si128(table.shift as i32);
+            let kind = if plan.symmetric { 0 } else { v % 2 };
+            for (half, mask) in masks[kind].iter_mut().enumerate() {
+                let at = 64 * (g * vectors + v) + 32 * half;
+                // SAFETY: 32 bytes of vector `g * vectors + v`, inside `keystream` by the assertion above.
+                let random = unsafe { _mm256_loadu_si256(keystream.as_ptr().add(at).cast()) };
+                let drawn = _mm256_sll_epi16(outcome::<QUARTERS>(random, table, refine), by);
+                *mask = _mm256_or_si256(*mask, drawn);
+            }
+        }
+        for (half, words) in group.chunks_exact_mut(16).enumerate() {
+            // SAFETY: 16 words.
+            unsafe {
+                let old = _mm256_loadu_si256(words.as_ptr().cast());
+                let [first, second] = [masks[0][half], masks[1][half]];
+                let new = if plan.symmetric {
+                    _mm256_xor_si256(old, first)
+                } else {
+                    _mm256_or_si256(_mm256_and_si256(old, first), _mm256_andnot_si256(old, second))
+                };
+                _mm256_storeu_si256(words.as_mut_ptr().cast(), new);
+            }
+        }
+    }
+}
+
+/// Randomizes longer `words`, a multiple of 32, in place, like [`super::scalar::randomize`] under one plan.
 ///
 /// # Safety
 /// The CPU has AVX2.
 #[target_feature(enable = "avx2")]
 pub(crate) unsafe fn randomize<W: Word>(plan: &Plan, keystream: &[u8], words: &mut [W], refine: &mut Refine) {
-    match plan.registers {
-        // SAFETY: passed on from the caller.
-        1 => unsafe { shape::<1, W>(plan, keystream, words, refine) },
-        // SAFETY: passed on from the caller.
-        2 => unsafe { shape::<2, W>(plan, keystream, words, refine) },
-        // SAFETY: passed on from the caller.
-        4 => unsafe { shape::<4, W>(plan, keystream, words, refine) },
-        // SAFETY: passed on from the caller.
-        _ => unsafe { shape::<8, W>(plan, keystream, words, refine) },
-    }
+    by_quarters!(plan, shape::<W>, keystream, words, refine)
 }
 
 #[inline]
