@@ -6,21 +6,20 @@
 use std::arch::x86_64::*;
 
 use super::plan::{Plan, Table};
-use super::scalar::Word;
 use crate::random::Refine;
 
 /// Picks the instance for the largest table of the plan.
 macro_rules! by_quarters {
-    ($plan:expr, $shape:ident $(::<$word:ident>)?, $($argument:expr),*) => {
+    ($shape:ident, $plan:expr, $($argument:expr),*) => {
         match $plan.registers {
             // SAFETY: passed on from the caller.
-            1 => unsafe { $shape::<1 $(, $word)?>($plan, $($argument),*) },
+            1 => unsafe { $shape::<1>($plan, $($argument),*) },
             // SAFETY: passed on from the caller.
-            2 => unsafe { $shape::<2 $(, $word)?>($plan, $($argument),*) },
+            2 => unsafe { $shape::<2>($plan, $($argument),*) },
             // SAFETY: passed on from the caller.
-            4 => unsafe { $shape::<4 $(, $word)?>($plan, $($argument),*) },
+            4 => unsafe { $shape::<4>($plan, $($argument),*) },
             // SAFETY: passed on from the caller.
-            _ => unsafe { $shape::<8 $(, $word)?>($plan, $($argument),*) },
+            _ => unsafe { $shape::<8>($plan, $($argument),*) },
         }
     };
 }
@@ -31,7 +30,7 @@ macro_rules! by_quarters {
 /// The CPU has AVX2.
 #[target_feature(enable = "avx2")]
 pub(crate) unsafe fn randomize16(plan: &Plan, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
-    by_quarters!(plan, shape16, keystream, words, refine)
+    by_quarters!(shape16, plan, keystream, words, refine)
 }
 
 #[inline]
@@ -74,21 +73,21 @@ unsafe fn shape16<const QUARTERS: usize>(
     }
 }
 
-/// Randomizes longer `words`, a multiple of 32, in place, like [`super::scalar::randomize`] under one plan.
+/// Randomizes `words` of 17 to 32 bits, a multiple of 32, in place, like [`super::scalar::randomize`] under one plan.
 ///
 /// # Safety
 /// The CPU has AVX2.
 #[target_feature(enable = "avx2")]
-pub(crate) unsafe fn randomize<W: Word>(plan: &Plan, keystream: &[u8], words: &mut [W], refine: &mut Refine) {
-    by_quarters!(plan, shape::<W>, keystream, words, refine)
+pub(crate) unsafe fn randomize32(plan: &Plan, keystream: &[u8], words: &mut [u32], refine: &mut Refine) {
+    by_quarters!(shape32, plan, keystream, words, refine)
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn shape<const QUARTERS: usize, W: Word>(
+unsafe fn shape32<const QUARTERS: usize>(
     plan: &Plan,
     keystream: &[u8],
-    words: &mut [W],
+    words: &mut [u32],
     refine: &mut Refine,
 ) {
     let vectors = plan.vectors();
@@ -111,7 +110,7 @@ unsafe fn shape<const QUARTERS: usize, W: Word>(
             for (v, table) in plan.tables.iter().enumerate() {
                 let flips = outcomes(v);
                 for (word, flip) in group.iter_mut().zip(flips) {
-                    *word = W::narrow(word.widen() ^ u32::from(flip) << table.shift);
+                    *word ^= u32::from(flip) << table.shift;
                 }
             }
         } else {
@@ -119,9 +118,9 @@ unsafe fn shape<const QUARTERS: usize, W: Word>(
                 let (keep, set) = (outcomes(v), outcomes(v + 1));
                 let (shift, field) = (plan.tables[v].shift, plan.tables[v].field());
                 for (word, (keep, set)) in group.iter_mut().zip(keep.into_iter().zip(set)) {
-                    let old = word.widen();
+                    let old = *word;
                     let new = (old & u32::from(keep) << shift) | (!old & u32::from(set) << shift);
-                    *word = W::narrow((old & !field) | (new & field));
+                    *word = (old & !field) | (new & field);
                 }
             }
         }

@@ -266,7 +266,7 @@ impl Lanes for u32 {
             Isa::Avx512 => unsafe { avx512::randomize32(plan, keystream, words, refine) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => unsafe { avx2::randomize(plan, keystream, words, refine) },
+            Isa::Avx2 => unsafe { avx2::randomize32(plan, keystream, words, refine) },
             _ => scalar::randomize(|_| plan, keystream, words, refine),
         }
     }
