@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from conftest import CASES
 
-
 # A label is released beside the packed words of its features, not packed itself.
 PACKED = [case for case in CASES if "packed" in case.outputs and case.name != "BitRand"]
 
