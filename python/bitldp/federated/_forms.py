@@ -98,7 +98,10 @@ def _probed(mechanism: Mechanism) -> Form:
         raise TypeError(f"mechanism: the form of the reports of {name} cannot be told; it has no report_bits")
     low, high = interval_of(mechanism) or (0.0, 0.0)
     middle = np.full((1, features), low + (high - low) / 2.0)
-    reports = mechanism.randomize(middle, rng=0)  # type: ignore[attr-defined]
+    try:
+        reports = mechanism.randomize(middle, rng=0)  # type: ignore[attr-defined]
+    except TypeError:  # of features and a label, say
+        raise TypeError(f"mechanism: {name} does not release records of numbers alone") from None
     if isinstance(reports, tuple) and len(reports) == 2:
         made: Any = type(reports)
         k = np.size(reports[0])

@@ -229,7 +229,9 @@ def _observed(strategy: FedAvg, seen: dict[str, Any], done: int) -> FedAvg:
 def _size(reply: Message) -> int:
     if reply.has_error():
         return 0
-    return sum(len(array.data) for record in reply.content.array_records.values() for array in record.values())
+    return sum(
+        len(array.data) for record in reply.content.array_records.values() for array in record.values()
+    )
 
 
 def _write(path: Path, summary: Summary) -> None:

@@ -1,0 +1,1 @@
+"""Federated logistic regression on handwritten digits, with private updates."""
