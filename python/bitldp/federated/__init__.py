@@ -6,7 +6,7 @@ A client's mod perturbs what leaves it; the server's strategy averages what arri
     strategy = DecodingStrategy(mechanism, clip=1.0)
 
 Needs the extra ``fl``. Flower's commands report usage statistics to its makers unless
-``FLWR_TELEMETRY_ENABLED=0`` is set in their environment; this package neither sets it nor sends anything itself.
+``FLWR_TELEMETRY_ENABLED=0`` is set in their environment; this package neither sets it nor sends anything.
 """
 
 from __future__ import annotations

@@ -17,11 +17,11 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 
+from bitldp.federated.strategy import DecodingStrategy, RoundFailedError
 from bitldp.federated.systems._folder import RunFolder
 from bitldp.federated.systems._settings import Settings
-from bitldp.federated.strategy import DecodingStrategy, RoundFailedError
 
-__all__ = ["SUMMARY", "Privacy", "Summary", "drive", "finishing", "turn_of", "watching"]
+__all__ = ["SUMMARY", "Privacy", "Summary", "drive", "finishing", "folder_of", "turn_of", "watching"]
 
 SUMMARY = "summary.json"
 Model = list[NDArray[Any]]
@@ -39,6 +39,11 @@ def watching(watcher: Watcher) -> Iterator[None]:
         yield
     finally:
         _watcher.reset(token)
+
+
+def folder_of(settings: Settings, system: str) -> str:
+    """Return the folder that a run is kept in."""
+    return settings.out or f"fl-output/{system}"
 
 
 @contextmanager
@@ -153,7 +158,7 @@ def drive(
         If a round had no reports. The rounds before it are kept.
     """
     start = time.perf_counter()
-    folder = RunFolder(settings.out or f"fl-output/{system}", settings.lasting(), resume=settings.resume)
+    folder = RunFolder(folder_of(settings, system), settings.lasting(), resume=settings.resume)
     kept = folder.checkpoint
     done = 0 if kept is None else kept.round
     model = list(initial) if kept is None else [kept.arrays[f"{place:03}"] for place in range(len(initial))]
@@ -161,7 +166,7 @@ def drive(
 
     def scored(server_round: int, arrays: ArrayRecord) -> MetricRecord | None:
         current = arrays.to_numpy_ndarrays()
-        scores = {name: float(value) for name, value in evaluate(current).items()}
+        scores: dict[str, Any] = {name: float(value) for name, value in evaluate(current).items()}
         if server_round > 0 or done == 0:
             row = {"round": done + server_round, **scores, **seen}
             seen.clear()
@@ -169,7 +174,7 @@ def drive(
             watcher = _watcher.get()
             if watcher is not None:
                 watcher(folder.rows[-1])
-        return MetricRecord(scores)
+        return MetricRecord(dict(scores))
 
     if done < settings.rounds:
         chosen = _observed(strategy(done + 1), seen, done)
@@ -229,7 +234,8 @@ def _observed(strategy: FedAvg, seen: dict[str, Any], done: int) -> FedAvg:
 def _size(reply: Message) -> int:
     if reply.has_error():
         return 0
-    return sum(len(array.data) for record in reply.content.array_records.values() for array in record.values())
+    records = reply.content.array_records.values()
+    return sum(len(array.data) for record in records for array in record.values())
 
 
 def _write(path: Path, summary: Summary) -> None:
