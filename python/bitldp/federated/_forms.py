@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from bitldp import _checks
 from bitldp._fixed import FixedPointBits
 from bitldp._mechanism import Mechanism
+from bitldp._quality import Bipartite
 from bitldp._window import CategoricalWindow
-from bitldp.brr import BRR
 from bitldp.channels import Unary
 from bitldp.federated.wire import Part
 from bitldp.numeric._sampled import SampledReports
@@ -81,7 +81,7 @@ def form_of(mechanism: Mechanism) -> Form:
         return Form((Part(mechanism.channel.features, mechanism.codec.bits),))
     if isinstance(mechanism, CategoricalWindow):
         # The codes of BRR are of the candidates of all regions.
-        cells = len(mechanism.points) if isinstance(mechanism, BRR) else mechanism.channel.cells
+        cells = len(mechanism._points) if isinstance(mechanism, Bipartite) else mechanism.channel.cells
         return Form((Part(mechanism._columns, (cells - 1).bit_length()),))
     channel = getattr(mechanism, "channel", None)
     if isinstance(channel, Unary):
