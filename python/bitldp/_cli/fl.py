@@ -73,10 +73,10 @@ def fl(
     """
     with sentences():
         require("bitldp fl", _MODULES, "fl")
-        logging.getLogger("flwr").setLevel(logging.ERROR)
         from bitldp.federated import RoundFailedError
         from bitldp.federated.systems import NAMES, get
 
+        logging.getLogger("flwr").setLevel(logging.ERROR)  # Flower sets it when it is imported
         if system is None:
             _print_systems(as_json=as_json)
             return
