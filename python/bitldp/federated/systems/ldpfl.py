@@ -1,8 +1,8 @@
 """LDPFL (Algorithm 1): a network of one's own, whose flattened output is randomized and trained on together.
 
-Each client trains a convolutional network on its own records, encodes the flattened output of its convolutions
-to bits, randomizes them once (UER) and trains a dense network on them by federated averaging; the update of
-one client, drawn anew in every round, is dropped. Flower's own commands start the same two apps:
+Each client trains a convolutional network on its own records, encodes the flattened output of its
+convolutions to bits, randomizes them once (UER) and trains a dense network on them by federated averaging;
+the update of one client, drawn anew in every round, is dropped. Flower's own commands start the same two apps:
 ``bitldp.federated.systems.ldpfl:server_app`` and ``:client_app``.
 """
 
@@ -12,6 +12,7 @@ import random
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -130,7 +131,7 @@ class LDPFLSettings(Settings):
 
 
 def _plain_bits(settings: LDPFLSettings, features: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """Return the bits of features, most significant first, as a mechanism would release them without noise."""
+    """Return the bits of features without noise, most significant first, as a mechanism lays them."""
     words = settings.codec().encode(features)
     places = np.arange(settings.bits - 1, -1, -1)
     return (words[..., None] >> places & 1).astype(np.uint8).reshape(len(features), -1)
@@ -179,6 +180,13 @@ def _bits(settings: LDPFLSettings, client: Client) -> NDArray[Any]:
     return released
 
 
+@lru_cache(maxsize=64)
+def _test_bits(settings: LDPFLSettings, client: Client) -> NDArray[np.uint8]:
+    """Return the bits of the public test records, seen through the client's own convolutions."""
+    _, _, test = loaded(settings.data)
+    return _plain_bits(settings, _cnn.extract(_extractor(settings, client), test))
+
+
 client_app = ClientApp()
 
 
@@ -208,12 +216,12 @@ def evaluate(message: Message, context: Context) -> Message:
     """Score the network on public test records, seen through the client's own convolutions."""
     settings = LDPFLSettings.of(context.run_config)
     client = Client.of(context, NAME)
-    data, _, test = loaded(settings.data)
+    data, _, _ = loaded(settings.data)
     record = message.content["arrays"]
     assert isinstance(record, ArrayRecord)
-    bits = _plain_bits(settings, _cnn.extract(_extractor(settings, client), test))
+    bits = _test_bits(settings, client)
     model = record.to_numpy_ndarrays()
-    scores = {
+    scores: dict[str, Any] = {
         "accuracy": _nets.accuracy(model, bits, data.test_labels),
         "loss": _nets.loss(model, bits, data.test_labels),
         "num-examples": 1,
