@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -227,8 +228,9 @@ def _observed(strategy: FedAvg, seen: dict[str, Any], done: int) -> FedAvg:
     def aggregate_train(
         server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        came = list(replies)
-        arrays, metrics = aggregate(server_round, came)
+        # In an order that depends on what was sent alone, not on who sent it or when: sums of floats do.
+        came = sorted(replies, key=_digest)
+        arrays, metrics = aggregate(server_round + offset, came)
         if arrays is None:
             raise RoundFailedError(f"round {done + server_round}: no client sent an update")
         seen.update(metrics or {})
@@ -244,6 +246,16 @@ def _observed(strategy: FedAvg, seen: dict[str, Any], done: int) -> FedAvg:
     strategy.configure_train = configure_train  # type: ignore[method-assign]
     strategy.aggregate_train = aggregate_train  # type: ignore[method-assign]
     return strategy
+
+
+def _digest(reply: Message) -> bytes:
+    if reply.has_error():
+        return b""
+    digest = hashlib.sha256()
+    for record in reply.content.array_records.values():
+        for array in record.values():
+            digest.update(array.data)
+    return digest.digest()
 
 
 def _size(reply: Message) -> int:

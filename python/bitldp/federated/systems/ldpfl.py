@@ -2,7 +2,7 @@
 
 Each client trains a convolutional network on its own records, encodes the flattened output of its
 convolutions to bits, randomizes them once (UER) and trains a dense network on them by federated averaging;
-the update of one client, drawn anew in every round, is dropped. Flower's own commands start the same two apps:
+the update of one client, drawn anew in every round, is dropped. Flower's own commands start the same apps:
 ``bitldp.federated.systems.ldpfl:server_app`` and ``:client_app``.
 """
 
