@@ -250,3 +250,36 @@ def test_report_bits_and_a_public_report_tell_the_form_of_others(name):
     theirs, ours = told.assemble(arrays), known.assemble(arrays)
     assert type(theirs) is type(ours)
     np.testing.assert_array_equal(theirs, ours)
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Ball(bitldp.Duchi):
+    """A mechanism of records in an l2 ball; its wire form is told by `report_bits`."""
+
+    norm = "l2"
+    interval: tuple[float, float] = (-2.0, 2.0)
+
+
+@pytest.mark.parametrize(("norm", "fits"), [("l2", True), ("l1", True), ("linf", False)])
+def test_a_ball_needs_its_norm(norm, fits):
+    mechanism = Ball(1.0, features=SIZE)
+    if fits:
+        plan = UpdateCodec(mechanism, clip=1.0, norm=norm).plan(LAYOUT)
+        assert (plan.header.low, plan.header.high) == (-2.0, 2.0)
+    else:
+        with pytest.raises(ValueError, match="norm: must be 'l2'"):
+            UpdateCodec(mechanism, clip=1.0, norm=norm)
+
+
+@pytest.mark.parametrize("allow_biased", [False, True])
+def test_categories_are_no_numbers(allow_biased):
+    for mechanism in (bitldp.GRR(4, epsilon=1.0), bitldp.OUE(4, epsilon=1.0)):
+        with pytest.raises(TypeError, match="releases categories"):
+            UpdateCodec(mechanism, clip=1.0, interval=(0.0, 3.0), allow_biased=allow_biased)
+
+
+def test_records_divide_the_update():
+    with pytest.raises(ValueError, match="5 numbers do not divide an update of 12 coordinates"):
+        UpdateCodec(bitldp.Duchi(1.0, features=5), clip=1.0).plan(LAYOUT)
+    with pytest.raises(TypeError, match="returned int, no mechanism"):
+        UpdateCodec(lambda d: d, clip=1.0).plan(LAYOUT)

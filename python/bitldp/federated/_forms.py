@@ -14,6 +14,7 @@ from bitldp._fixed import FixedPointBits
 from bitldp._mechanism import Mechanism
 from bitldp._quality import Bipartite
 from bitldp._window import CategoricalWindow
+from bitldp.accumulate import CountAccumulator
 from bitldp.channels import Unary
 from bitldp.federated.wire import Part
 from bitldp.numeric._sampled import SampledReports
@@ -62,9 +63,10 @@ def form_of(mechanism: Mechanism) -> Form:
     Parameters
     ----------
     mechanism : Mechanism
-        Any whose reports are codes, bits, or pairs (indices, codes). One that this module does not know must
-        have `report_bits`; it is then asked for the report of one record of the middle of its interval, which
-        is public.
+        Any whose reports are codes, bits, or pairs (indices, codes). One that this module does not know is
+        asked for the report of one record of the middle of its interval, which is public. Codes share its
+        `report_bits` evenly; of a pair, indices take those of a feature, codes the rest. Where that is not
+        so, the mechanism says it by an attribute `report_parts`: ((columns, bits), (columns, bits)).
 
     Raises
     ------
@@ -105,15 +107,18 @@ def _probed(mechanism: Mechanism) -> Form:
     if isinstance(reports, tuple) and len(reports) == 2:
         made: Any = type(reports)
         k = np.size(reports[0])
-        index = max(1, (features - 1).bit_length())
-        bits, rest = divmod(total, k) if k == np.size(reports[1]) else (0, 1)
-        if rest or bits <= index:
-            raise TypeError(f"mechanism: the pairs of {name} are not of k indices and k codes")
-        parts = (Part(k, index), Part(k, bits - index))
+        declared = getattr(mechanism, "report_parts", None)
+        if declared is None:
+            index = max(1, (features - 1).bit_length())
+            bits, rest = divmod(total, k) if k == np.size(reports[1]) else (0, 1)
+            if rest or bits <= index:
+                raise TypeError(f"mechanism: the pairs of {name} are not of k indices and k codes")
+            declared = ((k, index), (k, bits - index))
+        parts = tuple(Part(*each) for each in declared)
         if made is tuple:
             return Form(parts, assemble=tuple)
         return Form(parts, assemble=lambda arrays: made(*arrays))
-    columns = np.size(reports)
+    columns = int(np.size(reports))
     if isinstance(reports, tuple) or columns == 0 or total % columns or not 1 <= total // columns <= 32:
         raise TypeError(f"mechanism: the reports of {name} are not codes of equally many bits")
     return Form((Part(columns, total // columns),))
@@ -135,6 +140,9 @@ def interval_of(mechanism: Mechanism) -> tuple[float, float] | None:
     interval = getattr(mechanism, "interval", None)
     if interval is None:
         interval = getattr(mechanism, "_ends", None)
+    radius = getattr(mechanism, "radius", None)
+    if interval is None and isinstance(radius, (int, float)):  # a ball, whose radius is the clip
+        interval = (-radius, radius)
     return None if interval is None else (float(interval[0]), float(interval[1]))
 
 
@@ -145,9 +153,11 @@ def letters_of(mechanism: Mechanism, *, allow_biased: bool) -> Callable[[Any], N
     ------
     ValueError
         If no unbiased decode exists and `allow_biased` is false; the message gives the mechanism's reason.
+    TypeError
+        If its reports are categories.
     """
     try:
-        mechanism.accumulator()
+        accumulator = mechanism.accumulator()
     except ValueError as error:
         if allow_biased:
             return mechanism.decode  # type: ignore[attr-defined,no-any-return]
@@ -160,5 +170,7 @@ def letters_of(mechanism: Mechanism, *, allow_biased: bool) -> Callable[[Any], N
         # the unbiased letter of code y: sum over v of v (1[y = v] - q)/(p - q)
         letters = (mechanism._points - q * mechanism._points.sum()) / (p - q)
         return lambda reports: letters[_checks.codes("reports", reports, len(letters))]
+    if isinstance(accumulator, CountAccumulator):
+        raise TypeError(f"mechanism: {type(mechanism).__name__} releases categories, not numbers")
     unbias = getattr(mechanism, "unbias", None)
     return mechanism.decode if unbias is None else unbias  # type: ignore[attr-defined,no-any-return]

@@ -48,7 +48,8 @@ class UpdateCodec:
         What is released: the client's arrays minus those it was sent, or its arrays as they are. The server
         adds the mean to its arrays ("difference", and "gradient" times the rate), or puts it in their place.
     interval : (float, float), optional
-        What [-clip, clip] is mapped to, linearly. Default: the mechanism's own interval.
+        What [-clip, clip] is mapped to, linearly. Default: the mechanism's own interval, or the radius of
+        its ball.
     integers : {"refuse", "keep"}
         What happens to arrays of integers or booleans: refused, or not sent, so that the server keeps its
         own.
@@ -101,6 +102,9 @@ class UpdateCodec:
             self._ends(self.mechanism)
 
     def _ends(self, mechanism: Mechanism) -> tuple[float, float]:
+        ball = getattr(mechanism, "norm", None)
+        if ball in NORMS and self.norm not in (ball, "l1"):  # the l1 ball is inside the others
+            raise ValueError(f"norm: must be {ball!r}, that of the ball of {type(mechanism).__name__}")
         ends = interval_of(mechanism) if self.interval is None else self.interval
         if ends is None:
             raise ValueError(

@@ -41,7 +41,7 @@ class InProcessGrid(Grid):
     run_config : mapping, optional
         What the apps find as `Context.run_config`.
     node_config : mapping, optional
-        More entries of every client's `Context.node_config`.
+        What every client finds as `Context.node_config`, beside its place.
     threads : int
         How many clients work at a time. Replies come in the order of the messages, and a client never works
         on two messages at once, so the model does not depend on it.

@@ -190,7 +190,7 @@ class DecodingStrategy(FedAvg):
         return mean, counts | {"bytes-up": size}
 
     def _report(self, reply: Message) -> bytes:
-        record = reply.content.get(self.arrayrecord_key)
+        record = reply.content.get(self.arrayrecord_key) if reply.has_content() else None
         array = record.get(REPORT) if isinstance(record, ArrayRecord) else None
         if array is None or array.stype != STYPE:
             raise WireError("garbage", "report: the reply holds none, but something else")
