@@ -296,6 +296,16 @@ def test_streams_differ_between_clients_and_rounds_and_fresh_keys_always():
     assert len(set(every)) == len(every)
 
 
+def test_equal_updates_are_perturbed_differently():
+    same = _reply(bias=np.array([0.1, 0.2, 0.3]))
+    sent = [
+        reply.content["arrays"][REPORT].data
+        for turn in (1, 2)
+        for reply in Wire(private(), same).ask(turn=turn)
+    ]
+    assert len(set(sent)) == 6
+
+
 def test_the_seed_is_not_shown():
     assert "987654321" not in repr(private(rng=987654321))
     assert "budget=100" in repr(private())
