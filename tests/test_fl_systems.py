@@ -21,6 +21,7 @@ from bitldp.ledger import Ledger
 SMALL: dict[str, dict[str, Any]] = {
     "bitrand": {"clients": 3, "rounds": 3, "hidden": 8, "epochs": 1},
     "ldpfl": {"clients": 3, "rounds": 2, "hidden": 8, "epochs": 1, "filters": 2, "extractor_epochs": 1},
+    "brr": {"clients": 3, "rounds": 2, "hidden": 4, "batch": 8},
 }
 
 
@@ -118,6 +119,30 @@ def test_an_anonymiser_claims_what_the_coordinates_do_not_have(tmp_path: Path) -
     size = sum(array.size for name, array in model(tmp_path).items() if name != "round")
     assert summary.privacy.claimed == 1.0
     assert summary.privacy.record == pytest.approx(size)
+
+
+@pytest.mark.parametrize(
+    ("task", "metric"), [("sgd", "accuracy"), ("vectors", "accuracy"), ("trees", "rmse")]
+)
+def test_the_tasks_of_brr(task: str, metric: str, tmp_path: Path) -> None:
+    given = {"task": task, "data": "breast_cancer", "rounds": 2, "mechanism": "brr-best", "depth": 2}
+    summary, rows = run("brr", tmp_path, **given)
+    assert summary.metric == metric
+    # One release of 30 features, or two of a network's weights or of four leaves, at epsilon 4 a number.
+    numbers = {"sgd": 2 * (30 * 4 + 4 + 4 * 2 + 2), "vectors": 30, "trees": 2 * 4}[task]
+    assert summary.privacy.record == pytest.approx(4.0 * numbers)
+    assert summary.privacy.claimed == 4.0
+    spent = [Ledger.load(folder / "ledger.json").spent for folder in (tmp_path / "clients").iterdir()]
+    assert spent == pytest.approx([summary.privacy.record] * 3)
+    assert all(row[metric] >= 0.0 for row in rows)
+    record, _ = run("brr", tmp_path / "record", **given, unit="record")
+    assert record.privacy.record == pytest.approx(4.0)
+
+
+def test_trees_fit_what_is_there(tmp_path: Path) -> None:
+    given = {"task": "trees", "data": "breast_cancer", "mechanism": "noiseless", "rounds": 30, "depth": 3}
+    summary, rows = run("brr", tmp_path, **given, shrink=0.0)
+    assert summary.score < 0.75 * rows[0]["rmse"]
 
 
 def test_ldpfl_says_what_its_epsilon_does_not_cover(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
@@ -22,10 +22,11 @@ from bitldp.federated.strategy import DecodingStrategy, RoundFailedError
 from bitldp.federated.systems._folder import RunFolder
 from bitldp.federated.systems._settings import Settings
 
-__all__ = ["SUMMARY", "Privacy", "Summary", "drive", "finishing", "folder_of", "turn_of", "watching"]
+__all__ = ["SUMMARY", "Privacy", "Rows", "Summary", "drive", "finishing", "folder_of", "turn_of", "watching"]
 
 SUMMARY = "summary.json"
 Model = list[NDArray[Any]]
+Rows = Sequence[Mapping[str, Any]]
 Watcher = Callable[[Mapping[str, Any]], None]
 
 _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
@@ -120,7 +121,7 @@ def drive(
     settings: Settings,
     *,
     system: str,
-    strategy: Callable[[int], FedAvg],
+    strategy: Callable[[int, Rows], FedAvg],
     initial: Model,
     evaluate: Callable[[Model], Mapping[str, float]] | None,
     privacy: Privacy,
@@ -138,7 +139,8 @@ def drive(
     system : str
         Name of the system.
     strategy : callable
-        ``strategy(first_round)`` makes Flower's strategy for a run that begins with that round.
+        ``strategy(first_round, rows)`` makes Flower's strategy for a run that begins with that round, after
+        rounds with those metrics.
     initial : list of ndarray
         The model before the first round.
     evaluate : callable, optional
@@ -184,7 +186,7 @@ def drive(
         return MetricRecord(dict(scores))
 
     if done < settings.rounds:
-        chosen = _observed(strategy(done + 1), seen, done)
+        chosen = _observed(strategy(done + 1, tuple(folder.rows)), seen, done)
         chosen.start(
             grid=grid,
             initial_arrays=ArrayRecord({f"{place:03}": Array(array) for place, array in enumerate(model)}),

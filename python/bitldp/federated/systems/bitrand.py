@@ -26,7 +26,7 @@ from bitldp._mechanism import Mechanism
 from bitldp.federated import DecodingStrategy, PrivateData, PrivateUpdateMod, to_record
 from bitldp.federated.systems import _nets
 from bitldp.federated.systems._client import Client
-from bitldp.federated.systems._drive import Privacy, drive, turn_of
+from bitldp.federated.systems._drive import Privacy, Rows, drive, turn_of
 from bitldp.federated.systems._settings import Settings
 from bitldp.federated.systems._share import Holding, loaded
 from bitldp.federated.systems._system import System
@@ -287,7 +287,7 @@ def main(grid: Grid, context: Context) -> None:
         "min_available_nodes": settings.clients,
     }
 
-    def strategy(first_round: int) -> FedAvg:
+    def strategy(first_round: int, rows: Rows) -> FedAvg:
         if settings.place == "features" or not settings.private:
             return FedAvg(**options)
         return DecodingStrategy(

@@ -273,7 +273,7 @@ def main(grid: Grid, context: Context) -> None:
         grid,
         settings,
         system=NAME,
-        strategy=lambda first: DropOne(
+        strategy=lambda first_round, rows: DropOne(
             settings.seed,
             fraction_train=1.0,
             fraction_evaluate=1.0,
