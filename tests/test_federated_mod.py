@@ -20,6 +20,7 @@ from bitldp.federated import (
 from bitldp.federated.mod import BUDGET_SENTENCE, FAILURE_SENTENCE, OTHERS_SENTENCE, REPORT, STYPE
 from federated_app import CODEC, EPSILON, initial, make_client, target
 from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message, MetricRecord, RecordDict
+from flwr.clientapp import ClientApp
 
 
 class Wire:
@@ -355,3 +356,26 @@ def test_a_biased_mechanism_may_be_allowed():
     mechanism = bitldp.BRR(9, epsilon=1.0, m=3, interval=(0.0, 1.0))
     wire = Wire(PrivateUpdateMod(mechanism, clip=0.5, budget=18.0, allow_biased=True))
     assert not any(reply.has_error() for reply in wire.ask())
+
+
+def test_other_mods_see_or_send_no_more_than_the_report():
+    outside = []
+
+    def outer(message, context, call_next):
+        reply = call_next(message, context)
+        outside.append(_flower.to_bytes(reply))
+        return reply
+
+    def inner(message, context, call_next):
+        reply = call_next(message, context)
+        reply.content["copy"] = reply.content["arrays"]
+        return reply
+
+    app = ClientApp(mods=[outer, private(), inner])
+    app.train()(_reply(bias=target(0)["bias"]))
+    grid = InProcessGrid(app, 1)
+    with _flower.identity(1):
+        message = Message(RecordDict({"arrays": to_record(initial())}), 2, "train")
+        (reply,) = grid.send_and_receive([message])
+    assert set(reply.content) == {"arrays", "metrics"}
+    assert all(value.tobytes() not in outside[0] for value in target(0)["bias"])

@@ -82,7 +82,8 @@ class PrivateUpdateMod:
     The ledger is charged after training and before the release. What is charged is the exact epsilon of a
     record of the mechanism times the number of records in an update: neighbouring updates differ in any way.
 
-    The mod must be the outermost one: others listed before it see, and could send, more than the report.
+    Mods listed before it see the report alone. Those listed after it see the update as it is, and what they
+    add to the reply is dropped. Client code that sends by other ways than its reply is beyond any mod.
 
     Examples
     --------
