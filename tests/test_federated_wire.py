@@ -283,3 +283,23 @@ def test_records_divide_the_update():
         UpdateCodec(bitldp.Duchi(1.0, features=5), clip=1.0).plan(LAYOUT)
     with pytest.raises(TypeError, match="returned int, no mechanism"):
         UpdateCodec(lambda d: d, clip=1.0).plan(LAYOUT)
+
+
+class Declaring(bitldp.Duchi):
+    """A mechanism of pairs that says itself how wide their parts are."""
+
+    report_parts = ((5, 7), (5, 2))
+
+
+def test_a_mechanism_may_say_the_parts_of_its_pairs():
+    form = _probed(Declaring(6.0, features=SIZE, spend="sample", k=5))
+    assert form.parts == (Part(5, 7), Part(5, 2))
+    assert isinstance(form.assemble([np.zeros((1, 5))] * 2), bitldp.SampledReports)
+
+
+def test_plans_are_kept_but_not_without_end():
+    one = codec("Duchi")
+    assert one.plan(LAYOUT) is one.plan(Layout.of(ARRAYS))
+    for size in range(1, 60):
+        one.plan(Layout.of({"w": np.zeros(size)}))
+    assert len(one._plans) <= 16

@@ -25,6 +25,7 @@ Norm = Literal["l2", "l1", "linf"]
 Update = Literal["difference", "gradient", "replace"]
 Factory = Callable[[int], Mechanism]
 
+_MOST_PLANS = 16
 _SLACK = 1.0 - 2.0**-48  # of a clipped norm, so that rounding of the products never leads past it
 
 
@@ -133,6 +134,8 @@ class UpdateCodec:
         """Return what encodes and decodes updates of a layout; built once for each."""
         with self._lock:
             if layout not in self._plans:
+                if len(self._plans) >= _MOST_PLANS:  # a server that asks for ever new ones costs no memory
+                    self._plans.clear()
                 self._plans[layout] = self._build(layout)
             return self._plans[layout]
 
