@@ -20,7 +20,9 @@ from bitldp.categorical import GRR, LabelRR, WarnerRR
 from bitldp.channels import Bits, Matrix, Unary, Window
 from bitldp.codecs import Categories, FixedPoint, Grid
 from bitldp.estimate import Estimate, project_simplex
+from bitldp.exponential import Exponential
 from bitldp.ledger import BudgetExceededError, Ledger
+from bitldp.lsrr import LSRR, location_codes
 from bitldp.moue import MOUE, UER
 from bitldp.numeric import (
     Duchi,
@@ -38,6 +40,7 @@ __all__ = [
     "BRR",
     "FRR",
     "GRR",
+    "LSRR",
     "MOUE",
     "OUE",
     "SUE",
@@ -50,6 +53,7 @@ __all__ = [
     "CountAccumulator",
     "Duchi",
     "Estimate",
+    "Exponential",
     "FixedPoint",
     "Grid",
     "Guarantee",
@@ -68,6 +72,7 @@ __all__ = [
     "WarnerRR",
     "Window",
     "__version__",
+    "location_codes",
     "pack",
     "project_simplex",
     "unpack",
