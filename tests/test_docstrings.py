@@ -22,6 +22,7 @@ MODULES = [
     "bitldp.numeric.duchi",
     "bitldp.numeric.hybrid",
     "bitldp.numeric.piecewise",
+    "bitldp.optimal",
 ]
 
 

@@ -33,6 +33,7 @@ from bitldp.numeric import (
     SampledReports,
     ThreeOutputs,
 )
+from bitldp.optimal import OptimalUtility
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
 from bitldp.unary import OUE, SUE
 
@@ -63,6 +64,7 @@ __all__ = [
     "Ledger",
     "Matrix",
     "MeanAccumulator",
+    "OptimalUtility",
     "Piecewise",
     "PiecewiseSub",
     "PrivacyClaimWarning",

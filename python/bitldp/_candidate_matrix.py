@@ -115,6 +115,9 @@ class CandidateMatrix(CandidateRelease):
     def _errors(self) -> NDArray[np.float64]:
         return np.concatenate([part.errors() for part in self._regions])
 
+    def _expected(self) -> float:
+        return float(self._errors().mean())
+
     def expected_error(self) -> float:
         """Return the global expected error Q_g: the mean loss of a report over uniform inputs.
 
@@ -130,7 +133,7 @@ class CandidateMatrix(CandidateRelease):
         """
         if self.utility is not None:
             raise ValueError("utility: was given in place of a loss; see expected_utility")
-        return float(self._errors().mean())
+        return self._expected()
 
     def worst_error(self) -> float:
         """Return the largest expected loss of a report, over the inputs, in units of the metric.
@@ -154,7 +157,7 @@ class CandidateMatrix(CandidateRelease):
         """
         if self.utility is None:
             raise ValueError("utility: was not given; see expected_error")
-        return float(-self._errors().mean())
+        return -self._expected()
 
     @cached_property
     def _indicators(self) -> NDArray[np.float64]:
