@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from typing import Any
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from bitldp._candidate_matrix import CandidateMatrix
 from bitldp._core import Matrix
+from bitldp._designed import Designed
 from bitldp._mechanism import readonly
 
 __all__ = ["OptimalUtility"]
@@ -20,8 +22,8 @@ _LEAST, _LARGEST = 1e-3, 30.0  # budgets that a solver in double precision tells
 
 
 @lru_cache(maxsize=32)
-def _designed(losses: bytes, count: int, epsilon: float, prior: bytes | None) -> Matrix:
-    """Solve once for all mechanisms of these parameters: unpickling takes no second program."""
+def _solved(losses: bytes, count: int, epsilon: float, prior: bytes | None) -> Matrix:
+    """Solve once for all mechanisms of these parameters."""
     from bitldp.design.optimal import least_loss
 
     table = np.frombuffer(losses).reshape(count, count)
@@ -29,7 +31,7 @@ def _designed(losses: bytes, count: int, epsilon: float, prior: bytes | None) ->
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class OptimalUtility(CandidateMatrix):
+class OptimalUtility(Designed, CandidateMatrix):
     """Release of least expected loss: the optimum of a linear program over all laws of an exact epsilon.
 
     Parameters
@@ -69,6 +71,9 @@ class OptimalUtility(CandidateMatrix):
     candidates, within a relative 1e-6; `BRR` with the best m is 1.07 to 1.30 times as far off on equidistant
     points, and needs no solver. A program takes 0.01 s for 20 candidates, 0.3 s for 100 and up to 10 s for
     300.
+
+    Another version of the solver may find another table of the same loss. So client and server share one
+    mechanism as a pickle, which holds the table; `fingerprint` tells tables apart.
 
     The sampler reads the row that the input chooses: above 32 candidates that is not constant-time.
 
@@ -117,7 +122,11 @@ class OptimalUtility(CandidateMatrix):
             if not chosen.any():
                 raise ValueError("prior: must not be zero for all candidates of a region")
             prior = chosen.tobytes()
-        return _designed(np.ascontiguousarray(losses).tobytes(), len(members), epsilon, prior)
+        table = np.ascontiguousarray(losses).tobytes()
+        return self._designed(lambda: _solved(table, len(members), epsilon, prior))
+
+    def _tables(self) -> Sequence[Matrix]:
+        return self.channels
 
     def _expected(self) -> float:
         if self.prior is None:
