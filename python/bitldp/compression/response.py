@@ -125,7 +125,7 @@ def best_bits(
     mechanism: Callable[..., GeneralizedRR | BitwiseRR],
     epsilon: float,
     *,
-    criterion: Literal["mean", "worst"] = "worst",
+    criterion: Literal["mean", "worst"] = "mean",
 ) -> int:
     """Return the number of bits, 1 to 8, at which a mechanism has the least variance.
 
@@ -148,7 +148,7 @@ def best_bits(
     --------
     >>> from bitldp.compression import GeneralizedRR, best_bits
     >>> [best_bits(GeneralizedRR, epsilon) for epsilon in (1.0, 2.0, 4.0, 8.0)]
-    [1, 2, 2, 4]
+    [1, 2, 3, 4]
     """
     _checks.positive("epsilon", epsilon)
     _checks.choice("criterion", criterion, ("mean", "worst"))

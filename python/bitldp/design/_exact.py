@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
-from bitldp.design._distance import Metric
+from bitldp.design._distance import Metric, distances, shortest
 from bitldp.design._program import Floats
 from bitldp.design._result import ONE, Design, DesignError, Weights, judged, residuals
 
@@ -36,11 +37,7 @@ def exact(
     rounding leaves of the bias is made up for in each row by moving mass between two reports.
     """
     table, letters = found
-    table = np.maximum(table, 0.0)
-    if metric is None:
-        # The solver keeps its inequalities to a tolerance. This is the privacy of the table without it, but
-        # for the renormalising, for which the search is given a little less than the budget.
-        table = np.minimum(table, table.min(axis=0) * np.exp(budget))
+    table = _raised(np.maximum(table, 0.0), budget, metric)
     table /= table.sum(axis=1, keepdims=True)
     reason = ""
     for share in _SHARES:
@@ -52,6 +49,19 @@ def exact(
         except DesignError as error:
             reason = str(error)
     raise DesignError(f"no integers near the solution keep the budget without bias: {reason}")
+
+
+def _raised(table: Floats, budget: float, metric: Metric | None) -> Floats:
+    """Return the least table above a given one that keeps the budget, but for rows that sum to more than 1.
+
+    P_ij becomes max_k P_kj e^-(eps d(i,k)), which no other row exceeds by more than it may. The solver keeps
+    its inequalities to a tolerance, so this adds about as much; the search is given a little less than the
+    budget, which lets the rows be renormalised.
+    """
+    if metric is None:
+        return np.asarray(np.maximum(table, table.max(axis=0) * math.exp(-budget)))
+    shares = np.exp(-budget * shortest(distances(metric, len(table))))
+    return np.asarray(np.stack([(table * row[:, None]).max(axis=0) for row in shares]))
 
 
 def _rounded(row: Floats) -> list[int]:

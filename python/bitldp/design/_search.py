@@ -14,6 +14,7 @@ from bitldp.design._result import DesignError
 
 _FIRST = 12  # steps from every start
 _KEPT = 2  # starts that are followed to the end
+_LARGE = 1024  # entries of the table from which on there are fewer steps, and one start is kept
 _MOST = 60  # steps of each of them
 _GAIN = 1e-10  # relative; a step that promises less is the last
 _UNBIASED = 1e-7  # sum of the biases that rounding to integers can still make up for
@@ -52,10 +53,11 @@ def best(
     runs = [run for start in _starts(program, shape, budget) if (run := _begin(program, start)) is not None]
     if not runs:
         raise DesignError("the linear programs of all starts failed")
+    large = program.rows * program.letters >= _LARGE
     for run in runs:
-        _follow(program, run, _FIRST)
+        _follow(program, run, _FIRST // 3 if large else _FIRST)
     runs.sort(key=lambda run: run.value)
-    for run in runs[:_KEPT]:
+    for run in runs[: 1 if large else _KEPT]:
         _follow(program, run, _MOST)
     unbiased = [run for run in runs if run.slack < _UNBIASED]
     if not unbiased:

@@ -106,8 +106,8 @@ def load_or_solve(
 @lru_cache(maxsize=256)
 def _load_or_solve(shape: tuple[int, int], budget: float, metric: Metric | None, criterion: str) -> Design:
     key = _cache.Key(shape, budget, metric, criterion)
-    if metric is None and shape[1] == 1 and criterion == "mean":
-        return _solve(*key)  # in closed form
+    if _is_closed(shape, metric, criterion):
+        return _one_bit(shape, budget)
     found = _cache.shipped(key) or _cache.load(key)
     if found is None:
         found = _solve(*key)
@@ -125,20 +125,32 @@ def _checked(
     budget = _checks.positive("epsilon", epsilon)
     count = 1 << inputs
     table = canonical(metric, [i / (count - 1) for i in range(count)])
-    closed = table is None and outputs == 1 and objective == "mean"
-    least = LEAST_OF_ONE_BIT if closed else LEAST
-    if budget < least:
-        raise ValueError(f"epsilon: a design of {outputs} output bits needs at least {least}, got {budget}")
+    least = LEAST_OF_ONE_BIT if _is_closed((inputs, outputs), table, objective) else LEAST
+    if not budget * _widest(table) >= least:
+        raise ValueError(
+            f"epsilon: {outputs} output bits need at least {least:g} for the greatest distance, got "
+            f"{budget * _widest(table):g}"
+        )
     return (inputs, outputs), budget, table
+
+
+def _is_closed(shape: tuple[int, int], metric: Metric | None, criterion: str) -> bool:
+    """Whether the optimum is known without a search: unbiased reports of one bit."""
+    return metric is None and shape[1] == 1 and criterion == "mean"
+
+
+def _widest(metric: Metric | None) -> float:
+    """Return the greatest distance of two points of [0, 1]."""
+    return max(map(max, metric)) if isinstance(metric, tuple) else 1.0
 
 
 def _solve(shape: tuple[int, int], budget: float, metric: Metric | None, criterion: str) -> Design:
     """Solve with a little less than the budget, and round to integers that keep it."""
-    if metric is None and shape[1] == 1 and criterion == "mean":
+    if _is_closed(shape, metric, criterion):
         return _one_bit(shape, budget)
     from bitldp.design import _search
 
-    target = min(budget, MOST)
+    target = min(budget, MOST / _widest(metric))
     counts = (1 << shape[0], 1 << shape[1])
     found = _search.best(counts, target - _MARGIN * min(1.0, target), metric, criterion)
     return exact(shape, budget, metric, criterion, found)
