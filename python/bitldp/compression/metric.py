@@ -15,8 +15,8 @@ from bitldp._mechanism import readonly
 from bitldp.compression._table import designed
 from bitldp.design._distance import Metric, canonical, distances
 from bitldp.design.mvu import METRIC_BITS, load_or_solve
-from bitldp.numeric._scalar import Interval, Scalar, equidistant
 from bitldp.numeric._policy import OnInterval
+from bitldp.numeric._scalar import Interval, Scalar, equidistant
 from bitldp.privacy import Guarantee, composed
 
 __all__ = ["MetricMVU"]
@@ -47,8 +47,8 @@ class MetricMVU(OnInterval):
     interval : (float, float)
         Where every number lies.
     features : int
-        Numbers of a record, each released by itself. The distance of two records is the sum of theirs, so with
-        |x - y|^p it is the p-th power of the L_p norm, and nothing is split.
+        Numbers of a record, each released by itself. The distance of two records is the sum of theirs: with
+        |x - y|^p the p-th power of the L_p norm. Nothing is split.
     clip : bool
         Whether values outside the interval are clipped to it, or refused.
     spend, k, unit
@@ -68,9 +68,9 @@ class MetricMVU(OnInterval):
     `guarantee` is for the greatest distance: records whose every number goes from one end to the other. It is
     not plain epsilon-privacy at `epsilon`.
 
-    Between two points of the grid, dither mixes neighbouring rows. There epsilon d(x, y) is exceeded a little:
-    see `slope`. Source: Chaudhuri, Guo and Rabbat, "Privacy-aware compression for federated data analysis"
-    (UAI 2022), Section 5.
+    Between two points of the grid, dither mixes neighbouring rows. There epsilon d(x, y) is exceeded a
+    little: see `slope`. Source: Chaudhuri, Guo and Rabbat, "Privacy-aware compression for federated data
+    analysis" (UAI 2022), Section 5.
 
     Examples
     --------
@@ -123,8 +123,8 @@ class MetricMVU(OnInterval):
             _guarantee=Guarantee.judge(
                 composed(widest, features),
                 (exact, exact, composed(exact, features)),
-                given=f"under a metric, {epsilon:.6g} times the distance of points of the grid; shown for the "
-                "greatest distance",
+                given=f"under a metric, {epsilon:.6g} times the distance of points of the grid; shown for "
+                "the greatest distance",
             ),
         )
 

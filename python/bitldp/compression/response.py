@@ -51,10 +51,10 @@ class GeneralizedRR(Response):
 
     Notes
     -----
-    Neighbouring records differ in any way. The number is dithered to one of B = 2**b points, which is reported
-    with e^eps/(e^eps + B - 1), every other one with 1/(e^eps + B - 1). On [0, 1] the letter of point x is
-    (x (B + e^eps - 1) - B/2)/(e^eps - 1). With one bit it is Duchi's mechanism. Source: Chaudhuri, Guo and
-    Rabbat (UAI 2022), Section 3.
+    Neighbouring records differ in any way. The number is dithered to one of B = 2**b points, which is
+    reported with e^eps/(e^eps + B - 1), every other one with 1/(e^eps + B - 1). On [0, 1] the letter of
+    point x is (x (B + e^eps - 1) - B/2)/(e^eps - 1). With one bit it is Duchi's mechanism. Source:
+    Chaudhuri, Guo and Rabbat (UAI 2022), Section 3.
 
     Examples
     --------

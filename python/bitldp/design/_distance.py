@@ -65,7 +65,7 @@ def distances(metric: Metric, count: int) -> NDArray[np.float64]:
 
 def shortest(table: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the lengths of the shortest ways between points, by Floyd and Warshall."""
-    ways = table.copy()
+    ways: NDArray[np.float64] = table.copy()
     for middle in range(len(ways)):
         np.minimum(ways, ways[:, middle, None] + ways[middle], out=ways)
     return ways

@@ -1,4 +1,4 @@
-"""The linear programs behind a design: the best table for given letters, or for letters that may move a little.
+"""The linear programs behind a design: the best table for letters that are held, or nearly.
 
 A table P and letters a that minimise the variance without bias solve a program that is bilinear in (P, a).
 With a held it is linear; so is its linearisation around some (P, a). Both are built here.
@@ -77,6 +77,7 @@ class Program:
         self.mirrored = apart is None or bool(np.allclose(apart, apart[::-1, ::-1], rtol=1e-12, atol=0.0))
         self.rows = points // 2 if self.mirrored else points
         self.letters = letters
+        self.entries = self.rows * letters
         self.free = letters // 2 if self.mirrored else letters
         widest = budget * (1.0 if apart is None else float(apart.max()))
         self.unit = 0.5 / math.tanh(widest / 2.0)
@@ -96,7 +97,9 @@ class Program:
         if apart is None:
             least = math.exp(-budget)
             largest = sparse.kron(np.ones((self.rows, 1)), sparse.csr_matrix(np.abs(self.basis)))
-            self._table = sparse.hstack([-math.expm1(-budget) * sparse.identity(size), least * largest], "csr")
+            self._table = sparse.hstack(
+                [-math.expm1(-budget) * sparse.identity(size), least * largest], "csr"
+            )
             self._private = sparse.hstack([sparse.identity(size), -largest], "csr")
             return
         pairs = [(i, k) for i, k in np.argwhere(binding(apart)) if i < self.rows]

@@ -1,10 +1,11 @@
-"""The search for a design: a sequential linear program over the table and the letters, from several starts."""
+"""The search for a design: a sequential linear program over table and letters, from several starts."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,12 +13,23 @@ from bitldp.design._distance import Metric
 from bitldp.design._program import Floats, Program
 from bitldp.design._result import DesignError
 
-_FIRST = 12  # steps from every start
-_KEPT = 2  # starts that are followed to the end
-_LARGE = 1024  # entries of the table from which on there are fewer steps, and one start is kept
-_MOST = 60  # steps of each of them
 _GAIN = 1e-10  # relative; a step that promises less is the last
 _UNBIASED = 1e-7  # sum of the biases that rounding to integers can still make up for
+
+
+class _Effort(NamedTuple):
+    """How long to search: steps from every start, starts that are followed on, and steps of each of them."""
+
+    first: int
+    kept: int
+    most: int
+
+
+def _effort(entries: int) -> _Effort:
+    """Return the effort for a table of so many variable entries."""
+    if entries < 1 << 10:
+        return _Effort(12, 2, 60)
+    return _Effort(4, 1, 60) if entries < 1 << 13 else _Effort(0, 1, 8)
 
 
 @dataclass
@@ -53,12 +65,12 @@ def best(
     runs = [run for start in _starts(program, shape, budget) if (run := _begin(program, start)) is not None]
     if not runs:
         raise DesignError("the linear programs of all starts failed")
-    large = program.rows * program.letters >= _LARGE
+    effort = _effort(program.entries)
     for run in runs:
-        _follow(program, run, _FIRST // 3 if large else _FIRST)
+        _follow(program, run, effort.first)
     runs.sort(key=lambda run: run.value)
-    for run in runs[: 1 if large else _KEPT]:
-        _follow(program, run, _MOST)
+    for run in runs[: effort.kept]:
+        _follow(program, run, effort.most)
     unbiased = [run for run in runs if run.slack < _UNBIASED]
     if not unbiased:
         least = min(run.slack for run in runs)
@@ -68,8 +80,8 @@ def best(
 
 def _starts(program: Program, shape: tuple[int, int], budget: float) -> Iterator[Floats]:
     """Yield coordinates to start from: letters of known mechanisms, and evenly spaced ones."""
-    points, letters = shape
-    even = np.arange(letters) - (letters - 1) / 2.0
+    letters = shape[1]
+    even: Floats = np.arange(letters, dtype=np.float64) - (letters - 1) / 2.0
     # GRR on as many points as letters: its letters are the points, stretched.
     stretch = 1.0 + letters * math.exp(-budget) / -math.expm1(-budget)
     last = (letters - 1) / 2.0
@@ -91,7 +103,7 @@ def _begin(program: Program, coordinates: Floats) -> _Run | None:
 
 
 def _follow(program: Program, run: _Run, steps: int) -> None:
-    """Take up to so many steps: each to the optimum of the linearisation, if that is as good as it promised."""
+    """Take up to so many steps: each to the optimum of the linearisation, if that is no worse."""
     for _ in range(steps):
         if run.done:
             return

@@ -59,7 +59,7 @@ def design(
         Budget between any two points; with a metric, that for a distance of 1. From 1e-4 on, from 1e-9 with
         one output bit. At most 16 is spent.
     metric : float, array_like of shape (2**b_in, 2**b_in), or callable, optional
-        Privacy of two points x, y is epsilon times their distance: p > 0 stands for \\|x - y\\|^p, else
+        Privacy of two points x, y is epsilon times their distance: p > 0 stands for abs(x - y)**p, else
         a table, or a function of two numbers of [0, 1]. None: every two points are at distance 1.
     objective : {"mean", "worst"}
         Sum of the variances at the points (the paper's), or the largest variance in [0, 1] with dither.
@@ -165,7 +165,8 @@ def _one_bit(shape: tuple[int, int], budget: float) -> Design:
     count = 1 << shape[0]
 
     def build(target: float) -> tuple[Weights, tuple[float, ...]]:
-        excess = min(int(math.tanh(target / 2.0) * ONE), ONE - (1 << 12))  # of the likelier report over the other
+        # Of the likelier report over the other; never all.
+        excess = min(int(math.tanh(target / 2.0) * ONE), ONE - (1 << 12))
         reach = 0.5 * (ONE / excess)
         upper = [(ONE - excess) // 2 + excess * i // (count - 1) for i in range(count)]
         letters = (0.5 - reach, 0.5 + reach)
