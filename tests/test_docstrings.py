@@ -21,6 +21,7 @@ MODULES = [
     "bitldp.lsrr",
     "bitldp.numeric.duchi",
     "bitldp.numeric.hybrid",
+    "bitldp.numeric.minimax",
     "bitldp.numeric.piecewise",
     "bitldp.optimal",
 ]

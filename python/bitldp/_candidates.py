@@ -123,7 +123,7 @@ class CandidateRelease(Mechanism):
 
     @property
     def report_bits(self) -> int:
-        """Bits of one record's packed report."""
+        """Bits of one record's report in its packed form: as few a feature as tell the candidates apart."""
         return self._columns * max(1, (len(self._points) - 1).bit_length())
 
     def _check_axis(self, name: str, x: ArrayLike) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from typing import Any
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from bitldp._candidate_matrix import CandidateMatrix
 from bitldp._core import Matrix
-from bitldp._designed import Designed
+from bitldp._designed import Designed, Table
 from bitldp._mechanism import readonly
 
 __all__ = ["OptimalUtility"]
@@ -89,6 +88,7 @@ class OptimalUtility(Designed, CandidateMatrix):
     prior: Any = None
 
     def _check(self) -> None:
+        self._set(_made=[])
         if self.prior is None:
             return
         prior = np.asarray(self.prior)
@@ -123,10 +123,8 @@ class OptimalUtility(Designed, CandidateMatrix):
                 raise ValueError("prior: must not be zero for all candidates of a region")
             prior = chosen.tobytes()
         table = np.ascontiguousarray(losses).tobytes()
-        return self._designed(lambda: _solved(table, len(members), epsilon, prior))
-
-    def _tables(self) -> Sequence[Matrix]:
-        return self.channels
+        made = self._table(lambda: Table(_solved(table, len(members), epsilon, prior), None))
+        return made.channel
 
     def _expected(self) -> float:
         if self.prior is None:

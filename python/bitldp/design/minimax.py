@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from bitldp._core import Matrix
 from bitldp._extras import require
 from bitldp.design import DesignError
-from bitldp.design._exact import settled
+from bitldp.design._settled import settled
 
 __all__ = ["Draft", "least_worst"]
 
 _FIRST = 161  # letters of the first program, evenly spaced
 _REACH = 1.6  # times Duchi's letter: the outermost of them
-_ROUNDS = 2  # of refinement: each has letters about the ones in use, four times as close
+_ROUNDS = 1  # of refinement: letters about the ones in use, four times as close
 _BETWEEN = 8  # numbers of each step of the grid at which the variance is bounded
 _MARGIN = 1e-8  # relative: how far below the budget the program is solved
 _USED = 1e-8  # a letter that no input reports more often is not in use

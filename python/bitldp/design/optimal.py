@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bitldp._core import Matrix
 from bitldp._extras import require
 from bitldp.design import DesignError
-from bitldp.design._exact import settled
+from bitldp.design._settled import settled
 
 __all__ = ["least_loss"]
 

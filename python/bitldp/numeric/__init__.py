@@ -8,6 +8,7 @@ from __future__ import annotations
 from bitldp.numeric._sampled import SampledReports
 from bitldp.numeric.duchi import Duchi, LDPFLDuchi
 from bitldp.numeric.hybrid import Hybrid
+from bitldp.numeric.minimax import MinimaxVariance
 from bitldp.numeric.piecewise import Piecewise, PiecewiseSub
 from bitldp.numeric.three_outputs import ThreeOutputs
 
@@ -15,6 +16,7 @@ __all__ = [
     "Duchi",
     "Hybrid",
     "LDPFLDuchi",
+    "MinimaxVariance",
     "Piecewise",
     "PiecewiseSub",
     "SampledReports",
