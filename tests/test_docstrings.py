@@ -19,6 +19,7 @@ MODULES = [
     "bitldp.exponential",
     "bitldp.ledger",
     "bitldp.lsrr",
+    "bitldp.numeric.bit_budgets",
     "bitldp.numeric.duchi",
     "bitldp.numeric.hybrid",
     "bitldp.numeric.minimax",

@@ -25,6 +25,7 @@ from bitldp.ledger import BudgetExceededError, Ledger
 from bitldp.lsrr import LSRR, location_codes
 from bitldp.moue import MOUE, UER
 from bitldp.numeric import (
+    BitBudgets,
     Duchi,
     Hybrid,
     LDPFLDuchi,
@@ -48,6 +49,7 @@ __all__ = [
     "SUE",
     "UER",
     "Accumulator",
+    "BitBudgets",
     "BitRand",
     "Bits",
     "BudgetExceededError",
