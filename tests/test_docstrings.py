@@ -25,6 +25,7 @@ MODULES = [
     "bitldp.numeric.minimax",
     "bitldp.numeric.piecewise",
     "bitldp.optimal",
+    "bitldp.recommend",
 ]
 
 

@@ -37,6 +37,7 @@ from bitldp.numeric import (
 )
 from bitldp.optimal import OptimalUtility
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
+from bitldp.recommend import Recommendation, recommend
 from bitldp.unary import OUE, SUE
 
 __all__ = [
@@ -72,6 +73,7 @@ __all__ = [
     "Piecewise",
     "PiecewiseSub",
     "PrivacyClaimWarning",
+    "Recommendation",
     "SampledReports",
     "ThreeOutputs",
     "Unary",
@@ -81,5 +83,6 @@ __all__ = [
     "location_codes",
     "pack",
     "project_simplex",
+    "recommend",
     "unpack",
 ]
