@@ -16,14 +16,20 @@ MODULES = [
     "bitldp.brr",
     "bitldp.categorical",
     "bitldp.codecs",
+    "bitldp.exponential",
     "bitldp.federated.data",
     "bitldp.federated.mod",
     "bitldp.federated.records",
     "bitldp.federated.strategy",
     "bitldp.ledger",
+    "bitldp.lsrr",
+    "bitldp.numeric.bit_budgets",
     "bitldp.numeric.duchi",
     "bitldp.numeric.hybrid",
+    "bitldp.numeric.minimax",
     "bitldp.numeric.piecewise",
+    "bitldp.optimal",
+    "bitldp.recommend",
 ]
 
 

@@ -20,29 +20,37 @@ from bitldp.categorical import GRR, LabelRR, WarnerRR
 from bitldp.channels import Bits, Matrix, Unary, Window
 from bitldp.codecs import Categories, FixedPoint, Grid
 from bitldp.estimate import Estimate, project_simplex
+from bitldp.exponential import Exponential
 from bitldp.ledger import BudgetExceededError, Ledger
+from bitldp.lsrr import LSRR, location_codes
 from bitldp.moue import MOUE, UER
 from bitldp.numeric import (
+    BitBudgets,
     Duchi,
     Hybrid,
     LDPFLDuchi,
+    MinimaxVariance,
     Piecewise,
     PiecewiseSub,
     SampledReports,
     ThreeOutputs,
 )
+from bitldp.optimal import OptimalUtility
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
+from bitldp.recommend import Recommendation, recommend
 from bitldp.unary import OUE, SUE
 
 __all__ = [
     "BRR",
     "FRR",
     "GRR",
+    "LSRR",
     "MOUE",
     "OUE",
     "SUE",
     "UER",
     "Accumulator",
+    "BitBudgets",
     "BitRand",
     "Bits",
     "BudgetExceededError",
@@ -50,6 +58,7 @@ __all__ = [
     "CountAccumulator",
     "Duchi",
     "Estimate",
+    "Exponential",
     "FixedPoint",
     "Grid",
     "Guarantee",
@@ -59,16 +68,21 @@ __all__ = [
     "Ledger",
     "Matrix",
     "MeanAccumulator",
+    "MinimaxVariance",
+    "OptimalUtility",
     "Piecewise",
     "PiecewiseSub",
     "PrivacyClaimWarning",
+    "Recommendation",
     "SampledReports",
     "ThreeOutputs",
     "Unary",
     "WarnerRR",
     "Window",
     "__version__",
+    "location_codes",
     "pack",
     "project_simplex",
+    "recommend",
     "unpack",
 ]

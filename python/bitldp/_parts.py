@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -195,13 +196,19 @@ def build(
         raise ValueError(
             f"candidates: at most {_TABLE_LIMIT} where they are not equidistant on a line, got {len(members)}"
         )
+    return _table_part(members, losses_between(points, members, metric, utility), epsilon, m)
+
+
+def losses_between(
+    points: NDArray[np.float64], members: NDArray[np.intp], metric: Any, utility: Any
+) -> NDArray[np.float64]:
+    """Return the table of losses between some of the candidates; a utility counts as a negative one."""
+    own = points[members].reshape(len(members), -1)
     if isinstance(metric, np.ndarray):
-        losses = metric[np.ix_(members, members)]
-    elif utility is None:
-        losses = _metrics.table("metric", _metrics.named("metric", metric, _metrics.METRICS), own)
-    else:
-        losses = -_metrics.table("utility", _metrics.named("utility", utility, _metrics.UTILITIES), own)
-    return _table_part(members, losses, epsilon, m)
+        return metric[np.ix_(members, members)]
+    if utility is None:
+        return _metrics.table("metric", _metrics.named("metric", metric, _metrics.METRICS), own)
+    return -_metrics.table("utility", _metrics.named("utility", utility, _metrics.UTILITIES), own)
 
 
 def nearest(
@@ -225,7 +232,7 @@ def nearest(
 
 
 def release(
-    parts: list[Part],
+    parts: Sequence[Any],
     homes: tuple[NDArray[np.intp], NDArray[np.intp]],
     codes: NDArray[Any],
     keys: list[bytes | None],

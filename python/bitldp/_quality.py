@@ -8,24 +8,19 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bitldp._candidates import CandidateRelease
 from bitldp._parts import Part
 from bitldp._window import CategoricalWindow
 from bitldp.estimate import Estimate
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Bipartite(CategoricalWindow):
+class Bipartite(CandidateRelease, CategoricalWindow):
     """Base of BRR: everything that is computed from its law rather than sampled from it."""
 
     # Set on the instance, by _build; ClassVar keeps them out of the dataclass' fields.
-    _points: ClassVar[NDArray[np.float64]]
     _regions: ClassVar[list[Part]]
     _larger_is_better: ClassVar[bool]
-
-    @property
-    def report_bits(self) -> int:
-        """Bits of one record's report in its packed form: as few a feature as tell the candidates apart."""
-        return self._columns * (len(self._points) - 1).bit_length()
 
     def _check_speaks(self) -> tuple[float, float]:
         if len(self._regions) > 1:

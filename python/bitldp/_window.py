@@ -90,6 +90,13 @@ def high_share(cells: int, width: int, epsilon: float) -> float:
     return min(width / (width + (cells - width) * math.exp(-epsilon)), 1.0 - _UNIT_IN_LAST_PLACE)
 
 
+def check_axis(name: str, shape: tuple[int, ...], columns: int) -> None:
+    """Refuse values that are not records of so many columns."""
+    if len(shape) not in (1, 2) or (shape[-1] != columns and (columns > 1 or len(shape) == 2)):
+        allowed = "(n,) or (n, 1)" if columns == 1 else f"(n, {columns}) or ({columns},)"
+        raise ValueError(f"{name}: shape must be {allowed}, got {shape}")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class CategoricalWindow(Mechanism):
     """Base of the mechanisms that report the true category with p, any other with q."""
@@ -115,10 +122,7 @@ class CategoricalWindow(Mechanism):
         return self._columns * (self._law.channel.cells - 1).bit_length()
 
     def _check_axis(self, name: str, x: ArrayLike) -> None:
-        shape, columns = np.shape(x), self._columns
-        if len(shape) not in (1, 2) or (shape[-1] != columns and (columns > 1 or len(shape) == 2)):
-            allowed = "(n,) or (n, 1)" if columns == 1 else f"(n, {columns}) or ({columns},)"
-            raise ValueError(f"{name}: shape must be {allowed}, got {shape}")
+        check_axis(name, np.shape(x), self._columns)
 
     def randomize(
         self,

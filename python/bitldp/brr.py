@@ -7,19 +7,16 @@ arXiv:2504.20926), with its closed form of m and its limit corrected; see `limit
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from bitldp import _checks, _parts
-from bitldp._core import Grid, Window, pack
-from bitldp._mechanism import readonly
+from bitldp import _parts
+from bitldp._core import Window
 from bitldp._quality import Bipartite
-from bitldp._rng import RandomSource, keys
 from bitldp._width import limit_ratio, printed_limit_ratio
-from bitldp._window import Output
-from bitldp.privacy import Guarantee, Unit, composed, share
+from bitldp.privacy import Unit
 
 __all__ = ["BRR", "limit_ratio", "printed_limit_ratio"]
 
@@ -99,183 +96,20 @@ class BRR(Bipartite):
     features: int = 1
     unit: Unit = "record"
 
-    # Set on the instance, by _build; ClassVar keeps them out of the dataclass' fields.
-    _grid: ClassVar[Grid | None]
-    _homes: ClassVar[tuple[NDArray[np.intp], NDArray[np.intp]]]  # region of a candidate, place in the region
-
     def _build(self) -> None:
-        epsilon = _checks.budget("epsilon", self.epsilon)
-        features = _checks.count("features", self.features, 1)
-        _checks.choice("rounding", self.rounding, ("nearest", "dither"))
-        _checks.choice("unit", self.unit, ("record", "feature"))
-        candidates, interval, points = _parts.place(self.candidates, self.interval, self.utility)
-        metric = _parts.check_metric(self.metric, self.utility, len(points))
-        regions, members = None, [np.arange(len(points))]
-        if self.regions is not None:
-            if interval is not None:
-                raise ValueError("regions: need candidates of their own, not an interval")
-            regions, members = _parts.groups(self.regions, len(points))
-        budget = share(epsilon, features) if self.unit == "record" else epsilon
-        parts = [
-            _parts.build(points, each, metric, self.utility, budget, m)
-            for each, m in zip(members, _parts.widths(self.m, members), strict=True)
-        ]
-        exact = max(part.law.epsilon for part in parts)
-        found = tuple(part.m for part in parts)
-        grid = None
-        if interval is not None:
-            grid = Grid(len(points), low=interval[0], high=interval[1], rounding=self.rounding)
-        self._set(
-            candidates=candidates,
-            epsilon=epsilon,
-            m=found[0] if regions is None else found,
-            metric=metric,
-            interval=interval,
-            regions=regions,
-            features=features,
-            _points=readonly(points),
-            _columns=features,
-            _law=parts[0].law,
-            _regions=parts,
-            _larger_is_better=self.utility is not None,
-            _grid=grid,
-            _homes=_parts.homes(members, len(points)),
-            _guarantee=Guarantee.judge(
-                epsilon,
-                (exact, exact, composed(exact, features)),
-                unit=self.unit,
-                given="" if regions is None else "given the public region",
-            ),
-        )
+        def make(
+            points: NDArray[np.float64], members: list[NDArray[np.intp]], metric: Any, budget: float
+        ) -> list[_parts.Part]:
+            return [
+                _parts.build(points, each, metric, self.utility, budget, m)
+                for each, m in zip(members, _parts.widths(self.m, members), strict=True)
+            ]
 
-    @property
-    def points(self) -> NDArray[np.float64]:
-        """The candidates as points, by code, shape (N,) or (N, d); read-only."""
-        return self._points
+        parts = self._settle(make)
+        found = tuple(part.m for part in parts)
+        self._set(m=found[0] if self.regions is None else found, _larger_is_better=self.utility is not None)
 
     @property
     def channels(self) -> list[Window]:
         """The channel of each region, by ascending label; just one without regions."""
         return [part.law.channel for part in self._regions]
-
-    def encode(self, x: ArrayLike) -> NDArray[Any]:
-        """Return the code of the candidate nearest to each point, for inputs that are no candidates.
-
-        Parameters
-        ----------
-        x : array_like of float, shape (n,) or (n, d)
-            Finite points, as many coordinates as the candidates have.
-
-        Returns
-        -------
-        ndarray of unsigned int, shape (n,)
-            Codes of least loss; of the first one of equals.
-
-        Raises
-        ------
-        ValueError
-            For another shape, or for values that are not finite (the index is given).
-        """
-        table = self._points.reshape(len(self._points), -1)
-        points = np.asarray(x, dtype=np.float64)
-        points = points[:, None] if points.ndim == 1 and self._points.ndim == 1 else points
-        if points.ndim != 2 or points.shape[1] != table.shape[1]:
-            raise ValueError(
-                f"x: needs {table.shape[1]} coordinates on the last of two axes, got {np.shape(x)}"
-            )
-        finite = np.isfinite(points).all(axis=1)
-        if not finite.all():
-            raise ValueError(f"x: the point at index {int(np.argmin(finite))} is not finite")
-        return _parts.nearest(points, table, self.metric, self.utility)
-
-    def randomize(
-        self,
-        x: ArrayLike,
-        *,
-        rng: RandomSource = None,
-        output: Output = "codes",
-        out: NDArray[Any] | None = None,
-        threads: int | None = None,
-        first_chunk: int = 0,
-    ) -> NDArray[Any]:
-        """Randomize candidates.
-
-        Parameters
-        ----------
-        x : array_like
-            Codes of candidates (integers of [0, N)), or real values where there is an `interval`. Shape (n,)
-            or (n, 1) for one feature, else (n, features) or (features,).
-        rng : None, int, SeedSequence or Generator
-            None: a fresh 256-bit key of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
-        output : {"codes", "values", "packed"}
-            Codes (same shape, smallest unsigned dtype), points (float64; one axis more for points in space),
-            or bytes with as many bits a report as are needed.
-        out : ndarray, optional
-            C-contiguous array of the exact shape and dtype to fill; must not overlap `x`. Not for points in
-            space.
-        threads : int, optional
-            Number of threads; the result does not depend on it.
-        first_chunk : int
-            How many chunks (``bitldp._core.CHUNK`` values) of the key's stream to skip. Not with regions,
-            each of which has a stream of its own.
-
-        Returns
-        -------
-        ndarray
-            The reports, safe to release at `guarantee`.
-
-        Raises
-        ------
-        ValueError, TypeError
-            A code out of range (its index is given, never the value), NaN, wrong shape or dtype, unfit `out`.
-            Nothing is written then.
-        """
-        self._check_axis("x", x)
-        _checks.form(output)
-        if self.regions is not None:
-            return self._by_region(x, rng, output, out, threads, first_chunk)
-        key = None if rng is None else keys(rng, 1)[0]
-        if output != "values" or self._points.ndim == 1:
-            letters = self._points if output == "values" else None
-            return self._law.randomize(x, self._grid, letters, key, output, out, threads, first_chunk)
-        if out is not None:
-            raise ValueError("out: not offered for points in space; take output='codes' and decode")
-        return self.decode(self._law.randomize(x, None, None, key, "codes", None, threads, first_chunk))
-
-    def _by_region(
-        self,
-        x: ArrayLike,
-        rng: RandomSource,
-        output: str,
-        out: NDArray[Any] | None,
-        threads: int | None,
-        first_chunk: int,
-    ) -> NDArray[Any]:
-        """Release every value within its region: the region decides the channel, and is public."""
-        _checks.choice("output", output, ("codes", "values", "packed"))
-        if first_chunk != 0:
-            raise ValueError("first_chunk: not offered with regions, each of which has a stream of its own")
-        if out is not None:
-            raise ValueError("out: not offered with regions")
-        codes = _checks.codes("x", x, len(self._points))
-        reports = _parts.release(self._regions, self._homes, codes, keys(rng, len(self._regions)), threads)
-        if output == "packed":
-            return pack(reports, max(1, (len(self._points) - 1).bit_length()))
-        return self._points[reports] if output == "values" else reports
-
-    def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
-        """Return the point of each reported code; biased toward the middle where m >= 2.
-
-        Parameters
-        ----------
-        reports : array_like of int
-            Codes in [0, N), any shape.
-
-        Returns
-        -------
-        ndarray of float64
-            Same shape; one axis more for points in space.
-        """
-        points: NDArray[np.float64] = self._points[_checks.codes("reports", reports, len(self._points))]
-        return points

@@ -15,13 +15,12 @@ from bitldp._core import FixedPoint, Grid, Matrix, Window
 from bitldp._fixed import FixedPointBits
 from bitldp._window import CategoricalWindow, Law
 from bitldp.bitrand import BitRand
-from bitldp.brr import BRR
 from bitldp.unary import UnaryEncoding
 
 __all__ = ["setting"]
 
 _ONE = 1 << 64
-_INPUTS = 32  # inputs that are compared with each other where there are more
+INPUTS = 32  # inputs that are compared with each other where there are more
 _TABLE = 1 << 22  # entries of a table that is still made for so many inputs
 
 
@@ -45,13 +44,13 @@ def setting(mechanism: Any, pair: tuple[Any, Any] | None) -> Setting | None:
     if getattr(mechanism, "features", 1) != 1 or not isinstance(channel, (Matrix, Window)):
         return None
     if isinstance(channel, Matrix):
-        rows: Callable[[int], NDArray[np.float64]] = _matrix_rows(channel)
+        rows: Callable[[int], NDArray[np.float64]] = matrix_rows(channel)
         count, values = channel.inputs, channel.outputs
     else:
-        rows, count, values = _window_rows(Law(channel, mute=False)), channel.cells, channel.cells
+        rows, count, values = window_rows(Law(channel, mute=False)), channel.cells, channel.cells
     points = codec.values() if isinstance(codec, Grid) else None
-    chosen = _place(pair, count, points)
-    return None if chosen is None else _of_rows(rows, count, values, chosen, 1, points)
+    chosen = place(pair, count, points)
+    return None if chosen is None else of_rows(rows, count, values, chosen, 1, points)
 
 
 @setting.register
@@ -75,7 +74,7 @@ def _(mechanism: BitRand, pair: tuple[Any, Any] | None) -> Setting:
         inputs = [np.asarray(x, dtype=np.float64).reshape(-1) for x, _ in pair]
         classes = [int(y) for y in _checks.codes("pair", [y for _, y in pair], mechanism.classes)]
     names = [f"{name}, class {label}" for name, label in zip(names, classes, strict=False)]
-    law = np.stack([_window_rows(labels._law)(each) for each in classes])[:, None, :]
+    law = np.stack([window_rows(labels._law)(each) for each in classes])[:, None, :]
     return Setting(
         list(zip(inputs, classes, strict=True)),
         names,
@@ -91,7 +90,7 @@ def _(mechanism: BitRand, pair: tuple[Any, Any] | None) -> Setting:
 @setting.register
 def _(mechanism: UnaryEncoding, pair: tuple[Any, Any] | None) -> Setting:
     count = mechanism.channel.categories
-    chosen = _spread(count, min(_INPUTS, max(2, _TABLE // count)))
+    chosen = spread(count, min(INPUTS, max(2, _TABLE // count)))
     if pair is not None:
         chosen = [int(each) for each in _checks.codes("pair", list(pair), count)]
     p, q = mechanism.channel.thresholds()
@@ -105,52 +104,14 @@ def _(mechanism: UnaryEncoding, pair: tuple[Any, Any] | None) -> Setting:
 @setting.register
 def _(mechanism: CategoricalWindow, pair: tuple[Any, Any] | None) -> Setting | None:
     channel = mechanism.channel
-    chosen = _place(pair, channel.cells, None)
+    chosen = place(pair, channel.cells, None)
     if chosen is None:  # a record with different categories: its rows differ by feature
         return None
     features = mechanism._columns
-    return _of_rows(_window_rows(mechanism._law), channel.cells, channel.cells, chosen, features, None)
+    return of_rows(window_rows(mechanism._law), channel.cells, channel.cells, chosen, features, None)
 
 
-@setting.register
-def _(mechanism: BRR, pair: tuple[Any, Any] | None) -> Setting | None:
-    count = len(mechanism.points)
-    points = mechanism.points if mechanism.interval is not None else None
-    chosen = _place(pair, count, points)
-    if chosen is None:  # a value between the candidates: its row is a matter of the rounding
-        return None
-    if mechanism.regions is None:
-        rows = _window_rows(mechanism._law)
-        return _of_rows(rows, count, count, chosen, mechanism._columns, points)
-    region_of, place = mechanism._homes
-
-    def row(x: int) -> NDArray[np.float64]:
-        part = mechanism._regions[region_of[x]]
-        whole = np.zeros(count)
-        whole[part.members] = _window_rows(part.law)(int(place[x]))
-        return whole
-
-    if not chosen:  # the two ends of each region, and what lies between them in the region of greatest loss
-        worst = max(range(len(mechanism._regions)), key=lambda each: mechanism._regions[each].law.epsilon)
-        ends = [
-            int(part.members[end])
-            for part in mechanism._regions[: _INPUTS // 2]
-            for end in (0, len(part.members) - 1)
-        ]
-        members = mechanism._regions[worst].members
-        chosen = list(dict.fromkeys([int(members[each]) for each in _spread(len(members), _INPUTS)] + ends))
-    found = _of_rows(row, count, count, chosen, mechanism._columns, points)
-    return Setting(
-        found.inputs,
-        found.names,
-        found.blocks,
-        found.pairs,
-        found.options,
-        [int(region_of[x]) for x in chosen],
-    )
-
-
-def _spread(count: int, most: int) -> list[int]:
+def spread(count: int, most: int) -> list[int]:
     """Return at most `most` numbers of [0, count): all, or the ends first and then evenly between."""
     if count <= most:
         return list(range(count))
@@ -158,7 +119,7 @@ def _spread(count: int, most: int) -> list[int]:
     return list(dict.fromkeys([0, count - 1, 1, *between.tolist()]))[:most]
 
 
-def _place(pair: tuple[Any, Any] | None, count: int, points: NDArray[np.float64] | None) -> list[int] | None:
+def place(pair: tuple[Any, Any] | None, count: int, points: NDArray[np.float64] | None) -> list[int] | None:
     """Return the codes of a given pair, no codes without one, None where an input is between the codes."""
     if pair is None:
         return []
@@ -203,12 +164,12 @@ def _bits_block(mechanism: FixedPointBits, inputs: NDArray[np.float64]) -> Block
     return Block(table.reshape(len(inputs), -1, 2), describe)
 
 
-def _matrix_rows(channel: Matrix) -> Callable[[int], NDArray[np.float64]]:
+def matrix_rows(channel: Matrix) -> Callable[[int], NDArray[np.float64]]:
     weights = channel.weights()
     return lambda x: np.array([weight / _ONE for weight in weights[x]])
 
 
-def _window_rows(law: Law) -> Callable[[int], NDArray[np.float64]]:
+def window_rows(law: Law) -> Callable[[int], NDArray[np.float64]]:
     """Return the rows of a window channel, each made when it is asked for."""
     channel = law.channel
     order = channel.__getnewargs__()[3]
@@ -228,7 +189,7 @@ def _window_rows(law: Law) -> Callable[[int], NDArray[np.float64]]:
     return row
 
 
-def _of_rows(
+def of_rows(
     row: Callable[[int], NDArray[np.float64]],
     count: int,
     values: int,
@@ -237,7 +198,7 @@ def _of_rows(
     points: NDArray[np.float64] | None,
 ) -> Setting:
     """Return the setting of a channel with `count` inputs and `values` outputs, the same for all features."""
-    codes = chosen or _spread(count, min(_INPUTS, max(2, _TABLE // (values * features))))
+    codes = chosen or spread(count, min(INPUTS, max(2, _TABLE // (values * features))))
     rows = np.stack([row(code) for code in codes])
     table = np.repeat(rows[:, None, :], features, axis=1)
     one: list[Any] = codes if points is None else [float(points[code]) for code in codes]
@@ -254,3 +215,6 @@ def _of_rows(
         [worst_pair(rows)],
         {"output": "codes"},
     )
+
+
+from bitldp._audit import candidates  # noqa: E402, F401 - registers more kinds; it needs what is above

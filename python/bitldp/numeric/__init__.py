@@ -6,15 +6,19 @@ Each is dither to a grid, a channel of integer probabilities, and letters. Nothi
 from __future__ import annotations
 
 from bitldp.numeric._sampled import SampledReports
+from bitldp.numeric.bit_budgets import BitBudgets
 from bitldp.numeric.duchi import Duchi, LDPFLDuchi
 from bitldp.numeric.hybrid import Hybrid
+from bitldp.numeric.minimax import MinimaxVariance
 from bitldp.numeric.piecewise import Piecewise, PiecewiseSub
 from bitldp.numeric.three_outputs import ThreeOutputs
 
 __all__ = [
+    "BitBudgets",
     "Duchi",
     "Hybrid",
     "LDPFLDuchi",
+    "MinimaxVariance",
     "Piecewise",
     "PiecewiseSub",
     "SampledReports",

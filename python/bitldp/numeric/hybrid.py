@@ -65,7 +65,7 @@ class CoinScalar(Scalar):
             reports = pack(reports, (self.alphabet - 1).bit_length())
         elif output == "values" and self.letters is not None:
             reports = self.letters.astype(np.asarray(x).dtype)[reports]
-        return reports if out is None else _fill(out, reports)
+        return reports if out is None else fill(out, reports)
 
     def probabilities(self) -> NDArray[np.float64]:
         law = self.coin.probabilities()
@@ -74,7 +74,8 @@ class CoinScalar(Scalar):
         return np.hstack([law[0, 0] * self.piecewise.probabilities(), dithered])
 
 
-def _fill(out: NDArray[Any], reports: NDArray[Any]) -> NDArray[Any]:
+def fill(out: NDArray[Any], reports: NDArray[Any]) -> NDArray[Any]:
+    """Copy reports into an array that the caller gave, once it is checked."""
     if not isinstance(out, np.ndarray):
         raise TypeError(f"out: must be an array, not {type(out).__name__}")
     if out.shape != reports.shape or out.dtype != reports.dtype:

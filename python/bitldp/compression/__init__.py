@@ -1,0 +1,13 @@
+"""Privacy-aware compression: numbers of an interval as reports of b bits with unbiased letters.
+
+Mechanisms and names are those of Chaudhuri, Guo and Rabbat, "Privacy-aware compression for federated data
+analysis" (UAI 2022). A report packs to exactly b bits.
+"""
+
+from __future__ import annotations
+
+from bitldp.compression.metric import MetricMVU
+from bitldp.compression.mvu import MVU
+from bitldp.compression.response import BitwiseRR, GeneralizedRR, best_bits
+
+__all__ = ["MVU", "BitwiseRR", "GeneralizedRR", "MetricMVU", "best_bits"]
