@@ -43,7 +43,7 @@ def check_law(design: Design, budget: float, allowed=None) -> None:
                     assert log_ratio(one, two) <= bound * (1 + 1e-15)
 
 
-@pytest.mark.parametrize(("bits", "epsilon"), [(2, 1.0), (2, 3.0), (2, 5.0), (3, 1.0), (3, 5.0), (4, 3.0)])
+@pytest.mark.parametrize(("bits", "epsilon"), [(2, 1.0), (3, 3.0), (4, 3.0)])
 def test_the_solver_comes_within_half_a_percent_of_the_best_known(bits, epsilon):
     design = mvu.design(bits, bits, epsilon)
     best, bound = KNOWN[bits][epsilon]
@@ -71,7 +71,7 @@ def test_vector_22(vectors):
         check_law(design, epsilon)
 
 
-@pytest.mark.parametrize("epsilon", [1e-4, 0.1, 10.0, 16.0, 40.0])
+@pytest.mark.parametrize("epsilon", [1e-4, 40.0])
 def test_small_and_large_budgets(epsilon):
     design = mvu.design(2, 2, epsilon)
     check_law(design, epsilon)
@@ -81,18 +81,20 @@ def test_small_and_large_budgets(epsilon):
 
 
 def test_unequal_bits():
-    finer = mvu.design(3, 2, 2.0)
+    finer = mvu.load_or_solve(3, 2, 2.0)
     assert len(finer.weights) == 8
     assert {len(row) for row in finer.weights} == {4}
     check_law(finer, 2.0)
-    assert mvu.design(3, 3, 2.0).objective < finer.objective
-    check_law(mvu.design(1, 3, 2.0), 2.0)
+    assert mvu.load_or_solve(3, 3, 2.0).objective < finer.objective
+    check_law(mvu.load_or_solve(1, 3, 2.0), 2.0)
+    # More letters than points help at a budget of 1: the global optimum.
+    assert mvu.load_or_solve(2, 3, 1.0).objective <= 3.959710 * 1.005
 
 
 def test_the_worst_variance_is_what_the_other_objective_minimises():
-    mean, worst = (mvu.design(2, 2, 2.0, objective=objective) for objective in ("mean", "worst"))
-    check_law(worst, 2.0)
-    assert worst.objective == worst.spread().worst() < mean.spread().worst()
+    mean, worst = mvu.load_or_solve(3, 2, 3.0), mvu.design(3, 2, 3.0, objective="worst")
+    check_law(worst, 3.0)
+    assert worst.objective == worst.spread().worst() < 0.95 * mean.spread().worst()
     assert mean.objective < sum(worst.spread().at(worst.points()))
 
 
@@ -106,16 +108,16 @@ def test_one_bit_is_randomized_response(bits, epsilon):
     check_law(design, epsilon)
 
 
-@pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("power", [0.5, 2.0])
 def test_every_two_points_keep_a_budget_times_their_distance(power):
     design = mvu.design(2, 2, 2.0, metric=power)
     apart = distances(power, 4).tolist()
     check_law(design, 2.0, apart)
-    assert design.objective > mvu.design(2, 2, 2.0).objective  # less is allowed
+    assert design.objective > mvu.load_or_solve(2, 2, 2.0).objective  # less is allowed
 
 
 def test_a_metric_of_equal_distances_is_plain_privacy():
-    plain = mvu.design(2, 2, 2.0)
+    plain = mvu.load_or_solve(2, 2, 2.0)
     table = mvu.design(2, 2, 1.0, metric=2.0 * (1 - np.eye(4)))
     assert math.isclose(table.objective, plain.objective, rel_tol=1e-3)
 
@@ -249,7 +251,7 @@ def test_a_table_is_stored_as_numbers():
 
 
 def test_without_scipy_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("bitldp._extras.missing", lambda modules: list(modules))
+    monkeypatch.setattr("bitldp._extras.missing", list)
     with pytest.raises(ImportError, match=r'pip install "bitldp\[design\]"'):
         mvu.design(2, 2, 1.0)
     assert mvu.load_or_solve(3, 3, 1.0).epsilon <= 1.0  # shipped
@@ -264,5 +266,5 @@ def test_the_shipped_designs_are_what_the_solver_finds():
             design = _cache.shipped(key)  # judged when it is loaded
             assert design is not None
             assert design.epsilon <= budget
-            if (shape, budget) in {((2, 3), 3.0), ((3, 3), 2.0), ((3, 2), 0.5)}:
+            if (shape, budget) in {((2, 3), 3.0), ((3, 2), 0.5)}:
                 assert math.isclose(mvu.design(*shape, budget).objective, design.objective, rel_tol=1e-3)

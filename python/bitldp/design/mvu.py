@@ -80,7 +80,7 @@ def design(
 
     Notes
     -----
-    The optimum over table and letters is not convex: the search, from five starts, finds a local one. It is
+    The optimum over table and letters is not convex: the search, from six starts, finds a local one. It is
     deterministic for a version of SciPy.
     """
     shape, budget, table = _checked(input_bits, output_bits, epsilon, metric, objective)
