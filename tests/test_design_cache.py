@@ -103,7 +103,7 @@ def of_another_version(path: Path) -> None:
 
 def with_a_wrong_checksum(path: Path) -> None:
     content = json.loads(path.read_text())
-    content["weights"] = content["weights"][::-1]
+    content["sha256"] = content["sha256"][::-1]
     path.write_text(json.dumps(content))
 
 
