@@ -19,6 +19,7 @@ from bitldp.brr import BRR
 from bitldp.categorical import GRR, LabelRR, WarnerRR
 from bitldp.channels import Bits, Matrix, Unary, Window
 from bitldp.codecs import Categories, FixedPoint, Grid
+from bitldp.compression import MVU, BitwiseRR, GeneralizedRR, MetricMVU
 from bitldp.estimate import Estimate, project_simplex
 from bitldp.exponential import Exponential
 from bitldp.ledger import BudgetExceededError, Ledger
@@ -46,6 +47,7 @@ __all__ = [
     "GRR",
     "LSRR",
     "MOUE",
+    "MVU",
     "OUE",
     "SUE",
     "UER",
@@ -53,6 +55,7 @@ __all__ = [
     "BitBudgets",
     "BitRand",
     "Bits",
+    "BitwiseRR",
     "BudgetExceededError",
     "Categories",
     "CountAccumulator",
@@ -60,6 +63,7 @@ __all__ = [
     "Estimate",
     "Exponential",
     "FixedPoint",
+    "GeneralizedRR",
     "Grid",
     "Guarantee",
     "Hybrid",
@@ -68,6 +72,7 @@ __all__ = [
     "Ledger",
     "Matrix",
     "MeanAccumulator",
+    "MetricMVU",
     "MinimaxVariance",
     "OptimalUtility",
     "Piecewise",

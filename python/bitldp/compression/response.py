@@ -61,7 +61,7 @@ class GeneralizedRR(Response):
     >>> from bitldp.compression import GeneralizedRR
     >>> mechanism = GeneralizedRR(1.0, bits=3)
     >>> mechanism.report_bits, round(mechanism.worst_variance(), 3)
-    (3, 3.797)
+    (3, 3.985)
     """
 
     def _release(self, epsilon: float, interval: Interval) -> Scalar:

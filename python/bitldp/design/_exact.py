@@ -12,6 +12,8 @@ from bitldp.design._distance import Metric, distances, shortest
 from bitldp.design._program import Floats
 from bitldp.design._result import ONE, Design, DesignError, Weights, judged, residuals
 
+_SUM = 1e-6  # how far from 1 the rows of a solution may sum; the solver's tolerance is far below
+
 # Shares of the average row that are mixed into all rows until the budget holds.
 _SHARES = (0.0, *(10.0**-power for power in range(12, 2, -1)))
 
@@ -37,6 +39,8 @@ def exact(
     rounding leaves of the bias is made up for in each row by moving mass between two reports.
     """
     table, letters = found
+    if not (np.isfinite(table).all() and np.abs(table.sum(axis=1) - 1.0).max() < _SUM):
+        raise DesignError("the rows of the solver's table do not sum to 1")
     table = _raised(np.maximum(table, 0.0), budget, metric)
     table /= table.sum(axis=1, keepdims=True)
     reason = ""

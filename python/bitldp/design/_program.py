@@ -77,7 +77,6 @@ class Program:
         self.mirrored = apart is None or bool(np.allclose(apart, apart[::-1, ::-1], rtol=1e-12, atol=0.0))
         self.rows = points // 2 if self.mirrored else points
         self.letters = letters
-        self.entries = self.rows * letters
         self.free = letters // 2 if self.mirrored else letters
         widest = budget * (1.0 if apart is None else float(apart.max()))
         self.unit = 0.5 / math.tanh(widest / 2.0)
@@ -89,6 +88,7 @@ class Program:
         self._criterion = criterion
         self._sparse: Any = sparse
         self._entries(budget, apart)
+        self.inequalities = int(self._private.shape[0])
         self._goal(centred)
 
     def _entries(self, budget: float, apart: Floats | None) -> None:

@@ -25,11 +25,11 @@ class _Effort(NamedTuple):
     most: int
 
 
-def _effort(entries: int) -> _Effort:
-    """Return the effort for a table of so many variable entries."""
-    if entries < 1 << 10:
+def _effort(inequalities: int) -> _Effort:
+    """Return the effort for a program with so many inequalities."""
+    if inequalities < 1 << 10:
         return _Effort(12, 2, 60)
-    return _Effort(4, 1, 60) if entries < 1 << 13 else _Effort(0, 1, 8)
+    return _Effort(4, 1, 60) if inequalities < 1 << 13 else _Effort(0, 1, 8)
 
 
 @dataclass
@@ -65,7 +65,7 @@ def best(
     runs = [run for start in _starts(program, shape, budget) if (run := _begin(program, start)) is not None]
     if not runs:
         raise DesignError("the linear programs of all starts failed")
-    effort = _effort(program.entries)
+    effort = _effort(program.inequalities)
     for run in runs:
         _follow(program, run, effort.first)
     runs.sort(key=lambda run: run.value)
@@ -85,7 +85,7 @@ def _starts(program: Program, shape: tuple[int, int], budget: float) -> Iterator
     # GRR on as many points as letters: its letters are the points, stretched.
     stretch = 1.0 + letters * math.exp(-budget) / -math.expm1(-budget)
     last = (letters - 1) / 2.0
-    for reach in (stretch / (2.0 * program.unit), 1.0, 1.2, 1.6):
+    for reach in (stretch / (2.0 * program.unit), 1.0, 1.2, 1.4, 1.6):
         yield _coordinates(program, reach / last * even)
     yield _coordinates(program, np.sign(even) * 1.2 * (np.abs(even) + 0.5) / (letters / 2.0))
 

@@ -36,6 +36,8 @@ MOST = 16.0
 LEAST_OF_ONE_BIT = 1e-9
 """The same for reports of one bit, which are designed in closed form: below it, 2**-64 is too coarse."""
 
+_RAREST = 1 << 24  # the least weight in the closed form: an epsilon of 27.7
+
 _MARGIN = 1e-6  # of the budget (at most 1): for the tolerance of the solver
 
 
@@ -57,7 +59,7 @@ def design(
         b_out: a report is one of 2**b_out; 1 to 8, to 6 with a metric.
     epsilon : float
         Budget between any two points; with a metric, that for a distance of 1. From 1e-4 on, from 1e-9 with
-        one output bit. At most 16 is spent.
+        one output bit. At most 16 is spent, 27.7 with one output bit.
     metric : float, array_like of shape (2**b_in, 2**b_in), or callable, optional
         Privacy of two points x, y is epsilon times their distance: p > 0 stands for abs(x - y)**p, else
         a table, or a function of two numbers of [0, 1]. None: every two points are at distance 1.
@@ -80,7 +82,7 @@ def design(
 
     Notes
     -----
-    The optimum over table and letters is not convex: the search, from five starts, finds a local one. It is
+    The optimum over table and letters is not convex: the search, from six starts, finds a local one. It is
     deterministic for a version of SciPy.
     """
     shape, budget, table = _checked(input_bits, output_bits, epsilon, metric, objective)
@@ -165,8 +167,10 @@ def _one_bit(shape: tuple[int, int], budget: float) -> Design:
     count = 1 << shape[0]
 
     def build(target: float) -> tuple[Weights, tuple[float, ...]]:
-        # Of the likelier report over the other; never all.
-        excess = min(int(math.tanh(target / 2.0) * ONE), ONE - (1 << 12))
+        # How much likelier the one report is than the other: exact where it is nearly 0, or nearly all.
+        excess = int(math.tanh(target / 2.0) * ONE)
+        if target > 1.0:
+            excess = ONE - 2 * max(_RAREST, math.ceil(ONE / (1.0 + math.exp(min(target, 700.0)))))
         reach = 0.5 * (ONE / excess)
         upper = [(ONE - excess) // 2 + excess * i // (count - 1) for i in range(count)]
         letters = (0.5 - reach, 0.5 + reach)
