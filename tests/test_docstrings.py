@@ -18,7 +18,10 @@ MODULES = [
     "bitldp.codecs",
     "bitldp.ledger",
     "bitldp.numeric.duchi",
+    "bitldp.numeric.gaussian",
     "bitldp.numeric.hybrid",
+    "bitldp.numeric.label_laplace",
+    "bitldp.numeric.laplace",
     "bitldp.numeric.piecewise",
 ]
 

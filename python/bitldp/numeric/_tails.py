@@ -12,14 +12,17 @@ __all__ = ["delta_of_sum"]
 
 _ONE = 1 << 64
 _ROUND = 2.0**-53  # unit roundoff of doubles
-_WIDTH = 12.0  # standard deviations of the sum, to either side, that are looked at one by one
+_WIDTH = 9.0  # standard deviations of the sum, to either side, that are looked at one by one
 _SLACK = 1e-7  # of epsilon: what all losses together may be rounded up by
 _LEAST_SLACK = 1e-13  # of one loss: above the error of two logarithms below 45
+_FARTHER = (0.25, 0.5, 1.0)  # of the width: tilts for the sums that are not looked at
 _LOSS = 1.0 + 1e-9  # what the sums and exponentials below may lose
 _HALVINGS = 60
 
 
-def delta_of_sum(weights: Sequence[int], steps: int, parts: int, epsilon: float, scale: float) -> float:
+def delta_of_sum(
+    weights: Sequence[int], steps: int, parts: int, epsilon: float, scale: float, spare: float
+) -> float:
     """Return an upper bound of the delta of `parts` numbers that each move by `steps`, at `epsilon`.
 
     Parameters
@@ -35,13 +38,15 @@ def delta_of_sum(weights: Sequence[int], steps: int, parts: int, epsilon: float,
         Zero or more.
     scale : float
         A lattice that suits the losses, above zero: S/sigma^2 for Gaussian noise, whose losses lie on one.
+    spare : float
+        What may be given away: the unlikeliest losses of a record, in all of that chance, count as infinite.
 
     Returns
     -------
     float
-        At least the true delta. Above it by no more than its change as epsilon falls by 1e-7 of itself, by
-        the losses of unlikely noise that is rounded up to the lattice, and by a bound of the rounding error
-        of the Fourier transform: relative to delta, some 1e-7 for 1000 numbers.
+        At least the true delta. Above it by no more than its change as epsilon falls by 1e-7 of itself,
+        `spare`, the losses of unlikely noise that are rounded up to the lattice, and a bound of the rounding
+        error of the Fourier transform: relative to delta, some 1e-7 for 1000 numbers.
 
     Notes
     -----
@@ -64,7 +69,7 @@ def delta_of_sum(weights: Sequence[int], steps: int, parts: int, epsilon: float,
     it. From below they only add to the bound; for those from above, Chernoff's bound is added.
     """
     slack = max(_SLACK * epsilon / parts, _LEAST_SLACK)
-    law, first, outside = _lattice(weights, steps, scale, slack)
+    law, first, outside = _lattice(weights, steps, spare / parts, scale, slack)
     base = parts * (scale * steps / 2.0 + slack)
     target = (epsilon - base) / scale
     infinite = parts * outside
@@ -85,26 +90,34 @@ def delta_of_sum(weights: Sequence[int], steps: int, parts: int, epsilon: float,
     sums = window[telling]
     weight = np.exp(parts * log_mass - tilt * sums) * -np.expm1((target - sums) * scale)
     total = float(np.maximum(chances[telling], 0.0) @ weight) + error * float(weight.sum())
-    farther = tilt + _WIDTH / max(deviation, 1.0)
-    beyond = math.exp(min(0.0, parts * _tilted(law, places, farther)[1] - farther * (low + length)))
+    tilts = [tilt + part * _WIDTH / max(deviation, 1.0) for part in _FARTHER]
+    exponent = min(parts * _tilted(law, places, each)[1] - each * (low + length) for each in tilts)
+    beyond = math.exp(min(0.0, exponent))
     return min(1.0, (total + beyond + infinite) * _LOSS)
 
 
 def _lattice(
-    weights: Sequence[int], steps: int, scale: float, slack: float
+    weights: Sequence[int], steps: int, spare: float, scale: float, slack: float
 ) -> tuple[NDArray[np.float64], int, float]:
-    """Return the law of the finite losses on the lattice, its first point, and the chance of infinite ones."""
-    here = np.array(weights[steps:], dtype=np.float64)  # w(y), for the y with y - S >= -K
-    there = np.array(weights[: len(weights) - steps], dtype=np.float64)
-    finite = (here > 0.0) & (there > 0.0)
-    infinite = sum(weights[:steps]) + sum(
-        a for a, b in zip(weights[steps:], weights, strict=False) if a and not b
-    )
-    losses = np.log(here[finite]) - np.log(there[finite])
-    points = np.ceil((losses - slack) / scale - steps / 2.0).astype(np.int64)
+    """Return the law of the finite losses on the lattice, its first point, and the chance of the others.
+
+    Losses fall from the lowest report to the highest. The first ones, in all of a chance of `spare`, count as
+    infinite, since integers of few units make them far larger than the rest. By symmetry the last ones are
+    far smaller; they are raised to the opposite of the largest.
+    """
+    skipped, rare = steps, sum(weights[:steps])
+    while rare + weights[skipped] <= _ONE * spare or not weights[skipped - steps]:
+        rare += weights[skipped]
+        skipped += 1
+    here = np.array(weights[skipped:], dtype=np.float64)  # w(y), for y from there on
+    there = np.array(weights[skipped - steps : len(weights) - steps], dtype=np.float64)
+    here, there = here[here > 0.0], there[here > 0.0]
+    losses = np.log(here) - np.log(there)
+    points = np.ceil((losses - slack) / scale - steps / 2.0)
+    points = np.maximum(points, -points.max() - steps).astype(np.int64)
     first = int(points.min())
-    law = np.bincount(points - first, weights=here[finite] / _ONE)
-    return law, first, infinite / _ONE
+    law: NDArray[np.float64] = np.bincount(points - first, weights=here / _ONE).astype(np.float64)
+    return law, first, rare / _ONE
 
 
 def _tilted(
@@ -135,10 +148,11 @@ def _tilt(law: NDArray[np.float64], places: NDArray[np.int64], mean: float) -> f
 def _power(law: NDArray[np.float64], first: int, parts: int, length: int) -> NDArray[np.float64]:
     """Return the law of the sum of `parts`, cyclic: entry m mod length is that of the sum m."""
     folded = np.bincount((first + np.arange(len(law))) % length, weights=law, minlength=length)
-    factor, product = np.fft.rfft(folded), None
+    factor = np.fft.rfft(folded)
+    product = np.ones_like(factor)
     while parts:
         if parts & 1:
-            product = factor if product is None else product * factor
+            product = product * factor
         factor = factor * factor
         parts >>= 1
     return np.fft.irfft(product, length)

@@ -25,7 +25,8 @@ _FINENESS = 8  # steps of the grid for one standard deviation of the noise
 _MOST_STEPS = 4095
 _MOST_REACH = 32_000  # in steps; a report has 16 bits
 _CUT = 1e-4  # of delta: what the noise that is cut off may take
-_PRECISION = 1e-9  # relative, of sigma and of a reported epsilon
+_SPARE = 1e-5  # of delta: what the unlikeliest losses of several numbers may take
+_PRECISION = 1e-8  # relative, of sigma and of a reported epsilon
 _STEPS = 60
 
 
@@ -51,21 +52,25 @@ def continuous_sigma(epsilon: float, delta: float) -> float:
     return high
 
 
-def bound(channel: Shift, scale: float, parts: int, epsilon: float) -> float:
+def bound(channel: Shift, scale: float, parts: int, epsilon: float, spare: float) -> float:
     """Return delta of `parts` releases at epsilon: exact for one, an upper bound for several."""
     if parts == 1:
         return channel.delta(epsilon)
-    return delta_of_sum(channel.weights(), channel.inputs - 1, parts, epsilon, scale)
+    return delta_of_sum(channel.weights(), channel.inputs - 1, parts, epsilon, scale, spare)
 
 
 def least(reached: Callable[[float], float], delta: float, low: float, high: float) -> float | None:
-    """Return the least number of (low, high] that reaches delta, to 1e-9 of itself; None if `high` does not.
+    """Return the least number of (low, high] that reaches delta, to 1e-8 of itself; None if `high` does not.
 
     `reached` falls; the search is by the rule of Illinois on its logarithm, and what is returned was tried.
     """
 
     def gap(at: float) -> float:
-        return math.log(max(reached(at), 5e-324)) - math.log(delta)
+        found = reached(at)
+        # Logarithms may hide which of two neighbours is larger.
+        kept = found <= delta
+        gap = math.log(max(found, 5e-324)) - math.log(delta)
+        return min(gap, 0.0) if kept else max(gap, 5e-324)
 
     above, below = gap(low), gap(high)
     if below > 0.0:
@@ -113,7 +118,7 @@ def designed(epsilon: float, delta: float, parts: int) -> tuple[Shift, float]:
         return Shift(steps + 1, steps + 1 + 2 * reach, gaussian_weights(trial, reach), reach)
 
     def reached(trial: float) -> float:
-        return bound(channel(trial), steps / trial**2, parts, epsilon)
+        return bound(channel(trial), steps / trial**2, parts, epsilon, _SPARE * delta)
 
     found = least(reached, delta, 0.9 * sigma, 1.1 * sigma)
     if found is None:
@@ -129,11 +134,11 @@ def least_epsilon(epsilon: float, delta: float, parts: int, count: int, known: f
     """
     channel, scale = designed(epsilon, delta, parts)
     high = max(known, 1e-3)
-    while bound(channel, scale, count, high) > delta:
+    while bound(channel, scale, count, high, _SPARE * delta) > delta:
         high *= 2.0
         if high > 1e6:
             return math.inf
-    found = least(lambda at: bound(channel, scale, count, at), delta, 0.0, high)
+    found = least(lambda at: bound(channel, scale, count, at, _SPARE * delta), delta, 0.0, high)
     return math.inf if found is None else found
 
 
@@ -180,7 +185,8 @@ class Gaussian(OnInterval):
     For one number, delta is the hockey-stick divergence of the worst two inputs, exact from the integers and
     rounded up. For several, the privacy loss is a sum of independent ones, and delta is the tail of their
     d-fold convolution, bounded from above: no composition theorem is applied, and the excess over the true
-    delta is about 1e-6 of it for d up to 1000. Sigma is the least that keeps delta, to 1e-9. Nothing is
+    delta is about 1e-6 of it for d up to 1000. Sigma is the least that keeps delta, to 1e-8; the
+    search takes some milliseconds, and seconds where the noise of many numbers needs 14 bits or more. Nothing is
     clamped but the input, so the letters are exactly unbiased. Sources: Canonne, Kamath and Steinke, "The
     discrete Gaussian for differential privacy", NeurIPS 2020, Theorem 7; Dwork et al., "Our data, ourselves",
     EUROCRYPT 2006.
@@ -212,7 +218,7 @@ class Gaussian(OnInterval):
 
     def _of(self, channel: Shift, interval: Interval) -> Scalar:
         steps = channel.inputs - 1
-        places = np.arange(channel.outputs) - channel.offset - steps / 2.0
+        places = np.arange(channel.outputs, dtype=np.float64) - (channel.offset + steps / 2.0)
         return shifted(channel, channel.epsilon, interval, steps, places)
 
     def _promise(self, epsilon: float, parts: int, interval: Interval) -> tuple[Scalar, Guarantee]:
@@ -252,7 +258,7 @@ class Gaussian(OnInterval):
         parts = self.features if self.k is None else self.k
         covered = parts if self.unit == "record" else 1
         channel, scale = designed(self.epsilon, self.delta, covered)
-        return bound(channel, scale, parts, _checks.budget("epsilon", epsilon))
+        return bound(channel, scale, parts, _checks.budget("epsilon", epsilon), _SPARE * self.delta)
 
     @property
     def report_bits(self) -> int:
