@@ -185,10 +185,10 @@ class Gaussian(OnInterval):
     For one number, delta is the hockey-stick divergence of the worst two inputs, exact from the integers and
     rounded up. For several, the privacy loss is a sum of independent ones, and delta is the tail of their
     d-fold convolution, bounded from above: no composition theorem is applied, and the excess over the true
-    delta is about 1e-6 of it for d up to 1000. Sigma is the least that keeps delta, to 1e-8; the
-    search takes some milliseconds, and seconds where the noise of many numbers needs 14 bits or more. Nothing is
-    clamped but the input, so the letters are exactly unbiased. Sources: Canonne, Kamath and Steinke, "The
-    discrete Gaussian for differential privacy", NeurIPS 2020, Theorem 7; Dwork et al., "Our data, ourselves",
+    delta is about 1e-5 of it for d up to 1000. Sigma is the least that keeps delta, to 1e-8; the search takes
+    some milliseconds, and seconds where the noise of many numbers needs 14 bits or more. Nothing is clamped
+    but the input, so the letters are exactly unbiased. Sources: Canonne, Kamath and Steinke, "The discrete
+    Gaussian for differential privacy", NeurIPS 2020, Theorem 7; Dwork et al., "Our data, ourselves",
     EUROCRYPT 2006.
 
     No branch and no address depends on the input.
