@@ -217,4 +217,5 @@ def of_rows(
     )
 
 
-from bitldp._audit import candidates  # noqa: E402, F401 - registers more kinds; it needs what is above
+# Each registers more kinds, and needs what is above.
+from bitldp._audit import candidates, noise  # noqa: E402, F401

@@ -8,7 +8,10 @@ from __future__ import annotations
 from bitldp.numeric._sampled import SampledReports
 from bitldp.numeric.bit_budgets import BitBudgets
 from bitldp.numeric.duchi import Duchi, LDPFLDuchi
+from bitldp.numeric.gaussian import Gaussian
 from bitldp.numeric.hybrid import Hybrid
+from bitldp.numeric.label_laplace import LabelLaplace
+from bitldp.numeric.laplace import Laplace
 from bitldp.numeric.minimax import MinimaxVariance
 from bitldp.numeric.piecewise import Piecewise, PiecewiseSub
 from bitldp.numeric.three_outputs import ThreeOutputs
@@ -16,8 +19,11 @@ from bitldp.numeric.three_outputs import ThreeOutputs
 __all__ = [
     "BitBudgets",
     "Duchi",
+    "Gaussian",
     "Hybrid",
     "LDPFLDuchi",
+    "LabelLaplace",
+    "Laplace",
     "MinimaxVariance",
     "Piecewise",
     "PiecewiseSub",
