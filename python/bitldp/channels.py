@@ -5,11 +5,12 @@ Each holds its law as integers over 2**64 and computes its exact epsilon from th
 - `Bits`: independent bits on arbitrary bit strings, one (p, q) for each position;
 - `Unary`: independent bits on one-hot input;
 - `Window`: some cells of N share one probability, the others the rest;
+- `Shift`: integer noise that is added, the sum clamped; exact delta at any epsilon, too;
 - `Matrix`: any row-stochastic table.
 """
 
 from __future__ import annotations
 
-from bitldp._core import Bits, Matrix, Unary, Window
+from bitldp._core import Bits, Matrix, Shift, Unary, Window
 
-__all__ = ["Bits", "Matrix", "Unary", "Window"]
+__all__ = ["Bits", "Matrix", "Shift", "Unary", "Window"]

@@ -11,20 +11,20 @@ use crate::fixed_point::{FLOATS, is_single};
 use crate::grid::Grid;
 use crate::unary::INTEGERS;
 
-/// The arguments of `randomize` of either channel.
-struct Call<'a, 'py> {
-    x: &'a Bound<'py, PyAny>,
-    grid: Option<&'a Bound<'py, Grid>>,
-    letters: Option<&'a PyReadonlyArray1<'py, f64>>,
-    key: Option<&'a [u8]>,
-    output: &'a str,
-    out: Option<&'a Bound<'py, PyAny>>,
-    threads: Option<i64>,
+/// The arguments of `randomize` of a categorical channel.
+pub(crate) struct Call<'a, 'py> {
+    pub(crate) x: &'a Bound<'py, PyAny>,
+    pub(crate) grid: Option<&'a Bound<'py, Grid>>,
+    pub(crate) letters: Option<&'a PyReadonlyArray1<'py, f64>>,
+    pub(crate) key: Option<&'a [u8]>,
+    pub(crate) output: &'a str,
+    pub(crate) out: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) threads: Option<i64>,
 }
 
 impl<'py> Call<'_, 'py> {
     /// Unpacks the arguments, lets `randomize` fill an output for reports of `bits` bits, and gives it back.
-    fn run(
+    pub(crate) fn run(
         self,
         py: Python<'py>,
         bits: u32,
@@ -329,7 +329,7 @@ impl Matrix {
 }
 
 /// Entries, row after row, as an array of rows of `columns`.
-fn table<'py, T: numpy::Element>(
+pub(crate) fn table<'py, T: numpy::Element>(
     py: Python<'py>,
     entries: Vec<T>,
     columns: usize,

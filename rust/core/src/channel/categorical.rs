@@ -1,4 +1,4 @@
-//! What windows and matrices share: what they refuse, and the walk over the chunks of a batch.
+//! What windows, matrices and shifts share: what they refuse, and the walk over the chunks of a batch.
 
 use super::check::{Split, first_place};
 use super::io::{Input, Output, OutputParts};

@@ -1,7 +1,7 @@
 //! How a categorical law is sampled: input to rows, rows to reports, reports to output, a block of 512 samples at a time,
 //! so that everything between input and output stays in the first-level cache.
 //!
-//! Windows and matrices differ only in the middle step, a [`Law`]. The loops are written without branches on values and
+//! Windows, matrices and shifts differ only in the middle step, a [`Law`]. The loops are written without branches on values and
 //! compiled anew for each instruction set; a lane whose draw is not settled by its first bits is drawn again by the law's
 //! plain function, which is also the scalar path. So every path consumes the same random words in the same order.
 
@@ -11,12 +11,14 @@ mod matrix;
 #[cfg(target_arch = "x86_64")]
 mod matrix_avx512;
 mod rows;
+mod shift;
 mod window;
 #[cfg(target_arch = "x86_64")]
 mod window_avx512;
 
 pub(crate) use matrix::AnyMatrix;
 pub(crate) use rows::{first_outside, load_on as load_rows};
+pub(crate) use shift::ShiftLaw;
 pub(crate) use window::{NarrowWindow, WideWindow};
 
 use super::Isa;

@@ -1,0 +1,180 @@
+//! Shifts: integer noise that is added to the input, the sum clamped to the reports.
+
+mod divergence;
+
+use super::categorical::{Request, randomize, report_bits};
+use super::io::{Input, Output};
+use crate::codec::Grid;
+use crate::error::{Error, Result, argument};
+use crate::kernel::Isa;
+use crate::kernel::categorical::{AnyMatrix, ShiftLaw};
+use crate::random::Key;
+
+/// The most inputs, reports and values of the noise.
+const MOST: usize = 1 << 16;
+
+/// The largest offset: beyond it every report would be the same.
+const FARTHEST: i32 = 1 << 17;
+
+/// The most entries of a table of probabilities.
+const LARGEST_TABLE: usize = 1 << 26;
+
+const UNIT: u128 = 1 << 64;
+
+/// The channel that adds noise: input `x` is reported as `clamp(x + k + offset, 0, outputs - 1)`, where the noise `k`, from
+/// `-K` to `K`, has the probability `weights[k + K] / 2^64`.
+///
+/// A report at either end stands for all the sums beyond it, too. Neither branches nor addresses depend on the input.
+pub struct Shift {
+    inputs: usize,
+    outputs: usize,
+    weights: Vec<u128>,
+    offset: i32,
+    epsilon: f64,
+    noise: AnyMatrix,
+}
+
+impl Shift {
+    /// The channel of `inputs` inputs, `outputs` reports and an odd number of `weights` that sum to exactly 2^64.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if there are no inputs or reports or more than 65,536, for an offset beyond 2^17, or if the
+    /// weights sum to something else; [`Error::Shape`] if their number is even or above 65,535.
+    pub fn new(inputs: usize, outputs: usize, weights: Vec<u128>, offset: i32) -> Result<Shift> {
+        for (name, count) in [("inputs", inputs), ("outputs", outputs)] {
+            if !(1..=MOST).contains(&count) {
+                return Err(argument(name, format!("{count} is not allowed; 1 to {MOST} is")));
+            }
+        }
+        if !(-FARTHEST..=FARTHEST).contains(&offset) {
+            let reason = format!("{offset} is not allowed; -{FARTHEST} to {FARTHEST} is");
+            return Err(argument("offset", reason));
+        }
+        if weights.len().is_multiple_of(2) || weights.len() >= MOST {
+            let reason =
+                format!("{} entries, where an odd number up to {} is needed", weights.len(), MOST - 1);
+            return Err(Error::Shape { name: "weights", reason });
+        }
+        if weights.iter().try_fold(0u128, |sum, &weight| sum.checked_add(weight)) != Some(UNIT) {
+            return Err(argument("weights", "they do not sum to 2^64".into()));
+        }
+        let noise = AnyMatrix::new(&weights, weights.len());
+        let mut shift = Shift { inputs, outputs, weights, offset, epsilon: 0.0, noise };
+        shift.epsilon = shift.exact_epsilon();
+        Ok(shift)
+    }
+
+    /// Inputs, N.
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// Reports, M.
+    pub fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    /// The largest noise, K.
+    pub fn reach(&self) -> usize {
+        self.weights.len() / 2
+    }
+
+    /// What is added to every input besides the noise.
+    pub fn offset(&self) -> i32 {
+        self.offset
+    }
+
+    /// The integers over 2^64 of the noise `-K, …, K`.
+    pub fn weights(&self) -> &[u128] {
+        &self.weights
+    }
+
+    /// The exact ε, rounded up, from the integers that are sampled: the largest ln P(z|x) / P(z|x') over all reports z and
+    /// all pairs of inputs; infinite where one input never gives a report that another gives.
+    pub fn epsilon(&self) -> f64 {
+        self.epsilon
+    }
+
+    /// `P(report | input)`, one row of `outputs` an input, each the nearest float.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if that were more than 2^26 entries.
+    pub fn probabilities(&self) -> Result<Vec<f64>> {
+        if self.inputs * self.outputs > LARGEST_TABLE {
+            let reason = format!(
+                "a table of {} by {} is not made; up to {LARGEST_TABLE} entries are",
+                self.inputs, self.outputs
+            );
+            return Err(argument("outputs", reason));
+        }
+        let mut table = vec![0u128; self.inputs * self.outputs];
+        let last = self.outputs as i64 - 1;
+        for (x, row) in table.chunks_exact_mut(self.outputs).enumerate() {
+            for (j, &weight) in self.weights.iter().enumerate() {
+                row[(x as i64 + j as i64 + self.base()).clamp(0, last) as usize] += weight;
+            }
+        }
+        Ok(table.into_iter().map(|weight| weight as f64 / UNIT as f64).collect())
+    }
+
+    /// Bits of a packed report.
+    pub fn report_bits(&self) -> u32 {
+        report_bits(self.outputs as u32)
+    }
+
+    /// What is added to an input and the place of the noise among the weights.
+    fn base(&self) -> i64 {
+        i64::from(self.offset) - self.reach() as i64
+    }
+
+    /// Randomizes `input` into `output`.
+    ///
+    /// `input` is integers below `inputs` without a `grid`, or numbers (`F32`, `F64`) with a grid of `inputs` points.
+    /// `output` takes code words of any width that holds a report, packed reports, or numbers if there are `letters`: what
+    /// each of the reports stands for. The samples are chunks `first_chunk, first_chunk + 1, …` of
+    /// [`CHUNK`](crate::CHUNK) in the key's stream; the answer does not depend on `threads`.
+    ///
+    /// # Errors
+    /// An input, grid, output or letters that do not fit the channel; nothing is written then.
+    #[allow(clippy::too_many_arguments, reason = "the three steps, and where the randomness comes from")]
+    pub fn randomize(
+        &self,
+        grid: Option<&Grid>,
+        input: Input<'_>,
+        letters: Option<&[f64]>,
+        output: Output<'_>,
+        key: &Key,
+        first_chunk: u64,
+        threads: Option<usize>,
+    ) -> Result<()> {
+        self.randomize_on(Isa::current()?, grid, input, letters, output, key, first_chunk, threads)
+    }
+
+    /// [`randomize`](Self::randomize) with the kernels of one instruction set: the answer does not depend on it.
+    ///
+    /// # Errors
+    /// As [`randomize`](Self::randomize), and [`Error::Isa`] if this processor lacks it.
+    #[allow(clippy::too_many_arguments, reason = "what randomize takes, and the instruction set")]
+    pub fn randomize_on(
+        &self,
+        isa: Isa,
+        grid: Option<&Grid>,
+        input: Input<'_>,
+        letters: Option<&[f64]>,
+        output: Output<'_>,
+        key: &Key,
+        first_chunk: u64,
+        threads: Option<usize>,
+    ) -> Result<()> {
+        let request = Request { isa, grid, input, letters, output, key, first_chunk, threads };
+        let (inputs, base, last) = (self.inputs as u32, self.base() as i32, (self.outputs - 1) as u16);
+        match &self.noise {
+            AnyMatrix::Coarse(noise) => {
+                randomize(&ShiftLaw { noise, inputs, base, last }, self.outputs as u32, request)
+            }
+            AnyMatrix::Fine(noise) => {
+                randomize(&ShiftLaw { noise, inputs, base, last }, self.outputs as u32, request)
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Sampling a shift: noise from the alias table of one row, added to the input.
+
+use super::matrix::{Entry, MatrixLaw};
+use super::{BLOCK, Law};
+use crate::kernel::Isa;
+use crate::random::Refine;
+
+/// Noise that is added to a row, the sum clamped to the reports.
+///
+/// The noise is drawn like a report of a matrix that has a single row. So neither branches nor addresses depend on the
+/// input, whatever the size of the table: the input only enters an addition and a clamp.
+pub(crate) struct ShiftLaw<'a, E> {
+    /// A matrix of one row.
+    pub(crate) noise: &'a MatrixLaw<E>,
+    pub(crate) inputs: u32,
+    /// What is added to row and noise; the sum of the three stays far inside 32 bits.
+    pub(crate) base: i32,
+    /// The last report.
+    pub(crate) last: u16,
+}
+
+impl<E: Entry> Law for ShiftLaw<'_, E> {
+    type Word = u16;
+    const BYTES: usize = <MatrixLaw<E> as Law>::BYTES;
+    type Keystream = <MatrixLaw<E> as Law>::Keystream;
+    const KEYSTREAM: Self::Keystream = <MatrixLaw<E> as Law>::KEYSTREAM;
+
+    fn rows(&self) -> u32 {
+        self.inputs
+    }
+
+    #[inline(always)]
+    fn block(&self, isa: Isa, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
+        self.noise.block(isa, keystream, &[0; BLOCK][..rows.len()], reports, refine);
+        let (base, last) = (self.base, i32::from(self.last));
+        for (report, &row) in reports.iter_mut().zip(rows) {
+            *report = (i32::from(row) + i32::from(*report) + base).clamp(0, last) as u16;
+        }
+    }
+}
