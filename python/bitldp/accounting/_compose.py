@@ -182,7 +182,7 @@ def _epsilon_at(
         found = whole
     elif method == "renyi":
         converted, best = _rdp().compute_epsilon(alphas, _curve(listed, alphas), delta)
-        found = float(converted) * _UP
+        found = float(converted) * _UP  # as from_renyi
         order = float(best) if found < whole else None
     else:
         if not delta > 2.0 * _ROUNDING:
@@ -210,6 +210,25 @@ def _delta_at(
     else:
         found = float(_loss(listed).get_delta_for_epsilon(epsilon)) + _ROUNDING
     return Account(epsilon, min(found, whole), method, order, names)
+
+
+def from_renyi(curve: ArrayLike, orders: ArrayLike, delta: float) -> float:
+    """Return the epsilon at a delta that a Rényi curve converts to, rounded up."""
+    return float(_rdp().compute_epsilon(np.asarray(orders), np.asarray(curve), delta)[0]) * _UP
+
+
+def concentration(epsilon: float, delta: float) -> float:
+    """Return the largest rho whose curve, rho alpha, converts to no more than epsilon at delta.
+
+    Rounded down. Source of the notion: Bun and Steinke, "Concentrated differential privacy", TCC 2016.
+    """
+    orders = np.array(ORDERS)
+    low, high = 0.0, epsilon
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2.0
+        fits = from_renyi(middle * orders, orders, delta) <= epsilon
+        low, high = (middle, high) if fits else (low, middle)
+    return low
 
 
 def _rdp() -> Any:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp._mechanism import Mechanism
-from bitldp.accounting._laws import Part, parts
+from bitldp.accounting._laws import parts
 from bitldp.accounting._table import Table
 
 __all__ = ["ORDERS", "check_orders", "renyi"]
@@ -70,7 +70,7 @@ def renyi(release: Any, orders: ArrayLike = ORDERS) -> NDArray[np.float64]:
     flat = np.atleast_1d(alphas)
     totals = np.zeros(len(flat))
     for part in parts(release):
-        totals += part.count * of_part(part, flat)
+        totals += part.count * of_tables(part.tables, flat)
     return (totals * (1.0 + 2.0**-48)).reshape(alphas.shape)
 
 
@@ -87,9 +87,9 @@ def check_orders(orders: Any) -> NDArray[np.float64]:
     return alphas
 
 
-def of_part(part: Part, alphas: Iterable[float]) -> NDArray[np.float64]:
+def of_tables(tables: Sequence[Table], alphas: Iterable[float]) -> NDArray[np.float64]:
     """Return the divergence of one symbol at every order: the worst of its tables."""
-    return np.array([max(of_table(table, float(alpha)) for table in part.tables) for alpha in alphas])
+    return np.array([max(of_table(table, float(alpha)) for table in tables) for alpha in alphas])
 
 
 def of_table(table: Table, alpha: float) -> float:
