@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find rust -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: demo test lint rust-test python-test bench bench-peers bench-kernels docs wheel clean
+.PHONY: demo test lint rust-test python-test bench bench-peers bench-kernels figures docs wheel clean
 
 demo: .venv/demo ## perturb real data, train on it, print the table, save the plot
 	$(BIN)/bitldp demo --out demo-output/demo.png
@@ -32,6 +32,9 @@ bench-peers: .venv/bench ## the same, with other libraries beside it; the figure
 
 bench-kernels: ## the kernels alone, with criterion
 	cargo bench -p bitldp-core --locked
+
+figures: .venv/demo ## the figures of docs/, drawn again from the closed forms
+	$(BIN)/python docs/figures.py
 
 docs: ## documentation of the Rust crate
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked

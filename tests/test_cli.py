@@ -157,6 +157,20 @@ OPTIONS = [
     ("grr", "--columns", "colour,level", "--categories", "level=0..4"),
     ("oue", "--columns", "colour,level", "--categories", "level=0..4"),
     ("sue", "--columns", "level", "--categories", "level=0..4"),
+    ("hybrid", "--columns", "height,count", "--low", "-9", "--high", "9"),
+    (
+        "piecewise",
+        "--columns",
+        "height,weight,count",
+        "--low",
+        "-9",
+        "--high",
+        "9",
+        "--spend",
+        "sample",
+        "--k",
+        "2",
+    ),
     ("brr", "--columns", "height,count", "--low", "-9", "--high", "9", "--points", "40"),
     ("grr", "--columns", "height", "--low", "-9", "--high", "9", "--points", "40", "--output", "codes"),
 ]
@@ -263,6 +277,23 @@ def test_numbers_on_points(table: pa.Table, parquet: Path, tmp_path: Path, mecha
     part = report_of(target)["mechanisms"][0]
     assert part["interval"] == [-2.0, 2.0]
     assert part["points"] == 9
+
+
+def test_numbers_of_an_interval(table: pa.Table, parquet: Path, tmp_path: Path) -> None:
+    common = ("--columns", "height,weight", "--low", -2, "--high", 2, "--epsilon", 6, "--seed", 5)
+    mechanism = bitldp.ThreeOutputs(6.0, features=2, interval=(-2.0, 2.0))
+    x = np.stack([table.column(name).to_numpy() for name in ("height", "weight")], axis=1)
+    seed = np.random.SeedSequence(5).spawn(1)[0]
+    for output in ("values", "codes"):
+        target = tmp_path / f"{output}.parquet"
+        result = perturb(parquet, target, "--mechanism", "three-outputs", *common, "--output", output)
+        assert "numbers outside -2 .. 2 move to the ends" in result.stderr
+        found = np.stack([read(target).column(name).to_numpy() for name in ("height", "weight")], axis=1)
+        assert np.array_equal(found, mechanism.randomize(x, rng=seed, output=output))
+        part = report_of(target)["mechanisms"][0]
+        assert part["interval"] == [-2.0, 2.0]
+        assert part["epsilon_exact"]["record"] == mechanism.guarantee.record
+        assert part.get("letters", []) == ([] if output == "values" else mechanism.letters.tolist())
 
 
 def test_warner(table: pa.Table, parquet: Path, tmp_path: Path) -> None:

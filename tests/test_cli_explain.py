@@ -10,7 +10,8 @@ import bitldp
 import numpy as np
 import pytest
 from bitldp._cli.app import app
-from bitldp._cli.catalogue import ENTRIES
+from bitldp._cli.catalogue import FAMILIES, Settings
+from bitldp._cli.entries import ENTRIES
 from typer.testing import CliRunner, Result
 
 
@@ -51,7 +52,7 @@ SETTINGS: dict[str, tuple[object, ...]] = {
 
 @pytest.mark.parametrize("name", ENTRIES)
 def test_every_mechanism(name: str) -> None:
-    arguments = (name, "--epsilon", 3, *SETTINGS[name], "--users", 400)
+    arguments = (name, "--epsilon", 3, *SETTINGS.get(name, ("--features", 3)), "--users", 400)
     facts = explain(*arguments)
     table = invoke("explain", *arguments).stdout
     for part in facts["mechanisms"]:
@@ -61,6 +62,53 @@ def test_every_mechanism(name: str) -> None:
         assert guarantee["holds"] is (guarantee["record"] <= guarantee["claimed"])
         assert part["bits_on_the_wire"] >= 1
     assert ("features and label together" in table) is (name == "bitrand")
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in ENTRIES.values() if "reals" in entry.inputs])
+def test_errors_of_numbers(name: str) -> None:
+    arguments = (name, "--epsilon", 2, "--low", 0, "--high", 4, "--users", 900)
+    (part,) = explain(*arguments)["mechanisms"]
+    one, many = (
+        part["errors"][key] for key in ("standard_deviation_of_one_report", "standard_error_of_an_estimate")
+    )
+    mechanism = ENTRIES[name].construct(Settings(epsilon=2.0, low=0.0, high=4.0), 1)
+    spread = mechanism.variance(np.linspace(0.0, 4.0, 4097))
+    assert one["for_the_worst_input"] == pytest.approx(math.sqrt(spread.max()), rel=1e-3)
+    assert one["on_average"] == pytest.approx(math.sqrt(spread.mean()), rel=1e-3)
+    for key, deviation in one.items():
+        assert many[key] == pytest.approx(deviation / 30.0)
+
+
+def test_all_mechanisms_in_one_table() -> None:
+    rows = {
+        row["name"]: row for row in json.loads(invoke("explain", "--all", "--epsilon", 1, "--json").stdout)
+    }
+    assert list(rows) == [
+        entry.name for family in FAMILIES for entry in ENTRIES.values() if entry.family == family
+    ]
+    table = invoke("explain", "--all", "--epsilon", 1).stdout
+    for name, row in rows.items():
+        assert f" {name} " in table.replace("\n", " \n ")
+        assert "refused" not in row, row
+        guarantee = row["guarantee"]
+        # One budget for all: whoever claims it keeps it, and uses all of it but for a rounding.
+        if name == "uer":
+            assert guarantee["record"] > guarantee["claimed"] == 1.0
+            continue
+        assert guarantee["holds"]
+        assert guarantee["claimed"] == 1.0
+        assert 0.0 < guarantee["bit"] <= guarantee["feature"] <= guarantee["record"] <= 1.0
+        assert row["bits_on_the_wire"] >= 1
+        if "no_variance" in row:
+            assert row["no_variance"] in table.replace("\n", " ")
+        else:
+            assert 0.0 < row["mean_variance"] <= row["worst_variance"]
+    duchi = bitldp.Duchi(1.0)
+    assert rows["duchi"]["worst_variance"] == duchi.worst_variance()
+    assert rows["duchi"]["mean_variance"] == duchi.mean_variance()
+    assert rows["grr"]["worst_variance"] == bitldp.GRR(10, epsilon=1.0).variance([0]).max()
+    given = json.loads(invoke("explain", "--all", "--epsilon", 1, "--classes", 50, "--json").stdout)
+    assert {row["name"]: row for row in given}["oue"]["bits_on_the_wire"] == 50
 
 
 def test_frr_against_the_reference_case(vectors: dict[int, dict[str, Any]]) -> None:
@@ -145,6 +193,13 @@ def test_claims() -> None:
         (("--epsilon", 1), "--epsilon says nothing without a mechanism"),
         (("--users", 1), "--users says nothing without a mechanism"),
         (("brr", "--epsilon", 1, "--points", 9, "--m", "²"), "brr: m: "),
+        (("--all",), "--epsilon is needed"),
+        (("--all", "--epsilon", 1, "--users", 5), "--users says nothing with --all"),
+        (("--all", "--epsilon", 1, "--features", 10**12), "--features: must be at most 1,048,576"),
+        (("--all", "--claims"), "--all and --claims are tables of their own"),
+        (("hybrid", "--epsilon", 1, "--alpha", 2), "--alpha does not apply to hybrid (it does to moue, uer)"),
+        (("hybrid", "--epsilon", 1, "--low", 2), "--low and --high go together"),
+        (("duchi", "--epsilon", 1, "--k", 2), "duchi: k: is for spend='sample'"),
         (("--claims", "--users", 1), "--users says nothing with --claims"),
         (("frr", "--claims"), "a mechanism says nothing with --claims"),
         (("frr", "--epsilon", 1, "--features", 10**12), "--features: must be at most 1,048,576"),

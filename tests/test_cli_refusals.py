@@ -46,6 +46,7 @@ def people(tmp_path: Path) -> Path:
 
 FRR = ("--mechanism", "frr", "--epsilon", 1)
 GRR = ("--mechanism", "grr", "--epsilon", 1)
+HYBRID = ("--mechanism", "hybrid", "--epsilon", 1, "--columns", "age")
 BRR = ("--mechanism", "brr", "--epsilon", 1, "--columns", "age")
 USAGE = {
     "no columns": ((*FRR,), "--columns: name the columns"),
@@ -117,6 +118,17 @@ USAGE = {
     ),
     "label without budget": ((*FRR, "--columns", "age", "--label", "city"), "--label-epsilon go together"),
     "bitrand without label": (("--mechanism", "bitrand", "--epsilon", 1, "--columns", "age"), "with --label"),
+    "hybrid without range": (HYBRID, "hybrid on numbers needs the public range: --low and --high"),
+    "hybrid on points": (
+        (*HYBRID, "--low", 0, "--high", 3, "--points", 5),
+        "--points does not apply to hybrid",
+    ),
+    "hybrid, no range": ((*HYBRID, "--low", 3, "--high", 0), "--low must be below --high, both finite"),
+    "hybrid as bits": ((*HYBRID, "--low", 0, "--high", 3, "--output", "bits"), "reports one symbol"),
+    "pairs": (
+        (*HYBRID[:-1], "age,city", "--low", 0, "--high", 3, "--spend", "sample", "--output", "codes"),
+        "with --spend sample a report is indices and codes",
+    ),
     "brr without range": (BRR, "--low, --high and --points"),
     "empty range": ((*BRR, "--low", 3, "--high", 3, "--points", 5), "--low must be below --high"),
     "m": ((*BRR, "--low", 0, "--high", 3, "--points", 5, "--m", 9), "brr: m: "),

@@ -85,6 +85,11 @@ class FixedPointBits(Mechanism):
         """The channel: its `thresholds()` are the law."""
         return self._channel
 
+    @property
+    def report_bits(self) -> int:
+        """Bits of one record's report in its packed form."""
+        return int(self._channel.features * self._codec.bits)
+
     def randomize(
         self,
         x: ArrayLike,
@@ -279,6 +284,28 @@ class FixedPointBits(Mechanism):
             values = values.astype(np.float64)
         self._check_axis("x", values)
         return self._letters.variance(self._codec.encode(values))
+
+    def worst_variance(self) -> float:
+        """Return the largest `variance` of a feature, over all code words.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists, or if words of more than 21 bits would have to be tried one by one.
+        """
+        self._check_speaks()
+        return float(self._letters.worst_variances().max())
+
+    def mean_variance(self) -> float:
+        """Return the mean of `variance` over uniform code words and over the features.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists.
+        """
+        self._check_speaks()
+        return float(np.average(self._letters.mean_variances(), weights=self._letters.law_counts))
 
     def expected_error(self) -> float:
         """Return E|decode(report) - value| over uniform codes and the coins of the channel, exactly.

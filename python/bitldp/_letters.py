@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from bitldp._core import FixedPoint
 
 _ONE = 1 << 64
+_TRIED_BITS = 21  # the longest words that are tried one by one
 _TABLE_BITS = 16  # the largest magnitude that one table covers; longer ones are split in two
 
 
@@ -129,7 +130,10 @@ class CodeLetters:
         ``Var(S M) = E[S^2] E[M^2] - (s m)^2`` for the independent letters S of the sign and M of the
         magnitude.
         """
-        law: Any = 0 if self._pattern is None else self._pattern
+        return self._of_law(0 if self._pattern is None else self._pattern, codes)
+
+    def _of_law(self, law: Any, codes: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the variance for each true code; `law` is one, or one for each place of the last axis."""
         words = codes.astype(np.int64, copy=False)
         spread = np.zeros(words.shape)
         for place in range(1, self.bits):
@@ -139,3 +143,32 @@ class CodeLetters:
         sign_square = 1.0 + 4.0 * self.bit_variances[law, 0, words >> (self.bits - 1)]
         variances: NDArray[np.float64] = sign_square * (magnitude**2 + spread) - magnitude**2
         return variances
+
+    def worst_variances(self) -> NDArray[np.float64]:
+        """Return the largest variance over all code words, for each law in use, shape (laws in use,).
+
+        The second moment of the sign's letter is 1 or more, so the variance rises with every bit of the
+        magnitude whose letter spreads no less on 1 than on 0: then all ones is the worst. Otherwise all words
+        are tried.
+        """
+        worst = []
+        for law in np.flatnonzero(self.law_counts):
+            variances = self.bit_variances[law]
+            if (variances[1:, 1] >= variances[1:, 0]).all():
+                magnitudes = np.array([(1 << (self.bits - 1)) - 1])
+            elif self.bits <= _TRIED_BITS:
+                magnitudes = np.arange(1 << (self.bits - 1))
+            else:
+                reason = f"the worst of 2**{self.bits} code words is sought up to {_TRIED_BITS} bits only"
+                raise ValueError(f"bits: {reason}")
+            signs = np.array([0, 1])[:, None] << (self.bits - 1)
+            worst.append(float(self._of_law(law, signs | magnitudes).max()))
+        return np.array(worst)
+
+    def mean_variances(self) -> NDArray[np.float64]:
+        """Return the mean variance over uniform code words, by law, shape (laws,)."""
+        signs = 1.0 + 4.0 * self.bit_variances[:, 0].mean(axis=-1)
+        spread = self.bit_variances[:, 1:].mean(axis=-1) @ self.weights**2
+        square = np.sum(self.weights) ** 2 / 4.0 + np.sum(self.weights**2) / 4.0
+        means: NDArray[np.float64] = signs * (square + spread) - square
+        return means

@@ -33,6 +33,7 @@ class Mechanism(ABC):
     _guarantee: ClassVar[Guarantee]  # set on the instance, by _build; ClassVar keeps it out of the fields
     _no_mean: ClassVar[str] = "its reports are not numbers"
     _no_frequencies: ClassVar[str] = "its reports are not categories"
+    _no_letters: ClassVar[str] = "the mean of its reports does not tell the input"
 
     def __post_init__(self) -> None:
         self._build()
@@ -125,6 +126,31 @@ class Mechanism(ABC):
             Where it has none. The message says why.
         """
         raise ValueError(f"{type(self).__name__} has no frequencies to estimate: {self._no_frequencies}")
+
+    @property
+    @abstractmethod
+    def report_bits(self) -> int:
+        """Bits of one record's report in its packed form."""
+
+    def mean_variance(self) -> float:
+        """Return the variance of one report's unbiased letter, averaged over inputs, where it has one.
+
+        Raises
+        ------
+        ValueError
+            Where no unbiased decode exists. The message says why.
+        """
+        raise ValueError(f"{type(self).__name__} has no unbiased letters: {self._no_letters}")
+
+    def worst_variance(self) -> float:
+        """Return the variance of one report's unbiased letter for the worst input, where it has one.
+
+        Raises
+        ------
+        ValueError
+            Where no unbiased decode exists. The message says why.
+        """
+        raise ValueError(f"{type(self).__name__} has no unbiased letters: {self._no_letters}")
 
     @abstractmethod
     def accumulator(self) -> Accumulator:

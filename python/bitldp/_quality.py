@@ -22,6 +22,11 @@ class Bipartite(CategoricalWindow):
     _regions: ClassVar[list[Part]]
     _larger_is_better: ClassVar[bool]
 
+    @property
+    def report_bits(self) -> int:
+        """Bits of one record's report in its packed form: as few a feature as tell the candidates apart."""
+        return self._columns * (len(self._points) - 1).bit_length()
+
     def _check_speaks(self) -> tuple[float, float]:
         if len(self._regions) > 1:
             raise ValueError(

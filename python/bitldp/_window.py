@@ -15,7 +15,7 @@ from bitldp._core import Grid, Window
 from bitldp._mechanism import Mechanism
 from bitldp._rng import RandomSource, keys
 from bitldp.accumulate import CountAccumulator
-from bitldp.estimate import Estimate, indicator_variance
+from bitldp.estimate import Estimate, indicator_spread, indicator_variance
 from bitldp.privacy import calibrated
 
 Output = Literal["codes", "values", "packed"]
@@ -108,6 +108,11 @@ class CategoricalWindow(Mechanism):
     def channel(self) -> Window:
         """The channel: its `high` is the law. At epsilon 0 it is given zeros in place of the input."""
         return self._law.channel
+
+    @property
+    def report_bits(self) -> int:
+        """Bits of one record's report in its packed form: as few a feature as tell its reports apart."""
+        return self._columns * (self._law.channel.cells - 1).bit_length()
 
     def _check_axis(self, name: str, x: ArrayLike) -> None:
         shape, columns = np.shape(x), self._columns
@@ -246,3 +251,23 @@ class CategoricalWindow(Mechanism):
         p, q = self._check_speaks()
         truth = _checks.codes("x", x, self._law.channel.cells)
         return indicator_variance(truth, self._law.channel.cells, p, q)
+
+    def worst_variance(self) -> float:
+        """Return the largest variance of an unbiased indicator of a category.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists.
+        """
+        return indicator_spread(self._law.channel.cells, *self._check_speaks())[0]
+
+    def mean_variance(self) -> float:
+        """Return the variance of the unbiased indicators, averaged over categories and over uniform inputs.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists.
+        """
+        return indicator_spread(self._law.channel.cells, *self._check_speaks())[1]

@@ -122,6 +122,11 @@ class BitRand(Mechanism):
         """The label-RR that answers for the label: its estimators take the second part of the reports."""
         return self._y
 
+    @property
+    def report_bits(self) -> int:
+        """Bits of one record's report in its packed form, features and label."""
+        return self._x.report_bits + self._y.report_bits
+
     def randomize(
         self,
         x: ArrayLike,
@@ -215,6 +220,14 @@ class BitRand(Mechanism):
     def variance(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return the variance of the unbiased letter of each feature: `FRR.variance`."""
         return self._x.variance(x)
+
+    def worst_variance(self) -> float:
+        """Return the largest variance of the unbiased letter of a feature: `FRR.worst_variance`."""
+        return self._x.worst_variance()
+
+    def mean_variance(self) -> float:
+        """Return the mean variance of the unbiased letter of a feature: `FRR.mean_variance`."""
+        return self._x.mean_variance()
 
     def probabilities(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return `FRR.probabilities` of the bits and `LabelRR.probabilities` of the label."""

@@ -136,3 +136,9 @@ def indicator_variance(truth: NDArray[Any], categories: int, p: float, q: float)
     """
     own = truth[..., None] == np.arange(categories)
     return np.where(own, p * (1.0 - p), q * (1.0 - q)) / (p - q) ** 2
+
+
+def indicator_spread(categories: int, p: float, q: float) -> tuple[float, float]:
+    """Return the largest entry of `indicator_variance`, and its mean over uniform categories."""
+    own, other = p * (1.0 - p) / (p - q) ** 2, q * (1.0 - q) / (p - q) ** 2
+    return max(own, other), (own + (categories - 1) * other) / categories

@@ -204,6 +204,13 @@ class Ledger:
         """
         yield self.charge(release, count, note=note)
 
+    def to_json(self) -> str:
+        """Return the ledger as a JSON text with a checksum: what `save` writes."""
+        with self._lock:
+            contents = self._contents()
+        document = {"format": _FORMAT, "version": _VERSION, "sha256": digest(contents), "ledger": contents}
+        return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the ledger as JSON: to a temporary file first, which then takes the name in one step.
 
@@ -217,11 +224,9 @@ class Ledger:
         OSError
             If the file cannot be written. An older file of that name is left as it was.
         """
-        with self._lock:
-            contents = self._contents()
-        document = {"format": _FORMAT, "version": _VERSION, "sha256": digest(contents), "ledger": contents}
+        text = self.to_json()
         with replacing(Path(path)) as file:
-            file.write((json.dumps(document, indent=1, allow_nan=False) + "\n").encode())
+            file.write(text.encode())
 
     def _contents(self) -> dict[str, Any]:
         return {
@@ -250,10 +255,31 @@ class Ledger:
         OSError
             If it cannot be read.
         """
-        place = os.fspath(path)
         try:
-            document = json.loads(Path(path).read_text(encoding="utf-8"))
-        except ValueError:  # also bytes that are no UTF-8
+            text = Path(path).read_text(encoding="utf-8")
+        except ValueError:  # bytes that are no UTF-8
+            text = ""
+        return cls.from_json(text, place=os.fspath(path))
+
+    @classmethod
+    def from_json(cls, text: str, *, place: str = "text") -> Ledger:
+        """Return the ledger that `to_json` wrote.
+
+        Parameters
+        ----------
+        text : str
+            The JSON text.
+        place : str
+            Where it comes from, for the error messages.
+
+        Raises
+        ------
+        ValueError
+            If the text is not a ledger, is of another version, or was damaged or changed by hand.
+        """
+        try:
+            document = json.loads(text)
+        except ValueError:
             raise ValueError(f"{place}: is not a ledger (no JSON text)") from None
         if not isinstance(document, dict) or document.get("format") != _FORMAT:
             raise ValueError(f"{place}: is not a ledger (its format must be {_FORMAT!r})")

@@ -15,7 +15,7 @@ from bitldp._core import Unary
 from bitldp._mechanism import Mechanism
 from bitldp._rng import RandomSource, keys
 from bitldp.accumulate import CountAccumulator
-from bitldp.estimate import Estimate, indicator_variance
+from bitldp.estimate import Estimate, indicator_spread, indicator_variance
 from bitldp.privacy import Guarantee, calibrated
 
 __all__ = ["OUE", "SUE"]
@@ -66,6 +66,11 @@ class UnaryEncoding(Mechanism):
     def channel(self) -> Unary:
         """The channel: its `thresholds()` are the law."""
         return self._channel
+
+    @property
+    def report_bits(self) -> int:
+        """Bits of one record's report: one a category."""
+        return int(self._channel.categories)
 
     @property
     def epsilon_arbitrary(self) -> float:
@@ -226,6 +231,26 @@ class UnaryEncoding(Mechanism):
         p, q = self._check_speaks()
         truth = _checks.codes("x", x, self._channel.categories)
         return indicator_variance(truth, self._channel.categories, p, q)
+
+    def worst_variance(self) -> float:
+        """Return the largest variance of an unbiased indicator of a category.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists.
+        """
+        return indicator_spread(self._channel.categories, *self._check_speaks())[0]
+
+    def mean_variance(self) -> float:
+        """Return the variance of the unbiased indicators, averaged over categories and over uniform inputs.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists.
+        """
+        return indicator_spread(self._channel.categories, *self._check_speaks())[1]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

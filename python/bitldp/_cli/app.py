@@ -8,10 +8,29 @@ from typing import Annotated
 import typer
 
 import bitldp
+from bitldp._cli.annotations import (
+    Alpha,
+    Bits,
+    Calibration,
+    Delta,
+    High,
+    InputBits,
+    IntegerBits,
+    K,
+    LabelEpsilon,
+    Low,
+    M,
+    OutputBits,
+    Points,
+    Spend,
+    Unit,
+    settings,
+)
 from bitldp._cli.audit import audit
-from bitldp._cli.catalogue import ENTRIES, Settings, entry
+from bitldp._cli.entries import ENTRIES
+from bitldp._cli.explain import explain
 from bitldp._cli.files import UsageError, report_path
-from bitldp._cli.options import MOST_THREADS, names, needed
+from bitldp._cli.options import MOST_THREADS, names
 from bitldp._cli.options import categories as read_categories
 from bitldp._cli.screen import Screen, sentences, wide_console
 from bitldp._extras import require
@@ -28,7 +47,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-_MECHANISMS = ", ".join(ENTRIES)
+_MECHANISMS = ", ".join(each.name for each in ENTRIES.values() if each.perturbs)
 
 
 def _version(show: bool) -> None:
@@ -75,9 +94,7 @@ def perturb(
     label: Annotated[
         str | None, typer.Option(metavar="A", help="Column of class labels, randomized by label-rr.")
     ] = None,
-    label_epsilon: Annotated[
-        float | None, typer.Option(metavar="E", help="Budget of the label, added to --epsilon.")
-    ] = None,
+    label_epsilon: LabelEpsilon = None,
     categories: Annotated[
         list[str] | None,
         typer.Option(
@@ -95,35 +112,20 @@ def perturb(
             help="The same from a text file with one category a line. Repeatable.",
         ),
     ] = None,
-    bits: Annotated[
-        int | None, typer.Option(help="frr, bitrand, moue, uer: bits of a number, 2 to 32.")
-    ] = None,
-    integer_bits: Annotated[
-        int | None,
-        typer.Option(help="Of these, bits before the point: 5 covers -32 to 32, 0 covers -1 to 1."),
-    ] = None,
-    alpha: Annotated[float | None, typer.Option(help="moue, uer: how rare reported ones are.")] = None,
-    calibration: Annotated[
-        str | None,
-        typer.Option(
-            metavar="exact|paper",
-            help="exact: --epsilon holds exactly (default). paper: the paper's formula.",
-        ),
-    ] = None,
-    unit: Annotated[
-        str | None,
-        typer.Option(metavar="record|feature", help="Whether --epsilon covers the row or each column."),
-    ] = None,
-    low: Annotated[
-        float | None, typer.Option(help="brr, grr: low end of the public range of a number.")
-    ] = None,
-    high: Annotated[
-        float | None, typer.Option(help="brr, grr: high end; values outside move to the ends.")
-    ] = None,
-    points: Annotated[int | None, typer.Option(help="brr, grr: points that the range is cut to.")] = None,
-    m: Annotated[
-        str | None, typer.Option("--m", metavar="paper|best|N", help="brr: how many points count as near.")
-    ] = None,
+    bits: Bits = None,
+    integer_bits: IntegerBits = None,
+    alpha: Alpha = None,
+    calibration: Calibration = None,
+    unit: Unit = None,
+    low: Low = None,
+    high: High = None,
+    points: Points = None,
+    m: M = None,
+    k: K = None,
+    spend: Spend = None,
+    delta: Delta = None,
+    input_bits: InputBits = None,
+    output_bits: OutputBits = None,
     output: Annotated[
         str | None,
         typer.Option(
@@ -150,10 +152,12 @@ def perturb(
     Example: bitldp perturb people.csv -o out.csv --mechanism frr --columns height,weight --epsilon 4
     --integer-bits 8
     """
+    options = locals()
     with sentences():
         from bitldp._cli.perturb import perturb as run
         from bitldp._cli.plan import OUTPUTS, Request
 
+        given = settings(epsilon, options)
         chosen, kept = names(columns), names(keep, "--keep")
         for option, word, allowed in (
             ("--output", output, OUTPUTS),
@@ -170,18 +174,7 @@ def perturb(
             source=source,
             target=target,
             mechanism=mechanism,
-            settings=Settings(
-                epsilon=epsilon,
-                bits=bits,
-                integer_bits=integer_bits,
-                alpha=alpha,
-                calibration=calibration,
-                unit=unit,
-                m=m,
-                low=low,
-                high=high,
-                label_epsilon=label_epsilon,
-            ),
+            settings=given,
             columns=chosen,
             keep=kept,
             label=label,
@@ -200,112 +193,14 @@ def perturb(
         if not quiet:
             total = report["total_per_record"]
             exact, claimed = (number(float(total[name]), 6) for name in ("epsilon_exact", "epsilon_claimed"))
-            given = f", {total['given']}" if total["given"] else ""
+            condition = f", {total['given']}" if total["given"] else ""
             print(
-                f"{target}: {report['rows']} rows, exact epsilon {exact} a row{given} (claimed {claimed}); "
-                f"report in {report_path(target).name}"
+                f"{target}: {report['rows']} rows, exact epsilon {exact} a row{condition} "
+                f"(claimed {claimed}); report in {report_path(target).name}"
             )
 
 
-@app.command()
-def explain(
-    mechanism: Annotated[
-        str | None,
-        typer.Argument(metavar="[MECHANISM]", help=f"One of {_MECHANISMS}; without it they are listed."),
-    ] = None,
-    epsilon: Annotated[float | None, typer.Option(metavar="E", help="Privacy budget of a record.")] = None,
-    features: Annotated[
-        int | None, typer.Option(help="frr, bitrand, moue, uer: numbers in a record.")
-    ] = None,
-    classes: Annotated[
-        int | None,
-        typer.Option("--classes", "--categories", help="sue, oue, grr, label-rr, bitrand: categories."),
-    ] = None,
-    points: Annotated[int | None, typer.Option(help="brr: points of the range.")] = None,
-    label_epsilon: Annotated[
-        float | None, typer.Option(metavar="E", help="bitrand: budget of the label.")
-    ] = None,
-    bits: Annotated[
-        int | None, typer.Option(help="frr, bitrand, moue, uer: bits of a number, 2 to 32.")
-    ] = None,
-    integer_bits: Annotated[int | None, typer.Option(help="Of these, bits before the point.")] = None,
-    alpha: Annotated[float | None, typer.Option(help="moue, uer: how rare reported ones are.")] = None,
-    calibration: Annotated[
-        str | None, typer.Option(metavar="exact|paper", help="Exact budget, or the paper's.")
-    ] = None,
-    unit: Annotated[str | None, typer.Option(metavar="record|feature", help="What --epsilon covers.")] = None,
-    low: Annotated[float | None, typer.Option(help="brr: low end of the range.")] = None,
-    high: Annotated[float | None, typer.Option(help="brr: high end.")] = None,
-    m: Annotated[
-        str | None, typer.Option("--m", metavar="paper|best|N", help="brr: how many points are near.")
-    ] = None,
-    users: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=10**12, help="Number of records behind an estimate: adds its standard error."
-        ),
-    ] = None,
-    claims: Annotated[
-        bool, typer.Option("--claims", help="Published settings: claimed against exact epsilon.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON instead of tables.")] = False,
-) -> None:
-    """Show what a setting guarantees and how far off its reports are, without any data.
-
-    Example: bitldp explain frr --features 100 --epsilon 8 --calibration paper --users 10000
-    """
-    with sentences():
-        from bitldp._cli import explain as _explain
-        from bitldp._cli import explain_tables as _explain_tables
-
-        console = wide_console()
-        sizes = {
-            "--features": features,
-            "--classes": classes,
-            "--points": points,
-            "--low": low,
-            "--high": high,
-            "--label-epsilon": label_epsilon,
-        }
-        if claims or mechanism is None:
-            others = {
-                "--epsilon": epsilon,
-                "--bits": bits,
-                "--integer-bits": integer_bits,
-                "--alpha": alpha,
-                "--calibration": calibration,
-                "--unit": unit,
-                "--m": m,
-                "--users": users,
-                "a mechanism": mechanism,
-            }
-            without = "with --claims" if claims else "without a mechanism"
-            for option, value in {**sizes, **others}.items():
-                if value is not None:
-                    raise UsageError(f"{option} says nothing {without}")
-            if claims:
-                _explain_tables.print_claims(console, as_json=as_json)
-            else:
-                _explain_tables.print_mechanisms(console, as_json=as_json)
-            return
-        settings = Settings(
-            epsilon=needed("--epsilon", epsilon),
-            bits=bits,
-            integer_bits=integer_bits,
-            alpha=alpha,
-            calibration=calibration,
-            unit=unit,
-            m=m,
-            low=low,
-            high=high,
-            label_epsilon=label_epsilon,
-        )
-        chosen = entry(mechanism)
-        size = _explain.size_of(chosen, sizes)
-        facts = _explain.explain(chosen, settings, size=size, classes=classes, users=users)
-        _explain_tables.print_facts(facts, console, as_json=as_json)
-
-
+app.command()(explain)
 app.command()(audit)
 
 

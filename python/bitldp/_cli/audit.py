@@ -10,8 +10,30 @@ import typer
 from rich.table import Table
 
 import bitldp
-from bitldp._cli.catalogue import ENTRIES, Entry, Settings, entry
-from bitldp._cli.explain import size_of
+from bitldp._cli.annotations import (
+    Alpha,
+    AsJson,
+    Bits,
+    Calibration,
+    Classes,
+    Delta,
+    Features,
+    High,
+    InputBits,
+    IntegerBits,
+    K,
+    LabelEpsilon,
+    Low,
+    M,
+    OutputBits,
+    Points,
+    Spend,
+    Unit,
+    settings,
+    sizes,
+)
+from bitldp._cli.catalogue import Entry, Settings
+from bitldp._cli.entries import ENTRIES, check, entry
 from bitldp._cli.files import UsageError
 from bitldp._cli.screen import sentences, wide_console
 from bitldp._extras import require
@@ -23,31 +45,23 @@ __all__ = ["audit"]
 def audit(
     mechanism: Annotated[str, typer.Argument(metavar="MECHANISM", help=f"One of {', '.join(ENTRIES)}.")],
     epsilon: Annotated[float, typer.Option(metavar="E", help="Privacy budget of a record.")],
-    features: Annotated[
-        int | None, typer.Option(help="frr, bitrand, moue, uer: numbers in a record.")
-    ] = None,
-    classes: Annotated[
-        int | None,
-        typer.Option("--classes", "--categories", help="sue, oue, grr, label-rr, bitrand: categories."),
-    ] = None,
-    points: Annotated[int | None, typer.Option(help="brr: points of the range.")] = None,
-    label_epsilon: Annotated[
-        float | None, typer.Option(metavar="E", help="bitrand: budget of the label.")
-    ] = None,
-    bits: Annotated[
-        int | None, typer.Option(help="frr, bitrand, moue, uer: bits of a number, 2 to 32.")
-    ] = None,
-    integer_bits: Annotated[int | None, typer.Option(help="Of these, bits before the point.")] = None,
-    alpha: Annotated[float | None, typer.Option(help="moue, uer: how rare reported ones are.")] = None,
-    calibration: Annotated[
-        str | None, typer.Option(metavar="exact|paper", help="Exact budget, or the paper's.")
-    ] = None,
-    unit: Annotated[str | None, typer.Option(metavar="record|feature", help="What --epsilon covers.")] = None,
-    low: Annotated[float | None, typer.Option(help="brr: low end of the range.")] = None,
-    high: Annotated[float | None, typer.Option(help="brr: high end.")] = None,
-    m: Annotated[
-        str | None, typer.Option("--m", metavar="paper|best|N", help="brr: how many points are near.")
-    ] = None,
+    features: Features = None,
+    classes: Classes = None,
+    points: Points = None,
+    label_epsilon: LabelEpsilon = None,
+    bits: Bits = None,
+    integer_bits: IntegerBits = None,
+    alpha: Alpha = None,
+    calibration: Calibration = None,
+    unit: Unit = None,
+    low: Low = None,
+    high: High = None,
+    m: M = None,
+    k: K = None,
+    spend: Spend = None,
+    delta: Delta = None,
+    input_bits: InputBits = None,
+    output_bits: OutputBits = None,
     n: Annotated[
         int, typer.Option("--n", min=100, max=10**9, help="Reports to draw of each input.")
     ] = 100_000,
@@ -55,7 +69,7 @@ def audit(
         float, typer.Option(help="Probability with which all bounds hold together, 0.5 to below 1.")
     ] = 0.999,
     seed: Annotated[int | None, typer.Option(min=0, help="Reproducible reports.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON instead of a table.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Draw reports, bound epsilon from below, and compare with the exact one; no data is needed.
 
@@ -63,37 +77,19 @@ def audit(
 
     Example: bitldp audit grr --classes 10 --epsilon 1 --n 1000000
     """
+    options = locals()
     with sentences():
         require("the audit", ["scipy"], "design")
         from bitldp.audit import audit as run
 
         if not 0.5 <= confidence < 1.0:
             raise UsageError("--confidence: must be 0.5 or more and below 1")
-        settings = Settings(
-            epsilon=epsilon,
-            bits=bits,
-            integer_bits=integer_bits,
-            alpha=alpha,
-            calibration=calibration,
-            unit=unit,
-            m=m,
-            low=low,
-            high=high,
-            label_epsilon=label_epsilon,
-        )
+        given = settings(epsilon, options)
         chosen = entry(mechanism)
-        chosen.check(settings)
+        check(chosen, given)
         if unit not in (None, "record", "feature"):
             raise UsageError(f"--unit {unit}: must be one of record, feature")
-        sizes = {
-            "--features": features,
-            "--classes": classes,
-            "--points": points,
-            "--low": low,
-            "--high": high,
-            "--label-epsilon": label_epsilon,
-        }
-        built = _built(chosen, settings, size_of(chosen, sizes), classes)
+        built = _built(chosen, given, chosen.size(sizes(options)), classes)
         result = run(built, n=n, confidence=confidence, rng=seed)
         if as_json:
             print(json.dumps(result.to_dict(), indent=2))
@@ -103,23 +99,23 @@ def audit(
             raise typer.Exit(1)
 
 
-def _built(chosen: Entry, settings: Settings, size: int, classes: int | None) -> Any:
+def _built(chosen: Entry, given: Settings, size: int, classes: int | None) -> Any:
     """Return the mechanism; the one with a label has both its parts."""
     with warnings.catch_warnings():
         # The result shows both epsilons.
         warnings.simplefilter("ignore", bitldp.PrivacyClaimWarning)
-        mechanism = chosen.construct(settings, size)
+        mechanism = chosen.construct(given, size)
         if "label_epsilon" not in chosen.options:
             return mechanism
-        if classes is None or settings.label_epsilon is None:
+        if classes is None or given.label_epsilon is None:
             raise UsageError(f"{chosen.name} has a label: give --classes and --label-epsilon")
         try:
             return bitldp.BitRand(
                 size,
                 classes=classes,
-                epsilon_x=settings.epsilon,
-                epsilon_y=settings.label_epsilon,
-                **settings.given("bits", "integer_bits", "calibration", "unit"),
+                epsilon_x=given.epsilon,
+                epsilon_y=given.label_epsilon,
+                **given.given("bits", "integer_bits", "calibration", "unit"),
             )
         except (ValueError, TypeError, OverflowError) as error:
             raise UsageError(f"{chosen.name}: {error}") from None

@@ -1,17 +1,40 @@
-"""The mechanisms that the command line knows: one entry each, from options to a constructed mechanism."""
+"""What the command line knows of a mechanism: an entry, from options to a constructed mechanism."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-import bitldp
 from bitldp._cli.files import UsageError
+from bitldp._cli.options import MOST_CATEGORIES, MOST_FEATURES, bounded, needed
+from bitldp._extras import MissingExtraError
 
-__all__ = ["ENTRIES", "Entry", "Settings", "entry"]
+__all__ = ["FAMILIES", "INTERVAL", "SIZE_OPTIONS", "Entry", "Settings", "shown"]
 
-Input = Literal["numbers", "categories", "points"]
+Input = Literal["numbers", "reals", "categories", "points", "scores"]
+Family = Literal["bits", "categorical", "numeric", "compression", "record", "selection"]
+
+#: The families in the order of the documentation, and what their mechanisms release.
+FAMILIES: dict[Family, str] = {
+    "bits": "fixed-point numbers, bit by bit",
+    "categorical": "categories and points",
+    "numeric": "numbers of an interval",
+    "compression": "numbers of an interval in few bits",
+    "record": "whole records of numbers",
+    "selection": "the index of an important dimension",
+}
+
+#: The option that says how large an input of each kind is, and the most that it may be.
+SIZE_OPTIONS: dict[Input, tuple[str, int]] = {
+    "numbers": ("--features", MOST_FEATURES),
+    "reals": ("--features", MOST_FEATURES),
+    "categories": ("--classes", MOST_CATEGORIES),
+    "points": ("--points", MOST_CATEGORIES),
+    "scores": ("--features", MOST_FEATURES),
+}
+#: The interval of numbers, where none is given.
+INTERVAL = (-1.0, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +48,11 @@ class Settings:
     calibration: str | None = None
     unit: str | None = None
     m: str | None = None
+    k: int | None = None
+    spend: str | None = None
+    delta: float | None = None
+    input_bits: int | None = None
+    output_bits: int | None = None
     low: float | None = None
     high: float | None = None
     label_epsilon: float | None = None
@@ -32,6 +60,20 @@ class Settings:
     def given(self, *names: str) -> dict[str, Any]:
         """Return those of the named options that were given."""
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The interval of numbers: what was given, or [-1, 1]."""
+        return INTERVAL if self.low is None or self.high is None else (self.low, self.high)
+
+
+#: Options that every mechanism takes, or whose use is checked elsewhere.
+_GENERAL = frozenset({"epsilon", "unit", "low", "high", "label_epsilon"})
+
+
+def shown(name: str) -> str:
+    """Return the option of a name of `Settings`."""
+    return f"--{name.replace('_', '-')}"
 
 
 @dataclass(frozen=True)
@@ -42,173 +84,81 @@ class Entry:
     ----------
     name : str
         What ``--mechanism`` takes.
-    inputs : tuple of {"numbers", "categories", "points"}
-        What it takes: all columns together as fixed-point numbers; each column by itself as a category; each
-        column by itself as one of N points of an interval.
+    family : str
+        One of `FAMILIES`.
+    inputs : tuple of {"numbers", "reals", "categories", "points", "scores"}
+        What it takes: all columns together as fixed-point numbers, or as numbers of an interval; each column
+        by itself as a category; each column by itself as one of N points of an interval; a vector of which
+        one dimension is chosen.
     options : frozenset of str
-        Names of `Settings` that apply, besides `epsilon`.
+        Names of `Settings` that apply, besides those that all take.
     summary : str
         One line.
     build : callable
         ``build(settings, size)``, size being the number of features, of categories or of points.
+    usual : mapping
+        Settings that its example in a table of all mechanisms needs.
+    perturbs : bool
+        Whether ``bitldp perturb`` offers it.
     """
 
     name: str
+    family: Family
     inputs: tuple[Input, ...]
     options: frozenset[str]
     summary: str
     build: Callable[[Settings, int], Any]
+    usual: Mapping[str, Any] = field(default_factory=dict)
+    perturbs: bool = True
 
     @property
     def unary(self) -> bool:
         """Whether a report is one bit for every category."""
         return self.name in ("sue", "oue")
 
-    def check(self, settings: Settings) -> None:
+    def check(self, settings: Settings, others: Mapping[str, Entry]) -> None:
         """Refuse options that say nothing to this mechanism, rather than ignore them."""
-        for option in ("bits", "integer_bits", "alpha", "calibration", "m"):
-            if getattr(settings, option) is not None and option not in self.options:
-                takers = ", ".join(other.name for other in ENTRIES.values() if option in other.options)
-                raise UsageError(
-                    f"--{option.replace('_', '-')} does not apply to {self.name} (it does to {takers})"
-                )
+        for option in fields(Settings):
+            name = option.name
+            if name in _GENERAL or name in self.options or getattr(settings, name) is None:
+                continue
+            takers = ", ".join(other.name for other in others.values() if name in other.options)
+            raise UsageError(f"{shown(name)} does not apply to {self.name} (it does to {takers})")
+
+    def size(self, given: Mapping[str, float | None]) -> int:
+        """Return the features, categories or points of a setting; refuse options that say nothing to it.
+
+        Parameters
+        ----------
+        given : mapping of str to number or None
+            Value of each option of a size, None where it was not given.
+        """
+        kind = self.inputs[0]
+        option = SIZE_OPTIONS[kind][0]
+        applies = {option}
+        if kind in ("points", "reals"):
+            applies |= {"--low", "--high"}
+        if "label_epsilon" in self.options:
+            applies |= {"--classes", "--label-epsilon"}
+        for name, value in given.items():
+            if value is not None and name not in applies:
+                raise UsageError(f"{name} does not apply to {self.name}")
+        if (given["--low"] is None) != (given["--high"] is None):
+            raise UsageError("--low and --high go together: they are the ends of the range")
+        for name, bound in SIZE_OPTIONS.values():
+            value = given[name]
+            bounded(name, None if value is None else int(value), bound)
+        if self.name == "warner-rr":
+            return 2
+        return int(needed(option, 1 if kind == "reals" and given[option] is None else given[option]))
 
     def construct(self, settings: Settings, size: int) -> Any:
         """Build the mechanism; what its constructor refuses is a usage problem."""
         try:
             return self.build(settings, size)
+        except MissingExtraError:
+            raise
         except (ValueError, TypeError) as error:
             raise UsageError(f"{self.name}: {error}") from None
         except (OverflowError, MemoryError):
             raise UsageError(f"{self.name}: a number given is too large") from None
-
-
-_WORDS = ("bits", "integer_bits", "calibration", "unit")
-
-
-def _frr(s: Settings, size: int) -> Any:
-    return bitldp.FRR(size, epsilon=s.epsilon, **s.given(*_WORDS))
-
-
-def _moue(s: Settings, size: int) -> Any:
-    return bitldp.MOUE(size, epsilon=s.epsilon, **s.given("alpha", *_WORDS))
-
-
-def _uer(s: Settings, size: int) -> Any:
-    return bitldp.UER(size, epsilon=s.epsilon, **s.given("alpha", *_WORDS))
-
-
-def _sue(s: Settings, size: int) -> Any:
-    return bitldp.SUE(size, epsilon=s.epsilon)
-
-
-def _oue(s: Settings, size: int) -> Any:
-    return bitldp.OUE(size, epsilon=s.epsilon)
-
-
-def _grr(s: Settings, size: int) -> Any:
-    return bitldp.GRR(size, epsilon=s.epsilon, **s.given("unit"))
-
-
-def _label_rr(s: Settings, size: int) -> Any:
-    return bitldp.LabelRR(size, epsilon=s.epsilon)
-
-
-def _warner(s: Settings, size: int) -> Any:
-    if size != 2:
-        raise ValueError(f"takes a column of 2 categories, got {size}; use grr for more")
-    return bitldp.WarnerRR(s.epsilon)
-
-
-def _brr(s: Settings, size: int) -> Any:
-    options = s.given("unit")
-    if s.m is not None:
-        options["m"] = int(s.m) if s.m.isdecimal() else s.m
-    if s.low is not None and s.high is not None:
-        options["interval"] = (s.low, s.high)
-    return bitldp.BRR(size, epsilon=s.epsilon, **options)
-
-
-ENTRIES: dict[str, Entry] = {
-    e.name: e
-    for e in (
-        Entry(
-            "frr",
-            ("numbers",),
-            frozenset(_WORDS),
-            "f-RR of BitRand: flips bits of fixed-point numbers, the significant ones less often",
-            _frr,
-        ),
-        Entry(
-            "bitrand",
-            ("numbers",),
-            frozenset({*_WORDS, "label_epsilon"}),
-            "BitRand: frr on the features and label-rr on the label (needs --label)",
-            _frr,
-        ),
-        Entry(
-            "moue",
-            ("numbers",),
-            frozenset({"alpha", *_WORDS}),
-            "MOUE of LATENT: asymmetric flips, the same law for every bit",
-            _moue,
-        ),
-        Entry(
-            "uer",
-            ("numbers",),
-            frozenset({"alpha", *_WORDS}),
-            "UER of OME: MOUE with different laws at even and odd bits; its claim does not hold",
-            _uer,
-        ),
-        Entry(
-            "sue",
-            ("categories",),
-            frozenset({"unit"}),
-            "basic RAPPOR: a category as k bits, each flipped with the same probability",
-            _sue,
-        ),
-        Entry(
-            "oue",
-            ("categories",),
-            frozenset({"unit"}),
-            "optimised unary encoding: a category as k bits; best for frequencies of many categories",
-            _oue,
-        ),
-        Entry(
-            "grr",
-            ("categories", "points"),
-            frozenset({"unit"}),
-            "k-ary randomized response: the true category, or any other with equal probability",
-            _grr,
-        ),
-        Entry(
-            "label-rr",
-            ("categories",),
-            frozenset({"unit"}),
-            "label-RR of BitRand: k-ary randomized response for class labels",
-            _label_rr,
-        ),
-        Entry(
-            "warner-rr",
-            ("categories",),
-            frozenset({"unit"}),
-            "Warner's randomized response: the truth about yes or no, or the opposite",
-            _warner,
-        ),
-        Entry(
-            "brr",
-            ("points",),
-            frozenset({"unit", "m"}),
-            "BRR: a number as one of N points; the m points nearest to it are reported more often",
-            _brr,
-        ),
-    )
-}
-
-
-def entry(name: str) -> Entry:
-    """Return the entry of a mechanism by the name used on the command line."""
-    try:
-        return ENTRIES[name.lower().replace("_", "-")]
-    except KeyError:
-        raise UsageError(f"no mechanism {name!r}; there are {', '.join(ENTRIES)}") from None

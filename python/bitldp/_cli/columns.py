@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bitldp._cli.files import CommandError, UsageError
 
-__all__ = ["Batch", "Codec", "Labels", "Numbers", "Points"]
+__all__ = ["Batch", "Codec", "Labels", "Numbers", "Points", "Reals"]
 
 #: Rows of a table, or of an array: (n, columns) or (n,).
 Batch: TypeAlias = "pa.Table | NDArray[Any]"
@@ -67,6 +67,23 @@ class Numbers:
                 for i in range(reports.shape[1] // len(self.columns))
             ]
         return [(name, np.ascontiguousarray(reports[:, j])) for j, name in enumerate(names)]
+
+
+@dataclass(frozen=True)
+class Reals(Numbers):
+    """Real numbers of a public interval: r columns to an (n, r) array, of which a mechanism releases some.
+
+    Attributes
+    ----------
+    low, high : float
+        The ends of the interval; what lies outside moves to them.
+    released : int
+        How many of the r numbers of a row are released: all, or those that are sampled.
+    """
+
+    low: float
+    high: float
+    released: int
 
 
 @dataclass(frozen=True)

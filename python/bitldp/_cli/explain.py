@@ -1,262 +1,113 @@
-"""``bitldp explain``: what a setting guarantees and how far off its reports are, computed without data."""
+"""``bitldp explain``: what a setting guarantees, and all mechanisms at one budget, without any data."""
 
 from __future__ import annotations
 
-import math
-import warnings
-from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any
+from typing import Annotated
 
-import numpy as np
+import typer
 
-import bitldp
-from bitldp._cli.catalogue import ENTRIES, Entry, Settings
+from bitldp._cli.annotations import (
+    Alpha,
+    AsJson,
+    Bits,
+    Calibration,
+    Classes,
+    Delta,
+    Features,
+    High,
+    InputBits,
+    IntegerBits,
+    K,
+    LabelEpsilon,
+    Low,
+    M,
+    OutputBits,
+    Points,
+    Spend,
+    Unit,
+    settings,
+    sizes,
+)
+from bitldp._cli.entries import ENTRIES, entry
 from bitldp._cli.files import UsageError
-from bitldp._cli.options import MOST_CATEGORIES, MOST_FEATURES, bounded, needed
-from bitldp.brr import limit_ratio
-from bitldp.report import total
+from bitldp._cli.options import needed
+from bitldp._cli.screen import sentences, wide_console
 
-__all__ = ["explain", "jsonable", "size_of"]
-
-
-_MOST = {"--features": MOST_FEATURES, "--classes": MOST_CATEGORIES, "--points": MOST_CATEGORIES}
+__all__ = ["explain"]
 
 
 def explain(
-    entry: Entry, settings: Settings, *, size: int, classes: int | None, users: int | None
-) -> dict[str, Any]:
-    """Compute the facts of a setting.
+    mechanism: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[MECHANISM]", help=f"One of {', '.join(ENTRIES)}; without it they are listed."
+        ),
+    ] = None,
+    epsilon: Annotated[float | None, typer.Option(metavar="E", help="Privacy budget of a record.")] = None,
+    features: Features = None,
+    classes: Classes = None,
+    points: Points = None,
+    label_epsilon: LabelEpsilon = None,
+    bits: Bits = None,
+    integer_bits: IntegerBits = None,
+    alpha: Alpha = None,
+    calibration: Calibration = None,
+    unit: Unit = None,
+    low: Low = None,
+    high: High = None,
+    m: M = None,
+    k: K = None,
+    spend: Spend = None,
+    delta: Delta = None,
+    input_bits: InputBits = None,
+    output_bits: OutputBits = None,
+    users: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=10**12, help="Number of records behind an estimate: adds its standard error."
+        ),
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Every mechanism at --epsilon, side by side; sizes may be given.")
+    ] = False,
+    claims: Annotated[
+        bool, typer.Option("--claims", help="Published settings: claimed against exact epsilon.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a setting guarantees and how far off its reports are, without any data.
 
-    Parameters
-    ----------
-    entry : Entry
-    settings : Settings
-    size : int
-        Features, categories or points.
-    classes : int or None
-        Classes of the label, for a mechanism that has one.
-    users : int or None
-        Number of records behind an estimate; None leaves the standard errors out.
-
-    Returns
-    -------
-    dict
-        JSON values: guarantee, probabilities, errors.
+    Example: bitldp explain frr --features 100 --epsilon 8 --calibration paper --users 10000
     """
-    entry.check(settings)
-    if settings.unit not in (None, "record", "feature"):
-        raise UsageError(f"--unit {settings.unit}: must be one of record, feature")
-    with warnings.catch_warnings():
-        # The guarantee says it, as a row of its own.
-        warnings.simplefilter("ignore", bitldp.PrivacyClaimWarning)
-        parts = [entry.construct(settings, size)]
-        if "label_epsilon" in entry.options:
-            if classes is None or settings.label_epsilon is None:
-                raise UsageError(f"{entry.name} has a label: give --classes and --label-epsilon")
-            parts.append(ENTRIES["label-rr"].construct(Settings(epsilon=settings.label_epsilon), classes))
-    facts: dict[str, Any] = {"mechanisms": [_facts(part, settings, users) for part in parts]}
-    if users is not None:
-        for part in facts["mechanisms"]:
-            if "unbiased" in part["errors"]:
-                raise UsageError(f"--users does not apply to {entry.name} here: {part['errors']['unbiased']}")
-    if settings.unit is not None:
-        # A mechanism of one column has no unit of its own: its record is one feature.
-        facts["mechanisms"][0]["guarantee"]["unit"] = settings.unit
-    if len(parts) > 1:
-        facts["total_per_record"] = asdict(total([part.guarantee for part in parts], [size, 1]))
-    plain: dict[str, Any] = jsonable(facts)
-    return plain
+    options = locals()
+    with sentences():
+        from bitldp._cli import explain_tables as tables
+        from bitldp._cli.facts import facts
+        from bitldp._cli.overview import overview, print_overview
 
-
-def size_of(entry: Entry, given: Mapping[str, float | None]) -> int:
-    """Return the features, categories or points of a setting; refuse options that say nothing to it.
-
-    Parameters
-    ----------
-    entry : Entry
-    given : mapping of str to number or None
-        Value of each option, None where it was not given.
-    """
-    kind = entry.inputs[0]
-    applies = {
-        "numbers": {"--features"},
-        "categories": {"--classes"},
-        "points": {"--points", "--low", "--high"},
-    }[kind]
-    if "label_epsilon" in entry.options:
-        applies |= {"--classes", "--label-epsilon"}
-    for option, value in given.items():
-        if value is not None and option not in applies:
-            raise UsageError(f"{option} does not apply to {entry.name}")
-    if (given["--low"] is None) != (given["--high"] is None):
-        raise UsageError("--low and --high go together: they are the ends of the range")
-    for option, value in given.items():
-        if option in _MOST:
-            bounded(option, None if value is None else int(value), _MOST[option])
-    option = {"numbers": "--features", "categories": "--classes", "points": "--points"}[kind]
-    value = 2 if entry.name == "warner-rr" else needed(option, given[option])
-    return int(value)
-
-
-def _facts(mechanism: Any, settings: Settings, users: int | None) -> dict[str, Any]:
-    described = mechanism.fingerprint()
-    facts = {
-        "mechanism": described["name"],
-        "parameters": described["parameters"],
-        "guarantee": asdict(mechanism.guarantee),
-    }
-    if isinstance(mechanism, (bitldp.FRR, bitldp.MOUE, bitldp.UER)):
-        return facts | _bit_facts(mechanism, users)
-    if isinstance(mechanism, (bitldp.SUE, bitldp.OUE)):
-        return facts | _unary_facts(mechanism, users)
-    if isinstance(mechanism, bitldp.BRR):
-        return facts | _brr_facts(mechanism, settings, users)
-    return facts | _window_facts(mechanism, users)
-
-
-def _bit_facts(mechanism: Any, users: int | None) -> dict[str, Any]:
-    """Laws of the bits; error of a decoded value, of the unbiased letter, and of a mean."""
-    codec = mechanism.codec
-    laws = [
-        [
-            {
-                "position": place,
-                "weight": None if place == 0 else 2.0 ** (codec.integer_bits - place),
-                "one_stays_one": float(p),
-                "zero_becomes_one": float(q),
-            }
-            for place, (p, q) in enumerate(law)
-        ]
-        for law in mechanism.probabilities()
-    ]
-    errors: dict[str, Any] = {
-        "values": f"multiples of {codec.step:g} from {-codec.limit:g} to {codec.limit:g}",
-        "expected_absolute_error": mechanism.expected_error(),
-    }
-    if isinstance(mechanism, bitldp.FRR):
-        errors["theorem_4_bound"] = mechanism.error_bound()
-    try:
-        ends = np.array([[0.0], [codec.limit]]) * np.ones(mechanism.features)
-        at_zero, at_limit = np.sqrt(mechanism.variance(ends)).max(axis=1)
-    except ValueError as error:
-        errors["unbiased"] = str(error)
-    else:
-        errors["standard_deviation_of_one_report"] = {
-            "at_zero": float(at_zero),
-            "at_the_limit": float(at_limit),
-        }
-        if users is not None:
-            errors["standard_error_of_a_mean"] = {
-                "users": users,
-                "at_zero": float(at_zero) / math.sqrt(users),
-                "at_the_limit": float(at_limit) / math.sqrt(users),
-            }
-    return {
-        "bits_on_the_wire": mechanism.features * mechanism.bits,
-        "laws_of_the_bits": laws,
-        "errors": errors,
-    }
-
-
-def _frequency_errors(mechanism: Any, users: int | None) -> dict[str, Any]:
-    """Return the error of a category's frequency, for one that nobody has and one that everybody has."""
-    try:
-        everybody, nobody = np.sqrt(mechanism.variance([0])[0, :2])
-    except ValueError as error:
-        return {"unbiased": str(error)}
-    errors = {
-        "standard_deviation_of_one_report": {
-            "of_a_category_one_has_not": float(nobody),
-            "of_the_category_one_has": float(everybody),
-        }
-    }
-    if users is not None:
-        errors["standard_error_of_a_frequency"] = {
-            "users": users,
-            "of_a_category_nobody_has": float(nobody) / math.sqrt(users),
-            "of_a_category_everybody_has": float(everybody) / math.sqrt(users),
-        }
-    return errors
-
-
-def _unary_facts(mechanism: Any, users: int | None) -> dict[str, Any]:
-    p, q = mechanism.probabilities()
-    return {
-        "bits_on_the_wire": mechanism.categories,
-        "probabilities": {"own_bit_is_1": float(p), "another_bit_is_1": float(q)},
-        "errors": {
-            "epsilon_on_arbitrary_bit_strings": mechanism.epsilon_arbitrary,
-            **_frequency_errors(mechanism, users),
-        },
-    }
-
-
-def _window_facts(mechanism: Any, users: int | None) -> dict[str, Any]:
-    cells = mechanism.channel.cells
-    truth = mechanism.channel.high / 2**64
-    return {
-        "bits_on_the_wire": math.ceil(math.log2(cells)),
-        "probabilities": {"the_true_category": truth, "each_other_category": (1.0 - truth) / (cells - 1)},
-        "errors": _frequency_errors(mechanism, users),
-    }
-
-
-def _brr_facts(mechanism: Any, settings: Settings, users: int | None) -> dict[str, Any]:
-    """Return the window, the expected distance between a point and its report, and GRR's beside it."""
-    (channel,) = mechanism.channels
-    near = channel.high / 2**64
-    cells, width = channel.cells, channel.width
-    grr = bitldp.BRR(cells, epsilon=settings.epsilon, m=1, interval=mechanism.interval)
-    errors: dict[str, Any] = {
-        "values": f"{cells} points from {mechanism.points[0]:g} to {mechanism.points[-1]:g}",
-        "expected_absolute_error": mechanism.expected_error(),
-        "ratio_of_that_error_to_grr": mechanism.expected_error() / grr.expected_error(),
-    }
-    if settings.m in (None, "paper"):
-        # Of the paper's choice of m alone.
-        errors["limit_of_that_ratio_for_n_to_infinity"] = limit_ratio(mechanism.guarantee.record)
-    return {
-        "bits_on_the_wire": math.ceil(math.log2(cells)),
-        "probabilities": {
-            "near_points": width,
-            "each_near_point": near / width,
-            "each_far_point": (1.0 - near) / (cells - width),
-        },
-        "errors": errors | _brr_mean_errors(mechanism, users),
-    }
-
-
-def _brr_mean_errors(mechanism: Any, users: int | None) -> dict[str, Any]:
-    """Return the error of the mean that `BRR.estimate_mean` gives, where everybody is at the same point."""
-    (channel,) = mechanism.channels
-    if channel.width > 1:
-        return {"unbiased": "no unbiased decode exists: points at the ends share their near points"}
-    truth = channel.high / 2**64
-    other = (1.0 - truth) / (channel.cells - 1)
-    if truth <= other:
-        return {"unbiased": "no unbiased decode exists: every point is reported alike"}
-    points = mechanism.points
-    letters = (points - other * points.sum()) / (truth - other)
-    squares = np.square(letters[:, None] - points[[0, len(points) // 2]])
-    own = squares[[0, len(points) // 2], [0, 1]]
-    end, middle = np.sqrt(other * squares.sum(axis=0) + (truth - other) * own)
-    errors = {"standard_deviation_of_one_report": {"at_an_end": float(end), "in_the_middle": float(middle)}}
-    if users is not None:
-        errors["standard_error_of_a_mean"] = {
-            "users": users,
-            "at_an_end": float(end) / math.sqrt(users),
-            "in_the_middle": float(middle) / math.sqrt(users),
-        }
-    return errors
-
-
-def jsonable(value: Any) -> Any:
-    """Replace infinities, which JSON lacks, by a word."""
-    if isinstance(value, dict):
-        return {key: jsonable(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [jsonable(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return "infinity"
-    return value
+        console = wide_console()
+        if every or claims or mechanism is None:
+            if every and claims:
+                raise UsageError("--all and --claims are tables of their own: give one of them")
+            taken = {"epsilon", "features", "classes", "points"} if every else set()
+            without = "with --claims" if claims else "with --all" if every else "without a mechanism"
+            for name, value in options.items():
+                if value is None or name in taken | {"every", "claims", "as_json"}:
+                    continue
+                option = "a mechanism" if name == "mechanism" else f"--{name.replace('_', '-')}"
+                raise UsageError(f"{option} says nothing {without}")
+            if every:
+                rows = overview(
+                    needed("--epsilon", epsilon), features=features, classes=classes, points=points
+                )
+                print_overview(rows, console, as_json=as_json)
+            elif claims:
+                tables.print_claims(console, as_json=as_json)
+            else:
+                tables.print_mechanisms(console, as_json=as_json)
+            return
+        given = settings(needed("--epsilon", epsilon), options)
+        chosen = entry(mechanism)
+        size = chosen.size(sizes(options))
+        found = facts(chosen, given, size=size, classes=classes, users=users)
+        tables.print_facts(found, console, as_json=as_json)

@@ -8,26 +8,38 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bitldp._cli.catalogue import ENTRIES
-from bitldp._cli.explain import jsonable
+from bitldp._cli.catalogue import FAMILIES
+from bitldp._cli.entries import ENTRIES
+from bitldp._cli.facts import jsonable
 from bitldp.report import claims, claims_table, number
 
 __all__ = ["print_claims", "print_facts", "print_mechanisms"]
 
 
 def print_mechanisms(console: Console, *, as_json: bool = False) -> None:
-    """Print the mechanisms with one line each."""
+    """Print the mechanisms with one line each, family by family."""
     if as_json:
         console.print_json(
-            data={entry.name: {"takes": entry.inputs, "summary": entry.summary} for entry in ENTRIES.values()}
+            data={
+                entry.name: {"family": entry.family, "takes": entry.inputs, "summary": entry.summary}
+                for entry in ENTRIES.values()
+            }
         )
         return
-    table = Table(caption="bitldp explain NAME --epsilon E ... tells more about one of them", box=None)
-    for name in ("Name", "Takes", "What it does"):
-        table.add_column(name, no_wrap=name != "What it does")
-    for entry in ENTRIES.values():
-        table.add_row(entry.name, " or ".join(entry.inputs), entry.summary)
-    console.print(table)
+    for family, releases in FAMILIES.items():
+        members = [entry for entry in ENTRIES.values() if entry.family == family]
+        if not members:
+            continue
+        table = Table(title=f"{family}: {releases}", title_justify="left", box=None)
+        for name in ("Name", "Takes", "What it does"):
+            table.add_column(name, no_wrap=name != "What it does")
+        for entry in members:
+            table.add_row(entry.name, " or ".join(entry.inputs), entry.summary)
+        console.print(table)
+    console.print(
+        "bitldp explain NAME --epsilon E ... tells more about one of them; bitldp explain --all --epsilon E "
+        "compares them"
+    )
 
 
 def print_claims(console: Console, *, as_json: bool = False) -> None:

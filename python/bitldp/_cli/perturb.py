@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bitldp._cli.arrays import ArrayReader, write_header
-from bitldp._cli.columns import Labels, Numbers
+from bitldp._cli.columns import Labels, Numbers, Reals
 from bitldp._cli.files import UsageError, check_paths, file_format, replacing, report_path
 from bitldp._cli.plan import Part, Plan, Request, build_plan
 from bitldp._cli.privacy_report import privacy_report
@@ -102,7 +102,10 @@ def _warnings(request: Request, plan: Plan) -> Iterator[str]:
 
 def _notes(plan: Plan) -> Iterator[str]:
     for part in plan.parts:
-        if isinstance(part.codec, Numbers):
+        if isinstance(part.codec, Reals):
+            ends = f"{part.codec.low:g} .. {part.codec.high:g}"
+            yield f"numbers outside {ends} move to the ends before they are randomized"
+        elif isinstance(part.codec, Numbers):
             codec = part.mechanism.codec
             yield (
                 f"numbers are cut to {-codec.limit:g} .. {codec.limit:g} and to multiples of {codec.step:g} "

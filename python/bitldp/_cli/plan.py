@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 import bitldp
 from bitldp import _core
-from bitldp._cli.catalogue import Entry, Settings, entry
-from bitldp._cli.columns import Codec, Labels, Numbers, Points
+from bitldp._cli.catalogue import Entry, Settings
+from bitldp._cli.columns import Codec, Labels, Numbers, Points, Reals
+from bitldp._cli.entries import check, entry
 from bitldp._cli.files import UsageError
 from bitldp._cli.options import MOST_CATEGORIES, bounded
 
@@ -89,15 +90,16 @@ class Part:
     @property
     def per_row(self) -> int:
         """Values of a chunk of the keystream that one row takes."""
-        return len(self.codec.columns)
+        return self.codec.released if isinstance(self.codec, Reals) else len(self.codec.columns)
 
     @property
     def width(self) -> int:
         """Bytes of a row's input and output, about."""
+        columns = len(self.codec.columns)
         if self.output != "bits":
-            return 16 * self.per_row
+            return 16 * columns
         bits = self.mechanism.bits if isinstance(self.codec, Numbers) else self.mechanism.categories
-        return (16 + int(bits)) * self.per_row
+        return (16 + int(bits)) * columns
 
     def randomize(self, x: NDArray[Any], first: int) -> NDArray[Any]:
         """Randomize the rows from number `first` (counted from 0) on."""
@@ -147,7 +149,7 @@ def build_plan(request: Request, names: Sequence[str], width: int | None = None)
         parameters that its constructor refuses.
     """
     chosen = entry(request.mechanism)
-    chosen.check(request.settings)
+    check(chosen, request.settings)
     columns = request.columns or (tuple(names) if width is not None else ())
     if not columns:
         raise UsageError(
@@ -204,22 +206,38 @@ def _specs(request: Request, chosen: Entry, columns: tuple[str, ...]) -> list[_S
         if gridded:
             raise UsageError(f"--low, --high and --points do not apply to {chosen.name}; see --integer-bits")
         return [(chosen, settings, Numbers(columns), len(columns))]
+    if "reals" in chosen.inputs:
+        if points is not None:
+            raise UsageError(f"--points does not apply to {chosen.name}")
+        ends = _range(chosen, settings, "--low and --high")
+        mechanism = chosen.construct(settings, len(columns))
+        return [(chosen, settings, Reals(columns, *ends, mechanism.k or len(columns)), len(columns))]
     share = _share(settings, len(columns))
     if "points" in chosen.inputs and (gridded or "categories" not in chosen.inputs):
-        if low is None or high is None or points is None:
-            raise UsageError(f"{chosen.name} on numbers needs the public range: --low, --high and --points")
-        if not (math.isfinite(low) and math.isfinite(high) and low < high):
-            raise UsageError("--low must be below --high, both finite")
+        options = "--low, --high and --points"
+        ends = _range(chosen, settings, options)
+        if points is None:
+            raise UsageError(f"{chosen.name} on numbers needs the public range: {options}")
         if points < 2:
             raise UsageError(f"--points: must be at least 2, got {points}")
         bounded("--points", points, MOST_CATEGORIES)
         # BRR takes real numbers and puts them on its points itself.
         indices = "categories" in chosen.inputs
-        return [(chosen, share, Points((name,), low, high, points, indices), points) for name in columns]
+        return [(chosen, share, Points((name,), *ends, points, indices), points) for name in columns]
     if gridded:
         raise UsageError(f"--low, --high and --points do not apply to {chosen.name}")
     dictionaries = [Labels((name,), _dictionary(request, name)) for name in columns]
     return [(chosen, share, labels, len(labels.categories)) for labels in dictionaries]
+
+
+def _range(chosen: Entry, settings: Settings, options: str) -> tuple[float, float]:
+    """Return the public range of numbers; refuse one that is not given, or is none."""
+    low, high = settings.low, settings.high
+    if low is None or high is None:
+        raise UsageError(f"{chosen.name} on numbers needs the public range: {options}")
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise UsageError("--low must be below --high, both finite")
+    return low, high
 
 
 def _share(settings: Settings, columns: int) -> Settings:
@@ -251,7 +269,9 @@ def _form(of: Entry, codec: Codec, output: str | None) -> str:
                 f"--output {output}: a report of {of.name} is one bit for each category; use bits"
             )
         return "bits"
-    if output == "bits" and not isinstance(codec, Numbers):
+    if output == "codes" and isinstance(codec, Reals) and codec.released < len(codec.columns):
+        raise UsageError("--output codes: with --spend sample a report is indices and codes; use values")
+    if output == "bits" and (isinstance(codec, Reals) or not isinstance(codec, Numbers)):
         raise UsageError(f"--output bits: {of.name} reports one symbol; use values or codes")
     return output or "values"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import bitldp
 from bitldp import _core
-from bitldp._cli.columns import Labels, Numbers, Points
+from bitldp._cli.columns import Labels, Numbers, Points, Reals
 from bitldp._cli.plan import Part, Plan, Request
 from bitldp.report import total
 
@@ -21,6 +21,9 @@ def _public(part: Part) -> dict[str, Any]:
         return {"categories": list(part.codec.categories)}
     if isinstance(part.codec, Points):
         return {"interval": [part.codec.low, part.codec.high], "points": part.codec.points}
+    if isinstance(part.codec, Reals):
+        letters = {"letters": part.mechanism.letters.tolist()} if part.output == "codes" else {}
+        return {"interval": [part.codec.low, part.codec.high], **letters}
     codec = part.mechanism.codec
     return {"interval": [-codec.limit, codec.limit], "step": codec.step}
 

@@ -1,7 +1,13 @@
-"""Privacy-aware compression: mechanisms whose reports are a few bits, found by optimisation or by formula."""
+"""Privacy-aware compression: numbers of an interval as reports of b bits whose letters are right on average.
+
+The mechanisms and their names are those of Chaudhuri, Guo and Rabbat, "Privacy-aware compression for federated
+data analysis" (UAI 2022). A report packs to exactly b bits.
+"""
 
 from __future__ import annotations
 
+from bitldp.compression.mvu import MVU
+from bitldp.compression.response import BitwiseRR, GeneralizedRR, best_bits
 from bitldp.compression.vector_mvu import VectorMVU
 
-__all__ = ["VectorMVU"]
+__all__ = ["MVU", "BitwiseRR", "GeneralizedRR", "VectorMVU", "best_bits"]

@@ -55,6 +55,14 @@ class Unbiased(Mechanism):
         return self._scalar.alphabet
 
     @property
+    def report_bits(self) -> int:
+        """Bits of one record's report in its packed form; of sampled features with their indices."""
+        code = (self.alphabet - 1).bit_length()
+        if self.k is None:
+            return self.features * code
+        return self.k * (code + max(1, (self.features - 1).bit_length()))
+
+    @property
     def letters(self) -> NDArray[np.float64]:
         """What each code is worth, shape (alphabet,); read-only. Their mean over the coins is the input.
 

@@ -1,0 +1,76 @@
+"""Releases of one number by a table: that of a design, or of independent bits."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitldp._core import Grid, Matrix
+from bitldp._mechanism import readonly
+from bitldp.design._exact import unbiased
+from bitldp.design._result import ONE, Design, spread
+from bitldp.numeric._scalar import Interval, equidistant
+from bitldp.numeric._spread import Spread
+from bitldp.numeric.three_outputs import MatrixScalar
+from bitldp.privacy import calibrated
+
+MOST_OF_BITS = 30.0
+"""The most that is spent of one bit's budget: beyond it, 2**-64 is too coarse for products of e^-epsilon."""
+
+
+def placed(channel: Matrix, letters: NDArray[np.float64], moments: Spread, interval: Interval) -> MatrixScalar:
+    """Return the release of a number of `interval` by a channel whose letters are for [0, 1]."""
+    low, high = interval
+    points = equidistant(interval, channel.inputs)
+    return MatrixScalar(
+        channel.epsilon,
+        points,
+        readonly(low * (1.0 - letters) + high * letters),
+        Spread(points, readonly(moments.moments * (high - low) ** 2)),
+        (channel,),
+        channel,
+        Grid(channel.inputs, low=low, high=high),
+    )
+
+
+def designed(design: Design, interval: Interval) -> MatrixScalar:
+    """Return the release of a number of `interval` by a design."""
+    return placed(design.channel(), np.array(design.letters), design.spread(), interval)
+
+
+@lru_cache(maxsize=64)
+def silent(inputs: int, outputs: int, interval: Interval) -> MatrixScalar:
+    """Return the release that says nothing: all of 2**b reports are alike."""
+    channel = Matrix.from_weights([[ONE // outputs] * outputs] * inputs)
+    grid = Grid(inputs, low=interval[0], high=interval[1])
+    return MatrixScalar(0.0, equidistant(interval, inputs), None, None, (channel,), channel, grid)
+
+
+@lru_cache(maxsize=64)
+def bitwise(bits: int, epsilon: float, interval: Interval) -> MatrixScalar:
+    """Return the release of the bits of a grid point, each by randomized response of epsilon/b.
+
+    With p = e^(epsilon/b)/(1 + e^(epsilon/b)), a report y has P(y|x) = p^s (1 - p)^(b - s), s the number of bits
+    of y that are those of x. A reported bit's letter is (bit - (1 - p))/(2p - 1), whose mean is the bit; the
+    code's letter is the sum of those with the weights of the bits.
+    """
+    count = 1 << bits
+    if epsilon == 0.0:
+        return silent(count, count, interval)
+    codes = np.arange(count)
+    differ = np.array([bin(code).count("1") for code in range(count)])[codes[:, None] ^ codes]
+
+    def build(target: float) -> tuple[Matrix, NDArray[np.float64]]:
+        each = min(target / bits, MOST_OF_BITS)
+        keep, flip = 1.0 / (1.0 + math.exp(-each)), math.exp(-each) / (1.0 + math.exp(-each))
+        table = keep ** (bits - differ) * flip**differ
+        stretch = 1.0 / math.tanh(each / 2.0)  # 1/(2p - 1)
+        letters = 0.5 + (codes / (count - 1) - 0.5) * stretch
+        weights = Matrix(table / table.sum(axis=1, keepdims=True)).weights()
+        return Matrix.from_weights(unbiased(weights, tuple(letters.tolist()))), letters
+
+    channel, letters = calibrated(build, epsilon, lambda built: built[0].epsilon)
+    return placed(channel, letters, spread(tuple(map(tuple, channel.weights())), tuple(letters.tolist())), interval)

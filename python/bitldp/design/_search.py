@@ -1,0 +1,121 @@
+"""The search for a design: a sequential linear program over the table and the letters, from several starts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from bitldp.design._distance import Metric
+from bitldp.design._program import Floats, Program
+from bitldp.design._result import DesignError
+
+_FIRST = 12  # steps from every start
+_KEPT = 2  # starts that are followed to the end
+_MOST = 60  # steps of each of them
+_GAIN = 1e-10  # relative; a step that promises less is the last
+_UNBIASED = 1e-7  # sum of the biases that rounding to integers can still make up for
+
+
+@dataclass
+class _Run:
+    """One sequence of steps: letters, their best table, and how far they may move."""
+
+    coordinates: Floats
+    value: float
+    table: Floats
+    slack: float
+    radius: float
+    done: bool = False
+
+
+def best(
+    shape: tuple[int, int], budget: float, metric: Metric | None, criterion: str
+) -> tuple[Floats, Floats]:
+    """Return a table and letters on [0, 1], ascending, in floating point.
+
+    Parameters
+    ----------
+    shape : (int, int)
+        Points and letters.
+    budget, metric, criterion
+        As for `bitldp.design.mvu.design`.
+
+    Raises
+    ------
+    DesignError
+        If the solver fails from every start, or no start reaches letters without bias.
+    """
+    program = Program(shape, budget, metric, criterion)
+    runs = [run for start in _starts(program, shape, budget) if (run := _begin(program, start)) is not None]
+    if not runs:
+        raise DesignError("the linear programs of all starts failed")
+    for run in runs:
+        _follow(program, run, _FIRST)
+    runs.sort(key=lambda run: run.value)
+    for run in runs[:_KEPT]:
+        _follow(program, run, _MOST)
+    unbiased = [run for run in runs if run.slack < _UNBIASED]
+    if not unbiased:
+        least = min(run.slack for run in runs)
+        raise DesignError(f"no start reached letters without bias; the least sum of biases is {least:.3g}")
+    return _whole(program, min(unbiased, key=lambda run: run.value))
+
+
+def _starts(program: Program, shape: tuple[int, int], budget: float) -> Iterator[Floats]:
+    """Yield coordinates to start from: letters of known mechanisms, and evenly spaced ones."""
+    points, letters = shape
+    even = np.arange(letters) - (letters - 1) / 2.0
+    # GRR on as many points as letters: its letters are the points, stretched.
+    stretch = 1.0 + letters * math.exp(-budget) / -math.expm1(-budget)
+    last = (letters - 1) / 2.0
+    for reach in (stretch / (2.0 * program.unit), 1.0, 1.2, 1.6):
+        yield _coordinates(program, reach / last * even)
+    yield _coordinates(program, np.sign(even) * 1.2 * (np.abs(even) + 0.5) / (letters / 2.0))
+
+
+def _coordinates(program: Program, letters: Floats) -> Floats:
+    return letters[program.letters // 2 :] if program.mirrored else letters
+
+
+def _begin(program: Program, coordinates: Floats) -> _Run | None:
+    found = program.held(coordinates)
+    if found is None:
+        return None
+    radius = 0.25 * float(np.abs(coordinates).max())
+    return _Run(coordinates, found.value, found.table, found.slack, radius)
+
+
+def _follow(program: Program, run: _Run, steps: int) -> None:
+    """Take up to so many steps: each to the optimum of the linearisation, if that is as good as it promised."""
+    for _ in range(steps):
+        if run.done:
+            return
+        ahead = program.moved(run.coordinates, run.table, run.radius)
+        if ahead is None:
+            run.radius /= 4.0
+            continue
+        promised = run.value - ahead.value
+        if promised < _GAIN * max(1.0, abs(run.value)) or run.radius < 1e-9:
+            run.done = True
+            return
+        coordinates = run.coordinates + ahead.step
+        found = program.held(coordinates)
+        gained = -1.0 if found is None else run.value - found.value
+        if found is None or gained <= 0.05 * promised:
+            run.radius /= 4.0
+            continue
+        run.coordinates, run.value = coordinates, found.value
+        run.table, run.slack = found.table, found.slack
+        if gained > 0.7 * promised:
+            run.radius *= 2.0
+
+
+def _whole(program: Program, run: _Run) -> tuple[Floats, Floats]:
+    """Return all rows, and letters on [0, 1] in ascending order."""
+    letters = program.basis @ run.coordinates
+    table = np.vstack([run.table, run.table[::-1, ::-1]]) if program.mirrored else run.table
+    order = np.argsort(letters, kind="stable")
+    return table[:, order], 0.5 + program.unit * letters[order]

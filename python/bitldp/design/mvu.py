@@ -1,0 +1,163 @@
+"""Mechanisms of least variance: tables and letters found by optimisation, as exact integers.
+
+The minimum variance unbiased mechanism of Chaudhuri, Guo and Rabbat, "Privacy-aware compression for federated
+data analysis" (UAI 2022), Section 4: of all tables from the points of a grid to as many letters as a report
+of b bits has, the one whose letters have the point as their mean and the least variance. The paper solves
+a quadratic program with a trust region; here it is a sequence of linear programs.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+from bitldp import _checks
+from bitldp._core import Matrix
+from bitldp.design import _cache
+from bitldp.design._distance import Metric, MetricLike, canonical
+from bitldp.design._exact import exact, unbiased
+from bitldp.design._result import ONE, Design, DesignError, Weights, judged
+from bitldp.privacy import calibrated
+
+__all__ = ["BITS", "LEAST", "METRIC_BITS", "MOST", "Design", "DesignError", "design", "load_or_solve"]
+
+BITS = 8
+"""The most bits of a point, and of a report."""
+
+METRIC_BITS = 6
+"""The most of each under a metric."""
+
+LEAST = 1e-4
+"""The least budget that the solver is given: below it, doubles blur what the rows differ by."""
+
+MOST = 16.0
+"""The most that is spent of a budget; beyond it, the dither is all of the variance that matters."""
+
+LEAST_OF_ONE_BIT = 1e-9
+"""The same for reports of one bit, which are designed in closed form: below it, 2**-64 is too coarse."""
+
+_MARGIN = 1e-6  # of the budget (at most 1): for the tolerance of the solver
+
+
+def design(
+    input_bits: int,
+    output_bits: int,
+    epsilon: float,
+    *,
+    metric: MetricLike | None = None,
+    objective: str = "mean",
+) -> Design:
+    """Solve for the mechanism of least variance.
+
+    Parameters
+    ----------
+    input_bits : int
+        b_in: the grid has 2**b_in equidistant points from 0 to 1; 1 to 8, to 6 with a metric.
+    output_bits : int
+        b_out: a report is one of 2**b_out; 1 to 8, to 6 with a metric.
+    epsilon : float
+        Budget between any two points; with a metric, that for a distance of 1. From 1e-4 on, from 1e-9 with
+        one output bit. At most 16 is spent.
+    metric : float, array_like of shape (2**b_in, 2**b_in), or callable, optional
+        Privacy of two points x, y is epsilon times their distance: p > 0 stands for \\|x - y\\|^p, else
+        a table, or a function of two numbers of [0, 1]. None: every two points are at distance 1.
+    objective : {"mean", "worst"}
+        Sum of the variances at the points (the paper's), or the largest variance in [0, 1] with dither.
+
+    Returns
+    -------
+    Design
+        Exact integers: their epsilon is at most the budget, their letters unbiased to 1e-9.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For an argument out of its range; the message names it.
+    DesignError
+        If the solver fails, or its solution cannot be made exact. No iterate is returned then.
+    MissingExtraError
+        If SciPy is not installed.
+
+    Notes
+    -----
+    The optimum over table and letters is not convex: the search, from five starts, finds a local one. It is
+    deterministic for a version of SciPy.
+    """
+    shape, budget, table = _checked(input_bits, output_bits, epsilon, metric, objective)
+    return _solve(shape, budget, table, objective)
+
+
+def load_or_solve(
+    input_bits: int,
+    output_bits: int,
+    epsilon: float,
+    *,
+    metric: MetricLike | None = None,
+    objective: str = "mean",
+) -> Design:
+    """Return the design that is shipped with the package or cached; solve and cache it else.
+
+    Parameters, result and errors are those of `design`. What is loaded is checked as if it were new: its
+    checksum, shape, row sums, exact epsilon and bias. A file that fails is logged and solved again.
+    """
+    return _load_or_solve(*_checked(input_bits, output_bits, epsilon, metric, objective), objective)
+
+
+@lru_cache(maxsize=256)
+def _load_or_solve(shape: tuple[int, int], budget: float, metric: Metric | None, criterion: str) -> Design:
+    key = _cache.Key(shape, budget, metric, criterion)
+    if metric is None and shape[1] == 1 and criterion == "mean":
+        return _solve(*key)  # in closed form
+    found = _cache.shipped(key) or _cache.load(key)
+    if found is None:
+        found = _solve(*key)
+        _cache.store(key, found)
+    return found
+
+
+def _checked(
+    input_bits: int, output_bits: int, epsilon: float, metric: MetricLike | None, objective: str
+) -> tuple[tuple[int, int], float, Metric | None]:
+    most = BITS if metric is None else METRIC_BITS
+    inputs = _checks.integer("input_bits", input_bits, 1, most)
+    outputs = _checks.integer("output_bits", output_bits, 1, most)
+    _checks.choice("objective", objective, ("mean", "worst"))
+    budget = _checks.positive("epsilon", epsilon)
+    count = 1 << inputs
+    table = canonical(metric, [i / (count - 1) for i in range(count)])
+    closed = table is None and outputs == 1 and objective == "mean"
+    least = LEAST_OF_ONE_BIT if closed else LEAST
+    if budget < least:
+        raise ValueError(f"epsilon: a design of {outputs} output bits needs at least {least}, got {budget}")
+    return (inputs, outputs), budget, table
+
+
+def _solve(shape: tuple[int, int], budget: float, metric: Metric | None, criterion: str) -> Design:
+    """Solve with a little less than the budget, and round to integers that keep it."""
+    if metric is None and shape[1] == 1 and criterion == "mean":
+        return _one_bit(shape, budget)
+    from bitldp.design import _search
+
+    target = min(budget, MOST)
+    counts = (1 << shape[0], 1 << shape[1])
+    found = _search.best(counts, target - _MARGIN * min(1.0, target), metric, criterion)
+    return exact(shape, budget, metric, criterion, found)
+
+
+def _one_bit(shape: tuple[int, int], budget: float) -> Design:
+    """Return the optimum for reports of one bit: randomized response of the dithered number.
+
+    Without bias, the chance of the upper letter is linear in the point, so the ends settle the design; least
+    variance means the largest excess of e^eps/(1 + e^eps) over 1/2 there.
+    """
+    count = 1 << shape[0]
+
+    def build(target: float) -> tuple[Weights, tuple[float, ...]]:
+        excess = min(int(math.tanh(target / 2.0) * ONE), ONE - (1 << 12))  # of the likelier report over the other
+        reach = 0.5 * (ONE / excess)
+        upper = [(ONE - excess) // 2 + excess * i // (count - 1) for i in range(count)]
+        letters = (0.5 - reach, 0.5 + reach)
+        return unbiased([[ONE - weight, weight] for weight in upper], letters), letters
+
+    weights, letters = calibrated(build, budget, lambda built: Matrix.from_weights(built[0]).epsilon)
+    return judged(shape, budget, None, "mean", weights, letters)

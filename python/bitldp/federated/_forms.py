@@ -1,0 +1,160 @@
+"""What the reports of a mechanism look like as arrays of codes, and what they are worth as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitldp import _checks
+from bitldp._fixed import FixedPointBits
+from bitldp._mechanism import Mechanism
+from bitldp._quality import Bipartite
+from bitldp._window import CategoricalWindow
+from bitldp.channels import Unary
+from bitldp.federated.wire import Part
+from bitldp.numeric._sampled import SampledReports
+from bitldp.numeric._unbiased import Unbiased
+
+Assemble = Callable[[Sequence[NDArray[Any]]], Any]
+
+
+def _single(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    return arrays[0]
+
+
+def _sampled(arrays: Sequence[NDArray[Any]]) -> SampledReports:
+    return SampledReports(*arrays)
+
+
+@dataclass(frozen=True)
+class Form:
+    """The form of a mechanism's reports.
+
+    Attributes
+    ----------
+    parts : tuple of Part
+        The arrays of codes that make a report.
+    output : str
+        What `randomize` is asked for.
+    assemble : callable
+        Makes reports, as `decode` takes them, of one array of shape (records, columns) for each part.
+    """
+
+    parts: tuple[Part, ...]
+    output: str = "codes"
+    assemble: Assemble = _single
+
+    def split(self, reports: Any, records: int) -> list[NDArray[Any]]:
+        """Return reports as one array of codes for each part."""
+        arrays = [np.asarray(each) for each in (reports if isinstance(reports, tuple) else (reports,))]
+        if [array.size for array in arrays] != [records * part.columns for part in self.parts]:
+            raise ValueError("reports: not of the form that the mechanism was expected to make")
+        return arrays
+
+
+def form_of(mechanism: Mechanism) -> Form:
+    """Return the form of a mechanism's reports.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Any whose reports are codes, bits, or pairs (indices, codes). One that this module does not know must
+        have `report_bits`; it is then asked for the report of one record of the middle of its interval, which
+        is public.
+
+    Raises
+    ------
+    TypeError
+        If the form cannot be told, as for a mechanism of features and a label.
+    """
+    if isinstance(mechanism, Unbiased):
+        bits = (mechanism.alphabet - 1).bit_length()
+        if mechanism.k is None:
+            return Form((Part(mechanism.features, bits),))
+        index = max(1, (mechanism.features - 1).bit_length())
+        return Form((Part(mechanism.k, index), Part(mechanism.k, bits)), assemble=_sampled)
+    if isinstance(mechanism, FixedPointBits):
+        return Form((Part(mechanism.channel.features, mechanism.codec.bits),))
+    if isinstance(mechanism, CategoricalWindow):
+        regional = isinstance(mechanism, Bipartite)  # its codes are of the candidates of all regions
+        cells = len(mechanism._points) if regional else mechanism.channel.cells
+        return Form((Part(mechanism._columns, (cells - 1).bit_length()),))
+    channel = getattr(mechanism, "channel", None)
+    if isinstance(channel, Unary):
+        return Form((Part(channel.categories, 1),), output="bits")
+    return _probed(mechanism)
+
+
+def _probed(mechanism: Mechanism) -> Form:
+    """Return the form of a mechanism by `report_bits` and the report of a public record."""
+    name = type(mechanism).__name__
+    total, features = getattr(mechanism, "report_bits", None), features_of(mechanism)
+    if not isinstance(total, int):
+        raise TypeError(f"mechanism: the form of the reports of {name} cannot be told; it has no report_bits")
+    low, high = interval_of(mechanism) or (0.0, 0.0)
+    middle = np.full((1, features), low + (high - low) / 2.0)
+    reports = mechanism.randomize(middle, rng=0)  # type: ignore[attr-defined]
+    if isinstance(reports, tuple) and len(reports) == 2:
+        made: Any = type(reports)
+        k = np.size(reports[0])
+        index = max(1, (features - 1).bit_length())
+        bits, rest = divmod(total, k) if k == np.size(reports[1]) else (0, 1)
+        if rest or bits <= index:
+            raise TypeError(f"mechanism: the pairs of {name} are not of k indices and k codes")
+        parts = (Part(k, index), Part(k, bits - index))
+        if made is tuple:
+            return Form(parts, assemble=tuple)
+        return Form(parts, assemble=lambda arrays: made(*arrays))
+    columns = np.size(reports)
+    if isinstance(reports, tuple) or columns == 0 or total % columns or not 1 <= total // columns <= 32:
+        raise TypeError(f"mechanism: the reports of {name} are not codes of equally many bits")
+    return Form((Part(columns, total // columns),))
+
+
+def features_of(mechanism: Mechanism) -> int:
+    """Return how many numbers a record of a mechanism has; 1 where it does not say."""
+    for name in ("features", "dimensions"):
+        value = getattr(mechanism, name, None)
+        if isinstance(value, int):
+            return value
+    return 1
+
+
+def interval_of(mechanism: Mechanism) -> tuple[float, float] | None:
+    """Return the interval that a mechanism's numbers lie in, or None where it says none."""
+    if isinstance(mechanism, FixedPointBits):
+        return -mechanism.codec.limit, mechanism.codec.limit
+    interval = getattr(mechanism, "interval", None)
+    if interval is None:
+        interval = getattr(mechanism, "_ends", None)
+    return None if interval is None else (float(interval[0]), float(interval[1]))
+
+
+def letters_of(mechanism: Mechanism, *, allow_biased: bool) -> Callable[[Any], NDArray[np.float64]]:
+    """Return what turns reports into numbers: without bias, or as the mechanism decodes them.
+
+    Raises
+    ------
+    ValueError
+        If no unbiased decode exists and `allow_biased` is false; the message gives the mechanism's reason.
+    """
+    try:
+        mechanism.accumulator()
+    except ValueError as error:
+        if allow_biased:
+            return mechanism.decode  # type: ignore[attr-defined,no-any-return]
+        raise ValueError(
+            f"mechanism: its reports cannot be averaged without bias ({error}); allow_biased=True "
+            "averages what it decodes"
+        ) from None
+    if isinstance(mechanism, Bipartite):
+        p, q = mechanism._check_speaks()
+        # the unbiased letter of code y: sum over v of v (1[y = v] - q)/(p - q)
+        letters = (mechanism._points - q * mechanism._points.sum()) / (p - q)
+        return lambda reports: letters[_checks.codes("reports", reports, len(letters))]
+    unbias = getattr(mechanism, "unbias", None)
+    return mechanism.decode if unbias is None else unbias  # type: ignore[attr-defined,no-any-return]

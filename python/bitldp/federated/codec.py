@@ -1,0 +1,260 @@
+"""A model update as a private report, and back: what the client's mod and the server's strategy share."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitldp import _checks
+from bitldp._mechanism import Mechanism
+from bitldp._rng import RandomSource
+from bitldp.federated._arrays import Integers, Layout
+from bitldp.federated._forms import Form, features_of, form_of, interval_of, letters_of
+from bitldp.federated.wire import NORMS, UPDATES, Header, WireError, fingerprint_digest, read, write
+from bitldp.privacy import Guarantee
+
+__all__ = ["Plan", "UpdateCodec"]
+
+Norm = Literal["l2", "l1", "linf"]
+Update = Literal["difference", "gradient", "replace"]
+Factory = Callable[[int], Mechanism]
+
+_SLACK = 1.0 - 2.0**-48  # of a clipped norm, so that rounding of the products never leads past it
+
+
+@dataclass(frozen=True)
+class UpdateCodec:
+    """How an update becomes a report: clip by a norm, scale to the mechanism's interval, randomize, pack.
+
+    The client's `PrivateUpdateMod` and the server's `DecodingStrategy` must be given equal ones; a report
+    that was made with another is refused.
+
+    Parameters
+    ----------
+    mechanism : Mechanism or callable
+        What releases the update, or a function of its number of coordinates that returns one: then the
+        mechanism can cover the whole update as one record, as ``lambda d: bitldp.Duchi(1.0, features=d)``.
+    clip : float
+        Norm that the update is clipped to, above zero.
+    norm : {"l2", "l1", "linf"}
+        Which norm. "l2" and "l1" scale an update that is longer; "linf" clips every coordinate by itself.
+    update : {"difference", "gradient", "replace"}
+        What is released: the client's arrays minus those it was sent, or its arrays as they are. The server
+        adds the mean to its arrays ("difference", and "gradient" times the rate), or puts it in their place.
+    interval : (float, float), optional
+        What [-clip, clip] is mapped to, linearly. Default: the mechanism's own interval.
+    integers : {"refuse", "keep"}
+        What happens to arrays of integers or booleans: refused, or not sent, so that the server keeps its
+        own.
+    allow_biased : bool
+        Whether a mechanism without an unbiased decode (BRR with m >= 2) may be averaged all the same.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range.
+
+    Notes
+    -----
+    The update of one client is cut into records of as many coordinates as the mechanism has features. Where
+    these are several, their exact epsilons add up, and so they are charged: a mechanism of one number at
+    epsilon 1 on a model of 1000 weights costs 1000.
+    """
+
+    mechanism: Mechanism | Factory
+    clip: float
+    norm: Norm = "l2"
+    update: Update = "difference"
+    interval: tuple[float, float] | None = None
+    integers: Integers = "refuse"
+    allow_biased: bool = False
+    _plans: dict[Layout, Plan] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _lock: Any = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        if not isinstance(self.mechanism, Mechanism) and not callable(self.mechanism):
+            raise TypeError(
+                "mechanism: must be a mechanism or a function that makes one of a number of coordinates, not "
+                f"{type(self.mechanism).__name__}"
+            )
+        object.__setattr__(self, "clip", _checks.positive("clip", self.clip))
+        _checks.choice("norm", self.norm, NORMS)
+        _checks.choice("update", self.update, UPDATES)
+        _checks.choice("integers", self.integers, ("refuse", "keep"))
+        if self.interval is not None:
+            if np.shape(self.interval) != (2,):
+                raise ValueError(f"interval: must be a pair (low, high), got shape {np.shape(self.interval)}")
+            low, high = (_checks.real("interval", end) for end in self.interval)
+            if not low < high:
+                raise ValueError(f"interval: low must be below high, got ({low}, {high})")
+            object.__setattr__(self, "interval", (low, high))
+        if isinstance(self.mechanism, Mechanism):
+            form_of(self.mechanism)
+            letters_of(self.mechanism, allow_biased=self.allow_biased)
+            self._ends(self.mechanism)
+
+    def _ends(self, mechanism: Mechanism) -> tuple[float, float]:
+        ends = interval_of(mechanism) if self.interval is None else self.interval
+        if ends is None:
+            raise ValueError(
+                f"interval: must be given, {type(mechanism).__name__} has none that an update could be "
+                "scaled to"
+            )
+        return ends
+
+    @classmethod
+    def of(cls, mechanism: Mechanism | Factory | UpdateCodec, options: dict[str, Any]) -> UpdateCodec:
+        """Return the codec that was given, or one of a mechanism and options."""
+        if not isinstance(mechanism, UpdateCodec):
+            if "clip" not in options:
+                raise TypeError("clip: must be given, the norm that updates are clipped to")
+            return cls(mechanism, **options)
+        if options:
+            raise TypeError(f"{next(iter(options))}: the codec has it already; give it there")
+        return mechanism
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the parameters alone."""
+        options = (self.norm, self.update, self.interval, self.integers, self.allow_biased)
+        return type(self), (self.mechanism, self.clip, *options)
+
+    def plan(self, layout: Layout) -> Plan:
+        """Return what encodes and decodes updates of a layout; built once for each."""
+        with self._lock:
+            if layout not in self._plans:
+                self._plans[layout] = self._build(layout)
+            return self._plans[layout]
+
+    def _build(self, layout: Layout) -> Plan:
+        size = layout.size
+        mechanism = self.mechanism if isinstance(self.mechanism, Mechanism) else self.mechanism(size)
+        if not isinstance(mechanism, Mechanism):
+            raise TypeError(f"mechanism: the function returned {type(mechanism).__name__}, no mechanism")
+        features = features_of(mechanism)
+        if size % features:
+            raise ValueError(
+                f"mechanism: its records of {features} numbers do not divide an update of {size} coordinates"
+            )
+        low, high = self._ends(mechanism)
+        form = form_of(mechanism)
+        header = Header(
+            name=type(mechanism).__name__,
+            mechanism=fingerprint_digest(mechanism),
+            layout=layout.digest,
+            update=self.update,
+            norm=self.norm,
+            clip=self.clip,
+            low=low,
+            high=high,
+            coordinates=size,
+            records=size // features,
+            parts=form.parts,
+        )
+        letters = letters_of(mechanism, allow_biased=self.allow_biased)
+        return Plan(mechanism, layout, header, form, letters)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A codec for updates of one layout.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        What releases the records.
+    layout : Layout
+        Of the arrays.
+    header : Header
+        Of every report.
+    form : Form
+        Of the mechanism's reports.
+    letters : callable
+        Turns reports into numbers.
+    """
+
+    mechanism: Mechanism
+    layout: Layout
+    header: Header
+    form: Form
+    letters: Callable[[Any], NDArray[np.float64]]
+
+    @property
+    def records(self) -> int:
+        """Records that an update is cut into: releases to charge for each report."""
+        return self.header.records
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Of one record."""
+        return self.mechanism.guarantee
+
+    def clipped(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return a vector whose norm is at most `clip`.
+
+        Raises
+        ------
+        ValueError
+            If a coordinate is not finite; the message does not say which.
+        """
+        if vector.shape != (self.header.coordinates,):
+            raise ValueError(f"update: {self.header.coordinates} coordinates are needed")
+        if not np.isfinite(vector).all():
+            raise ValueError("update: it has coordinates that are not finite")
+        clip = self.header.clip
+        if self.header.norm == "linf":
+            return np.clip(vector, -clip, clip)
+        largest = float(np.abs(vector).max())
+        if largest == 0.0:
+            return vector
+        unit = vector / largest  # so that squares can neither overflow nor vanish
+        length = float(np.abs(unit).sum()) if self.header.norm == "l1" else math.sqrt(float(unit @ unit))
+        if length * largest <= clip:
+            return vector
+        return unit * (clip * _SLACK / length)
+
+    def perturb(self, vector: NDArray[np.float64], *, rng: RandomSource = None) -> NDArray[np.uint8]:
+        """Return the private report of an update, as bytes.
+
+        Parameters
+        ----------
+        vector : ndarray of float64, shape (coordinates,)
+            The update.
+        rng : None, int, SeedSequence or Generator
+            As of every mechanism; None for fresh keys of the operating system.
+
+        Raises
+        ------
+        ValueError
+            For coordinates that are not finite. No message contains a value.
+        """
+        low, high = self.header.low, self.header.high
+        shares = self.clipped(vector) / self.header.clip
+        values = np.clip(low + (high - low) * (0.5 + 0.5 * shares), low, high)
+        table = values.reshape(self.records, -1)
+        reports = self.mechanism.randomize(table, rng=rng, output=self.form.output)  # type: ignore[attr-defined]
+        return write(self.header, self.form.split(reports, self.records))
+
+    def decode(self, data: bytes | NDArray[np.uint8]) -> NDArray[np.float64]:
+        """Return what a report is worth: a vector whose mean over the coins is the clipped update.
+
+        Raises
+        ------
+        WireError
+            For bytes that are no such report, or a code outside the mechanism's alphabet.
+        """
+        codes = read(data, self.header)
+        try:
+            letters = np.asarray(self.letters(self.form.assemble(codes)), dtype=np.float64).ravel()
+        except (TypeError, ValueError, IndexError):
+            raise WireError("range", "report: a code is outside the alphabet of the mechanism") from None
+        if letters.shape != (self.header.coordinates,) or not np.isfinite(letters).all():
+            raise WireError("range", "report: its codes are not worth one number for each coordinate")
+        low, high = self.header.low, self.header.high
+        return (letters - (low + (high - low) / 2.0)) * (2.0 * self.header.clip / (high - low))

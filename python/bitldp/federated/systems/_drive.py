@@ -1,0 +1,243 @@
+"""A run from its first round, or from its checkpoint, to its summary: what all five servers share."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord
+from flwr.serverapp import Grid
+from flwr.serverapp.strategy import FedAvg
+from numpy.typing import NDArray
+
+from bitldp.federated.systems._folder import RunFolder
+from bitldp.federated.systems._settings import Settings
+from bitldp.federated.strategy import DecodingStrategy, RoundFailedError
+
+__all__ = ["SUMMARY", "Privacy", "Summary", "drive", "finishing", "turn_of", "watching"]
+
+SUMMARY = "summary.json"
+Model = list[NDArray[Any]]
+Watcher = Callable[[Mapping[str, Any]], None]
+
+_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+_finisher: ContextVar[Callable[[Summary], None] | None] = ContextVar("finisher", default=None)
+
+
+@contextmanager
+def watching(watcher: Watcher) -> Iterator[None]:
+    """Have `watcher` called with the metrics of every round that ends while the block runs."""
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
+@contextmanager
+def finishing(finisher: Callable[[Summary], None]) -> Iterator[None]:
+    """Have `finisher` called with the summary of a run that ends while the block runs."""
+    token = _finisher.set(finisher)
+    try:
+        yield
+    finally:
+        _finisher.reset(token)
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """What a run promises of a client.
+
+    Attributes
+    ----------
+    claimed : float
+        Epsilon that the paper, or the setting, claims.
+    record : float
+        Exact epsilon of everything that a client releases in all rounds; infinite without privacy.
+    delta : float
+    covers : str
+        Whom `record` protects: neighbouring inputs.
+    not_covered : str
+        What leaves a client beside it; empty where nothing does.
+    """
+
+    claimed: float
+    record: float
+    delta: float = 0.0
+    covers: str = "one client's data against any other"
+    not_covered: str = ""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a run ends with.
+
+    Attributes
+    ----------
+    system : str
+    metric : str
+        Name of the score: "accuracy", or an error.
+    score : float
+        On clean test records, after the last round.
+    rounds : int
+    bytes_up : int
+        All that clients sent as updates, headers included.
+    privacy : Privacy
+    seconds : float
+        Of this process, resumed rounds only.
+    """
+
+    system: str
+    metric: str
+    score: float
+    rounds: int
+    bytes_up: int
+    privacy: Privacy
+    seconds: float
+
+
+def turn_of(message: Message) -> int:
+    """Return the number of a training message's round since the beginning of the run, from 1."""
+    config: Any = message.content["config"]
+    return int(config["server-round"])
+
+
+def drive(
+    grid: Grid,
+    settings: Settings,
+    *,
+    system: str,
+    strategy: Callable[[int], FedAvg],
+    initial: Model,
+    evaluate: Callable[[Model], Mapping[str, float]],
+    privacy: Privacy,
+    timeout: float = 600.0,
+) -> Summary:
+    """Run the rounds that are left, keep each, and write the summary.
+
+    Parameters
+    ----------
+    grid : Grid
+        As a ServerApp is given it.
+    settings : Settings
+        Says how many rounds, and in which folder they are kept.
+    system : str
+        Name of the system.
+    strategy : callable
+        ``strategy(first_round)`` makes Flower's strategy for a run that begins with that round.
+    initial : list of ndarray
+        The model before the first round.
+    evaluate : callable
+        Scores of a model on clean test records; the first one is the score of the summary.
+    privacy : Privacy
+        What all rounds together cost a client.
+    timeout : float
+        Seconds to wait for the clients of a round.
+
+    Returns
+    -------
+    Summary
+
+    Raises
+    ------
+    ValueError
+        For a folder of another run.
+    RoundFailedError
+        If a round had no reports. The rounds before it are kept.
+    """
+    start = time.perf_counter()
+    folder = RunFolder(settings.out or f"fl-output/{system}", settings.lasting(), resume=settings.resume)
+    kept = folder.checkpoint
+    done = 0 if kept is None else kept.round
+    model = list(initial) if kept is None else [kept.arrays[f"{place:03}"] for place in range(len(initial))]
+    seen: dict[str, Any] = {}
+
+    def scored(server_round: int, arrays: ArrayRecord) -> MetricRecord | None:
+        current = arrays.to_numpy_ndarrays()
+        scores = {name: float(value) for name, value in evaluate(current).items()}
+        if server_round > 0 or done == 0:
+            row = {"round": done + server_round, **scores, **seen}
+            seen.clear()
+            folder.record(row, {f"{place:03}": array for place, array in enumerate(current)})
+            watcher = _watcher.get()
+            if watcher is not None:
+                watcher(folder.rows[-1])
+        return MetricRecord(scores)
+
+    if done < settings.rounds:
+        chosen = _observed(strategy(done + 1), seen, done)
+        chosen.start(
+            grid=grid,
+            initial_arrays=ArrayRecord({f"{place:03}": Array(array) for place, array in enumerate(model)}),
+            num_rounds=settings.rounds - done,
+            timeout=timeout,
+            train_config=ConfigRecord(),
+            evaluate_fn=scored,
+        )
+    last = folder.rows[-1]
+    metric = next(iter(evaluate(model)))
+    summary = Summary(
+        system=system,
+        metric=metric,
+        score=float("nan") if last[metric] is None else last[metric],
+        rounds=last["round"],
+        bytes_up=sum(row.get("bytes-up", 0) for row in folder.rows),
+        privacy=privacy,
+        seconds=time.perf_counter() - start,
+    )
+    _write(folder.path, summary)
+    finisher = _finisher.get()
+    if finisher is not None:
+        finisher(summary)
+    return summary
+
+
+def _observed(strategy: FedAvg, seen: dict[str, Any], done: int) -> FedAvg:
+    """Let a strategy count rounds from the beginning, and leave the metrics of each in `seen`."""
+    configure, aggregate = strategy.configure_train, strategy.aggregate_train
+    # A DecodingStrategy does that by itself.
+    offset = 0 if isinstance(strategy, DecodingStrategy) else done
+
+    def configure_train(
+        server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        return configure(server_round + offset, arrays, config, grid)
+
+    def aggregate_train(
+        server_round: int, replies: Iterable[Message]
+    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        came = list(replies)
+        arrays, metrics = aggregate(server_round, came)
+        if arrays is None:
+            raise RoundFailedError(f"round {done + server_round}: no client sent an update")
+        seen.update(metrics or {})
+        seen.setdefault("bytes-up", sum(map(_size, came)))
+        return arrays, metrics
+
+    strategy.configure_train = configure_train  # type: ignore[method-assign]
+    strategy.aggregate_train = aggregate_train  # type: ignore[method-assign]
+    return strategy
+
+
+def _size(reply: Message) -> int:
+    if reply.has_error():
+        return 0
+    return sum(len(array.data) for record in reply.content.array_records.values() for array in record.values())
+
+
+def _write(path: Path, summary: Summary) -> None:
+    plain = asdict(summary)
+    for place in (plain, plain["privacy"]):
+        for name, value in place.items():
+            if isinstance(value, float) and not np.isfinite(value):
+                place[name] = "infinity" if value > 0 else None
+    temporary = path / f".{SUMMARY}"
+    temporary.write_text(json.dumps(plain, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    temporary.replace(path / SUMMARY)

@@ -1,0 +1,110 @@
+"""A system: its two Flower apps and its settings; and how it runs in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+from flwr.clientapp import ClientApp
+from flwr.serverapp import ServerApp
+
+from bitldp.federated.grid import Recorder, run_in_process
+from bitldp.federated.systems._drive import Summary, Watcher, finishing, watching
+from bitldp.federated.systems._settings import Settings
+
+__all__ = ["System"]
+
+
+@dataclass(frozen=True)
+class System:
+    """A federated system of a paper.
+
+    Attributes
+    ----------
+    name : str
+        What ``bitldp fl`` calls it.
+    summary : str
+        One line.
+    settings : type
+        Its `Settings`.
+    client_app, server_app : ClientApp, ServerApp
+        The same that ``flwr run`` starts.
+    choices : mapping of str to tuple of str
+        What each setting that is a word can be.
+    """
+
+    name: str
+    summary: str
+    settings: type[Settings]
+    client_app: ClientApp
+    server_app: ServerApp
+    choices: Mapping[str, tuple[str, ...]]
+
+    def configure(self, *, quick: bool = False, **given: Any) -> Settings:
+        """Return the settings of a run.
+
+        Parameters
+        ----------
+        quick : bool
+            Whether to start from the short run rather than from the paper's.
+        **given
+            Fields of the settings.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a field that there is not, or a value that it cannot have.
+        """
+        known = self.settings.__dataclass_fields__
+        for name in given:
+            if name not in known:
+                raise ValueError(f"{name}: {self.name} has no such setting; there are {', '.join(known)}")
+        chosen = replace(self.settings(), **(dict(self.settings.quick) if quick else {}))
+        return type(chosen).of({**chosen.config(), **{k.replace("_", "-"): v for k, v in given.items()}})
+
+    def run(
+        self,
+        settings: Settings,
+        *,
+        threads: int = 1,
+        watcher: Watcher | None = None,
+        recorder: Recorder | None = None,
+    ) -> Summary:
+        """Run it in this process.
+
+        Parameters
+        ----------
+        settings : Settings
+        threads : int
+            Clients that work at a time; the model does not depend on it.
+        watcher : callable, optional
+            Called with the metrics of each round.
+        recorder : callable, optional
+            As of `run_in_process`: every byte that leaves a client.
+
+        Returns
+        -------
+        Summary
+
+        Raises
+        ------
+        ValueError, RoundFailedError
+            See `drive`.
+        """
+        found: list[Summary] = []
+        with ExitStack() as stack:
+            if watcher is not None:
+                stack.enter_context(watching(watcher))
+            stack.enter_context(finishing(found.append))
+            run_in_process(
+                self.server_app,
+                self.client_app,
+                settings.clients,
+                run_config=settings.config(),
+                threads=threads,
+                seed=settings.seed,
+                recorder=recorder,
+            )
+        return found[0]
