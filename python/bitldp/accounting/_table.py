@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bitldp._core import log_ratio
 
-__all__ = ["Table", "of_weights", "promised", "two_rows"]
+__all__ = ["Table", "of_rows", "of_weights", "promised", "two_rows"]
 
 ONE = 1 << 64
 _BLOCK = 1 << 21  # entries of the pairs of rows that are looked at together
@@ -48,7 +48,7 @@ class Table:
 def of_weights(weights: Sequence[Sequence[int]], epsilon: float) -> Table:
     """Return the table of integer weights over 2**64; equal rows once, without values that never occur."""
     distinct = list(dict.fromkeys(tuple(row) for row in weights))
-    return _table(np.array([[weight / ONE for weight in row] for row in distinct]), epsilon)
+    return of_rows(np.array([[weight / ONE for weight in row] for row in distinct]), epsilon)
 
 
 def two_rows(one: Sequence[Fraction], other: Sequence[Fraction]) -> Table:
@@ -60,10 +60,11 @@ def two_rows(one: Sequence[Fraction], other: Sequence[Fraction]) -> Table:
         elif a != b:
             ratio = max(a, b) / min(a, b)
             worst = max(worst, log_ratio(*scaled(ratio)))
-    return _table(np.array([[float(each) for each in row] for row in (one, other)]), worst)
+    return of_rows(np.array([[float(each) for each in row] for row in (one, other)]), worst)
 
 
-def _table(rows: NDArray[np.float64], epsilon: float) -> Table:
+def of_rows(rows: NDArray[np.float64], epsilon: float) -> Table:
+    """Return the table of rows, without the values that never occur."""
     return Table(rows[:, rows.any(axis=0)], epsilon)
 
 
@@ -88,6 +89,6 @@ def promised(epsilon: float, delta: float) -> Table:
     truth = (1.0 - delta) / (1.0 + math.exp(-epsilon))
     lie = (1.0 - delta) / (1.0 + math.exp(min(epsilon, 709.0)))
     if delta == 0.0:
-        return _table(np.array([[truth, lie], [lie, truth]]), epsilon)
+        return of_rows(np.array([[truth, lie], [lie, truth]]), epsilon)
     rows = np.array([[delta, truth, lie, 0.0], [0.0, lie, truth, delta]])
     return Table(rows, math.inf)

@@ -6,8 +6,20 @@ data analysis" (UAI 2022). A report packs to exactly b bits.
 
 from __future__ import annotations
 
+from bitldp.compression.cldp import CLDP
 from bitldp.compression.mvu import MVU
 from bitldp.compression.response import BitwiseRR, GeneralizedRR, best_bits
+from bitldp.compression.signsgd import SignSGD
+from bitldp.compression.skellam import Skellam
 from bitldp.compression.vector_mvu import VectorMVU
 
-__all__ = ["MVU", "BitwiseRR", "GeneralizedRR", "VectorMVU", "best_bits"]
+__all__ = [
+    "CLDP",
+    "MVU",
+    "BitwiseRR",
+    "GeneralizedRR",
+    "SignSGD",
+    "Skellam",
+    "VectorMVU",
+    "best_bits",
+]

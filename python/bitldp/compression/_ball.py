@@ -15,7 +15,7 @@ from bitldp._mechanism import Mechanism, readonly
 from bitldp._rng import RandomSource, keys
 from bitldp.accounting import _renyi
 from bitldp.accounting._compose import from_renyi
-from bitldp.accounting._table import Table
+from bitldp.accounting._table import Table, of_rows
 from bitldp.accumulate import MeanAccumulator
 from bitldp.compression import _bounds
 from bitldp.compression._dither import bias_factor, conditioned, enlarged
@@ -92,7 +92,7 @@ class Ball(Mechanism):
             _grid=grid,
             _power=power,
             _conditional=conditional,
-            _table=Table(rows, channel.epsilon),
+            _table=of_rows(rows, channel.epsilon),
             _letters=None if letters is None else readonly(letters),
             _spread=spread,
         )
@@ -193,31 +193,40 @@ class Ball(Mechanism):
         largest sum over coordinates within the ball is a knapsack problem, and only its relaxation is solved.
 
         With unbiased dither a record may leave the ball by up to half a step a coordinate, so that the paper's
-        bounds do not cover it. But the law of a coordinate is a mixture of the rows of its two neighbours,
-        and the log-ratio of two inputs is at most c times their distance, c being found from the rows. So
-        the divergence of a coordinate is at most alpha (c t)^2/2 for inputs t apart (Bun and Steinke,
-        "Concentrated differential privacy", TCC 2016, Proposition 3.3), and that of a record at most
-        alpha (c D)^2/2 with D the diameter of the ball.
+        bounds do not cover it. But the law of a coordinate is a mixture of the rows of its two neighbours.
+        Two bounds follow, and the smaller is taken. The log-ratio of two inputs is at most c times their
+        distance, c being found from the rows, so the divergence of a coordinate is at most alpha (c t)^2/2
+        for inputs t apart (Bun and Steinke, "Concentrated differential privacy", TCC 2016, Proposition 3.3),
+        and that of a record at most alpha (c D)^2/2 with D the diameter of the ball. And the dither of two
+        records may use the same coins, which makes the relaxed knapsack one of distances between them.
         """
         _checks.choice("bound", bound, ("best", "greedy"))
         alphas = _renyi.check_orders(orders)
         diameter, features = self._diameter(), self.features
+        capacity = diameter**self._power
         if not self._conditional:
             if bound == "greedy":
                 raise ValueError("bound: 'greedy' needs dither='conditional', which keeps records in a ball")
             # in an l1 ball the squares of the distances sum to no more than in the l2 ball of that radius
-            curve = alphas * (_bounds.steepest(self._table.rows) * diameter) ** 2 / 2.0
-            most = features * _renyi.of_tables([self._table], np.atleast_1d(alphas)).reshape(alphas.shape)
-            return np.minimum(np.minimum(curve, most), self.pure_epsilon()) * (1.0 + 2.0**-40)
-        capacity = diameter**self._power
+            steep = alphas * (_bounds.steepest(self._table.rows) * diameter) ** 2 / 2.0
+            coupled = [
+                _bounds.dithered(self._divergences(alpha), alpha, self._power, capacity, features)
+                for alpha in np.atleast_1d(alphas).tolist()
+            ]
+            least = np.minimum(steep, np.reshape(coupled, alphas.shape))
+            return np.minimum(least, self.pure_epsilon()) * (1.0 + 2.0**-40)
         found = []
-        for alpha in np.atleast_1d(alphas):
-            divergences = np.minimum(_renyi.divergences(self._table, float(alpha)), self._table.epsilon)
+        for alpha in np.atleast_1d(alphas).tolist():
+            divergences = self._divergences(alpha)
             if bound == "greedy":
                 found.append(_bounds.greedy(divergences, self._power, capacity))
             else:
                 found.append(_bounds.relaxed(divergences, self._power, capacity, features))
         return np.array(found).reshape(alphas.shape)
+
+    def _divergences(self, alpha: float) -> NDArray[np.float64]:
+        """Return the Rényi divergence of every two points of a coordinate, rounded up."""
+        return np.minimum(_renyi.divergences(self._table, alpha), self._table.epsilon)
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return the law of one coordinate: P[i, y] = P(code y | grid point i)."""
@@ -285,13 +294,7 @@ class Ball(Mechanism):
 
     def _norms(self, x: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return checked records as float64 and their norms, shape (..., 1)."""
-        values = _checks.plain("x", x)
-        if values.dtype not in (np.float32, np.float64):
-            raise TypeError(f"x: dtype {values.dtype} is not allowed; float32 and float64 are")
-        self._check_axis("x", values.shape)
-        if not np.isfinite(values).all():
-            raise ValueError(f"x: {place(~np.isfinite(values))} is not finite")
-        records = values.astype(np.float64)
+        records = check_finite(x, self.features).astype(np.float64)
         # scaled first, so that no square leaves the range of doubles
         top = np.maximum(np.abs(records).max(axis=-1, keepdims=True), np.finfo(np.float64).tiny)
         shares = np.abs(records / top)
@@ -320,10 +323,7 @@ class Ball(Mechanism):
         return int(np.count_nonzero(self._norms(x)[1] > self.radius))
 
     def _check_axis(self, name: str, shape: tuple[int, ...]) -> None:
-        if len(shape) not in (1, 2) or shape[-1] != self.features:
-            raise ValueError(
-                f"{name}: shape must be (n, {self.features}) or ({self.features},), got {shape}"
-            )
+        check_shape(name, shape, self.features)
 
     def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
         """Return the letters of reports: numbers whose mean over the coins is the (clipped) record.
@@ -416,3 +416,20 @@ class Ball(Mechanism):
     def worst_variance(self) -> float:
         """Return the largest `variance` of any coordinate."""
         return self._check_spread().worst()
+
+
+def check_shape(name: str, shape: tuple[int, ...], features: int) -> None:
+    """Refuse another shape than that of records of so many features."""
+    if len(shape) not in (1, 2) or shape[-1] != features:
+        raise ValueError(f"{name}: shape must be (n, {features}) or ({features},), got {shape}")
+
+
+def check_finite(x: ArrayLike, features: int) -> NDArray[Any]:
+    """Return records as a float array, all finite; an error gives an index, never a value."""
+    values = _checks.plain("x", x)
+    if values.dtype not in (np.float32, np.float64):
+        raise TypeError(f"x: dtype {values.dtype} is not allowed; float32 and float64 are")
+    check_shape("x", values.shape, features)
+    if not np.isfinite(values).all():
+        raise ValueError(f"x: {place(~np.isfinite(values))} is not finite")
+    return values
