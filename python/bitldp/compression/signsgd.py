@@ -83,7 +83,7 @@ class SignSGD(Ball):
         self._with(ratio)
         # other bounds than the one that this noise was fitted to may be smaller: less noise will do then
         for _ in range(_STEPS):
-            less = ratio * (self.guarantee.record / self.epsilon) ** 0.9 * (1.0 + 1e-6)
+            less = ratio * (self.guarantee.record / self.epsilon) ** 0.8
             if less >= ratio:
                 break
             self._with(less)

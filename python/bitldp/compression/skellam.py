@@ -97,7 +97,7 @@ class Skellam(Ball):
     def _try(self, radius: int, room: int, mu: float) -> bool:
         """Build the mechanism with noise mu; return whether it keeps the budget."""
         points, codes = 2 * radius + 1, 2 * room + 1
-        weights = skellam_weights(mu, room + radius)
+        weights = _lumped(mu, room + radius)
         channel = Shift(points, codes, weights, room - radius)
         if math.isinf(channel.epsilon):
             raise ValueError(
@@ -144,6 +144,21 @@ class Skellam(Ball):
     def mu(self) -> float:
         """Mean of either Poisson number, in steps: the variance of the noise is 2 mu steps squared."""
         return self._mu
+
+
+def _lumped(mu: float, reach: int) -> list[int]:
+    """Return the weights of noise whose tails are lumped at -reach and reach.
+
+    So two points tell each other apart at the ends as the whole tails do. Cut off, they would tell more: the
+    last weight against the sum of many.
+    """
+    far = min(2 * reach, 32767)
+    whole = skellam_weights(mu, far)
+    extra = far - reach
+    inside = whole[extra : len(whole) - extra]
+    inside[0] += sum(whole[:extra])
+    inside[-1] += sum(whole[len(whole) - extra :])
+    return inside
 
 
 def _radius(room: int, features: int, rho: float) -> int:
