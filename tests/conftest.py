@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,14 @@ VECTORS = Path(__file__).parent / "vectors" / "vectors.json"
 def vectors() -> dict[int, dict[str, Any]]:
     """Return the reference cases by number."""
     return {case["id"]: case for case in json.loads(VECTORS.read_text())["vectors"]}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_cache_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep designs that tests solve out of the user's cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BITLDP_CACHE", str(tmp_path_factory.mktemp("designs")))
+        yield
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from bitldp.brr import BRR
 from bitldp.categorical import GRR, LabelRR, WarnerRR
 from bitldp.channels import Bits, Matrix, Unary, Window
 from bitldp.codecs import Categories, FixedPoint, Grid
+from bitldp.compression import MVU, BitwiseRR, GeneralizedRR, MetricMVU
 from bitldp.estimate import Estimate, project_simplex
 from bitldp.ledger import BudgetExceededError, Ledger
 from bitldp.moue import MOUE, UER
@@ -39,18 +40,21 @@ __all__ = [
     "FRR",
     "GRR",
     "MOUE",
+    "MVU",
     "OUE",
     "SUE",
     "UER",
     "Accumulator",
     "BitRand",
     "Bits",
+    "BitwiseRR",
     "BudgetExceededError",
     "Categories",
     "CountAccumulator",
     "Duchi",
     "Estimate",
     "FixedPoint",
+    "GeneralizedRR",
     "Grid",
     "Guarantee",
     "Hybrid",
@@ -59,6 +63,7 @@ __all__ = [
     "Ledger",
     "Matrix",
     "MeanAccumulator",
+    "MetricMVU",
     "Piecewise",
     "PiecewiseSub",
     "PrivacyClaimWarning",

@@ -16,7 +16,17 @@ from bitldp.privacy import Guarantee, PrivacyClaimWarning, added, composed
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["Claim", "Total", "accuracy_plot", "claims", "claims_markdown", "claims_table", "number", "total"]
+__all__ = [
+    "Claim",
+    "Total",
+    "accuracy_plot",
+    "claims",
+    "claims_markdown",
+    "claims_table",
+    "number",
+    "rounds_plot",
+    "total",
+]
 
 
 def number(value: float, digits: int = 4) -> str:
@@ -242,6 +252,46 @@ def accuracy_plot(
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
     figure.suptitle(title)
+    figure.savefig(path, dpi=130, format="png")
+
+
+def rounds_plot(
+    rows: Sequence[Mapping[str, Any]], metric: str, path: str | PathLike[str], *, title: str
+) -> None:
+    """Save a score of a federated run by round as a PNG.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        The lines of a run's metrics: "round", and the score under `metric`, or None.
+    metric : str
+        Name of the score; "accuracy" is drawn from 0 to 100 %.
+    path : path
+        The file to write.
+    title : str
+
+    Raises
+    ------
+    MissingExtraError
+        Without matplotlib (extra ``plot``).
+    """
+    require("a plot", ["matplotlib"], "plot")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+    figure = Figure(figsize=(6.8, 4.4), layout="constrained")
+    FigureCanvasAgg(figure)
+    axis = figure.subplots()
+    points = [(row["round"], row[metric]) for row in rows if row.get(metric) is not None]
+    color, marker = _STYLES[0]
+    axis.plot(*zip(*points, strict=True), color=color, marker=marker, markersize=4, linewidth=1.8)
+    axis.set(xlabel="round", ylabel=f"{metric} on clean test records", title=title)
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if metric == "accuracy":
+        axis.set_ylim(0.0, 1.02)
+        axis.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axis.grid(True, which="major", color="0.9")
     figure.savefig(path, dpi=130, format="png")
 
 

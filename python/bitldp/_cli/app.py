@@ -30,6 +30,7 @@ from bitldp._cli.audit import audit
 from bitldp._cli.entries import ENTRIES
 from bitldp._cli.explain import explain
 from bitldp._cli.files import UsageError, report_path
+from bitldp._cli.fl import fl
 from bitldp._cli.options import MOST_THREADS, names
 from bitldp._cli.options import categories as read_categories
 from bitldp._cli.screen import Screen, sentences, wide_console
@@ -202,6 +203,7 @@ def perturb(
 
 app.command()(explain)
 app.command()(audit)
+app.command()(fl)
 
 
 @app.command()

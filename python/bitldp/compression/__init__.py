@@ -1,7 +1,7 @@
-"""Privacy-aware compression: numbers of an interval as reports of b bits whose letters are right on average.
+"""Privacy-aware compression: numbers of an interval as reports of b bits with unbiased letters.
 
-The mechanisms and their names are those of Chaudhuri, Guo and Rabbat, "Privacy-aware compression for federated
-data analysis" (UAI 2022). A report packs to exactly b bits.
+Mechanisms and names are those of Chaudhuri, Guo and Rabbat, "Privacy-aware compression for federated data
+analysis" (UAI 2022). A report packs to exactly b bits.
 """
 
 from __future__ import annotations

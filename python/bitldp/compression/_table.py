@@ -21,7 +21,9 @@ MOST_OF_BITS = 30.0
 """The most that is spent of one bit's budget: beyond it, 2**-64 is too coarse for products of e^-epsilon."""
 
 
-def placed(channel: Matrix, letters: NDArray[np.float64], moments: Spread, interval: Interval) -> MatrixScalar:
+def placed(
+    channel: Matrix, letters: NDArray[np.float64], moments: Spread, interval: Interval
+) -> MatrixScalar:
     """Return the release of a number of `interval` by a channel whose letters are for [0, 1]."""
     low, high = interval
     points = equidistant(interval, channel.inputs)
@@ -53,8 +55,8 @@ def silent(inputs: int, outputs: int, interval: Interval) -> MatrixScalar:
 def bitwise(bits: int, epsilon: float, interval: Interval) -> MatrixScalar:
     """Return the release of the bits of a grid point, each by randomized response of epsilon/b.
 
-    With p = e^(epsilon/b)/(1 + e^(epsilon/b)), a report y has P(y|x) = p^s (1 - p)^(b - s), s the number of bits
-    of y that are those of x. A reported bit's letter is (bit - (1 - p))/(2p - 1), whose mean is the bit; the
+    With p = e^(epsilon/b)/(1 + e^(epsilon/b)), a report y has P(y|x) = p^s (1 - p)^(b - s), where s bits
+    of y are those of x. A reported bit's letter is (bit - (1 - p))/(2p - 1), whose mean is the bit; the
     code's letter is the sum of those with the weights of the bits.
     """
     count = 1 << bits
@@ -73,4 +75,6 @@ def bitwise(bits: int, epsilon: float, interval: Interval) -> MatrixScalar:
         return Matrix.from_weights(unbiased(weights, tuple(letters.tolist()))), letters
 
     channel, letters = calibrated(build, epsilon, lambda built: built[0].epsilon)
-    return placed(channel, letters, spread(tuple(map(tuple, channel.weights())), tuple(letters.tolist())), interval)
+    return placed(
+        channel, letters, spread(tuple(map(tuple, channel.weights())), tuple(letters.tolist())), interval
+    )

@@ -55,10 +55,10 @@ class MVU(OnInterval):
 
     Notes
     -----
-    Neighbouring records differ in any way. Designs for up to 3 bits and common budgets of a number are shipped
-    with the package; others are solved when they are first asked for (seconds up to 7 input and 5 output
-    bits, minutes beyond), then cached on disk: see `bitldp.design.mvu.load_or_solve`. With one output bit the
-    mechanism is randomized response of the dithered number. Source: Chaudhuri, Guo and Rabbat,
+    Neighbouring records differ in any way. Designs for up to 3 bits and common budgets of a number are
+    shipped with the package; others are solved when they are first asked for (seconds up to 7 input and 5
+    output bits, minutes beyond), then cached on disk: see `bitldp.design.mvu.load_or_solve`. With one output
+    bit the mechanism is randomized response of the dithered number. Source: Chaudhuri, Guo and Rabbat,
     "Privacy-aware compression for federated data analysis" (UAI 2022), Section 4.
 
     Examples

@@ -51,17 +51,17 @@ class GeneralizedRR(Response):
 
     Notes
     -----
-    Neighbouring records differ in any way. The number is dithered to one of B = 2**b points, which is reported
-    with e^eps/(e^eps + B - 1), every other one with 1/(e^eps + B - 1). On [0, 1] the letter of point x is
-    (x (B + e^eps - 1) - B/2)/(e^eps - 1). With one bit it is Duchi's mechanism. Source: Chaudhuri, Guo and
-    Rabbat (UAI 2022), Section 3.
+    Neighbouring records differ in any way. The number is dithered to one of B = 2**b points, which is
+    reported with e^eps/(e^eps + B - 1), every other one with 1/(e^eps + B - 1). On [0, 1] the letter of
+    point x is (x (B + e^eps - 1) - B/2)/(e^eps - 1). With one bit it is Duchi's mechanism. Source:
+    Chaudhuri, Guo and Rabbat (UAI 2022), Section 3.
 
     Examples
     --------
     >>> from bitldp.compression import GeneralizedRR
     >>> mechanism = GeneralizedRR(1.0, bits=3)
     >>> mechanism.report_bits, round(mechanism.worst_variance(), 3)
-    (3, 3.797)
+    (3, 3.985)
     """
 
     def _release(self, epsilon: float, interval: Interval) -> Scalar:
@@ -125,7 +125,7 @@ def best_bits(
     mechanism: Callable[..., GeneralizedRR | BitwiseRR],
     epsilon: float,
     *,
-    criterion: Literal["mean", "worst"] = "worst",
+    criterion: Literal["mean", "worst"] = "mean",
 ) -> int:
     """Return the number of bits, 1 to 8, at which a mechanism has the least variance.
 
@@ -148,7 +148,7 @@ def best_bits(
     --------
     >>> from bitldp.compression import GeneralizedRR, best_bits
     >>> [best_bits(GeneralizedRR, epsilon) for epsilon in (1.0, 2.0, 4.0, 8.0)]
-    [1, 2, 2, 4]
+    [1, 2, 3, 4]
     """
     _checks.positive("epsilon", epsilon)
     _checks.choice("criterion", criterion, ("mean", "worst"))

@@ -1,6 +1,6 @@
 """Designs on disk: shipped with the package, and cached for the user. None is used before it is checked.
 
-A file is JSON with integers and doubles in hexadecimal, so that nothing is lost, and a SHA-256 of its content.
+A file is JSON: integers and doubles in hexadecimal, so that nothing is lost, and a SHA-256 of the content.
 The checksum finds accidents only, since anyone can compute it; so the law itself is judged, too.
 """
 

@@ -63,6 +63,14 @@ def distances(metric: Metric, count: int) -> NDArray[np.float64]:
     return table
 
 
+def shortest(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the lengths of the shortest ways between points, by Floyd and Warshall."""
+    ways: NDArray[np.float64] = table.copy()
+    for middle in range(len(ways)):
+        np.minimum(ways, ways[:, middle, None] + ways[middle], out=ways)
+    return ways
+
+
 def binding(table: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return the pairs whose distance no way over other points reaches: the others' privacy follows.
 
@@ -71,10 +79,7 @@ def binding(table: NDArray[np.float64]) -> NDArray[np.bool_]:
     P(z|i) <= e^d(i,k) P(z|k) <= e^(d(i,k) + d(k,j)) P(z|j), so a pair needs a row of its own only where its
     distance is below the length of every detour. With |x - y| these are the neighbours.
     """
-    shortest = table.copy()
-    for middle in range(len(table)):
-        np.minimum(shortest, shortest[:, middle, None] + shortest[middle], out=shortest)
-    apart = shortest + np.diag(np.full(len(table), np.inf))  # a detour leaves both ends
+    apart = shortest(table) + np.diag(np.full(len(table), np.inf))  # a detour leaves both ends
     detour = np.min(apart[:, :, None] + apart[None, :, :], axis=1)
     # Equal up to rounding: the detour's own rows then imply the pair, up to the same rounding.
     alone: NDArray[np.bool_] = table < detour * (1.0 - 1e-12)

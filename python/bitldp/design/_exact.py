@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
-from bitldp.design._distance import Metric
+from bitldp.design._distance import Metric, distances, shortest
 from bitldp.design._program import Floats
 from bitldp.design._result import ONE, Design, DesignError, Weights, judged, residuals
+
+_SUM = 1e-6  # how far from 1 the rows of a solution may sum; the solver's tolerance is far below
 
 # Shares of the average row that are mixed into all rows until the budget holds.
 _SHARES = (0.0, *(10.0**-power for power in range(12, 2, -1)))
@@ -36,11 +39,9 @@ def exact(
     rounding leaves of the bias is made up for in each row by moving mass between two reports.
     """
     table, letters = found
-    table = np.maximum(table, 0.0)
-    if metric is None:
-        # The solver keeps its inequalities to a tolerance. This is the privacy of the table without it, but
-        # for the renormalising, for which the search is given a little less than the budget.
-        table = np.minimum(table, table.min(axis=0) * np.exp(budget))
+    if not (np.isfinite(table).all() and np.abs(table.sum(axis=1) - 1.0).max() < _SUM):
+        raise DesignError("the rows of the solver's table do not sum to 1")
+    table = _raised(np.maximum(table, 0.0), budget, metric)
     table /= table.sum(axis=1, keepdims=True)
     reason = ""
     for share in _SHARES:
@@ -52,6 +53,19 @@ def exact(
         except DesignError as error:
             reason = str(error)
     raise DesignError(f"no integers near the solution keep the budget without bias: {reason}")
+
+
+def _raised(table: Floats, budget: float, metric: Metric | None) -> Floats:
+    """Return the least table above a given one that keeps the budget, but for rows that sum to more than 1.
+
+    P_ij becomes max_k P_kj e^-(eps d(i,k)), which no other row exceeds by more than it may. The solver keeps
+    its inequalities to a tolerance, so this adds about as much; the search is given a little less than the
+    budget, which lets the rows be renormalised.
+    """
+    if metric is None:
+        return np.asarray(np.maximum(table, table.max(axis=0) * math.exp(-budget)))
+    shares = np.exp(-budget * shortest(distances(metric, len(table))))
+    return np.asarray(np.stack([(table * row[:, None]).max(axis=0) for row in shares]))
 
 
 def _rounded(row: Floats) -> list[int]:

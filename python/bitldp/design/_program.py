@@ -1,4 +1,4 @@
-"""The linear programs behind a design: the best table for given letters, or for letters that may move a little.
+"""The linear programs behind a design: the best table for letters that are held, or nearly.
 
 A table P and letters a that minimise the variance without bias solve a program that is bilinear in (P, a).
 With a held it is linear; so is its linearisation around some (P, a). Both are built here.
@@ -88,6 +88,7 @@ class Program:
         self._criterion = criterion
         self._sparse: Any = sparse
         self._entries(budget, apart)
+        self.inequalities = int(self._private.shape[0])
         self._goal(centred)
 
     def _entries(self, budget: float, apart: Floats | None) -> None:
@@ -96,7 +97,9 @@ class Program:
         if apart is None:
             least = math.exp(-budget)
             largest = sparse.kron(np.ones((self.rows, 1)), sparse.csr_matrix(np.abs(self.basis)))
-            self._table = sparse.hstack([-math.expm1(-budget) * sparse.identity(size), least * largest], "csr")
+            self._table = sparse.hstack(
+                [-math.expm1(-budget) * sparse.identity(size), least * largest], "csr"
+            )
             self._private = sparse.hstack([sparse.identity(size), -largest], "csr")
             return
         pairs = [(i, k) for i, k in np.argwhere(binding(apart)) if i < self.rows]

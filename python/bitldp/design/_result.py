@@ -36,7 +36,7 @@ class Design:
     budget : float
         Epsilon that was asked for: between any two points, or for a distance of 1 under `metric`.
     metric : None, float or tuple of tuple of float
-        None for plain privacy; p for \\|x - y\\|^p; else the table of distances.
+        None for plain privacy; p for abs(x - y)**p; else the table of distances.
     criterion : {"mean", "worst"}
         What was minimised.
     weights : tuple of tuple of int
@@ -135,8 +135,7 @@ def residuals(weights: Sequence[Sequence[int]], letters: tuple[float, ...]) -> l
     scale, whole = common(letters)
     count = len(weights)
     return [
-        Fraction(i, count - 1)
-        - Fraction(sum(w * n for w, n in zip(row, whole, strict=True)), scale * ONE)
+        Fraction(i, count - 1) - Fraction(sum(w * n for w, n in zip(row, whole, strict=True)), scale * ONE)
         for i, row in enumerate(weights)
     ]
 

@@ -1,10 +1,11 @@
-"""The search for a design: a sequential linear program over the table and the letters, from several starts."""
+"""The search for a design: a sequential linear program over table and letters, from several starts."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,11 +13,23 @@ from bitldp.design._distance import Metric
 from bitldp.design._program import Floats, Program
 from bitldp.design._result import DesignError
 
-_FIRST = 12  # steps from every start
-_KEPT = 2  # starts that are followed to the end
-_MOST = 60  # steps of each of them
 _GAIN = 1e-10  # relative; a step that promises less is the last
 _UNBIASED = 1e-7  # sum of the biases that rounding to integers can still make up for
+
+
+class _Effort(NamedTuple):
+    """How long to search: steps from every start, starts that are followed on, and steps of each of them."""
+
+    first: int
+    kept: int
+    most: int
+
+
+def _effort(inequalities: int) -> _Effort:
+    """Return the effort for a program with so many inequalities."""
+    if inequalities < 1 << 10:
+        return _Effort(12, 2, 60)
+    return _Effort(4, 1, 60) if inequalities < 1 << 13 else _Effort(0, 1, 8)
 
 
 @dataclass
@@ -52,11 +65,12 @@ def best(
     runs = [run for start in _starts(program, shape, budget) if (run := _begin(program, start)) is not None]
     if not runs:
         raise DesignError("the linear programs of all starts failed")
+    effort = _effort(program.inequalities)
     for run in runs:
-        _follow(program, run, _FIRST)
+        _follow(program, run, effort.first)
     runs.sort(key=lambda run: run.value)
-    for run in runs[:_KEPT]:
-        _follow(program, run, _MOST)
+    for run in runs[: effort.kept]:
+        _follow(program, run, effort.most)
     unbiased = [run for run in runs if run.slack < _UNBIASED]
     if not unbiased:
         least = min(run.slack for run in runs)
@@ -66,12 +80,12 @@ def best(
 
 def _starts(program: Program, shape: tuple[int, int], budget: float) -> Iterator[Floats]:
     """Yield coordinates to start from: letters of known mechanisms, and evenly spaced ones."""
-    points, letters = shape
-    even = np.arange(letters) - (letters - 1) / 2.0
+    letters = shape[1]
+    even: Floats = np.arange(letters, dtype=np.float64) - (letters - 1) / 2.0
     # GRR on as many points as letters: its letters are the points, stretched.
     stretch = 1.0 + letters * math.exp(-budget) / -math.expm1(-budget)
     last = (letters - 1) / 2.0
-    for reach in (stretch / (2.0 * program.unit), 1.0, 1.2, 1.6):
+    for reach in (stretch / (2.0 * program.unit), 1.0, 1.2, 1.4, 1.6):
         yield _coordinates(program, reach / last * even)
     yield _coordinates(program, np.sign(even) * 1.2 * (np.abs(even) + 0.5) / (letters / 2.0))
 
@@ -89,7 +103,7 @@ def _begin(program: Program, coordinates: Floats) -> _Run | None:
 
 
 def _follow(program: Program, run: _Run, steps: int) -> None:
-    """Take up to so many steps: each to the optimum of the linearisation, if that is as good as it promised."""
+    """Take up to so many steps: each to the optimum of the linearisation, if that is no worse."""
     for _ in range(steps):
         if run.done:
             return

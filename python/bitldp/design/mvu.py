@@ -36,6 +36,8 @@ MOST = 16.0
 LEAST_OF_ONE_BIT = 1e-9
 """The same for reports of one bit, which are designed in closed form: below it, 2**-64 is too coarse."""
 
+_RAREST = 1 << 24  # the least weight in the closed form: an epsilon of 27.7
+
 _MARGIN = 1e-6  # of the budget (at most 1): for the tolerance of the solver
 
 
@@ -57,9 +59,9 @@ def design(
         b_out: a report is one of 2**b_out; 1 to 8, to 6 with a metric.
     epsilon : float
         Budget between any two points; with a metric, that for a distance of 1. From 1e-4 on, from 1e-9 with
-        one output bit. At most 16 is spent.
+        one output bit. At most 16 is spent, 27.7 with one output bit.
     metric : float, array_like of shape (2**b_in, 2**b_in), or callable, optional
-        Privacy of two points x, y is epsilon times their distance: p > 0 stands for \\|x - y\\|^p, else
+        Privacy of two points x, y is epsilon times their distance: p > 0 stands for abs(x - y)**p, else
         a table, or a function of two numbers of [0, 1]. None: every two points are at distance 1.
     objective : {"mean", "worst"}
         Sum of the variances at the points (the paper's), or the largest variance in [0, 1] with dither.
@@ -80,7 +82,7 @@ def design(
 
     Notes
     -----
-    The optimum over table and letters is not convex: the search, from five starts, finds a local one. It is
+    The optimum over table and letters is not convex: the search, from six starts, finds a local one. It is
     deterministic for a version of SciPy.
     """
     shape, budget, table = _checked(input_bits, output_bits, epsilon, metric, objective)
@@ -106,8 +108,8 @@ def load_or_solve(
 @lru_cache(maxsize=256)
 def _load_or_solve(shape: tuple[int, int], budget: float, metric: Metric | None, criterion: str) -> Design:
     key = _cache.Key(shape, budget, metric, criterion)
-    if metric is None and shape[1] == 1 and criterion == "mean":
-        return _solve(*key)  # in closed form
+    if _is_closed(shape, metric, criterion):
+        return _one_bit(shape, budget)
     found = _cache.shipped(key) or _cache.load(key)
     if found is None:
         found = _solve(*key)
@@ -125,20 +127,32 @@ def _checked(
     budget = _checks.positive("epsilon", epsilon)
     count = 1 << inputs
     table = canonical(metric, [i / (count - 1) for i in range(count)])
-    closed = table is None and outputs == 1 and objective == "mean"
-    least = LEAST_OF_ONE_BIT if closed else LEAST
-    if budget < least:
-        raise ValueError(f"epsilon: a design of {outputs} output bits needs at least {least}, got {budget}")
+    least = LEAST_OF_ONE_BIT if _is_closed((inputs, outputs), table, objective) else LEAST
+    if not budget * _widest(table) >= least:
+        raise ValueError(
+            f"epsilon: {outputs} output bits need at least {least:g} for the greatest distance, got "
+            f"{budget * _widest(table):g}"
+        )
     return (inputs, outputs), budget, table
+
+
+def _is_closed(shape: tuple[int, int], metric: Metric | None, criterion: str) -> bool:
+    """Whether the optimum is known without a search: unbiased reports of one bit."""
+    return metric is None and shape[1] == 1 and criterion == "mean"
+
+
+def _widest(metric: Metric | None) -> float:
+    """Return the greatest distance of two points of [0, 1]."""
+    return max(map(max, metric)) if isinstance(metric, tuple) else 1.0
 
 
 def _solve(shape: tuple[int, int], budget: float, metric: Metric | None, criterion: str) -> Design:
     """Solve with a little less than the budget, and round to integers that keep it."""
-    if metric is None and shape[1] == 1 and criterion == "mean":
+    if _is_closed(shape, metric, criterion):
         return _one_bit(shape, budget)
     from bitldp.design import _search
 
-    target = min(budget, MOST)
+    target = min(budget, MOST / _widest(metric))
     counts = (1 << shape[0], 1 << shape[1])
     found = _search.best(counts, target - _MARGIN * min(1.0, target), metric, criterion)
     return exact(shape, budget, metric, criterion, found)
@@ -153,7 +167,10 @@ def _one_bit(shape: tuple[int, int], budget: float) -> Design:
     count = 1 << shape[0]
 
     def build(target: float) -> tuple[Weights, tuple[float, ...]]:
-        excess = min(int(math.tanh(target / 2.0) * ONE), ONE - (1 << 12))  # of the likelier report over the other
+        # How much likelier the one report is than the other: exact where it is nearly 0, or nearly all.
+        excess = int(math.tanh(target / 2.0) * ONE)
+        if target > 1.0:
+            excess = ONE - 2 * max(_RAREST, math.ceil(ONE / (1.0 + math.exp(min(target, 700.0)))))
         reach = 0.5 * (ONE / excess)
         upper = [(ONE - excess) // 2 + excess * i // (count - 1) for i in range(count)]
         letters = (0.5 - reach, 0.5 + reach)

@@ -6,7 +6,7 @@ A client's mod perturbs what leaves it; the server's strategy averages what arri
     strategy = DecodingStrategy(mechanism, clip=1.0)
 
 Needs the extra ``fl``. Flower's commands report usage statistics to its makers unless
-``FLWR_TELEMETRY_ENABLED=0`` is set in their environment; this package neither sets it nor sends anything itself.
+``FLWR_TELEMETRY_ENABLED=0`` is set in their environment. This package neither sets it nor sends anything.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from bitldp.federated import _flower as _flower  # says what to install, before 
 from bitldp.federated._arrays import Layout, to_numpy
 from bitldp.federated.account import Account
 from bitldp.federated.codec import Plan, UpdateCodec
+from bitldp.federated.data import PrivateData, Released
 from bitldp.federated.examples import Bucketed, Randomized
 from bitldp.federated.grid import InProcessGrid, InProcessRun, run_in_process
 from bitldp.federated.mod import PrivateUpdateMod
+from bitldp.federated.records import from_record, to_record
 from bitldp.federated.strategy import DecodingStrategy, RoundFailedError
 from bitldp.federated.wire import WireError
 
@@ -29,11 +31,15 @@ __all__ = [
     "InProcessRun",
     "Layout",
     "Plan",
+    "PrivateData",
     "PrivateUpdateMod",
     "Randomized",
+    "Released",
     "RoundFailedError",
     "UpdateCodec",
     "WireError",
+    "from_record",
     "run_in_process",
     "to_numpy",
+    "to_record",
 ]

@@ -80,8 +80,9 @@ def form_of(mechanism: Mechanism) -> Form:
     if isinstance(mechanism, FixedPointBits):
         return Form((Part(mechanism.channel.features, mechanism.codec.bits),))
     if isinstance(mechanism, CategoricalWindow):
-        regional = isinstance(mechanism, Bipartite)  # its codes are of the candidates of all regions
-        cells = len(mechanism._points) if regional else mechanism.channel.cells
+        cells = mechanism.channel.cells
+        if isinstance(mechanism, Bipartite):  # its codes are of the candidates of all regions
+            cells = len(mechanism._points)
         return Form((Part(mechanism._columns, (cells - 1).bit_length()),))
     channel = getattr(mechanism, "channel", None)
     if isinstance(channel, Unary):

@@ -40,6 +40,8 @@ class InProcessGrid(Grid):
         "num-partitions", as in Flower's simulation engine.
     run_config : mapping, optional
         What the apps find as `Context.run_config`.
+    node_config : mapping, optional
+        What every client finds as `Context.node_config`, beside its place.
     threads : int
         How many clients work at a time. Replies come in the order of the messages, and a client never works
         on two messages at once, so the model does not depend on it.
@@ -62,6 +64,7 @@ class InProcessGrid(Grid):
         clients: int,
         *,
         run_config: Mapping[str, Any] | None = None,
+        node_config: Mapping[str, Any] | None = None,
         threads: int = 1,
         recorder: Recorder | None = None,
         raise_errors: bool = False,
@@ -81,7 +84,7 @@ class InProcessGrid(Grid):
             _flower.SERVER + 1 + place: Context(
                 run_id=1,
                 node_id=_flower.SERVER + 1 + place,
-                node_config={"partition-id": place, "num-partitions": clients},
+                node_config={**(node_config or {}), "partition-id": place, "num-partitions": clients},
                 state=RecordDict(),
                 run_config=dict(run_config or {}),
             )
@@ -215,6 +218,7 @@ def run_in_process(
     clients: int,
     *,
     run_config: Mapping[str, Any] | None = None,
+    node_config: Mapping[str, Any] | None = None,
     seed: int | None = None,
     threads: int = 1,
     recorder: Recorder | None = None,
@@ -226,7 +230,7 @@ def run_in_process(
     ----------
     server_app, client_app : ServerApp, ClientApp
         The two halves, as they run under ``flwr run``.
-    clients, run_config, threads, recorder, raise_errors
+    clients, run_config, node_config, threads, recorder, raise_errors
         As of `InProcessGrid`.
     seed : int, optional
         Seeds Python's global `random` during the run, from which Flower's strategies choose clients. Privacy
@@ -251,6 +255,7 @@ def run_in_process(
         client_app,
         clients,
         run_config=run_config,
+        node_config=node_config,
         threads=threads,
         recorder=recorder,
         raise_errors=raise_errors,

@@ -242,10 +242,7 @@ def read(data: bytes | NDArray[np.uint8], expected: Header) -> list[NDArray[Any]
 
 def _spare(body: NDArray[np.uint8], used: int) -> bool:
     """Tell whether a bit of the last byte is set that no code uses."""
-    last = np.zeros(8, np.uint8)
-    last[: used % 8] = 1
-    ours = int(pack(last, 1)[0])  # whatever order pack puts bits in
-    return bool(int(body[-1]) & ~ours & 0xFF)
+    return bool(unpack(body[-1:], 1, 8)[used % 8 :].any())
 
 
 def _parse(data: bytes) -> Header:

@@ -17,11 +17,11 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 
+from bitldp.federated.strategy import DecodingStrategy, RoundFailedError
 from bitldp.federated.systems._folder import RunFolder
 from bitldp.federated.systems._settings import Settings
-from bitldp.federated.strategy import DecodingStrategy, RoundFailedError
 
-__all__ = ["SUMMARY", "Privacy", "Summary", "drive", "finishing", "turn_of", "watching"]
+__all__ = ["SUMMARY", "Privacy", "Summary", "drive", "finishing", "folder_of", "turn_of", "watching"]
 
 SUMMARY = "summary.json"
 Model = list[NDArray[Any]]
@@ -39,6 +39,11 @@ def watching(watcher: Watcher) -> Iterator[None]:
         yield
     finally:
         _watcher.reset(token)
+
+
+def folder_of(settings: Settings, system: str) -> str:
+    """Return the folder that a run is kept in."""
+    return settings.out or f"fl-output/{system}"
 
 
 @contextmanager
@@ -116,8 +121,9 @@ def drive(
     system: str,
     strategy: Callable[[int], FedAvg],
     initial: Model,
-    evaluate: Callable[[Model], Mapping[str, float]],
+    evaluate: Callable[[Model], Mapping[str, float]] | None,
     privacy: Privacy,
+    metric: str = "accuracy",
     timeout: float = 600.0,
 ) -> Summary:
     """Run the rounds that are left, keep each, and write the summary.
@@ -134,10 +140,13 @@ def drive(
         ``strategy(first_round)`` makes Flower's strategy for a run that begins with that round.
     initial : list of ndarray
         The model before the first round.
-    evaluate : callable
-        Scores of a model on clean test records; the first one is the score of the summary.
+    evaluate : callable, optional
+        Scores of a model on clean test records, by name. None where the clients evaluate it, whose averaged
+        metrics are the scores then.
     privacy : Privacy
         What all rounds together cost a client.
+    metric : str
+        Which of the scores the summary gives.
     timeout : float
         Seconds to wait for the clients of a round.
 
@@ -153,7 +162,7 @@ def drive(
         If a round had no reports. The rounds before it are kept.
     """
     start = time.perf_counter()
-    folder = RunFolder(settings.out or f"fl-output/{system}", settings.lasting(), resume=settings.resume)
+    folder = RunFolder(folder_of(settings, system), settings.lasting(), resume=settings.resume)
     kept = folder.checkpoint
     done = 0 if kept is None else kept.round
     model = list(initial) if kept is None else [kept.arrays[f"{place:03}"] for place in range(len(initial))]
@@ -161,7 +170,9 @@ def drive(
 
     def scored(server_round: int, arrays: ArrayRecord) -> MetricRecord | None:
         current = arrays.to_numpy_ndarrays()
-        scores = {name: float(value) for name, value in evaluate(current).items()}
+        scores: dict[str, Any] = {
+            name: float(value) for name, value in (evaluate(current) if evaluate else {}).items()
+        }
         if server_round > 0 or done == 0:
             row = {"round": done + server_round, **scores, **seen}
             seen.clear()
@@ -169,7 +180,7 @@ def drive(
             watcher = _watcher.get()
             if watcher is not None:
                 watcher(folder.rows[-1])
-        return MetricRecord(scores)
+        return MetricRecord(dict(scores))
 
     if done < settings.rounds:
         chosen = _observed(strategy(done + 1), seen, done)
@@ -182,11 +193,10 @@ def drive(
             evaluate_fn=scored,
         )
     last = folder.rows[-1]
-    metric = next(iter(evaluate(model)))
     summary = Summary(
         system=system,
         metric=metric,
-        score=float("nan") if last[metric] is None else last[metric],
+        score=float("nan") if last.get(metric) is None else float(last[metric]),
         rounds=last["round"],
         bytes_up=sum(row.get("bytes-up", 0) for row in folder.rows),
         privacy=privacy,
@@ -201,7 +211,11 @@ def drive(
 
 def _observed(strategy: FedAvg, seen: dict[str, Any], done: int) -> FedAvg:
     """Let a strategy count rounds from the beginning, and leave the metrics of each in `seen`."""
-    configure, aggregate = strategy.configure_train, strategy.aggregate_train
+    configure, aggregate, judge = (
+        strategy.configure_train,
+        strategy.aggregate_train,
+        strategy.aggregate_evaluate,
+    )
     # A DecodingStrategy does that by itself.
     offset = 0 if isinstance(strategy, DecodingStrategy) else done
 
@@ -221,6 +235,12 @@ def _observed(strategy: FedAvg, seen: dict[str, Any], done: int) -> FedAvg:
         seen.setdefault("bytes-up", sum(map(_size, came)))
         return arrays, metrics
 
+    def aggregate_evaluate(server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
+        metrics = judge(server_round, replies)
+        seen.update(metrics or {})
+        return metrics
+
+    strategy.aggregate_evaluate = aggregate_evaluate  # type: ignore[method-assign]
     strategy.configure_train = configure_train  # type: ignore[method-assign]
     strategy.aggregate_train = aggregate_train  # type: ignore[method-assign]
     return strategy
@@ -229,7 +249,8 @@ def _observed(strategy: FedAvg, seen: dict[str, Any], done: int) -> FedAvg:
 def _size(reply: Message) -> int:
     if reply.has_error():
         return 0
-    return sum(len(array.data) for record in reply.content.array_records.values() for array in record.values())
+    records = reply.content.array_records.values()
+    return sum(len(array.data) for record in records for array in record.values())
 
 
 def _write(path: Path, summary: Summary) -> None:

@@ -1,4 +1,4 @@
-"""Settings of a system: a frozen dataclass, to and from the scalars that Flower calls a run's configuration."""
+"""Settings of a system: a frozen dataclass, to and from the scalars of a Flower run's configuration."""
 
 from __future__ import annotations
 
@@ -29,12 +29,10 @@ class Settings:
     epsilon : float
         Budget of a client, over all rounds together.
     seed : int
-        Of the deal of the records, of the initial model and of the order of training. Never of a release,
-        unless `seeded`.
-    seeded : bool
-        Whether the releases take their randomness from `seed`, too: reproducible, for experiments only.
+        Of the deal of the records, of the initial model and of the order of training. Of a release only where
+        the client's own configuration says so: see `Client`.
     out : str
-        Folder of the run: settings, metrics, checkpoint, clients' ledgers and releases.
+        Folder of the run on the server: settings, metrics, checkpoint, summary.
     resume : bool
         Whether to go on from the checkpoint in `out`.
     """
@@ -44,7 +42,6 @@ class Settings:
     rounds: int = 10
     epsilon: float = 1.0
     seed: int = 1
-    seeded: bool = False
     out: str = ""
     resume: bool = False
 

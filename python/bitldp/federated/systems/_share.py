@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
+
 from bitldp import _checks
 from bitldp.data import Dataset, load
-from numpy.typing import NDArray
 
 __all__ = ["Holding", "holding", "loaded"]
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from flwr.clientapp import ClientApp
 from flwr.serverapp import ServerApp
 
 from bitldp.federated.grid import Recorder, run_in_process
-from bitldp.federated.systems._drive import Summary, Watcher, finishing, watching
+from bitldp.federated.systems._drive import Summary, Watcher, finishing, folder_of, watching
 from bitldp.federated.systems._settings import Settings
 
 __all__ = ["System"]
@@ -69,6 +70,7 @@ class System:
         settings: Settings,
         *,
         threads: int = 1,
+        seeded: bool = False,
         watcher: Watcher | None = None,
         recorder: Recorder | None = None,
     ) -> Summary:
@@ -79,6 +81,9 @@ class System:
         settings : Settings
         threads : int
             Clients that work at a time; the model does not depend on it.
+        seeded : bool
+            Whether the releases take their randomness from the settings' seed, too: reproducible, for
+            experiments only.
         watcher : callable, optional
             Called with the metrics of each round.
         recorder : callable, optional
@@ -105,6 +110,7 @@ class System:
                 run_config=settings.config(),
                 threads=threads,
                 seed=settings.seed,
+                node_config={"home": str(Path(folder_of(settings, self.name)) / "clients"), "seeded": seeded},
                 recorder=recorder,
             )
         return found[0]
