@@ -21,7 +21,10 @@ MODULES = [
     "bitldp.compression.response",
     "bitldp.ledger",
     "bitldp.numeric.duchi",
+    "bitldp.numeric.gaussian",
     "bitldp.numeric.hybrid",
+    "bitldp.numeric.label_laplace",
+    "bitldp.numeric.laplace",
     "bitldp.numeric.piecewise",
 ]
 

@@ -254,3 +254,6 @@ def _of_rows(
         [worst_pair(rows)],
         {"output": "codes"},
     )
+
+
+from bitldp._audit import noise  # noqa: E402, F401 - registers its mechanisms, and needs what is above

@@ -7,14 +7,20 @@ from __future__ import annotations
 
 from bitldp.numeric._sampled import SampledReports
 from bitldp.numeric.duchi import Duchi, LDPFLDuchi
+from bitldp.numeric.gaussian import Gaussian
 from bitldp.numeric.hybrid import Hybrid
+from bitldp.numeric.label_laplace import LabelLaplace
+from bitldp.numeric.laplace import Laplace
 from bitldp.numeric.piecewise import Piecewise, PiecewiseSub
 from bitldp.numeric.three_outputs import ThreeOutputs
 
 __all__ = [
     "Duchi",
+    "Gaussian",
     "Hybrid",
     "LDPFLDuchi",
+    "LabelLaplace",
+    "Laplace",
     "Piecewise",
     "PiecewiseSub",
     "SampledReports",

@@ -41,8 +41,7 @@ class Numeric(Unbiased):
             raise TypeError(f"clip: must be True or False, not {type(self.clip).__name__}")
         k = self._sampled(epsilon, features)
         parts = features if k is None else k
-        scalar = self._release(share(epsilon, parts) if self.unit == "record" else epsilon, interval)
-        exact = scalar.epsilon
+        scalar, guarantee = self._promise(epsilon, parts, interval)
         spread = scalar.spread
         if k is not None and spread is not None:
             # A coordinate is sampled with probability k/d, its letter's deviation from the middle then scaled
@@ -56,8 +55,14 @@ class Numeric(Unbiased):
             _scalar=scalar,
             _ends=interval,
             _spread=spread,
-            _guarantee=Guarantee.judge(epsilon, (exact, exact, composed(exact, parts)), unit=self.unit),
+            _guarantee=guarantee,
         )
+
+    def _promise(self, epsilon: float, parts: int, interval: Interval) -> tuple[Scalar, Guarantee]:
+        """Return the release of one of a record's `parts` numbers, and what it promises."""
+        scalar = self._release(share(epsilon, parts) if self.unit == "record" else epsilon, interval)
+        exact = scalar.epsilon
+        return scalar, Guarantee.judge(epsilon, (exact, exact, composed(exact, parts)), unit=self.unit)
 
     def _sampled(self, epsilon: float, features: int) -> int | None:
         """Return how many coordinates of a record are released; None where all are."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import Grid, Matrix, Window
+from bitldp._core import Grid, Matrix, Shift, Window
 from bitldp._mechanism import readonly
 from bitldp._window import Law, window
 from bitldp.numeric._spread import Spread
@@ -45,7 +45,7 @@ class Scalar(ABC):
     points: NDArray[np.float64]
     letters: NDArray[np.float64] | None
     spread: Spread | None
-    channels: tuple[Window | Matrix, ...]
+    channels: tuple[Window | Matrix | Shift, ...]
 
     streams = 1  # keys that a call needs
 

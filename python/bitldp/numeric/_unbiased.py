@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp import _checks
-from bitldp._core import Matrix, Window
+from bitldp._core import Matrix, Shift, Window
 from bitldp._mechanism import Mechanism
 from bitldp.accumulate import MeanAccumulator
 from bitldp.estimate import Estimate
@@ -40,7 +40,7 @@ class Unbiased(Mechanism):
     _no_frequencies: ClassVar[str] = "its reports are numbers; use estimate_mean"
 
     @property
-    def channels(self) -> tuple[Window | Matrix, ...]:
+    def channels(self) -> tuple[Window | Matrix | Shift, ...]:
         """The channels that release one number; more than one where a coin chooses between them."""
         return self._scalar.channels
 

@@ -1,7 +1,7 @@
 //! What the tests of the categorical channels share.
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
-use bitldp_core::{Grid, Input, Isa, Key, Matrix, Output, Result, Window};
+use bitldp_core::{Grid, Input, Isa, Key, Matrix, Output, Result, Shift, Window};
 
 /// A fixed key: these tests are repeatable.
 pub fn key(seed: u8) -> Key {
@@ -12,6 +12,7 @@ pub fn key(seed: u8) -> Key {
 pub enum Channel {
     Window(Window),
     Matrix(Matrix),
+    Shift(Shift),
 }
 
 /// How a call is made; none of it but `first_chunk` may change the answer.
@@ -43,6 +44,9 @@ impl Channel {
             Channel::Matrix(channel) => {
                 channel.randomize_on(isa, grid, input, letters, output, key, first_chunk, threads)
             }
+            Channel::Shift(channel) => {
+                channel.randomize_on(isa, grid, input, letters, output, key, first_chunk, threads)
+            }
         }
     }
 
@@ -57,6 +61,7 @@ impl Channel {
         match self {
             Channel::Window(channel) => channel.report_bits(),
             Channel::Matrix(channel) => channel.report_bits(),
+            Channel::Shift(channel) => channel.report_bits(),
         }
     }
 }

@@ -1,0 +1,143 @@
+"""Laplace mechanism: two-sided geometric noise on a grid."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+
+import numpy as np
+
+from bitldp._core import Shift
+from bitldp.numeric._noise import geometric_weights
+from bitldp.numeric._policy import OnInterval
+from bitldp.numeric._scalar import Interval, Scalar
+from bitldp.numeric._shifted import ShiftScalar, shifted
+from bitldp.privacy import calibrated
+
+__all__ = ["Laplace"]
+
+_FINENESS = 8  # steps of the grid for one scale of the noise
+_MOST_STEPS = 4095
+_FALLEN = 5.0  # how far the reports go beyond the interval, in scales of the noise
+_FARTHEST = 5000  # in steps
+
+
+def layout(epsilon: float) -> tuple[int, int]:
+    """Return (S, A): steps within the interval, and how many the reports go beyond either end.
+
+    The scale of the noise is S/epsilon steps. A step of 1/8 of it leaves the variance of the continuous law
+    within 0.2 %: the discrete law has less by the part s^2/12, s = 1/8, and the dither adds as much again,
+    on average over the inputs. Reports that end 5 scales beyond the interval take off e^-5/2 = 0.34 % of the
+    variance at most.
+    """
+    steps = min(max(1, math.ceil(_FINENESS * epsilon)), _MOST_STEPS)
+    return steps, math.ceil(min(_FARTHEST, max(1.0, _FALLEN * steps / max(epsilon, 1e-9))))
+
+
+@lru_cache(maxsize=64)
+def noisy(epsilon: float, interval: Interval) -> ShiftScalar:
+    """Return the release by two-sided geometric noise, of exact epsilon `epsilon`.
+
+    A number is dithered to one of S + 1 points, x = 0..S in steps. The noise has P(k) in proportion to a^|k|,
+    a = e^(-epsilon/S), and the sum is clamped to -A..S + A. So the log-ratio of a report between two inputs
+    is at most epsilon/S for each step between them, also at the ends, where the chance is that of a whole
+    tail: a^n/(1 + a) for an end that is n >= 0 steps away.
+
+    Letters. A report between the ends stands for itself. Given that the noise is n or more, its excess over n
+    is geometric whatever n is, with the mean a/(1 - a) = 1/(e^(epsilon/S) - 1). So an end that stands for
+    that much beyond itself keeps the mean of the letters at x exactly, for every x. As the letter is the mean
+    of the sum given the report, its variance is below that of the sum.
+    """
+    steps, beyond = layout(epsilon)
+    reach = steps + beyond
+
+    def build(target: float) -> tuple[Shift, float]:
+        rate = Decimal(target) / steps if target else Decimal(1)  # any, where the channel is given zeros
+        weights = geometric_weights(rate, reach)
+        return Shift(steps + 1, steps + 1 + 2 * beyond, weights, beyond), target
+
+    def exact(built: tuple[Shift, float]) -> float:
+        return built[0].epsilon if built[1] else 0.0
+
+    channel, target = built = calibrated(build, epsilon, exact)
+    if exact(built) == 0.0:
+        return shifted(channel, 0.0, interval, steps, None)
+    places = np.arange(-beyond, steps + beyond + 1, dtype=np.float64) - steps / 2.0
+    overshoot = 1.0 / math.expm1(target / steps) if target < 700.0 * steps else 0.0
+    places[0] -= overshoot
+    places[-1] += overshoot
+    return shifted(channel, channel.epsilon, interval, steps, places)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Laplace(OnInterval):
+    """Laplace mechanism: noise of scale (high - low)/eps is added, in its discrete form.
+
+    Parameters
+    ----------
+    epsilon : float
+        Exact epsilon of one `unit`, finite, zero or more.
+    features : int
+        Numbers of a record, d; each is released by itself.
+    interval : (float, float)
+        Where every number lies.
+    spend : {"split", "sample"}
+        How a record's budget is spent: evenly on all features, or on `k` of them that are drawn for every
+        record without looking at it.
+    k : int, optional
+        Features that are sampled, 1 to d. None: max(1, min(d, floor(epsilon/2.5))). Holds the number
+        afterwards.
+    clip : bool
+        Whether values outside the interval are clipped to it, or refused.
+    unit : {"record", "feature"}
+        What `epsilon` covers; a record's is split evenly over the features that are released.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range, or an interval too narrow for its distance from 0; the message names
+        it.
+
+    Notes
+    -----
+    Neighbouring records differ in any way. The noise is two-sided geometric on a grid, the sum is clamped
+    five scales beyond the interval, and the reports at the ends stand for the mean of what is beyond them, so
+    that the letters are unbiased. The variance is that of the continuous mechanism, 2 ((high - low)/eps)^2,
+    within 1 %, from epsilon 0.001 to 500; below, the nearer clamp makes it less, above, the grid sets it. It
+    is the plain baseline: `Piecewise` and `Hybrid` have a lower variance at every epsilon from 0.5 to 8.
+
+    The exact epsilon is within a relative 1e-9 of `epsilon` up to about 25. Above, weights of few units of
+    2^-64 make it a little less; it never exceeds ln 2^64 = 44.4, however large `epsilon`.
+
+    No branch and no address depends on the input. Sources: Dwork, McSherry, Nissim and Smith, "Calibrating
+    noise to sensitivity in private data analysis", TCC 2006; Ghosh, Roughgarden and Sundararajan,
+    "Universally utility-maximizing privacy mechanisms", SIAM Journal on Computing 41 (2012), for the discrete
+    and clamped form.
+
+    Examples
+    --------
+    >>> import numpy as np, bitldp
+    >>> from bitldp.numeric import Laplace
+    >>> mechanism = Laplace(2.0)
+    >>> mechanism.alphabet, mechanism.report_bits, round(mechanism.mean_variance(), 2)
+    (97, 7, 2.0)
+    >>> reports = mechanism.randomize(np.full(10_000, 0.3), rng=7)
+    >>> bool(abs(mechanism.estimate_mean(reports).value[0] - 0.3) < 0.06)
+    True
+    """
+
+    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+        return noisy(epsilon, interval)
+
+    @property
+    def report_bits(self) -> int:
+        """Bits of one record's packed report."""
+        return report_bits(self.alphabet, self.features, self.k)
+
+
+def report_bits(alphabet: int, features: int, k: int | None) -> int:
+    """Return the bits of a record's packed report: codes, and the indices of k sampled features."""
+    code = (alphabet - 1).bit_length()
+    return features * code if k is None else k * (code + max(1, (features - 1).bit_length()))
