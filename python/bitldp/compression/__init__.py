@@ -1,13 +1,27 @@
-"""Privacy-aware compression: numbers of an interval as reports of b bits with unbiased letters.
+"""Privacy-aware compression: numbers and vectors as reports of a few bits.
 
-Mechanisms and names are those of Chaudhuri, Guo and Rabbat, "Privacy-aware compression for federated data
-analysis" (UAI 2022). A report packs to exactly b bits.
+The mechanisms and their names are those of Chaudhuri, Guo and Rabbat, "Privacy-aware compression for federated
+data analysis" (UAI 2022), with the ones that it compares with. A report packs to exactly b bits a number.
 """
 
 from __future__ import annotations
 
+from bitldp.compression.cldp import CLDP
 from bitldp.compression.metric import MetricMVU
 from bitldp.compression.mvu import MVU
 from bitldp.compression.response import BitwiseRR, GeneralizedRR, best_bits
+from bitldp.compression.signsgd import SignSGD
+from bitldp.compression.skellam import Skellam
+from bitldp.compression.vector_mvu import VectorMVU
 
-__all__ = ["MVU", "BitwiseRR", "GeneralizedRR", "MetricMVU", "best_bits"]
+__all__ = [
+    "CLDP",
+    "MVU",
+    "BitwiseRR",
+    "GeneralizedRR",
+    "MetricMVU",
+    "SignSGD",
+    "Skellam",
+    "VectorMVU",
+    "best_bits",
+]

@@ -1,0 +1,20 @@
+"""Accounting: what many releases about the same records cost together, in local differential privacy.
+
+Everything here is local, like the guarantees it starts from: it holds against whoever sees all the reports
+and knows whose they are. (`bitldp.amplification` has the central bound of shuffled reports, which is another
+thing.) Three accountants, from coarse to fine:
+
+- ``"basic"``: epsilons and deltas add up;
+- ``"renyi"``: Rényi divergences of the integer laws add up, and are then converted to (epsilon, delta);
+- ``"pld"``: privacy-loss distributions of the integer laws are convolved.
+
+The last two convert with the library ``dp_accounting`` (extra ``design``).
+"""
+
+from __future__ import annotations
+
+from bitldp.accounting._compose import Account, account
+from bitldp.accounting._distribution import pld
+from bitldp.accounting._renyi import ORDERS, renyi
+
+__all__ = ["ORDERS", "Account", "account", "pld", "renyi"]

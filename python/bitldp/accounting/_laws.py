@@ -1,0 +1,195 @@
+"""What the accountants know of each kind of release: the tables of its independent symbols."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import singledispatch
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitldp._core import Bits, Matrix, Unary, Window
+from bitldp._fixed import FixedPointBits
+from bitldp._mechanism import Mechanism
+from bitldp._window import CategoricalWindow, Law
+from bitldp.accounting._table import ONE, Table, of_weights, promised, two_rows
+from bitldp.bitrand import BitRand
+from bitldp.brr import BRR
+from bitldp.numeric._scalar import WindowScalar
+from bitldp.numeric._unbiased import Unbiased
+from bitldp.numeric.hybrid import CoinScalar
+from bitldp.privacy import Guarantee
+from bitldp.unary import UnaryEncoding
+
+__all__ = ["Part", "parts"]
+
+_LOOKED_AT = 2048  # candidates up to which the overlaps of all windows are counted
+
+
+class Part(NamedTuple):
+    """Symbols of a report with the same law.
+
+    Attributes
+    ----------
+    tables : tuple of Table
+        The law; several where a public choice, such as the region, says which of them applies.
+    count : int
+        How many independent symbols.
+    """
+
+    tables: tuple[Table, ...]
+    count: int
+
+
+@singledispatch
+def parts(release: Any) -> list[Part]:
+    """Return the symbols of a report; every input of a symbol may be met with every other.
+
+    Parameters
+    ----------
+    release
+        A channel, a mechanism, or a `Guarantee`. Of a mechanism whose law is not known here, the worst law
+        that its guarantee of a record allows.
+
+    Raises
+    ------
+    TypeError
+        If it is none of them.
+    """
+    raise TypeError(
+        f"release: must be a mechanism, a channel or a Guarantee, not {type(release).__name__}"
+    )
+
+
+@parts.register
+def _(release: Guarantee) -> list[Part]:
+    return [Part((promised(release.record, release.delta),), 1)]
+
+
+@parts.register
+def _(release: Mechanism) -> list[Part]:
+    return parts(release.guarantee)
+
+
+@parts.register
+def _(release: Matrix) -> list[Part]:
+    return [Part((of_weights(release.weights(), release.epsilon),), 1)]
+
+
+@parts.register
+def _(release: Window) -> list[Part]:
+    return [Part((_window_table(release),), 1)]
+
+
+@parts.register
+def _(release: Bits) -> list[Part]:
+    pattern = release.__getnewargs__()[3]
+    features = [release.features] if pattern is None else np.bincount(pattern).tolist()
+    return [
+        Part((_bernoulli(p, q),), count)
+        for law, count in zip(release.thresholds(), features, strict=False)
+        if count
+        for p, q in law
+    ]
+
+
+@parts.register
+def _(release: Unary) -> list[Part]:
+    # Two one-hot inputs differ in two bits: (1, 0) and (0, 1).
+    p, q = (Fraction(each, ONE) for each in release.thresholds())
+    one = [(1 - p) * (1 - q), (1 - p) * q, p * (1 - q), p * q]
+    return [Part((two_rows(one, [one[0], one[2], one[1], one[3]]),), 1)]
+
+
+@parts.register
+def _(release: Law) -> list[Part]:
+    return [] if release.mute else parts(release.channel)
+
+
+@parts.register
+def _(release: FixedPointBits) -> list[Part]:
+    return parts(release.channel)
+
+
+@parts.register
+def _(release: BitRand) -> list[Part]:
+    return parts(release.features_mechanism) + parts(release.label_mechanism)
+
+
+@parts.register
+def _(release: UnaryEncoding) -> list[Part]:
+    return parts(release.channel)
+
+
+@parts.register
+def _(release: CategoricalWindow) -> list[Part]:
+    return [Part(part.tables, release._columns) for part in parts(release._law)]
+
+
+@parts.register
+def _(release: BRR) -> list[Part]:
+    laws = [release._law] if release.regions is None else [region.law for region in release._regions]
+    tables = tuple(table for law in laws for part in parts(law) for table in part.tables)
+    return [Part(tables, release._columns)] if tables else []
+
+
+@parts.register
+def _(release: Unbiased) -> list[Part]:
+    scalar, count = release._scalar, release.k or release.features
+    if scalar.epsilon == 0.0:
+        return []
+    if isinstance(scalar, WindowScalar):
+        found = parts(scalar.law)
+    elif isinstance(scalar, CoinScalar):
+        found = [Part((_coin_table(scalar),), 1)]
+    elif len(scalar.channels) == 1:
+        found = parts(scalar.channels[0])
+    else:
+        found = parts(Guarantee.judge(scalar.epsilon, (scalar.epsilon,) * 3))
+    return [Part(part.tables, count) for part in found]
+
+
+def _bernoulli(p: int, q: int) -> Table:
+    one, zero = Fraction(p, ONE), Fraction(q, ONE)
+    return two_rows([1 - one, one], [1 - zero, zero])
+
+
+def _window_rows(channel: Window) -> tuple[list[Fraction], list[Fraction]]:
+    """Return the laws of the two inputs whose windows have least in common.
+
+    No other two are easier to tell apart: with k cells in common, the others of the two windows have the
+    chance (m - k) H/m against (m - k)(1 - H)/(N - m), and all else is as likely for both. So the divergences
+    decrease with k.
+    """
+    cells, width, high = channel.cells, channel.width, Fraction(channel.high, ONE)
+    own = width - _least_overlap(channel)
+    inside, outside = own * high / width, own * (1 - high) / (cells - width)
+    rest = 1 - inside - outside
+    return [inside, outside, rest], [outside, inside, rest]
+
+
+def _window_table(channel: Window) -> Table:
+    table = two_rows(*_window_rows(channel))
+    return Table(table.rows, min(table.epsilon, channel.epsilon))
+
+
+def _least_overlap(channel: Window) -> int:
+    """Return how many cells two windows share at least; of many windows in any order, a lower bound."""
+    cells, width = channel.cells, channel.width
+    least = max(0, 2 * width - cells)
+    order: NDArray[np.uint16] | None = channel.__getnewargs__()[3]
+    if order is None or cells > _LOOKED_AT:
+        return least
+    inside = np.zeros((len(order), cells), np.float32)
+    np.put_along_axis(inside, order[:, :width].astype(np.intp), np.float32(1.0), axis=1)
+    return max(least, int((inside @ inside.T).min()))
+
+
+def _coin_table(scalar: CoinScalar) -> Table:
+    """Return the laws of the two ends of the interval, which are the worst pair whatever the coin says."""
+    heads, *low = (Fraction(weight, ONE) for weight in scalar.coin.weights()[0])
+    one, other = _window_rows(scalar.piecewise.law.channel)
+    table = two_rows([heads * each for each in one] + low, [heads * each for each in other] + low[::-1])
+    return Table(table.rows, table.epsilon if math.isinf(scalar.epsilon) else scalar.epsilon)

@@ -1,0 +1,435 @@
+"""Records of a ball, released coordinate by coordinate: clip to the ball, dither, one channel for all."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Literal, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bitldp import _checks
+from bitldp._core import Grid, Matrix, Shift
+from bitldp._mechanism import Mechanism, readonly
+from bitldp._rng import RandomSource, keys
+from bitldp.accounting import _renyi
+from bitldp.accounting._compose import from_renyi
+from bitldp.accounting._table import Table, of_rows
+from bitldp.accumulate import MeanAccumulator
+from bitldp.compression import _bounds
+from bitldp.compression._dither import bias_factor, conditioned, enlarged
+from bitldp.estimate import Estimate
+from bitldp.numeric._sampled import place
+from bitldp.numeric._spread import Spread
+from bitldp.privacy import Guarantee
+
+Dither = Literal["unbiased", "conditional"]
+Output = Literal["codes", "values", "packed"]
+
+_SLACK = 2.0**-28  # steps a coordinate may be off by the rounding of clip and dither, generously
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Ball(Mechanism):
+    """Base of the mechanisms for records in an l1 or l2 ball."""
+
+    features: int
+    _: KW_ONLY
+    epsilon: float
+    delta: float = 0.0
+    radius: float = 1.0
+    clip: bool = True
+
+    # Set on the instance, by _finish; ClassVar keeps them out of the dataclass' fields.
+    _channel: ClassVar[Matrix | Shift]
+    _grid: ClassVar[Grid]
+    _power: ClassVar[int]
+    _conditional: ClassVar[bool]
+    _table: ClassVar[Table]
+    _spread: ClassVar[Spread | None]
+    _letters: ClassVar[NDArray[np.float64] | None]
+    _no_frequencies: ClassVar[str] = "its reports are numbers; use estimate_mean"
+
+    def _check_ball(self) -> None:
+        """Check the parameters that all have, and keep them in their plain form."""
+        epsilon = _checks.positive("epsilon", self.epsilon)
+        delta = _checks.budget("delta", self.delta)
+        if not delta < 1.0:
+            raise ValueError(f"delta: must be below 1, got {delta}")
+        radius = _checks.positive("radius", self.radius)
+        if not 1e-100 <= radius <= 1e100:
+            raise ValueError(f"radius: must be between 1e-100 and 1e100, got {radius}")
+        if not isinstance(self.clip, (bool, np.bool_)):
+            raise TypeError(f"clip: must be True or False, not {type(self.clip).__name__}")
+        self._set(
+            epsilon=epsilon,
+            delta=delta,
+            radius=radius,
+            clip=bool(self.clip),
+            features=_checks.count("features", self.features, 1),
+        )
+
+    def _finish(
+        self,
+        channel: Matrix | Shift,
+        rows: NDArray[np.float64],
+        *,
+        power: int,
+        conditional: bool,
+        letters: NDArray[np.float64] | None,
+        claimed: float,
+    ) -> None:
+        """Set what the subclass has built, and judge it."""
+        points = len(rows)
+        grid = Grid(points, low=-self.radius, high=self.radius)
+        spread = None
+        if letters is not None:
+            moments = rows @ np.square(letters)
+            spread = Spread(readonly(grid.values()), readonly(moments))
+        self._set(
+            _channel=channel,
+            _grid=grid,
+            _power=power,
+            _conditional=conditional,
+            _table=of_rows(rows, channel.epsilon),
+            _letters=None if letters is None else readonly(letters),
+            _spread=spread,
+        )
+        feature = channel.epsilon
+        record = self.pure_epsilon()
+        if self.delta > 0.0:
+            record = min(record, from_renyi(self.renyi(_renyi.ORDERS), _renyi.ORDERS, self.delta))
+        feature = min(feature, record) if self.delta == 0.0 else feature
+        self._set(
+            _guarantee=Guarantee(
+                claimed, feature, feature, record, delta=self.delta, holds=record <= claimed
+            )
+        )
+
+    @property
+    def channel(self) -> Matrix | Shift:
+        """The channel of one coordinate."""
+        return self._channel
+
+    @property
+    def codec(self) -> Grid:
+        """The points of a coordinate, from -radius to radius."""
+        return self._grid
+
+    @property
+    def letters(self) -> NDArray[np.float64]:
+        """What each code is worth, in units of `x`; read-only.
+
+        Raises
+        ------
+        ValueError
+            If the mechanism has no letters that are right on average.
+        """
+        return self._refuse() if self._letters is None else self._letters
+
+    @property
+    def report_bits(self) -> int:
+        """Bits of one record's packed report."""
+        return self.features * self._coordinate_bits
+
+    @property
+    def _coordinate_bits(self) -> int:
+        return (self._channel.outputs - 1).bit_length()
+
+    @property
+    def bias_bound(self) -> float:
+        """Bound of the bias of the decoded record in the l2 norm, in units of `x`; 0 for unbiased dither."""
+        if self._letters is None:
+            return self._refuse()
+        return bias_factor() * 2.0 * self.radius / (self._grid.points - 1) if self._conditional else 0.0
+
+    def _refuse(self) -> NoReturn:
+        raise ValueError(f"{type(self).__name__} has no mean to estimate: {self._no_mean}")
+
+    def _diameter(self) -> float:
+        """Return the largest distance of two records, in steps of the grid, in the norm of the ball."""
+        radius = (self._grid.points - 1) / 2.0
+        if self._conditional:
+            return 2.0 * enlarged(radius, self.features, self._power)
+        return 2.0 * radius + _SLACK * self.features ** (1.0 / self._power)
+
+    def pure_epsilon(self) -> float:
+        """Return an upper bound of the epsilon of a record at delta 0, from the channel's integers."""
+        diameter, features = self._diameter(), self.features
+        if self._conditional:
+            return _bounds.relaxed(
+                _bounds.worst_losses(self._table.rows), self._power, diameter**self._power, features
+            )
+        # by Cauchy and Schwarz, the l1 norm is at most sqrt(d) times the l2 norm
+        length = diameter * (1.0 if self._power == 1 else math.sqrt(features))
+        steep = _bounds.steepest(self._table.rows) * length
+        return min(steep, features * self._table.epsilon) * (1.0 + 2.0**-40)
+
+    def renyi(self, orders: ArrayLike, *, bound: Literal["best", "greedy"] = "best") -> NDArray[np.float64]:
+        """Return an upper bound of the Rényi divergence between two records of the ball.
+
+        Parameters
+        ----------
+        orders : array_like of float
+            Orders above 1, shape (n,) or ().
+        bound : {"best", "greedy"}
+            "greedy": Lemma 7 of the paper. "best": with conditional dither the linear program of its Eq. 4,
+            with unbiased dither as in Notes; never more than "greedy".
+
+        Returns
+        -------
+        ndarray of float64
+            Same shape, rounded up.
+
+        Raises
+        ------
+        ValueError
+            For an order out of range, or "greedy" with unbiased dither, to which the lemma does not apply.
+
+        Notes
+        -----
+        An upper bound, where `bitldp.accounting.renyi` is exact for records without a common bound: the
+        largest sum over coordinates within the ball is a knapsack problem, and only its relaxation is solved.
+
+        With unbiased dither a record may leave the ball by up to half a step a coordinate, so that the paper's
+        bounds do not cover it. But the law of a coordinate is a mixture of the rows of its two neighbours.
+        Two bounds follow, and the smaller is taken. The log-ratio of two inputs is at most c times their
+        distance, c being found from the rows, so the divergence of a coordinate is at most alpha (c t)^2/2
+        for inputs t apart (Bun and Steinke, "Concentrated differential privacy", TCC 2016, Proposition 3.3),
+        and that of a record at most alpha (c D)^2/2 with D the diameter of the ball. And the dither of two
+        records may use the same coins, which makes the relaxed knapsack one of distances between them.
+        """
+        _checks.choice("bound", bound, ("best", "greedy"))
+        alphas = _renyi.check_orders(orders)
+        diameter, features = self._diameter(), self.features
+        capacity = diameter**self._power
+        if not self._conditional:
+            if bound == "greedy":
+                raise ValueError("bound: 'greedy' needs dither='conditional', which keeps records in a ball")
+            # in an l1 ball the squares of the distances sum to no more than in the l2 ball of that radius
+            steep = alphas * (_bounds.steepest(self._table.rows) * diameter) ** 2 / 2.0
+            coupled = [
+                _bounds.dithered(self._divergences(alpha), alpha, self._power, capacity, features)
+                for alpha in np.atleast_1d(alphas).tolist()
+            ]
+            least = np.minimum(steep, np.reshape(coupled, alphas.shape))
+            return np.minimum(least, self.pure_epsilon()) * (1.0 + 2.0**-40)
+        found = []
+        for alpha in np.atleast_1d(alphas).tolist():
+            divergences = self._divergences(alpha)
+            if bound == "greedy":
+                found.append(_bounds.greedy(divergences, self._power, capacity))
+            else:
+                found.append(_bounds.relaxed(divergences, self._power, capacity, features))
+        return np.array(found).reshape(alphas.shape)
+
+    def _divergences(self, alpha: float) -> NDArray[np.float64]:
+        """Return the Rényi divergence of every two points of a coordinate, rounded up."""
+        return np.minimum(_renyi.divergences(self._table, alpha), self._table.epsilon)
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """Return the law of one coordinate: P[i, y] = P(code y | grid point i)."""
+        return self._channel.probabilities()
+
+    def randomize(
+        self,
+        x: ArrayLike,
+        *,
+        rng: RandomSource = None,
+        output: Output = "codes",
+        out: NDArray[Any] | None = None,
+        threads: int | None = None,
+        first_chunk: int = 0,
+    ) -> NDArray[Any]:
+        """Randomize records of the ball.
+
+        Parameters
+        ----------
+        x : array_like of float32 or float64
+            Shape (n, features) or (features,), finite. Records outside the ball are scaled to it (`outside`
+            counts them), or refused with ``clip=False``.
+        rng : None, int, SeedSequence or Generator
+            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
+            only: a key that is used on two inputs reveals where they differ.
+        output : {"codes", "values", "packed"}
+            Codes (smallest unsigned dtype), letters (float64; see `decode`), or bytes with as many bits a
+            code as are needed.
+        out : ndarray, optional
+            C-contiguous array of the exact shape and dtype to fill; must not overlap `x`.
+        threads : int, optional
+            Number of threads; the result does not depend on it.
+        first_chunk : int
+            How many chunks (``bitldp._core.CHUNK`` coordinates) of the keys' streams to skip.
+
+        Returns
+        -------
+        ndarray
+            The reports, safe to release at `guarantee`: of the shape of `x`, but that "packed" is flat.
+
+        Raises
+        ------
+        ValueError
+            NaN or infinity, a record outside with ``clip=False`` (an index is given, never a value), wrong
+            shape, unfit `out`, or "values" where there are no letters. Nothing is written then.
+        TypeError
+            Wrong dtype or kind of argument.
+        """
+        threads, first_chunk = _checks.stream(threads, first_chunk)
+        _checks.choice("output", output, ("codes", "values", "packed"))
+        letters = None if output != "values" else self.letters
+        records = self._inside(x)
+        key, dither = keys(rng, 2) if self._conditional else (*keys(rng, 1), None)
+        if not self._conditional:
+            return self._channel.randomize(
+                records, self._grid, letters, key, output, out, threads, first_chunk
+            )
+        points = self._grid.points
+        places = np.clip((records / self.radius + 1.0) * ((points - 1) / 2.0), 0.0, points - 1.0)
+        bound = enlarged((points - 1) / 2.0, self.features, self._power)
+        table = places.reshape(-1, self.features)
+        drawn = conditioned(table, points, bound, self._power, dither, first_chunk).reshape(records.shape)
+        codes = drawn.astype(np.min_scalar_type(points - 1))
+        return self._channel.randomize(codes, None, letters, key, output, out, threads, first_chunk)
+
+    def _norms(self, x: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return checked records as float64 and their norms, shape (..., 1)."""
+        records = check_finite(x, self.features).astype(np.float64)
+        # scaled first, so that no square leaves the range of doubles
+        top = np.maximum(np.abs(records).max(axis=-1, keepdims=True), np.finfo(np.float64).tiny)
+        shares = np.abs(records / top)
+        total = shares.sum(axis=-1, keepdims=True)
+        norms = total if self._power == 1 else np.sqrt(np.square(shares).sum(axis=-1, keepdims=True))
+        with np.errstate(over="ignore"):  # an infinite norm is one beyond the ball
+            return records, norms * top
+
+    def _inside(self, x: ArrayLike) -> NDArray[np.float64]:
+        records, norms = self._norms(x)
+        beyond = norms > self.radius
+        if not beyond.any():
+            return records
+        if not self.clip:
+            if (norms > self.radius * (1.0 + 2.0**-20)).any():  # the norm of float32 has its rounding
+                raise ValueError(
+                    f"x: the record at index {int(np.argmax(beyond))} is outside the ball of radius "
+                    f"{self.radius}, which clip=False refuses"
+                )
+        top = np.maximum(np.abs(records).max(axis=-1, keepdims=True), np.finfo(np.float64).tiny)
+        scaled = records / top * (self.radius / np.maximum(norms / top, 1e-300))
+        return np.where(beyond, scaled, records)
+
+    def outside(self, x: ArrayLike) -> int:
+        """Return how many records of `x` (float32 or float64) lie outside the ball and are scaled to it."""
+        return int(np.count_nonzero(self._norms(x)[1] > self.radius))
+
+    def _check_axis(self, name: str, shape: tuple[int, ...]) -> None:
+        check_shape(name, shape, self.features)
+
+    def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
+        """Return the letters of reports: numbers whose mean over the coins is the (clipped) record.
+
+        With conditional dither the mean is off by at most `bias_bound`.
+
+        Parameters
+        ----------
+        reports : array_like of int
+            Codes as `randomize` gives them, shape (n, features) or (features,).
+
+        Returns
+        -------
+        ndarray of float64
+            Same shape.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a code out of range or another shape.
+        """
+        letters = self.letters
+        codes = _checks.codes("reports", reports, self._channel.outputs)
+        self._check_axis("reports", codes.shape)
+        values: NDArray[np.float64] = letters[codes]
+        return values
+
+    def estimate_mean(self, reports: ArrayLike) -> Estimate:
+        """Estimate the mean of the (clipped) records, without bias where the dither has none.
+
+        Parameters
+        ----------
+        reports : array_like of int
+            Codes of n >= 1 records, shape (n, features) or (features,).
+
+        Returns
+        -------
+        Estimate
+            `value` and `stderr` of shape (features,). With conditional dither, `value` is off by at most
+            `bias_bound` in the l2 norm, which `stderr` does not show.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If there are no letters, for no reports, or for a report out of range.
+        """
+        accumulator = self.accumulator()
+        accumulator.update(reports)
+        return accumulator.estimate()
+
+    def accumulator(self) -> MeanAccumulator:
+        """Return an empty accumulator of the mean: streams, merges and serialises.
+
+        Raises
+        ------
+        ValueError
+            If there are no letters.
+        """
+        if self._letters is None:
+            return self._refuse()
+        return MeanAccumulator(
+            self, self.features, lambda reports: self.decode(reports).reshape(-1, self.features)
+        )
+
+    def _check_spread(self) -> Spread:
+        if self._spread is None:
+            return self._refuse()
+        if self._conditional:
+            raise ValueError("dither: the variance has no closed form where it is conditional")
+        return self._spread
+
+    def variance(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Return the variance of a coordinate's letter for true values in [-radius, radius], any shape.
+
+        Raises
+        ------
+        ValueError
+            If there are no letters, for NaN, or with conditional dither, which has no closed form.
+        """
+        spread = self._check_spread()
+        values = np.asarray(x, dtype=np.float64)
+        if np.isnan(values).any():
+            raise ValueError(f"x: {place(np.isnan(values))} is NaN")
+        return spread.at(values)
+
+    def mean_variance(self) -> float:
+        """Return the mean of `variance` over a coordinate that is uniform on [-radius, radius]."""
+        return self._check_spread().mean()
+
+    def worst_variance(self) -> float:
+        """Return the largest `variance` of any coordinate."""
+        return self._check_spread().worst()
+
+
+def check_shape(name: str, shape: tuple[int, ...], features: int) -> None:
+    """Refuse another shape than that of records of so many features."""
+    if len(shape) not in (1, 2) or shape[-1] != features:
+        raise ValueError(f"{name}: shape must be (n, {features}) or ({features},), got {shape}")
+
+
+def check_finite(x: ArrayLike, features: int) -> NDArray[Any]:
+    """Return records as a float array, all finite; an error gives an index, never a value."""
+    values = _checks.plain("x", x)
+    if values.dtype not in (np.float32, np.float64):
+        raise TypeError(f"x: dtype {values.dtype} is not allowed; float32 and float64 are")
+    check_shape("x", values.shape, features)
+    if not np.isfinite(values).all():
+        raise ValueError(f"x: {place(~np.isfinite(values))} is not finite")
+    return values
