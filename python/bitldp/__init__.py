@@ -17,7 +17,7 @@ from bitldp.bitrand import BitRand
 from bitldp.bits import FRR
 from bitldp.brr import BRR
 from bitldp.categorical import GRR, LabelRR, WarnerRR
-from bitldp.channels import Bits, Matrix, Unary, Window
+from bitldp.channels import Bits, Matrix, Select, Unary, Window
 from bitldp.codecs import Categories, FixedPoint, Grid
 from bitldp.estimate import Estimate, project_simplex
 from bitldp.ledger import BudgetExceededError, Ledger
@@ -63,6 +63,7 @@ __all__ = [
     "PiecewiseSub",
     "PrivacyClaimWarning",
     "SampledReports",
+    "Select",
     "ThreeOutputs",
     "Unary",
     "WarnerRR",

@@ -7,6 +7,7 @@ mod error;
 mod fixed_point;
 mod grid;
 mod pack;
+mod select;
 mod unary;
 
 use bitldp_core::{CHUNK, Isa};
@@ -27,6 +28,8 @@ mod _core {
     use super::grid::Grid;
     #[pymodule_export]
     use super::pack::{pack, unpack};
+    #[pymodule_export]
+    use super::select::Select;
     #[pymodule_export]
     use super::unary::Unary;
     #[pymodule_export]

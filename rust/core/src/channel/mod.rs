@@ -5,11 +5,13 @@ mod categorical;
 mod check;
 mod io;
 mod matrix;
+mod select;
 mod unary;
 mod window;
 
 pub use bits::{Bit, Bits, BitsEpsilon};
 pub use io::{Input, Output};
 pub use matrix::Matrix;
+pub use select::Select;
 pub use unary::Unary;
 pub use window::Window;
