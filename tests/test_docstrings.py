@@ -20,6 +20,9 @@ MODULES = [
     "bitldp.numeric.duchi",
     "bitldp.numeric.hybrid",
     "bitldp.numeric.piecewise",
+    "bitldp.selection.fedsel",
+    "bitldp.selection.mechanisms",
+    "bitldp.selection.two_stage",
 ]
 
 

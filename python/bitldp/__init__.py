@@ -32,14 +32,18 @@ from bitldp.numeric import (
     ThreeOutputs,
 )
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
+from bitldp.selection import EXP, PE, PS, FedSel, TwoStage
 from bitldp.unary import OUE, SUE
 
 __all__ = [
     "BRR",
+    "EXP",
     "FRR",
     "GRR",
     "MOUE",
     "OUE",
+    "PE",
+    "PS",
     "SUE",
     "UER",
     "Accumulator",
@@ -50,6 +54,7 @@ __all__ = [
     "CountAccumulator",
     "Duchi",
     "Estimate",
+    "FedSel",
     "FixedPoint",
     "Grid",
     "Guarantee",
@@ -65,6 +70,7 @@ __all__ = [
     "SampledReports",
     "Select",
     "ThreeOutputs",
+    "TwoStage",
     "Unary",
     "WarnerRR",
     "Window",

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from bitldp import _checks
+from bitldp._audit import selection as _selection  # noqa: F401 -- registers what is known of selections
 from bitldp._audit.law import Setting
 from bitldp._audit.run import Event, Run
 from bitldp._audit.setting import setting

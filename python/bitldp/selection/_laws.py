@@ -99,8 +99,8 @@ def pe_chances(dimensions: int, k: int, odds: float) -> tuple[float, float, floa
     """Return the output law of PE's algorithm: P(a given top coordinate), P(a given other one), P(none).
 
     Each status bit is kept with probability p = e^u/(1 + e^u), u = `odds`, and one of the ones is reported,
-    uniformly. A given coordinate is reported with the probability of its bit times E 1/(1 + X), where X counts
-    the ones among the others; the law depends on nothing but whether the coordinate is one of the k largest.
+    uniformly. A given coordinate is reported with the probability of its bit times E 1/(1 + X), where X
+    counts the ones among the others; nothing matters but whether the coordinate is one of the k largest.
     """
     flip = 1.0 / (1.0 + math.exp(odds))
     keep = 1.0 / (1.0 + math.exp(-odds))

@@ -145,7 +145,7 @@ class Selection(Mechanism):
         return codes
 
     def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
-        """Return unbiased letters of the top-k indicators, where the mechanism has a top k; see its own method.
+        """Return unbiased letters of the top-k indicators, where there is a top k; see its own method.
 
         Raises
         ------
@@ -205,7 +205,7 @@ class TopSelection(Selection):
 
     def _refuse_mute(self) -> NoReturn:
         raise ValueError(
-            f"{type(self).__name__}: no unbiased decode exists at epsilon 0, every coordinate is reported alike"
+            f"{type(self).__name__}: no unbiased decode exists at epsilon 0, all coordinates are alike"
         )
 
     def decode(self, reports: ArrayLike) -> NDArray[np.float64]:

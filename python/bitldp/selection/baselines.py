@@ -15,7 +15,7 @@ from bitldp._core import keystream
 from bitldp._mechanism import Mechanism, readonly
 from bitldp._rng import RandomSource, keys
 from bitldp.numeric import Piecewise, SampledReports
-from bitldp.numeric._unbiased import Unbiased
+from bitldp.numeric._policy import OnInterval
 from bitldp.selection.two_stage import _floats
 
 __all__ = ["Compressed", "flat"]
@@ -23,11 +23,11 @@ __all__ = ["Compressed", "flat"]
 _ENTRIES = 1 << 27  # of a projection: a gigabyte
 
 
-def flat(dimensions: int, *, epsilon: float, c: int = 1, values: type[Unbiased] = Piecewise) -> Unbiased:
-    """Return the flat baseline: c coordinates drawn without looking, each released at epsilon/c and scaled by d/c.
+def flat(dimensions: int, *, epsilon: float, c: int = 1, values: type[OnInterval] = Piecewise) -> OnInterval:
+    """Return the flat baseline: c coordinates drawn without looking, at epsilon/c each, scaled by d/c.
 
-    It is the numeric mechanism itself, ``values(epsilon, features=dimensions, spend="sample", k=c)``, which is
-    unbiased.
+    It is the numeric mechanism itself, ``values(epsilon, features=dimensions, spend="sample", k=c)``, and it
+    is unbiased.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def flat(dimensions: int, *, epsilon: float, c: int = 1, values: type[Unbiased] 
     """
     dimensions = _checks.count("dimensions", dimensions, 1)
     c = _checks.integer("c", c, 1, dimensions)
-    if not (isinstance(values, type) and issubclass(values, Unbiased)):
+    if not (isinstance(values, type) and issubclass(values, OnInterval)):
         raise TypeError("values: must be a class of numeric mechanisms, such as Piecewise")
     return values(epsilon, features=dimensions, spend="sample", k=c)
 
@@ -119,9 +119,9 @@ class Compressed(Mechanism):
     seed: int
     c: int = 1
     bound: float = 1.0
-    values: type[Unbiased] = Piecewise
+    values: type[OnInterval] = Piecewise
 
-    _numbers: ClassVar[Unbiased]
+    _numbers: ClassVar[OnInterval]
     _no_mean: ClassVar[str] = (
         "a projection to fewer dimensions cannot be undone, so that no unbiased estimate exists; "
         "recover(reports) is the estimate by the pseudo-inverse"
@@ -136,7 +136,7 @@ class Compressed(Mechanism):
         c = _checks.integer("c", self.c, 1, compressed)
         bound = _checks.positive("bound", self.bound)
         epsilon = _checks.budget("epsilon", self.epsilon)
-        if not (isinstance(self.values, type) and issubclass(self.values, Unbiased)):
+        if not (isinstance(self.values, type) and issubclass(self.values, OnInterval)):
             raise TypeError("values: must be a class of numeric mechanisms, such as Piecewise")
         options: dict[str, Any] = {"features": compressed, "spend": "sample", "k": c}
         numbers = self.values(epsilon, interval=(-bound, bound), **options)
@@ -152,7 +152,7 @@ class Compressed(Mechanism):
         )
 
     @property
-    def numbers(self) -> Unbiased:
+    def numbers(self) -> OnInterval:
         """The mechanism of the projected numbers."""
         return self._numbers
 
@@ -210,10 +210,12 @@ class Compressed(Mechanism):
 
     def decode(self, reports: Any) -> NDArray[np.float64]:
         """Return the letters of reports, recovered: shape (n, dimensions)."""
-        return self._numbers.decode(reports) @ _projection(self.dimensions, self.compressed, self.seed)[1]
+        back = _projection(self.dimensions, self.compressed, self.seed)[1]
+        recovered: NDArray[np.float64] = self._numbers.decode(reports) @ back
+        return recovered
 
     def recover(self, reports: Any) -> NDArray[np.float64]:
-        """Return the estimated mean of the vectors by the pseudo-inverse: shape (dimensions,). Biased (see Notes)."""
+        """Return the mean of the vectors by the pseudo-inverse, biased (see Notes): shape (dimensions,)."""
         mean = self._numbers.estimate_mean(reports).value
         recovered: NDArray[np.float64] = mean @ _projection(self.dimensions, self.compressed, self.seed)[1]
         return recovered
@@ -221,8 +223,8 @@ class Compressed(Mechanism):
     def variance(self, x: ArrayLike) -> NoReturn:
         """Refuse: a biased estimate is not described by its variance."""
         raise ValueError(
-            "Compressed: its estimate is biased, so that a variance would mislead; numbers.variance is that of "
-            "the projected numbers"
+            "Compressed: its estimate is biased, so that a variance would mislead; numbers.variance is "
+            "that of the projected numbers"
         )
 
     def accumulator(self) -> Any:

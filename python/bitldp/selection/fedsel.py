@@ -54,8 +54,8 @@ def split_budget(
 
     Notes
     -----
-    Source: FedSel, Section 5.3, which gives the order sqrt(d log d/m), here taken with the factor 1, and found
-    theta = 0.2 by experiment.
+    Source: FedSel, Section 5.3, which gives the order sqrt(d log d/m), taken with the factor 1 here, and
+    found theta = 0.2 by experiment.
     """
     epsilon = _checks.positive("epsilon", epsilon)
     dimensions = _checks.integer("dimensions", dimensions, 2)
@@ -96,7 +96,8 @@ class FedSel:
         Mechanism of the value, built as ``values(epsilon)`` for one number of [-1, 1]: `Piecewise`, `Duchi`,
         `Hybrid`, `ThreeOutputs`, ...
     mu : float, optional
-        Part of a round's budget that the selection gets, in [0, 1). None: `split_budget`, which needs `batch`.
+        Part of a round's budget that the selection gets, in [0, 1). None: `split_budget`, for which
+        `batch` is needed.
     batch : int, optional
         Clients of a round, for `split_budget`.
     threshold : float
@@ -117,12 +118,12 @@ class FedSel:
     -----
     A round of one client (Algorithm 1, LocalUpdate), with its residual r and its new gradient g:
 
-        r' = r + g;  j = select(r', eps_1);  send j and s = r'_j + eta r_j, clipped to [-1, 1], at eps_2;  r'_j = 0.
+        r' = r + g;  j = select(r', eps_1);  send j and, at eps_2, r'_j + eta r_j in [-1, 1];  r'_j = 0.
 
     With eps' = epsilon/rounds, eps_1 = mu eps' and eps_2 = eps' - eps_1. Neighbours are any two sequences of
     gradients of a client: each round is eps'-private whatever the residual is, and rounds add up
-    (`guarantee`). Where `PE` selects none, nothing is reset. The server takes ``stages.aggregate(reports)``, the
-    mean of the sparse updates; it is not an unbiased estimate of the mean gradient.
+    (`guarantee`). Where `PE` selects none, nothing is reset. The server takes the mean of the sparse updates,
+    ``stages.aggregate(reports)``; it is not an unbiased estimate of the mean gradient.
 
     The residuals are private: they are not in the repr, and a FedSel is not pickled. `state` and `restore`
     are for a client's own disk. An object serves one thread at a time.
@@ -201,7 +202,8 @@ class FedSel:
     @property
     def released(self) -> NDArray[np.int64]:
         """How many releases each client has made, shape (clients,); a copy."""
-        return self._released.copy()
+        copy: NDArray[np.int64] = self._released.copy()
+        return copy
 
     def release(
         self,
@@ -238,7 +240,7 @@ class FedSel:
         BudgetExceededError
             If a client has made all its releases; the message names the first one.
         ValueError, TypeError
-            A gradient that is not finite, or not in sum with the residual (an index is given, never the value),
+            A gradient that is not finite, or not in sum with the residual (an index is given, not the value),
             wrong shape or dtype, a client twice. In all these cases nothing is released and no state changes.
         """
         _checks.choice("output", output, ("codes", "packed"))
@@ -300,12 +302,14 @@ class FedSel:
         self._released = released.astype(np.int64)
 
     def __repr__(self) -> str:
+        """Return the public parameters; residuals are private."""
         clients, dimensions = self._residual.shape
         return (
             f"<FedSel: {clients} clients, {dimensions} coordinates, {self._rounds} rounds, {self._stages!r}>"
         )
 
     def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled."""
         raise TypeError(
             "FedSel: holds private residuals and is not pickled; state() is for a client's own disk"
         )

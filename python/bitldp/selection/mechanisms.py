@@ -35,12 +35,12 @@ class EXP(Selection):
 
     Notes
     -----
-    Neighbours are any two vectors. The law is one of ranks: e^eps between the first and the last, whatever the
-    numbers are, so Lemma 1 of the paper holds with equality. Weights are integers of 64 bits, which bounds the
-    exact epsilon, however large the budget: 43 at d = 2, 34 at d = 10^6.
+    Neighbours are any two vectors. The law is one of ranks: e^eps between the first and the last, whatever
+    the numbers are, so Lemma 1 of the paper holds with equality. Weights are integers of 64 bits, which
+    bounds the exact epsilon, however large the budget: 43 at d = 2, 34 at d = 10^6.
 
-    The paper's Algorithm 2 takes O(d^2); here a rank is drawn by one 64-bit number and its coordinate found in
-    O(d). The search is not constant-time.
+    The paper's Algorithm 2 takes O(d^2); here a rank is drawn by one 64-bit number and its coordinate
+    found in O(d). The search is not constant-time.
 
     Examples
     --------
@@ -82,9 +82,10 @@ class PS(TopSelection):
 
     Notes
     -----
-    Neighbours are any two vectors. Lemma 3 of the paper holds with equality. Of the three selections it is the
-    one to take: at equal exact epsilon `PE` was never better, and `EXP` spreads its weight over all ranks.
-    Weights are integers of 64 bits, which bounds the exact epsilon, however large the budget: 44 less ln(d).
+    Neighbours are any two vectors. Lemma 3 of the paper holds with equality. Of the three selections it is
+    the one to take: at equal exact epsilon `PE` was never better, and `EXP` spreads its weight over all
+    ranks. Weights are integers of 64 bits, which bounds the exact epsilon, however large the budget, at
+    44.3 - ln(k).
 
     `estimate_frequencies` estimates the share of vectors that have each coordinate among their k largest.
 

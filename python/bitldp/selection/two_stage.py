@@ -1,4 +1,4 @@
-"""Selection and value together: which coordinate of a vector is large, and what it is, each released privately."""
+"""Selection and value together: which coordinate of a vector is large, and what it is, both privately."""
 
 from __future__ import annotations
 
@@ -102,8 +102,8 @@ class TwoStage(Mechanism):
     so, which is equally likely for all vectors, and the code is that of the middle of the interval: a fixed
     value, so that it tells nothing.
 
-    The mean of the decoded updates is unbiased for the mean of ``P(select j) value_j``, and not for the mean of
-    the vectors: coordinates that are rarely selected count less, and are meant to wait (`FedSel`).
+    The mean of the decoded updates is unbiased for the mean of ``P(select j) value_j``, and not for the mean
+    of the vectors: coordinates that are rarely selected count less, and are meant to wait (`FedSel`).
 
     Source: Liu, Cao, Yoshikawa and Chen, "FedSel", DASFAA 2020, Section 3.
 
@@ -254,8 +254,8 @@ class TwoStage(Mechanism):
         Returns
         -------
         ndarray of float64, shape (n, dimensions)
-            The letter of the code at the selected coordinate (right on average, given that it was selected), 0
-            elsewhere; zeros where none was selected.
+            The letter of the code at the selected coordinate (right on average, given that it was selected),
+            0 elsewhere; zeros where none was selected.
 
         Raises
         ------
