@@ -105,4 +105,5 @@ def perturbed_encoding(scores: NDArray[Any], k: int, p: float, rng: np.random.Ge
     np.put_along_axis(bits, order[:, d - k :], True, axis=1)
     bits ^= rng.random((n, d)) >= p
     drawn = np.where(bits, rng.random((n, d)), -1.0)
-    return np.where(bits.any(axis=1), drawn.argmax(axis=1), d)
+    chosen: NDArray[Any] = np.where(bits.any(axis=1), drawn.argmax(axis=1), d)
+    return chosen

@@ -9,11 +9,11 @@ use super::split::{Magnitude, SLACK};
 use crate::kernel::Isa;
 
 /// As few numbers as are not worth a bracket.
-const FEW: usize = 400;
+const FEW: usize = 160;
 
 /// Half the width of a bracket, in standard deviations of the rank in the sample. Wider ones keep more numbers, narrower
 /// ones miss more often.
-const DEVIATIONS: f64 = 2.5;
+const DEVIATIONS: f64 = 2.2;
 
 /// Working memory, kept from vector to vector.
 #[derive(Default)]
@@ -71,7 +71,7 @@ impl<M: Magnitude> Room<M> {
 /// for that to be worth it.
 fn bracket<M: Magnitude>(sample: &mut Vec<M>, values: &[M], rank: usize) -> (M, M) {
     let count = values.len();
-    let wanted = libm::pow(count as f64, 2.0 / 3.0) * 0.7;
+    let wanted = libm::sqrt(count as f64) * 1.3;
     let step = (count as f64 / wanted) as usize;
     sample.clear();
     sample.extend(values.iter().step_by(step.max(1)).map(|x| x.size()));
