@@ -249,14 +249,14 @@ def test_flat_is_the_sampled_numeric_mechanism():
 
 
 def test_compressed_recovers_what_the_projection_keeps():
-    """At a large budget the recovery is the orthogonal projection of the mean; without compression, the mean."""
-    x = np.repeat(np.random.default_rng(5).normal(0.0, 0.1, (1, 8)), 20_000, axis=0)
+    """At a large budget it is the orthogonal projection of the mean; without compression, the mean."""
+    x = np.repeat(np.random.default_rng(5).normal(0.0, 0.1, (1, 8)), 2_000, axis=0)
     for q in (3, 8):
         mechanism = Compressed(8, q, epsilon=40.0, seed=11, c=q, bound=2.0)
         basis = mechanism.projection
         kept = x[0] @ basis @ np.linalg.pinv(basis)
         reports = mechanism.randomize(x, rng=1)
-        np.testing.assert_allclose(mechanism.recover(reports), kept, atol=0.02)
+        np.testing.assert_allclose(mechanism.recover(reports), kept, atol=0.06)
         np.testing.assert_allclose(
             mechanism.decode(reports).mean(axis=0), mechanism.recover(reports), atol=1e-9
         )

@@ -37,7 +37,7 @@ pub struct Select {
 }
 
 impl Select {
-    /// Coordinates a chunk of the key's stream serves: this many vectors, one draw each.
+    /// Vectors in a chunk of the key's stream.
     pub const CHUNK: usize = SLOTS;
 
     /// A law of runs of ranks, smallest magnitude first: `counts[i]` ranks of weight `weights[i]` each. `nothing` is the
