@@ -36,6 +36,9 @@ MODULES = [
     "bitldp.numeric.piecewise",
     "bitldp.optimal",
     "bitldp.recommend",
+    "bitldp.selection.fedsel",
+    "bitldp.selection.mechanisms",
+    "bitldp.selection.two_stage",
 ]
 
 

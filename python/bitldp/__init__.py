@@ -17,7 +17,7 @@ from bitldp.bitrand import BitRand
 from bitldp.bits import FRR
 from bitldp.brr import BRR
 from bitldp.categorical import GRR, LabelRR, WarnerRR
-from bitldp.channels import Bits, Matrix, Unary, Window
+from bitldp.channels import Bits, Matrix, Select, Unary, Window
 from bitldp.codecs import Categories, FixedPoint, Grid
 from bitldp.compression import MVU, BitwiseRR, GeneralizedRR, MetricMVU
 from bitldp.estimate import Estimate, project_simplex
@@ -39,16 +39,20 @@ from bitldp.numeric import (
 from bitldp.optimal import OptimalUtility
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
 from bitldp.recommend import Recommendation, recommend
+from bitldp.selection import EXP, PE, PS, FedSel, TwoStage
 from bitldp.unary import OUE, SUE
 
 __all__ = [
     "BRR",
+    "EXP",
     "FRR",
     "GRR",
     "LSRR",
     "MOUE",
     "MVU",
     "OUE",
+    "PE",
+    "PS",
     "SUE",
     "UER",
     "Accumulator",
@@ -62,6 +66,7 @@ __all__ = [
     "Duchi",
     "Estimate",
     "Exponential",
+    "FedSel",
     "FixedPoint",
     "GeneralizedRR",
     "Grid",
@@ -80,7 +85,9 @@ __all__ = [
     "PrivacyClaimWarning",
     "Recommendation",
     "SampledReports",
+    "Select",
     "ThreeOutputs",
+    "TwoStage",
     "Unary",
     "WarnerRR",
     "Window",

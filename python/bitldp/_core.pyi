@@ -12,6 +12,7 @@ __all__ = [
     "FixedPoint",
     "Grid",
     "Matrix",
+    "Select",
     "Shift",
     "Unary",
     "Window",
@@ -125,6 +126,36 @@ class Bits:
     def __getnewargs__(
         self,
     ) -> tuple[list[list[float]], list[list[float]], int, list[int] | None]: ...
+
+@final
+class Select:
+    def __new__(
+        cls, counts: NDArray[np.uint32], weights: NDArray[np.uint64], nothing: int | None = None
+    ) -> Select: ...
+    @property
+    def dimensions(self) -> int: ...
+    @property
+    def outputs(self) -> int: ...
+    @property
+    def chunk(self) -> int: ...
+    @property
+    def epsilon(self) -> float: ...
+    @property
+    def total(self) -> int: ...
+    @property
+    def nothing(self) -> int | None: ...
+    def weights(self) -> NDArray[np.uint64]: ...
+    def randomize(
+        self,
+        x: ArrayLike,
+        key: bytes | None,
+        output: str,
+        out: NDArray[Any] | None,
+        threads: int | None,
+        first_chunk: int,
+        /,
+    ) -> NDArray[Any]: ...
+    def __getnewargs__(self) -> tuple[NDArray[np.uint32], NDArray[np.uint64], int | None]: ...
 
 @final
 class Unary:

@@ -6,11 +6,12 @@ Each holds its law as integers over 2**64 and computes its exact epsilon from th
 - `Unary`: independent bits on one-hot input;
 - `Window`: some cells of N share one probability, the others the rest;
 - `Shift`: integer noise that is added, the sum clamped; exact delta at any epsilon, too;
-- `Matrix`: any row-stochastic table.
+- `Matrix`: any row-stochastic table;
+- `Select`: one coordinate of a vector, by the rank of its magnitude; its integers are over their sum.
 """
 
 from __future__ import annotations
 
-from bitldp._core import Bits, Matrix, Shift, Unary, Window
+from bitldp._core import Bits, Matrix, Select, Shift, Unary, Window
 
-__all__ = ["Bits", "Matrix", "Shift", "Unary", "Window"]
+__all__ = ["Bits", "Matrix", "Select", "Shift", "Unary", "Window"]

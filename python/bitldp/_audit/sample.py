@@ -63,7 +63,9 @@ class Source:
                 raise ValueError("mechanism: randomize must return one report for each record")
             yield reports
             count -= rows
-            width = max(1, sum(each.size for each in parts(reports)) // rows)
+            # an input may be wider than its report: a vector, of which one coordinate is selected
+            wide = sum(np.size(each) for each in (record if isinstance(record, tuple) else (record,)))
+            width = max(1, wide, sum(each.size for each in parts(reports)) // rows)
             rows = max(1, _BLOCK // width)
 
     def repeats(self, record: Any, most: int) -> int:

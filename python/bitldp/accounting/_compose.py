@@ -130,7 +130,9 @@ def account(
     if delta is not None:
         given = _checks.real("delta", delta)
         if not (0.0 <= given < 1.0 and (given > 0.0 or method == "basic")):
-            raise ValueError(f"delta: must be {'at least' if method == 'basic' else 'above'} 0 and below 1, got {given}")
+            raise ValueError(
+                f"delta: must be {'at least' if method == 'basic' else 'above'} 0 and below 1, got {given}"
+            )
         return _epsilon_at(listed, given, method, alphas, (whole, own), names)
     target = _checks.budget("epsilon", epsilon)
     return _delta_at(listed, target, method, alphas, (whole, own), names)

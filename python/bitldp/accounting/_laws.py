@@ -58,9 +58,7 @@ def parts(release: Any) -> list[Part]:
     TypeError
         If it is none of them.
     """
-    raise TypeError(
-        f"release: must be a mechanism, a channel or a Guarantee, not {type(release).__name__}"
-    )
+    raise TypeError(f"release: must be a mechanism, a channel or a Guarantee, not {type(release).__name__}")
 
 
 @parts.register

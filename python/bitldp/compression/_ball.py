@@ -102,9 +102,7 @@ class Ball(Mechanism):
             record = min(record, from_renyi(self.renyi(_renyi.ORDERS), _renyi.ORDERS, self.delta))
         feature = min(feature, record) if self.delta == 0.0 else feature
         self._set(
-            _guarantee=Guarantee(
-                claimed, feature, feature, record, delta=self.delta, holds=record <= claimed
-            )
+            _guarantee=Guarantee(claimed, feature, feature, record, delta=self.delta, holds=record <= claimed)
         )
 
     @property

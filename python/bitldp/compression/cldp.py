@@ -119,7 +119,9 @@ class CLDP(Mechanism):
             If the reports say nothing (epsilon 0).
         """
         if self._scalar.letters is None:
-            raise ValueError("CLDP: no unbiased decode exists at epsilon 0, where all records are reported alike")
+            raise ValueError(
+                "CLDP: no unbiased decode exists at epsilon 0, where all records are reported alike"
+            )
         return self._scalar.letters
 
     def probabilities(self) -> NDArray[np.float64]:

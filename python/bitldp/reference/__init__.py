@@ -28,10 +28,12 @@ from bitldp.reference.bits import (
 from bitldp.reference.categories import grr, ordered_window, window, window_starts
 from bitldp.reference.laws import bits_law, exact_epsilon, matrix_law, probabilities, unary_law, window_law
 from bitldp.reference.noise import discrete_laplace
+from bitldp.reference.selection import among_equals, perturbed_encoding, select_by_rank, select_top
 from bitldp.reference.tables import alias_table, dither, matrix_alias, matrix_inversion
 
 __all__ = [
     "alias_table",
+    "among_equals",
     "bits_law",
     "bits_of",
     "codes_of",
@@ -46,8 +48,11 @@ __all__ = [
     "matrix_inversion",
     "matrix_law",
     "ordered_window",
+    "perturbed_encoding",
     "probabilities",
     "randomize_bits",
+    "select_by_rank",
+    "select_top",
     "unary",
     "unary_law",
     "window",

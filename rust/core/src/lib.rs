@@ -10,8 +10,9 @@
 //!   is in it: the dither of a grid only mixes rows of the channel behind it.
 //! - A **channel** is the only place where privacy happens. Its law is integers over 2^64: [`Bits`] and [`Unary`]
 //!   (independent bits, on arbitrary and on one-hot strings), [`Window`] (some cells likely, the others not), [`Shift`]
-//!   (integer noise that is added) and [`Matrix`] (any row-stochastic table). `epsilon()` is exact for the very integers
-//!   that the sampler compares with, and rounded up.
+//!   (integer noise that is added) and [`Matrix`] (any row-stochastic table); or, for [`Select`] (one coordinate of a
+//!   vector, by its rank), integers over their sum. `epsilon()` is exact for the very integers that the sampler compares
+//!   with, and rounded up.
 //! - **Letters** say what a report is worth.
 //!
 //! Randomness is the keystream of ChaCha20 under a 256-bit [`Key`], addressed by chunks of [`CHUNK`] values. The same key
@@ -40,7 +41,7 @@ mod parallel;
 mod probability;
 mod random;
 
-pub use channel::{Bit, Bits, BitsEpsilon, Input, Matrix, Output, Shift, Unary, Window};
+pub use channel::{Bit, Bits, BitsEpsilon, Input, Matrix, Output, Select, Shift, Unary, Window};
 pub use codec::{
     Categories, Code, Coordinate, FixedPoint, Grid, GridRounding, Infinities, Real, SignBit, pack,
     packed_len, unpack,

@@ -7,6 +7,7 @@ mod error;
 mod fixed_point;
 mod grid;
 mod pack;
+mod select;
 mod shift;
 mod unary;
 
@@ -28,6 +29,8 @@ mod _core {
     use super::grid::Grid;
     #[pymodule_export]
     use super::pack::{pack, unpack};
+    #[pymodule_export]
+    use super::select::Select;
     #[pymodule_export]
     use super::shift::Shift;
     #[pymodule_export]

@@ -6,6 +6,7 @@ mod check;
 mod io;
 mod matrix;
 mod shift;
+mod select;
 mod unary;
 mod window;
 
@@ -13,5 +14,6 @@ pub use bits::{Bit, Bits, BitsEpsilon};
 pub use io::{Input, Output};
 pub use matrix::Matrix;
 pub use shift::Shift;
+pub use select::Select;
 pub use unary::Unary;
 pub use window::Window;

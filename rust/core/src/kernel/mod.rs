@@ -3,6 +3,7 @@
 pub(crate) mod bits;
 pub(crate) mod categorical;
 mod isa;
+pub(crate) mod select;
 pub(crate) mod unary;
 
 pub use isa::{ISA_VARIABLE, Isa};

@@ -26,6 +26,12 @@ impl<'a> Refine<'a> {
         Refine { isa, key, nonce, group: 0, left: 0, buffer: MaybeUninit::uninit() }
     }
 
+    /// The stream from `group` on.
+    #[inline]
+    pub(crate) fn at(isa: Isa, key: &'a Key, nonce: u64, group: u64) -> Refine<'a> {
+        Refine { group, ..Refine::new(isa, key, nonce) }
+    }
+
     /// The next 64 bits.
     #[inline]
     pub(crate) fn next(&mut self) -> u64 {
@@ -62,15 +68,24 @@ impl<'a> Refine<'a> {
     /// A uniform integer below `bound`, exactly (Lemire 2019, "Fast random integer generation in an interval").
     #[inline]
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        let first = self.next();
+        self.below_from(first, bound)
+    }
+
+    /// [`below`](Self::below) of a first draw from elsewhere: the stream is only asked where that one is rejected.
+    #[inline]
+    pub(crate) fn below_from(&mut self, first: u64, bound: u64) -> u64 {
         debug_assert!(bound > 0);
+        let mut draw = first;
         loop {
-            let product = u128::from(self.next()) * u128::from(bound);
+            let product = u128::from(draw) * u128::from(bound);
             let low = product as u64;
             // The first 2^64 mod bound values of `low` would come up once too often. That remainder is below `bound`,
             // so the division is rarely needed.
             if low >= bound || low >= bound.wrapping_neg() % bound {
                 return (product >> 64) as u64;
             }
+            draw = self.next();
         }
     }
 }

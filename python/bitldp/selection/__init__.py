@@ -1,0 +1,25 @@
+"""Dimension selection: which coordinate of a vector is large, and what to send of it.
+
+`EXP`, `PS` and `PE` select a coordinate; `TwoStage` also releases its value; `FedSel` keeps what clients of
+federated learning have not sent yet. `flat` and `Compressed` are the baselines without selection.
+"""
+
+from __future__ import annotations
+
+from bitldp.selection.baselines import Compressed, flat
+from bitldp.selection.fedsel import FedSel, split_budget
+from bitldp.selection.mechanisms import EXP, PE, PS
+from bitldp.selection.two_stage import SelectedMeanAccumulator, SelectedReports, TwoStage
+
+__all__ = [
+    "EXP",
+    "PE",
+    "PS",
+    "Compressed",
+    "FedSel",
+    "SelectedMeanAccumulator",
+    "SelectedReports",
+    "TwoStage",
+    "flat",
+    "split_budget",
+]

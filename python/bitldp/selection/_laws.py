@@ -1,0 +1,155 @@
+"""The laws of EXP, PS and PE as integer weights of ranks, and the chances of PE's perturbed status vector."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitldp._core import Select
+from bitldp.privacy import Calibration, calibrated
+
+_ROOM = (1 << 64) - (1 << 56)  # what the weights may sum to before they are rounded: well below 2^64
+_FINE = 0.5  # budgets below it are formed by expm1, which keeps their digits
+_LARGEST = 44.0  # above, the largest weight would pass 2^64
+_PANELS = 30  # of [0, 1], halved again and again toward 0
+_NODES = 48  # of each panel
+_HALVINGS = 80  # of an interval of log-odds: past the last place of a double
+
+
+@lru_cache(maxsize=64)
+def exp_channel(dimensions: int, epsilon: float) -> Select:
+    """Return EXP: rank z = 1..d with weight e^(eps z/(d-1))."""
+
+    def build(target: float) -> Select:
+        gaps = min(target, _LARGEST) * (np.arange(dimensions - 1, -1, -1) / (dimensions - 1))
+        falling = np.exp(-gaps)
+        top = math.floor(_ROOM / float(falling.sum()))
+        # T e^-y, rounded up but for the largest: T less T (1 - e^-y) where y is small, to keep its digits
+        small = np.maximum(np.ceil(top * falling), 1.0)
+        weights = small.astype(np.uint64)
+        near = gaps <= _FINE
+        weights[near] = np.uint64(top) - np.floor(top * -np.expm1(-gaps[near])).astype(np.uint64)
+        return Select(np.ones(dimensions, np.uint32), weights)
+
+    return calibrated(build, epsilon, lambda channel: channel.epsilon)
+
+
+@lru_cache(maxsize=64)
+def ps_channel(dimensions: int, k: int, epsilon: float) -> Select:
+    """Return PS: each of the k largest e^eps times as likely as each other coordinate."""
+    rest = dimensions - k
+
+    def build(target: float) -> Select:
+        bounded = min(target, _LARGEST)
+        low = max(1, int(_ROOM / (rest + k * math.exp(bounded))))
+        high = low + int(low * math.expm1(bounded))
+        high = min(high, ((1 << 64) - 1 - rest * low) // k)
+        return _two(dimensions, k, high, low, None)
+
+    return calibrated(build, epsilon, lambda channel: channel.epsilon)
+
+
+def _two(dimensions: int, k: int, high: int, low: int, nothing: int | None) -> Select:
+    """Return the channel of two runs: d - k ranks of weight `low`, then k of weight `high`."""
+    counts = np.array([dimensions - k, k], np.uint32)
+    return Select(counts, np.array([low, high], np.uint64), nothing)
+
+
+def pe_channel(dimensions: int, k: int, epsilon: float, calibration: Calibration) -> tuple[Select, float]:
+    """Return PE, and the p with which a status bit is kept.
+
+    "paper": p = e^eps/(1 + e^eps), the budget of one bit. "exact": p such that the exact epsilon of the
+    selection is `epsilon`.
+    """
+    if calibration == "paper":
+        return _pe(dimensions, k, epsilon), kept(epsilon)
+    return _pe_exact(dimensions, k, epsilon)
+
+
+@lru_cache(maxsize=64)
+def _pe_exact(dimensions: int, k: int, epsilon: float) -> tuple[Select, float]:
+    def build(target: float) -> tuple[Select, float]:
+        odds = pe_odds(dimensions, k, target)
+        return _pe(dimensions, k, odds), odds
+
+    channel, odds = calibrated(build, epsilon, lambda built: built[0].epsilon)
+    return channel, kept(odds)
+
+
+@lru_cache(maxsize=64)
+def _pe(dimensions: int, k: int, odds: float) -> Select:
+    top, other, nothing = pe_chances(dimensions, k, odds)
+    # Ranks beyond what 64 bits resolve keep a weight of 1; the top weight gives way.
+    low = max(1, math.ceil(_ROOM * other))
+    high = min(max(math.floor(_ROOM * top), low), (_ROOM - (dimensions - k) * low) // k)
+    if odds == 0.0:  # the two chances are the same, and must not differ in their last digits
+        high = low
+    return _two(dimensions, k, high, low, math.floor(_ROOM * nothing))
+
+
+def kept(odds: float) -> float:
+    """Return p = e^u/(1 + e^u)."""
+    return 1.0 / (1.0 + math.exp(-odds))
+
+
+def pe_chances(dimensions: int, k: int, odds: float) -> tuple[float, float, float]:
+    """Return the output law of PE's algorithm: P(a given top coordinate), P(a given other one), P(none).
+
+    Each status bit is kept with probability p = e^u/(1 + e^u), u = `odds`, and one of the ones is reported,
+    uniformly. A given coordinate is reported with the probability of its bit times E 1/(1 + X), where X
+    counts the ones among the others; nothing matters but whether the coordinate is one of the k largest.
+    """
+    flip = 1.0 / (1.0 + math.exp(odds))
+    keep = 1.0 / (1.0 + math.exp(-odds))
+    rest = dimensions - k
+    top = keep * _mean_share(k - 1, rest, keep, flip)
+    other = flip * _mean_share(k, rest - 1, keep, flip)
+    nothing = math.exp(k * math.log(flip) + rest * math.log1p(-flip))
+    return top, other, nothing
+
+
+def _mean_share(kept_bits: int, flipped_bits: int, keep: float, flip: float) -> float:
+    """Return E 1/(1 + Bin(kept_bits, keep) + Bin(flipped_bits, flip)), to about 13 digits.
+
+    It is the integral of the generating function E s^X over s in [0, 1]; with s = 1 - t,
+
+        integral of (1 - keep t)^kept_bits (1 - flip t)^flipped_bits dt,
+
+    a positive, decreasing polynomial. It may fall off within 1/(number of bits), so [0, 1] is cut into panels
+    that halve toward t = 0, each with a Gauss-Legendre rule.
+    """
+    nodes, weights = _rule()
+    logs = kept_bits * np.log1p(-keep * nodes) + flipped_bits * np.log1p(-flip * nodes)
+    return math.fsum((weights * np.exp(logs)).tolist())
+
+
+@lru_cache(maxsize=1)
+def _rule() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return nodes and weights on [0, 1]."""
+    points, weights = np.polynomial.legendre.leggauss(_NODES)
+    ends = np.concatenate([[0.0], 2.0 ** np.arange(-_PANELS, 1.0)])
+    half = np.diff(ends)[:, None] / 2.0
+    return (ends[:-1, None] + half * (1.0 + points)).ravel(), (half * weights).ravel()
+
+
+@lru_cache(maxsize=256)
+def pe_odds(dimensions: int, k: int, epsilon: float) -> float:
+    """Return the log-odds u of keeping a status bit at which PE's exact epsilon is `epsilon`.
+
+    That epsilon is u plus a term between 0 and ln 2, so u lies between epsilon - ln 2 and epsilon.
+    """
+    if epsilon == 0.0:
+        return 0.0
+    low, high = max(0.0, epsilon - math.log(2.0)), min(epsilon, 700.0)
+    low = min(low, high)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        if not low < middle < high:
+            break
+        top, other, _nothing = pe_chances(dimensions, k, middle)
+        within = other > 0.0 and math.log(top / other) <= epsilon
+        low, high = (middle, high) if within else (low, middle)
+    return low

@@ -1,0 +1,174 @@
+"""EXP, PS and PE: private selection of a large coordinate.
+
+Source: Liu, Cao, Yoshikawa and Chen, "FedSel: Federated SGD under Local Differential Privacy with Top-k
+Dimension Selection", DASFAA 2020, Section 4.1 and Algorithms 2 to 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
+
+from bitldp import _checks
+from bitldp.privacy import Calibration
+from bitldp.selection._laws import exp_channel, pe_channel, ps_channel
+from bitldp.selection._selection import _MOST, Selection, TopSelection
+
+__all__ = ["EXP", "PE", "PS"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EXP(Selection):
+    """Exponential selection: the coordinate of rank z = 1..d with weight e^(eps z/(d - 1)).
+
+    Parameters
+    ----------
+    dimensions : int
+        Coordinates d of a vector, 2 to 2**24.
+    epsilon : float
+        Privacy budget of a vector, finite, zero or more; the exact epsilon is at most that (see Notes).
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range; the message names it.
+
+    Notes
+    -----
+    Neighbours are any two vectors. The law is one of ranks: e^eps between the first and the last, whatever
+    the numbers are, so Lemma 1 of the paper holds with equality. Weights are integers of 64 bits, which
+    bounds the exact epsilon, however large the budget: 43 at d = 2, 34 at d = 10^6.
+
+    The paper's Algorithm 2 takes O(d^2); here a rank is drawn by one 64-bit number and its coordinate
+    found in O(d). The search is not constant-time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bitldp.selection import EXP
+    >>> EXP(5, epsilon=2.0).probabilities().round(3)
+    array([0.058, 0.096, 0.158, 0.26 , 0.429])
+    >>> EXP(3, epsilon=30.0).randomize(np.array([[0.5, -4.0, 1.0]]))
+    array([1], dtype=uint8)
+    """
+
+    dimensions: int
+    _: KW_ONLY
+    epsilon: float
+
+    def _build(self) -> None:
+        dimensions = _checks.count("dimensions", self.dimensions, 2, _MOST)
+        epsilon = _checks.budget("epsilon", self.epsilon)
+        self._finish(exp_channel(dimensions, epsilon), dimensions=dimensions, epsilon=epsilon)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PS(TopSelection):
+    """Perturbed sampling: one of the k largest with p = e^eps k/(d - k + e^eps k), else one of the others.
+
+    Parameters
+    ----------
+    dimensions : int
+        Coordinates d of a vector, 2 to 2**24.
+    k : int
+        How many coordinates count as large, 1 to d - 1.
+    epsilon : float
+        Privacy budget of a vector, finite, zero or more; the exact epsilon is at most that (see Notes).
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range; the message names it.
+
+    Notes
+    -----
+    Neighbours are any two vectors. Lemma 3 of the paper holds with equality. Of the three selections it is
+    the one to take: at equal exact epsilon `PE` was never better, and `EXP` spreads its weight over all
+    ranks. Weights are integers of 64 bits, which bounds the exact epsilon, however large the budget, at
+    44.3 - ln(k).
+
+    `estimate_frequencies` estimates the share of vectors that have each coordinate among their k largest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bitldp.selection import PS
+    >>> mechanism = PS(100, 10, epsilon=1.0)
+    >>> mechanism.probabilities()[[0, -1]].round(6)
+    array([0.008534, 0.023197])
+    >>> mechanism.randomize(np.zeros((4, 100)), rng=1).shape
+    (4,)
+    """
+
+    dimensions: int
+    k: int
+    _: KW_ONLY
+    epsilon: float
+
+    def _build(self) -> None:
+        dimensions = _checks.count("dimensions", self.dimensions, 2, _MOST)
+        k = _checks.integer("k", self.k, 1, dimensions - 1)
+        epsilon = _checks.budget("epsilon", self.epsilon)
+        self._finish(ps_channel(dimensions, k, epsilon), dimensions=dimensions, k=k, epsilon=epsilon)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PE(TopSelection):
+    """Perturbed encoding: the bits "is among the k largest" by randomized response, then one of the ones.
+
+    Parameters
+    ----------
+    dimensions : int
+        Coordinates d of a vector, 2 to 2**24.
+    k : int
+        How many coordinates count as large, 1 to d - 1.
+    epsilon : float
+        Privacy budget of a vector, finite, zero or more.
+    calibration : {"exact", "paper"}
+        "exact": a bit is kept with the `p` at which the exact epsilon of the selection is `epsilon`. "paper":
+        p = e^eps/(1 + e^eps), for which Lemma 2 of the paper claims `epsilon`; the exact one is larger, by
+        less than ln 2, and a `PrivacyClaimWarning` says so.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range; the message names it.
+
+    Notes
+    -----
+    Neighbours are any two vectors. Only one index leaves, so the d bits are not drawn one by one: by symmetry
+    the index is each of the k largest with one probability, p E 1/(1 + Bin(k - 1, p) + Bin(d - k, 1 - p)),
+    each other one with another, (1 - p) E 1/(1 + Bin(k, p) + Bin(d - k - 1, 1 - p)), and none (reported as
+    `dimensions`) with (1 - p)^k p^(d - k), whatever the vector is. The integers that are sampled are those.
+
+    The proof of Lemma 2 takes the number of ones to be the same for both vectors; it is not, which is the
+    excess. Calibrated, `PE` was never better than `PS`.
+
+    Examples
+    --------
+    >>> from bitldp.selection import PE
+    >>> round(PE(100, 10, epsilon=4.0).p, 7)
+    0.9805119
+    """
+
+    dimensions: int
+    k: int
+    _: KW_ONLY
+    epsilon: float
+    calibration: Calibration = "exact"
+
+    _p: ClassVar[float]
+
+    def _build(self) -> None:
+        dimensions = _checks.count("dimensions", self.dimensions, 2, _MOST)
+        k = _checks.integer("k", self.k, 1, dimensions - 1)
+        epsilon = _checks.budget("epsilon", self.epsilon)
+        _checks.choice("calibration", self.calibration, ("exact", "paper"))
+        channel, p = pe_channel(dimensions, k, epsilon, self.calibration)
+        self._finish(channel, dimensions=dimensions, k=k, epsilon=epsilon)
+        self._set(_p=p)
+
+    @property
+    def p(self) -> float:
+        """Probability that a status bit of the paper's algorithm is kept."""
+        return self._p

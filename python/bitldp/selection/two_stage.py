@@ -1,0 +1,339 @@
+"""Selection and value together: which coordinate of a vector is large, and what it is, both privately."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bitldp import _checks
+from bitldp._core import CHUNK, pack
+from bitldp._mechanism import Mechanism
+from bitldp._rng import RandomSource, keys
+from bitldp.accumulate import MeanAccumulator
+from bitldp.estimate import Estimate
+from bitldp.numeric._unbiased import Unbiased
+from bitldp.privacy import Guarantee, added
+from bitldp.selection._selection import Selection
+
+__all__ = ["SelectedMeanAccumulator", "SelectedReports", "TwoStage"]
+
+
+class SelectedReports(NamedTuple):
+    """What is released of n vectors: one coordinate of each, and the report of its value.
+
+    Attributes
+    ----------
+    indices : ndarray of unsigned int, shape (n,)
+        The coordinates; `dimensions` stands for none.
+    codes : ndarray, shape (n,)
+        The reports of their values; that of a fixed value where there is no coordinate.
+    """
+
+    indices: NDArray[Any]
+    codes: NDArray[Any]
+
+
+class SelectedMeanAccumulator(MeanAccumulator):
+    """Mean and variance of sparse updates: the letter at the selected coordinate, 0 at all others.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Whose reports are accumulated.
+    letters : ndarray of float64, shape (alphabet,)
+        What each code is worth.
+    check : callable
+        Checks reports and returns them as a pair.
+    """
+
+    def __init__(
+        self,
+        mechanism: TwoStage,
+        letters: NDArray[np.float64],
+        check: Callable[[Any], SelectedReports],
+    ) -> None:
+        super().__init__(mechanism, mechanism.selection.channel.dimensions, mechanism.decode)
+        self._worth = letters
+        self._check = check
+
+    def update(self, reports: Any) -> None:
+        """Add a batch of reports: a pair (indices, codes), each of shape (n,).
+
+        Raises
+        ------
+        ValueError, TypeError
+            For reports of another form, or out of range. Nothing is added then.
+        """
+        indices, codes = self._check(reports)
+        n, features = len(codes), len(self.mean)
+        if n == 0:
+            return
+        places, letters = indices.astype(np.intp), self._worth[codes]
+        mean = np.bincount(places, letters, features + 1)[:features] / n
+        squares = np.bincount(places, np.square(letters), features + 1)[:features]
+        self._combine(n, mean, np.maximum(squares - n * np.square(mean), 0.0))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TwoStage(Mechanism):
+    """FedSel's two stages: select a coordinate privately, then release its value privately.
+
+    Parameters
+    ----------
+    selection : EXP, PS or PE
+        The first stage.
+    values : Duchi, Piecewise, PiecewiseSub, Hybrid or ThreeOutputs
+        The second: a mechanism of one number that clips to its interval.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For anything else.
+
+    Notes
+    -----
+    Neighbours are any two vectors. The exact epsilon of the pair is the sum of both: some vector has its
+    largest coordinate, selected, at one end of the interval, another its smallest at the other end (Theorem 1
+    of the paper; it needs values clipped and ties broken at random). Where `PE` selects none, the index says
+    so, which is equally likely for all vectors, and the code is that of the middle of the interval: a fixed
+    value, so that it tells nothing.
+
+    The mean of the decoded updates is unbiased for the mean of ``P(select j) value_j``, and not for the mean
+    of the vectors: coordinates that are rarely selected count less, and are meant to wait (`FedSel`).
+
+    Source: Liu, Cao, Yoshikawa and Chen, "FedSel", DASFAA 2020, Section 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bitldp.numeric import Piecewise
+    >>> from bitldp.selection import PS, TwoStage
+    >>> both = TwoStage(PS(4, 1, epsilon=20.0), Piecewise(8.0))
+    >>> reports = both.randomize(np.array([[0.1, -0.9, 0.2, 0.0]]), rng=1)
+    >>> both.guarantee.record, both.decode(reports).round(1)
+    (28.0, array([[ 0. , -0.9,  0. ,  0. ]]))
+    """
+
+    selection: Selection
+    values: Unbiased
+
+    _no_mean: ClassVar[str] = (
+        "what was not selected counts as 0, so that no unbiased estimate of the mean of the vectors exists; "
+        "aggregate(reports) is the mean of the sparse updates"
+    )
+    _no_frequencies: ClassVar[str] = "estimate them from the indices, by the selection"
+
+    def _build(self) -> None:
+        selection, values = self.selection, self.values
+        if not isinstance(selection, Selection):
+            raise TypeError(f"selection: must be EXP, PS or PE, not {type(selection).__name__}")
+        if not isinstance(values, Unbiased):
+            raise TypeError(f"values: must be a mechanism of numbers, not {type(values).__name__}")
+        if values.features != 1 or not values.clip or values.guarantee.delta:
+            raise ValueError("values: must be a pure mechanism of one feature, with clip=True")
+        first, second = selection.guarantee, values.guarantee
+        exact = added(first.record, second.record)
+        none = selection.channel.nothing is not None
+        guarantee = Guarantee.judge(
+            added(first.claimed, second.claimed),
+            (exact, exact, exact),
+            given="no selection comes with the report of a fixed value" if none else "",
+        )
+        self._set(_guarantee=guarantee)
+
+    @property
+    def report_bits(self) -> int:
+        """Bits of one packed report, index and code."""
+        return self.selection.report_bits + self._code_bits
+
+    @property
+    def _code_bits(self) -> int:
+        return max(1, (self.values.alphabet - 1).bit_length())
+
+    @property
+    def chunk(self) -> int:
+        """Vectors in one chunk of the keys' streams."""
+        return CHUNK
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return name and parameters as JSON values: the fingerprints of both stages."""
+        stages = {"selection": self.selection.fingerprint(), "values": self.values.fingerprint()}
+        return {"name": type(self).__name__, "parameters": stages}
+
+    def randomize(
+        self,
+        scores: ArrayLike,
+        values: ArrayLike | None = None,
+        *,
+        rng: RandomSource = None,
+        output: Literal["codes", "packed"] = "codes",
+        threads: int | None = None,
+        first_chunk: int = 0,
+    ) -> SelectedReports:
+        """Select a coordinate of each vector and release its value.
+
+        Parameters
+        ----------
+        scores : array_like of float32 or float64, shape (n, dimensions)
+            One vector a client, finite: the larger a magnitude, the likelier it is selected.
+        values : array_like of float32 or float64, shape (n, dimensions), optional
+            What is released of the selected coordinate, clipped to the interval of ``values``; finite. None:
+            the scores.
+        rng : None, int, SeedSequence or Generator
+            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
+            only: a key that is used on two inputs reveals where they differ.
+        output : {"codes", "packed"}
+            Arrays of numbers, or packed bytes; they take `report_bits` bits a vector together.
+        threads : int, optional
+            Number of threads; the result does not depend on it.
+        first_chunk : int
+            How many chunks (of `chunk` vectors) of the keys' streams to skip.
+
+        Returns
+        -------
+        SelectedReports
+            Safe to release at `guarantee`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A number that is not finite (an index is given, never the value), wrong shape or dtype.
+        """
+        _checks.choice("output", output, ("codes", "packed"))
+        threads, first_chunk = _checks.stream(threads, first_chunk)
+        sizes = _floats("scores", scores, self.selection.channel.dimensions)
+        table = sizes if values is None else _floats("values", values, self.selection.channel.dimensions)
+        if table.shape != sizes.shape:
+            raise ValueError(f"values: shape must be that of scores, {sizes.shape}, got {table.shape}")
+        scalar, channel = self.values._scalar, self.selection.channel
+        streams = keys(rng, 1 + scalar.streams)
+        skipped = first_chunk * (CHUNK // channel.chunk)
+        indices = channel.randomize(sizes, streams[0], "codes", None, threads, skipped)
+        places = indices.astype(np.intp)
+        none = places == channel.dimensions
+        places[none] = 0
+        chosen = np.take_along_axis(table, places[:, None], axis=1)[:, 0]
+        chosen[none] = self._middle
+        codes = scalar.randomize(chosen, streams[1:], "codes", None, threads, first_chunk)
+        reports = SelectedReports(indices, codes)
+        return self.pack(reports) if output == "packed" else reports
+
+    @property
+    def _middle(self) -> float:
+        low, high = self.values._ends
+        return low + (high - low) / 2.0
+
+    def pack(self, reports: Any) -> SelectedReports:
+        """Return reports as packed bytes: `bitldp.pack` of the indices and of the codes."""
+        indices, codes = self._check(reports)
+        return SelectedReports(pack(indices, self.selection.report_bits), pack(codes, self._code_bits))
+
+    def _check(self, reports: Any) -> SelectedReports:
+        if not isinstance(reports, (tuple, list)) or len(reports) != 2:
+            raise TypeError("reports: must be a pair (indices, codes), as randomize gives it")
+        indices = _checks.codes("reports.indices", reports[0], self.selection.channel.outputs)
+        codes = _checks.codes("reports.codes", reports[1], self.values.alphabet)
+        if indices.ndim != 1 or indices.shape != codes.shape:
+            raise ValueError(
+                f"reports: shapes must be (n,), the same for both, got {indices.shape} and {codes.shape}"
+            )
+        return SelectedReports(indices, codes)
+
+    def decode(self, reports: Any) -> NDArray[np.float64]:
+        """Return the sparse updates as a dense array.
+
+        Parameters
+        ----------
+        reports : SelectedReports
+            As `randomize` gives them, not packed.
+
+        Returns
+        -------
+        ndarray of float64, shape (n, dimensions)
+            The letter of the code at the selected coordinate (right on average, given that it was selected),
+            0 elsewhere; zeros where none was selected.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the codes say nothing (epsilon 0 of `values`), or for reports of another form.
+        """
+        letters = self.values.letters
+        indices, codes = self._check(reports)
+        dense = np.zeros((len(codes), self.selection.channel.dimensions + 1))
+        dense[np.arange(len(codes)), indices.astype(np.intp)] = letters[codes]
+        return dense[:, :-1]
+
+    def aggregate(self, reports: Any) -> Estimate:
+        """Return the mean of the sparse updates: line 10 of the paper's Algorithm 1.
+
+        Parameters
+        ----------
+        reports : SelectedReports
+            Reports of n >= 1 vectors, not packed.
+
+        Returns
+        -------
+        Estimate
+            Shape (dimensions,). Not an unbiased estimate of the mean of the vectors (see Notes of the class).
+
+        Raises
+        ------
+        ValueError, TypeError
+            For no reports, or as `decode`.
+        """
+        accumulator = self.accumulator()
+        accumulator.update(reports)
+        return accumulator.estimate()
+
+    def accumulator(self) -> SelectedMeanAccumulator:
+        """Return an empty accumulator of `aggregate`: streams, merges and serialises.
+
+        Raises
+        ------
+        ValueError
+            If the codes say nothing (epsilon 0 of `values`).
+        """
+        return SelectedMeanAccumulator(self, self.values.letters, self._check)
+
+    def variance(self, scores: ArrayLike, values: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Return the variance of a sparse update in each coordinate, in closed form.
+
+        Parameters
+        ----------
+        scores, values : array_like of float, shape (n, dimensions)
+            As of `randomize`.
+
+        Returns
+        -------
+        ndarray of float64, shape (n, dimensions)
+            ``P (V + s^2) - (P s)^2``: P the probability to select the coordinate, s its clipped value, V the
+            variance of the letter of s.
+
+        Raises
+        ------
+        ValueError
+            If the codes say nothing (epsilon 0 of `values`), or for numbers that are not finite.
+        """
+        chance = self.selection.law(scores)[:, : self.selection.channel.dimensions]
+        s = np.clip(np.asarray(scores if values is None else values, dtype=np.float64), *self.values._ends)
+        spread: NDArray[np.float64] = chance * (self.values.variance(s) + s * s) - np.square(chance * s)
+        return spread
+
+
+def _floats(name: str, values: ArrayLike, dimensions: int) -> NDArray[Any]:
+    """Return vectors that are finite everywhere: an error must not depend on what is drawn."""
+    table = _checks.plain(name, values)
+    if table.dtype not in (np.float32, np.float64):
+        raise TypeError(f"{name}: dtype {table.dtype} is not allowed; float32 and float64 are")
+    if table.ndim != 2 or table.shape[1] != dimensions:
+        raise ValueError(f"{name}: shape must be (n, {dimensions}), got {table.shape}")
+    bad = ~np.isfinite(table)
+    if bad.any():
+        index = tuple(int(axis) for axis in np.unravel_index(int(np.argmax(bad)), bad.shape))
+        raise ValueError(f"{name}: the value at index {index} is not finite")
+    return table
