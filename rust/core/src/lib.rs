@@ -32,6 +32,7 @@
 //! ```
 
 mod alias;
+mod binomial;
 mod channel;
 mod codec;
 mod error;
@@ -40,7 +41,7 @@ mod parallel;
 mod probability;
 mod random;
 
-pub use channel::{Bit, Bits, BitsEpsilon, Input, Matrix, Output, Unary, Window};
+pub use channel::{Bit, Bits, BitsEpsilon, Cube, Input, Matrix, Output, Unary, Window};
 pub use codec::{
     Categories, Code, Coordinate, FixedPoint, Grid, GridRounding, Infinities, Real, SignBit, pack,
     packed_len, unpack,

@@ -3,12 +3,14 @@
 mod bits;
 mod categorical;
 mod check;
+mod cube;
 mod io;
 mod matrix;
 mod unary;
 mod window;
 
 pub use bits::{Bit, Bits, BitsEpsilon};
+pub use cube::Cube;
 pub use io::{Input, Output};
 pub use matrix::Matrix;
 pub use unary::Unary;
