@@ -20,6 +20,8 @@ MODULES = [
     "bitldp.numeric.duchi",
     "bitldp.numeric.hybrid",
     "bitldp.numeric.piecewise",
+    "bitldp.privunit",
+    "bitldp.signs",
 ]
 
 

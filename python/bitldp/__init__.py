@@ -17,7 +17,7 @@ from bitldp.bitrand import BitRand
 from bitldp.bits import FRR
 from bitldp.brr import BRR
 from bitldp.categorical import GRR, LabelRR, WarnerRR
-from bitldp.channels import Bits, Matrix, Unary, Window
+from bitldp.channels import Bits, Cube, Matrix, Unary, Window
 from bitldp.codecs import Categories, FixedPoint, Grid
 from bitldp.estimate import Estimate, project_simplex
 from bitldp.ledger import BudgetExceededError, Ledger
@@ -32,6 +32,8 @@ from bitldp.numeric import (
     ThreeOutputs,
 )
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
+from bitldp.privunit import HypercubePrivUnit
+from bitldp.signs import SampledSigns
 from bitldp.unary import OUE, SUE
 
 __all__ = [
@@ -48,12 +50,14 @@ __all__ = [
     "BudgetExceededError",
     "Categories",
     "CountAccumulator",
+    "Cube",
     "Duchi",
     "Estimate",
     "FixedPoint",
     "Grid",
     "Guarantee",
     "Hybrid",
+    "HypercubePrivUnit",
     "LDPFLDuchi",
     "LabelRR",
     "Ledger",
@@ -63,6 +67,7 @@ __all__ = [
     "PiecewiseSub",
     "PrivacyClaimWarning",
     "SampledReports",
+    "SampledSigns",
     "ThreeOutputs",
     "Unary",
     "WarnerRR",

@@ -75,7 +75,7 @@ def _high(channel: Cube, epsilon: float) -> int:
 
 @lru_cache(maxsize=64)
 def cap(bits: int, near: int, epsilon: float) -> CubeLaw:
-    """Return the law of exact epsilon `epsilon` whose likely set has at least `near` agreements, 1 to `bits`."""
+    """Return the law of exact epsilon `epsilon` whose likely set begins at `near` agreements."""
     sets = _sets(bits, near, near - 1)
 
     def build(target: float) -> CubeLaw:

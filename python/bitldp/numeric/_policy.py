@@ -61,7 +61,7 @@ class Numeric(Released):
         )
 
     def _plan(self, epsilon: float, features: int, interval: Interval) -> tuple[int | None, int, Scalar]:
-        """Return how many coordinates are sampled, into how many parts a budget goes, and a part's release."""
+        """Return how many coordinates are sampled, the parts of a budget, and one part's release."""
         k = self._sampled(epsilon, features)
         parts = features if k is None else k
         each = share(epsilon, parts) if self.unit == "record" else epsilon

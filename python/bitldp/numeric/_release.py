@@ -11,13 +11,14 @@ from bitldp import _checks
 from bitldp._core import Grid
 from bitldp._rng import RandomSource, keys
 from bitldp.numeric._sampled import place, sampled
+from bitldp.numeric._scalar import Interval
 from bitldp.numeric._unbiased import Unbiased
 
 Output = Literal["codes", "values", "packed"]
 
 
 class Released(Unbiased):
-    """Base of the mechanisms that release numbers of an interval by one channel, or by a coin between some."""
+    """Base of the mechanisms that release numbers of an interval by one channel or a coin between some."""
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return the law of one number: P[i, y] = P(code y | points[i]), shape (points, alphabet).
@@ -88,7 +89,7 @@ class Released(Unbiased):
         if output == "values":
             self._check_speaks()
         if not self.clip:
-            self._refuse_outside(_checks.plain("x", x))
+            refuse_outside(_checks.plain("x", x), self._ends)
         scalar = self._scalar
         if self.k is None:
             return scalar.randomize(x, keys(rng, scalar.streams), output, out, threads, first_chunk)
@@ -101,12 +102,14 @@ class Released(Unbiased):
             return self.decode(pairs).reshape(values.shape).astype(values.dtype, copy=False)
         return sampled(scalar, values, (self.features, self.k), streams, output, threads, first_chunk)
 
-    def _refuse_outside(self, x: NDArray[Any]) -> None:
-        if x.dtype not in (np.float32, np.float64) or not x.size:
-            return  # the channel says what it takes
-        # In the dtype of x: an end that float32 cannot hold is still inside.
-        low, high = (x.dtype.type(end) for end in self._ends)
-        if not (x.min() >= low and x.max() <= high):
-            # Written so that NaN fails.
-            where = place(~((x >= low) & (x <= high)))
-            raise ValueError(f"x: {where} is NaN or outside {self._ends}, which clip=False refuses")
+
+def refuse_outside(x: NDArray[Any], ends: Interval) -> None:
+    """Refuse numbers outside an interval, NaN too; other dtypes are left to the channel."""
+    if x.dtype not in (np.float32, np.float64) or not x.size:
+        return  # the channel says what it takes
+    # In the dtype of x: an end that float32 cannot hold is still inside.
+    low, high = (x.dtype.type(end) for end in ends)
+    if not (x.min() >= low and x.max() <= high):
+        # Written so that NaN fails.
+        where = place(~((x >= low) & (x <= high)))
+        raise ValueError(f"x: {where} is NaN or outside {ends}, which clip=False refuses")
