@@ -42,7 +42,12 @@ def duchi(epsilon, features, calibration="exact"):
 
 
 SMALL = [
-    *(duchi(epsilon, d, which) for epsilon in (0.5, 3.0) for d in range(1, 7) for which in ("exact", "paper")),
+    *(
+        duchi(epsilon, d, which)
+        for epsilon in (0.5, 3.0)
+        for d in range(1, 7)
+        for which in ("exact", "paper")
+    ),
     *(HypercubePrivUnit(6, epsilon=2.0, threshold=kappa) for kappa in range(1, 7)),
     *(HypercubePrivUnit(d, epsilon=1.0) for d in range(1, 7)),
 ]
@@ -62,9 +67,7 @@ def test_epsilon_and_letters_by_enumeration(mechanism):
     np.testing.assert_allclose(mean, inputs, atol=1e-12)
     # One feature is enough: neighbours at distance one reach the same epsilon.
     table = reference.probabilities(law)
-    near = [
-        np.log(table[v] / table[v ^ 1 << i]).max() for v in range(len(table)) for i in range(features)
-    ]
+    near = [np.log(table[v] / table[v ^ 1 << i]).max() for v in range(len(table)) for i in range(features)]
     assert math.isclose(max(near), exact, rel_tol=1e-9)
 
 
@@ -119,7 +122,7 @@ def test_the_budget_is_kept_and_used(epsilon, features):
     for mechanism in (duchi(epsilon, features), HypercubePrivUnit(features, epsilon=epsilon)):
         guarantee = mechanism.guarantee
         assert guarantee.holds
-        assert epsilon * (1 - 1e-8) <= guarantee.record <= epsilon
+        assert epsilon * (1 - 1e-7) <= guarantee.record <= epsilon
 
 
 @pytest.mark.parametrize(("epsilon", "variance"), [(1, 4858), (4, 334), (8, 102), (16, 36.8)])

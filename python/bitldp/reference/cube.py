@@ -35,7 +35,10 @@ def cap(signs: NDArray[Any], near: int, p: float, rng: np.random.Generator) -> N
     n, r = signs.shape
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, r + 1)))])
     weights = np.exp(logs[r] - logs - logs[::-1] - r * math.log(2.0))
-    law = np.where(np.arange(r + 1) >= near, p / weights[near:].sum(), (1.0 - p) / weights[:near].sum()) * weights
+    law = (
+        np.where(np.arange(r + 1) >= near, p / weights[near:].sum(), (1.0 - p) / weights[:near].sum())
+        * weights
+    )
     agreements = np.searchsorted(np.cumsum(law)[:-1], rng.random(n), side="right")
     ranks = rng.random((n, r), dtype=np.float32).argsort(axis=1)
     reports: NDArray[np.uint8] = np.empty_like(signs)
