@@ -145,7 +145,7 @@ def test_best_threshold_is_best_of_all():
 
 
 def test_vector_of_privunit(vectors):
-    """The vector is about caps of the sphere, whose formula for p is the same; the cube's variance is near."""
+    """The vector is about caps of the sphere, with the same formula for p; the cube's variance is near."""
     case = vectors[25]
     inputs, expected = case["inputs"], case["expected"]
     d, epsilon, share = inputs["d"], inputs["eps"], expected["cap_mass"]

@@ -49,7 +49,7 @@ def _share(law: CubeLaw, edge: int) -> float:
 
 
 def cube_setting(mechanism: Released, pair: tuple[Any, Any] | None) -> Setting | None:
-    """Return the law of a release of whole records; None for another, for given inputs, and where ties tell most.
+    """Return the law of a release of whole records; None for another law, or given inputs.
 
     The records are the two corners of the interval's cube. A report with kappa ones or more is in the
     likely set of one and in the unlikely set of the other, if kappa is above the middle: e^epsilon times as
