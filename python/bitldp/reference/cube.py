@@ -39,7 +39,7 @@ def cap(signs: NDArray[Any], near: int, p: float, rng: np.random.Generator) -> N
         np.where(np.arange(r + 1) >= near, p / weights[near:].sum(), (1.0 - p) / weights[:near].sum())
         * weights
     )
-    agreements: NDArray[np.intp] = np.searchsorted(np.cumsum(law)[:-1], rng.random(n), side="right")
+    agreements = np.searchsorted(np.cumsum(law)[:-1], rng.random((n,)), side="right")
     ranks = np.argsort(rng.random((n, r), dtype=np.float32), axis=1)
     reports: NDArray[np.uint8] = np.empty_like(signs)
     wrong = (np.arange(r) >= agreements[:, None]).astype(np.uint8)
