@@ -110,12 +110,12 @@ fn threads_and_splits_change_nothing() {
     }
 }
 
-/// Chi-square of n = 2^19 records against the exact law over all strings, for every threshold of 1 to 6 bits; α = 1e-6 by
+/// Chi-square of n = 2^17 records against the exact law over all strings, for every threshold of 1 to 6 bits; α = 1e-6 by
 /// the bound of Laurent and Massart (2000): a chi-square with k degrees of freedom is above k + 2 sqrt(kx) + 2x with
 /// probability below e^-x. The key is fixed.
 #[test]
 fn records_follow_the_joint_law() {
-    const N: usize = 1 << 19;
+    const N: usize = 1 << 17;
     for bits in 1..=6u32 {
         for (near, far) in (0..=bits).map(|near| (near, near)).chain((1..=bits).map(|near| (near, near - 1)))
         {
