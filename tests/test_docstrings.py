@@ -35,10 +35,12 @@ MODULES = [
     "bitldp.numeric.minimax",
     "bitldp.numeric.piecewise",
     "bitldp.optimal",
+    "bitldp.privunit",
     "bitldp.recommend",
     "bitldp.selection.fedsel",
     "bitldp.selection.mechanisms",
     "bitldp.selection.two_stage",
+    "bitldp.signs",
 ]
 
 

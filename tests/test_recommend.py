@@ -1,9 +1,10 @@
-"""Recommendations: every row is a mechanism that keeps the budget, the best one is first, reasons are given."""
+"""Recommendations: every row keeps the budget, the best one is first, and reasons are given."""
 
 from __future__ import annotations
 
 import math
 import pickle
+from itertools import pairwise
 
 import bitldp
 import numpy as np
@@ -29,7 +30,7 @@ def test_rows(case):
     built = [row for row in advice.rows if row.mechanism is not None]
     assert advice.mechanism is built[0].mechanism is advice.rows[0].mechanism
     costs = [getattr(row, advice.criterion) for row in built]
-    assert all(a <= b * (1 + 1e-9) for a, b in zip(costs, costs[1:], strict=False))
+    assert all(a <= b * (1 + 1e-9) for a, b in pairwise(costs))
     for row in built:
         assert row.epsilon == row.mechanism.guarantee.record <= epsilon
         assert row.epsilon == pytest.approx(epsilon, rel=1e-5)

@@ -17,7 +17,7 @@ from bitldp.bitrand import BitRand
 from bitldp.bits import FRR
 from bitldp.brr import BRR
 from bitldp.categorical import GRR, LabelRR, WarnerRR
-from bitldp.channels import Bits, Matrix, Select, Unary, Window
+from bitldp.channels import Bits, Cube, Matrix, Select, Unary, Window
 from bitldp.codecs import Categories, FixedPoint, Grid
 from bitldp.compression import MVU, BitwiseRR, GeneralizedRR, MetricMVU
 from bitldp.estimate import Estimate, project_simplex
@@ -38,8 +38,10 @@ from bitldp.numeric import (
 )
 from bitldp.optimal import OptimalUtility
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
+from bitldp.privunit import HypercubePrivUnit
 from bitldp.recommend import Recommendation, recommend
 from bitldp.selection import EXP, PE, PS, FedSel, TwoStage
+from bitldp.signs import SampledSigns
 from bitldp.unary import OUE, SUE
 
 __all__ = [
@@ -63,6 +65,7 @@ __all__ = [
     "BudgetExceededError",
     "Categories",
     "CountAccumulator",
+    "Cube",
     "Duchi",
     "Estimate",
     "Exponential",
@@ -72,6 +75,7 @@ __all__ = [
     "Grid",
     "Guarantee",
     "Hybrid",
+    "HypercubePrivUnit",
     "LDPFLDuchi",
     "LabelRR",
     "Ledger",
@@ -85,6 +89,7 @@ __all__ = [
     "PrivacyClaimWarning",
     "Recommendation",
     "SampledReports",
+    "SampledSigns",
     "Select",
     "ThreeOutputs",
     "TwoStage",

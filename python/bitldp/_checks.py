@@ -83,6 +83,13 @@ def choice(name: str, value: Any, allowed: Collection[str]) -> str:
     return value
 
 
+def flag(name: str, value: Any) -> bool:
+    """Return a yes or no, or raise."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name}: must be True or False, not {type(value).__name__}")
+    return bool(value)
+
+
 def form(output: Any) -> None:
     """Refuse a form of the reports that is no word; the core says which words it takes."""
     if not isinstance(output, str):

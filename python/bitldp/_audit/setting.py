@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp import _checks
+from bitldp._audit.cube import cube_setting
 from bitldp._audit.law import Block, Setting, neighbours, worst_pair
 from bitldp._core import FixedPoint, Grid, Matrix, Window
 from bitldp._fixed import FixedPointBits
 from bitldp._window import CategoricalWindow, Law
 from bitldp.bitrand import BitRand
+from bitldp.numeric._release import Released
 from bitldp.unary import UnaryEncoding
 
 __all__ = ["setting"]
@@ -51,6 +53,11 @@ def setting(mechanism: Any, pair: tuple[Any, Any] | None) -> Setting | None:
     points = codec.values() if isinstance(codec, Grid) else None
     chosen = place(pair, count, points)
     return None if chosen is None else of_rows(rows, count, values, chosen, 1, points)
+
+
+@setting.register
+def _(mechanism: Released, pair: tuple[Any, Any] | None) -> Setting | None:
+    return cube_setting(mechanism, pair)
 
 
 @setting.register

@@ -5,27 +5,31 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from typing import ClassVar, Literal
 
 from bitldp import _checks
-from bitldp._core import Grid
-from bitldp._rng import RandomSource, keys
-from bitldp.numeric._sampled import place, sampled
-from bitldp.numeric._scalar import Interval, Scalar, check_interval
-from bitldp.numeric._unbiased import Unbiased
-from bitldp.privacy import Guarantee, composed, share
+from bitldp.numeric._release import Released
+from bitldp.numeric._scalar import Interval, Scalar, checked_interval
+from bitldp.privacy import Guarantee, Unit, composed, share
 
-Output = Literal["codes", "values", "packed"]
+Spend = Literal["split", "sample", "cube"]  # the last one is for those that list it in _spends
 
 _BUDGET_OF_ONE = 2.5  # what a sampled coordinate is given, about: Wang et al., ICDE 2019
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Numeric(Unbiased):
+class Numeric(Released):
     """Base of the mechanisms that release numbers of an interval with letters whose mean is the number."""
+
+    epsilon: float
+    _: KW_ONLY
+    features: int = 1
+    spend: Spend = "split"
+    k: int | None = None
+    clip: bool = True
+    unit: Unit = "record"
+
+    _spends: ClassVar[tuple[str, ...]] = ("split", "sample")
 
     @abstractmethod
     def _release(self, epsilon: float, interval: Interval) -> Scalar:
@@ -35,13 +39,11 @@ class Numeric(Unbiased):
         """Check the parameters, build the release of one number, and compose its guarantee."""
         epsilon = _checks.budget("epsilon", self.epsilon)
         features = _checks.count("features", self.features, 1)
-        _checks.choice("spend", self.spend, ("split", "sample"))
+        _checks.choice("spend", self.spend, self._spends)
         _checks.choice("unit", self.unit, ("record", "feature"))
-        if not isinstance(self.clip, (bool, np.bool_)):
-            raise TypeError(f"clip: must be True or False, not {type(self.clip).__name__}")
+        clip = _checks.flag("clip", self.clip)
         k = self._sampled(epsilon, features)
-        parts = features if k is None else k
-        scalar, guarantee = self._promise(epsilon, parts, interval)
+        scalar, guarantee = self._promise(epsilon, features if k is None else k, interval)
         spread = scalar.spread
         if k is not None and spread is not None:
             # A coordinate is sampled with probability k/d, its letter's deviation from the middle then scaled
@@ -51,7 +53,7 @@ class Numeric(Unbiased):
             epsilon=epsilon,
             features=features,
             k=k,
-            clip=bool(self.clip),
+            clip=clip,
             _scalar=scalar,
             _ends=interval,
             _spread=spread,
@@ -66,9 +68,11 @@ class Numeric(Unbiased):
 
     def _sampled(self, epsilon: float, features: int) -> int | None:
         """Return how many coordinates of a record are released; None where all are."""
-        if self.spend == "split":
+        if self.spend != "sample":
             if self.k is not None:
-                raise ValueError("k: is for spend='sample'; with spend='split' every feature is released")
+                raise ValueError(
+                    f"k: is for spend='sample'; with spend={self.spend!r} every feature is released"
+                )
             return None
         if self.k is not None:
             return _checks.integer("k", self.k, 1, features)
@@ -77,97 +81,6 @@ class Numeric(Unbiased):
                 "k: must be given with unit='feature', which sets no budget of a record to derive it"
             )
         return max(1, min(features, math.floor(epsilon / _BUDGET_OF_ONE)))
-
-    def probabilities(self) -> NDArray[np.float64]:
-        """Return the law of one number: P[i, y] = P(code y | points[i]), shape (points, alphabet).
-
-        Raises
-        ------
-        ValueError
-            If the alphabet has more than 8192 codes, so that the table would take over half a gigabyte.
-        """
-        return self._scalar.probabilities()
-
-    def outside(self, x: ArrayLike) -> int:
-        """Return how many values of `x` (float32 or float64) lie outside the interval and are clipped."""
-        return Grid(2, low=self._ends[0], high=self._ends[1]).outside(x)
-
-    def randomize(
-        self,
-        x: ArrayLike,
-        *,
-        rng: RandomSource = None,
-        output: Output = "codes",
-        out: NDArray[Any] | None = None,
-        threads: int | None = None,
-        first_chunk: int = 0,
-    ) -> Any:
-        """Randomize numbers.
-
-        Parameters
-        ----------
-        x : array_like of float32 or float64
-            Shape (n,) or (n, 1) for one feature, else (n, features) or (features,). Values outside the
-            interval are clipped to it (`outside` counts them), or refused with ``clip=False``.
-        rng : None, int, SeedSequence or Generator
-            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
-        output : {"codes", "values", "packed"}
-            Codes (smallest unsigned dtype), letters (dtype of `x`; see `decode`), or bytes with as many bits
-            a code as are needed.
-        out : ndarray, optional
-            C-contiguous array of the exact shape and dtype to fill; must not overlap `x`. Not with
-            ``spend="sample"``.
-        threads : int, optional
-            Number of threads; the result does not depend on it.
-        first_chunk : int
-            How many chunks (``bitldp._core.CHUNK`` released values) of the keys' streams to skip.
-
-        Returns
-        -------
-        ndarray or SampledReports
-            The reports, safe to release at `guarantee`: of the shape of `x`, but that "packed" is flat. With
-            ``spend="sample"``, codes and packed bytes come as a pair (indices, codes) of shape (n, k), or
-            (k,) for a record by itself; indices are packed to ``(features - 1).bit_length()`` bits, at least
-            1. Its "values" have the shape of `x`, the middle of the interval standing for what was not
-            sampled.
-
-        Raises
-        ------
-        ValueError
-            NaN, a value outside with ``clip=False`` (an index is given, never the value), wrong shape, unfit
-            `out`, or "values" where reports say nothing. Nothing is written then.
-        TypeError
-            Wrong dtype or kind of argument.
-        """
-        self._check_axis("x", np.shape(x))
-        threads, first_chunk = _checks.stream(threads, first_chunk)
-        _checks.choice("output", output, ("codes", "values", "packed"))
-        if output == "values":
-            self._check_speaks()
-        if not self.clip:
-            self._refuse_outside(_checks.plain("x", x))
-        scalar = self._scalar
-        if self.k is None:
-            return scalar.randomize(x, keys(rng, scalar.streams), output, out, threads, first_chunk)
-        if out is not None:
-            raise ValueError("out: not offered with spend='sample', where a report is a pair")
-        values = _checks.plain("x", x)
-        streams = keys(rng, scalar.streams + 1)
-        if output == "values":
-            pairs = sampled(scalar, values, (self.features, self.k), streams, "codes", threads, first_chunk)
-            return self.decode(pairs).reshape(values.shape).astype(values.dtype, copy=False)
-        return sampled(scalar, values, (self.features, self.k), streams, output, threads, first_chunk)
-
-    def _refuse_outside(self, x: NDArray[Any]) -> None:
-        if x.dtype not in (np.float32, np.float64) or not x.size:
-            return  # the channel says what it takes
-        # In the dtype of x: an end that float32 cannot hold is still inside.
-        low, high = (x.dtype.type(end) for end in self._ends)
-        if not (x.min() >= low and x.max() <= high):
-            # Written so that NaN fails.
-            where = place(~((x >= low) & (x <= high)))
-            raise ValueError(f"x: {where} is NaN or outside {self._ends}, which clip=False refuses")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -178,8 +91,6 @@ class OnInterval(Numeric):
     interval: tuple[float, float] = (-1.0, 1.0)
 
     def _build(self) -> None:
-        if np.shape(self.interval) != (2,):
-            raise ValueError(f"interval: must be a pair (low, high), got shape {np.shape(self.interval)}")
-        low, high = (_checks.real("interval", end) for end in self.interval)
-        self._set(interval=check_interval("interval", (low, high)))
-        self._settle((low, high))
+        interval = checked_interval(self.interval)
+        self._set(interval=interval)
+        self._settle(interval)

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import Bits, Grid, Matrix, Shift, Window
+from bitldp import _checks
+from bitldp._core import Bits, Cube, Grid, Matrix, Shift, Window
 from bitldp._mechanism import readonly
 from bitldp._window import Law, window
 from bitldp.numeric._spread import Spread
@@ -45,7 +46,7 @@ class Scalar(ABC):
     points: NDArray[np.float64]
     letters: NDArray[np.float64] | None
     spread: Spread | None
-    channels: tuple[Window | Matrix | Bits | Shift, ...]
+    channels: tuple[Window | Matrix | Bits | Shift | Cube, ...]
 
     streams = 1  # keys that a call needs
 
@@ -169,3 +170,11 @@ def check_interval(name: str, interval: Interval) -> Interval:
             f"{name}: the interval must rise from low to high, by 1e-100 to 1e100, got ({low}, {high})"
         )
     return interval
+
+
+def checked_interval(interval: tuple[float, float]) -> Interval:
+    """Return the parameter `interval` as a pair of floats, or raise."""
+    if np.shape(interval) != (2,):
+        raise ValueError(f"interval: must be a pair (low, high), got shape {np.shape(interval)}")
+    low, high = (_checks.real("interval", end) for end in interval)
+    return check_interval("interval", (low, high))

@@ -2,45 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Literal, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp import _checks
-from bitldp._core import Bits, Matrix, Shift, Window
+from bitldp._core import Bits, Cube, Matrix, Shift, Window
 from bitldp._mechanism import Mechanism
 from bitldp.accumulate import MeanAccumulator
 from bitldp.estimate import Estimate
 from bitldp.numeric._sampled import SampledMeanAccumulator, SampledReports, checked, place
 from bitldp.numeric._scalar import Interval, Scalar
 from bitldp.numeric._spread import Spread
-from bitldp.privacy import Unit
-
-Spend = Literal["split", "sample"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Unbiased(Mechanism):
-    """Base of the mechanisms whose reports are worth numbers that are right on average."""
+    """Base of the mechanisms whose reports are worth numbers that are right on average.
+
+    No dataclass itself: a subclass chooses which of these are its parameters, and in which order.
+    """
 
     epsilon: float
-    _: KW_ONLY
-    features: int = 1
-    spend: Spend = "split"
-    k: int | None = None
-    clip: bool = True
-    unit: Unit = "record"
+    features: int
+    clip: bool
+    k: int | None  # coordinates of a record that are sampled; None where all are released
 
-    # Set on the instance, by Numeric; ClassVar keeps them out of the dataclass' fields.
+    # Set on the instance, by _build; ClassVar keeps them out of the dataclass' fields.
     _scalar: ClassVar[Scalar]
     _ends: ClassVar[Interval]
     _spread: ClassVar[Spread | None]
     _no_frequencies: ClassVar[str] = "its reports are numbers; use estimate_mean"
 
     @property
-    def channels(self) -> tuple[Window | Matrix | Bits | Shift, ...]:
+    def channels(self) -> tuple[Window | Matrix | Bits | Shift | Cube, ...]:
         """The channels that release one number; more than one where a coin chooses between them."""
         return self._scalar.channels
 

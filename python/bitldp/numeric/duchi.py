@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp import _checks
 from bitldp._rng import RandomSource, keys
+from bitldp.numeric._cube import MOST, cap, cube_scalar, published_half
 from bitldp.numeric._draws import permutations
 from bitldp.numeric._policy import Numeric, OnInterval
 from bitldp.numeric._scalar import Interval, Scalar, check_interval, windowed
+from bitldp.privacy import Calibration, Guarantee
 
 __all__ = ["Duchi", "LDPFLDuchi"]
 
@@ -29,24 +31,42 @@ class Duchi(OnInterval):
         Numbers of a record, d; each is released by itself.
     interval : (float, float)
         Where every number lies.
-    spend : {"split", "sample"}
-        How a record's budget is spent: evenly on all features, or on `k` of them that are drawn for every
-        record without looking at it.
+    spend : {"split", "sample", "cube"}
+        How a record's budget is spent: evenly on all features; on `k` of them that are drawn for every
+        record without looking at it; or on the record as a whole, which is the mechanism in d dimensions.
     k : int, optional
         Features that are sampled, 1 to d. None: max(1, min(d, floor(epsilon/2.5))). Holds the number
         afterwards.
     clip : bool
         Whether values outside the interval are clipped to it, or refused.
     unit : {"record", "feature"}
-        What `epsilon` covers; a record's is split evenly over the features that are released.
+        What `epsilon` covers; a record's is split evenly over the features that are released. With
+        ``spend="cube"`` the two are the same (see Notes).
+    calibration : {"exact", "paper"}
+        "paper" is the published mechanism in d dimensions. It differs with ``spend="cube"`` and an even
+        number of features only, where its claim does not hold (see Notes).
 
     Raises
     ------
     ValueError, TypeError
         For a parameter out of its range; the message names it.
 
-    Notes
+    Warns
     -----
+    PrivacyClaimWarning
+        With ``calibration="paper"``, ``spend="cube"`` and an even number of features.
+
+    Notes ----- With ``spend="cube"`` a record becomes a vector v of signs, and the report is a vector of
+    signs, uniform among those that agree with v in more than half of the places with probability p, else
+    among the others. For odd d that is the paper's mechanism: p = e^eps/(e^eps + 1), and on [-1, 1] the
+    letters are +-C_d (e^eps + 1)/(e^eps - 1), C_d = 2^(d-1)/binom(d - 1, (d - 1)/2). For even d the paper
+    lets vectors that agree in exactly half of the places belong to both halves. They then have the
+    probability of both, e^eps + 1 times that of a vector of the far half alone: its exact epsilon is
+    ln(e^eps + 1), never below ln 2. Here they belong to the far set, and p = e^eps t/(e^eps t + 1 - t), t
+    the share of the near one, makes epsilon exact. The letters then are +-(e^eps t + 1 - t) 2^d/((e^eps -
+    1) binom(d - 1, d/2)). Two records that differ in one feature already reach epsilon: one sign takes a
+    report across the edge.
+
     Neighbouring records differ in any way. On [-1, 1] the letters are +-C, C = (e^eps + 1)/(e^eps - 1), and
     the variance is C^2 - x^2, the dither included. Source: Duchi, Jordan and Wainwright, "Minimax optimal
     procedures for locally private estimation", JASA 113 (2018); this form is Algorithm 1 of Wang et al.,
@@ -65,8 +85,27 @@ class Duchi(OnInterval):
     True
     """
 
+    _: KW_ONLY
+    calibration: Calibration = "exact"
+
+    _spends: ClassVar[tuple[str, ...]] = ("split", "sample", "cube")
+
     def _release(self, epsilon: float, interval: Interval) -> Scalar:
         return windowed(2, 1, epsilon, interval)
+
+    def _promise(self, epsilon: float, parts: int, interval: Interval) -> tuple[Scalar, Guarantee]:
+        _checks.choice("calibration", self.calibration, ("exact", "paper"))
+        if self.spend != "cube":
+            return super()._promise(epsilon, parts, interval)
+        _checks.count("features", parts, 1, MOST)
+        if self.calibration == "paper":
+            law = published_half(parts, epsilon)
+        else:
+            law = cap(parts, parts // 2 + 1, epsilon)
+        scalar = cube_scalar(law, interval)
+        # One sign that differs may tell near from far: a feature costs as much as the record.
+        exact = scalar.epsilon
+        return scalar, Guarantee.judge(epsilon, (exact, exact, exact), unit=self.unit)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

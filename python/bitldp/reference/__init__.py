@@ -4,9 +4,9 @@ Three kinds of functions, none of which touches the extension module:
 
 - samplers, the vectorised NumPy that one would write for them, whole arrays at a time: `encode`, `decode`,
   `flip_bits`, `randomize_bits`, `unary`, `grr`, `window`, `ordered_window`, `dither`, `matrix_alias`,
-  `matrix_inversion`;
+  `matrix_inversion`, `cap`, `half_cube`;
 - laws, written out from the integer probabilities of a channel (units of 2**-64): `bits_law`, `unary_law`,
-  `window_law`, `matrix_law`;
+  `window_law`, `matrix_law`, `cube_law`;
 - `exact_epsilon` of a law, by enumeration.
 
 The samplers are NOT for private data: their generator is not cryptographic and they compare floating-point
@@ -26,6 +26,7 @@ from bitldp.reference.bits import (
     unary,
 )
 from bitldp.reference.categories import grr, ordered_window, window, window_starts
+from bitldp.reference.cube import cap, cube_law, half_cube
 from bitldp.reference.laws import bits_law, exact_epsilon, matrix_law, probabilities, unary_law, window_law
 from bitldp.reference.noise import discrete_laplace
 from bitldp.reference.selection import among_equals, perturbed_encoding, select_by_rank, select_top
@@ -36,7 +37,9 @@ __all__ = [
     "among_equals",
     "bits_law",
     "bits_of",
+    "cap",
     "codes_of",
+    "cube_law",
     "decode",
     "discrete_laplace",
     "dither",
@@ -44,6 +47,7 @@ __all__ = [
     "exact_epsilon",
     "flip_bits",
     "grr",
+    "half_cube",
     "matrix_alias",
     "matrix_inversion",
     "matrix_law",

@@ -33,6 +33,7 @@
 //! ```
 
 mod alias;
+mod binomial;
 mod channel;
 mod codec;
 mod error;
@@ -41,7 +42,7 @@ mod parallel;
 mod probability;
 mod random;
 
-pub use channel::{Bit, Bits, BitsEpsilon, Input, Matrix, Output, Select, Shift, Unary, Window};
+pub use channel::{Bit, Bits, BitsEpsilon, Cube, Input, Matrix, Output, Select, Shift, Unary, Window};
 pub use codec::{
     Categories, Code, Coordinate, FixedPoint, Grid, GridRounding, Infinities, Real, SignBit, pack,
     packed_len, unpack,

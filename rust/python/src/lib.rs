@@ -3,6 +3,7 @@
 mod arrays;
 mod bits;
 mod categorical;
+mod cube;
 mod error;
 mod fixed_point;
 mod grid;
@@ -23,6 +24,8 @@ mod _core {
     use super::bits::Bits;
     #[pymodule_export]
     use super::categorical::{Matrix, Window};
+    #[pymodule_export]
+    use super::cube::Cube;
     #[pymodule_export]
     use super::fixed_point::FixedPoint;
     #[pymodule_export]

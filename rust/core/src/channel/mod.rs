@@ -3,6 +3,7 @@
 mod bits;
 mod categorical;
 mod check;
+mod cube;
 mod io;
 mod matrix;
 mod shift;
@@ -11,6 +12,7 @@ mod unary;
 mod window;
 
 pub use bits::{Bit, Bits, BitsEpsilon};
+pub use cube::Cube;
 pub use io::{Input, Output};
 pub use matrix::Matrix;
 pub use shift::Shift;

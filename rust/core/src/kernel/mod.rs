@@ -2,6 +2,7 @@
 
 pub(crate) mod bits;
 pub(crate) mod categorical;
+pub(crate) mod cube;
 mod isa;
 pub(crate) mod select;
 pub(crate) mod unary;

@@ -141,7 +141,7 @@ impl Sampler<'_> {
 }
 
 /// The bits of a byte, most significant first, as eight bytes of 0 or 1, the first of them lowest.
-fn spread(byte: u8) -> u64 {
+pub(super) fn spread(byte: u8) -> u64 {
     // Copies of the byte at distances of nine bits do not overlap, and bit 8i + 7 is bit 7 - i of the byte.
     u64::from(byte).wrapping_mul(0x8040_2010_0804_0201) >> 7 & 0x0101_0101_0101_0101
 }

@@ -1,0 +1,275 @@
+"""Sampled signs: a few coordinates' signs as one symbol of randomized response."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bitldp import _checks
+from bitldp._core import Grid, Window, pack
+from bitldp._mechanism import readonly
+from bitldp._rng import RandomSource, keys
+from bitldp._window import Law, window
+from bitldp.numeric._draws import coordinates
+from bitldp.numeric._release import refuse_outside
+from bitldp.numeric._sampled import SampledReports, place
+from bitldp.numeric._scalar import Interval, Scalar, checked_interval, equidistant
+from bitldp.numeric._spread import Spread
+from bitldp.numeric._unbiased import Unbiased
+from bitldp.privacy import Guarantee
+
+__all__ = ["SampledSigns"]
+
+_ONE = 1 << 64
+_MOST_SIGNS = 31  # a symbol is one of 2^k cells, which are counted in 32 bits
+_DITHER = Window(2, 1, 1.0)  # never leaves its cell: the dither alone
+
+
+def _second_moment(features: int, k: int, epsilon: float) -> float:
+    """Return (r/k) ((e^eps + 2^k - 1)/(e^eps - 1))^2, without overflow."""
+    rare = math.exp(-epsilon)
+    letter = (1.0 + float(2**k - 1) * rare) / -math.expm1(-epsilon)
+    return features / k * letter * letter
+
+
+def _best(features: int, epsilon: float) -> int:
+    counts = range(1, min(features, _MOST_SIGNS) + 1)
+    return 1 if epsilon == 0.0 else min(counts, key=lambda k: _second_moment(features, k, epsilon))
+
+
+@dataclass(frozen=True, eq=False)
+class _SymbolScalar(Scalar):
+    """A release of the signs of k numbers as one symbol, the first sign its highest bit."""
+
+    law: Law
+    grid: Grid
+    k: int
+
+    streams = 2
+
+    @property
+    def alphabet(self) -> int:
+        return 1 << self.k
+
+    def randomize(
+        self,
+        x: ArrayLike,
+        keys: Sequence[bytes | None],
+        output: str,
+        out: NDArray[Any] | None,
+        threads: int | None,
+        first_chunk: int,
+    ) -> NDArray[Any]:
+        signs = _DITHER.randomize(x, self.grid, None, keys[0], "codes", None, threads, first_chunk)
+        symbols = signs.astype(np.int64) @ (1 << np.arange(self.k - 1, -1, -1))
+        return self.law.randomize(symbols, None, None, keys[1], output, out, threads, first_chunk)
+
+    def probabilities(self) -> NDArray[np.float64]:
+        right = self.law.channel.high / _ONE
+        right += (1.0 - right) * (self.alphabet // 2 - 1) / (self.alphabet - 1)
+        right = 0.5 if self.law.mute else right
+        return np.array([[right, 1.0 - right], [1.0 - right, right]])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SampledSigns(Unbiased):
+    """The signs of k sampled coordinates as one symbol of 2^k, by generalised randomized response.
+
+    Parameters
+    ----------
+    features : int
+        Numbers of a record, r.
+    epsilon : float
+        Exact epsilon of a record, finite, zero or more.
+    k : int, optional
+        Coordinates that are drawn for every record without looking at it, 1 to min(r, 31). None: the number
+        with the least variance. Holds the number afterwards.
+    interval : (float, float)
+        Where every number lies.
+    clip : bool
+        Whether values outside the interval are clipped to it, or refused.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range; the message names it.
+
+    Notes ----- Numbers are dithered to the ends of the interval. Neighbouring records differ in any way;
+    those that differ in one feature reach epsilon where it is sampled, so bit, feature and record are the
+    same in `guarantee`. On [-1, 1] a sampled coordinate is worth +-(r/k) (e^eps + 2^k - 1)/(e^eps - 1) and
+    the others 0: its second moment is (r/k) ((e^eps + 2^k - 1)/(e^eps - 1))^2. Which coordinates were
+    sampled is public.
+
+    Source: Chen, Kairouz and Ozgur, "Breaking the communication-privacy-accuracy trilemma", NeurIPS 2020
+    (SQKR, without Kashin's representation), with coordinates that are different.
+
+    Examples
+    --------
+    >>> import numpy as np, bitldp
+    >>> mechanism = bitldp.SampledSigns(768, epsilon=8.0)
+    >>> mechanism.k, mechanism.report_bits, round(mechanism.worst_variance(), 1)
+    (8, 88, 113.2)
+    >>> indices, symbols = mechanism.randomize(np.zeros((5, 768)))
+    >>> indices.shape, symbols.shape
+    ((5, 8), (5,))
+    """
+
+    features: int
+    _: KW_ONLY
+    epsilon: float
+    k: int | None = None
+    interval: tuple[float, float] = (-1.0, 1.0)
+    clip: bool = True
+
+    _size: ClassVar[int]
+    _symbols: ClassVar[_SymbolScalar]
+
+    def _build(self) -> None:
+        features = _checks.count("features", self.features, 1)
+        epsilon = _checks.budget("epsilon", self.epsilon)
+        interval = checked_interval(self.interval)
+        clip = _checks.flag("clip", self.clip)
+        if self.k is None:
+            k = _best(features, epsilon)
+        else:
+            k = _checks.integer("k", self.k, 1, min(features, _MOST_SIGNS))
+        scalar = _symbols(k, epsilon, interval)
+        exact = scalar.epsilon
+        self._set(
+            features=features,
+            epsilon=epsilon,
+            k=k,
+            interval=interval,
+            clip=clip,
+            _size=k,
+            _symbols=scalar,
+            _scalar=scalar,
+            _ends=interval,
+            _spread=None if scalar.spread is None else scalar.spread.scaled(features / k),
+            _guarantee=Guarantee.judge(epsilon, (exact, exact, exact)),
+        )
+
+    @property
+    def channel(self) -> Window:
+        """The channel of symbols: its `high` is the law. At epsilon 0 it is given zeros."""
+        return self._symbols.law.channel
+
+    @property
+    def report_bits(self) -> int:
+        """Bits of one record's report: its indices and its symbol."""
+        return self._size * (_index_bits(self.features) + 1)
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """Return the law of one sampled sign: P[i, s] = P(sign s | the number is end i), shape (2, 2)."""
+        return self._scalar.probabilities()
+
+    def outside(self, x: ArrayLike) -> int:
+        """Return how many values of `x` (float32 or float64) lie outside the interval and are clipped."""
+        return self._symbols.grid.outside(x)
+
+    def randomize(
+        self,
+        x: ArrayLike,
+        *,
+        rng: RandomSource = None,
+        output: Literal["codes", "values", "packed"] = "codes",
+        threads: int | None = None,
+        first_chunk: int = 0,
+    ) -> Any:
+        """Randomize records.
+
+        Parameters
+        ----------
+        x : array_like of float32 or float64
+            Shape (n, features) or (features,); (n,) too for one feature.
+        rng : None, int, SeedSequence or Generator
+            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
+            only: a key that is used on two inputs reveals where they differ.
+        output : {"codes", "values", "packed"}
+            The pair (indices, symbols), their letters (see `decode`), or both as packed bytes.
+        threads : int, optional
+            Number of threads; the result does not depend on it.
+        first_chunk : int
+            How many chunks (``bitldp._core.CHUNK`` values) of the keys' streams to skip.
+
+        Returns
+        -------
+        SampledReports or ndarray
+            Indices of shape (n, k) and symbols (n,) in the smallest unsigned dtypes, safe to release at
+            `guarantee`; for a record by itself n is 1. "values" have shape (n, features).
+
+        Raises
+        ------
+        ValueError
+            NaN, a value outside with ``clip=False`` (an index is given, never the value), wrong shape, or
+            "values" where reports say nothing. Nothing is written then.
+        TypeError
+            Wrong dtype or kind of argument.
+        """
+        self._check_axis("x", np.shape(x))
+        threads, first_chunk = _checks.stream(threads, first_chunk)
+        _checks.choice("output", output, ("codes", "values", "packed"))
+        if output == "values":
+            self._check_speaks()
+        values = _checks.plain("x", x)
+        if values.dtype not in (np.float32, np.float64):
+            raise TypeError(f"x: dtype {values.dtype} is not allowed; float32 and float64 are")
+        if not self.clip:
+            refuse_outside(values, self._ends)
+        missing = np.isnan(values)
+        if missing.any():  # in any coordinate: an error must not depend on the draw
+            raise ValueError(f"x: {place(missing)} is NaN")
+        table = values.reshape(-1, self.features)
+        streams = keys(rng, self._symbols.streams + 1)
+        indices = coordinates(streams[-1], len(table), self.features, self._size, first_chunk)
+        chosen = np.take_along_axis(table, indices.astype(np.intp), axis=1)
+        symbols = self._symbols.randomize(chosen, streams[:-1], "codes", None, threads, first_chunk)
+        if output == "packed":
+            return SampledReports(pack(indices, _index_bits(self.features)), pack(symbols, self._size))
+        reports = SampledReports(indices, symbols)
+        return self.decode(reports).astype(values.dtype, copy=False) if output == "values" else reports
+
+    def _check_pair(self, reports: Any) -> SampledReports:
+        """Return the coordinates and their signs, shape (n, k) each, once they are checked."""
+        if not isinstance(reports, (tuple, list)) or len(reports) != 2:
+            raise TypeError("reports: must be a pair (indices, symbols), as randomize gives it")
+        indices = _checks.codes("reports.indices", reports[0], self.features)
+        symbols = _checks.codes("reports.symbols", reports[1], self.alphabet)
+        if symbols.ndim != 1 or indices.shape != (len(symbols), self._size):
+            raise ValueError(
+                f"reports: shapes must be (n, {self._size}) and (n,), got {indices.shape} and {symbols.shape}"
+            )
+        ordered = np.sort(indices, axis=1)
+        repeated = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+        if repeated.any():
+            raise ValueError(f"reports.indices: record {int(np.argmax(repeated))} has a coordinate twice")
+        places = np.arange(self._size - 1, -1, -1)
+        return SampledReports(indices, symbols[:, None].astype(np.int64) >> places & 1)
+
+
+def _index_bits(features: int) -> int:
+    return max(1, (features - 1).bit_length())
+
+
+def _symbols(k: int, epsilon: float, interval: Interval) -> _SymbolScalar:
+    """Return the release of k signs.
+
+    A symbol is reported as itself with p = T/2^64, and as each of the others with q. Half of the symbols
+    have a given sign, so the sign's mean is p - q times itself: the letters are middle +- h/(p - q),
+    exactly h (2^k - 1) 2^64/(2^k T - 2^64).
+    """
+    law = window(1 << k, 1, epsilon)
+    low, high = interval
+    points, grid = equidistant(interval, 2), Grid(2, low=low, high=high)
+    excess = (law.channel.high << k) - _ONE
+    if law.mute or excess <= 0:
+        return _SymbolScalar(law.epsilon, points, None, None, (law.channel,), law, grid, k)
+    half = (high - low) / 2.0 * (((1 << k) - 1) * _ONE / excess)
+    letters = low + (high - low) / 2.0 + np.array([-half, half])
+    spread = Spread(points, readonly(np.array([half * half, half * half])))
+    return _SymbolScalar(law.epsilon, points, readonly(letters), spread, (law.channel,), law, grid, k)

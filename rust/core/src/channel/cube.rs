@@ -1,0 +1,302 @@
+//! Whole records of signs: a report is a string that agrees with the input in many places, or in few.
+
+use std::sync::Arc;
+
+use num_bigint::BigUint;
+
+use super::check::{Split, first_place};
+use super::io::{Input, Output, OutputParts};
+use crate::binomial::{Restricted, binomial};
+use crate::codec::{Coordinate, Grid};
+use crate::error::{Error, Result, argument, element};
+use crate::kernel::cube::Sampler;
+use crate::kernel::{Isa, vectorised};
+use crate::parallel::{CHUNK, for_chunks};
+use crate::probability::{Probability, add_up, log_ratio, mul_up};
+use crate::random::Key;
+
+/// The longest record: about what is still prepared in a second.
+const MOST_BITS: u32 = 1 << 17;
+
+/// The channel of half-cubes and caps, on strings of `r` bits (signs).
+///
+/// Let `A` be the number of places in which the report agrees with the input. With probability `T / 2^64` the report is
+/// uniform among the strings with `A >= near`, otherwise among those with `A <= far`, where `far` is `near - 1` (the two
+/// sets are all strings) or `near` (both hold the strings with just `near` agreements, as in the paper of Duchi, Jordan
+/// and Wainwright for an even number of coordinates).
+///
+/// The number of agreements is drawn from the binomial law restricted to the chosen set, by comparing random bits with
+/// exact big integers; then every set of as many places is equally likely to be the one that agrees.
+pub struct Cube {
+    sets: Arc<Sets>,
+    high: Probability,
+}
+
+/// What does not depend on the probability, and takes longest to prepare.
+struct Sets {
+    bits: u32,
+    near: u32,
+    far: u32,
+    near_law: Restricted,
+    far_law: Restricted,
+}
+
+impl Cube {
+    /// Records of `bits` bits: with probability `high` at least `near` agreements, otherwise at most `far`.
+    ///
+    /// # Errors
+    /// `bits` outside 1 to 2^17, `near` above `bits`, or `far` neither `near` nor `near - 1`.
+    pub fn new(bits: u32, near: u32, far: u32, high: Probability) -> Result<Cube> {
+        if !(1..=MOST_BITS).contains(&bits) {
+            return Err(argument("bits", format!("{bits} is not allowed; 1 to {MOST_BITS} are")));
+        }
+        if near > bits {
+            return Err(argument("near", format!("{near} is not allowed; 0 to {bits} are")));
+        }
+        if near != far && near != far + 1 {
+            return Err(argument("far", format!("{far} is not allowed; near={near} and one less are")));
+        }
+        let near_law = Restricted::new(bits, near, bits);
+        let far_law = Restricted::new(bits, 0, far);
+        Ok(Cube { sets: Arc::new(Sets { bits, near, far, near_law, far_law }), high })
+    }
+
+    /// The same sets with another probability; nothing is prepared anew.
+    #[must_use]
+    pub fn with_high(&self, high: Probability) -> Cube {
+        Cube { sets: Arc::clone(&self.sets), high }
+    }
+
+    /// Bits of a record, r.
+    pub fn bits(&self) -> u32 {
+        self.sets.bits
+    }
+
+    /// The least agreements of the likely set.
+    pub fn near(&self) -> u32 {
+        self.sets.near
+    }
+
+    /// The most agreements of the other set.
+    pub fn far(&self) -> u32 {
+        self.sets.far
+    }
+
+    /// The probability of the likely set.
+    pub fn high(&self) -> Probability {
+        self.high
+    }
+
+    /// How many strings each set has: `Σ_{a >= near} C(r, a)` and `Σ_{a <= far} C(r, a)`.
+    pub fn sizes(&self) -> (&BigUint, &BigUint) {
+        (self.sets.near_law.total(), self.sets.far_law.total())
+    }
+
+    /// `C(r-1, near-1)` and `C(r-1, far)`. Over the sizes, they are the mean of `2A/r - 1` in the likely set, and of its
+    /// negative in the other: `(2a - r) C(r, a) = r C(r-1, a-1) - r C(r-1, a)`, so that the sums telescope.
+    pub fn edges(&self) -> (BigUint, BigUint) {
+        let Sets { bits, near, far, .. } = *self.sets;
+        let near = if near == 0 { BigUint::ZERO } else { binomial(bits - 1, near - 1) };
+        (near, binomial(bits - 1, far))
+    }
+
+    /// The exact ε of a record, rounded up. Neighbours: any two records.
+    ///
+    /// It is also the ε of one bit: a report is likeliest and least likely under inputs with neighbouring numbers of
+    /// agreements, which a single bit takes from one to the other.
+    pub fn epsilon(&self) -> f64 {
+        let (near_size, far_size) = self.sizes();
+        // Probabilities of one string, times 2^64 and both sizes.
+        let inside = far_size * self.high.numerator();
+        let outside = near_size * self.high.complement().numerator();
+        let mut kinds = Vec::new();
+        if self.near() > self.far() {
+            kinds.extend([inside, outside]);
+        } else {
+            if self.near() < self.bits() {
+                kinds.push(inside.clone());
+            }
+            if self.far() > 0 {
+                kinds.push(outside.clone());
+            }
+            kinds.push(inside + outside);
+        }
+        let (most, least) = (kinds.iter().max().expect("one"), kinds.iter().min().expect("one"));
+        log_ratio_of(most, least)
+    }
+
+    /// Records in a chunk of the key's stream: about [`CHUNK`] bytes of bits, and a multiple of eight.
+    pub fn chunk(&self) -> usize {
+        (CHUNK / (self.bits() as usize).div_ceil(8) / 8 * 8).max(8)
+    }
+
+    /// Randomizes records of `bits` values each, one after the other.
+    ///
+    /// Bytes of 0 and 1 are the bits; real numbers need `grid`, of two points, and are dithered to one of its ends, the
+    /// upper one being 1. The reports leave as `Bits`, as `Packed` (nothing between records), or as what `letters` say
+    /// that a 0 and a 1 are worth.
+    ///
+    /// The records are chunks `first_chunk, first_chunk + 1, …` of [`chunk`](Self::chunk) in the key's stream; the answer
+    /// does not depend on `threads`. Neither branches nor addresses depend on the input: it is only combined with the
+    /// drawn disagreements, by exclusive or, in the end.
+    ///
+    /// # Errors
+    /// A value that is no bit, or that the grid refuses; a broken record; an output that does not fit. Nothing is written
+    /// then.
+    #[allow(clippy::too_many_arguments, reason = "as many as a call has parts")]
+    pub fn randomize(
+        &self,
+        grid: Option<&Grid>,
+        input: Input<'_>,
+        letters: Option<[f64; 2]>,
+        output: Output<'_>,
+        key: &Key,
+        first_chunk: u64,
+        threads: Option<usize>,
+    ) -> Result<()> {
+        self.randomize_on(Isa::current()?, grid, input, letters, output, key, first_chunk, threads)
+    }
+
+    /// [`randomize`](Self::randomize) with the kernels of one instruction set: the answer does not depend on it.
+    ///
+    /// # Errors
+    /// As [`randomize`](Self::randomize).
+    #[allow(clippy::too_many_arguments, reason = "as many as a call has parts")]
+    pub fn randomize_on(
+        &self,
+        isa: Isa,
+        grid: Option<&Grid>,
+        input: Input<'_>,
+        letters: Option<[f64; 2]>,
+        output: Output<'_>,
+        key: &Key,
+        first_chunk: u64,
+        threads: Option<usize>,
+    ) -> Result<()> {
+        let isa = isa.checked()?;
+        let bits = self.bits() as usize;
+        let records = self.check(isa, grid, input, letters, &output, first_chunk, threads)?;
+        let Sets { near_law, far_law, .. } = &*self.sets;
+        let letters = letters.unwrap_or_default();
+        let high = self.high.numerator();
+        let sampler = Sampler { isa, key, bits, high, near: near_law, far: far_law, grid, letters };
+        let parts = OutputParts::new(output);
+        // About a nanosecond a byte of bits, and what the places that are put right take, about sqrt(r) of them.
+        let work = 200 + bits / if input.is_real() { 1 } else { 4 };
+        for_chunks(records, self.chunk(), threads, work, |chunk, range| {
+            let values = range.start * bits..range.end * bits;
+            // SAFETY: chunks do not overlap. Letters are one element a bit, as are bytes of bits.
+            let output = unsafe {
+                match &parts {
+                    OutputParts::F32(parts) => Output::F32(parts.part(values.clone())),
+                    OutputParts::F64(parts) => Output::F64(parts.part(values.clone())),
+                    parts => parts.part(range.clone(), bits),
+                }
+            };
+            sampler.chunk(first_chunk + chunk as u64, range.len(), input.part(values), output);
+        });
+        Ok(())
+    }
+
+    /// Refuses what does not fit; gives the number of records.
+    #[allow(clippy::too_many_arguments, reason = "the arguments of the call")]
+    fn check(
+        &self,
+        isa: Isa,
+        grid: Option<&Grid>,
+        input: Input<'_>,
+        letters: Option<[f64; 2]>,
+        output: &Output<'_>,
+        first_chunk: u64,
+        threads: Option<usize>,
+    ) -> Result<usize> {
+        match (grid, input) {
+            (Some(grid), Input::F32(_) | Input::F64(_)) if grid.points() != 2 => {
+                return Err(argument("grid", format!("{} points are not allowed; 2 are", grid.points())));
+            }
+            (Some(_), Input::F32(_) | Input::F64(_)) | (None, Input::U8(_)) => {}
+            (Some(_), _) => return Err(argument("x", "a grid takes float32 or float64".into())),
+            (None, _) => return Err(argument("x", "without a grid, bytes of 0 and 1 are needed".into())),
+        }
+        let bits = self.bits() as usize;
+        if !input.len().is_multiple_of(bits) {
+            let reason = format!("{} values are no whole number of records of {bits}", input.len());
+            return Err(Error::Shape { name: "x", reason });
+        }
+        let records = input.len() / bits;
+        let reals = matches!(output, Output::F32(_) | Output::F64(_));
+        if !(reals || matches!(output, Output::Bits(_) | Output::Packed(_))) {
+            return Err(argument("output", "records leave as bits, packed bits or values".into()));
+        }
+        if reals && letters.is_none() {
+            return Err(argument("output", "values need letters: what a 0 and a 1 stand for".into()));
+        }
+        // A letter is one element for each bit: as many reports of one bit.
+        let (reports, width) = if reals { (input.len(), 1) } else { (records, self.bits()) };
+        Split { reports, bits: width, chunk: self.chunk(), first_chunk, threads }.check(output)?;
+        let refused = |range| match (input.part(range), grid) {
+            (Input::F32(values), Some(grid)) => off_grid(isa, grid, values),
+            (Input::F64(values), Some(grid)) => off_grid(isa, grid, values),
+            (Input::U8(values), _) => first_above_one(isa, values),
+            _ => None,
+        };
+        match first_place(input.len(), threads, refused) {
+            None => Ok(records),
+            Some(index) => Err(element("x", index, grid.map_or("0 and 1 are", Grid::allowed))),
+        }
+    }
+}
+
+fn off_grid<F: Coordinate>(isa: Isa, grid: &Grid, values: &[F]) -> Option<usize> {
+    vectorised(isa, || grid.first_refused(values))
+}
+
+fn first_above_one(isa: Isa, values: &[u8]) -> Option<usize> {
+    if vectorised(isa, || values.iter().fold(0, |all, bit| all | bit)) <= 1 {
+        return None;
+    }
+    values.iter().position(|&bit| bit > 1)
+}
+
+/// An upper bound of `ln(a / b)` for `a >= b`: 126 bits of the two are kept, `a` rounded up and `b` down.
+fn log_ratio_of(a: &BigUint, b: &BigUint) -> f64 {
+    if a == b {
+        return 0.0;
+    }
+    if *b == BigUint::ZERO {
+        return f64::INFINITY;
+    }
+    let beyond = |x: &BigUint| x.bits().saturating_sub(126);
+    // One shift for both, unless little would be left of b: so neighbours keep their difference.
+    let of_a = beyond(a);
+    let of_b = if a.bits() - b.bits() <= 60 { of_a } else { beyond(b) };
+    let down = |x: &BigUint, shift: u64| u128::try_from(x >> shift).expect("126 bits are left");
+    let up = down(a, of_a) + u128::from(a.trailing_zeros().is_some_and(|zeros| zeros < of_a));
+    // The constant of the standard library is below ln 2, its neighbour above.
+    let whole = mul_up((of_a - of_b) as f64, std::f64::consts::LN_2.next_up());
+    add_up(log_ratio(up, down(b, of_b)), whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_of_large_numbers_are_bounded_from_above() {
+        let power = |exponent: u32| BigUint::from(1u32) << exponent;
+        let three = || BigUint::from(3u32);
+        for (a, b, exact) in [
+            (power(5000), power(4000), 1000.0 * std::f64::consts::LN_2),
+            (three() << 5000u32, power(5000), 3f64.ln()),
+            (three() << 300u32, power(10), 290.0 * std::f64::consts::LN_2 + 3f64.ln()),
+            (power(800) + 1u32, power(800), 0.0),
+        ] {
+            let bound = log_ratio_of(&a, &b);
+            assert!(bound >= exact && bound <= exact * (1.0 + 1e-13) + 1e-37, "{bound} against {exact}");
+        }
+        assert_eq!(log_ratio_of(&power(9), &power(9)), 0.0);
+        assert_eq!(log_ratio_of(&power(9), &BigUint::ZERO), f64::INFINITY);
+        // The difference in the last of 900 bits is not lost, and not rounded away.
+        assert!(log_ratio_of(&(power(900) + 1u32), &power(900)) > 0.0);
+    }
+}

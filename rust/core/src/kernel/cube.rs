@@ -1,0 +1,309 @@
+//! How a report of many signs is drawn: where it disagrees with the input, 64 places at a time.
+//!
+//! A record takes its set and its number of agreements first, then `r` fair bits, one for each place. If too many or too
+//! few of them are 1, places are drawn until the number is right: those with the wrong bit are inverted, and since each
+//! of them is equally likely to be next, so is every set of places. About `sqrt(r)` places are wrong at first, unless the
+//! law is far from the middle; a set of few strings takes up to `r ln r` draws.
+//!
+//! All of that depends on randomness alone. The input is combined with the result by exclusive or.
+
+use super::unary::spread;
+use super::{Isa, vectorised};
+use crate::binomial::Restricted;
+use crate::channel::{Input, Output};
+use crate::codec::{Coordinate, Grid};
+use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
+
+/// Values whose dither one group of keystream serves: four bytes each.
+const DITHERED: usize = GROUP / 4;
+
+/// Records of up to so many bits draw places with 16 bits each: less than 1 in 16 of these is drawn in vain.
+const SHORT: usize = 1 << 12;
+
+/// Everything that sampling one chunk takes, but its number, its input and its output.
+pub(crate) struct Sampler<'a> {
+    pub(crate) isa: Isa,
+    pub(crate) key: &'a Key,
+    /// Bits of a record.
+    pub(crate) bits: usize,
+    /// Numerator of the probability of `near`.
+    pub(crate) high: u128,
+    /// Agreements in the likely set.
+    pub(crate) near: &'a Restricted,
+    /// Agreements in the other one.
+    pub(crate) far: &'a Restricted,
+    /// How numbers become signs.
+    pub(crate) grid: Option<&'a Grid>,
+    /// What a 0 and a 1 are worth.
+    pub(crate) letters: [f64; 2],
+}
+
+impl Sampler<'_> {
+    /// Randomizes `records` records, chunk `chunk` of the key's stream: `output` has room for just their reports.
+    pub(crate) fn chunk(&self, chunk: u64, records: usize, input: Input<'_>, output: Output<'_>) {
+        // One loop an input and output; what is not taken was refused by the channel.
+        match input {
+            Input::U8(values) => self.emit(chunk, records, Given { values, used: 0 }, output),
+            Input::F32(values) => self.emit(chunk, records, self.dithered(chunk, values), output),
+            Input::F64(values) => self.emit(chunk, records, self.dithered(chunk, values), output),
+            _ => unreachable!("the channel takes bytes and numbers"),
+        }
+    }
+
+    fn dithered<'b, F: Coordinate>(&'b self, chunk: u64, values: &'b [F]) -> Dithered<'b, F> {
+        let grid = self.grid.expect("the channel refuses numbers without a grid");
+        let nonce = nonce(Purpose::Dither, chunk);
+        let bits = [0; DITHERED];
+        Dithered { isa: self.isa, key: self.key, nonce, group: 0, grid, values, bits, used: DITHERED }
+    }
+
+    fn emit(&self, chunk: u64, records: usize, signs: impl Signs, output: Output<'_>) {
+        let bits = self.bits;
+        match output {
+            Output::Bits(out) => {
+                let mut rows = out.chunks_exact_mut(bits);
+                self.records(chunk, records, signs, |words| {
+                    let row = rows.next().expect("a row for each record");
+                    for (row, word) in row.chunks_mut(64).zip(words) {
+                        for (out, byte) in row.chunks_mut(8).zip(word.to_be_bytes()) {
+                            let eight = spread(byte).to_le_bytes();
+                            match out.first_chunk_mut::<8>() {
+                                Some(room) => *room = eight,
+                                None => out.iter_mut().zip(eight).for_each(|(out, bit)| *out = bit),
+                            }
+                        }
+                    }
+                });
+            }
+            Output::Packed(out) => {
+                let mut packer = Packer { out, at: 0, held: 0, have: 0 };
+                self.records(chunk, records, signs, |words| packer.push(words, bits));
+                packer.finish();
+            }
+            Output::F32(out) => {
+                let letters = self.letters.map(|letter| letter as f32);
+                let mut rows = out.chunks_exact_mut(bits);
+                self.records(chunk, records, signs, |words| {
+                    spell(words, letters, rows.next().expect("a row for each record"));
+                });
+            }
+            Output::F64(out) => {
+                let mut rows = out.chunks_exact_mut(bits);
+                self.records(chunk, records, signs, |words| {
+                    spell(words, self.letters, rows.next().expect("a row for each record"));
+                });
+            }
+            _ => unreachable!("the channel gives bits, packed bits and values"),
+        }
+    }
+
+    /// Calls `give` with the report of each record, most significant bit first; what is behind its last bit is 0.
+    fn records(&self, chunk: u64, records: usize, mut signs: impl Signs, mut give: impl FnMut(&[u64])) {
+        vectorised(
+            self.isa,
+            #[inline(always)]
+            || {
+                let mut fair = Refine::new(self.isa, self.key, nonce(Purpose::Main, chunk));
+                let mut draws = Refine::new(self.isa, self.key, nonce(Purpose::Own, chunk));
+                let mut words = vec![0u64; self.bits.div_ceil(64)];
+                let mut bytes = vec![0u8; words.len() * 64];
+                for _ in 0..records {
+                    self.disagree(&mut fair, &mut draws, &mut words);
+                    signs.next(&mut bytes[..self.bits]);
+                    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<64>().0) {
+                        *word ^= gather(bytes);
+                    }
+                    give(&words);
+                }
+            },
+        );
+    }
+
+    /// Draws where a report disagrees with its input: 1 where it does.
+    #[inline(always)]
+    fn disagree(&self, fair: &mut Refine<'_>, draws: &mut Refine<'_>, words: &mut [u64]) {
+        let set = if u128::from(draws.next()) < self.high { self.near } else { self.far };
+        let wanted = self.bits as u32 - set.sample(draws);
+        words.iter_mut().for_each(|word| *word = fair.next());
+        let behind = words.len() * 64 - self.bits;
+        *words.last_mut().expect("a record has a bit") &= u64::MAX << behind;
+        let ones: u32 = words.iter().map(|word| word.count_ones()).sum();
+        if self.bits <= SHORT {
+            invert::<16>(words, self.bits as u32, ones.abs_diff(wanted), ones > wanted, draws);
+        } else {
+            invert::<32>(words, self.bits as u32, ones.abs_diff(wanted), ones > wanted, draws);
+        }
+    }
+}
+
+/// Inverts `count` of the places that hold `value`, any set of them as likely as another.
+///
+/// A place is `LANE` bits of a draw, by Lemire's method: those products that would come up once too often are not used.
+#[inline(always)]
+fn invert<const LANE: u32>(words: &mut [u64], bits: u32, count: u32, value: bool, draws: &mut Refine<'_>) {
+    let bits = u64::from(bits);
+    let low = (1u64 << LANE) - 1;
+    let spare = (1u64 << LANE) % bits;
+    let mut left = u64::from(count);
+    while left > 0 {
+        let mut draw = draws.next();
+        for _ in 0..64 / LANE {
+            let product = (draw & low) * bits;
+            draw = draw.checked_shr(LANE).unwrap_or(0);
+            let place = product >> LANE;
+            let (word, shift) = (&mut words[(place / 64) as usize], 63 - place % 64);
+            // Without a branch: half of the draws are in vain, and none could be told before.
+            let hit = (*word >> shift & 1 ^ u64::from(!value))
+                & u64::from(product & low >= spare)
+                & u64::from(left != 0);
+            *word ^= hit << shift;
+            left -= hit;
+        }
+    }
+}
+
+/// Where the signs of the records come from.
+trait Signs {
+    /// Writes the signs of the next record, a byte of 0 or 1 each.
+    fn next(&mut self, record: &mut [u8]);
+}
+
+/// Bytes that are signs already.
+struct Given<'a> {
+    values: &'a [u8],
+    used: usize,
+}
+
+impl Signs for Given<'_> {
+    #[inline(always)]
+    fn next(&mut self, record: &mut [u8]) {
+        record.copy_from_slice(&self.values[self.used..self.used + record.len()]);
+        self.used += record.len();
+    }
+}
+
+/// Numbers, dithered to one of the ends of an interval. Value `i` of a chunk takes the `i`-th 32 bits of its stream.
+struct Dithered<'a, F> {
+    isa: Isa,
+    key: &'a Key,
+    nonce: u64,
+    group: u64,
+    grid: &'a Grid,
+    /// What is not dithered yet.
+    values: &'a [F],
+    bits: [u8; DITHERED],
+    used: usize,
+}
+
+impl<F: Coordinate> Signs for Dithered<'_, F> {
+    #[inline(always)]
+    fn next(&mut self, record: &mut [u8]) {
+        let mut done = 0;
+        while done < record.len() {
+            if self.used == DITHERED {
+                let (now, later) = self.values.split_at(DITHERED.min(self.values.len()));
+                let mut keystream = [0; GROUP];
+                fill(self.isa, self.key, self.nonce, self.group, &mut keystream);
+                self.grid.place(now, &keystream, &mut self.bits);
+                (self.values, self.group, self.used) = (later, self.group + 1, 0);
+            }
+            let count = (record.len() - done).min(DITHERED - self.used);
+            record[done..done + count].copy_from_slice(&self.bits[self.used..self.used + count]);
+            done += count;
+            self.used += count;
+        }
+    }
+}
+
+/// 64 bytes of 0 or 1 as a word, the first of them on top.
+#[inline(always)]
+fn gather(bytes: &[u8; 64]) -> u64 {
+    let eight = |bytes: &[u8; 8]| {
+        let ones = u64::from_le_bytes(*bytes) & 0x0101_0101_0101_0101;
+        // Byte i goes to bit 63 - i; no two products meet.
+        ones.wrapping_mul(0x8040_2010_0804_0201) >> 56
+    };
+    bytes.as_chunks::<8>().0.iter().fold(0, |word, bytes| word << 8 | eight(bytes))
+}
+
+/// Writes what the bits of words are worth.
+#[inline(always)]
+fn spell<F: Copy>(words: &[u64], letters: [F; 2], out: &mut [F]) {
+    for (out, word) in out.chunks_mut(64).zip(words) {
+        for (i, out) in out.iter_mut().enumerate() {
+            *out = if word >> (63 - i) & 1 == 1 { letters[1] } else { letters[0] };
+        }
+    }
+}
+
+/// Writes records side by side, nothing in between.
+struct Packer<'a> {
+    out: &'a mut [u8],
+    at: usize,
+    /// Bits that fill no byte yet, on top.
+    held: u128,
+    have: u32,
+}
+
+impl Packer<'_> {
+    #[inline(always)]
+    fn push(&mut self, words: &[u64], bits: usize) {
+        let mut left = bits;
+        for &word in words {
+            let count = left.min(64);
+            left -= count;
+            let all = self.held | u128::from(word) << 64 >> self.have;
+            let total = self.have as usize + count;
+            let whole = total / 8;
+            self.out[self.at..self.at + whole].copy_from_slice(&all.to_be_bytes()[..whole]);
+            self.at += whole;
+            self.have = (total % 8) as u32;
+            self.held = all << (8 * whole);
+        }
+    }
+
+    fn finish(self) {
+        if self.have > 0 {
+            self.out[self.at] = (self.held >> 120) as u8;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gather_takes_the_first_byte_on_top() {
+        for place in 0..64 {
+            let mut bytes = [0; 64];
+            bytes[place] = 1;
+            assert_eq!(gather(&bytes), 1 << (63 - place));
+        }
+        assert_eq!(gather(&[1; 64]), u64::MAX);
+    }
+
+    #[test]
+    fn any_set_of_places_is_as_likely_as_another() {
+        // 2 of the 5 zeros of a word of 7 bits are inverted: n = 100,000, 10 sets, chi-square with 9 degrees of freedom,
+        // whose quantile at alpha = 1e-6 is 46.0; fixed key.
+        let key = Key::from_bytes([8; 32]);
+        for lane in [16, 32] {
+            let mut draws = Refine::new(Isa::Scalar, &key, lane);
+            let mut counts = std::collections::BTreeMap::new();
+            for _ in 0..100_000 {
+                let mut words = [0b0100_1000u64 << 56];
+                if lane == 16 {
+                    invert::<16>(&mut words, 7, 2, false, &mut draws);
+                } else {
+                    invert::<32>(&mut words, 7, 2, false, &mut draws);
+                }
+                assert_eq!((words[0].count_ones(), words[0] >> 56 & 0b0100_1001), (4, 0b0100_1000));
+                *counts.entry(words[0]).or_insert(0f64) += 1.0;
+            }
+            assert_eq!(counts.len(), 10);
+            let chi: f64 = counts.values().map(|n| (n - 10_000.0).powi(2) / 10_000.0).sum();
+            assert!(chi < 46.0, "lanes of {lane} bits: {chi}");
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! `bitldp.Cube`.
+
+use bitldp_core::{Input, Probability};
+use numpy::PyUntypedArrayMethods;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyInt};
+
+use crate::arrays::{Form, Target, contiguous, count, detached, input, threads, tuple, wrong_dtype};
+use crate::error::to_python;
+use crate::fixed_point::{FLOATS, is_single};
+use crate::grid::Grid;
+
+const BITS: &str = "without a grid, uint8 is";
+
+/// Whole records of signs: with probability ``high`` over 2**64 a report is uniform among the strings that agree with the
+/// input in at least ``near`` places, otherwise among those that agree in at most ``far``.
+///
+/// Parameters
+/// ----------
+/// bits : int
+///     Places of a record, r, 1 to 131,072.
+/// near : int
+///     Least agreements of the likely set, 0 to r.
+/// far : int
+///     Most agreements of the other set: ``near - 1`` (the two are all strings), or ``near`` (both hold the strings of just
+///     so many agreements).
+/// high : int
+///     T: the probability of the likely set is T over 2**64.
+///
+/// Raises
+/// ------
+/// ValueError
+///     A parameter outside its range.
+///
+/// Notes
+/// -----
+/// ``epsilon`` is exact, from T and the sizes of the sets, which are big integers, and rounded up. Neighbours are any two
+/// records; those that differ in one place reach it. Neither branches nor addresses depend on the input.
+#[pyclass(frozen, module = "bitldp._core")]
+pub(crate) struct Cube(bitldp_core::Cube);
+
+fn high_of(high: u128) -> PyResult<Probability> {
+    Probability::from_numerator(high)
+        .map_err(|_| PyValueError::new_err(format!("high: {high} is not allowed; 0 to 2**64 are")))
+}
+
+/// A large integer of Python, from its bytes.
+fn large<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    py.get_type::<PyInt>().call_method1("from_bytes", (PyBytes::new(py, bytes), "little"))
+}
+
+#[pymethods]
+impl Cube {
+    #[new]
+    fn new(py: Python<'_>, bits: i64, near: i64, far: i64, high: u128) -> PyResult<Cube> {
+        let (bits, near, far) = (count("bits", bits)?, count("near", near)?, count("far", far)?);
+        let high = high_of(high)?;
+        // Long records take a second to prepare.
+        py.detach(|| bitldp_core::Cube::new(bits, near, far, high)).map(Cube).map_err(to_python)
+    }
+
+    /// Places of a record, r.
+    #[getter]
+    fn bits(&self) -> u32 {
+        self.0.bits()
+    }
+
+    /// Least agreements of the likely set.
+    #[getter]
+    fn near(&self) -> u32 {
+        self.0.near()
+    }
+
+    /// Most agreements of the other set.
+    #[getter]
+    fn far(&self) -> u32 {
+        self.0.far()
+    }
+
+    /// The integer T over 2**64: the probability of the likely set.
+    #[getter]
+    fn high(&self) -> u128 {
+        self.0.high().numerator()
+    }
+
+    /// Records in one chunk of the key's stream.
+    #[getter]
+    fn chunk(&self) -> usize {
+        self.0.chunk()
+    }
+
+    /// The exact epsilon of a record.
+    #[getter]
+    fn epsilon(&self) -> f64 {
+        self.0.epsilon()
+    }
+
+    /// The same sets with another probability; they are shared, not prepared anew.
+    fn with_high(&self, high: u128) -> PyResult<Cube> {
+        Ok(Cube(self.0.with_high(high_of(high)?)))
+    }
+
+    /// How many strings the likely set has, and the other.
+    fn sizes<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let (near, far) = self.0.sizes();
+        Ok((large(py, &near.to_bytes_le())?, large(py, &far.to_bytes_le())?))
+    }
+
+    /// C(r-1, near-1) and C(r-1, far): over the sizes, the mean of (agreements - disagreements)/r in the likely set, and
+    /// of its negative in the other.
+    fn edges<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let (near, far) = self.0.edges();
+        Ok((large(py, &near.to_bytes_le())?, large(py, &far.to_bytes_le())?))
+    }
+
+    /// Randomize records.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : array of shape (n, bits) or (bits,)
+    ///     Bits (uint8, 0 or 1); with a grid, float32 or float64.
+    /// grid : Grid or None
+    ///     Two points: numbers become the bit of the end that they are dithered to, 1 for the upper one.
+    /// letters : (float, float) or None
+    ///     What a 0 and a 1 are worth, for "values".
+    /// key : bytes or None
+    ///     32 bytes, or None for a fresh key from the operating system.
+    /// output : {"codes", "values", "packed"}
+    ///     Bytes of 0 and 1 of the shape of ``x``; letters of that shape; or bits, eight to a byte, nothing between records.
+    /// out : array or None
+    /// threads : int or None
+    /// first_chunk : int
+    ///     How many chunks of ``chunk`` records of the key's stream to skip.
+    #[pyo3(signature = (x, grid, letters, key, output, out, threads, first_chunk, /))]
+    #[allow(clippy::too_many_arguments, reason = "the arguments of the Python method")]
+    fn randomize<'py>(
+        &self,
+        py: Python<'py>,
+        x: &Bound<'py, PyAny>,
+        grid: Option<&Bound<'py, Grid>>,
+        letters: Option<(f64, f64)>,
+        key: Option<&[u8]>,
+        output: &str,
+        out: Option<&Bound<'py, PyAny>>,
+        threads: Option<i64>,
+        first_chunk: i64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (threads, first_chunk) = (self::threads(threads)?, count("first_chunk", first_chunk)?);
+        let allowed: &[Form] = match letters {
+            Some(_) => &[Form::Codes, Form::Values, Form::Packed],
+            None => &[Form::Codes, Form::Packed],
+        };
+        let form = match Form::parse(output, allowed)? {
+            Form::Codes => Form::Bits,
+            form => form,
+        };
+        let x = contiguous(x)?;
+        let types = if grid.is_some() { FLOATS } else { BITS };
+        let values = input(&x, types)?;
+        if !matches!((&values, grid), (Input::U8(_), None) | (Input::F32(_) | Input::F64(_), Some(_))) {
+            return Err(wrong_dtype("x", &x, types));
+        }
+        let r = self.0.bits() as usize;
+        if !matches!(x.shape(), [last] | [_, last] if *last == r) {
+            return Err(PyValueError::new_err(format!(
+                "x: shape {} is not allowed; (n, {r}) and ({r},) are",
+                tuple(x.shape())
+            )));
+        }
+        let shape = if form == Form::Packed { vec![x.len().div_ceil(8)] } else { x.shape().to_vec() };
+        let target = Target::new(&x, out, form, 1, &shape, is_single(&values))?;
+        let key = crate::arrays::key(key)?;
+        let filled = target.output()?;
+        let grid = grid.map(|grid| &grid.get().0);
+        let letters = letters.map(|(zero, one)| [zero, one]);
+        detached(py, values.len(), || {
+            self.0.randomize(grid, values, letters, filled, &key, first_chunk, threads)
+        })
+        .map_err(to_python)?;
+        Ok(target.into_any())
+    }
+
+    fn __repr__(&self) -> String {
+        let (bits, near, epsilon) = (self.0.bits(), self.0.near(), self.0.epsilon());
+        format!("<Cube: {bits} bits, {near} agreements, exact epsilon {epsilon:.6}>")
+    }
+
+    fn __getnewargs__(&self) -> (u32, u32, u32, u128) {
+        (self.0.bits(), self.0.near(), self.0.far(), self.0.high().numerator())
+    }
+}
