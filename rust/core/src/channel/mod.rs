@@ -6,8 +6,8 @@ mod check;
 mod cube;
 mod io;
 mod matrix;
-mod shift;
 mod select;
+mod shift;
 mod unary;
 mod window;
 
@@ -15,7 +15,7 @@ pub use bits::{Bit, Bits, BitsEpsilon};
 pub use cube::Cube;
 pub use io::{Input, Output};
 pub use matrix::Matrix;
-pub use shift::Shift;
 pub use select::Select;
+pub use shift::Shift;
 pub use unary::Unary;
 pub use window::Window;
