@@ -130,7 +130,9 @@ def test_the_model_is_the_one_of_the_run_in_process(tmp_path, processes):
     )
     network, alone = tmp_path / "network.npz", tmp_path / "alone.npz"
 
-    superlink = processes.start("flower-superlink", "--insecure", "--host", "127.0.0.1", "--port", str(link))
+    here = ("--host", "127.0.0.1", "--port", str(link))
+    offline = "--disable-runtime-dependency-installation"
+    superlink = processes.start("flower-superlink", "--insecure", offline, *here)
     deadline = time.monotonic() + 60
     while True:
         assert superlink.poll() is None, processes.logs()

@@ -81,6 +81,7 @@ def test_a_fork_draws_its_own():
     read, write = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 and later warn of threads
+        warnings.simplefilter("ignore", RuntimeWarning)  # so does jax, where another test has imported it
         child = os.fork()
     if child == 0:
         try:
