@@ -9,6 +9,9 @@ import pytest
 
 MODULES = [
     "bitldp",
+    "bitldp.accounting._compose",
+    "bitldp.accounting._distribution",
+    "bitldp.accounting._renyi",
     "bitldp.amplification",
     "bitldp.audit",
     "bitldp.bitrand",
@@ -19,6 +22,10 @@ MODULES = [
     "bitldp.compression.metric",
     "bitldp.compression.mvu",
     "bitldp.compression.response",
+    "bitldp.compression.cldp",
+    "bitldp.compression.signsgd",
+    "bitldp.compression.skellam",
+    "bitldp.compression.vector_mvu",
     "bitldp.ledger",
     "bitldp.numeric.duchi",
     "bitldp.numeric.gaussian",

@@ -256,4 +256,4 @@ def _of_rows(
     )
 
 
-from bitldp._audit import noise  # noqa: E402, F401 - registers its mechanisms, and needs what is above
+from bitldp._audit import noise, vector  # noqa: E402, F401 - they register mechanisms; need what is above
