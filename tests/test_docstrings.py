@@ -9,6 +9,9 @@ import pytest
 
 MODULES = [
     "bitldp",
+    "bitldp.accounting._compose",
+    "bitldp.accounting._distribution",
+    "bitldp.accounting._renyi",
     "bitldp.amplification",
     "bitldp.audit",
     "bitldp.bitrand",
@@ -16,9 +19,13 @@ MODULES = [
     "bitldp.brr",
     "bitldp.categorical",
     "bitldp.codecs",
+    "bitldp.compression.cldp",
     "bitldp.compression.metric",
     "bitldp.compression.mvu",
     "bitldp.compression.response",
+    "bitldp.compression.signsgd",
+    "bitldp.compression.skellam",
+    "bitldp.compression.vector_mvu",
     "bitldp.exponential",
     "bitldp.federated.data",
     "bitldp.federated.mod",

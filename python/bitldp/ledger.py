@@ -15,13 +15,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from bitldp import _checks
 from bitldp._cli.files import replacing
 from bitldp._ledger_entry import Entry, check_numbers, digest, from_json, named, to_json
 from bitldp._mechanism import Mechanism
 from bitldp.privacy import Guarantee
+
+if TYPE_CHECKING:
+    from bitldp.accounting import Account
 
 __all__ = ["BudgetExceededError", "Entry", "Ledger"]
 
@@ -210,6 +213,35 @@ class Ledger:
             contents = self._contents()
         document = {"format": _FORMAT, "version": _VERSION, "sha256": digest(contents), "ledger": contents}
         return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
+    def account(self, delta: float, method: Literal["basic", "renyi", "pld"] = "pld") -> Account:
+        """Return what the releases cost together by a finer accountant than the sum that the budget is for.
+
+        Parameters
+        ----------
+        delta : float
+            Delta, as in `bitldp.accounting.account`.
+        method : {"basic", "renyi", "pld"}
+            The accountant.
+
+        Returns
+        -------
+        bitldp.accounting.Account
+            From the guarantees of the charges, the ledger's only knowledge of the mechanisms. The mechanisms
+            themselves, given to `bitldp.accounting.account`, may show that they cost less.
+
+        Raises
+        ------
+        ValueError, TypeError, MissingExtraError
+            As of `bitldp.accounting.account`; also if there are no charges.
+
+        Notes
+        -----
+        It is a report. The budget is kept by basic composition, whatever this says.
+        """
+        from bitldp.accounting import account
+
+        return account([(entry.guarantee, entry.count) for entry in self.entries], delta=delta, method=method)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the ledger as JSON: to a temporary file first, which then takes the name in one step.

@@ -117,8 +117,8 @@ def account(
     >>> for method in ("basic", "renyi", "pld"):
     ...     print(account(rounds, delta=1e-6, method=method))
     100 releases: local epsilon 10 at delta 1e-06 (basic)
-    100 releases: local epsilon 5.34 at delta 1e-06 (renyi, order 10.51)
-    100 releases: local epsilon 4.97 at delta 1e-06 (pld)
+    100 releases: local epsilon 5.08034 at delta 1e-06 (renyi, order 6.657)
+    100 releases: local epsilon 4.77457 at delta 1e-06 (pld)
     """
     _checks.choice("method", method, ("basic", "renyi", "pld"))
     listed = _listed(releases)

@@ -16,10 +16,12 @@ from bitldp.accounting._table import Table
 
 __all__ = ["composed", "pld", "profile"]
 
+_FEW = 1 << 10  # steps of the distribution of a single release, which may be composed many times
 _POINTS = 1 << 17  # steps of the distribution of a composition, about
 _MOST = 1 << 21
 _FINER = 20.0  # how much finer than the smallest loss of a symbol the steps should be
 _FARTHEST = 600.0  # a loss beyond is counted as infinite; its exponential would near the end of doubles
+_CERTAIN = 1.0 - 1e-9
 _BETWEEN = 64  # further points where a table has many pairs
 
 
@@ -63,10 +65,10 @@ def pld(release: Any, *, interval: float | None = None) -> Any:
     >>> from bitldp.accounting import pld
     >>> loss = pld(bitldp.WarnerRR(1.0)).self_compose(100)
     >>> round(loss.get_epsilon_for_delta(1e-6), 1)
-    73.4
+    83.5
     """
     symbols = [(part, part.count) for part in parts(release)]
-    return composed(symbols, interval)
+    return composed(symbols, _step(symbols, _FEW) if interval is None else interval)
 
 
 def composed(symbols: Sequence[tuple[Part, int]], interval: float | None = None) -> Any:
@@ -80,6 +82,8 @@ def composed(symbols: Sequence[tuple[Part, int]], interval: float | None = None)
         if not any(table.epsilon > 0.0 for table in part.tables):
             continue
         steps, deltas = _points(part, step)
+        if deltas[-1] > _CERTAIN:  # the input is told; nothing is worse
+            return library.PrivacyLossDistribution(masses.create_pmf({0: 0.0}, step, 1.0, True))
         mass = masses.create_pmf_pessimistic_connect_dots(step, steps, deltas)
         one = library.PrivacyLossDistribution(mass)
         several = one if count == 1 else one.self_compose(count)
@@ -126,7 +130,7 @@ def _points(part: Part, step: float) -> tuple[NDArray[np.int64], NDArray[np.floa
     return steps, np.minimum.accumulate(profile(part, steps * step))
 
 
-def _step(symbols: Sequence[tuple[Part, int]]) -> float:
+def _step(symbols: Sequence[tuple[Part, int]], points: int = _POINTS) -> float:
     """Return a step that is fine for the losses of a symbol, and not too fine for their sum."""
     worst = [
         (max((float(_losses(table).max(initial=0.0)) for table in part.tables), default=0.0), count)
@@ -140,5 +144,5 @@ def _step(symbols: Sequence[tuple[Part, int]]) -> float:
     width = min(
         largest, 16.0 * deviation + math.fsum(count * loss * math.tanh(loss / 2) for loss, count in worst)
     )
-    fine = min(min(loss for loss, _ in worst) / _FINER, width / _POINTS)
+    fine = min(min(loss for loss, _ in worst) / _FINER, width / points)
     return max(fine, width / _MOST)

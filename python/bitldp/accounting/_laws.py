@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp._core import Bits, Matrix, Unary, Window
+from bitldp._core import Bits, Matrix, Shift, Unary, Window
 from bitldp._fixed import FixedPointBits
 from bitldp._mechanism import Mechanism
 from bitldp._window import CategoricalWindow, Law
 from bitldp.accounting._table import ONE, Table, of_weights, promised, two_rows
 from bitldp.bitrand import BitRand
 from bitldp.brr import BRR
+from bitldp.numeric._noise import is_log_concave
 from bitldp.numeric._scalar import WindowScalar
 from bitldp.numeric._unbiased import Unbiased
 from bitldp.numeric.hybrid import CoinScalar
@@ -25,6 +26,7 @@ from bitldp.unary import UnaryEncoding
 
 __all__ = ["Part", "parts"]
 
+_ENTRIES = 1 << 18  # of a table of shifts that is made
 _LOOKED_AT = 2048  # candidates up to which the overlaps of all windows are counted
 
 
@@ -102,6 +104,19 @@ def _(release: Unary) -> list[Part]:
 
 
 @parts.register
+def _(release: Shift) -> list[Part]:
+    # With log-concave noise the likelihood ratios of reports are monotone, so that thresholds tell best, and
+    # best between the two ends of the inputs.
+    if is_log_concave(release.weights()):
+        inputs = [0, release.inputs - 1]
+    elif release.inputs * release.outputs <= _ENTRIES:
+        inputs = list(range(release.inputs))
+    else:
+        return [Part((promised(release.epsilon, 0.0),), 1)]
+    return [Part((of_weights([_shifted(release, x) for x in inputs], release.epsilon),), 1)]
+
+
+@parts.register
 def _(release: Law) -> list[Part]:
     return [] if release.mute else parts(release.channel)
 
@@ -147,6 +162,14 @@ def _(release: Unbiased) -> list[Part]:
     else:
         found = parts(Guarantee.judge(scalar.epsilon, (scalar.epsilon,) * 3))
     return [Part(part.tables, count) for part in found]
+
+
+def _shifted(channel: Shift, x: int) -> list[int]:
+    row = [0] * channel.outputs
+    for place, weight in enumerate(channel.weights()):
+        report = x + place - channel.reach + channel.offset
+        row[min(max(report, 0), channel.outputs - 1)] += weight
+    return row
 
 
 def _bernoulli(p: int, q: int) -> Table:

@@ -61,7 +61,7 @@ def renyi(release: Any, orders: ArrayLike = ORDERS) -> NDArray[np.float64]:
     >>> import bitldp
     >>> from bitldp.accounting import renyi
     >>> renyi(bitldp.WarnerRR(1.0), [2.0, 32.0]).round(6).tolist()
-    [0.733324, 0.989895]
+    [0.735326, 0.989895]
     """
     alphas = check_orders(orders)
     if isinstance(release, Mechanism) and hasattr(release, "renyi"):

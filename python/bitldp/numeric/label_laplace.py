@@ -14,7 +14,7 @@ from bitldp._mechanism import Mechanism
 from bitldp._rng import RandomSource, keys
 from bitldp.accumulate import MeanAccumulator
 from bitldp.estimate import Estimate, project_simplex
-from bitldp.numeric._policy import Output
+from bitldp.numeric._release import Output
 from bitldp.numeric._shifted import ShiftScalar
 from bitldp.numeric.laplace import noisy
 from bitldp.privacy import Guarantee, composed, share
