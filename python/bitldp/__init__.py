@@ -17,7 +17,7 @@ from bitldp.bitrand import BitRand
 from bitldp.bits import FRR
 from bitldp.brr import BRR
 from bitldp.categorical import GRR, LabelRR, WarnerRR
-from bitldp.channels import Bits, Cube, Matrix, Select, Unary, Window
+from bitldp.channels import Bits, Cube, Matrix, Select, Shift, Unary, Window
 from bitldp.codecs import Categories, FixedPoint, Grid
 from bitldp.compression import MVU, BitwiseRR, GeneralizedRR, MetricMVU
 from bitldp.estimate import Estimate, project_simplex
@@ -28,7 +28,10 @@ from bitldp.moue import MOUE, UER
 from bitldp.numeric import (
     BitBudgets,
     Duchi,
+    Gaussian,
     Hybrid,
+    LabelLaplace,
+    Laplace,
     LDPFLDuchi,
     MinimaxVariance,
     Piecewise,
@@ -71,13 +74,16 @@ __all__ = [
     "Exponential",
     "FedSel",
     "FixedPoint",
+    "Gaussian",
     "GeneralizedRR",
     "Grid",
     "Guarantee",
     "Hybrid",
     "HypercubePrivUnit",
     "LDPFLDuchi",
+    "LabelLaplace",
     "LabelRR",
+    "Laplace",
     "Ledger",
     "Matrix",
     "MeanAccumulator",
@@ -91,6 +97,7 @@ __all__ = [
     "SampledReports",
     "SampledSigns",
     "Select",
+    "Shift",
     "ThreeOutputs",
     "TwoStage",
     "Unary",

@@ -8,7 +8,7 @@ import numpy as np
 
 from bitldp import _checks
 from bitldp._audit.law import Block, Setting, neighbours
-from bitldp._audit.setting import _of_rows, _place, setting
+from bitldp._audit.setting import of_rows, place, setting
 from bitldp.numeric.label_laplace import LabelLaplace
 from bitldp.numeric.laplace import Laplace
 
@@ -18,12 +18,12 @@ def _(mechanism: Laplace, pair: tuple[Any, Any] | None) -> Setting | None:
     if mechanism.k is not None:  # a report is a pair of indices and codes
         return None
     points, law = mechanism.points, mechanism.probabilities()
-    chosen = _place(pair, len(points), points)
+    chosen = place(pair, len(points), points)
     if chosen is None:  # a number between the points: its law is a matter of the dither
         return None
     # The ends are told apart best; what is between them adds work only.
     ends = chosen or [0, len(points) - 1]
-    return _of_rows(lambda x: law[x], len(points), mechanism.alphabet, ends, mechanism.features, points)
+    return of_rows(lambda x: law[x], len(points), mechanism.alphabet, ends, mechanism.features, points)
 
 
 @setting.register

@@ -13,7 +13,7 @@ from bitldp import _checks
 from bitldp._rng import RandomSource
 from bitldp.ledger import BudgetExceededError
 from bitldp.numeric import Piecewise
-from bitldp.numeric._unbiased import Unbiased
+from bitldp.numeric._policy import Numeric
 from bitldp.privacy import Calibration, Guarantee, added, composed, share
 from bitldp.selection._selection import Selection
 from bitldp.selection.mechanisms import EXP, PE, PS
@@ -149,7 +149,7 @@ class FedSel:
         clients: int = 1,
         select: Literal["PS", "EXP", "PE"] = "PS",
         k: int | None = None,
-        values: type[Unbiased] = Piecewise,
+        values: type[Numeric] = Piecewise,
         mu: float | None = None,
         batch: int | None = None,
         threshold: float = 0.2,
@@ -162,7 +162,7 @@ class FedSel:
         self._rounds = _checks.integer("rounds", rounds, 1)
         clients = _checks.count("clients", clients, 1)
         self._momentum = _checks.budget("momentum", momentum)
-        if not (isinstance(values, type) and issubclass(values, Unbiased)):
+        if not (isinstance(values, type) and issubclass(values, Numeric)):
             raise TypeError("values: must be a class of numeric mechanisms, such as Piecewise")
         if np.dtype(dtype) not in (np.float32, np.float64):
             raise TypeError(f"dtype: must be float32 or float64, not {np.dtype(dtype)}")

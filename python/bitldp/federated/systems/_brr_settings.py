@@ -121,7 +121,7 @@ class BRRSettings(Settings):
         """Return what releases `features` numbers of [-1, 1], one of `releases` that share a budget."""
         epsilon = share(self.epsilon, releases) if self.unit == "record" else self.epsilon
         if self.mechanism == "laplace":
-            laplace: Mechanism = bitldp.Laplace(epsilon, features=features, unit=self.unit)
+            laplace: Mechanism = bitldp.Laplace(epsilon, features=features, unit=self.unit)  # type: ignore[arg-type]
             return laplace
         return bitldp.BRR(
             self.points,
