@@ -4,7 +4,7 @@ Three kinds of functions, none of which touches the extension module:
 
 - samplers, the vectorised NumPy that one would write for them, whole arrays at a time: `encode`, `decode`,
   `flip_bits`, `randomize_bits`, `unary`, `grr`, `window`, `ordered_window`, `dither`, `matrix_alias`,
-  `matrix_inversion`;
+  `matrix_inversion`, and of numbers `duchi`, `piecewise`, `hybrid`, `three_outputs`;
 - laws, written out from the integer probabilities of a channel (units of 2**-64): `bits_law`, `unary_law`,
   `window_law`, `matrix_law`;
 - `exact_epsilon` of a law, by enumeration.
@@ -27,6 +27,7 @@ from bitldp.reference.bits import (
 )
 from bitldp.reference.categories import grr, ordered_window, window, window_starts
 from bitldp.reference.laws import bits_law, exact_epsilon, matrix_law, probabilities, unary_law, window_law
+from bitldp.reference.numeric import duchi, hybrid, piecewise, three_outputs
 from bitldp.reference.tables import alias_table, dither, matrix_alias, matrix_inversion
 
 __all__ = [
@@ -36,16 +37,20 @@ __all__ = [
     "codes_of",
     "decode",
     "dither",
+    "duchi",
     "encode",
     "exact_epsilon",
     "flip_bits",
     "grr",
+    "hybrid",
     "matrix_alias",
     "matrix_inversion",
     "matrix_law",
     "ordered_window",
+    "piecewise",
     "probabilities",
     "randomize_bits",
+    "three_outputs",
     "unary",
     "unary_law",
     "window",
