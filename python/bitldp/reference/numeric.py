@@ -120,7 +120,7 @@ def three_outputs(
     sides = size * np.float32(even) + np.float32(law[1, 0])
     slope = x * np.float32(odd)
     uniform = rng.random(x.shape, dtype=np.float32)
-    high = (uniform >= 1.0 - sides + slope).astype(np.float32)
+    high: NDArray[np.float32] = (uniform >= 1.0 - sides + slope).astype(np.float32)
     high -= uniform < sides + slope
     high *= np.float32(reach)
     return high
@@ -128,7 +128,8 @@ def three_outputs(
 
 def _duchi(x: NDArray[Any], reach: np.float32, rng: np.random.Generator) -> NDArray[np.float32]:
     chance = x * (np.float32(0.5) / reach) + np.float32(0.5)
-    return np.where(rng.random(x.shape, dtype=np.float32) < chance, reach, -reach)
+    letters: NDArray[np.float32] = np.where(rng.random(x.shape, dtype=np.float32) < chance, reach, -reach)
+    return letters
 
 
 def _piecewise(x: NDArray[Any], epsilon: float, rng: np.random.Generator) -> NDArray[np.float32]:
@@ -140,4 +141,5 @@ def _piecewise(x: NDArray[Any], epsilon: float, rng: np.random.Generator) -> NDA
     place = rng.random(x.shape, dtype=np.float32)
     far = place * np.float32(reach + 1.0) - np.float32(reach)
     far += width * (far >= left)
-    return np.where(inside, left + place * width, far)
+    letters: NDArray[np.float32] = np.where(inside, left + place * width, far)
+    return letters
