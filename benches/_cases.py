@@ -204,7 +204,7 @@ def _matrix(rng: np.random.Generator) -> Case:
             [plain, tuned],
             _checks.expected(_checks.dithered_counts(x, count), channel.probabilities()),
         ),
-        keystream=6 * SAMPLES,  # 32 bits of dither, 16 of the draw
+        keystream=3 * SAMPLES,  # 8 bits of dither, 16 of the draw
         read=x.nbytes,
         written=out.nbytes,
         goal=11,

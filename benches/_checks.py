@@ -13,6 +13,7 @@ import bitldp
 import numpy as np
 from _measure import require
 from bitldp import reference
+from bitldp.numeric._policy import Numeric
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -145,6 +146,36 @@ def one_record(mechanism: bitldp.FRR, x: Array, flip: Array) -> None:
     for shift, expected in enumerate(flip[::-1]):
         rate = np.mean(wrong >> shift & 1, dtype=np.float64)
         _near(f"records, flips of bit {mechanism.bits - 1 - shift}", rate, float(expected), many.size)
+
+
+def letters(
+    mechanism: Numeric, x: Array, output: str, others: Sequence[tuple[Callable[[], Array], float]]
+) -> None:
+    """Check a numeric mechanism and laws in NumPy: mean and variance of the letters, in parts of [-1, 1].
+
+    Each of `others` comes with what its variance may differ by, as a share: grids are a little wider than the
+    continuous laws, and a law that is reported as bits is brought here as letters.
+    """
+    codes = mechanism.randomize(x, rng=_SEED, threads=1)
+    reports = mechanism.randomize(x, rng=_SEED, threads=1, output=output)
+    as_asked = codes if output == "codes" else mechanism.decode(codes).astype(x.dtype)
+    require(np.array_equal(reports, as_asked), f"{output}: another answer than the codes")
+    again = mechanism.randomize(x, rng=_SEED, threads=2, output=output)
+    require(np.array_equal(reports, again), "reports depend on the number of threads")
+    true, drawn = x.astype(np.float64), [("ours", mechanism.decode(codes), 0.0)]
+    drawn += [(f"NumPy {i}", each().astype(np.float64), share) for i, (each, share) in enumerate(others)]
+    variance = mechanism.variance(x)
+    parts = np.minimum(((true + 1.0) * 4.0).astype(np.intp), 7)
+    for name, values, share in drawn:
+        for part in range(8):
+            of = parts == part
+            noise, spread = (values - true)[of], float(variance[of].mean())
+            error = abs(float(noise.mean())) / math.sqrt(spread / noise.size)
+            require(error < _SIGMAS, f"{name}: biased in part {part} of the interval")
+            squares = np.square(noise)
+            error = float(squares.std()) / math.sqrt(noise.size)
+            near = abs(float(squares.mean()) - spread) <= _SIGMAS * error + share * spread
+            require(near, f"{name}: another variance in part {part} of the interval")
 
 
 def _near(name: str, rate: float, expected: float, count: int) -> None:

@@ -58,13 +58,17 @@ class CoinScalar(Scalar):
         reports = self.piecewise.randomize(x, keys[0:1], "codes", None, threads, first_chunk)
         answers = self.coin.randomize(x, self.grid, None, keys[1], "codes", None, threads, first_chunk)
         kind = reports.dtype.type
-        answered = np.negative((answers != 0).astype(kind))  # all ones, or zero
-        points = answers.astype(kind) + kind(self.piecewise.alphabet - 1)
-        reports ^= (reports ^ points) & answered
+        answered = (answers != 0).astype(kind)
+        np.negative(answered, out=answered)  # all ones, or zero
+        points = answers.astype(kind, copy=False)
+        points += kind(self.piecewise.alphabet - 1)
+        points ^= reports
+        points &= answered
+        reports ^= points
         if output == "packed":
             reports = pack(reports, (self.alphabet - 1).bit_length())
         elif output == "values" and self.letters is not None:
-            reports = self.letters.astype(np.asarray(x).dtype)[reports]
+            reports = np.take(self.letters.astype(np.asarray(x).dtype), reports)
         return reports if out is None else fill(out, reports)
 
     def probabilities(self) -> NDArray[np.float64]:

@@ -4,7 +4,8 @@ Three kinds of functions, none of which touches the extension module:
 
 - samplers, the vectorised NumPy that one would write for them, whole arrays at a time: `encode`, `decode`,
   `flip_bits`, `randomize_bits`, `unary`, `grr`, `window`, `ordered_window`, `dither`, `matrix_alias`,
-  `matrix_inversion`, `cap`, `half_cube`;
+  `matrix_inversion`, of numbers `duchi`, `piecewise`, `hybrid`, `three_outputs`, `discrete_laplace`, of vectors
+  `cap`, `half_cube`, `select_by_rank`, `select_top`, `perturbed_encoding`;
 - laws, written out from the integer probabilities of a channel (units of 2**-64): `bits_law`, `unary_law`,
   `window_law`, `matrix_law`, `cube_law`;
 - `exact_epsilon` of a law, by enumeration.
@@ -29,6 +30,7 @@ from bitldp.reference.categories import grr, ordered_window, window, window_star
 from bitldp.reference.cube import cap, cube_law, half_cube
 from bitldp.reference.laws import bits_law, exact_epsilon, matrix_law, probabilities, unary_law, window_law
 from bitldp.reference.noise import discrete_laplace
+from bitldp.reference.numeric import duchi, hybrid, piecewise, three_outputs
 from bitldp.reference.selection import among_equals, perturbed_encoding, select_by_rank, select_top
 from bitldp.reference.tables import alias_table, dither, matrix_alias, matrix_inversion
 
@@ -43,20 +45,24 @@ __all__ = [
     "decode",
     "discrete_laplace",
     "dither",
+    "duchi",
     "encode",
     "exact_epsilon",
     "flip_bits",
     "grr",
     "half_cube",
+    "hybrid",
     "matrix_alias",
     "matrix_inversion",
     "matrix_law",
     "ordered_window",
     "perturbed_encoding",
+    "piecewise",
     "probabilities",
     "randomize_bits",
     "select_by_rank",
     "select_top",
+    "three_outputs",
     "unary",
     "unary_law",
     "window",

@@ -4,7 +4,7 @@ use super::check::{Split, first_place};
 use super::io::{Input, Output, OutputParts};
 use crate::codec::{Coordinate, Grid};
 use crate::error::{Error, Result, argument, element};
-use crate::kernel::categorical::{Law, Sampler, first_outside};
+use crate::kernel::categorical::{Law, Letters, Sampler, first_outside};
 use crate::kernel::{Isa, vectorised};
 use crate::parallel::{CHUNK, for_chunks};
 use crate::random::Key;
@@ -36,6 +36,13 @@ pub(super) fn randomize<L: Law>(law: &L, outputs: u32, request: Request<'_>) -> 
     check_parameters(law.rows(), outputs, bits, &request)?;
     let Request { grid, input, letters, output, key, first_chunk, threads, .. } = request;
     check_values(isa, law.rows(), grid, input, threads)?;
+    let single: Vec<f32> = match output {
+        Output::F32(_) => {
+            letters.iter().flat_map(|letters| letters.iter().map(|&letter| letter as f32)).collect()
+        }
+        _ => Vec::new(),
+    };
+    let letters = Letters { double: letters, single: &single };
     let sampler = Sampler { isa, key, grid, letters, bits };
     let parts = OutputParts::new(output);
     for_chunks(input.len(), CHUNK, threads, NANOSECONDS, |chunk, range| {

@@ -5,7 +5,7 @@ use super::io::{Input, Output};
 use crate::codec::Grid;
 use crate::error::{Error, Result, argument, element};
 use crate::kernel::Isa;
-use crate::kernel::categorical::{NarrowWindow, WideWindow};
+use crate::kernel::categorical::{Flip, NarrowWindow, WideWindow};
 use crate::probability::{Probability, Rounding, abs_log_ratio};
 use crate::random::Key;
 
@@ -20,7 +20,8 @@ const PRINTED: u32 = 1 << 13;
 ///
 /// Randomized response on `cells` categories is a window of width 1; bipartite randomized response one of width `m`.
 /// Without an order, the window of cell `x` is the `width` cells nearest to it, the lower of two that are equally near,
-/// moved inside at the edges. Sampling it takes no branch and no address that depends on `x`. With an order, row `x`
+/// moved inside at the edges. Sampling it takes no branch and no address that depends on `x` (and placing numbers on a grid
+/// only the branch that [`Grid`] describes, which is as likely for every number). With an order, row `x`
 /// lists all cells from best to worst, and the window is the first `width` of them; that row's address depends on `x`, so
 /// it is not constant-time.
 pub struct Window {
@@ -29,6 +30,8 @@ pub struct Window {
     high: Probability,
     order: Option<Vec<u16>>,
     epsilon: f64,
+    /// The law of two cells without an order.
+    flip: Option<Flip>,
 }
 
 impl Window {
@@ -75,7 +78,8 @@ impl Window {
         let inside = high.numerator() * u128::from(cells - width);
         let outside = high.complement().numerator() * u128::from(width);
         let epsilon = if alike { 0.0 } else { abs_log_ratio(inside, outside) };
-        Ok(Window { cells, width, high, order, epsilon })
+        let flip = (cells == 2 && order.is_none()).then(|| Flip::new(high));
+        Ok(Window { cells, width, high, order, epsilon, flip })
     }
 
     /// Cells, N.
@@ -195,7 +199,9 @@ impl Window {
         threads: Option<usize>,
     ) -> Result<()> {
         let request = Request { isa, grid, input, letters, output, key, first_chunk, threads };
-        if self.cells <= NARROW {
+        if let Some(flip) = &self.flip {
+            randomize(flip, self.cells, request)
+        } else if self.cells <= NARROW {
             let law = NarrowWindow::new(self.cells, self.width, self.high, self.order.as_deref());
             randomize(&law, self.cells, request)
         } else {

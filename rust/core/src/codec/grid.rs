@@ -2,7 +2,9 @@
 
 use super::Real;
 use crate::error::{Result, argument, element};
+use crate::kernel::Isa;
 use crate::kernel::bits::Word;
+use crate::random::Refine;
 
 /// Which of the two points around a number stands for it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -17,8 +19,9 @@ pub enum GridRounding {
 
 /// `points` equidistant points of `[low, high]`, both ends among them.
 ///
-/// Placing a number takes one subtraction and one multiplication in the number's own precision; the fraction is compared
-/// with 32 random bits. Where single precision would blur the grid (more than 65,536 points, or ends that it cannot
+/// Placing a number takes one subtraction and one multiplication in the number's own precision; the fraction, an integer
+/// over 2^32, is compared with 8 random bits and, where its own are the same, with more. That happens to any number in one
+/// of 256 draws, so it tells nothing about the number. Where single precision would blur the grid (more than 65,536 points, or ends that it cannot
 /// tell within 2^-16 of a step), float32 input is placed in double precision. Nothing is fused, so every instruction set
 /// gives the same index.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -142,40 +145,79 @@ impl Grid {
         values.iter().position(|x| !accepted(x))
     }
 
-    /// Writes the index of a point beside each value; `dither` holds four random bytes for each. Sound for any value,
-    /// also for one that was changed after it was checked: NaN becomes the last point.
+    /// Writes the index of a point beside each value; where that is random, `dither` holds a byte for each. Sound for any
+    /// value, also for one that was changed after it was checked: NaN becomes the last point.
     #[inline(always)]
-    pub(crate) fn place<F: Coordinate, W: Word>(&self, values: &[F], dither: &[u8], indices: &mut [W]) {
+    pub(crate) fn place<F: Coordinate, W: Word>(
+        &self,
+        isa: Isa,
+        values: &[F],
+        dither: &[u8],
+        indices: &mut [W],
+        refine: &mut Refine,
+    ) {
         if F::SINGLE && !self.single {
-            self.place_as(values.iter().map(|x| (*x).into()), dither, indices, Ruler::<f64>::new(self));
+            self.place_as(isa, values, F::into, &Ruler::<f64>::new(self), dither, indices, refine);
         } else {
-            self.place_as(values.iter().copied(), dither, indices, Ruler::<F>::new(self));
+            self.place_as(isa, values, |x| x, &Ruler::<F>::new(self), dither, indices, refine);
         }
     }
 
     #[inline(always)]
-    fn place_as<F: Coordinate, W: Word>(
+    #[allow(clippy::too_many_arguments, reason = "what place takes, in one precision")]
+    fn place_as<X: Coordinate, F: Coordinate, W: Word>(
         &self,
-        values: impl Iterator<Item = F>,
+        isa: Isa,
+        values: &[X],
+        precise: impl Fn(X) -> F,
+        ruler: &Ruler<F>,
         dither: &[u8],
         indices: &mut [W],
-        ruler: Ruler<F>,
+        refine: &mut Refine,
     ) {
-        match self.rounding {
-            GridRounding::Dither => {
-                for ((x, draw), index) in values.zip(dither.as_chunks::<4>().0).zip(indices) {
-                    let (cell, fraction) = x.place(&ruler);
-                    *index = W::narrow(cell + u32::from(u32::from_le_bytes(*draw) < fraction));
-                }
+        if self.rounding == GridRounding::Nearest {
+            for (&x, index) in values.iter().zip(indices) {
+                let (cell, fraction) = precise(x).place(ruler);
+                *index = W::narrow(cell + (fraction >> 31));
             }
-            GridRounding::Nearest => {
-                for (x, index) in values.zip(indices) {
-                    let (cell, fraction) = x.place(&ruler);
-                    *index = W::narrow(cell + (fraction >> 31));
+            return;
+        }
+        let whole = if isa == Isa::Scalar { 0 } else { values.len() / TOGETHER * TOGETHER };
+        let (groups, rest) = (values[..whole].as_chunks::<TOGETHER>().0, &values[whole..]);
+        for ((values, draws), indices) in
+            groups.iter().zip(dither.as_chunks::<TOGETHER>().0).zip(indices.as_chunks_mut::<TOGETHER>().0)
+        {
+            let mut open = [0; TOGETHER];
+            for i in 0..TOGETHER {
+                let (cell, head) = precise(values[i]).head(ruler);
+                let draw = i32::from(draws[i]);
+                indices[i] = W::narrow(cell + u32::from(draw < head));
+                open[i] = u8::from(draw == head);
+            }
+            for (eight, open) in open.as_chunks::<8>().0.iter().enumerate() {
+                let mut open = u64::from_le_bytes(*open);
+                while open != 0 {
+                    let i = 8 * eight + open.trailing_zeros() as usize / 8;
+                    open &= open - 1;
+                    indices[i] = W::narrow(dithered(precise(values[i]).place(ruler), draws[i], refine));
                 }
             }
         }
+        for ((&x, &draw), index) in rest.iter().zip(&dither[whole..]).zip(&mut indices[whole..]) {
+            *index = W::narrow(dithered(precise(x).place(ruler), draw, refine));
+        }
     }
+}
+
+/// Values that are placed together.
+const TOGETHER: usize = 64;
+
+/// The index of a point for one value, whatever its draw: the oracle.
+#[inline]
+fn dithered((cell, fraction): (u32, u32), draw: u8, refine: &mut Refine) -> u32 {
+    let (head, rest) = (fraction >> 24, u64::from(fraction) << 40);
+    let up = if u32::from(draw) == head { refine.less(&[rest]) } else { u32::from(draw) < head };
+    cell + u32::from(up)
 }
 
 /// A grid in one precision.
@@ -211,10 +253,13 @@ pub trait Coordinate: Real + PartialOrd + Into<f64> {
     /// The cell between two points that the number lies in, and how far in it, in units of 2^-32, rounded down.
     #[doc(hidden)]
     fn place(self, ruler: &Ruler<Self>) -> (u32, u32);
+    /// The cell, and the first 8 bits of how far in it: all that most draws need.
+    #[doc(hidden)]
+    fn head(self, ruler: &Ruler<Self>) -> (u32, i32);
 }
 
 macro_rules! coordinate {
-    ($float:ident, $single:literal) => {
+    ($float:ident, $single:literal, $cell:ident) => {
         impl Coordinate for $float {
             const SINGLE: bool = $single;
 
@@ -225,36 +270,60 @@ macro_rules! coordinate {
 
             #[inline(always)]
             fn place(self, ruler: &Ruler<$float>) -> (u32, u32) {
-                let scaled = (self - ruler.low) * ruler.scale;
+                let (cell, past) = ruler.split(self);
+                // SAFETY: 0 <= past < 1.
+                (cell as u32, unsafe { (past * (1u64 << 32) as $float).to_int_unchecked() })
+            }
+
+            #[inline(always)]
+            fn head(self, ruler: &Ruler<$float>) -> (u32, i32) {
+                let (cell, past) = ruler.split(self);
+                // SAFETY: 0 <= past < 1.
+                (cell as u32, unsafe { (past * 256.0).to_int_unchecked() })
+            }
+        }
+
+        impl Ruler<$float> {
+            /// The cell that a number lies in, and how far in it, from 0 to 1.
+            #[inline(always)]
+            fn split(&self, x: $float) -> ($cell, $float) {
+                let scaled = (x - self.low) * self.scale;
                 // In this order NaN becomes `last`.
-                let bounded = if scaled < ruler.last { scaled } else { ruler.last };
+                let bounded = if scaled < self.last { scaled } else { self.last };
                 let bounded = if bounded > 0.0 { bounded } else { 0.0 };
                 // SAFETY: 0 <= bounded <= last < 2^32. Single precision is only used where last < 2^16.
-                let cell: u32 = unsafe { bounded.to_int_unchecked() };
-                // Exact: a float minus its integer part, times a power of two.
-                let fraction = (bounded - cell as $float) * (1u64 << 32) as $float;
-                // SAFETY: 0 <= fraction < 2^32.
-                (cell, unsafe { fraction.to_int_unchecked() })
+                let cell: $cell = unsafe { bounded.to_int_unchecked() };
+                // Exact: a float minus its integer part. So are its products with powers of two.
+                (cell, bounded - cell as $float)
             }
         }
     };
 }
-coordinate!(f32, true);
-coordinate!(f64, false);
+coordinate!(f32, true, i32);
+coordinate!(f64, false, u32);
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::error::Error;
+    use crate::random::Key;
     use proptest::prelude::*;
 
     fn grid(points: u32, low: f64, high: f64, rounding: GridRounding) -> Grid {
         Grid::new(points, low, high, rounding, true).unwrap()
     }
 
-    fn place<F: Coordinate>(grid: &Grid, values: &[F], draw: u32) -> Vec<u32> {
+    /// The indices of values whose draws all begin with the same byte.
+    fn place<F: Coordinate>(grid: &Grid, values: &[F], draw: u8) -> Vec<u32> {
+        let key = Key::from_bytes([4; 32]);
+        let dither = vec![draw; values.len()];
         let mut indices = vec![0u32; values.len()];
-        grid.place(values, &draw.to_le_bytes().repeat(values.len()), &mut indices);
+        grid.place(Isa::Scalar, values, &dither, &mut indices, &mut Refine::new(Isa::Scalar, &key, 2));
+        for &isa in Isa::available() {
+            let mut again = vec![0u32; values.len()];
+            grid.place(isa, values, &dither, &mut again, &mut Refine::new(isa, &key, 2));
+            assert_eq!(again, indices, "{isa}");
+        }
         indices
     }
 
@@ -266,7 +335,7 @@ mod tests {
             // Exactly representable points: -1 + 2 i / (points - 1) for powers of two.
             if last.is_power_of_two() {
                 let all: Vec<u32> = (0..points).collect();
-                for draw in [0, u32::MAX] {
+                for draw in [0, u8::MAX] {
                     assert_eq!(place(&grid, &grid.values(), draw), all);
                     let single: Vec<f32> = grid.values().iter().map(|&x| x as f32).collect();
                     assert_eq!(place(&grid, &single, draw), all);
@@ -279,9 +348,37 @@ mod tests {
     fn the_fraction_is_compared_with_the_draw() {
         let grid = grid(5, 0.0, 4.0, GridRounding::Dither);
         // 1.25 is a quarter past point 1: up for the lower quarter of all draws.
-        for (draw, index) in [(0, 2), ((1 << 30) - 1, 2), (1 << 30, 1), (u32::MAX, 1)] {
+        for (draw, index) in [(0, 2), (63, 2), (64, 1), (u8::MAX, 1)] {
             assert_eq!(place(&grid, &[1.25f32], draw), [index]);
             assert_eq!(place(&grid, &[1.25f64], draw), [index]);
+        }
+    }
+
+    #[test]
+    fn equal_bytes_are_decided_by_the_bits_behind_them() {
+        // n = 100,000 draws that begin like the fraction, and go up for a quarter of what follows; alpha = 1e-6 is 4.9
+        // standard errors; fixed key.
+        let grid = grid(5, 0.0, 4.0, GridRounding::Dither);
+        let n = 100_000;
+        let up = |x: f64| place(&grid, &vec![x; n], 64).iter().filter(|&&i| i == 2).count() as f64;
+        let quarter = up(1.25 + 0.25 / 256.0);
+        assert!((quarter - 0.25 * n as f64).abs() < 4.9 * (n as f64 * 0.1875).sqrt(), "{quarter}");
+        assert_eq!(up(1.25), 0.0);
+    }
+
+    #[test]
+    fn every_instruction_set_places_alike() {
+        // All draws; sizes around those that are placed together.
+        for count in [0, 1, 63, 64, 65, 127, 128, 1000] {
+            let values: Vec<f64> = (0..count).map(|i| (i as f64 * 0.37).sin() * 1.1).collect();
+            let single: Vec<f32> = values.iter().map(|&x| x as f32).collect();
+            for points in [2, 3, 256, 65_536, 100_000] {
+                let grid = grid(points, -1.0, 1.0, GridRounding::Dither);
+                for draw in (0..=u8::MAX).step_by(15) {
+                    place(&grid, &values, draw);
+                    place(&grid, &single, draw);
+                }
+            }
         }
     }
 
@@ -323,7 +420,7 @@ mod tests {
                 for index in place(&grid, &values, 0) {
                     assert!(index < points);
                 }
-                for index in place(&grid, &values.map(f64::from), u32::MAX) {
+                for index in place(&grid, &values.map(f64::from), u8::MAX) {
                     assert!(index < points);
                 }
             }

@@ -122,8 +122,6 @@ impl Sampler<'_> {
             load_rows(
                 self.isa,
                 input.part(start..start + count),
-                None,
-                &[],
                 self.categories as u32,
                 &mut categories[..count],
             );

@@ -91,7 +91,7 @@ pub(crate) struct MatrixLaw<E> {
     /// For each row and column the leading bits of its threshold, and below them its alias.
     pub(super) entries: Table<E>,
     /// The other bits of the thresholds, left-aligned.
-    rest: Table<u64>,
+    pub(super) rest: Table<u64>,
 }
 
 /// `k` of a matrix of `columns` columns.
@@ -227,7 +227,7 @@ impl AnyMatrix {
 
 impl<E: Entry> Law for MatrixLaw<E> {
     type Word = u16;
-    const BYTES: usize = E::BYTES;
+    const BITS: usize = 8 * E::BYTES;
     type Keystream = [u8; 4 * BLOCK];
     const KEYSTREAM: [u8; 4 * BLOCK] = [0; 4 * BLOCK];
 

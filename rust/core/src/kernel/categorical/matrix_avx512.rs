@@ -2,6 +2,7 @@
 
 use std::arch::x86_64::*;
 
+use super::BLOCK;
 use super::matrix::MatrixLaw;
 use crate::random::Refine;
 
@@ -9,13 +10,17 @@ use crate::random::Refine;
 const LANES: usize = 32;
 
 impl MatrixLaw<u16> {
-    /// Writes a report for each of `rows`, a multiple of 32, like the oracle. `keystream` holds two bytes for each.
+    /// Writes a report for each of `rows`, a multiple of 32 and at most a block, like the oracle. `keystream` holds two bytes for each.
     #[target_feature(enable = "avx512f,avx512bw,bmi1")]
     pub(super) fn on_avx512(&self, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
         let mask = _mm512_set1_epi16(self.mask() as i16);
         let by = _mm_cvtsi32_si128(self.bits as i32);
-        let groups = rows.as_chunks::<LANES>().0.iter().zip(reports.as_chunks_mut::<LANES>().0);
-        for ((own, reports), keystream) in groups.zip(keystream.as_chunks::<{ 2 * LANES }>().0) {
+        let groups = || rows.as_chunks::<LANES>().0.iter().zip(keystream.as_chunks::<{ 2 * LANES }>().0);
+        // The rest of a threshold is far away: it is sent for at once, and looked at behind the block.
+        let mut open_in = [0; BLOCK / LANES];
+        for (((own, keystream), reports), open_here) in
+            groups().zip(reports.as_chunks_mut::<LANES>().0).zip(&mut open_in)
+        {
             // SAFETY: 64 bytes each.
             let (draws, rows) = unsafe {
                 (_mm512_loadu_si512(keystream.as_ptr().cast()), _mm512_loadu_si512(own.as_ptr().cast()))
@@ -46,6 +51,16 @@ impl MatrixLaw<u16> {
             let open = _mm512_cmple_epu16_mask(_mm512_xor_si512(draws, entries), mask);
             // SAFETY: 64 bytes.
             unsafe { _mm512_storeu_si512(reports.as_mut_ptr().cast(), report) };
+            *open_here = open;
+            let mut left = open;
+            while left != 0 {
+                self.rest.send_for(index[left.trailing_zeros() as usize]);
+                left &= left - 1;
+            }
+        }
+        for (((own, keystream), reports), open) in
+            groups().zip(reports.as_chunks_mut::<LANES>().0).zip(open_in)
+        {
             if open != 0 {
                 self.settle(open, own, keystream, reports, refine);
             }

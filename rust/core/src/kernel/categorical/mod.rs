@@ -6,6 +6,9 @@
 //! plain function, which is also the scalar path. So every path consumes the same random words in the same order.
 
 mod emit;
+mod flip;
+#[cfg(target_arch = "x86_64")]
+mod flip_x86;
 mod look_up;
 mod matrix;
 #[cfg(target_arch = "x86_64")]
@@ -16,6 +19,8 @@ mod window;
 #[cfg(target_arch = "x86_64")]
 mod window_avx512;
 
+pub(crate) use emit::Letters;
+pub(crate) use flip::Flip;
 pub(crate) use matrix::AnyMatrix;
 pub(crate) use rows::{first_outside, load_on as load_rows};
 pub(crate) use shift::ShiftLaw;
@@ -33,16 +38,16 @@ const LANES: usize = 64;
 /// Samples in a block.
 pub(crate) const BLOCK: usize = 512;
 
-/// Bytes of dither that a sample takes.
-const DITHER: usize = 4;
+/// Bits of dither that a sample takes at first.
+const DITHER: usize = 8;
 
 /// A categorical law: for each row, a distribution over reports.
 pub(crate) trait Law: Sync {
     /// Holds a row and a report.
     type Word: Lanes;
-    /// Bytes of keystream that a sample takes.
-    const BYTES: usize;
-    /// Room for the keystream of a block, and for its dither.
+    /// Bits of keystream that a sample takes at first.
+    const BITS: usize;
+    /// Room for the keystream of a block, and for a group of it.
     type Keystream: AsMut<[u8]>;
     /// An empty one.
     const KEYSTREAM: Self::Keystream;
@@ -53,7 +58,7 @@ pub(crate) trait Law: Sync {
     fn rows_of<'i>(&self, _input: Input<'i>) -> Option<&'i [Self::Word]> {
         None
     }
-    /// Writes a report for each of `rows`, a multiple of [`LANES`]. `keystream` holds [`Law::BYTES`] bytes for each.
+    /// Writes a report for each of `rows`, a multiple of [`LANES`]. `keystream` holds [`Law::BITS`] bits for each.
     fn block(
         &self,
         isa: Isa,
@@ -71,7 +76,7 @@ pub(crate) struct Sampler<'a> {
     /// How numbers become rows; without it the input is rows.
     pub(crate) grid: Option<&'a Grid>,
     /// What reports stand for.
-    pub(crate) letters: Option<&'a [f64]>,
+    pub(crate) letters: Letters<'a>,
     /// Bits of a packed report.
     pub(crate) bits: u32,
 }
@@ -79,6 +84,7 @@ pub(crate) struct Sampler<'a> {
 #[repr(C, align(64))]
 struct Scratch<L: Law> {
     keystream: L::Keystream,
+    dither: [u8; GROUP],
     rows: [L::Word; BLOCK],
     reports: [L::Word; BLOCK],
 }
@@ -111,45 +117,59 @@ impl Sampler<'_> {
         self.blocks(law, chunk, input, output);
     }
 
+    /// The keystream of the first `samples` of a block, at `bits` each. A block takes whole groups, the last one only those
+    /// that its samples look at; or it takes a part of one, which the blocks before it left in `buffer`.
+    #[inline(always)]
+    fn draw<'b>(
+        &self,
+        nonce: u64,
+        bits: usize,
+        block: usize,
+        samples: usize,
+        buffer: &'b mut [u8],
+    ) -> &'b [u8] {
+        let (start, taken) = (block * (bits * BLOCK / 8), bits * samples / 8);
+        let offset = start % GROUP;
+        if offset == 0 {
+            let group = (start / GROUP) as u64;
+            fill(self.isa, self.key, nonce, group, &mut buffer[..taken.next_multiple_of(GROUP)]);
+        }
+        &buffer[offset..offset + taken]
+    }
+
     #[inline(always)]
     fn blocks<L: Law>(&self, law: &L, chunk: u64, input: Input<'_>, mut output: Output<'_>) {
         const {
-            assert!((L::BYTES * BLOCK).is_multiple_of(GROUP) && (DITHER * BLOCK).is_multiple_of(GROUP));
-            assert!(
-                size_of::<L::Keystream>() >= L::BYTES * BLOCK && size_of::<L::Keystream>() >= DITHER * BLOCK
-            );
+            let bytes = L::BITS * BLOCK / 8;
+            // A block takes whole groups, or an equal share of one.
+            assert!(bytes.is_multiple_of(GROUP) || GROUP.is_multiple_of(bytes));
+            assert!(GROUP.is_multiple_of(DITHER * BLOCK / 8));
+            assert!(size_of::<L::Keystream>() >= bytes && size_of::<L::Keystream>() >= GROUP);
         };
         let main = nonce(Purpose::Main, chunk);
         let dither = nonce(Purpose::Dither, chunk);
         let mut refine = Refine::new(self.isa, self.key, nonce(Purpose::Refine, chunk));
         let nothing = [L::Word::default(); BLOCK];
-        let mut scratch: Scratch<L> = Scratch { keystream: L::KEYSTREAM, rows: nothing, reports: nothing };
-        let keystream = scratch.keystream.as_mut();
+        let mut scratch: Scratch<L> =
+            Scratch { keystream: L::KEYSTREAM, dither: [0; GROUP], rows: nothing, reports: nothing };
         let dithered = self.grid.is_some_and(|grid| grid.rounding() == GridRounding::Dither);
         let total = input.len();
         for (block, start) in (0..total).step_by(BLOCK).enumerate() {
             let count = BLOCK.min(total - start);
             let padded = count.next_multiple_of(LANES);
-            // A block takes whole groups; the last one only those that its samples look at.
-            let draw = |nonce, bytes: usize, keystream: &mut [u8]| {
-                let group = block * (bytes * BLOCK / GROUP);
-                let taken = (bytes * padded).next_multiple_of(GROUP);
-                fill(self.isa, self.key, nonce, group as u64, &mut keystream[..taken]);
-            };
-            if dithered {
-                draw(dither, DITHER, keystream);
-            }
+            let dither =
+                if dithered { self.draw(dither, DITHER, block, padded, &mut scratch.dither) } else { &[] };
             let input = input.part(start..start + count);
             let rows = match law.rows_of(input) {
                 Some(rows) if count == padded => rows,
                 _ => {
-                    rows::load(input, self.grid, keystream, law.rows(), &mut scratch.rows[..count]);
+                    let grid = self.grid.map(|grid| (grid, dither, &mut refine));
+                    rows::load(self.isa, input, grid, law.rows(), &mut scratch.rows[..count]);
                     scratch.rows[count..padded].fill(L::Word::default());
                     &scratch.rows[..padded]
                 }
             };
-            draw(main, L::BYTES, keystream);
-            let keystream = &keystream[..L::BYTES * padded];
+            let keystream = self.draw(main, L::BITS, block, padded, scratch.keystream.as_mut());
             let mut output = output.reports(start..start + count, self.bits as usize);
             match L::Word::of_output(&mut output) {
                 Some(reports) if count == padded => {

@@ -4,6 +4,7 @@ use crate::channel::Input;
 use crate::codec::Grid;
 use crate::kernel::bits::Word;
 use crate::kernel::{Isa, vectorised};
+use crate::random::Refine;
 
 /// An integer that may be a row.
 trait Integer: Copy {
@@ -33,19 +34,22 @@ macro_rules! integer {
 }
 integer!(u8 as u32, u16 as u32, u32 as u32, i8 as u64, i16 as u64, i32 as u64, u64 as u64, i64 as u64);
 
+/// How numbers become rows: a grid, a random byte for each of them, and the bits that a byte seldom leaves wanting.
+pub(crate) type Dithered<'a, 'k> = (&'a Grid, &'a [u8], &'a mut Refine<'k>);
+
 /// Writes the row of each input. The input was checked, but somebody else may have changed it since: whatever it holds,
 /// the rows stay below `rows`, so that no address that is made from them leaves its table.
 #[inline(always)]
 pub(super) fn load<W: Word>(
+    isa: Isa,
     input: Input<'_>,
-    grid: Option<&Grid>,
-    dither: &[u8],
+    grid: Option<Dithered<'_, '_>>,
     rows: u32,
     words: &mut [W],
 ) {
     match (input, grid) {
-        (Input::F32(values), Some(grid)) => grid.place(values, dither, words),
-        (Input::F64(values), Some(grid)) => grid.place(values, dither, words),
+        (Input::F32(values), Some((grid, dither, refine))) => grid.place(isa, values, dither, words, refine),
+        (Input::F64(values), Some((grid, dither, refine))) => grid.place(isa, values, dither, words, refine),
         (Input::U8(values), None) => clamp(values, rows, words),
         (Input::U16(values), None) => clamp(values, rows, words),
         (Input::U32(values), None) => clamp(values, rows, words),
@@ -58,16 +62,9 @@ pub(super) fn load<W: Word>(
     }
 }
 
-/// [`load`] compiled for `isa`, for callers that are not.
-pub(crate) fn load_on<W: Word>(
-    isa: Isa,
-    input: Input<'_>,
-    grid: Option<&Grid>,
-    dither: &[u8],
-    rows: u32,
-    words: &mut [W],
-) {
-    vectorised(isa, || load(input, grid, dither, rows, words));
+/// [`load`] of integers, compiled for `isa`, for callers that are not.
+pub(crate) fn load_on<W: Word>(isa: Isa, input: Input<'_>, rows: u32, words: &mut [W]) {
+    vectorised(isa, || load(isa, input, None, rows, words));
 }
 
 #[inline(always)]
@@ -118,7 +115,7 @@ mod tests {
                 (Input::I64(&[0, 1, i64::MIN, -1, i64::MAX]), Some(2), [0, 1, 98, 98, 98]),
             ] {
                 assert_eq!(first_outside(isa, input, 99), outside);
-                load(input, None, &[], 99, &mut words);
+                load(isa, input, None, 99, &mut words);
                 assert_eq!(words, rows);
             }
             // With so many rows, only the sign tells a negative number from one.

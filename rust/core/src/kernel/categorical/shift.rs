@@ -21,7 +21,7 @@ pub(crate) struct ShiftLaw<'a, E> {
 
 impl<E: Entry> Law for ShiftLaw<'_, E> {
     type Word = u16;
-    const BYTES: usize = <MatrixLaw<E> as Law>::BYTES;
+    const BITS: usize = <MatrixLaw<E> as Law>::BITS;
     type Keystream = <MatrixLaw<E> as Law>::Keystream;
     const KEYSTREAM: Self::Keystream = <MatrixLaw<E> as Law>::KEYSTREAM;
 

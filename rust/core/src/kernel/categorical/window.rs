@@ -203,7 +203,7 @@ fn halves(keystream: &[u8; 4 * LANES]) -> ([u16; LANES], [u16; LANES]) {
 
 impl Law for NarrowWindow<'_> {
     type Word = u16;
-    const BYTES: usize = 4;
+    const BITS: usize = 32;
     type Keystream = [u8; 4 * BLOCK];
     const KEYSTREAM: [u8; 4 * BLOCK] = [0; 4 * BLOCK];
 
@@ -249,7 +249,7 @@ impl WideWindow {
 
 impl Law for WideWindow {
     type Word = u32;
-    const BYTES: usize = 16;
+    const BITS: usize = 128;
     type Keystream = [u8; 16 * BLOCK];
     const KEYSTREAM: [u8; 16 * BLOCK] = [0; 16 * BLOCK];
 

@@ -1,0 +1,186 @@
+//! Sampling a window of one cell in two: each report is its row, or flipped. Four flips are one draw.
+
+use super::{BLOCK, Law};
+use crate::alias::Alias;
+use crate::channel::Input;
+use crate::kernel::Isa;
+use crate::probability::Probability;
+use crate::random::Refine;
+
+/// Flips that one draw gives, and the bits of its column.
+const FLIPS: usize = 4;
+/// Columns of the table.
+const COLUMNS: usize = 1 << FLIPS;
+/// Draws that are read together, and the samples that they serve.
+pub(super) const DRAWS: usize = 16;
+const LANES: usize = FLIPS * DRAWS;
+/// The bits of a draw that are a column, and of an entry that are an alias.
+pub(super) const COLUMN: u16 = COLUMNS as u16 - 1;
+
+/// The window of width 1 over two cells, in lanes of 16 bits.
+///
+/// Four flips are a product law over 16 outcomes, an alias table of integers over `2^256`. The low 4 bits of a draw are a
+/// column, the others are compared with the leading bits of its threshold; if they are equal, words of the refinement
+/// stream are compared with the rest of it, in the order of the draws. Draw `i` of 16 flips the samples `i`, `16 + i`,
+/// `32 + i` and `48 + i` of 64, by its outcome's bits from the lowest.
+///
+/// No branch and no address depends on a row, nor on a flip, but for the one draw in `2^12` that needs more bits: the whole
+/// table is read for each. An observer of single draws' times could learn a little of such a draw's flips.
+pub(crate) struct Flip {
+    /// For each column the leading 12 bits of its threshold, and below them its alias.
+    pub(super) entries: [u16; COLUMNS],
+    /// The other bits of the thresholds, as big-endian limbs, left-aligned.
+    rest: [[u64; FLIPS]; COLUMNS],
+}
+
+impl Flip {
+    /// `kept` is the chance of a report that is its row.
+    pub(crate) fn new(kept: Probability) -> Flip {
+        let table = Alias::of_independent_bits(&[kept.complement(); FLIPS]);
+        let (mut entries, mut rest) = ([0; COLUMNS], [[0; FLIPS]; COLUMNS]);
+        for column in 0..COLUMNS {
+            let (head, alias, limbs) = table.column(column, 16 - FLIPS);
+            entries[column] = (head as u16) << FLIPS | alias;
+            rest[column].copy_from_slice(&limbs);
+        }
+        Flip { entries, rest }
+    }
+
+    /// Four flips, whatever the draw: the oracle.
+    fn draw(&self, draw: u16, refine: &mut Refine) -> u16 {
+        let whole = |column: usize| column == usize::from(draw & COLUMN);
+        let entry = (0..COLUMNS).fold(0, |found, i| found | if whole(i) { self.entries[i] } else { 0 });
+        let open = (draw ^ entry) & !COLUMN == 0;
+        // Where the bits above the column differ, the columns below them do not matter.
+        let keep = if open { refine.less(&self.rest[usize::from(draw & COLUMN)]) } else { draw < entry };
+        (if keep { draw } else { entry }) & COLUMN
+    }
+
+    fn oracle(&self, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
+        for (keystream, rows, reports) in groups(keystream, rows, reports) {
+            for i in 0..DRAWS {
+                let flips = self.draw(read(keystream, i), refine);
+                for flip in 0..FLIPS {
+                    let at = DRAWS * flip + i;
+                    reports[at] = (rows[at] ^ flips >> flip) & 1;
+                }
+            }
+        }
+    }
+
+    /// Draws the flips that are marked in `open` again, in order.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(never)]
+    pub(super) fn settle(
+        &self,
+        mut open: u32,
+        keystream: &[u8; 2 * DRAWS],
+        flips: &mut [u16; DRAWS],
+        refine: &mut Refine,
+    ) {
+        while open != 0 {
+            let i = open.trailing_zeros() as usize;
+            open &= open - 1;
+            flips[i] = self.draw(read(keystream, i), refine);
+        }
+    }
+}
+
+/// Draw `i`.
+fn read(keystream: &[u8; 2 * DRAWS], i: usize) -> u16 {
+    u16::from_le_bytes([keystream[2 * i], keystream[2 * i + 1]])
+}
+
+/// Groups of 64 samples: 32 bytes of keystream, rows, and room for reports.
+#[inline(always)]
+pub(super) fn groups<'k, 'r, 'w>(
+    keystream: &'k [u8],
+    rows: &'r [u16],
+    reports: &'w mut [u16],
+) -> impl Iterator<Item = (&'k [u8; 2 * DRAWS], &'r [u16; LANES], &'w mut [u16; LANES])> {
+    let rows = rows.as_chunks::<LANES>().0.iter();
+    let reports = reports.as_chunks_mut::<LANES>().0.iter_mut();
+    keystream.as_chunks::<{ 2 * DRAWS }>().0.iter().zip(rows).zip(reports).map(|((k, r), w)| (k, r, w))
+}
+
+impl Law for Flip {
+    type Word = u16;
+    const BITS: usize = 16 / FLIPS;
+    type Keystream = [u8; 2 * BLOCK];
+    const KEYSTREAM: [u8; 2 * BLOCK] = [0; 2 * BLOCK];
+
+    fn rows(&self) -> u32 {
+        2
+    }
+
+    #[inline(always)]
+    fn rows_of<'i>(&self, input: Input<'i>) -> Option<&'i [u16]> {
+        if let Input::U16(rows) = input { Some(rows) } else { None }
+    }
+
+    #[inline(always)]
+    fn block(&self, isa: Isa, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
+        match isa {
+            // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => unsafe { self.on_avx512(keystream, rows, reports, refine) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => unsafe { self.on_avx2(keystream, rows, reports, refine) },
+            _ => self.oracle(keystream, rows, reports, refine),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probability::Rounding;
+    use crate::random::Key;
+
+    /// Every head of a draw against the table: the first 16 bits decide as the thresholds say, or leave it to the rest.
+    #[test]
+    fn the_leading_bits_are_those_of_the_product_law() {
+        for kept in [0.5, 0.731, 0.25, 0.999] {
+            let kept = Probability::from_f64(kept, Rounding::Down).unwrap();
+            let law = Flip::new(kept);
+            let mut weight = [0.0; COLUMNS];
+            let draws = f64::from(1 << 16);
+            for draw in 0..=u16::MAX {
+                let entry = law.entries[usize::from(draw & COLUMN)];
+                let (own, alias) = (usize::from(draw & COLUMN), usize::from(entry & COLUMN));
+                if (draw ^ entry) & !COLUMN == 0 {
+                    let rest = law.rest[own][0] as f64 / 2f64.powi(64);
+                    weight[own] += rest / draws;
+                    weight[alias] += (1.0 - rest) / draws;
+                } else {
+                    weight[if draw < entry { own } else { alias }] += 1.0 / draws;
+                }
+            }
+            for (outcome, weight) in weight.iter().enumerate() {
+                let flips = outcome.count_ones() as i32;
+                let expected = kept.complement().to_f64().powi(flips) * kept.to_f64().powi(4 - flips);
+                assert!((weight - expected).abs() < 1e-15, "{outcome}: {weight}, {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn draws_that_need_more_bits_get_them_in_order() {
+        let key = Key::from_bytes([3; 32]);
+        let law = Flip::new(Probability::from_f64(0.731, Rounding::Down).unwrap());
+        // Each column at its own threshold: every draw is open.
+        let mut keystream = [0; 2 * DRAWS];
+        for (i, bytes) in keystream.as_chunks_mut::<2>().0.iter_mut().enumerate() {
+            *bytes = (law.entries[i] & !COLUMN | i as u16).to_le_bytes();
+        }
+        let rows: [u16; LANES] = std::array::from_fn(|i| (i * 7 % 3 == 0).into());
+        let mut expected = [0; LANES];
+        law.oracle(&keystream, &rows, &mut expected, &mut Refine::new(Isa::Scalar, &key, 9));
+        for &isa in Isa::available() {
+            let mut reports = [9; LANES];
+            law.block(isa, &keystream, &rows, &mut reports, &mut Refine::new(isa, &key, 9));
+            assert_eq!(reports, expected, "{isa}");
+        }
+    }
+}
