@@ -4,8 +4,8 @@ Three kinds of functions, none of which touches the extension module:
 
 - samplers, the vectorised NumPy that one would write for them, whole arrays at a time: `encode`, `decode`,
   `flip_bits`, `randomize_bits`, `unary`, `grr`, `window`, `ordered_window`, `dither`, `matrix_alias`,
-  `matrix_inversion`, of numbers `duchi`, `piecewise`, `hybrid`, `three_outputs`, `discrete_laplace`, of vectors
-  `cap`, `half_cube`, `select_by_rank`, `select_top`, `perturbed_encoding`;
+  `matrix_inversion`, of numbers `duchi`, `piecewise`, `hybrid`, `three_outputs`, `discrete_laplace`, of
+  vectors `cap`, `half_cube`, `select_by_rank`, `select_top`, `perturbed_encoding`;
 - laws, written out from the integer probabilities of a channel (units of 2**-64): `bits_law`, `unary_law`,
   `window_law`, `matrix_law`, `cube_law`;
 - `exact_epsilon` of a law, by enumeration.

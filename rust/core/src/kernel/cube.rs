@@ -14,8 +14,8 @@ use crate::channel::{Input, Output};
 use crate::codec::{Coordinate, Grid};
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
 
-/// Values whose dither one group of keystream serves: four bytes each.
-const DITHERED: usize = GROUP / 4;
+/// Values whose dither one group of keystream serves: a byte each, at first.
+const DITHERED: usize = GROUP;
 
 /// Records of up to so many bits draw places with 16 bits each: less than 1 in 16 of these is drawn in vain.
 const SHORT: usize = 1 << 12;
@@ -52,9 +52,10 @@ impl Sampler<'_> {
 
     fn dithered<'b, F: Coordinate>(&'b self, chunk: u64, values: &'b [F]) -> Dithered<'b, F> {
         let grid = self.grid.expect("the channel refuses numbers without a grid");
+        let refine = Refine::new(self.isa, self.key, nonce(Purpose::Refine, chunk));
         let nonce = nonce(Purpose::Dither, chunk);
         let bits = [0; DITHERED];
-        Dithered { isa: self.isa, key: self.key, nonce, group: 0, grid, values, bits, used: DITHERED }
+        Dithered { isa: self.isa, key: self.key, nonce, group: 0, grid, values, bits, used: DITHERED, refine }
     }
 
     fn emit(&self, chunk: u64, records: usize, signs: impl Signs, output: Output<'_>) {
@@ -182,7 +183,8 @@ impl Signs for Given<'_> {
     }
 }
 
-/// Numbers, dithered to one of the ends of an interval. Value `i` of a chunk takes the `i`-th 32 bits of its stream.
+/// Numbers, dithered to one of the ends of an interval. Value `i` of a chunk takes the `i`-th byte of its stream, and more
+/// of another one where that leaves it open.
 struct Dithered<'a, F> {
     isa: Isa,
     key: &'a Key,
@@ -193,6 +195,7 @@ struct Dithered<'a, F> {
     values: &'a [F],
     bits: [u8; DITHERED],
     used: usize,
+    refine: Refine<'a>,
 }
 
 impl<F: Coordinate> Signs for Dithered<'_, F> {
@@ -204,7 +207,7 @@ impl<F: Coordinate> Signs for Dithered<'_, F> {
                 let (now, later) = self.values.split_at(DITHERED.min(self.values.len()));
                 let mut keystream = [0; GROUP];
                 fill(self.isa, self.key, self.nonce, self.group, &mut keystream);
-                self.grid.place(now, &keystream, &mut self.bits);
+                self.grid.place(self.isa, now, &keystream, &mut self.bits, &mut self.refine);
                 (self.values, self.group, self.used) = (later, self.group + 1, 0);
             }
             let count = (record.len() - done).min(DITHERED - self.used);
