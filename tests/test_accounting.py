@@ -91,7 +91,9 @@ def test_one_hot_bits_meet_their_enumeration():
     p, q = (each / ONE for each in channel.thresholds())
     rows = [
         [
-            math.prod((p if i == x else q) if bit else 1.0 - (p if i == x else q) for i, bit in enumerate(bits))
+            math.prod(
+                (p if i == x else q) if bit else 1.0 - (p if i == x else q) for i, bit in enumerate(bits)
+            )
             for bits in itertools.product((0, 1), repeat=4)
         ]
         for x in range(4)
@@ -149,7 +151,8 @@ def test_losses_of_randomized_response_compose_as_a_binomial():
 
     def exact_delta(total):
         return sum(
-            math.comb(n, k) * max(0.0, p**k * (1 - p) ** (n - k) - math.exp(total) * (1 - p) ** k * p ** (n - k))
+            math.comb(n, k)
+            * max(0.0, p**k * (1 - p) ** (n - k) - math.exp(total) * (1 - p) ** k * p ** (n - k))
             for k in range(n + 1)
         )
 

@@ -78,7 +78,7 @@ def test_audit_finds_nothing(mechanism):
 
 @pytest.mark.parametrize("name", ["l1", "l2", "skellam", "cldp"])
 def test_unbiased_by_simulation(name):
-    """n = 60,000; each coordinate within 5 standard errors: fails with probability below 1e-5 if right."""
+    """Of 60,000 records: each coordinate within 5 standard errors, which fails below 1e-5 if right."""
     mechanism = BUILDS[name]()
     x = np.array([0.5, -0.3, 0.05]) * mechanism.radius
     estimate = mechanism.estimate_mean(mechanism.randomize(np.tile(x, (60_000, 1)), rng=5))
@@ -123,7 +123,8 @@ def test_no_pair_of_records_exceeds_the_bounds(name):
     largest = 0.0
     for one, other in pairs:
         p, q = (
-            interpolated(mechanism, mechanism.radius * each / np.linalg.norm(each, norm)) for each in (one, other)
+            interpolated(mechanism, mechanism.radius * each / np.linalg.norm(each, norm))
+            for each in (one, other)
         )
         assert np.abs(np.log(p / q)).max(axis=1).sum() <= pure
         for alpha, most in zip(alphas, curve, strict=True):

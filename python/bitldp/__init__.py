@@ -12,6 +12,7 @@ exact epsilon 1 per record, 1 per feature, 1 worst bit; claimed 1 per record: ho
 from __future__ import annotations
 
 from bitldp._core import __version__, pack, unpack
+from bitldp.accounting import Account, account
 from bitldp.accumulate import Accumulator, CountAccumulator, MeanAccumulator
 from bitldp.bitrand import BitRand
 from bitldp.bits import FRR
@@ -19,7 +20,16 @@ from bitldp.brr import BRR
 from bitldp.categorical import GRR, LabelRR, WarnerRR
 from bitldp.channels import Bits, Matrix, Unary, Window
 from bitldp.codecs import Categories, FixedPoint, Grid
-from bitldp.compression import MVU, BitwiseRR, GeneralizedRR, MetricMVU
+from bitldp.compression import (
+    CLDP,
+    MVU,
+    BitwiseRR,
+    GeneralizedRR,
+    MetricMVU,
+    SignSGD,
+    Skellam,
+    VectorMVU,
+)
 from bitldp.estimate import Estimate, project_simplex
 from bitldp.ledger import BudgetExceededError, Ledger
 from bitldp.moue import MOUE, UER
@@ -37,6 +47,7 @@ from bitldp.unary import OUE, SUE
 
 __all__ = [
     "BRR",
+    "CLDP",
     "FRR",
     "GRR",
     "MOUE",
@@ -44,6 +55,7 @@ __all__ = [
     "OUE",
     "SUE",
     "UER",
+    "Account",
     "Accumulator",
     "BitRand",
     "Bits",
@@ -68,11 +80,15 @@ __all__ = [
     "PiecewiseSub",
     "PrivacyClaimWarning",
     "SampledReports",
+    "SignSGD",
+    "Skellam",
     "ThreeOutputs",
     "Unary",
+    "VectorMVU",
     "WarnerRR",
     "Window",
     "__version__",
+    "account",
     "pack",
     "project_simplex",
     "unpack",

@@ -37,12 +37,12 @@ class Part(NamedTuple):
     ----------
     tables : tuple of Table
         The law; several where a public choice, such as the region, says which of them applies.
-    count : int
+    times : int
         How many independent symbols.
     """
 
     tables: tuple[Table, ...]
-    count: int
+    times: int
 
 
 @singledispatch
@@ -60,9 +60,7 @@ def parts(release: Any) -> list[Part]:
     TypeError
         If it is none of them.
     """
-    raise TypeError(
-        f"release: must be a mechanism, a channel or a Guarantee, not {type(release).__name__}"
-    )
+    raise TypeError(f"release: must be a mechanism, a channel or a Guarantee, not {type(release).__name__}")
 
 
 @parts.register
