@@ -178,6 +178,17 @@ def test_delta_of_several_numbers_is_that_of_their_product(sigma, steps, parts, 
     assert expected * (1 - 1e-12) <= found <= expected * (1 + 1e-5) + 1e-11
 
 
+def test_reports_that_exclude_an_input_count_in_full():
+    weights = gaussian_weights(3.0, 6)  # cut at two standard deviations
+    law = np.array(weights, dtype=np.float64) / ONE
+    p, q = np.append(law, 0.0), np.append(0.0, law)
+    expected = np.maximum(np.multiply.outer(p, p) - math.e * np.multiply.outer(q, q), 0.0).sum()
+    found = delta_of_sum(weights, 1, 2, 1.0, 1.0 / 9.0, 1e-12)
+    # Two infinite losses at once are counted twice.
+    assert expected <= found <= expected + law[0] ** 2 + 1e-8
+    assert expected > law[0]
+
+
 def test_delta_of_a_skellam_sum_is_a_bound():
     weights = skellam_weights(40.0, 90)
     law = np.array(weights, dtype=np.float64) / ONE

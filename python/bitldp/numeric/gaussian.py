@@ -199,7 +199,7 @@ class Gaussian(OnInterval):
     >>> from bitldp.numeric import Gaussian
     >>> mechanism = Gaussian(1.0, 1e-6, features=768)
     >>> mechanism.report_bits // 768, round(mechanism.worst_variance() / 768)
-    (12, 71)
+    (11, 71)
     >>> mechanism.guarantee.delta <= 1e-6 and mechanism.guarantee.record <= 1.0
     True
     """

@@ -27,6 +27,7 @@ from bitldp.reference.bits import (
 )
 from bitldp.reference.categories import grr, ordered_window, window, window_starts
 from bitldp.reference.laws import bits_law, exact_epsilon, matrix_law, probabilities, unary_law, window_law
+from bitldp.reference.noise import discrete_laplace
 from bitldp.reference.tables import alias_table, dither, matrix_alias, matrix_inversion
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "bits_of",
     "codes_of",
     "decode",
+    "discrete_laplace",
     "dither",
     "encode",
     "exact_epsilon",

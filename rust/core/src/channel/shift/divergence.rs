@@ -58,8 +58,13 @@ impl Shift {
             if first < from {
                 continue;
             }
-            most.pop_front_if(|&mut (place, _)| place < first);
-            least.pop_front_if(|&mut (place, _)| place < first);
+            // At most one of either leaves with a step.
+            if most[0].0 < first {
+                most.pop_front();
+            }
+            if least[0].0 < first {
+                least.pop_front();
+            }
             worst = worst.max(log_ratio(most[0].1, least[0].1));
         }
         worst
