@@ -149,10 +149,10 @@ class Ball(Mechanism):
 
     def _diameter(self) -> float:
         """Return the largest distance of two records, in steps of the grid, in the norm of the ball."""
-        radius = (self._grid.points - 1) / 2.0
+        radius: float = (self._grid.points - 1) / 2.0
         if self._conditional:
             return 2.0 * enlarged(radius, self.features, self._power)
-        return 2.0 * radius + _SLACK * float(self.features) ** (1.0 / self._power)
+        return 2.0 * radius + _SLACK * math.pow(self.features, 1.0 / self._power)
 
     def pure_epsilon(self) -> float:
         """Return an upper bound of the epsilon of a record at delta 0, from the channel's integers."""
