@@ -12,6 +12,7 @@ exact epsilon 1 per record, 1 per feature, 1 worst bit; claimed 1 per record: ho
 from __future__ import annotations
 
 from bitldp._core import __version__, pack, unpack
+from bitldp.accounting import Account, account
 from bitldp.accumulate import Accumulator, CountAccumulator, MeanAccumulator
 from bitldp.bitrand import BitRand
 from bitldp.bits import FRR
@@ -19,7 +20,16 @@ from bitldp.brr import BRR
 from bitldp.categorical import GRR, LabelRR, WarnerRR
 from bitldp.channels import Bits, Cube, Matrix, Select, Shift, Unary, Window
 from bitldp.codecs import Categories, FixedPoint, Grid
-from bitldp.compression import MVU, BitwiseRR, GeneralizedRR, MetricMVU
+from bitldp.compression import (
+    CLDP,
+    MVU,
+    BitwiseRR,
+    GeneralizedRR,
+    MetricMVU,
+    SignSGD,
+    Skellam,
+    VectorMVU,
+)
 from bitldp.estimate import Estimate, project_simplex
 from bitldp.exponential import Exponential
 from bitldp.ledger import BudgetExceededError, Ledger
@@ -49,7 +59,11 @@ from bitldp.unary import OUE, SUE
 
 __all__ = [
     "BRR",
+<<<<<<< HEAD
     "EXP",
+=======
+    "CLDP",
+>>>>>>> vector
     "FRR",
     "GRR",
     "LSRR",
@@ -60,6 +74,7 @@ __all__ = [
     "PS",
     "SUE",
     "UER",
+    "Account",
     "Accumulator",
     "BitBudgets",
     "BitRand",
@@ -95,16 +110,26 @@ __all__ = [
     "PrivacyClaimWarning",
     "Recommendation",
     "SampledReports",
+<<<<<<< HEAD
     "SampledSigns",
     "Select",
     "Shift",
+=======
+    "SignSGD",
+    "Skellam",
+>>>>>>> vector
     "ThreeOutputs",
     "TwoStage",
     "Unary",
+    "VectorMVU",
     "WarnerRR",
     "Window",
     "__version__",
+<<<<<<< HEAD
     "location_codes",
+=======
+    "account",
+>>>>>>> vector
     "pack",
     "project_simplex",
     "recommend",

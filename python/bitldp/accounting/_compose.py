@@ -130,9 +130,14 @@ def account(
     if delta is not None:
         given = _checks.real("delta", delta)
         if not (0.0 <= given < 1.0 and (given > 0.0 or method == "basic")):
+<<<<<<< HEAD
             raise ValueError(
                 f"delta: must be {'at least' if method == 'basic' else 'above'} 0 and below 1, got {given}"
             )
+=======
+            least = "at least" if method == "basic" else "above"
+            raise ValueError(f"delta: must be {least} 0 and below 1, got {given}")
+>>>>>>> vector
         return _epsilon_at(listed, given, method, alphas, (whole, own), names)
     target = _checks.budget("epsilon", epsilon)
     return _delta_at(listed, target, method, alphas, (whole, own), names)
@@ -159,7 +164,7 @@ def _basic(listed: list[tuple[Any, int]]) -> tuple[float, float]:
         guarantee = release if isinstance(release, Guarantee) else getattr(release, "guarantee", None)
         if guarantee is None:  # a channel
             found = parts(release)
-            each = added(*(composed(max(t.epsilon for t in part.tables), part.count) for part in found))
+            each = added(*(composed(max(t.epsilon for t in part.tables), part.times) for part in found))
             guarantee = Guarantee.judge(each, (each, each, each))
         epsilons.append(composed(guarantee.record, count))
         deltas.append(Fraction(guarantee.delta) * count)
@@ -247,6 +252,6 @@ def _curve(listed: list[tuple[Any, int]], alphas: NDArray[np.float64]) -> NDArra
 
 def _loss(listed: list[tuple[Any, int]]) -> Any:
     symbols: list[tuple[Part, int]] = [
-        (part, part.count * count) for release, count in listed for part in parts(release)
+        (part, part.times * count) for release, count in listed for part in parts(release)
     ]
     return _distribution.composed(symbols)

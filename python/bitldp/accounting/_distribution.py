@@ -67,7 +67,7 @@ def pld(release: Any, *, interval: float | None = None) -> Any:
     >>> round(loss.get_epsilon_for_delta(1e-6), 1)
     83.5
     """
-    symbols = [(part, part.count) for part in parts(release)]
+    symbols = [(part, part.times) for part in parts(release)]
     return composed(symbols, _step(symbols, _FEW) if interval is None else interval)
 
 
@@ -108,7 +108,8 @@ def _losses(table: Table) -> NDArray[np.float64]:
         logs = np.log(table.rows)
     if len(logs) == 2:
         both = np.isfinite(logs).all(axis=0)
-        return np.abs(logs[0, both] - logs[1, both])
+        gaps: NDArray[np.float64] = np.abs(logs[0, both] - logs[1, both])
+        return gaps
     spread = np.where(np.isfinite(logs), logs, np.nan)
     return np.asarray(np.nanmax(spread, axis=0) - np.nanmin(spread, axis=0), dtype=np.float64)
 
@@ -119,15 +120,20 @@ def _points(part: Part, step: float) -> tuple[NDArray[np.int64], NDArray[np.floa
     for table in part.tables:
         losses = np.minimum(_losses(table), 2.0 * _FARTHEST)
         losses = np.concatenate([losses, -losses]) / step
+<<<<<<< HEAD
         chosen += [
             *np.floor(losses - 1e-6).astype(int).tolist(),
             *np.ceil(losses + 1e-6).astype(int).tolist(),
         ]
+=======
+        chosen += np.floor(losses - 1e-6).astype(int).tolist()
+        chosen += np.ceil(losses + 1e-6).astype(int).tolist()
+>>>>>>> vector
     if len(part.tables) > 1 or len(part.tables[0].rows) > 2:
         chosen += np.linspace(min(chosen), max(chosen), _BETWEEN).round().astype(int).tolist()
     most = math.floor(_FARTHEST / step)
     steps = np.unique(np.clip(np.array(chosen, np.int64), -most, most))
-    return steps, np.minimum.accumulate(profile(part, steps * step))
+    return steps, np.minimum.accumulate(profile(part, np.asarray(steps * step, dtype=np.float64)))
 
 
 def _step(symbols: Sequence[tuple[Part, int]], points: int = _POINTS) -> float:
@@ -141,8 +147,13 @@ def _step(symbols: Sequence[tuple[Part, int]], points: int = _POINTS) -> float:
         return 1e-4
     largest = math.fsum(loss * count for loss, count in worst)
     deviation = math.sqrt(math.fsum(loss * loss * count for loss, count in worst))
+<<<<<<< HEAD
     width = min(
         largest, 16.0 * deviation + math.fsum(count * loss * math.tanh(loss / 2) for loss, count in worst)
     )
+=======
+    drift = math.fsum(count * loss * math.tanh(loss / 2.0) for loss, count in worst)
+    width = min(largest, 16.0 * deviation + drift)
+>>>>>>> vector
     fine = min(min(loss for loss, _ in worst) / _FINER, width / points)
     return max(fine, width / _MOST)

@@ -37,12 +37,12 @@ class Part(NamedTuple):
     ----------
     tables : tuple of Table
         The law; several where a public choice, such as the region, says which of them applies.
-    count : int
+    times : int
         How many independent symbols.
     """
 
     tables: tuple[Table, ...]
-    count: int
+    times: int
 
 
 @singledispatch

@@ -70,7 +70,7 @@ def renyi(release: Any, orders: ArrayLike = ORDERS) -> NDArray[np.float64]:
     flat = np.atleast_1d(alphas)
     totals = np.zeros(len(flat))
     for part in parts(release):
-        totals += part.count * of_tables(part.tables, flat)
+        totals += part.times * of_tables(part.tables, flat)
     return (totals * (1.0 + 2.0**-48)).reshape(alphas.shape)
 
 

@@ -1,7 +1,8 @@
 """Privacy-aware compression: numbers and vectors as reports of a few bits.
 
-The mechanisms and their names are those of Chaudhuri, Guo and Rabbat, "Privacy-aware compression for federated
-data analysis" (UAI 2022), with the ones that it compares with. A report packs to exactly b bits a number.
+The mechanisms and their names are those of Chaudhuri, Guo and Rabbat, "Privacy-aware compression for
+federated data analysis" (UAI 2022), with the ones that it compares with. A report packs to exactly b bits
+a number.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from bitldp.accounting._table import Table, of_rows
 from bitldp.accumulate import MeanAccumulator
 from bitldp.compression import _bounds
 from bitldp.compression._dither import bias_factor, conditioned, enlarged
+from bitldp.compression._records import check_shape, inside, norms
 from bitldp.estimate import Estimate
 from bitldp.numeric._sampled import place
 from bitldp.numeric._spread import Spread
@@ -140,17 +141,18 @@ class Ball(Mechanism):
         """Bound of the bias of the decoded record in the l2 norm, in units of `x`; 0 for unbiased dither."""
         if self._letters is None:
             return self._refuse()
-        return bias_factor() * 2.0 * self.radius / (self._grid.points - 1) if self._conditional else 0.0
+        step = 2.0 * self.radius / (self._grid.points - 1)
+        return float(bias_factor() * step) if self._conditional else 0.0
 
     def _refuse(self) -> NoReturn:
         raise ValueError(f"{type(self).__name__} has no mean to estimate: {self._no_mean}")
 
     def _diameter(self) -> float:
         """Return the largest distance of two records, in steps of the grid, in the norm of the ball."""
-        radius = (self._grid.points - 1) / 2.0
+        radius: float = (self._grid.points - 1) / 2.0
         if self._conditional:
             return 2.0 * enlarged(radius, self.features, self._power)
-        return 2.0 * radius + _SLACK * self.features ** (1.0 / self._power)
+        return 2.0 * radius + _SLACK * math.pow(self.features, 1.0 / self._power)
 
     def pure_epsilon(self) -> float:
         """Return an upper bound of the epsilon of a record at delta 0, from the channel's integers."""
@@ -190,8 +192,8 @@ class Ball(Mechanism):
         An upper bound, where `bitldp.accounting.renyi` is exact for records without a common bound: the
         largest sum over coordinates within the ball is a knapsack problem, and only its relaxation is solved.
 
-        With unbiased dither a record may leave the ball by up to half a step a coordinate, so that the paper's
-        bounds do not cover it. But the law of a coordinate is a mixture of the rows of its two neighbours.
+        With unbiased dither a record may leave the ball by up to half a step a coordinate, so that the
+        paper's bounds do not cover it. But the law of a coordinate is a mixture of two rows.
         Two bounds follow, and the smaller is taken. The log-ratio of two inputs is at most c times their
         distance, c being found from the rows, so the divergence of a coordinate is at most alpha (c t)^2/2
         for inputs t apart (Bun and Steinke, "Concentrated differential privacy", TCC 2016, Proposition 3.3),
@@ -212,7 +214,8 @@ class Ball(Mechanism):
                 for alpha in np.atleast_1d(alphas).tolist()
             ]
             least = np.minimum(steep, np.reshape(coupled, alphas.shape))
-            return np.minimum(least, self.pure_epsilon()) * (1.0 + 2.0**-40)
+            curve: NDArray[np.float64] = np.minimum(least, self.pure_epsilon()) * (1.0 + 2.0**-40)
+            return curve
         found = []
         for alpha in np.atleast_1d(alphas).tolist():
             divergences = self._divergences(alpha)
@@ -290,35 +293,12 @@ class Ball(Mechanism):
         codes = drawn.astype(np.min_scalar_type(points - 1))
         return self._channel.randomize(codes, None, letters, key, output, out, threads, first_chunk)
 
-    def _norms(self, x: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return checked records as float64 and their norms, shape (..., 1)."""
-        records = check_finite(x, self.features).astype(np.float64)
-        # scaled first, so that no square leaves the range of doubles
-        top = np.maximum(np.abs(records).max(axis=-1, keepdims=True), np.finfo(np.float64).tiny)
-        shares = np.abs(records / top)
-        total = shares.sum(axis=-1, keepdims=True)
-        norms = total if self._power == 1 else np.sqrt(np.square(shares).sum(axis=-1, keepdims=True))
-        with np.errstate(over="ignore"):  # an infinite norm is one beyond the ball
-            return records, norms * top
-
     def _inside(self, x: ArrayLike) -> NDArray[np.float64]:
-        records, norms = self._norms(x)
-        beyond = norms > self.radius
-        if not beyond.any():
-            return records
-        if not self.clip:
-            if (norms > self.radius * (1.0 + 2.0**-20)).any():  # the norm of float32 has its rounding
-                raise ValueError(
-                    f"x: the record at index {int(np.argmax(beyond))} is outside the ball of radius "
-                    f"{self.radius}, which clip=False refuses"
-                )
-        top = np.maximum(np.abs(records).max(axis=-1, keepdims=True), np.finfo(np.float64).tiny)
-        scaled = records / top * (self.radius / np.maximum(norms / top, 1e-300))
-        return np.where(beyond, scaled, records)
+        return inside(x, self.features, self._power, self.radius, self.clip)
 
     def outside(self, x: ArrayLike) -> int:
         """Return how many records of `x` (float32 or float64) lie outside the ball and are scaled to it."""
-        return int(np.count_nonzero(self._norms(x)[1] > self.radius))
+        return int(np.count_nonzero(norms(x, self.features, self._power)[1] > self.radius))
 
     def _check_axis(self, name: str, shape: tuple[int, ...]) -> None:
         check_shape(name, shape, self.features)
@@ -414,20 +394,3 @@ class Ball(Mechanism):
     def worst_variance(self) -> float:
         """Return the largest `variance` of any coordinate."""
         return self._check_spread().worst()
-
-
-def check_shape(name: str, shape: tuple[int, ...], features: int) -> None:
-    """Refuse another shape than that of records of so many features."""
-    if len(shape) not in (1, 2) or shape[-1] != features:
-        raise ValueError(f"{name}: shape must be (n, {features}) or ({features},), got {shape}")
-
-
-def check_finite(x: ArrayLike, features: int) -> NDArray[Any]:
-    """Return records as a float array, all finite; an error gives an index, never a value."""
-    values = _checks.plain("x", x)
-    if values.dtype not in (np.float32, np.float64):
-        raise TypeError(f"x: dtype {values.dtype} is not allowed; float32 and float64 are")
-    check_shape("x", values.shape, features)
-    if not np.isfinite(values).all():
-        raise ValueError(f"x: {place(~np.isfinite(values))} is not finite")
-    return values

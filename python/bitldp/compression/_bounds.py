@@ -128,7 +128,7 @@ def dithered(
     with np.errstate(divide="ignore"):  # ln(1 - f) at f = 1
         upper = np.logaddexp(exponents[:-1, None] + np.log1p(-shares), exponents[1:, None] + np.log(shares))
     gains = np.concatenate([[0.0], upper.ravel() / (alpha - 1.0)])
-    # each gain is that of the end of its part of a step, each cost that of the start: no less is gained for it
+    # each gain is that of the end of its part of a step, each cost that of the start: it errs upward
     starts = np.concatenate([[0.0], np.arange((points - 1) * _MESH) / _MESH]) ** power
     each = capacity / features
 

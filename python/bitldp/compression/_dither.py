@@ -1,4 +1,4 @@
-"""Norm-preserving dither: to the points of a grid, drawn anew until the record is still in a (larger) ball."""
+"""Norm-preserving dither: to the points of a grid, drawn anew until the record is in a (larger) ball."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from bitldp._core import Window, pack
 from bitldp._mechanism import Mechanism
 from bitldp._rng import RandomSource, keys
 from bitldp.accumulate import MeanAccumulator
-from bitldp.compression._ball import check_finite
+from bitldp.compression._records import check_finite
 from bitldp.estimate import Estimate
 from bitldp.numeric._draws import coordinates
 from bitldp.numeric._scalar import WindowScalar, windowed
@@ -124,6 +124,10 @@ class CLDP(Mechanism):
             )
         return self._scalar.letters
 
+    def _check_speaks(self) -> None:
+        if self._scalar.letters is None:
+            raise ValueError("CLDP: no unbiased decode exists at epsilon 0, where all records are alike")
+
     def probabilities(self) -> NDArray[np.float64]:
         """Return the law of the sign, given the drawn row: P[i, s] for a coefficient at -R, and at R."""
         return self._scalar.probabilities()
@@ -139,7 +143,8 @@ class CLDP(Mechanism):
                 f"x: the record at index {int(np.argmax(beyond))} is outside the ball of radius "
                 f"{self.radius}, which clip=False refuses"
             )
-        return records * np.minimum(1.0, self.radius / np.maximum(norms, self.radius * 2.0**-900))
+        scales = np.minimum(1.0, self.radius / np.maximum(norms, self.radius * 2.0**-900))
+        return np.asarray(records * scales)
 
     def randomize(
         self,
@@ -192,7 +197,8 @@ class CLDP(Mechanism):
         codes = (2 * rows + said).astype(np.min_scalar_type(2 * self._rows - 1))
         if output == "packed":
             return pack(codes, self.report_bits)
-        return codes.reshape(np.shape(x)[:-1])
+        reports: NDArray[Any] = codes.reshape(np.shape(x)[:-1])
+        return reports
 
     def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
         """Return the vectors that reports are worth, whose mean over the coins is the (clipped) record.
@@ -252,7 +258,7 @@ class CLDP(Mechanism):
         ValueError
             If the reports say nothing (epsilon 0).
         """
-        assert self.letters is not None  # raises where there are none
+        self._check_speaks()
         return MeanAccumulator(
             self, self.features, lambda reports: self.decode(reports).reshape(-1, self.features)
         )

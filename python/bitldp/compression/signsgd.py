@@ -132,7 +132,7 @@ class SignSGD(Ball):
         if not len(table):
             raise ValueError("reports: at least one is needed")
         votes = 2 * table.sum(axis=0, dtype=np.int64) - len(table)
-        return np.sign(votes).astype(np.float64)
+        return np.asarray(np.sign(votes), dtype=np.float64)
 
 
 def _channel(ratio: float) -> Matrix:
