@@ -78,11 +78,7 @@ def test_audit_finds_nothing(mechanism):
 
 @pytest.mark.parametrize("name", ["l1", "l2", "skellam", "cldp"])
 def test_unbiased_by_simulation(name):
-<<<<<<< HEAD
-    """N = 60,000; each coordinate within 5 standard errors: fails with probability below 1e-5 if right."""
-=======
     """Of 60,000 records: each coordinate within 5 standard errors, which fails below 1e-5 if right."""
->>>>>>> vector
     mechanism = BUILDS[name]()
     x = np.array([0.5, -0.3, 0.05]) * mechanism.radius
     estimate = mechanism.estimate_mean(mechanism.randomize(np.tile(x, (60_000, 1)), rng=5))

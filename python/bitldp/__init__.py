@@ -59,11 +59,8 @@ from bitldp.unary import OUE, SUE
 
 __all__ = [
     "BRR",
-<<<<<<< HEAD
-    "EXP",
-=======
     "CLDP",
->>>>>>> vector
+    "EXP",
     "FRR",
     "GRR",
     "LSRR",
@@ -110,14 +107,11 @@ __all__ = [
     "PrivacyClaimWarning",
     "Recommendation",
     "SampledReports",
-<<<<<<< HEAD
     "SampledSigns",
     "Select",
     "Shift",
-=======
     "SignSGD",
     "Skellam",
->>>>>>> vector
     "ThreeOutputs",
     "TwoStage",
     "Unary",
@@ -125,11 +119,8 @@ __all__ = [
     "WarnerRR",
     "Window",
     "__version__",
-<<<<<<< HEAD
-    "location_codes",
-=======
     "account",
->>>>>>> vector
+    "location_codes",
     "pack",
     "project_simplex",
     "recommend",

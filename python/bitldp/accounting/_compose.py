@@ -130,14 +130,8 @@ def account(
     if delta is not None:
         given = _checks.real("delta", delta)
         if not (0.0 <= given < 1.0 and (given > 0.0 or method == "basic")):
-<<<<<<< HEAD
-            raise ValueError(
-                f"delta: must be {'at least' if method == 'basic' else 'above'} 0 and below 1, got {given}"
-            )
-=======
             least = "at least" if method == "basic" else "above"
             raise ValueError(f"delta: must be {least} 0 and below 1, got {given}")
->>>>>>> vector
         return _epsilon_at(listed, given, method, alphas, (whole, own), names)
     target = _checks.budget("epsilon", epsilon)
     return _delta_at(listed, target, method, alphas, (whole, own), names)

@@ -120,15 +120,8 @@ def _points(part: Part, step: float) -> tuple[NDArray[np.int64], NDArray[np.floa
     for table in part.tables:
         losses = np.minimum(_losses(table), 2.0 * _FARTHEST)
         losses = np.concatenate([losses, -losses]) / step
-<<<<<<< HEAD
-        chosen += [
-            *np.floor(losses - 1e-6).astype(int).tolist(),
-            *np.ceil(losses + 1e-6).astype(int).tolist(),
-        ]
-=======
         chosen += np.floor(losses - 1e-6).astype(int).tolist()
         chosen += np.ceil(losses + 1e-6).astype(int).tolist()
->>>>>>> vector
     if len(part.tables) > 1 or len(part.tables[0].rows) > 2:
         chosen += np.linspace(min(chosen), max(chosen), _BETWEEN).round().astype(int).tolist()
     most = math.floor(_FARTHEST / step)
@@ -147,13 +140,7 @@ def _step(symbols: Sequence[tuple[Part, int]], points: int = _POINTS) -> float:
         return 1e-4
     largest = math.fsum(loss * count for loss, count in worst)
     deviation = math.sqrt(math.fsum(loss * loss * count for loss, count in worst))
-<<<<<<< HEAD
-    width = min(
-        largest, 16.0 * deviation + math.fsum(count * loss * math.tanh(loss / 2) for loss, count in worst)
-    )
-=======
     drift = math.fsum(count * loss * math.tanh(loss / 2.0) for loss, count in worst)
     width = min(largest, 16.0 * deviation + drift)
->>>>>>> vector
     fine = min(min(loss for loss, _ in worst) / _FINER, width / points)
     return max(fine, width / _MOST)
