@@ -55,10 +55,8 @@ def means(console: Console) -> None:
         mechanism = build(x.shape[1])
         estimate = mechanism.estimate_mean(mechanism.randomize(x, rng=seed))
         found = float(np.sqrt(np.mean(np.square(estimate.value - truth))))
-        variances = mechanism.variance(x).mean()
-        table.add_row(
-            name, f"{mechanism.report_bits:,}", f"{np.sqrt(variances / len(x)):.3f}", f"{found:.3f}"
-        )
+        foretold = float(np.sqrt(mechanism.variance(x).mean() / len(x)))
+        table.add_row(name, f"{mechanism.report_bits:,}", f"{foretold:.3f}", f"{found:.3f}")
     console.print(table)
 
 
@@ -97,6 +95,6 @@ def federated(console: Console) -> None:
         exact = "no privacy" if mechanism == "noiseless" else f"exact ε {summary.privacy.record:.0f} a record"
         scores.append(f"{mechanism} {summary.score:.2f} ({exact})")
     console.print(
-        f"Federated, {settings.clients} clients, {settings.rounds} rounds of Flower in this process, accuracy: "
-        f"{', '.join(scores)}. bitldp fl lists all five systems."
+        f"Federated, {settings.clients} clients, {settings.rounds} rounds of Flower in this process, "
+        f"accuracy: {', '.join(scores)}. bitldp fl lists all five systems."
     )
