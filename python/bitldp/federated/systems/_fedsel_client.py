@@ -7,6 +7,7 @@ the same bytes again, and the client neither pays nor accumulates twice.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import zipfile
 from collections.abc import Mapping
@@ -70,8 +71,9 @@ class Memory:
         """
         if not path.exists():
             return cls(np.zeros((1, size)))
+        raw = io.BytesIO(path.read_bytes())  # np.load leaves a file open that is damaged
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with np.load(raw, allow_pickle=False) as file:
                 kept = {name: file[name] for name in _FIELDS}
             found = cls(
                 kept["residual"],
@@ -79,7 +81,7 @@ class Memory:
                 kept["question"].tobytes(),
                 kept["answer"].tobytes(),
             )
-        except (ValueError, KeyError, TypeError, EOFError, OSError, zipfile.BadZipFile):
+        except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
             raise ValueError(f"{path}: is damaged") from None
         if kept["identity"].tobytes() != identity or found.residual.shape != (1, size):
             raise ValueError(f"{path}: is of a run with other settings")

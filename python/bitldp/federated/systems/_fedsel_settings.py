@@ -91,13 +91,18 @@ class FedSelSettings(Settings):
         Step size alpha; weight lambda of the squared norm.
     lowest : float
         Features are scaled to [lowest, 1]. At 0, a category's indicator that is off takes no part.
+
+    Notes
+    -----
+    Defaults are the paper's where it states them (Section 5.1: a batch of a hundredth of the clients, one
+    epoch, k = d/10, mu = 0.1, lambda = 0.0001, theta = 0.2); it states neither alpha nor eta.
     """
 
     data: str = "adult"
     clients: int = 32561
     batch: int = 326
     rounds: int = 100
-    epsilon: float = 8.0
+    epsilon: float = 2.0
     mechanism: str = "fedsel"
     select: str = "PS"
     calibration: str = "exact"
@@ -106,22 +111,22 @@ class FedSelSettings(Settings):
     split: str = "fixed"
     mu: float = 0.1
     threshold: float = 0.2
-    momentum: float = 0.5
+    momentum: float = 0.1
     delay: str = "gradients"
     c: int = 1
     ratio: float = 0.1
     model: str = "logistic"
-    rate: float = 10.0
+    rate: float = 3.0
     ridge: float = 1e-4
-    lowest: float = 0.0
+    lowest: float = -1.0
 
     quick: ClassVar[Mapping[str, Any]] = {
         "data": "breast_cancer",
         "clients": 450,
         "batch": 45,
         "rounds": 20,
-        "epsilon": 16.0,
-        "lowest": -1.0,
+        "epsilon": 8.0,
+        "rate": 10.0,
     }
 
     def __post_init__(self) -> None:
