@@ -223,7 +223,17 @@ def test_whatever_fails_nothing_leaves(tmp_path: Path) -> None:
     assert all(FAILURE_SENTENCE.encode() in data for data in client.sent)
 
 
-@pytest.mark.parametrize("given", [{}, {"mechanism": "top"}, {"values": "none"}, {"delay": "steps"}])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"delay": "steps"},
+        {"mechanism": "flat"},
+        {"mechanism": "compressed"},
+        {"mechanism": "top"},
+        {"values": "none"},
+    ],
+)
 def test_a_server_that_dies_within_a_round_goes_on_as_if_it_had_not(
     given: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -261,7 +271,8 @@ def test_the_baselines(mechanism: str, tmp_path: Path) -> None:
         assert summary.bytes_up >= 12 * 4 * SIZE
     assert ("biased" in summary.caveat) == (mechanism in ("compressed", "top"))
     folders = list((tmp_path / "clients").iterdir())
-    assert all((folder / "residual.npz").exists() == (mechanism == "top") for folder in folders)
+    kept = mechanism not in ("full", "random")
+    assert all((folder / "residual.npz").exists() == kept for folder in folders)
 
 
 def test_a_selection_that_hardly_errs_is_the_largest_coordinate(tmp_path: Path) -> None:
@@ -271,6 +282,31 @@ def test_a_selection_that_hardly_errs_is_the_largest_coordinate(tmp_path: Path) 
     summary = run(tmp_path / "blind", values="none", k=1, epsilon=1e-9)
     assert summary.privacy.record == np.inf
     assert not np.array_equal(weights(tmp_path / "top"), weights(tmp_path / "blind"))
+
+
+@pytest.mark.parametrize("delay", ["gradients", "steps"])
+def test_a_run_is_algorithm_1(delay: str, tmp_path: Path) -> None:
+    words: dict[str, Any] = {"momentum": 0.5, "rate": 3.0, "delay": delay, "mu": 0.3, "select": "PE"}
+    run(tmp_path, clients=3, batch=3, rounds=4, **words)  # everybody in every round: four epochs
+    held = [holding("breast_cancer", place, 3, seed=1) for place in range(3)]
+    clients = [
+        FedSel(SIZE, epsilon=8.0, rounds=4, select="PE", mu=0.3, batch=3, momentum=0.5) for _ in range(3)
+    ]
+    w = np.zeros((SIZE, 1), np.float32)
+    inner, outer = (3.0, 1.0) if delay == "steps" else (1.0, 3.0)
+    for turn in range(1, 5):
+        total = np.zeros(SIZE)
+        for place, client in enumerate(clients):
+            x, y = linear.design(held[place].x, -1.0), linear.targets(held[place].y, 1)
+            gradient = (inner * linear.gradient(w, x, y, "logistic", 1e-4)).astype(np.float32)
+            stream = np.random.SeedSequence(1, spawn_key=(place, turn)).spawn(2)[0]
+            reports = client.release(gradient.reshape(1, -1).astype(np.float64), rng=stream)
+            total += client.stages.decode(reports)[0]
+        w = (w.astype(np.float64) - outer * (total / 3)[:, None]).astype(np.float32)
+    assert np.allclose(weights(tmp_path), w, rtol=1e-5, atol=1e-6)
+    for place, client in enumerate(clients):
+        with np.load(tmp_path / "clients" / f"{place:05}" / "residual.npz") as file:
+            assert np.allclose(file["residual"], client.state()["residual"], rtol=1e-5, atol=1e-6)
 
 
 def test_a_round_is_a_step_along_the_mean_of_the_sparse_updates(tmp_path: Path) -> None:

@@ -21,7 +21,8 @@ from flwr.clientapp.typing import ClientAppCallable
 from numpy.typing import NDArray
 
 from bitldp._cli.files import replacing
-from bitldp.federated import Layout, PrivateUpdateMod, from_record
+from bitldp._rng import RandomSource
+from bitldp.federated import Layout, Plan, PrivateUpdateMod, from_record
 from bitldp.federated._lock import locked
 from bitldp.federated.mod import REPORT, STYPE
 from bitldp.federated.systems._client import Client
@@ -31,7 +32,7 @@ from bitldp.federated.wire import write
 from bitldp.ledger import BudgetExceededError
 from bitldp.privacy import composed
 
-__all__ = ["Memory", "SelectedUpdateMod", "identity_of", "question_of", "update_mod"]
+__all__ = ["Memory", "RememberingMod", "identity_of", "question_of", "update_mod"]
 
 MEMORY = "residual.npz"
 _FIELDS = ("identity", "residual", "released", "question", "answer")
@@ -114,8 +115,8 @@ def question_of(message: Message, layout: Layout, model: Mapping[str, NDArray[An
     return digest.digest()
 
 
-class SelectedUpdateMod(PrivateUpdateMod):
-    """Accumulate the gradient, release one coordinate of it, and remember the rest.
+class RememberingMod(PrivateUpdateMod):
+    """Release a gradient, and remember what was not sent of it and the report itself.
 
     Parameters
     ----------
@@ -176,26 +177,35 @@ class SelectedUpdateMod(PrivateUpdateMod):
         gradients = reply.content["arrays"]
         assert isinstance(gradients, ArrayRecord)
         gradient = layout.flatten(from_record(gradients))
-        fedsel = selecting(self._settings, layout.size).fresh()
         done = max(memory.released, charged)  # a memory that was lost does not bring releases back
-        if done >= fedsel.rounds:
-            raise BudgetExceededError(f"all {fedsel.rounds} releases are made")
-        fedsel.restore({"residual": memory.residual, "released": [done]})
-        reports = fedsel.release(gradient[None], rng=None if stream is None else stream[0], threads=1)
-        answer = write(plan.header, plan.form.split(reports, 1)).tobytes()
-        residual = fedsel.state()["residual"]
+        if done >= self._settings.releases:
+            raise BudgetExceededError(f"all {self._settings.releases} releases are made")
+        rng = None if stream is None else stream[0]
+        if self._settings.mechanism == "fedsel":
+            residual, report = self._selected(plan, memory.residual, gradient, rng)
+        else:
+            residual, report = memory.residual, plan.perturb(gradient, rng=rng)
+        answer = report.tobytes()
         Memory(residual, done + 1, question, answer).save(self._path, identity)
         self.account.charge(context, [charge])
         return answer
 
+    def _selected(
+        self, plan: Plan, residual: NDArray[np.float64], gradient: NDArray[np.float64], rng: RandomSource
+    ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+        """Return the new residual, and the report of one coordinate of it (Algorithm 1, LocalUpdate)."""
+        fedsel = selecting(self._settings, gradient.size).fresh()
+        fedsel.restore({"residual": residual, "released": [0]})
+        reports = fedsel.release(gradient[None], rng=rng, threads=1)
+        return fedsel.state()["residual"], write(plan.header, plan.form.split(reports, 1))
 
-def update_mod(settings: FedSelSettings, client: Client, size: int) -> PrivateUpdateMod:
+
+def update_mod(settings: FedSelSettings, client: Client, size: int) -> RememberingMod:
     """Return the mod that releases a client's gradient of `size` coordinates."""
     needed = composed(settings.build(size).guarantee.record, settings.releases)
-    options: dict[str, Any] = {
-        "budget": min(needed, client.budget),
-        "rng": settings.seed if client.seeded else None,
-    }
-    if settings.mechanism == "fedsel":
-        return SelectedUpdateMod(settings, client.home, **options)
-    return PrivateUpdateMod(codec(settings), ledger=client.home / "ledger.json", **options)
+    return RememberingMod(
+        settings,
+        client.home,
+        budget=min(needed, client.budget),
+        rng=settings.seed if client.seeded else None,
+    )
