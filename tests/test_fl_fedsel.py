@@ -206,6 +206,21 @@ def test_a_crash_before_the_charge_is_paid_for_before_anything_leaves(
     assert client.ledger.spent == pytest.approx(4.0)
 
 
+def test_a_memory_that_was_lost_hides_no_charge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = One(tmp_path, rounds=3)
+    client.ask(1)
+    (client.home / "residual.npz").unlink()
+
+    def crash(*_: Any) -> None:
+        raise OSError("no power")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Account, "charge", crash)
+        assert client.ask(2).error.reason == FAILURE_SENTENCE
+    assert not client.ask(2).has_error()
+    assert sum(entry.count for entry in client.ledger.entries) == 2
+
+
 def test_whatever_fails_nothing_leaves(tmp_path: Path) -> None:
     client = One(tmp_path)
     client.ask(1)
@@ -218,9 +233,15 @@ def test_whatever_fails_nothing_leaves(tmp_path: Path) -> None:
     path = client.home / "residual.npz"
     path.write_bytes(path.read_bytes()[:-40])
     assert client.ask(2).error.reason == FAILURE_SENTENCE
-    client = One(tmp_path, epsilon=9.0)  # a server that changes its mind
+    path.unlink()
+    client = One(tmp_path, epsilon=9.0)  # a server that changes its mind: the ledger is of another budget
     assert client.ask(2).error.reason == FAILURE_SENTENCE
     assert all(FAILURE_SENTENCE.encode() in data for data in client.sent)
+    other = One(tmp_path / "other")
+    other.ask(1)
+    other.settings = settings(tmp_path / "other", clients=1, batch=1, rounds=2, ridge=0.5)
+    other.restart()  # of the same budget: but the memory belongs to another loss
+    assert other.ask(2).error.reason == FAILURE_SENTENCE
 
 
 @pytest.mark.parametrize(
@@ -307,6 +328,22 @@ def test_a_run_is_algorithm_1(delay: str, tmp_path: Path) -> None:
     for place, client in enumerate(clients):
         with np.load(tmp_path / "clients" / f"{place:05}" / "residual.npz") as file:
             assert np.allclose(file["residual"], client.state()["residual"], rtol=1e-5, atol=1e-6)
+
+
+def test_the_largest_coordinate_is_sent_and_begins_anew(tmp_path: Path) -> None:
+    run(tmp_path, mechanism="top", clients=1, batch=1, rounds=6, rate=0.5, momentum=0.25)
+    held = holding("breast_cancer", 0, 1, seed=1)
+    x, y = linear.design(held.x, -1.0), linear.targets(held.y, 1)
+    w, residual = np.zeros((SIZE, 1), np.float32), np.zeros(SIZE)
+    for _ in range(6):
+        before = residual.copy()
+        residual += linear.gradient(w, x, y, "logistic", 1e-4).ravel()
+        place = np.argmax(np.abs(residual))
+        update = np.zeros((SIZE, 1))
+        update[place] = residual[place] + 0.25 * before[place]
+        residual[place] = 0.0
+        w = (w - 0.5 * update).astype(np.float32)
+    assert np.allclose(weights(tmp_path), w, rtol=1e-5, atol=1e-6)
 
 
 def test_a_round_is_a_step_along_the_mean_of_the_sparse_updates(tmp_path: Path) -> None:

@@ -255,9 +255,10 @@ def privacy(settings: FedSelSettings, size: int) -> Privacy:
     """Return what all rounds together cost a client."""
     if not settings.private:
         return Privacy(claimed=np.inf, record=np.inf, covers="nothing: this run has no privacy")
+    times = "in its one round" if settings.releases == 1 else f"in all {settings.releases} of its rounds"
     return Privacy(
         claimed=settings.epsilon,
         record=composed(settings.build(size).guarantee.record, settings.releases),
-        covers=f"all that a client holds, in all {settings.releases} of its rounds, against anything else",
+        covers=f"all that a client holds, {times}, against anything else",
         not_covered="that the client takes part, and in which rounds",
     )
