@@ -461,6 +461,27 @@ def test_settings_are_checked(given: dict[str, Any], fragment: str, tmp_path: Pa
         settings(tmp_path, **given)
 
 
+def test_the_screen_says_that_the_estimate_is_biased(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from bitldp._cli.fl import _print_summary
+
+    summary = run(tmp_path, rounds=1)
+    assert json.loads((tmp_path / "summary.json").read_text())["caveat"] == summary.caveat
+    capsys.readouterr()
+    _print_summary(summary, tmp_path)
+    shown = capsys.readouterr().out
+    assert "caveat" in shown
+    assert "biased" in shown
+    _print_summary(run(tmp_path / "full", mechanism="full", rounds=1), tmp_path)
+    assert "caveat" not in capsys.readouterr().out
+
+
+def test_more_than_two_classes(tmp_path: Path) -> None:
+    run(tmp_path, data="digits", rounds=2, model="svm")
+    assert weights(tmp_path).shape == (65, 10)
+
+
 def test_a_regression_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import dataclasses
 
