@@ -278,6 +278,11 @@ class FedSel:
         -------
         FedSel
             Its clients have released nothing yet.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If `clients` is no number of clients.
         """
         clients = _checks.count("clients", clients, 1)
         other = object.__new__(type(self))
