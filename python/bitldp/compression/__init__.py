@@ -6,6 +6,7 @@ data analysis" (UAI 2022), with the ones that it compares with. A report packs t
 
 from __future__ import annotations
 
+from bitldp.compression.ball_gaussian import BallGaussian
 from bitldp.compression.cldp import CLDP
 from bitldp.compression.metric import MetricMVU
 from bitldp.compression.mvu import MVU
@@ -17,6 +18,7 @@ from bitldp.compression.vector_mvu import VectorMVU
 __all__ = [
     "CLDP",
     "MVU",
+    "BallGaussian",
     "BitwiseRR",
     "GeneralizedRR",
     "MetricMVU",
