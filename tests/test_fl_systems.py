@@ -23,6 +23,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "ldpfl": {"clients": 3, "rounds": 2, "hidden": 8, "epochs": 1, "filters": 2, "extractor_epochs": 1},
     "fedsel": {"clients": 6, "batch": 2, "rounds": 5},
     "brr": {"clients": 3, "rounds": 2, "hidden": 4, "batch": 8},
+    "mvu": {"clients": 3, "rounds": 2, "batch": 3},
 }
 
 

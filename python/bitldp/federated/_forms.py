@@ -123,6 +123,8 @@ def _probed(mechanism: Mechanism) -> Form:
     columns = int(np.size(reports))
     if isinstance(reports, tuple) or columns == 0 or total % columns or not 1 <= total // columns <= 32:
         raise TypeError(f"mechanism: the reports of {name} are not codes of equally many bits")
+    if np.ndim(reports) == 1:  # one code a record, and no axis for it
+        return Form((Part(columns, total // columns),), assemble=lambda arrays: arrays[0].ravel())
     return Form((Part(columns, total // columns),))
 
 
