@@ -252,6 +252,26 @@ class CandidateMatrix(CandidateRelease):
         chosen: NDArray[np.float64] = moments[codes]
         return chosen
 
+    def mean_variance(self) -> float:
+        """Return the mean of `variance` over the indicators and over uniform inputs.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists, or with regions.
+        """
+        return float(self.variance(np.arange(len(self._points))).mean())
+
+    def worst_variance(self) -> float:
+        """Return the largest `variance` of any indicator, for any input.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists, or with regions.
+        """
+        return float(self.variance(np.arange(len(self._points))).max())
+
     def _count(self, reports: ArrayLike) -> tuple[int, NDArray[np.int64]]:
         codes, cells = _checks.codes("reports", reports, len(self._points)), len(self._points)
         self._check_axis("reports", codes)

@@ -18,6 +18,7 @@ import numpy as np
 from bitldp import _checks
 from bitldp._audit import compression as _compression  # noqa: F401 - registers its settings
 from bitldp._audit import selection as _selection  # noqa: F401 - registers its settings
+from bitldp._audit import vector as _vector  # noqa: F401 - registers its settings
 from bitldp._audit.law import Setting
 from bitldp._audit.run import Event, Run
 from bitldp._audit.setting import setting
@@ -241,7 +242,7 @@ def _two_inputs(
     if known is not None:
         a, b = known.pairs[0]
         return (known.inputs[a], known.inputs[b]), (known.names[a], known.names[b])
-    interval = getattr(mechanism, "interval", None)
+    interval = getattr(mechanism, "interval", getattr(mechanism, "_ends", None))
     if not isinstance(interval, tuple):
         raise ValueError("pair: is needed, since neither the law nor the inputs of this mechanism are known")
     low, high = (float(end) for end in interval)

@@ -170,10 +170,10 @@ class BitRand(Mechanism):
             As of the two mechanisms, and where `x` and `y` differ in length. Nothing is written to `out`
             then.
         """
-        shape = np.shape(x)
-        if shape[:-1] != np.shape(y) and not (self.features == 1 and shape == np.shape(y)):
+        shape, labels = _checks.shape("x", x), _checks.shape("y", y)
+        if shape[:-1] != labels and not (self.features == 1 and shape == labels):
             raise ValueError(
-                f"y: shape must be {shape[:-1]}, one label for each record of x, got {np.shape(y)}"
+                f"y: shape must be {shape[:-1]}, one label for each record of x, got {labels}"
             )
         threads, first_chunk = _checks.stream(threads, first_chunk)
         _checks.integer("first_chunk", first_chunk, 0, ((1 << 63) - 1) // self.features)

@@ -1,4 +1,4 @@
-"""What an audit knows of the mechanisms for vectors: records at opposite ends of the ball."""
+"""What an audit knows of the mechanisms for vectors: records at opposite ends of the ball, or nothing."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from bitldp._audit.law import Block, Setting
 from bitldp._audit.setting import setting
 from bitldp.compression._ball import Ball
 from bitldp.compression.cldp import CLDP, signs
+from bitldp.signs import SampledSigns
 
 _MOST = 1 << 22  # entries of a table that is still made
 
@@ -49,6 +50,11 @@ def _(mechanism: CLDP, pair: tuple[Any, Any] | None) -> Setting | None:
         return f"coefficient {value >> 1} is reported {'-+'[value & 1]}"
 
     return Setting(list(inputs), _names(pair), [Block(rows, describe)], [(0, 1)], {"output": "codes"})
+
+
+@setting.register
+def _(mechanism: SampledSigns, pair: tuple[Any, Any] | None) -> None:
+    """Leave it to the search: which coordinates were sampled is a part of the report."""
 
 
 def _ends(features: int, radius: float) -> NDArray[np.float64]:

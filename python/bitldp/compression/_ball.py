@@ -97,8 +97,9 @@ class Ball(Mechanism):
             _letters=None if letters is None else readonly(letters),
             _spread=spread,
         )
-        feature = channel.epsilon
         record = self.pure_epsilon()
+        # With conditional dither, a coordinate also decides what is accepted of the others.
+        feature = record if conditional else channel.epsilon
         if self.delta > 0.0:
             record = min(record, from_renyi(self.renyi(_renyi.ORDERS), _renyi.ORDERS, self.delta))
         feature = min(feature, record) if self.delta == 0.0 else feature

@@ -64,7 +64,8 @@ class VectorMVU(Ball):
     coordinate has l1-metric privacy, d(y, y') = abs(y - y'), as in the paper's experiments for both norms.
     `guarantee.record` is an upper bound computed from the integers: for the l1 ball, of the epsilon; with a
     delta, of the epsilon that the Rényi bound converts to (`renyi`). `guarantee.feature` is the exact epsilon
-    of records that differ in one coordinate, at delta 0.
+    of records that differ in one coordinate, at delta 0; with conditional dither, where a coordinate decides
+    what is accepted of the others, it is an upper bound for any two records.
 
     Unbiased dither needs a design for a slightly smaller metric epsilon, since between the points of the grid
     the law changes faster than from one to the next: by e^s - 1 a step in place of s.

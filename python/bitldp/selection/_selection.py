@@ -27,6 +27,7 @@ class Selection(Mechanism):
     _channel: ClassVar[Select]
     _no_mean: ClassVar[str] = "a report says which coordinate is large, and not how large"
     _no_frequencies: ClassVar[str] = "its law is about ranks, and not about a set of largest coordinates"
+    _no_letters: ClassVar[str] = _no_frequencies
 
     def _finish(self, channel: Select, **parameters: Any) -> None:
         exact = channel.epsilon
@@ -45,7 +46,7 @@ class Selection(Mechanism):
 
     def randomize(
         self,
-        scores: ArrayLike,
+        x: ArrayLike,
         *,
         rng: RandomSource = None,
         output: Literal["codes", "packed"] = "codes",
@@ -57,7 +58,7 @@ class Selection(Mechanism):
 
         Parameters
         ----------
-        scores : array_like of float32 or float64, shape (n, dimensions)
+        x : array_like of float32 or float64, shape (n, dimensions)
             One vector a client, finite. What counts is the order of the magnitudes; equal ones (zeros of
             either sign among them) are ranked at random.
         rng : None, int, SeedSequence or Generator
@@ -66,7 +67,7 @@ class Selection(Mechanism):
         output : {"codes", "packed"}
             Indices (smallest unsigned dtype), or bytes of `report_bits` bits an index, no padding between.
         out : ndarray, optional
-            C-contiguous array of the exact shape and dtype to fill; must not overlap `scores`.
+            C-contiguous array of the exact shape and dtype to fill; must not overlap `x`.
         threads : int, optional
             Number of threads; the result does not depend on it.
         first_chunk : int
@@ -87,7 +88,7 @@ class Selection(Mechanism):
         key = keys(rng, 1)[0]
         threads, first_chunk = _checks.stream(threads, first_chunk)
         _checks.form(output)
-        return self._channel.randomize(scores, key, output, out, threads, first_chunk)
+        return self._channel.randomize(_checks.plain("x", x), key, output, out, threads, first_chunk)
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return the law by rank, smallest magnitude first; for `PE`, that of no report is the last entry.
@@ -295,3 +296,26 @@ class TopSelection(Selection):
         chance = self.law(scores)[:, : self._channel.dimensions]
         spread: NDArray[np.float64] = chance * (1.0 - chance) / (high - low) ** 2
         return spread
+
+    def mean_variance(self) -> float:
+        """Return the mean of `variance` over the coordinates of a vector without equal magnitudes.
+
+        Raises
+        ------
+        ValueError
+            At epsilon 0.
+        """
+        return float(self._by_rank().mean())
+
+    def worst_variance(self) -> float:
+        """Return the largest `variance` of a coordinate of a vector without equal magnitudes.
+
+        Raises
+        ------
+        ValueError
+            At epsilon 0.
+        """
+        return float(self._by_rank().max())
+
+    def _by_rank(self) -> NDArray[np.float64]:
+        return self.variance(np.arange(1.0, self._channel.dimensions + 1.0)[None, :])[0]
