@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-
 from bitldp import _checks
 from bitldp._audit import compression as _compression  # noqa: F401 - registers its settings
 from bitldp._audit.ends import far_apart  # with the settings of vectors and selections

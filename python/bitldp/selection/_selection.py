@@ -318,4 +318,6 @@ class TopSelection(Selection):
         return float(self._by_rank().max())
 
     def _by_rank(self) -> NDArray[np.float64]:
-        return self.variance(np.arange(1.0, self._channel.dimensions + 1.0)[None, :])[0]
+        ranks = np.arange(1.0, self._channel.dimensions + 1.0)
+        spread: NDArray[np.float64] = self.variance(ranks[None, :])[0]
+        return spread
