@@ -28,6 +28,8 @@ from bitldp.lsrr import LSRR
 from bitldp.numeric import BitBudgets, Duchi, Hybrid, MinimaxVariance, Piecewise, PiecewiseSub, ThreeOutputs
 from bitldp.optimal import OptimalUtility
 from bitldp.privacy import PrivacyClaimWarning
+from bitldp.privunit import HypercubePrivUnit
+from bitldp.signs import SampledSigns
 from bitldp.unary import OUE, SUE
 
 __all__ = ["Recommendation", "Row", "recommend"]
@@ -143,6 +145,16 @@ def _numeric(kind: Any, spend: str, **options: Any) -> Maker:
     return make
 
 
+def _whole(kind: Any) -> Maker:
+    """Return the maker of a release of the record as a whole."""
+
+    def make(s: Setting) -> Mechanism:
+        made: Mechanism = kind(s.features, epsilon=s.epsilon, interval=s.interval)
+        return made
+
+    return make
+
+
 def _response(spend: str) -> Maker:
     """Return the maker of GRR on a grid, whose best number of points depends on a number's budget."""
 
@@ -187,6 +199,8 @@ REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
         *((f"{name}, {how}", _numeric(kind, how, **more)) for name, kind, more in _KINDS
           for how in ("split", "sample")),
         *((f"GeneralizedRR, {how}", _response(how)) for how in ("split", "sample")),
+        ("HypercubePrivUnit", _whole(HypercubePrivUnit)),
+        ("SampledSigns", _whole(SampledSigns)),
     ),
     "frequency": (
         ("GRR", lambda s: GRR(s.categories, epsilon=s.epsilon)),
@@ -207,6 +221,8 @@ REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
         ("WarnerRR", _warner),
     ),
 }  # fmt: skip
+
+_OF_RECORDS = ("HypercubePrivUnit", "SampledSigns")  # of one number, both are Duchi's mechanism
 
 _MEASURES = {
     "mean": "variance of a record's unbiased letter, per coordinate",
@@ -308,7 +324,7 @@ def recommend(
     found: list[Row] = []
     left: list[Row] = []
     for name, make in REGISTRY[task]:
-        if name.endswith(", sample") and setting.features == 1:
+        if setting.features == 1 and (name.endswith(", sample") or name in _OF_RECORDS):
             continue
         try:
             with warnings.catch_warnings():
