@@ -12,6 +12,8 @@ from typing import Any
 import bitldp
 import numpy as np
 import pytest
+from bitldp.compression import CLDP
+from bitldp.selection import Compressed
 
 VECTORS = Path(__file__).parent / "vectors" / "vectors.json"
 
@@ -101,6 +103,56 @@ CASES = [
         _BITS,
     ),
 ]
+
+
+_CODES = ("codes", "packed")
+_VALUES = ("codes", "values", "packed")
+_FIVE: dict[str, Any] = {"features": 5, "spend": "sample", "k": 2}
+
+# Those of numbers, compression and selection; `test_families.py` holds them to what all have in common.
+# No table here comes from a solver that may be of another version elsewhere.
+FAMILIES = [
+    Case("Duchi", lambda: bitldp.Duchi(1.5), _floats(1, 0.5), _VALUES),
+    Case("Duchi-sample", lambda: bitldp.Duchi(1.5, **_FIVE), _floats(5, 0.5), _VALUES),
+    Case("Duchi-cube", lambda: bitldp.Duchi(1.5, features=4, spend="cube"), _floats(4, 0.5), _VALUES),
+    Case("LDPFLDuchi", lambda: bitldp.LDPFLDuchi(2.0, center=1.0, features=2), _floats(2, 0.5), _VALUES),
+    Case("Piecewise", lambda: bitldp.Piecewise(3.0, features=3), _floats(3, 0.5), _VALUES),
+    Case("Piecewise-sample", lambda: bitldp.Piecewise(1.5, **_FIVE), _floats(5, 0.5), _VALUES),
+    Case("PiecewiseSub", lambda: bitldp.PiecewiseSub(1.5), _floats(1, 0.5), _VALUES),
+    Case("Hybrid", lambda: bitldp.Hybrid(3.0), _floats(1, 0.5), _VALUES),
+    Case("Hybrid-sample", lambda: bitldp.Hybrid(3.0, **_FIVE), _floats(5, 0.5), _VALUES),
+    Case("ThreeOutputs", lambda: bitldp.ThreeOutputs(6.0, features=3), _floats(3, 0.5), _VALUES),
+    Case("BitBudgets", lambda: bitldp.BitBudgets(4.0, bits=3), _floats(1, 0.5), _VALUES),
+    Case("Laplace", lambda: bitldp.Laplace(3.0, features=3), _floats(3, 0.5), _VALUES),
+    Case("Gaussian", lambda: bitldp.Gaussian(1.5, 1e-6), _floats(1, 0.5), _VALUES),
+    Case("LabelLaplace", lambda: bitldp.LabelLaplace(4, epsilon=2.0), _codes(4), _VALUES),
+    Case("HypercubePrivUnit", lambda: bitldp.HypercubePrivUnit(6, epsilon=2.0), _floats(6, 0.5), _VALUES),
+    Case("SampledSigns", lambda: bitldp.SampledSigns(6, epsilon=3.0, k=3), _floats(6, 0.5), _VALUES),
+    Case("MVU", lambda: bitldp.MVU(2.0, interval=(-1.0, 1.0)), _floats(1, 0.5), _VALUES),
+    Case("MVU-one-bit", lambda: bitldp.MVU(2.0, output_bits=1, features=2), _floats(2, 0.5), _VALUES),
+    Case("GeneralizedRR", lambda: bitldp.GeneralizedRR(2.0, bits=4), _floats(1, 0.5), _VALUES),
+    Case("BitwiseRR", lambda: bitldp.BitwiseRR(4.0, bits=3, features=2), _floats(2, 0.5), _VALUES),
+    Case("CLDP", lambda: CLDP(6, epsilon=2.0), _floats(6, 0.1), _CODES),
+    Case("EXP", lambda: bitldp.EXP(6, epsilon=2.0), _floats(6, 0.5), _CODES),
+    Case("PS", lambda: bitldp.PS(6, 2, epsilon=2.0), _floats(6, 0.5), _CODES),
+    Case("PE", lambda: bitldp.PE(6, 2, epsilon=2.0), _floats(6, 0.5), _CODES),
+    Case(
+        "TwoStage",
+        lambda: bitldp.TwoStage(bitldp.PE(6, 2, epsilon=2.0), bitldp.Duchi(2.0)),
+        _floats(6, 0.5),
+        _CODES,
+    ),
+    Case("Compressed", lambda: Compressed(6, 3, epsilon=2.0, seed=1), _floats(6, 0.3), _CODES),
+    Case("Exponential", lambda: bitldp.Exponential(8, epsilon=2.0), _codes(8), _VALUES),
+    Case("LSRR", lambda: bitldp.LSRR(8, epsilon=2.0), _codes(8), _VALUES),
+]
+
+
+@pytest.fixture(params=FAMILIES, ids=[case.name for case in FAMILIES])
+def family(request: pytest.FixtureRequest) -> Case:
+    """Each mechanism of numbers, of compression and of selection in turn."""
+    chosen: Case = request.param
+    return chosen
 
 
 @pytest.fixture(params=CASES, ids=[case.name for case in CASES])

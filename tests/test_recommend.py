@@ -121,3 +121,17 @@ def test_every_task_has_candidates():
 def test_bad_parameters(arguments, options, message):
     with pytest.raises((ValueError, TypeError), match=message):
         recommend(*arguments, **options)
+
+
+@pytest.mark.parametrize(("epsilon", "kind"), [(4.0, bitldp.SampledSigns), (8.0, bitldp.HypercubePrivUnit)])
+def test_records_of_many_numbers_are_released_as_a_whole(epsilon, kind):
+    """Releases of whole records are far ahead of those of single numbers at larger budgets."""
+    advice = recommend("mean", epsilon, features=768)
+    assert type(advice.mechanism) is kind
+    names = [row.name for row in advice.rows]
+    assert {"HypercubePrivUnit", "SampledSigns"} <= set(names)
+    single = [row.name for row in recommend("mean", epsilon).rows]
+    assert not {"HypercubePrivUnit", "SampledSigns"} & set(single)
+    variances = {row.name: row.mean for row in advice.rows}
+    assert variances["HypercubePrivUnit"] == pytest.approx({4.0: 334.0, 8.0: 102.0}[epsilon], rel=0.01)
+    assert variances["Piecewise, sample"] > variances["HypercubePrivUnit"]

@@ -228,26 +228,6 @@ class CandidateMatrix(CandidateRelease):
         chosen: NDArray[np.float64] = moments[codes]
         return chosen
 
-    def worst_variance(self) -> float:
-        """Return the largest entry of `variance` over all candidates.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists.
-        """
-        return float(self.variance(np.arange(len(self._points))).max())
-
-    def mean_variance(self) -> float:
-        """Return the mean of `variance` over all candidates.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists.
-        """
-        return float(self.variance(np.arange(len(self._points))).mean())
-
     def variance(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return the variance of one report's unbiased indicator of every candidate, from the integers.
 
@@ -271,6 +251,26 @@ class CandidateMatrix(CandidateRelease):
         moments = rows @ np.square(indicators) - np.eye(len(rows))
         chosen: NDArray[np.float64] = moments[codes]
         return chosen
+
+    def mean_variance(self) -> float:
+        """Return the mean of `variance` over the indicators and over uniform inputs.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists, or with regions.
+        """
+        return float(self.variance(np.arange(len(self._points))).mean())
+
+    def worst_variance(self) -> float:
+        """Return the largest `variance` of any indicator, for any input.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists, or with regions.
+        """
+        return float(self.variance(np.arange(len(self._points))).max())
 
     def _count(self, reports: ArrayLike) -> tuple[int, NDArray[np.int64]]:
         codes, cells = _checks.codes("reports", reports, len(self._points)), len(self._points)

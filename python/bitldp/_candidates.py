@@ -127,7 +127,7 @@ class CandidateRelease(Mechanism):
         return self._columns * max(1, (len(self._points) - 1).bit_length())
 
     def _check_axis(self, name: str, x: ArrayLike) -> None:
-        check_axis(name, np.shape(x), self._columns)
+        check_axis(name, _checks.shape(name, x), self._columns)
 
     @property
     def points(self) -> NDArray[np.float64]:

@@ -108,7 +108,18 @@ def plain(name: str, values: Any) -> NDArray[Any]:
     """Return values as an array; refuse masked ones: what is masked is still there, and would be released."""
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError(f"{name}: a masked array is not allowed; fill or drop what is masked")
-    return np.asarray(values)
+    try:
+        return np.asarray(values)
+    except ValueError:  # NumPy's message does not name the argument
+        raise ValueError(f"{name}: must be an array, not nested sequences of unequal lengths") from None
+
+
+def shape(name: str, values: Any) -> tuple[int, ...]:
+    """Return the shape of values; refuse what has none."""
+    try:
+        return np.shape(values)
+    except ValueError:
+        raise ValueError(f"{name}: must be an array, not nested sequences of unequal lengths") from None
 
 
 def codes(name: str, values: Any, count: int) -> NDArray[Any]:

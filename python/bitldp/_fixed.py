@@ -140,8 +140,9 @@ class FixedPointBits(Mechanism):
             threads, first_chunk = _checks.stream(threads, first_chunk)
         try:
             return self._channel.randomize(x, self._codec, key, output, out, threads, first_chunk)
-        except TypeError:
+        except (TypeError, ValueError):
             _checks.form(output)  # which the core's own message does not name
+            _checks.shape("x", x)  # nor NumPy's
             raise
 
     def decode(self, reports: ArrayLike, *, dtype: DTypeLike = np.float32) -> NDArray[Any]:

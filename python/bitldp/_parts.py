@@ -114,8 +114,9 @@ def place(
 
 
 def _check_interval(interval: Any, count: int) -> tuple[float, float]:
-    if np.shape(interval) != (2,):
-        raise ValueError(f"interval: must be a pair (low, high), got shape {np.shape(interval)}")
+    ends = _checks.shape("interval", interval)
+    if ends != (2,):
+        raise ValueError(f"interval: must be a pair (low, high), got shape {ends}")
     low, high = (_checks.real("interval", end) for end in interval)
     if not low < high:
         raise ValueError(f"interval: low must be below high, got ({low}, {high})")

@@ -122,7 +122,7 @@ class CategoricalWindow(Mechanism):
         return self._columns * (self._law.channel.cells - 1).bit_length()
 
     def _check_axis(self, name: str, x: ArrayLike) -> None:
-        check_axis(name, np.shape(x), self._columns)
+        check_axis(name, _checks.shape(name, x), self._columns)
 
     def randomize(
         self,

@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
-
 from bitldp import _checks
 from bitldp._audit import families as _families  # noqa: F401 - registers what is known of each
+from bitldp._audit.ends import far_apart
 from bitldp._audit.law import Setting
 from bitldp._audit.run import Event, Run
 from bitldp._audit.setting import setting
@@ -234,16 +233,13 @@ def audit(
 def _two_inputs(
     mechanism: Any, pair: tuple[Any, Any] | None, known: Setting | None
 ) -> tuple[Sequence[Any], Sequence[str]]:
-    """Return the given pair, or the worst of a known law, or the ends of an interval; with their names."""
+    """Return the given pair, or the worst of a known law, or two that are far apart; with their names."""
     if pair is not None:
         return pair, ("pair[0]", "pair[1]")
     if known is not None:
         a, b = known.pairs[0]
         return (known.inputs[a], known.inputs[b]), (known.names[a], known.names[b])
-    interval = getattr(mechanism, "interval", None)
-    if not isinstance(interval, tuple):
+    ends = far_apart(mechanism)
+    if ends is None:
         raise ValueError("pair: is needed, since neither the law nor the inputs of this mechanism are known")
-    low, high = (float(end) for end in interval)
-    features = getattr(mechanism, "features", 1)
-    inputs = (low, high) if features == 1 else (np.full(features, low), np.full(features, high))
-    return inputs, (f"every value {low:g}", f"every value {high:g}")
+    return ends

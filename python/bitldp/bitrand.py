@@ -170,11 +170,9 @@ class BitRand(Mechanism):
             As of the two mechanisms, and where `x` and `y` differ in length. Nothing is written to `out`
             then.
         """
-        shape = np.shape(x)
-        if shape[:-1] != np.shape(y) and not (self.features == 1 and shape == np.shape(y)):
-            raise ValueError(
-                f"y: shape must be {shape[:-1]}, one label for each record of x, got {np.shape(y)}"
-            )
+        shape, many = _checks.shape("x", x), _checks.shape("y", y)
+        if shape[:-1] != many and not (self.features == 1 and shape == many):
+            raise ValueError(f"y: shape must be {shape[:-1]}, one label for each record of x, got {many}")
         threads, first_chunk = _checks.stream(threads, first_chunk)
         _checks.integer("first_chunk", first_chunk, 0, ((1 << 63) - 1) // self.features)
         _checks.form(output)
@@ -184,7 +182,7 @@ class BitRand(Mechanism):
         codes = self._x.channel.randomize(
             x, self._x.codec, key_x, output, out, threads, first_chunk * self.features
         )
-        return codes, labels.reshape(np.shape(y))
+        return codes, labels.reshape(many)
 
     def decode(
         self, reports: tuple[ArrayLike, ArrayLike], *, dtype: DTypeLike = np.float32

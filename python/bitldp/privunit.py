@@ -38,12 +38,13 @@ class HypercubePrivUnit(Released):
     ValueError, TypeError
         For a parameter out of its range; the message names it.
 
-    Notes ----- Numbers are dithered to the ends of the interval, so that a record is a vector v of signs.
-    Let A be the number of places in which a vector z agrees with v, and t = P(A >= kappa) for a uniform z.
-    With probability p = e^eps t/(e^eps t + 1 - t) the report is uniform among the z with A >= kappa, else
-    among the others. The letters are z/m on [-1, 1], with m = p E[2A/r - 1 | A >= kappa] + (1 - p) E[2A/r -
-    1 | A < kappa], a quotient of integers; each has the mean x and the variance 1/m^2 - x^2, the dither
-    included.
+    Notes
+    -----
+    Numbers are dithered to the ends of the interval, so that a record is a vector v of signs. Let A be the
+    number of places in which a vector z agrees with v, and t = P(A >= kappa) for a uniform z. With
+    probability p = e^eps t/(e^eps t + 1 - t) the report is uniform among the z with A >= kappa, else among
+    the others. The letters are z/m on [-1, 1], with m = p E[2A/r - 1 | A >= kappa] + (1 - p) E[2A/r - 1 | A <
+    kappa], a quotient of integers; each has the mean x and the variance 1/m^2 - x^2, the dither included.
 
     Neighbouring records differ in any way. Those that differ in one feature already reach epsilon, since one
     sign takes a report across the edge of the cap: bit, feature and record are the same in `guarantee`. One

@@ -51,6 +51,7 @@ class _SymbolScalar(Scalar):
     k: int
 
     streams = 2
+    whole = True
 
     @property
     def alphabet(self) -> int:
@@ -99,11 +100,12 @@ class SampledSigns(Unbiased):
     ValueError, TypeError
         For a parameter out of its range; the message names it.
 
-    Notes ----- Numbers are dithered to the ends of the interval. Neighbouring records differ in any way;
-    those that differ in one feature reach epsilon where it is sampled, so bit, feature and record are the
-    same in `guarantee`. On [-1, 1] a sampled coordinate is worth +-(r/k) (e^eps + 2^k - 1)/(e^eps - 1) and
-    the others 0: its second moment is (r/k) ((e^eps + 2^k - 1)/(e^eps - 1))^2. Which coordinates were
-    sampled is public.
+    Notes
+    -----
+    Numbers are dithered to the ends of the interval. Neighbouring records differ in any way; those that
+    differ in one feature reach epsilon where it is sampled, so bit, feature and record are the same in
+    `guarantee`. On [-1, 1] a sampled coordinate is worth +-(r/k) (e^eps + 2^k - 1)/(e^eps - 1) and the others
+    0: its second moment is (r/k) ((e^eps + 2^k - 1)/(e^eps - 1))^2. Which coordinates were sampled is public.
 
     Source: Chen, Kairouz and Ozgur, "Breaking the communication-privacy-accuracy trilemma", NeurIPS 2020
     (SQKR, without Kashin's representation), with coordinates that are different.
@@ -211,7 +213,7 @@ class SampledSigns(Unbiased):
         TypeError
             Wrong dtype or kind of argument.
         """
-        self._check_axis("x", np.shape(x))
+        self._check_axis("x", _checks.shape("x", x))
         threads, first_chunk = _checks.stream(threads, first_chunk)
         _checks.choice("output", output, ("codes", "values", "packed"))
         if output == "values":

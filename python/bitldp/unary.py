@@ -122,7 +122,7 @@ class UnaryEncoding(Mechanism):
         key = None if rng is None else keys(rng, 1)[0]
         threads, first_chunk = _checks.stream(threads, first_chunk)
         _checks.form(output)
-        return self._channel.randomize(x, key, output, out, threads, first_chunk)
+        return self._channel.randomize(_checks.plain("x", x), key, output, out, threads, first_chunk)
 
     def _law(self) -> tuple[float, float]:
         p, q = self._channel.thresholds()

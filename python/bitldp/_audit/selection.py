@@ -17,7 +17,7 @@ __all__: list[str] = []
 _PRINTED = 1 << 13  # codes of a law that is still written out
 
 
-def _vectors(dimensions: int) -> tuple[list[NDArray[np.float64]], list[str]]:
+def opposite_vectors(dimensions: int) -> tuple[list[NDArray[np.float64]], list[str]]:
     """Return vectors of opposite order, all magnitudes above 1, and one of equal magnitudes."""
     rising = 1.0 + np.arange(1, dimensions + 1) / dimensions
     vectors = [rising, -rising[::-1], np.full(dimensions, 1.5)]
@@ -36,7 +36,7 @@ def _block(mechanism: Selection, vectors: list[NDArray[np.float64]]) -> Block:
 
 def _inputs(pair: tuple[Any, Any] | None, dimensions: int) -> tuple[list[NDArray[np.float64]], list[str]]:
     if pair is None:
-        return _vectors(dimensions)
+        return opposite_vectors(dimensions)
     vectors = [np.asarray(each, dtype=np.float64) for each in pair]
     if any(each.shape != (dimensions,) for each in vectors):
         raise ValueError(f"pair: two vectors of shape ({dimensions},) are needed")
@@ -63,7 +63,7 @@ def _(mechanism: TwoStage, pair: tuple[Any, Any] | None) -> Setting | None:
         or values.alphabet > _PRINTED
     ):
         return None
-    vectors, names = _vectors(selection.channel.dimensions)
+    vectors, names = opposite_vectors(selection.channel.dimensions)
     law = values._scalar.probabilities()
     rows = np.stack([law[-1], law[0], law[-1]])
 

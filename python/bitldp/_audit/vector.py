@@ -11,6 +11,7 @@ from bitldp._audit.law import Block, Setting
 from bitldp._audit.setting import setting
 from bitldp.compression._ball import Ball
 from bitldp.compression.cldp import CLDP, signs
+from bitldp.signs import SampledSigns
 
 _MOST = 1 << 22  # entries of a table that is still made
 
@@ -19,7 +20,7 @@ _MOST = 1 << 22  # entries of a table that is still made
 def _(mechanism: Ball, pair: tuple[Any, Any] | None) -> Setting | None:
     if mechanism._conditional and mechanism.delta == 0.0:
         return None  # the coordinates of a report are not independent
-    inputs = _ends(mechanism.features, mechanism.radius) if pair is None else _given(mechanism, pair)
+    inputs = ends_of_ball(mechanism.features, mechanism.radius) if pair is None else _given(mechanism, pair)
     rows = mechanism.probabilities()
     places = (inputs / mechanism.radius + 1.0) * ((len(rows) - 1) / 2.0)
     low = np.clip(np.floor(places).astype(int), 0, len(rows) - 2)
@@ -36,7 +37,7 @@ def _(mechanism: Ball, pair: tuple[Any, Any] | None) -> Setting | None:
 def _(mechanism: CLDP, pair: tuple[Any, Any] | None) -> Setting | None:
     if 4 * mechanism._rows > _MOST:
         return None
-    inputs = _ends(mechanism.features, mechanism.radius)
+    inputs = ends_of_ball(mechanism.features, mechanism.radius)
     if pair is not None:
         inputs = np.stack([mechanism._records(each)[0] for each in pair])
     ends = mechanism.probabilities()  # of the coefficients -R and R
@@ -51,7 +52,12 @@ def _(mechanism: CLDP, pair: tuple[Any, Any] | None) -> Setting | None:
     return Setting(list(inputs), _names(pair), [Block(rows, describe)], [(0, 1)], {"output": "codes"})
 
 
-def _ends(features: int, radius: float) -> NDArray[np.float64]:
+@setting.register
+def _(mechanism: SampledSigns, pair: tuple[Any, Any] | None) -> None:
+    """Leave it to the search: which coordinates were sampled is a part of the report."""
+
+
+def ends_of_ball(features: int, radius: float) -> NDArray[np.float64]:
     inputs = np.zeros((2, features))
     inputs[:, 0] = radius, -radius
     return inputs

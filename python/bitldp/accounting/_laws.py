@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp._core import Bits, Matrix, Shift, Unary, Window
+from bitldp._core import Bits, Cube, Matrix, Shift, Unary, Window
 from bitldp._fixed import FixedPointBits
 from bitldp._mechanism import Mechanism
 from bitldp._window import CategoricalWindow, Law
@@ -117,6 +117,19 @@ def _(release: Shift) -> list[Part]:
 
 
 @parts.register
+def _(release: Cube) -> list[Part]:
+    if release.near != release.far + 1:  # ties are in both sets
+        return [Part((promised(release.epsilon, 0.0),), 1)]
+    # As with windows: records whose likely sets have least in common are told apart best, opposite ones.
+    near, far = release.sizes()
+    high, own = Fraction(release.high, ONE), min(near, far)
+    inside, outside = own * high / near, own * (1 - high) / far
+    rest = 1 - inside - outside
+    table = two_rows([inside, outside, rest], [outside, inside, rest])
+    return [Part((Table(table.rows, min(table.epsilon, release.epsilon)),), 1)]
+
+
+@parts.register
 def _(release: Law) -> list[Part]:
     return [] if release.mute else parts(release.channel)
 
@@ -150,7 +163,8 @@ def _(release: BRR) -> list[Part]:
 
 @parts.register
 def _(release: Unbiased) -> list[Part]:
-    scalar, count = release._scalar, release.k or release.features
+    scalar = release._scalar
+    count = 1 if scalar.whole else release.k or release.features
     if scalar.epsilon == 0.0:
         return []
     if isinstance(scalar, WindowScalar):

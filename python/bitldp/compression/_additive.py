@@ -45,7 +45,7 @@ class Additive(Ball):
         radius = _radius(room, self.features, rho)
         if radius == 0:
             raise ValueError(
-                f"output_bits: {bits} are too few for epsilon {self.epsilon:.6g} with {self.features} features"
+                f"output_bits: {bits} are too few for {self.features} features at epsilon {self.epsilon:.4g}"
             )
         half = ((2 * radius) ** 2 + self.features / 4.0) / (4.0 * rho)
         for _ in range(_STEPS):
@@ -61,8 +61,8 @@ class Additive(Ball):
         channel = Shift(points, codes, weights, room - radius)
         if math.isinf(channel.epsilon):
             raise ValueError(
-                f"epsilon: {self.epsilon:.6g} needs so little noise that its tails have no chance in units of "
-                "2**-64"
+                f"epsilon: {self.epsilon:.6g} needs so little noise that its tails have no chance in units "
+                "of 2**-64"
             )
         letters = (np.arange(codes) - room) * (self.radius / radius)
         self._set(_half=half, _noise=np.array([weight / _ONE for weight in weights]))

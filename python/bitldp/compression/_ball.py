@@ -47,7 +47,7 @@ class Ball(Mechanism):
     _grid: ClassVar[Grid]
     _power: ClassVar[int]
     _conditional: ClassVar[bool]
-    _table: ClassVar[Table]
+    _law: ClassVar[Table]
     _spread: ClassVar[Spread | None]
     _letters: ClassVar[NDArray[np.float64] | None]
     _no_frequencies: ClassVar[str] = "its reports are numbers; use estimate_mean"
@@ -93,12 +93,13 @@ class Ball(Mechanism):
             _grid=grid,
             _power=power,
             _conditional=conditional,
-            _table=of_rows(rows, channel.epsilon),
+            _law=of_rows(rows, channel.epsilon),
             _letters=None if letters is None else readonly(letters),
             _spread=spread,
         )
-        feature = channel.epsilon
         record = self.pure_epsilon()
+        # With conditional dither, a coordinate also decides what is accepted of the others.
+        feature = record if conditional else channel.epsilon
         if self.delta > 0.0:
             record = min(record, from_renyi(self.renyi(_renyi.ORDERS), _renyi.ORDERS, self.delta))
         # Records that differ in one feature are records: with the same delta, no more can be told of them.
@@ -160,12 +161,12 @@ class Ball(Mechanism):
         diameter, features = self._diameter(), self.features
         if self._conditional:
             return _bounds.relaxed(
-                _bounds.worst_losses(self._table.rows), self._power, diameter**self._power, features
+                _bounds.worst_losses(self._law.rows), self._power, diameter**self._power, features
             )
         # by Cauchy and Schwarz, the l1 norm is at most sqrt(d) times the l2 norm
         length = diameter * (1.0 if self._power == 1 else math.sqrt(features))
-        steep = _bounds.steepest(self._table.rows) * length
-        return min(steep, features * self._table.epsilon) * (1.0 + 2.0**-40)
+        steep = _bounds.steepest(self._law.rows) * length
+        return min(steep, features * self._law.epsilon) * (1.0 + 2.0**-40)
 
     def renyi(self, orders: ArrayLike, *, bound: Literal["best", "greedy"] = "best") -> NDArray[np.float64]:
         """Return an upper bound of the Rényi divergence between two records of the ball.
@@ -209,7 +210,7 @@ class Ball(Mechanism):
             if bound == "greedy":
                 raise ValueError("bound: 'greedy' needs dither='conditional', which keeps records in a ball")
             # in an l1 ball the squares of the distances sum to no more than in the l2 ball of that radius
-            steep = alphas * (_bounds.steepest(self._table.rows) * diameter) ** 2 / 2.0
+            steep = alphas * (_bounds.steepest(self._law.rows) * diameter) ** 2 / 2.0
             coupled = [
                 _bounds.dithered(self._divergences(alpha), alpha, self._power, capacity, features)
                 for alpha in np.atleast_1d(alphas).tolist()
@@ -228,7 +229,7 @@ class Ball(Mechanism):
 
     def _divergences(self, alpha: float) -> NDArray[np.float64]:
         """Return the Rényi divergence of every two points of a coordinate, rounded up."""
-        return np.minimum(_renyi.divergences(self._table, alpha), self._table.epsilon)
+        return np.minimum(_renyi.divergences(self._law, alpha), self._law.epsilon)
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return the law of one coordinate: P[i, y] = P(code y | grid point i)."""

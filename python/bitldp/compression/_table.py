@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Grid, Matrix
+from bitldp._designed import Table
 from bitldp._mechanism import readonly
 from bitldp.design._exact import unbiased
 from bitldp.design._result import ONE, Design, spread
@@ -38,9 +39,19 @@ def placed(
     )
 
 
-def designed(design: Design, interval: Interval) -> MatrixScalar:
-    """Return the release of a number of `interval` by a design."""
-    return placed(design.channel(), np.array(design.letters), design.spread(), interval)
+def tabled(design: Design) -> Table:
+    """Return what a mechanism keeps of a design: its channel, and its letters for [0, 1]."""
+    return Table(design.channel(), readonly(np.array(design.letters)))
+
+
+def designed(table: Table, bits: tuple[int, int], interval: Interval) -> MatrixScalar:
+    """Return the release of a number of `interval` by the table of a design."""
+    channel, letters = table
+    if letters is None or (channel.inputs, channel.outputs) != (1 << bits[0], 1 << bits[1]):
+        raise ValueError("input_bits: the table that came with the parameters is of others")
+    return placed(
+        channel, letters, spread(tuple(map(tuple, channel.weights())), tuple(letters.tolist())), interval
+    )
 
 
 @lru_cache(maxsize=64)

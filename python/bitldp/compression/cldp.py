@@ -136,15 +136,19 @@ class CLDP(Mechanism):
         """Return checked records in the ball, float64, shape (n, features)."""
         values = check_finite(x, self.features)
         records = values.astype(np.float64).reshape(-1, self.features)
-        norms = np.abs(records).sum(axis=1, keepdims=True)
+        # scaled first, so that no sum leaves the range of doubles
+        top = np.maximum(np.abs(records).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        sums = np.abs(records / top).sum(axis=1, keepdims=True)
+        with np.errstate(over="ignore"):  # an infinite norm is one beyond the ball
+            norms = sums * top
         beyond = norms[:, 0] > self.radius * (1.0 if self.clip else 1.0 + 2.0**-20)
         if beyond.any() and not self.clip:
             raise ValueError(
                 f"x: the record at index {int(np.argmax(beyond))} is outside the ball of radius "
                 f"{self.radius}, which clip=False refuses"
             )
-        scales = np.minimum(1.0, self.radius / np.maximum(norms, self.radius * 2.0**-900))
-        return np.asarray(records * scales)
+        scaled = records / top * (self.radius / np.maximum(sums, 1.0))
+        return np.asarray(np.where(norms > self.radius, scaled, records))
 
     def randomize(
         self,

@@ -11,9 +11,11 @@ import numpy as np
 
 from bitldp import _checks
 from bitldp._core import Matrix, log_ratio
+from bitldp._designed import Designed, Table
 from bitldp._mechanism import readonly
-from bitldp.compression._table import designed
+from bitldp.compression._table import designed, tabled
 from bitldp.design._distance import Metric, canonical, distances
+from bitldp.design._result import keeps
 from bitldp.design.mvu import METRIC_BITS, load_or_solve
 from bitldp.numeric._policy import OnInterval
 from bitldp.numeric._scalar import Interval, Scalar, equidistant
@@ -23,12 +25,12 @@ __all__ = ["MetricMVU"]
 
 
 @lru_cache(maxsize=64)
-def _mvu(bits: tuple[int, int], epsilon: float, metric: Metric, interval: Interval) -> Scalar:
-    return designed(load_or_solve(*bits, epsilon, metric=metric), interval)
+def _solved(bits: tuple[int, int], epsilon: float, metric: Metric) -> Table:
+    return tabled(load_or_solve(*bits, epsilon, metric=metric))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MetricMVU(OnInterval):
+class MetricMVU(Designed, OnInterval):
     """Minimum variance unbiased mechanism under a metric (metric differential privacy).
 
     Parameters
@@ -90,6 +92,7 @@ class MetricMVU(OnInterval):
         self._set(
             input_bits=_checks.integer("input_bits", self.input_bits, 1, METRIC_BITS),
             output_bits=_checks.integer("output_bits", self.output_bits, 1, METRIC_BITS),
+            _made=[],
         )
         super()._build()
 
@@ -110,7 +113,11 @@ class MetricMVU(OnInterval):
             table *= (interval[1] - interval[0]) ** metric
         widest = epsilon * float(table.max())
         budget = epsilon if isinstance(metric, tuple) else widest
-        scalar = _mvu((self.input_bits, self.output_bits), budget, metric, interval)
+        bits = (self.input_bits, self.output_bits)
+        drawn = self._table(lambda: _solved(bits, budget, metric))
+        scalar = designed(drawn, bits, interval)
+        if not keeps(tuple(map(tuple, drawn.channel.weights())), budget, metric):
+            raise ValueError("epsilon: the table that came with the parameters exceeds it")
         exact = scalar.epsilon
         self._set(
             epsilon=epsilon,

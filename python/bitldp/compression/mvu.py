@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import Literal
 
 from bitldp import _checks
-from bitldp.compression._table import designed, silent
+from bitldp._designed import Designed, Table
+from bitldp.compression._table import designed, silent, tabled
 from bitldp.design.mvu import BITS, load_or_solve
 from bitldp.numeric._policy import OnInterval
 from bitldp.numeric._scalar import Interval, Scalar
@@ -18,14 +19,12 @@ Objective = Literal["mean", "worst"]
 
 
 @lru_cache(maxsize=64)
-def _mvu(bits: tuple[int, int], epsilon: float, objective: str, interval: Interval) -> Scalar:
-    if epsilon == 0.0:
-        return silent(1 << bits[0], 1 << bits[1], interval)
-    return designed(load_or_solve(*bits, epsilon, objective=objective), interval)
+def _solved(bits: tuple[int, int], epsilon: float, objective: str) -> Table:
+    return tabled(load_or_solve(*bits, epsilon, objective=objective))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MVU(OnInterval):
+class MVU(Designed, OnInterval):
     """Minimum variance unbiased mechanism (MVU) for numbers of an interval.
 
     Parameters
@@ -58,7 +57,11 @@ class MVU(OnInterval):
     Neighbouring records differ in any way. Designs for up to 3 bits and common budgets of a number are
     shipped with the package; others are solved when they are first asked for (seconds up to 7 input and 5
     output bits, minutes beyond), then cached on disk: see `bitldp.design.mvu.load_or_solve`. With one output
-    bit the mechanism is randomized response of the dithered number. Source: Chaudhuri, Guo and Rabbat,
+    bit the mechanism is randomized response of the dithered number.
+
+    Another version of the solver may find another table of about the same variance. So where the design is
+    not one of those shipped, client and server share one mechanism as a pickle, which holds the table;
+    `fingerprint` tells tables apart. Source: Chaudhuri, Guo and Rabbat,
     "Privacy-aware compression for federated data analysis" (UAI 2022), Section 4.
 
     Examples
@@ -83,7 +86,14 @@ class MVU(OnInterval):
             output_bits=_checks.integer("output_bits", self.output_bits, 1, BITS),
         )
         _checks.choice("objective", self.objective, ("mean", "worst"))
+        self._set(_made=[])
         super()._build()
 
     def _release(self, epsilon: float, interval: Interval) -> Scalar:
-        return _mvu((self.input_bits, self.output_bits), epsilon, self.objective, interval)
+        bits = (self.input_bits, self.output_bits)
+        if epsilon == 0.0:
+            return silent(1 << bits[0], 1 << bits[1], interval)
+        table = self._table(lambda: _solved(bits, epsilon, self.objective))
+        if table.channel.epsilon > epsilon:
+            raise ValueError("epsilon: the table that came with the parameters exceeds it")
+        return designed(table, bits, interval)

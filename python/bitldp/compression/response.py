@@ -112,7 +112,7 @@ class BitwiseRR(Response):
 
     def _worst_bit(self) -> float:
         """Return the exact epsilon between points whose codes differ in one bit."""
-        (channel,) = self._scalar.channels
+        (channel,) = self.channels
         assert isinstance(channel, Matrix)  # that is what bitwise makes
         weights = channel.weights()
         return max(

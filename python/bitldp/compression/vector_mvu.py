@@ -9,10 +9,11 @@ from typing import Literal
 import numpy as np
 
 from bitldp import _checks
-from bitldp._core import Matrix
+from bitldp._designed import Designed, Table
 from bitldp.accounting._compose import concentration
 from bitldp.compression._ball import Ball, Dither
 from bitldp.compression._dither import enlarged
+from bitldp.compression._table import tabled
 from bitldp.design.mvu import load_or_solve
 
 __all__ = ["VectorMVU"]
@@ -23,7 +24,7 @@ _SPARE = 1.03  # what is left that makes it worth while
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class VectorMVU(Ball):
+class VectorMVU(Designed, Ball):
     """Privacy-aware compression of vectors: every coordinate of a record becomes `output_bits` bits.
 
     Parameters
@@ -64,7 +65,8 @@ class VectorMVU(Ball):
     coordinate has l1-metric privacy, d(y, y') = abs(y - y'), as in the paper's experiments for both norms.
     `guarantee.record` is an upper bound computed from the integers: for the l1 ball, of the epsilon; with a
     delta, of the epsilon that the Rényi bound converts to (`renyi`). `guarantee.feature` is the exact epsilon
-    of records that differ in one coordinate, at delta 0.
+    of records that differ in one coordinate, at delta 0; with conditional dither, where a coordinate decides
+    what is accepted of the others, it is an upper bound for any two records.
 
     Unbiased dither needs a design for a slightly smaller metric epsilon, since between the points of the grid
     the law changes faster than from one to the next: by e^s - 1 a step in place of s.
@@ -103,6 +105,9 @@ class VectorMVU(Ball):
         outputs = _checks.integer("output_bits", self.output_bits, 1, 6)
         self._set(input_bits=inputs, output_bits=outputs)
         power = 1 if self.norm == "l1" else 2
+        if self._held:  # the last table of a search that was made elsewhere
+            self._adopt(self._held[0], power)
+            return
         metric = self._metric_epsilon(power)
         self._with(metric, power)
         for _ in range(_RETRIES if self.delta > 0.0 else 0):
@@ -118,11 +123,18 @@ class VectorMVU(Ball):
 
     def _with(self, metric: float, power: int) -> None:
         """Build the mechanism from the design of an epsilon from one end of the interval to the other."""
-        design = load_or_solve(self.input_bits, self.output_bits, metric, metric=1.0)
-        letters = self.radius * (2.0 * np.array(design.letters) - 1.0)
-        rows = np.array([[weight / _ONE for weight in row] for row in design.weights])
+        self._adopt(tabled(load_or_solve(self.input_bits, self.output_bits, metric, metric=1.0)), power)
+
+    def _adopt(self, table: Table, power: int) -> None:
+        """Build the mechanism from a table; it is the one that a pickle holds."""
+        channel, own = table
+        if own is None or (channel.inputs, channel.outputs) != (1 << self.input_bits, 1 << self.output_bits):
+            raise ValueError("input_bits: the table that came with the parameters is of others")
+        self._set(_made=[table])
+        letters = self.radius * (2.0 * own - 1.0)
+        rows = np.array([[weight / _ONE for weight in row] for row in channel.weights()])
         self._finish(
-            Matrix.from_weights(design.weights),
+            channel,
             rows,
             power=power,
             conditional=self.dither == "conditional",

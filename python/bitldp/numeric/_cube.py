@@ -124,6 +124,8 @@ class CubeScalar(Scalar):
     law: CubeLaw
     grid: Grid
 
+    whole = True
+
     @property
     def alphabet(self) -> int:
         return 2

@@ -83,7 +83,7 @@ class Released(Unbiased):
         TypeError
             Wrong dtype or kind of argument.
         """
-        self._check_axis("x", np.shape(x))
+        self._check_axis("x", _checks.shape("x", x))
         threads, first_chunk = _checks.stream(threads, first_chunk)
         _checks.choice("output", output, ("codes", "values", "packed"))
         if output == "values":

@@ -49,6 +49,7 @@ class Scalar(ABC):
     channels: tuple[Window | Matrix | Bits | Shift | Cube, ...]
 
     streams = 1  # keys that a call needs
+    whole = False  # whether one release is about all numbers of a record together
 
     @property
     @abstractmethod
@@ -174,7 +175,8 @@ def check_interval(name: str, interval: Interval) -> Interval:
 
 def checked_interval(interval: tuple[float, float]) -> Interval:
     """Return the parameter `interval` as a pair of floats, or raise."""
-    if np.shape(interval) != (2,):
-        raise ValueError(f"interval: must be a pair (low, high), got shape {np.shape(interval)}")
+    ends = _checks.shape("interval", interval)
+    if ends != (2,):
+        raise ValueError(f"interval: must be a pair (low, high), got shape {ends}")
     low, high = (_checks.real("interval", end) for end in interval)
     return check_interval("interval", (low, high))

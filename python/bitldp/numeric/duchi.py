@@ -56,16 +56,17 @@ class Duchi(OnInterval):
     PrivacyClaimWarning
         With ``calibration="paper"``, ``spend="cube"`` and an even number of features.
 
-    Notes ----- With ``spend="cube"`` a record becomes a vector v of signs, and the report is a vector of
-    signs, uniform among those that agree with v in more than half of the places with probability p, else
-    among the others. For odd d that is the paper's mechanism: p = e^eps/(e^eps + 1), and on [-1, 1] the
-    letters are +-C_d (e^eps + 1)/(e^eps - 1), C_d = 2^(d-1)/binom(d - 1, (d - 1)/2). For even d the paper
-    lets vectors that agree in exactly half of the places belong to both halves. They then have the
-    probability of both, e^eps + 1 times that of a vector of the far half alone: its exact epsilon is
-    ln(e^eps + 1), never below ln 2. Here they belong to the far set, and p = e^eps t/(e^eps t + 1 - t), t
-    the share of the near one, makes epsilon exact. The letters then are +-(e^eps t + 1 - t) 2^d/((e^eps -
-    1) binom(d - 1, d/2)). Two records that differ in one feature already reach epsilon: one sign takes a
-    report across the edge.
+    Notes
+    -----
+    With ``spend="cube"`` a record becomes a vector v of signs, and the report is a vector of signs, uniform
+    among those that agree with v in more than half of the places with probability p, else among the others.
+    For odd d that is the paper's mechanism: p = e^eps/(e^eps + 1), and on [-1, 1] the letters are +-C_d
+    (e^eps + 1)/(e^eps - 1), C_d = 2^(d-1)/binom(d - 1, (d - 1)/2). For even d the paper lets vectors that
+    agree in exactly half of the places belong to both halves. They then have the probability of both, e^eps +
+    1 times that of a vector of the far half alone: its exact epsilon is ln(e^eps + 1), never below ln 2. Here
+    they belong to the far set, and p = e^eps t/(e^eps t + 1 - t), t the share of the near one, makes epsilon
+    exact. The letters then are +-(e^eps t + 1 - t) 2^d/((e^eps - 1) binom(d - 1, d/2)). Two records that
+    differ in one feature already reach epsilon: one sign takes a report across the edge.
 
     Neighbouring records differ in any way. On [-1, 1] the letters are +-C, C = (e^eps + 1)/(e^eps - 1), and
     the variance is C^2 - x^2, the dither included. Source: Duchi, Jordan and Wainwright, "Minimax optimal

@@ -248,28 +248,22 @@ class LabelLaplace(Mechanism):
         ValueError
             If the reports say nothing (epsilon 0), or for a label out of range.
         """
-        self._check_speaks()
+        entry = self.worst_variance()
         truth = _checks.codes("x", x, self.classes)
-        spread = self._scalar.spread
-        entry = 0.0 if spread is None else float(spread.at(1.0))
         return np.full((*truth.shape, self.classes), entry)
 
-    def worst_variance(self) -> float:
-        """Return the largest entry of `variance` over all labels.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists.
-        """
-        return float(self.variance([0])[0, 0])
-
     def mean_variance(self) -> float:
-        """Return the mean of `variance` over all labels.
+        """Return the variance of an entry's letter, the same for all entries and labels.
 
         Raises
         ------
         ValueError
-            If no unbiased decode exists.
+            If the reports say nothing (epsilon 0).
         """
-        return float(self.variance([0])[0, 0])
+        self._check_speaks()
+        spread = self._scalar.spread
+        return 0.0 if spread is None else float(spread.at(1.0))
+
+    def worst_variance(self) -> float:
+        """Return the same as `mean_variance`: no entry is worse than another."""
+        return self.mean_variance()

@@ -26,8 +26,8 @@ class Selection(Mechanism):
     # Set on the instance, by _finish; ClassVar keeps it out of the dataclass' fields.
     _channel: ClassVar[Select]
     _no_mean: ClassVar[str] = "a report says which coordinate is large, and not how large"
-    _no_letters: ClassVar[str] = "its law is about ranks, and not about a set of largest coordinates"
     _no_frequencies: ClassVar[str] = "its law is about ranks, and not about a set of largest coordinates"
+    _no_letters: ClassVar[str] = _no_frequencies
 
     def _finish(self, channel: Select, **parameters: Any) -> None:
         exact = channel.epsilon
@@ -46,7 +46,7 @@ class Selection(Mechanism):
 
     def randomize(
         self,
-        scores: ArrayLike,
+        x: ArrayLike,
         *,
         rng: RandomSource = None,
         output: Literal["codes", "packed"] = "codes",
@@ -58,7 +58,7 @@ class Selection(Mechanism):
 
         Parameters
         ----------
-        scores : array_like of float32 or float64, shape (n, dimensions)
+        x : array_like of float32 or float64, shape (n, dimensions)
             One vector a client, finite. What counts is the order of the magnitudes; equal ones (zeros of
             either sign among them) are ranked at random.
         rng : None, int, SeedSequence or Generator
@@ -67,7 +67,7 @@ class Selection(Mechanism):
         output : {"codes", "packed"}
             Indices (smallest unsigned dtype), or bytes of `report_bits` bits an index, no padding between.
         out : ndarray, optional
-            C-contiguous array of the exact shape and dtype to fill; must not overlap `scores`.
+            C-contiguous array of the exact shape and dtype to fill; must not overlap `x`.
         threads : int, optional
             Number of threads; the result does not depend on it.
         first_chunk : int
@@ -88,7 +88,7 @@ class Selection(Mechanism):
         key = keys(rng, 1)[0]
         threads, first_chunk = _checks.stream(threads, first_chunk)
         _checks.form(output)
-        return self._channel.randomize(scores, key, output, out, threads, first_chunk)
+        return self._channel.randomize(_checks.plain("x", x), key, output, out, threads, first_chunk)
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return the law by rank, smallest magnitude first; for `PE`, that of no report is the last entry.
@@ -297,26 +297,27 @@ class TopSelection(Selection):
         spread: NDArray[np.float64] = chance * (1.0 - chance) / (high - low) ** 2
         return spread
 
-    def worst_variance(self) -> float:
-        """Return the largest entry of `variance` over all vectors.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists.
-        """
-        return float(self._spread().max())
-
     def mean_variance(self) -> float:
-        """Return the mean of `variance` over all coordinates of any vector.
+        """Return the mean of `variance` over the coordinates of a vector without equal magnitudes.
 
         Raises
         ------
         ValueError
-            If no unbiased decode exists.
+            At epsilon 0.
         """
-        return float(self._spread().mean())
+        return float(self._by_rank().mean())
 
-    def _spread(self) -> NDArray[np.float64]:
-        """Return the variance for one vector without ties; all others are permutations of it."""
-        return self.variance(np.arange(1.0, self._channel.dimensions + 1.0)[None])
+    def worst_variance(self) -> float:
+        """Return the largest `variance` of a coordinate of a vector without equal magnitudes.
+
+        Raises
+        ------
+        ValueError
+            At epsilon 0.
+        """
+        return float(self._by_rank().max())
+
+    def _by_rank(self) -> NDArray[np.float64]:
+        ranks = np.arange(1.0, self._channel.dimensions + 1.0)
+        spread: NDArray[np.float64] = self.variance(ranks[None, :])[0]
+        return spread

@@ -127,6 +127,8 @@ class Compressed(Mechanism):
         "recover(reports) is the estimate by the pseudo-inverse"
     )
 
+    _no_letters: ClassVar[str] = "a projection to fewer dimensions cannot be undone"
+
     def _build(self) -> None:
         dimensions = _checks.count("dimensions", self.dimensions, 2)
         compressed = _checks.integer("compressed", self.compressed, 2, dimensions)

@@ -125,6 +125,7 @@ class TwoStage(Mechanism):
         "what was not selected counts as 0, so that no unbiased estimate of the mean of the vectors exists; "
         "aggregate(reports) is the mean of the sparse updates"
     )
+    _no_letters: ClassVar[str] = "what was not selected counts as 0"
     _no_frequencies: ClassVar[str] = "estimate them from the indices, by the selection"
 
     def _build(self) -> None:
