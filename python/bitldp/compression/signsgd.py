@@ -20,6 +20,7 @@ __all__ = ["SignSGD"]
 _ONE = 1 << 64
 _POINTS = 129  # of a coordinate; odd, so that zero is one of them
 _HALVINGS = 80
+_LEAST = 1e-12  # of the log-ratio of a sign between the ends of the ball
 _STEPS = 4  # of fitting the noise
 
 
@@ -79,6 +80,8 @@ class SignSGD(Ball):
             length = math.sqrt(2.0 * concentration(self.epsilon, self.delta))
         else:
             length = self.epsilon / math.sqrt(self.features)
+        if length < _LEAST:
+            raise ValueError(f"epsilon: {self.epsilon:g} is too small for chances in units of 2**-64")
         ratio = _noise(length * (1.0 - 1e-6))
         self._with(ratio)
         # other bounds than the one that this noise was fitted to may be smaller: less noise will do then
