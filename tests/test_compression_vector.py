@@ -12,7 +12,7 @@ import pytest
 from bitldp.accounting import ORDERS, account
 from bitldp.accounting._compose import from_renyi
 from bitldp.audit import audit
-from bitldp.compression import CLDP, SignSGD, Skellam, VectorMVU
+from bitldp.compression import CLDP, BallGaussian, SignSGD, Skellam, VectorMVU
 from bitldp.compression import _bounds as bounds
 from bitldp.compression._dither import conditioned, enlarged
 from bitldp.compression.cldp import signs
@@ -29,6 +29,7 @@ BUILDS = {
     "sign": lambda: SignSGD(D, epsilon=2.0, delta=1e-3),
     "sign-pure": lambda: SignSGD(D, epsilon=2.0),
     "skellam": lambda: Skellam(D, epsilon=2.0, delta=1e-3, output_bits=8),
+    "gaussian": lambda: BallGaussian(D, epsilon=2.0, delta=1e-3, output_bits=8),
     "cldp": lambda: CLDP(D, epsilon=2.0, radius=2.0),
 }
 

@@ -19,6 +19,7 @@ MODULES = [
     "bitldp.brr",
     "bitldp.categorical",
     "bitldp.codecs",
+    "bitldp.compression.ball_gaussian",
     "bitldp.compression.cldp",
     "bitldp.compression.metric",
     "bitldp.compression.mvu",

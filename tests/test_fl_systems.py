@@ -21,7 +21,9 @@ from bitldp.ledger import Ledger
 SMALL: dict[str, dict[str, Any]] = {
     "bitrand": {"clients": 3, "rounds": 3, "hidden": 8, "epochs": 1},
     "ldpfl": {"clients": 3, "rounds": 2, "hidden": 8, "epochs": 1, "filters": 2, "extractor_epochs": 1},
+    "fedsel": {"clients": 6, "batch": 2, "rounds": 5},
     "brr": {"clients": 3, "rounds": 2, "hidden": 4, "batch": 8},
+    "mvu": {"clients": 3, "rounds": 2, "batch": 3},
 }
 
 

@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from bitldp import _checks
-from bitldp._audit import compression as _compression  # noqa: F401 - registers its settings
-from bitldp._audit.ends import far_apart  # with the settings of vectors and selections
+from bitldp._audit import families as _families  # noqa: F401 - registers what is known of each
+from bitldp._audit.ends import far_apart
 from bitldp._audit.law import Setting
 from bitldp._audit.run import Event, Run
 from bitldp._audit.setting import setting

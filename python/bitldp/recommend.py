@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,36 +17,15 @@ from bitldp import _checks, _metrics, _parts
 from bitldp._candidate_matrix import MOST
 from bitldp._extras import MissingExtraError
 from bitldp._mechanism import Mechanism
+from bitldp._tasks import REGISTRY, Setting
 from bitldp.brr import BRR
-from bitldp.categorical import GRR, WarnerRR
-from bitldp.compression import MVU, GeneralizedRR
-from bitldp.compression import best_bits as best_response_bits
 from bitldp.design import DesignError
-from bitldp.exponential import Exponential
-from bitldp.lsrr import LSRR
-from bitldp.numeric import BitBudgets, Duchi, Hybrid, MinimaxVariance, Piecewise, PiecewiseSub, ThreeOutputs
-from bitldp.optimal import OptimalUtility
+from bitldp.numeric import Duchi
 from bitldp.privacy import PrivacyClaimWarning
-from bitldp.privunit import HypercubePrivUnit
-from bitldp.signs import SampledSigns
-from bitldp.unary import OUE, SUE
 
 __all__ = ["Recommendation", "Row", "recommend"]
 
 Task = Literal["mean", "frequency", "point", "label"]
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What was asked for."""
-
-    epsilon: float
-    features: int
-    categories: int
-    candidates: Any
-    interval: tuple[float, float]
-    metric: Any
-    criterion: Literal["mean", "worst"]
 
 
 @dataclass(frozen=True)
@@ -132,98 +110,6 @@ def _shown(row: Row) -> tuple[str, str, str, str]:
     return f"{row.epsilon:.4g}", str(row.bits), f"{row.mean:.4g}", f"{row.worst:.4g}"
 
 
-Maker = Callable[[Setting], Mechanism]
-
-
-def _numeric(kind: Any, spend: str, **options: Any) -> Maker:
-    def make(s: Setting) -> Mechanism:
-        if s.features == 1 and spend == "sample":
-            raise ValueError("a record of one number has nothing to sample")
-        made: Mechanism = kind(s.epsilon, features=s.features, spend=spend, interval=s.interval, **options)
-        return made
-
-    return make
-
-
-def _whole(kind: Any) -> Maker:
-    """Return the maker of a release of the record as a whole."""
-
-    def make(s: Setting) -> Mechanism:
-        made: Mechanism = kind(s.features, epsilon=s.epsilon, interval=s.interval)
-        return made
-
-    return make
-
-
-def _response(spend: str) -> Maker:
-    """Return the maker of GRR on a grid, whose best number of points depends on a number's budget."""
-
-    def make(s: Setting) -> Mechanism:
-        sampled = max(1, min(s.features, math.floor(s.epsilon / 2.5))) if spend == "sample" else s.features
-        return _numeric(
-            GeneralizedRR,
-            spend,
-            bits=best_response_bits(GeneralizedRR, s.epsilon / sampled, criterion=s.criterion),
-        )(s)
-
-    return make
-
-
-def _candidate(kind: Any, **options: Any) -> Maker:
-    def make(s: Setting) -> Mechanism:
-        made: Mechanism = kind(s.candidates, epsilon=s.epsilon, metric=s.metric, **options)
-        return made
-
-    return make
-
-
-def _warner(s: Setting) -> Mechanism:
-    if s.categories != 2:
-        raise ValueError("is for two categories")
-    return WarnerRR(s.epsilon)
-
-
-_KINDS: tuple[tuple[str, Any, dict[str, Any]], ...] = (
-    ("Duchi", Duchi, {}),
-    ("Piecewise", Piecewise, {}),
-    ("PiecewiseSub", PiecewiseSub, {}),
-    ("Hybrid", Hybrid, {}),
-    ("ThreeOutputs", ThreeOutputs, {}),
-    ("BitBudgets", BitBudgets, {}),
-    ("MinimaxVariance", MinimaxVariance, {}),
-    ("MVU 3 -> 3 bits", MVU, {"input_bits": 3, "output_bits": 3}),
-)
-
-REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
-    "mean": (
-        *((f"{name}, {how}", _numeric(kind, how, **more)) for name, kind, more in _KINDS
-          for how in ("split", "sample")),
-        *((f"GeneralizedRR, {how}", _response(how)) for how in ("split", "sample")),
-        ("HypercubePrivUnit", _whole(HypercubePrivUnit)),
-        ("SampledSigns", _whole(SampledSigns)),
-    ),
-    "frequency": (
-        ("GRR", lambda s: GRR(s.categories, epsilon=s.epsilon)),
-        ("OUE", lambda s: OUE(s.categories, epsilon=s.epsilon)),
-        ("SUE", lambda s: SUE(s.categories, epsilon=s.epsilon)),
-        ("WarnerRR", _warner),
-    ),
-    "point": (
-        ("OptimalUtility", _candidate(OptimalUtility)),
-        ("BRR, best m", _candidate(BRR, m="best")),
-        ("BRR, paper's m", _candidate(BRR, m="paper")),
-        ("GRR (BRR, m = 1)", _candidate(BRR, m=1)),
-        ("Exponential", _candidate(Exponential)),
-        ("LSRR", _candidate(LSRR)),
-    ),
-    "label": (
-        ("GRR", lambda s: GRR(s.categories, epsilon=s.epsilon)),
-        ("WarnerRR", _warner),
-    ),
-}  # fmt: skip
-
-_OF_RECORDS = ("HypercubePrivUnit", "SampledSigns")  # of one number, both are Duchi's mechanism
-
 _MEASURES = {
     "mean": "variance of a record's unbiased letter, per coordinate",
     "frequency": "variance of a record's unbiased indicator, per category",
@@ -262,6 +148,7 @@ def recommend(
     interval: tuple[float, float] = (-1.0, 1.0),
     metric: Any = "euclidean",
     criterion: Literal["mean", "worst"] = "mean",
+    thorough: bool = False,
 ) -> Recommendation:
     """Compare the mechanisms that fit a task at the same exact epsilon of a record, and return the best.
 
@@ -285,6 +172,8 @@ def recommend(
         For "point": the loss, as `BRR` takes it.
     criterion : {"mean", "worst"}
         Whether the least average over uniform inputs counts, or the least worst case.
+    thorough : bool
+        For "mean": whether MVU in 5 bits is designed, too, which takes seconds.
 
     Returns
     -------
@@ -306,6 +195,7 @@ def recommend(
     """
     _checks.choice("task", task, tuple(REGISTRY))
     _checks.choice("criterion", criterion, ("mean", "worst"))
+    thorough = _checks.flag("thorough", thorough)
     budget = _checks.positive("epsilon", epsilon)
     if task in ("frequency", "label"):
         if categories is None:
@@ -318,13 +208,13 @@ def recommend(
         if isinstance(metric, str):
             _metrics.named("metric", metric, _metrics.METRICS)
     count = _checks.count("features", features, 1)
-    setting = Setting(budget, count, categories or 2, candidates, interval, metric, criterion)
+    setting = Setting(budget, count, categories or 2, candidates, interval, metric, criterion, thorough)
     if task == "mean":
         Duchi(budget, features=setting.features, interval=interval)  # refuses what no mechanism takes
     found: list[Row] = []
     left: list[Row] = []
     for name, make in REGISTRY[task]:
-        if setting.features == 1 and (name.endswith(", sample") or name in _OF_RECORDS):
+        if name.endswith((", sample", ", record")) and setting.features == 1:
             continue
         try:
             with warnings.catch_warnings():

@@ -194,6 +194,7 @@ def _print_summary(summary: Summary, folder: Path) -> None:
         ("exact epsilon, record", number(privacy.record, 6) + delta + holds),
         ("what it covers", privacy.covers),
         *([("what it does NOT cover", privacy.not_covered)] if privacy.not_covered else []),
+        *([("caveat", summary.caveat)] if summary.caveat else []),
         ("seconds", f"{summary.seconds:.1f}"),
         ("folder", str(folder)),
     ]

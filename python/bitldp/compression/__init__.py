@@ -7,6 +7,7 @@ a number.
 
 from __future__ import annotations
 
+from bitldp.compression.ball_gaussian import BallGaussian
 from bitldp.compression.cldp import CLDP
 from bitldp.compression.metric import MetricMVU
 from bitldp.compression.mvu import MVU
@@ -18,6 +19,7 @@ from bitldp.compression.vector_mvu import VectorMVU
 __all__ = [
     "CLDP",
     "MVU",
+    "BallGaussian",
     "BitwiseRR",
     "GeneralizedRR",
     "MetricMVU",

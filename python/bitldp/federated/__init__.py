@@ -15,6 +15,7 @@ from bitldp.federated import _flower as _flower  # says what to install, before 
 from bitldp.federated._arrays import Layout, to_numpy
 from bitldp.federated.account import Account
 from bitldp.federated.codec import Plan, UpdateCodec
+from bitldp.federated.composed import ComposedAccount
 from bitldp.federated.data import PrivateData, Released
 from bitldp.federated.examples import Bucketed, Randomized
 from bitldp.federated.grid import InProcessGrid, InProcessRun, run_in_process
@@ -26,6 +27,7 @@ from bitldp.federated.wire import WireError
 __all__ = [
     "Account",
     "Bucketed",
+    "ComposedAccount",
     "DecodingStrategy",
     "InProcessGrid",
     "InProcessRun",

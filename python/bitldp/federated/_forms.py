@@ -115,12 +115,16 @@ def _probed(mechanism: Mechanism) -> Form:
                 raise TypeError(f"mechanism: the pairs of {name} are not of k indices and k codes")
             declared = ((k, index), (k, bits - index))
         parts = tuple(Part(*each) for each in declared)
+        if np.ndim(reports[0]) == 1:  # one index and one code a record, without an axis of columns
+            return Form(parts, assemble=lambda arrays: made(*(array.ravel() for array in arrays)))
         if made is tuple:
             return Form(parts, assemble=tuple)
         return Form(parts, assemble=lambda arrays: made(*arrays))
     columns = int(np.size(reports))
     if isinstance(reports, tuple) or columns == 0 or total % columns or not 1 <= total // columns <= 32:
         raise TypeError(f"mechanism: the reports of {name} are not codes of equally many bits")
+    if np.ndim(reports) == 1:  # one code a record, and no axis for it
+        return Form((Part(columns, total // columns),), assemble=lambda arrays: arrays[0].ravel())
     return Form((Part(columns, total // columns),))
 
 
@@ -159,12 +163,7 @@ def letters_of(mechanism: Mechanism, *, allow_biased: bool) -> Callable[[Any], N
     try:
         accumulator = mechanism.accumulator()
     except ValueError as error:
-        if allow_biased:
-            return mechanism.decode  # type: ignore[attr-defined,no-any-return]
-        raise ValueError(
-            f"mechanism: its reports cannot be averaged without bias ({error}); allow_biased=True "
-            "averages what it decodes"
-        ) from None
+        return _biased(mechanism, str(error), allow_biased)
     if isinstance(mechanism, Bipartite):
         p, q = mechanism._check_speaks()
         # the unbiased letter of code y: sum over v of v (1[y = v] - q)/(p - q)
@@ -172,5 +171,17 @@ def letters_of(mechanism: Mechanism, *, allow_biased: bool) -> Callable[[Any], N
         return lambda reports: letters[_checks.codes("reports", reports, len(letters))]
     if isinstance(accumulator, CountAccumulator):
         raise TypeError(f"mechanism: {type(mechanism).__name__} releases categories, not numbers")
+    if type(mechanism).estimate_mean is Mechanism.estimate_mean:  # it accumulates something else than records
+        return _biased(mechanism, mechanism._no_mean, allow_biased)
     unbias = getattr(mechanism, "unbias", None)
     return mechanism.decode if unbias is None else unbias  # type: ignore[attr-defined,no-any-return]
+
+
+def _biased(mechanism: Mechanism, reason: str, allow: bool) -> Callable[[Any], NDArray[np.float64]]:
+    """Return what a mechanism decodes, or refuse, for it is not right on average."""
+    if not allow:
+        raise ValueError(
+            f"mechanism: its reports cannot be averaged without bias ({reason}); allow_biased=True "
+            "averages what it decodes"
+        ) from None
+    return mechanism.decode  # type: ignore[attr-defined,no-any-return]

@@ -21,6 +21,9 @@ __all__ = ["Account", "Charge"]
 
 Place = str | os.PathLike[str] | Callable[[Context], str | os.PathLike[str]]
 
+UPDATE = "federated update"
+"""Note of the charge of an update."""
+
 RECORD = "bitldp.ledger"
 """Name of the record of `Context.state` that holds the ledger where no file does."""
 
@@ -86,7 +89,7 @@ class Account:
 
     def check(self, context: Context, charges: Sequence[Charge]) -> None:
         """Raise `BudgetExceededError` if charges would exceed the budget; charge nothing."""
-        _charge(self.ledger(context), charges)
+        self._charged(self.ledger(context), charges)
 
     def charge(self, context: Context, charges: Sequence[Charge]) -> None:
         """Charge all or none, and keep the ledger, before anything is released.
@@ -100,21 +103,21 @@ class Account:
         """
         path = self._path(context)
         if path is None:
-            kept = merged(_charge(self.ledger(context), charges))
+            kept = self._charged(self.ledger(context), charges)
             context.state[RECORD] = ConfigRecord({"json": kept.to_json()})
             return
         with locked(path):
-            merged(_charge(self._load(path), charges)).save(path)
+            self._charged(self._load(path), charges).save(path)
+
+    def _charged(self, ledger: Ledger, charges: Sequence[Charge]) -> Ledger:
+        """Return a ledger with charges added; they add up."""
+        for each in charges:
+            ledger.charge(each.release, each.times, note=each.note)
+        return merged(ledger)
 
     def _path(self, context: Context) -> Path | None:
         place = self.path(context) if callable(self.path) else self.path
         return None if place is None else Path(place)
-
-
-def _charge(ledger: Ledger, charges: Sequence[Charge]) -> Ledger:
-    for each in charges:
-        ledger.charge(each.release, each.times, note=each.note)
-    return ledger
 
 
 def merged(ledger: Ledger) -> Ledger:

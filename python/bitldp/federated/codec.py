@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -26,6 +26,7 @@ Update = Literal["difference", "gradient", "replace"]
 Factory = Callable[[int], Mechanism]
 
 _MOST_PLANS = 16
+_MOST_ROWS = 1 << 20
 _SLACK = 1.0 - 2.0**-48  # of a clipped norm, so that rounding of the products never leads past it
 
 
@@ -56,6 +57,10 @@ class UpdateCodec:
         own.
     allow_biased : bool
         Whether a mechanism without an unbiased decode (BRR with m >= 2) may be averaged all the same.
+    rows : int
+        Updates in a reply, 1 or more, as gradients of so many records. With 1 the reply's arrays have the
+        shapes of the model's. With more they have an axis of that length in front; each update is clipped and
+        released by itself, and the report is worth their mean.
 
     Raises
     ------
@@ -66,7 +71,8 @@ class UpdateCodec:
     -----
     The update of one client is cut into records of as many coordinates as the mechanism has features. Where
     these are several, their exact epsilons add up, and so they are charged: a mechanism of one number at
-    epsilon 1 on a model of 1000 weights costs 1000.
+    epsilon 1 on a model of 1000 weights costs 1000. All `rows` are charged, too: an account that knows that
+    they are of different records may charge less (`bitldp.federated.ComposedAccount`).
     """
 
     mechanism: Mechanism | Factory
@@ -76,6 +82,7 @@ class UpdateCodec:
     interval: tuple[float, float] | None = None
     integers: Integers = "refuse"
     allow_biased: bool = False
+    rows: int = 1
     _plans: dict[Layout, Plan] = field(default_factory=dict, init=False, repr=False, compare=False)
     _lock: Any = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
@@ -90,6 +97,7 @@ class UpdateCodec:
         _checks.choice("norm", self.norm, NORMS)
         _checks.choice("update", self.update, UPDATES)
         _checks.choice("integers", self.integers, ("refuse", "keep"))
+        object.__setattr__(self, "rows", _checks.integer("rows", self.rows, 1, _MOST_ROWS))
         if self.interval is not None:
             if np.shape(self.interval) != (2,):
                 raise ValueError(f"interval: must be a pair (low, high), got shape {np.shape(self.interval)}")
@@ -127,7 +135,7 @@ class UpdateCodec:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the parameters alone."""
-        options = (self.norm, self.update, self.interval, self.integers, self.allow_biased)
+        options = (self.norm, self.update, self.interval, self.integers, self.allow_biased, self.rows)
         return type(self), (self.mechanism, self.clip, *options)
 
     def plan(self, layout: Layout) -> Plan:
@@ -161,11 +169,11 @@ class UpdateCodec:
             low=low,
             high=high,
             coordinates=size,
-            records=size // features,
+            records=self.rows * (size // features),
             parts=form.parts,
         )
         letters = letters_of(mechanism, allow_biased=self.allow_biased)
-        return Plan(mechanism, layout, header, form, letters)
+        return Plan(mechanism, layout, header, form, letters, self.rows)
 
 
 @dataclass(frozen=True)
@@ -184,6 +192,8 @@ class Plan:
         Of the mechanism's reports.
     letters : callable
         Turns reports into numbers.
+    rows : int
+        Updates in a reply.
     """
 
     mechanism: Mechanism
@@ -191,10 +201,11 @@ class Plan:
     header: Header
     form: Form
     letters: Callable[[Any], NDArray[np.float64]]
+    rows: int = 1
 
     @property
     def records(self) -> int:
-        """Records that an update is cut into: releases to charge for each report."""
+        """Records that the updates of a reply are cut into: releases to charge for each report."""
         return self.header.records
 
     @property
@@ -202,14 +213,38 @@ class Plan:
         """Of one record."""
         return self.mechanism.guarantee
 
+    def flatten(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+        """Return the arrays of a reply as vectors, shape (coordinates,) or (rows, coordinates).
+
+        Raises
+        ------
+        ValueError
+            If names, shapes or dtypes are not those of the layout, with an axis for several rows in front.
+        """
+        if self.rows == 1:
+            return self.layout.flatten(arrays)
+        if any(array.shape[:1] != (self.rows,) for array in arrays.values()):
+            raise ValueError(f"arrays: must all have an axis of {self.rows} rows in front")
+        return np.stack(
+            [
+                self.layout.flatten({name: array[row] for name, array in arrays.items()})
+                for row in range(self.rows)
+            ]
+        )
+
     def clipped(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return a vector whose norm is at most `clip`.
+        """Return a vector whose norm is at most `clip`; of several, shape (rows, coordinates), each.
 
         Raises
         ------
         ValueError
             If a coordinate is not finite; the message does not say which.
         """
+        if self.rows > 1 and vector.ndim == 2 and len(vector) == self.rows:
+            return np.stack([self._clipped(row) for row in vector])
+        return self._clipped(vector)
+
+    def _clipped(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
         if vector.shape != (self.header.coordinates,):
             raise ValueError(f"update: {self.header.coordinates} coordinates are needed")
         if not np.isfinite(vector).all():
@@ -227,12 +262,12 @@ class Plan:
         return unit * (clip * _SLACK / length)
 
     def perturb(self, vector: NDArray[np.float64], *, rng: RandomSource = None) -> NDArray[np.uint8]:
-        """Return the private report of an update, as bytes.
+        """Return the private report of an update, or of several, as bytes.
 
         Parameters
         ----------
-        vector : ndarray of float64, shape (coordinates,)
-            The update.
+        vector : ndarray of float64, shape (coordinates,) or (rows, coordinates)
+            As of `flatten`.
         rng : None, int, SeedSequence or Generator
             As of every mechanism; None for fresh keys of the operating system.
 
@@ -249,7 +284,7 @@ class Plan:
         return write(self.header, self.form.split(reports, self.records))
 
     def decode(self, data: bytes | NDArray[np.uint8]) -> NDArray[np.float64]:
-        """Return what a report is worth: a vector whose mean over the coins is the clipped update.
+        """Return what a report is worth: a vector whose mean over the coins is the mean clipped update.
 
         Raises
         ------
@@ -258,7 +293,8 @@ class Plan:
         """
         codes = read(data, self.header)
         try:
-            letters = np.asarray(self.letters(self.form.assemble(codes)), dtype=np.float64).ravel()
+            letters = np.asarray(self.letters(self.form.assemble(codes)), dtype=np.float64)
+            letters = letters.reshape(self.rows, -1).mean(axis=0)
         except (TypeError, ValueError, IndexError):
             raise WireError("range", "report: a code is outside the alphabet of the mechanism") from None
         if letters.shape != (self.header.coordinates,) or not np.isfinite(letters).all():

@@ -17,7 +17,7 @@ from bitldp._mechanism import Mechanism
 from bitldp.federated import examples as _examples
 from bitldp.federated._arrays import Layout
 from bitldp.federated._flower import FAILED, REFUSED, refusal
-from bitldp.federated.account import Account, Charge, Place
+from bitldp.federated.account import UPDATE, Account, Charge, Place
 from bitldp.federated.codec import Factory, Plan, UpdateCodec
 from bitldp.ledger import BudgetExceededError
 
@@ -47,7 +47,8 @@ class PrivateUpdateMod:
         What releases the update, a function of its number of coordinates that returns one, or both sides'
         common `UpdateCodec`.
     budget, delta : float
-        What all rounds together may cost a client: epsilon and delta, exact ones of its whole update.
+        What all rounds together may cost a client: epsilon and delta, exact ones of its whole update. Or
+        `budget` is an `Account` that says it, with a way of its own to compose rounds (`ComposedAccount`).
     ledger : path-like, or callable of the Context that returns one, optional
         File that keeps the client's ledger over runs and restarts. Without one the ledger lives as long as
         the run, in `Context.state`. Clients that share a file share one budget.
@@ -67,7 +68,8 @@ class PrivateUpdateMod:
     on_failure : callable of an exception, optional
         Called on the client with what went wrong, which may hold private values, before the Error is sent.
     **options
-        Of `UpdateCodec`: `clip` (needed), `norm`, `update`, `interval`, `integers`, `allow_biased`.
+        Of `UpdateCodec`: `clip` (needed), `norm`, `update`, `interval`, `integers`, `allow_biased`,
+        `rows`.
 
     Raises
     ------
@@ -98,7 +100,7 @@ class PrivateUpdateMod:
         self,
         mechanism: Mechanism | Factory | UpdateCodec,
         *,
-        budget: float,
+        budget: float | Account,
         delta: float = 0.0,
         ledger: Place | None = None,
         examples: _examples.Examples = "fixed",
@@ -111,7 +113,12 @@ class PrivateUpdateMod:
         **options: Any,
     ) -> None:
         self.codec = UpdateCodec.of(mechanism, options)
-        self.account = Account(budget, delta, ledger)
+        if isinstance(budget, Account):
+            if delta != 0.0 or ledger is not None:
+                raise TypeError("budget: the account has delta and ledger already; give them there")
+            self.account = budget
+        else:
+            self.account = Account(budget, delta, ledger)
         _examples.check(examples)
         self.examples = examples
         if isinstance(keep, str) or not all(isinstance(name, str) for name in keep):
@@ -161,7 +168,7 @@ class PrivateUpdateMod:
         reply = call_next(message, context)
         if reply.has_error():
             raise RuntimeError("the client app replied with an error")
-        vector = layout.flatten(_numpy(reply.content[self._arrays]))
+        vector = plan.flatten(_numpy(reply.content[self._arrays]))
         if self.codec.update == "difference":
             vector -= layout.flatten(before)
         metrics = self._metrics(reply, None if stream is None else stream[1])
@@ -173,7 +180,7 @@ class PrivateUpdateMod:
         return Message(content, reply_to=message)
 
     def _charges(self, plan: Plan) -> list[Charge]:
-        charges = [Charge(plan.mechanism, plan.records, "federated update")]
+        charges = [Charge(plan.mechanism, plan.records, UPDATE)]
         counting = self.examples.mechanism if isinstance(self.examples, _examples.Bucketed) else None
         if counting is not None:
             charges.append(Charge(counting, 1, "number of examples"))

@@ -52,7 +52,7 @@ class DecodingStrategy(FedAvg):
         Number of the first round, for a run that goes on from a checkpoint: clients are told, and metrics
         are filed under, the number of the round since the beginning.
     **options
-        Of `UpdateCodec` (`clip`, `norm`, `update`, `interval`, `integers`, `allow_biased`) and of
+        Of `UpdateCodec` (`clip`, `norm`, `update`, `interval`, `integers`, `allow_biased`, `rows`) and of
         `flwr.serverapp.strategy.FedAvg`.
 
     Raises
@@ -88,7 +88,7 @@ class DecodingStrategy(FedAvg):
         first_round: int = 1,
         **options: Any,
     ) -> None:
-        own = ("clip", "norm", "update", "interval", "integers", "allow_biased")
+        own = ("clip", "norm", "update", "interval", "integers", "allow_biased", "rows")
         self.codec = UpdateCodec.of(mechanism, {name: options.pop(name) for name in own if name in options})
         super().__init__(**options)
         self.rate = _checks.real("rate", rate)

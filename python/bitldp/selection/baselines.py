@@ -166,8 +166,13 @@ class Compressed(Mechanism):
     @property
     def report_bits(self) -> int:
         """Bits of one packed report: c indices and as many codes."""
+        return sum(columns * bits for columns, bits in self.report_parts)
+
+    @property
+    def report_parts(self) -> tuple[tuple[int, int], ...]:
+        """Columns and bits of a record's indices, which are below `compressed`, and of its codes."""
         index = max(1, (self.compressed - 1).bit_length())
-        return self.c * (index + max(1, (self._numbers.alphabet - 1).bit_length()))
+        return (self.c, index), (self.c, max(1, (self._numbers.alphabet - 1).bit_length()))
 
     def randomize(
         self,

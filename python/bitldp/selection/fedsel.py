@@ -167,7 +167,7 @@ class FedSel:
         if np.dtype(dtype) not in (np.float32, np.float64):
             raise TypeError(f"dtype: must be float32 or float64, not {np.dtype(dtype)}")
         first, second = _split(share(epsilon, self._rounds), dimensions, mu, batch, threshold)
-        selection = _selection(select, dimensions, k, first, calibration)
+        selection = selection_of(select, dimensions, k, first, calibration)
         self._stages = TwoStage(selection, values(second))
         total = composed(self._stages.guarantee.record, self._rounds)
         self._guarantee = Guarantee.judge(epsilon, (total, total, total), given=self._stages.guarantee.given)
@@ -266,6 +266,32 @@ class FedSel:
         self._released[rows] += 1
         return self._stages.pack(reports) if output == "packed" else reports
 
+    def fresh(self, clients: int = 1) -> FedSel:
+        """Return new clients of the same mechanism, which is not built again.
+
+        Parameters
+        ----------
+        clients : int
+            How many.
+
+        Returns
+        -------
+        FedSel
+            Its clients have released nothing yet.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If `clients` is no number of clients.
+        """
+        clients = _checks.count("clients", clients, 1)
+        other = object.__new__(type(self))
+        other._rounds, other._momentum = self._rounds, self._momentum
+        other._stages, other._guarantee = self._stages, self._guarantee
+        other._residual = np.zeros((clients, self._residual.shape[1]), self._residual.dtype)
+        other._released = np.zeros(clients, np.int64)
+        return other
+
     def _rows(self, clients: ArrayLike | None) -> NDArray[np.intp]:
         if clients is None:
             return np.arange(len(self._released))
@@ -329,7 +355,7 @@ def _split(
     return _parts(epsilon, mu * epsilon)
 
 
-def _selection(
+def selection_of(
     select: str, dimensions: int, k: int | None, epsilon: float, calibration: Calibration
 ) -> Selection:
     """Return the selection that a word names."""

@@ -147,9 +147,19 @@ class TwoStage(Mechanism):
         self._set(_guarantee=guarantee)
 
     @property
+    def dimensions(self) -> int:
+        """Coordinates of a vector."""
+        return self.selection.channel.dimensions
+
+    @property
     def report_bits(self) -> int:
         """Bits of one packed report, index and code."""
         return self.selection.report_bits + self._code_bits
+
+    @property
+    def report_parts(self) -> tuple[tuple[int, int], ...]:
+        """Columns and bits of a record's indices and of its codes; "none" is an index, too."""
+        return (1, self.selection.report_bits), (1, self._code_bits)
 
     @property
     def _code_bits(self) -> int:

@@ -30,6 +30,8 @@ class Client:
         Whether its releases take their randomness from the run's seed: for experiments only.
     budget : float
         The most epsilon that it may spend on the run, whatever the server asks for.
+    delta : float
+        The most delta, likewise.
 
     Notes
     -----
@@ -43,6 +45,7 @@ class Client:
     home: Path
     seeded: bool
     budget: float
+    delta: float = math.nextafter(1.0, 0.0)
 
     @classmethod
     def of(cls, context: Context, system: str) -> Client:
@@ -61,7 +64,10 @@ class Client:
         budget = node.get("budget", math.inf)
         if isinstance(budget, (bool, str)) or not budget >= 0.0:
             raise ValueError("budget: must be a number, zero or more, in the node's configuration")
-        return cls(place, clients, home, node.get("seeded") is True, float(budget))
+        delta = node.get("delta", cls.delta)
+        if isinstance(delta, (bool, str)) or not 0.0 <= delta < 1.0:
+            raise ValueError("delta: must be a number in [0, 1), in the node's configuration")
+        return cls(place, clients, home, node.get("seeded") is True, float(budget), float(delta))
 
     def holding(self, settings: Settings, most: int | None = None) -> Holding:
         """Return its records, of those that all clients hold."""

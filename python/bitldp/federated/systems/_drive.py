@@ -99,6 +99,8 @@ class Summary:
     privacy : Privacy
     seconds : float
         Of this process, resumed rounds only.
+    caveat : str
+        What a reader of the score should know beside it; empty where there is nothing.
     """
 
     system: str
@@ -108,6 +110,7 @@ class Summary:
     bytes_up: int
     privacy: Privacy
     seconds: float
+    caveat: str = ""
 
 
 def turn_of(message: Message) -> int:
@@ -127,6 +130,7 @@ def drive(
     privacy: Privacy,
     metric: str = "accuracy",
     timeout: float = 600.0,
+    caveat: str = "",
 ) -> Summary:
     """Run the rounds that are left, keep each, and write the summary.
 
@@ -152,6 +156,8 @@ def drive(
         Which of the scores the summary gives.
     timeout : float
         Seconds to wait for the clients of a round.
+    caveat : str
+        For the summary.
 
     Returns
     -------
@@ -204,6 +210,7 @@ def drive(
         bytes_up=sum(row.get("bytes-up", 0) for row in folder.rows),
         privacy=privacy,
         seconds=time.perf_counter() - start,
+        caveat=caveat,
     )
     _write(folder.path, summary)
     finisher = _finisher.get()
