@@ -7,7 +7,7 @@ import math
 import bitldp
 import numpy as np
 import pytest
-from bitldp.compression import CLDP, SignSGD
+from bitldp.compression import CLDP, SignSGD, Skellam, VectorMVU
 from bitldp.privacy import added
 
 BUDGETS = (0.0, 5e-324, 1e-300, 1e-12, 1e-6, 20.0, 45.0, 700.0, 1e4, 1e308)
@@ -87,3 +87,12 @@ def test_sums_beyond_the_doubles_are_infinite():
     both = bitldp.TwoStage(bitldp.PS(5, 2, epsilon=1e308), bitldp.Duchi(1e308))
     assert both.guarantee.claimed == math.inf
     assert both.guarantee.record < 90.0
+
+
+@pytest.mark.parametrize("kind", [SignSGD, Skellam, VectorMVU])
+def test_tiny_budgets_with_a_delta_are_refused(kind):
+    """The search for the noise ends, where it once halved for ever."""
+    pytest.importorskip("dp_accounting")
+    for epsilon in (5e-324, 1e-300):
+        with pytest.raises(ValueError, match="epsilon"):
+            kind(4, epsilon=epsilon, delta=1e-6)
