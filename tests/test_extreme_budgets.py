@@ -10,7 +10,7 @@ import pytest
 from bitldp.compression import CLDP, SignSGD, Skellam, VectorMVU
 from bitldp.privacy import added
 
-BUDGETS = (0.0, 5e-324, 1e-300, 1e-12, 1e-6, 20.0, 45.0, 700.0, 1e4, 1e308)
+BUDGETS = (0.0, 5e-324, 1e-12, 20.0, 700.0, 1e308)
 ONE_NUMBER = {
     "Duchi": bitldp.Duchi,
     "Piecewise": bitldp.Piecewise,
@@ -93,6 +93,15 @@ def test_sums_beyond_the_doubles_are_infinite():
 def test_tiny_budgets_with_a_delta_are_refused(kind):
     """The search for the noise ends, where it once halved for ever."""
     pytest.importorskip("dp_accounting")
-    for epsilon in (5e-324, 1e-300):
-        with pytest.raises(ValueError, match="epsilon"):
-            kind(4, epsilon=epsilon, delta=1e-6)
+    with pytest.raises(ValueError, match="epsilon"):
+        kind(4, epsilon=5e-324, delta=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 700.0, 1e308])
+def test_signs_with_a_delta(epsilon):
+    """At the low end the Renyi conversion gives epsilon 0; at the high one, a sign is hardly ever wrong."""
+    pytest.importorskip("dp_accounting")
+    mechanism = SignSGD(5, epsilon=epsilon, delta=1e-6)
+    assert mechanism.guarantee.holds
+    assert math.isfinite(mechanism.guarantee.record)
+    assert mechanism.sigma > 0.0
