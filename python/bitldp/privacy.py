@@ -108,7 +108,10 @@ class Guarantee:
 
 def added(*exact: float) -> float:
     """Return the exact epsilon of independent releases: the sum, rounded up where it is no double."""
-    total = math.fsum(exact)
+    try:
+        total = math.fsum(exact)
+    except OverflowError:  # a sum beyond the doubles
+        return math.inf
     if not math.isfinite(total) or sum(map(Fraction, exact)) <= Fraction(total):
         return total
     return math.nextafter(total, math.inf)

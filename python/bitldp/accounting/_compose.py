@@ -24,6 +24,8 @@ __all__ = ["Account", "Method", "account"]
 Method = Literal["basic", "renyi", "pld"]
 
 _UP = 1.0 + 2.0**-40  # more than the rounding of the conversions
+_CONCENTRATED = 1e9  # the largest rho that is looked at
+_HALVINGS = 100  # of the search for a concentration: more mean that there is none
 _ROUNDING = 1e-12  # delta that is set aside for the rounding of convolutions
 
 
@@ -224,11 +226,15 @@ def concentration(epsilon: float, delta: float) -> float:
     Rounded down. Source of the notion: Bun and Steinke, "Concentrated differential privacy", TCC 2016.
     """
     orders = np.array(ORDERS)
-    low, high = 0.0, epsilon
-    while high - low > 1e-9 * high:
+    low, high = 0.0, min(epsilon, _CONCENTRATED)
+    for _ in range(_HALVINGS):
+        if high - low <= 1e-9 * high:
+            break
         middle = (low + high) / 2.0
         fits = from_renyi(middle * orders, orders, delta) <= epsilon
         low, high = (middle, high) if fits else (low, middle)
+    if low == 0.0:
+        raise ValueError(f"epsilon: {epsilon:g} is too small for any noise at delta {delta:g}")
     return low
 
 

@@ -21,6 +21,9 @@ from bitldp.privacy import calibrated
 MOST_OF_BITS = 30.0
 """The most that is spent of one bit's budget: beyond it, 2**-64 is too coarse for products of e^-epsilon."""
 
+LEAST_OF_BITS = 1e-15
+"""Below it, doubles and 2**-64 cannot tell a bit's two answers apart; as with 0, the reports say nothing."""
+
 
 def placed(
     channel: Matrix, letters: NDArray[np.float64], moments: Spread, interval: Interval
@@ -71,7 +74,7 @@ def bitwise(bits: int, epsilon: float, interval: Interval) -> MatrixScalar:
     code's letter is the sum of those with the weights of the bits.
     """
     count = 1 << bits
-    if epsilon == 0.0:
+    if epsilon < LEAST_OF_BITS * bits:
         return silent(count, count, interval)
     codes = np.arange(count)
     differ = np.array([bin(code).count("1") for code in range(count)])[codes[:, None] ^ codes]

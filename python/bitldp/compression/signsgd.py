@@ -20,6 +20,8 @@ __all__ = ["SignSGD"]
 _ONE = 1 << 64
 _POINTS = 129  # of a coordinate; odd, so that zero is one of them
 _HALVINGS = 80
+_RAREST = 1e-15  # of a wrong sign, twice: below, units of 2**-64 are too coarse
+_LEAST = 1e-12  # of the log-ratio of a sign between the ends of the ball
 _STEPS = 4  # of fitting the noise
 
 
@@ -79,12 +81,14 @@ class SignSGD(Ball):
             length = math.sqrt(2.0 * concentration(self.epsilon, self.delta))
         else:
             length = self.epsilon / math.sqrt(self.features)
+        if length < _LEAST:
+            raise ValueError(f"epsilon: {self.epsilon:g} is too small for chances in units of 2**-64")
         ratio = _noise(length * (1.0 - 1e-6))
         self._with(ratio)
         # other bounds than the one that this noise was fitted to may be smaller: less noise will do then
         for _ in range(_STEPS):
-            less = ratio * (self.guarantee.record / self.epsilon) ** 0.8
-            if less >= ratio:
+            less = ratio * max(0.5, (self.guarantee.record / self.epsilon) ** 0.8)  # record may be 0
+            if less >= ratio or _rarest(less) < _RAREST:
                 break
             self._with(less)
             if not self.guarantee.holds:
@@ -142,12 +146,16 @@ def _channel(ratio: float) -> Matrix:
     return Matrix(np.stack([low, low[::-1]], axis=1))
 
 
+def _rarest(ratio: float) -> float:
+    """Return twice the chance of the wrong sign at an end of the ball."""
+    return math.erfc(1.0 / (ratio * math.sqrt(2.0)))
+
+
 def _noise(length: float) -> float:
     """Return the least sigma, in radii, at which the log-ratio of a sign changes by `length` a diameter."""
 
     def fits(ratio: float) -> bool:
-        point = 1.0 / (ratio * math.sqrt(2.0))
-        if math.erfc(point) < 1e-15:
+        if _rarest(ratio) < _RAREST:
             return False
         rows = np.array([[weight / _ONE for weight in row] for row in _channel(ratio).weights()])
         return _bounds.steepest(rows) * (_POINTS - 1) <= length

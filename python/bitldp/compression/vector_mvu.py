@@ -111,7 +111,7 @@ class VectorMVU(Designed, Ball):
         metric = self._metric_epsilon(power)
         self._with(metric, power)
         for _ in range(_RETRIES if self.delta > 0.0 else 0):
-            spare = self.epsilon / self.guarantee.record
+            spare = self.epsilon / (self.guarantee.record or self.epsilon / 2.0)
             if spare < _SPARE:
                 break
             more = metric * spare**0.8

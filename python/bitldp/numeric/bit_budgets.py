@@ -26,6 +26,7 @@ _ONE = 1 << 64
 _MOST = 8  # bits: a grid of 256 points, whose step is far below the noise of independent bits
 _UNIT_IN_LAST_PLACE = 2.0**-53
 _HALVINGS = 64
+_LARGEST = 1e6  # budgets above have the shares of this one, at which no bit is ever flipped
 _LEAST = 1e-6  # below, doubles near 1/2 are too coarse for a bit's share
 
 
@@ -75,7 +76,8 @@ def shares(bits: int, epsilon: float) -> NDArray[np.float64]:
 @lru_cache(maxsize=64)
 def channel_of(bits: int, epsilon: float) -> Bits:
     """Return the channel of the optimal budgets, its exact epsilon at most `epsilon`."""
-    budgets = shares(bits, epsilon) / epsilon
+    bounded = min(epsilon, _LARGEST)
+    budgets = shares(bits, bounded) / bounded
 
     def build(target: float) -> Bits:
         kept = np.minimum(0.5 + 0.5 * np.tanh(target * budgets / 2.0), 1.0 - _UNIT_IN_LAST_PLACE)

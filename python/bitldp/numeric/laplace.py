@@ -32,7 +32,7 @@ def layout(epsilon: float) -> tuple[int, int]:
     on average over the inputs. Reports that end 5 scales beyond the interval take off e^-5/2 = 0.34 % of the
     variance at most.
     """
-    steps = min(max(1, math.ceil(_FINENESS * epsilon)), _MOST_STEPS)
+    steps = min(max(1, math.ceil(_FINENESS * min(epsilon, _MOST_STEPS))), _MOST_STEPS)
     return steps, math.ceil(min(_FARTHEST, max(1.0, _FALLEN * steps / max(epsilon, 1e-9))))
 
 

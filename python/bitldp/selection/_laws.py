@@ -14,6 +14,7 @@ from bitldp.privacy import Calibration, calibrated
 _ROOM = (1 << 64) - (1 << 56)  # what the weights may sum to before they are rounded: well below 2^64
 _FINE = 0.5  # budgets below it are formed by expm1, which keeps their digits
 _LARGEST = 44.0  # above, the largest weight would pass 2^64
+_STEEPEST = 700.0  # log-odds of a status bit; doubles end at e^709
 _PANELS = 30  # of [0, 1], halved again and again toward 0
 _NODES = 48  # of each panel
 _HALVINGS = 80  # of an interval of log-odds: past the last place of a double
@@ -65,7 +66,7 @@ def pe_channel(dimensions: int, k: int, epsilon: float, calibration: Calibration
     selection is `epsilon`.
     """
     if calibration == "paper":
-        return _pe(dimensions, k, epsilon), kept(epsilon)
+        return _pe(dimensions, k, min(epsilon, _STEEPEST)), kept(epsilon)
     return _pe_exact(dimensions, k, epsilon)
 
 
@@ -143,7 +144,7 @@ def pe_odds(dimensions: int, k: int, epsilon: float) -> float:
     """
     if epsilon == 0.0:
         return 0.0
-    low, high = max(0.0, epsilon - math.log(2.0)), min(epsilon, 700.0)
+    low, high = max(0.0, epsilon - math.log(2.0)), min(epsilon, _STEEPEST)
     low = min(low, high)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2.0
