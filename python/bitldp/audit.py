@@ -18,6 +18,7 @@ import numpy as np
 from bitldp import _checks
 from bitldp._audit import compression as _compression  # noqa: F401 - registers its settings
 from bitldp._audit import selection as _selection  # noqa: F401 - registers its settings
+from bitldp._audit import vector as _vector  # noqa: F401 - registers its settings
 from bitldp._audit.law import Setting
 from bitldp._audit.run import Event, Run
 from bitldp._audit.setting import setting
