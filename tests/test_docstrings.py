@@ -28,6 +28,7 @@ MODULES = [
     "bitldp.compression.skellam",
     "bitldp.compression.vector_mvu",
     "bitldp.exponential",
+    "bitldp.federated.composed",
     "bitldp.federated.data",
     "bitldp.federated.mod",
     "bitldp.federated.records",

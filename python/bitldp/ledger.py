@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from bitldp import _checks
-from bitldp._cli.files import replacing
+from bitldp._atomic import replacing
 from bitldp._ledger_entry import Entry, check_numbers, digest, from_json, named, to_json
 from bitldp._mechanism import Mechanism
 from bitldp.privacy import Guarantee

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
 
 __all__ = [
     "FORMATS",
@@ -15,7 +10,6 @@ __all__ = [
     "UsageError",
     "check_paths",
     "file_format",
-    "replacing",
     "report_path",
 ]
 
@@ -85,48 +79,3 @@ def check_paths(source: Path, output: Path, *, force: bool) -> None:
             raise UsageError(f"{path}: is a folder, not a file")
         if not force and (path.exists() or path.is_symlink()):
             raise UsageError(f"{path}: exists; give another name, or --force to replace it")
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file in the folder of `path` that takes its name when the block succeeds.
-
-    The bytes are on disk (fsync) before the name is given, and the name is given in one step (rename), so
-    that nobody ever sees half a file. When the block raises, also through an interrupt, the temporary file is
-    removed and an older file of that name stays as it was.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        The final name.
-
-    Yields
-    ------
-    file object
-        Binary, for writing and seeking.
-    """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
-    # O_EXCL: never follow or reuse what another process put there; 0o666: the user's umask decides, as for
-    # any file.
-    descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0), 0o666)
-    try:
-        with os.fdopen(descriptor, "w+b") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Ask the file system to keep the rename through a power cut; systems that cannot are left alone."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

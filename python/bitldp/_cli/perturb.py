@@ -13,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from bitldp._atomic import replacing
 from bitldp._cli.arrays import ArrayReader, write_header
 from bitldp._cli.columns import Labels, Numbers, Reals
-from bitldp._cli.files import UsageError, check_paths, file_format, replacing, report_path
+from bitldp._cli.files import UsageError, check_paths, file_format, report_path
 from bitldp._cli.plan import Part, Plan, Request, build_plan
 from bitldp._cli.privacy_report import privacy_report
 from bitldp._cli.tables import TableReader, TableWriter, open_reader, open_writer

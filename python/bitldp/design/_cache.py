@@ -16,7 +16,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bitldp._cli.files import replacing
+from bitldp._atomic import replacing
 from bitldp.design._distance import Metric
 from bitldp.design._result import Design, DesignError, judged
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp._cli.files import replacing
+from bitldp._atomic import replacing
 
 _FORMAT = "bitldp.private-data"
 _VERSION = 1

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from flwr.app import ArrayRecord, Message
 
-from bitldp._cli.files import replacing
+from bitldp._atomic import replacing
 
 __all__ = ["Kept", "find", "keep", "question"]
 

@@ -302,4 +302,5 @@ class Plan:
         if letters.shape != (self.header.coordinates,) or not np.isfinite(letters).all():
             raise WireError("range", "report: its codes are not worth one number for each coordinate")
         low, high = self.header.low, self.header.high
-        return (letters - (low + (high - low) / 2.0)) * (2.0 * self.header.clip / (high - low))
+        worth: NDArray[np.float64] = letters - (low + (high - low) / 2.0)
+        return worth * (2.0 * self.header.clip / (high - low))

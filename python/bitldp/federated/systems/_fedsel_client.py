@@ -20,7 +20,7 @@ from flwr.app import Array, ArrayRecord, Context, Message, MetricRecord, RecordD
 from flwr.clientapp.typing import ClientAppCallable
 from numpy.typing import NDArray
 
-from bitldp._cli.files import replacing
+from bitldp._atomic import replacing
 from bitldp._rng import RandomSource
 from bitldp.federated import Layout, Plan, PrivateUpdateMod, from_record
 from bitldp.federated._lock import locked
@@ -170,7 +170,7 @@ class RememberingMod(PrivateUpdateMod):
         if memory.question == question:
             return memory.answer
         self.account.check(context, [charge])
-        stream = self._stream(message, context)
+        stream = self._stream(message, context, question)
         reply = call_next(message, context)
         if reply.has_error():
             raise RuntimeError("the client app replied with an error")
