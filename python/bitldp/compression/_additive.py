@@ -78,7 +78,7 @@ class Additive(Ball):
 
     @staticmethod
     @abstractmethod
-    def _law(half: float, reach: int) -> list[int]:
+    def _noise_law(half: float, reach: int) -> list[int]:
         """Return the weights of noise of the variance 2 half, from -reach to reach."""
 
     @classmethod
@@ -89,7 +89,7 @@ class Additive(Ball):
         the last weight against the sum of many.
         """
         far = min(2 * reach, 32767)
-        whole = cls._law(half, far)
+        whole = cls._noise_law(half, far)
         extra = far - reach
         inside = whole[extra : len(whole) - extra]
         inside[0] += sum(whole[:extra])

@@ -58,7 +58,7 @@ class BallGaussian(Additive):
     """
 
     @staticmethod
-    def _law(half: float, reach: int) -> list[int]:
+    def _noise_law(half: float, reach: int) -> list[int]:
         return gaussian_weights(math.sqrt(2.0 * half), reach)
 
     @property

@@ -57,7 +57,7 @@ class Skellam(Additive):
     """
 
     @staticmethod
-    def _law(half: float, reach: int) -> list[int]:
+    def _noise_law(half: float, reach: int) -> list[int]:
         return skellam_weights(half, reach)
 
     @property
