@@ -64,7 +64,7 @@ class Additive(Ball):
                 f"epsilon: {self.epsilon:.6g} needs so little noise that its tails have no chance in units "
                 "of 2**-64"
             )
-        letters = (np.arange(codes) - room) * (self.radius / radius)
+        letters = (np.arange(codes, dtype=np.float64) - room) * (self.radius / radius)
         self._set(_half=half, _noise=np.array([weight / _ONE for weight in weights]))
         self._finish(
             channel,
