@@ -13,10 +13,12 @@ import bitldp
 import numpy as np
 from _cases import SAMPLES, SEED, Array, Case
 from bitldp import reference
-from bitldp.numeric import Duchi, Hybrid, Piecewise, ThreeOutputs
+from bitldp.numeric import Duchi, Hybrid, Laplace, Piecewise, ThreeOutputs
 from bitldp.numeric._policy import Numeric
+from bitldp.numeric.laplace import layout
 
 EPSILON = 2.0
+NOISE_EPSILON = 1.0
 _ONE = 2.0**64
 FINER = 0.02  # by which share the variance on a grid may differ from that of the continuous law
 
@@ -27,7 +29,8 @@ def cases() -> list[Case]:
     x = rng.uniform(-1.0, 1.0, SAMPLES).astype(np.float32)
     three = ThreeOutputs(EPSILON)
     letter = float(three.letters[2])
-    # Bytes of keystream a sample: 1 of dither, then half a one of flips, 4 of a window, 4 of a table.
+    # Bytes of keystream a sample: 1 of dither, then half a one of flips, 4 of a window or a table, 2 of
+    # noise.
     return [
         *_numeric(Duchi(EPSILON), x, 1.5, _windowed, lambda: reference.duchi(x, EPSILON, rng), rng),
         *_numeric(Piecewise(EPSILON), x, 5.0, _windowed, lambda: reference.piecewise(x, EPSILON, rng), rng),
@@ -40,6 +43,7 @@ def cases() -> list[Case]:
             lambda: reference.three_outputs(x, three.probabilities(), letter, rng),
             rng,
         ),
+        *_numeric(Laplace(NOISE_EPSILON), x, 3.0, _noisy, None, rng, goal=5),
         *_table(8, 8, rng),
         *_table(64, 32, rng),
     ]
@@ -66,15 +70,23 @@ def _mixed(mechanism: Numeric, x: Array, rng: np.random.Generator) -> Array:
     return np.where(answers == 0, _windowed(mechanism, x, rng), answers + (mechanism.alphabet - 3))
 
 
+def _noisy(mechanism: Numeric, x: Array, rng: np.random.Generator) -> Array:
+    """Return the codes of geometric noise: a grid of as many steps as the mechanism's."""
+    steps, beyond = layout(mechanism.epsilon)
+    return reference.discrete_laplace(x, steps, mechanism.epsilon, beyond, rng)
+
+
 def _numeric(
     mechanism: Numeric,
     x: Array,
     keystream: float,
     law: Callable[[Numeric, Array, np.random.Generator], Array],
-    continuous: Callable[[], Array],
+    continuous: Callable[[], Array] | None,
     rng: np.random.Generator,
+    goal: float = 15,
 ) -> list[Case]:
     """Return a case for codes and one for letters."""
+    others = [] if continuous is None else [(continuous, FINER)]
 
     def letters() -> Array:
         return mechanism.letters.astype(x.dtype)[law(mechanism, x, rng)]
@@ -86,11 +98,11 @@ def _numeric(
             ours=lambda threads: mechanism.randomize(x, output=output, out=out, threads=threads),
             reference=plain,
             tuned=continuous,
-            check=lambda: _checks.letters(mechanism, x, output, [(letters, 0.0), (continuous, FINER)]),
+            check=lambda: _checks.letters(mechanism, x, output, [(letters, 0.0), *others]),
             keystream=int(keystream * x.size),
             read=x.nbytes,
             written=out.nbytes,
-            goal=15,
+            goal=goal,
         )
 
     return [case("codes", lambda: law(mechanism, x, rng)), case("values", letters)]

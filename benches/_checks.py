@@ -17,7 +17,7 @@ from bitldp.numeric._policy import Numeric
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_SIGMAS = 6.0
+SIGMAS = 6.0
 _SEED = 7
 _ONE = 2**64
 
@@ -80,7 +80,7 @@ def flips(
     for name, reports in (("ours", codes), ("reference", plain())):
         for shift, expected in enumerate(flip[::-1]):
             rate = np.mean((reports ^ truth) >> shift & 1, dtype=np.float64)
-            _near(f"{name}, flips of bit {bits - 1 - shift}", rate, float(expected), x.size)
+            near(f"{name}, flips of bit {bits - 1 - shift}", rate, float(expected), x.size)
 
 
 def asymmetric(mechanism: bitldp.MOUE, x: Array, p: Array, q: Array, rng: np.random.Generator) -> None:
@@ -98,7 +98,7 @@ def asymmetric(mechanism: bitldp.MOUE, x: Array, p: Array, q: Array, rng: np.ran
                 expected = float(chance[mechanism.bits - 1 - shift])
                 if of.any():
                     rate = np.mean(is_one[of], dtype=np.float64)
-                    _near(f"MOUE, {name}, bit {shift}", rate, expected, int(of.sum()))
+                    near(f"MOUE, {name}, bit {shift}", rate, expected, int(of.sum()))
 
 
 def rows(
@@ -115,10 +115,10 @@ def rows(
         counts = np.bincount(drawn.ravel(), minlength=len(times))
         require(len(counts) == len(times), f"{name}: a report outside the range")
         error = np.abs(counts - times) / np.sqrt(times * (1.0 - times / total))
-        require(bool((error < _SIGMAS).all()), f"{name}: the reports do not follow the law")
+        require(bool((error < SIGMAS).all()), f"{name}: the reports do not follow the law")
         if own is not None:
             truth, chance = own
-            _near(f"{name}, true reports", float(np.mean(drawn == truth)), chance, truth.size)
+            near(f"{name}, true reports", float(np.mean(drawn == truth)), chance, truth.size)
 
 
 def one_hot(mechanism: bitldp.OUE, x: Array, p: float, q: float, rng: np.random.Generator) -> None:
@@ -133,9 +133,9 @@ def one_hot(mechanism: bitldp.OUE, x: Array, p: float, q: float, rng: np.random.
     ):
         own = int(drawn[np.arange(len(x)), x].sum(dtype=np.int64))
         others = int(drawn.sum(dtype=np.int64)) - own
-        _near(f"OUE, {name}, own position", own / len(x), p, len(x))
+        near(f"OUE, {name}, own position", own / len(x), p, len(x))
         count = drawn.size - len(x)
-        _near(f"OUE, {name}, other positions", others / count, q, count)
+        near(f"OUE, {name}, other positions", others / count, q, count)
 
 
 def one_record(mechanism: bitldp.FRR, x: Array, flip: Array) -> None:
@@ -145,7 +145,7 @@ def one_record(mechanism: bitldp.FRR, x: Array, flip: Array) -> None:
     wrong: Any = many ^ reference.encode(x, mechanism.bits, mechanism.integer_bits)
     for shift, expected in enumerate(flip[::-1]):
         rate = np.mean(wrong >> shift & 1, dtype=np.float64)
-        _near(f"records, flips of bit {mechanism.bits - 1 - shift}", rate, float(expected), many.size)
+        near(f"records, flips of bit {mechanism.bits - 1 - shift}", rate, float(expected), many.size)
 
 
 def letters(
@@ -171,13 +171,14 @@ def letters(
             of = parts == part
             noise, spread = (values - true)[of], float(variance[of].mean())
             error = abs(float(noise.mean())) / math.sqrt(spread / noise.size)
-            require(error < _SIGMAS, f"{name}: biased in part {part} of the interval")
+            require(error < SIGMAS, f"{name}: biased in part {part} of the interval")
             squares = np.square(noise)
             error = float(squares.std()) / math.sqrt(noise.size)
-            near = abs(float(squares.mean()) - spread) <= _SIGMAS * error + share * spread
+            near = abs(float(squares.mean()) - spread) <= SIGMAS * error + share * spread
             require(near, f"{name}: another variance in part {part} of the interval")
 
 
-def _near(name: str, rate: float, expected: float, count: int) -> None:
+def near(name: str, rate: float, expected: float, count: int) -> None:
+    """Check a rate of `count` events against its probability."""
     error = math.sqrt(expected * (1.0 - expected) / count)
-    require(abs(rate - expected) <= _SIGMAS * error, f"{name}: rate {rate:.6f}, expected {expected:.6f}")
+    require(abs(rate - expected) <= SIGMAS * error, f"{name}: rate {rate:.6f}, expected {expected:.6f}")

@@ -162,7 +162,7 @@ FAILURES = {
 @pytest.mark.parametrize("failure", FAILURES)
 def test_any_failure_is_one_sentence(failure, caplog):
     found = []
-    wire = Wire(private(on_failure=found.append), FAILURES[failure])
+    wire = Wire(private(on_failure=found.append, nonfinite="refuse"), FAILURES[failure])
     with caplog.at_level(logging.DEBUG):
         replies = wire.ask()
     assert sentences(replies) == [FAILURE_SENTENCE] * 3

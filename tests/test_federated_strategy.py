@@ -22,6 +22,7 @@ from bitldp.federated import (
     to_record,
 )
 from bitldp.federated._mean import ReportMean
+from bitldp.federated.codec import Plan
 from bitldp.federated.mod import REPORT, STYPE
 from federated_app import CODEC, EPSILON, initial, make_client, make_server, target
 from flwr.app import Array, ArrayRecord, Message, MetricRecord, RecordDict
@@ -65,16 +66,31 @@ def vector(result):
     return LAYOUT.flatten(from_record(result.arrays))
 
 
-def test_the_mean_of_what_was_released_is_added():
+@pytest.fixture
+def released(monkeypatch):
+    """Collect what each client releases, decoded; the client is told by the update that is perturbed."""
+    found, perturb = {}, Plan.perturb
+
+    def spy(plan, vector, *, rng):
+        (client,) = (
+            client
+            for client in range(10)
+            if np.allclose(vector, LAYOUT.flatten({n: a / 2 for n, a in target(client).items()}))
+        )
+        data = perturb(plan, vector, rng=rng)
+        found[client] = plan.decode(data)
+        return data
+
+    monkeypatch.setattr(Plan, "perturb", spy)
+    return found
+
+
+def test_the_mean_of_what_was_released_is_added(released):
     clients = 5
     found = run(clients=clients).result
     plan, grid = CODEC.plan(LAYOUT), InProcessGrid(make_client(mod()), clients)
-    assert len(list(grid.get_node_ids())) == clients
-    released = []
-    for client in range(clients):
-        stream = np.random.SeedSequence(3, spawn_key=(client, 1)).spawn(2)[0]
-        update = LAYOUT.flatten({name: array / 2 for name, array in target(client).items()})
-        released.append(plan.decode(plan.perturb(update, rng=stream)))
+    assert len(list(grid.get_node_ids())) == len(released) == clients
+    released = list(released.values())
     np.testing.assert_allclose(vector(found), np.mean(released, axis=0), rtol=1e-6)
     metrics = found.train_metrics_clientapp[1]
     errors = np.std(released, axis=0, ddof=1) / np.sqrt(clients)
@@ -223,26 +239,16 @@ def test_the_order_of_arrival_does_not_matter():
     np.testing.assert_array_equal(found[0], found[2])
 
 
-def test_weights_by_stated_examples():
+def test_weights_by_stated_examples(released, monkeypatch):
     heavy = {2: 100, 3: 1, 4: 1}
     parts = {node: make_client(mod(examples=count)) for node, count in heavy.items()}
 
     def app(message, context):
         return parts[context.node_id](message, context)
 
-    plan = CODEC.plan(LAYOUT)
-    released = np.stack(
-        [
-            plan.decode(
-                plan.perturb(
-                    LAYOUT.flatten({name: array / 2 for name, array in target(client).items()}),
-                    rng=np.random.SeedSequence(3, spawn_key=(client, 1)).spawn(2)[0],
-                )
-            )
-            for client in range(3)
-        ]
-    )
     found = run(app, clients=3, server=strategy(weighting="examples")).result
+    monkeypatch.undo()
+    released = np.stack([released[client] for client in range(3)])
     weights = np.array([100.0, 1.0, 1.0])
     mean = np.average(released, axis=0, weights=weights)
     np.testing.assert_allclose(vector(found), mean, rtol=1e-6)

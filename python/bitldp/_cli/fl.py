@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -73,6 +73,7 @@ def fl(
     """
     with sentences():
         require("bitldp fl", _MODULES, "fl")
+        from bitldp.data import DatasetError
         from bitldp.federated import RoundFailedError
         from bitldp.federated.systems import NAMES, get
 
@@ -100,8 +101,14 @@ def fl(
             raise UsageError(str(error)) from None
         try:
             summary = _watched(chosen, run, threads=threads, seeded=seeded, quiet=as_json)
-        except (ValueError, RoundFailedError) as error:
+        except RoundFailedError as error:
+            raise CommandError(f"{error}; --resume goes on after the last whole round") from None
+        except (ValueError, TypeError, DatasetError) as error:
             raise CommandError(str(error)) from None
+        except KeyboardInterrupt:
+            raise CommandError(
+                f"interrupted; --resume goes on after the last whole round in {run.out}"
+            ) from None
         folder = Path(run.out)
         rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
         rounds_plot(rows, summary.metric, folder / "plot.png", title=f"{chosen.name}: {_title(run)}")
@@ -114,15 +121,17 @@ def fl(
 def _extra(system: System, pairs: list[str], given: Mapping[str, Any]) -> dict[str, Any]:
     """Read ``NAME=VALUE`` by the type that the setting has."""
     found: dict[str, Any] = {}
-    fields = system.settings.__dataclass_fields__
+    defaults = {field.name: field.default for field in fields(system.settings)}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         name = name.replace("-", "_")
-        if not equals or name not in fields:
-            raise UsageError(f"--set {pair}: NAME=VALUE is needed; names are {', '.join(fields)}")
+        if not equals:
+            raise UsageError(f"--set {pair}: NAME=VALUE is needed; names are {', '.join(defaults)}")
+        if name not in defaults:
+            raise UsageError(f"--set {pair}: {system.name} has no {name}; there are {', '.join(defaults)}")
         if name in given or name in found:
             raise UsageError(f"--set {pair}: {name} is given twice")
-        kind: Any = type(fields[name].default)
+        kind: Any = type(defaults[name])
         try:
             found[name] = _word(text) if kind is bool else kind(text)
         except ValueError:

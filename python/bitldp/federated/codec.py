@@ -240,7 +240,9 @@ class Plan:
         ValueError
             If a coordinate is not finite; the message does not say which.
         """
-        if self.rows > 1 and vector.ndim == 2 and len(vector) == self.rows:
+        if self.rows > 1:
+            if vector.ndim != 2 or len(vector) != self.rows:
+                raise ValueError(f"update: {self.rows} rows of coordinates are needed")
             return np.stack([self._clipped(row) for row in vector])
         return self._clipped(vector)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from bitldp import _checks
 from bitldp._mechanism import Mechanism
+from bitldp.federated import _repeat
 from bitldp.federated import examples as _examples
 from bitldp.federated._arrays import Layout
 from bitldp.federated._flower import FAILED, REFUSED, refusal
@@ -65,6 +67,13 @@ class PrivateUpdateMod:
         fresh keys from the operating system. Never take it from ``run_config``, which the server writes.
     arrays, config : str
         Keys of the message's records.
+    repeat : path-like, or callable of the Context that returns one, optional
+        File that keeps the last report. A message that asks the same again, as that of a server which was
+        stopped within a round, is answered by the same bytes, at no charge. Without one it is a new release.
+    nonfinite : {"zero", "refuse"}
+        What is done with an update that is not finite. "zero" reports zeros in its place: a server can send a
+        model that overflows on some records alone, and would read that off an Error. "refuse" sends the
+        Error.
     on_failure : callable of an exception, optional
         Called on the client with what went wrong, which may hold private values, before the Error is sent.
     **options
@@ -79,7 +88,8 @@ class PrivateUpdateMod:
     Notes
     -----
     A mod fails closed: whatever goes wrong, in training, perturbation or accounting, the reply is an Error
-    with one of two fixed sentences. That a client failed is itself visible.
+    with one of two fixed sentences. That a client failed is itself visible: training code must not fail
+    on some records alone.
 
     The ledger is charged after training and before the release. What is charged is the exact epsilon of a
     record of the mechanism times the number of records in an update: neighbouring updates differ in any way.
@@ -109,6 +119,8 @@ class PrivateUpdateMod:
         rng: Seed = None,
         arrays: str = "arrays",
         config: str = "config",
+        repeat: Place | None = None,
+        nonfinite: Literal["zero", "refuse"] = "zero",
         on_failure: Callable[[Exception], None] | None = None,
         **options: Any,
     ) -> None:
@@ -129,6 +141,8 @@ class PrivateUpdateMod:
             rng = _checks.integer("rng", rng, 0)
         self._rng = rng
         self._arrays, self._config = arrays, config
+        self._repeat = repeat
+        self.nonfinite = _checks.choice("nonfinite", nonfinite, ("zero", "refuse"))
         self._on_failure = on_failure
 
     def __repr__(self) -> str:
@@ -162,22 +176,46 @@ class PrivateUpdateMod:
         before = _numpy(message.content[self._arrays])
         layout = Layout.of(before, self.codec.integers)
         plan = self.codec.plan(layout)
+        asked = _repeat.question(message, plan.header.digest)
+        place = self._repeat(context) if callable(self._repeat) else self._repeat
+        kept = None if place is None else _repeat.find(Path(place), asked)
+        if kept is None:
+            kept = self._released(plan, before, asked, message, context, call_next)
+            if place is not None:
+                _repeat.keep(Path(place), asked, kept)
+        array = Array("uint8", (len(kept.report),), STYPE, kept.report)
+        record = ArrayRecord({REPORT: array})
+        content = RecordDict({self._arrays: record, "metrics": MetricRecord(kept.metrics)})
+        return Message(content, reply_to=message)
+
+    def _released(
+        self,
+        plan: Plan,
+        before: dict[str, NDArray[Any]],
+        asked: bytes,
+        message: Message,
+        context: Context,
+        call_next: ClientAppCallable,
+    ) -> _repeat.Kept:
+        """Train, charge, perturb."""
         charges = self._charges(plan)
         self.account.check(context, charges)  # spares a training that could not be released
-        stream = self._stream(message, context)
+        stream = self._stream(message, context, asked)
         reply = call_next(message, context)
         if reply.has_error():
             raise RuntimeError("the client app replied with an error")
         vector = plan.flatten(_numpy(reply.content[self._arrays]))
         if self.codec.update == "difference":
-            vector -= layout.flatten(before)
+            with np.errstate(invalid="ignore", over="ignore"):
+                vector -= plan.flatten(before)
         metrics = self._metrics(reply, None if stream is None else stream[1])
+        if self.nonfinite == "zero" and not np.isfinite(vector).all():
+            log.warning("bitldp: an update was not finite; zeros are reported in its place")
+            vector = np.zeros_like(vector)
         plan.clipped(vector)  # refuses what is not finite, before it is paid for
         self.account.charge(context, charges)
         report = plan.perturb(vector, rng=None if stream is None else stream[0])
-        array = Array("uint8", (len(report),), STYPE, report.tobytes())
-        content = RecordDict({self._arrays: ArrayRecord({REPORT: array}), "metrics": MetricRecord(metrics)})
-        return Message(content, reply_to=message)
+        return _repeat.Kept(report.tobytes(), metrics)
 
     def _charges(self, plan: Plan) -> list[Charge]:
         charges = [Charge(plan.mechanism, plan.records, UPDATE)]
@@ -186,8 +224,13 @@ class PrivateUpdateMod:
             charges.append(Charge(counting, 1, "number of examples"))
         return charges
 
-    def _stream(self, message: Message, context: Context) -> list[np.random.SeedSequence] | None:
-        """Return seeds of the update and of the number of examples, of this client and round alone."""
+    def _stream(
+        self, message: Message, context: Context, asked: bytes
+    ) -> list[np.random.SeedSequence] | None:
+        """Return seeds of the update and of the number of examples: of this client, round and question.
+
+        Two different models that are sent for one round are two streams: their reports share no coin.
+        """
         seed = self._rng(context) if callable(self._rng) else self._rng
         if seed is None:
             return None
@@ -195,7 +238,8 @@ class PrivateUpdateMod:
         releases = sum(entry.count for entry in self.account.ledger(context).entries)
         config: Any = message.content.get(self._config, {})
         turn = _checks.integer("server-round", config.get("server-round", releases), 0)
-        return np.random.SeedSequence(seed, spawn_key=(client, turn)).spawn(2)
+        words = (int.from_bytes(asked[place : place + 4], "little") for place in range(0, 16, 4))
+        return np.random.SeedSequence(seed, spawn_key=(client, turn, *words)).spawn(2)
 
     def _metrics(self, reply: Message, rng: Any) -> dict[str, Any]:
         found: dict[str, Any] = {}

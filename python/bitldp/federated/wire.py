@@ -128,6 +128,11 @@ class Header:
         return sum(part.size(self.records) for part in self.parts)
 
     @property
+    def digest(self) -> bytes:
+        """32 bytes that tell headers apart."""
+        return hashlib.sha256(self._bytes()).digest()
+
+    @property
     def size(self) -> int:
         """Bytes of header and payload together."""
         return len(self._bytes()) + _CHECKSUM.size + self.payload

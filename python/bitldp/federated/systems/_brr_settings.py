@@ -141,6 +141,7 @@ def update_mod(settings: BRRSettings, client: Client, codec: UpdateCodec, size: 
         budget=min(needed, client.budget),
         ledger=client.home / "ledger.json",
         rng=settings.seed if client.seeded else None,
+        repeat=client.home / "last-report.npz",
     )
 
 

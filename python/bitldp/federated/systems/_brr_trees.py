@@ -16,6 +16,7 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 
+from bitldp import _checks
 from bitldp.federated import DecodingStrategy, PrivateUpdateMod, UpdateCodec, to_record
 from bitldp.federated.systems._brr_settings import NAME, BRRSettings, federation, privacy, update_mod
 from bitldp.federated.systems._client import Client
@@ -42,16 +43,21 @@ def _codec(settings: BRRSettings, turn: int) -> UpdateCodec:
     )
 
 
+def _turn(settings: BRRSettings, message: Message) -> int:
+    """Return the number of a tree: no server has a client grow more than there are."""
+    return _checks.integer("server-round", turn_of(message), 1, settings.rounds)
+
+
 def mod(settings: BRRSettings, client: Client, message: Message) -> PrivateUpdateMod | None:
     """Return what releases the leaves of a round's tree."""
     if not settings.private:
         return None
-    return update_mod(settings, client, _codec(settings, turn_of(message)), 1 << settings.depth)
+    return update_mod(settings, client, _codec(settings, _turn(settings, message)), 1 << settings.depth)
 
 
 def train(settings: BRRSettings, client: Client, message: Message) -> Message:
     """Return the leaves of this round's tree, fitted to what the trees before it leave over."""
-    turn = turn_of(message)
+    turn = _turn(settings, message)
     record = message.content[ENSEMBLE]
     assert isinstance(record, ArrayRecord)
     values = record.to_numpy_ndarrays()[0]

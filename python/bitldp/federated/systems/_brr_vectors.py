@@ -43,6 +43,7 @@ def _features(settings: BRRSettings, client: Client) -> NDArray[Any]:
 
 def train(settings: BRRSettings, client: Client, message: Message) -> Message:
     """Train the model that came on the client's released features, and its true labels."""
+    client.expose("a model trained on the true labels")
     record = message.content["arrays"]
     assert isinstance(record, ArrayRecord)
     model = _nets.train(
@@ -83,6 +84,6 @@ def serve(settings: BRRSettings, grid: Grid) -> None:
             train_.shape[1],
             1,
             covers="the features of one record of a client against any others",
-            not_covered="the labels, which train the network as they are",
+            not_covered="the labels, which train the network as they are; how many records a client holds",
         ),
     )

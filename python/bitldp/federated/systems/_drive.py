@@ -19,8 +19,10 @@ from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 
 from bitldp.federated.strategy import DecodingStrategy, RoundFailedError
+from bitldp.federated.systems._alike import alike
 from bitldp.federated.systems._folder import RunFolder
 from bitldp.federated.systems._settings import Settings
+from bitldp.federated.systems._share import loaded
 
 __all__ = ["SUMMARY", "Privacy", "Rows", "Summary", "drive", "finishing", "folder_of", "turn_of", "watching"]
 
@@ -171,6 +173,11 @@ def drive(
         If a round had no reports. The rounds before it are kept.
     """
     start = time.perf_counter()
+    records = len(loaded(settings.data)[1])
+    if settings.clients > records:
+        raise ValueError(
+            f"clients: {settings.clients} are more than the {records} records of {settings.data}"
+        )
     folder = RunFolder(folder_of(settings, system), settings.lasting(), resume=settings.resume)
     kept = folder.checkpoint
     done = 0 if kept is None else kept.round
@@ -228,22 +235,35 @@ def _observed(strategy: FedAvg, seen: dict[str, Any], done: int) -> FedAvg:
     )
     # A DecodingStrategy does that by itself.
     offset = 0 if isinstance(strategy, DecodingStrategy) else done
+    sent: list[ArrayRecord] = []
 
     def configure_train(
         server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        return configure(server_round + offset, arrays, config, grid)
+        sent[:] = [arrays]
+        messages = list(configure(server_round + offset, arrays, config, grid))
+        for name in ("min_train_nodes", "min_evaluate_nodes", "min_available_nodes"):
+            setattr(strategy, name, 1)  # the run goes on without a client that has left
+        return messages
 
     def aggregate_train(
         server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
         # In an order that depends on what was sent alone, not on who sent it or when: sums of floats do.
         came = sorted(replies, key=_digest)
+        size = sum(map(_size, came))
+        counts: dict[str, int] = {}
+        if not isinstance(strategy, DecodingStrategy):  # which looks at every report by itself
+            came, counts = alike(came, sent[0])
         arrays, metrics = aggregate(server_round + offset, came)
         if arrays is None:
-            raise RoundFailedError(f"round {done + server_round}: no client sent an update")
+            seen_of = ", ".join(f"{count} {name}" for name, count in counts.items() if name != "reports")
+            raise RoundFailedError(
+                f"round {done + server_round}: no client sent an update that could be read ({seen_of})"
+            )
         seen.update(metrics or {})
-        seen.setdefault("bytes-up", sum(map(_size, came)))
+        for name, count in {**counts, "bytes-up": size}.items():
+            seen.setdefault(name, count)
         return arrays, metrics
 
     def aggregate_evaluate(server_round: int, replies: Iterable[Message]) -> MetricRecord | None:

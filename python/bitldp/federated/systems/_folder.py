@@ -69,14 +69,18 @@ class RunFolder:
                     raise ValueError(f"out: {self.path} holds {name} of something else; give an empty folder")
             self._replace(SETTINGS, json.dumps(self.settings, indent=2, sort_keys=True).encode())
         elif not resume:
-            raise ValueError(f"out: {self.path} holds a run already; resume it, or give another folder")
+            raise ValueError(
+                f"out: {self.path} holds a run already; resume it (--resume), or give another folder"
+            )
         elif kept != self.settings:
             names = sorted(
                 name
                 for name in kept.keys() | self.settings.keys()
                 if kept.get(name) != self.settings.get(name)
             )
-            raise ValueError(f"out: {self.path} holds a run with another {', '.join(names)}")
+            raise ValueError(
+                f"out: {self.path} holds a run with another {', '.join(names)}; give another folder"
+            )
         self.checkpoint = self._read_checkpoint()
         done = 0 if self.checkpoint is None else self.checkpoint.round
         self.rows = [row for row in self._read_rows() if row["round"] <= done]

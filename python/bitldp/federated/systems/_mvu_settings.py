@@ -48,7 +48,8 @@ class MVUSettings(Settings):
     epsilon, delta : float
         Of everything that is released about a record (a client) in all rounds.
     input_bits, output_bits : int
-        Of MVU: b_in and b, of a coordinate. With b = 1 MVU is randomized response for any b_in.
+        Of MVU: b_in and b, of a coordinate. b bits are sent; a larger b_in makes the bound of the privacy
+        tighter where epsilon is large.
     dither : {"unbiased", "conditional"}
         Of MVU: see `VectorMVU`; the paper's is "conditional".
     noise_bits : int
@@ -68,7 +69,7 @@ class MVUSettings(Settings):
     level: str = "example"
     epsilon: float = 5.0
     delta: float = 1e-5
-    input_bits: int = 1
+    input_bits: int = 4
     output_bits: int = 1
     dither: str = "unbiased"
     noise_bits: int = 12
@@ -81,11 +82,11 @@ class MVUSettings(Settings):
 
     quick: ClassVar[Mapping[str, Any]] = {
         "data": "digits",
-        "clients": 20,
-        "rounds": 35,
-        "batch": 2,
-        "epsilon": 10.0,
-        "rate": 0.5,
+        "clients": 10,
+        "rounds": 20,
+        "batch": 56,
+        "epsilon": 30.0,
+        "rate": 1.0,
     }
 
     def __post_init__(self) -> None:
@@ -154,15 +155,21 @@ class MVUSettings(Settings):
 
     def codec(self) -> UpdateCodec:
         """Return what client and server share."""
-        return UpdateCodec(
-            self.release,
-            # The ball of the mechanism has the radius of the clip, so nothing is scaled in between.
-            clip=self.clip,
-            norm="l1" if self.mechanism == "cldp" else "l2",
-            update="gradient",
-            allow_biased=self.mechanism in SIGNS,
-            rows=self.rows,
-        )
+        return _codec(self)
+
+
+@lru_cache(maxsize=16)
+def _codec(settings: MVUSettings) -> UpdateCodec:
+    """Return one codec for all clients of a process, whose plans are then built once."""
+    return UpdateCodec(
+        settings.release,
+        # The ball of the mechanism has the radius of the clip, so nothing is scaled in between.
+        clip=settings.clip,
+        norm="l1" if settings.mechanism == "cldp" else "l2",
+        update="gradient",
+        allow_biased=settings.mechanism in SIGNS,
+        rows=settings.rows,
+    )
 
 
 @lru_cache(maxsize=16)

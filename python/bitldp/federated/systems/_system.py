@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,7 @@ class System:
         ValueError, TypeError
             For a field that there is not, or a value that it cannot have.
         """
-        known = self.settings.__dataclass_fields__
+        known = tuple(field.name for field in fields(self.settings))
         for name in given:
             if name not in known:
                 raise ValueError(f"{name}: {self.name} has no such setting; there are {', '.join(known)}")

@@ -25,7 +25,7 @@ from bitldp import _checks
 from bitldp._mechanism import Mechanism
 from bitldp.federated import DecodingStrategy, PrivateData, PrivateUpdateMod, to_record
 from bitldp.federated.systems import _nets
-from bitldp.federated.systems._client import Client
+from bitldp.federated.systems._client import Client, silent
 from bitldp.federated.systems._drive import Privacy, Rows, drive, turn_of
 from bitldp.federated.systems._settings import Settings
 from bitldp.federated.systems._share import Holding, loaded
@@ -183,6 +183,7 @@ def _private_mod(settings: BitRandSettings, client: Client) -> PrivateUpdateMod:
         budget=min(budget, client.budget),
         ledger=client.home / "ledger.json",
         rng=settings.seed if client.seeded else None,
+        repeat=client.home / "last-report.npz",
         **settings.update_options(),
     )
 
@@ -195,13 +196,16 @@ def _mod(message: Message, context: Context, call_next: ClientAppCallable) -> Me
     return _private_mod(settings, Client.of(context, NAME))(message, context, call_next)
 
 
-client_app = ClientApp(mods=[_mod])
+client_app = ClientApp(mods=[silent, _mod])
 
 
 def _records(settings: BitRandSettings, client: Client) -> Holding:
     """Return what a client trains on: its records as they were released, or as they are."""
+    if not settings.private:
+        client.expose("a model trained on the records as they are")
     if not settings.private or settings.place == "updates":
         return client.holding(settings)
+    client.same(settings)
     data, train, _ = loaded(settings.data)
     features, labels = settings.features_mechanism(train.shape[1]), settings.label_mechanism(data.classes)
     kept = PrivateData(
@@ -256,6 +260,8 @@ def _model(settings: BitRandSettings) -> list[NDArray[np.float32]]:
 def _privacy(settings: BitRandSettings) -> Privacy:
     """Return what all rounds together cost a client, or one of its records."""
     if not settings.private:
+        if settings.mechanism == "random":
+            return Privacy(claimed=0.0, record=0.0, covers="all records: nothing of them is looked at")
         return Privacy(claimed=np.inf, record=np.inf, covers="nothing: this run has no privacy")
     data, train, _ = loaded(settings.data)
     if settings.place == "features":

@@ -18,7 +18,7 @@ from flwr.serverapp import Grid, ServerApp
 
 from bitldp.federated.systems import _brr_sgd, _brr_trees, _brr_vectors
 from bitldp.federated.systems._brr_settings import MECHANISMS, NAME, TASKS, UNITS, BRRSettings
-from bitldp.federated.systems._client import Client
+from bitldp.federated.systems._client import Client, silent
 from bitldp.federated.systems._system import System
 
 __all__ = ["SYSTEM", "BRRSettings", "client_app", "server_app"]
@@ -36,14 +36,17 @@ def _mod(message: Message, context: Context, call_next: ClientAppCallable) -> Me
     return released
 
 
-client_app = ClientApp(mods=[_mod])
+client_app = ClientApp(mods=[silent, _mod])
 
 
 @client_app.train()
 def train(message: Message, context: Context) -> Message:
     """Answer a round of the task, with what its mod then releases."""
     settings = BRRSettings.of(context.run_config)
-    reply: Message = _TASKS[settings.task].train(settings, Client.of(context, NAME), message)
+    client = Client.of(context, NAME)
+    if not settings.private:
+        client.expose("what it computes from its records as they are")
+    reply: Message = _TASKS[settings.task].train(settings, client, message)
     return reply
 
 

@@ -27,7 +27,7 @@ from bitldp import _checks
 from bitldp._mechanism import Mechanism
 from bitldp.federated import PrivateData, to_record
 from bitldp.federated.systems import _cnn, _nets
-from bitldp.federated.systems._client import Client
+from bitldp.federated.systems._client import Client, silent
 from bitldp.federated.systems._drive import Privacy, drive, turn_of
 from bitldp.federated.systems._settings import Settings
 from bitldp.federated.systems._share import loaded
@@ -187,7 +187,7 @@ def _test_bits(settings: LDPFLSettings, client: Client) -> NDArray[np.uint8]:
     return _plain_bits(settings, _cnn.extract(_extractor(settings, client), test))
 
 
-client_app = ClientApp()
+client_app = ClientApp(mods=[silent])
 
 
 @client_app.train()
@@ -195,6 +195,7 @@ def train(message: Message, context: Context) -> Message:
     """Train the dense network that came on the client's randomized bits, and its true labels."""
     settings = LDPFLSettings.of(context.run_config)
     client = Client.of(context, NAME)
+    client.expose("a model trained on the true labels")
     record = message.content["arrays"]
     assert isinstance(record, ArrayRecord)
     model = _nets.train(
@@ -216,6 +217,7 @@ def evaluate(message: Message, context: Context) -> Message:
     """Score the network on public test records, seen through the client's own convolutions."""
     settings = LDPFLSettings.of(context.run_config)
     client = Client.of(context, NAME)
+    client.expose("the accuracy of its own extractor")
     data, _, _ = loaded(settings.data)
     record = message.content["arrays"]
     assert isinstance(record, ArrayRecord)
@@ -240,7 +242,7 @@ class DropOne(FedAvg):
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
         """Average all replies but one."""
-        came = list(replies)
+        came = [reply for reply in replies if not reply.has_error()]  # who failed is dropped already
         if len(came) >= _FEWEST:
             came.pop(random.Random(f"bitldp {self._seed} {server_round}").randrange(len(came)))
         return super().aggregate_train(server_round, came)
@@ -258,7 +260,7 @@ def _privacy(settings: LDPFLSettings) -> Privacy:
         record=exact.record,
         covers="the extracted features of one record, given a fixed extractor",
         not_covered="the extractor, which is trained on the same records; the labels, which train the dense "
-        "network as they are; the accuracy that clients report",
+        "network as they are; the accuracy that clients report; how many records a client holds",
     )
 
 

@@ -9,6 +9,7 @@ pub fn key(seed: u8) -> Key {
 }
 
 /// A categorical channel.
+#[allow(clippy::large_enum_variant, reason = "a handful in a test")]
 pub enum Channel {
     Window(Window),
     Matrix(Matrix),

@@ -7,6 +7,7 @@ mod split;
 mod split_avx2;
 #[cfg(target_arch = "x86_64")]
 mod split_avx512;
+mod tally;
 
 pub(crate) use law::Law;
 pub(crate) use split::Magnitude;
@@ -23,9 +24,6 @@ pub(crate) const SLOTS: usize = GROUP / SLOT;
 
 /// Where a vector's own further draws begin, in groups: after those of the vector before it in its chunk.
 const REFINE_SHIFT: u32 = 48;
-
-/// Numbers that are looked through for equals at a time.
-const BLOCK: usize = 512;
 
 /// Everything that selecting takes, but where in the stream, the vectors and the room for the reports.
 pub(crate) struct Sampler<'a> {
@@ -53,20 +51,20 @@ impl Sampler<'_> {
         for (at, ((vector, code), (draws, slot))) in
             values.chunks_exact(self.dimensions).zip(codes).zip(slots).enumerate()
         {
-            if let Some(place) = self.first_infinite(vector) {
-                return Some(at * self.dimensions + place);
-            }
             let mut more =
                 Refine::at(self.isa, self.key, nonce(Purpose::Refine, chunk), (slot as u64) << REFINE_SHIFT);
             let draws = u128::from_le_bytes(*draws);
             let drawn = more.below_from(draws as u64, self.law.total());
-            *code = match self.law.rank(drawn) {
-                None => self.dimensions as u32,
-                Some(rank) => {
-                    let value = room.value_of_rank(self.isa, vector, rank as usize);
-                    self.one_of(vector, value, (draws >> 64) as u64, &mut more)
-                }
+            let place = match self.law.rank(drawn) {
+                None => self.first_infinite(vector).is_none().then_some(self.dimensions),
+                Some(rank) => room.place_of_rank(self.isa, vector, rank as usize, |equals| {
+                    more.below_from((draws >> 64) as u64, equals)
+                }),
             };
+            match place {
+                Some(place) => *code = place as u32,
+                None => return Some(at * self.dimensions + self.first_infinite(vector).unwrap_or(0)),
+            }
         }
         None
     }
@@ -83,32 +81,5 @@ impl Sampler<'_> {
             return None;
         }
         vector.iter().position(|x| x.size() >= M::INFINITE)
-    }
-
-    /// The place of one of the numbers whose size is `value`, any of them as likely as another.
-    fn one_of<M: Magnitude>(&self, vector: &[M], value: M, draw: u64, more: &mut Refine<'_>) -> u32 {
-        let equals = |block: &[M]| {
-            vectorised(self.isa, || block.iter().fold(M::ZERO, |n, x| n.plus_one_if(x.size() == value)))
-        };
-        let (mut count, mut first) = (0, 0);
-        for (at, block) in vector.chunks(BLOCK).enumerate() {
-            let found = equals(block).count();
-            if count == 0 && found > 0 {
-                first = at * BLOCK;
-            }
-            count += found;
-        }
-        // A vector that was changed after its rank was looked for may have no such number any more.
-        let mut left = if count > 1 { more.below_from(draw, count) } else { 0 };
-        for (at, block) in vector[first..].chunks(BLOCK).enumerate() {
-            let found = equals(block).count();
-            if left < found {
-                let places = block.iter().enumerate().filter(|(_, x)| x.size() == value);
-                let place = places.map(|(place, _)| place).nth(left as usize).unwrap_or(0);
-                return (first + at * BLOCK + place) as u32;
-            }
-            left -= found;
-        }
-        0
     }
 }

@@ -1,6 +1,31 @@
-//! One pass over a vector: how many magnitudes lie below a bracket, and which lie within.
+//! One pass over a vector: how many magnitudes lie below a bracket, which lie within, and whether all are finite.
 
 use crate::kernel::Isa;
+
+/// Numbers between two marks: how many were kept up to there leads back from a kept one to its place.
+pub(super) const MARKED: usize = 64;
+
+/// Asks for a run of [`MARKED`] numbers, which need not exist, to be brought into the cache.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(super) fn prefetch<M>(run: *const M) {
+    use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+    for line in (0..MARKED * size_of::<M>()).step_by(64) {
+        // SAFETY: a hint, that reads nothing and cannot fault.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(run.cast::<i8>().wrapping_add(line)) };
+    }
+}
+
+/// What a pass over numbers has found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Split<M> {
+    /// How many sizes are below the bracket.
+    pub(super) below: usize,
+    /// How many are within it.
+    pub(super) kept: usize,
+    /// The largest of all sizes, or zero.
+    pub(super) most: M,
+}
 
 /// Elements past the end of the room for those within a bracket that a vector unit may overwrite.
 pub(super) const SLACK: usize = 16;
@@ -27,22 +52,51 @@ pub(crate) trait Magnitude: Copy + Ord + Default + Send + Sync + 'static {
     /// The number as a count.
     fn count(self) -> u64;
 
-    /// Writes the sizes of `[low, high]` among `values` to the start of `within`, in their order; returns how many are
-    /// below `low`, and how many were written. There is room for all values and [`SLACK`] more.
-    fn split(isa: Isa, values: &[Self], low: Self, high: Self, within: &mut [Self]) -> (usize, usize);
+    /// The number before and the one after, for brackets' ends that leave room for them.
+    fn before(self) -> Self;
+    fn after(self) -> Self;
+
+    /// The size as a number, and the size of a positive number.
+    fn real(self) -> f64;
+    fn of_real(number: f64) -> Self;
+
+    /// Writes the sizes of `[low, high]` among `values` to the start of `within`, in their order, and how many of them
+    /// come before each run of [`MARKED`] values to `marks`. There is room for all values and [`SLACK`] more, and for
+    /// all marks. The numbers `ahead` of these, if that is not 0, are brought into the cache meanwhile.
+    fn split(
+        isa: Isa,
+        values: &[Self],
+        low: Self,
+        high: Self,
+        within: &mut [Self],
+        marks: &mut [u32],
+        ahead: usize,
+    ) -> Split<Self>;
 }
 
-/// [`Magnitude::split`], one number after the other.
-pub(super) fn scalar<M: Magnitude>(values: &[M], low: M, high: M, within: &mut [M]) -> (usize, usize) {
-    let (mut below, mut kept) = (0, 0);
-    for x in values {
-        let size = x.size();
-        // Written always, kept where the place moves on: no branch to mispredict.
-        within[kept] = size;
-        kept += usize::from(size >= low && size <= high);
-        below += usize::from(size < low);
+/// Goes on with [`Magnitude::split`], one number after the other.
+#[inline]
+pub(super) fn more<M: Magnitude>(
+    values: &[M],
+    low: M,
+    high: M,
+    within: &mut [M],
+    marks: &mut [u32],
+    found: Split<M>,
+) -> Split<M> {
+    let Split { mut below, mut kept, mut most } = found;
+    for (run, mark) in values.chunks(MARKED).zip(marks) {
+        *mark = kept as u32;
+        for x in run {
+            let size = x.size();
+            // Written always, kept where the place moves on: no branch to mispredict.
+            within[kept] = size;
+            kept += usize::from(size >= low && size <= high);
+            below += usize::from(size < low);
+            most = if size > most { size } else { most };
+        }
     }
-    (below, kept)
+    Split { below, kept, most }
 }
 
 macro_rules! magnitude {
@@ -73,6 +127,26 @@ macro_rules! magnitude {
                 u64::from(self)
             }
 
+            #[inline(always)]
+            fn before(self) -> $bits {
+                self.saturating_sub(1)
+            }
+
+            #[inline(always)]
+            fn after(self) -> $bits {
+                (self + 1).min(Self::MOST)
+            }
+
+            #[inline(always)]
+            fn real(self) -> f64 {
+                f64::from($float::from_bits(self))
+            }
+
+            #[inline(always)]
+            fn of_real(number: f64) -> $bits {
+                (number as $float).to_bits() & Self::MOST
+            }
+
             #[inline]
             fn split(
                 isa: Isa,
@@ -80,16 +154,23 @@ macro_rules! magnitude {
                 low: $bits,
                 high: $bits,
                 within: &mut [$bits],
-            ) -> (usize, usize) {
+                marks: &mut [u32],
+                ahead: usize,
+            ) -> Split<$bits> {
                 assert!(within.len() >= values.len() + SLACK, "room for all values and some more");
+                assert!(marks.len() >= values.len().div_ceil(MARKED), "room for all marks");
                 match isa {
                     // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
                     #[cfg(target_arch = "x86_64")]
-                    Isa::Avx512 => unsafe { super::split_avx512::$vector(values, low, high, within) },
+                    Isa::Avx512 => unsafe {
+                        super::split_avx512::$vector(values, low, high, within, marks, ahead)
+                    },
                     // SAFETY: as above.
                     #[cfg(target_arch = "x86_64")]
-                    Isa::Avx2 => unsafe { super::split_avx2::$vector(values, low, high, within) },
-                    _ => scalar(values, low, high, within),
+                    Isa::Avx2 => unsafe {
+                        super::split_avx2::$vector(values, low, high, within, marks, ahead)
+                    },
+                    _ => more(values, low, high, within, marks, Split::default()),
                 }
             }
         }
@@ -110,22 +191,31 @@ mod tests {
     }
 
     fn agree<M: Magnitude + std::fmt::Debug>(values: &[M], brackets: &[(M, M)]) {
+        let runs = values.len().div_ceil(MARKED);
         for &(low, high) in brackets {
-            let mut expected = vec![M::ZERO; values.len() + SLACK];
-            let (below, kept) = scalar(values, low, high, &mut expected);
-            assert_eq!(below, values.iter().filter(|x| x.size() < low).count());
-            assert_eq!(kept, values.iter().filter(|x| (low..=high).contains(&x.size())).count());
+            let kept = |values: &[M]| -> Vec<M> {
+                values.iter().map(|x| x.size()).filter(|x| (low..=high).contains(x)).collect()
+            };
+            let expected = kept(values);
+            let split = Split {
+                below: values.iter().filter(|x| x.size() < low).count(),
+                kept: expected.len(),
+                most: values.iter().map(|x| x.size()).max().unwrap_or(M::ZERO),
+            };
+            let before: Vec<u32> = (0..runs).map(|run| kept(&values[..run * MARKED]).len() as u32).collect();
             for &isa in Isa::available() {
                 let mut found = vec![M::MOST; values.len() + SLACK];
-                assert_eq!(M::split(isa, values, low, high, &mut found), (below, kept), "{isa}");
-                assert_eq!(found[..kept], expected[..kept], "{isa}");
+                let mut marks = vec![u32::MAX; runs];
+                assert_eq!(M::split(isa, values, low, high, &mut found, &mut marks, 1), split, "{isa}");
+                assert_eq!(found[..split.kept], expected, "{isa}");
+                assert_eq!(marks, before, "{isa}");
             }
         }
     }
 
     #[test]
     fn every_instruction_set_splits_alike() {
-        for count in [0, 1, 3, 4, 7, 8, 15, 16, 17, 31, 33, 100, 1000] {
+        for count in [0, 1, 3, 4, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 100, 128, 1000] {
             let doubles = numbers(count);
             let singles: Vec<f32> = doubles.iter().map(|&x| x as f32).collect();
             let ends = [(0.0, 0.0), (1.0, 40.0), (7.5, 7.5), (0.0, 1e30), (60.0, 60.0), (101.0, 200.0)];

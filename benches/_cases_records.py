@@ -1,0 +1,106 @@
+"""What is timed of the mechanisms for whole vectors: a coordinate that is selected, and records as signs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import _checks_records as _checks
+import bitldp
+import numpy as np
+from _cases import FEATURES, SEED, Array, Case
+from bitldp import reference
+
+CLIENTS, DIMENSIONS, LARGEST = 200, 10_000, 1_000
+RECORDS = 2_000
+SIGN_EPSILON = 8.0
+_DRAWS = 16  # bytes of keystream that a selection takes
+_ONE = 2.0**64
+
+
+def cases() -> list[Case]:
+    """Return the cases of vectors, with inputs and outputs allocated and touched."""
+    rng = np.random.default_rng(SEED + 4)
+    return [*_selections(rng), _cube(rng), _sampled(rng)]
+
+
+def _selections(rng: np.random.Generator) -> list[Case]:
+    """Return PS against a partition, and EXP against a sort."""
+    x = rng.normal(size=(CLIENTS, DIMENSIONS)).astype(np.float32)
+    largest, ranked = bitldp.PS(DIMENSIONS, LARGEST, epsilon=1.0), bitldp.EXP(DIMENSIONS, epsilon=1.0)
+    share, law = float(largest.probabilities()[-LARGEST:].sum()), ranked.probabilities()
+
+    def case(mechanism: bitldp.PS | bitldp.EXP, plain: Callable[[], Array]) -> Case:
+        out = np.ones_like(mechanism.randomize(x))
+        return Case(
+            f"{type(mechanism).__name__}, d = 10,000, float32",
+            ours=lambda threads: mechanism.randomize(x, out=out, threads=threads),
+            reference=plain,
+            tuned=None,
+            check=lambda: _checks.ranks(mechanism, x, plain),
+            keystream=_DRAWS * CLIENTS,
+            read=x.nbytes,
+            written=out.nbytes,
+            goal=10,
+        )
+
+    return [
+        case(largest, lambda: reference.select_top(x, LARGEST, share, rng)),
+        case(ranked, lambda: reference.select_by_rank(x, law, rng)),
+    ]
+
+
+def _cube(rng: np.random.Generator) -> Case:
+    """Return PrivUnit on the hypercube: dither to signs, then a report near them or far from them."""
+    mechanism = bitldp.HypercubePrivUnit(FEATURES, epsilon=SIGN_EPSILON)
+    near, share = mechanism.threshold, mechanism.channel.high / _ONE
+    assert near is not None
+    x = rng.uniform(-1.0, 1.0, (RECORDS, FEATURES)).astype(np.float32)
+    out = np.ones_like(mechanism.randomize(x))
+
+    def plain(records: Array) -> Array:
+        return reference.cap(_dithered(records, rng), near, share, rng)
+
+    return Case(
+        "HypercubePrivUnit, r = 768",
+        ours=lambda threads: mechanism.randomize(x, out=out, threads=threads),
+        reference=lambda: plain(x),
+        tuned=None,
+        check=lambda: _checks.cap(mechanism, x, plain),
+        keystream=x.size + x.size // 8,  # a byte of dither for a number, and a random bit
+        read=x.nbytes,
+        written=out.nbytes,
+        goal=10,
+    )
+
+
+def _sampled(rng: np.random.Generator) -> Case:
+    """Return the signs of a few sampled numbers as one symbol of randomized response."""
+    mechanism = bitldp.SampledSigns(FEATURES, epsilon=SIGN_EPSILON)
+    k, share = mechanism.k, mechanism.channel.high / _ONE
+    assert k is not None
+    x = rng.uniform(-1.0, 1.0, (RECORDS, FEATURES)).astype(np.float32)
+    places = 1 << np.arange(k - 1, -1, -1)
+
+    def plain(records: Array) -> tuple[Array, Array]:
+        drawn = np.argpartition(rng.random(records.shape, dtype=np.float32), k, axis=1)[:, :k]
+        symbols = _dithered(np.take_along_axis(records, drawn, axis=1), rng) @ places
+        return drawn, reference.grr(symbols, 1 << k, share, rng)
+
+    indices, symbols = mechanism.randomize(x)
+    return Case(
+        "SampledSigns, r = 768",
+        ours=lambda threads: mechanism.randomize(x, threads=threads),
+        reference=lambda: plain(x),
+        tuned=None,
+        check=lambda: _checks.symbols(mechanism, x.shape, share, plain),
+        keystream=(13 * k + 4) * RECORDS,  # 8 for a coordinate, 5 for its sign, 4 for the symbol
+        read=x.nbytes,
+        written=indices.nbytes + symbols.nbytes,
+        batch=False,  # coordinates are drawn on one thread
+    )
+
+
+def _dithered(x: Array, rng: np.random.Generator) -> Array:
+    """Return 1 with probability (1 + x)/2, as bytes."""
+    ones: Array = rng.random(x.shape, dtype=np.float32) * 2.0 - 1.0 < x
+    return ones.view(np.uint8)

@@ -1,0 +1,78 @@
+"""Checks of selections and of records of signs before they are timed, within six standard errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import bitldp
+import numpy as np
+from _checks import SIGMAS, Array, near
+from _measure import require
+
+_CALLS = 10  # selections from the same vectors, for enough of them
+_PARTS = 10  # of the ranks
+
+
+def ranks(mechanism: bitldp.PS | bitldp.EXP, x: Array, plain: Callable[[], Array]) -> None:
+    """Check in which tenth of the ranks the selected coordinates are, ours and the reference's."""
+    count, width = x.shape
+    whole = mechanism.randomize(x, rng=1, threads=1)
+    again = mechanism.randomize(x, rng=1, threads=2)
+    require(np.array_equal(whole, again), "the selection depends on the number of threads")
+    by_rank = np.argsort(np.argsort(np.abs(x), axis=1), axis=1)
+    law = mechanism.probabilities().reshape(_PARTS, -1).sum(axis=1)
+    drawn = {
+        "ours": [mechanism.randomize(x, rng=seed, threads=1) for seed in range(_CALLS)],
+        "reference": [plain() for _ in range(_CALLS)],
+    }
+    for name, reports in drawn.items():
+        places = np.concatenate([by_rank[np.arange(count), codes] for codes in reports])
+        counts = np.bincount(places * _PARTS // width, minlength=_PARTS)
+        for part, (found, chance) in enumerate(zip(counts, law, strict=True)):
+            near(f"{name}, selections in tenth {part}", found / len(places), float(chance), len(places))
+
+
+def cap(mechanism: bitldp.HypercubePrivUnit, x: Array, plain: Callable[[Array], Array]) -> None:
+    """Check the number of agreements with records of signs, and the means of the letters of others."""
+    whole = mechanism.randomize(x, rng=1, threads=1)
+    again = mechanism.randomize(x, rng=1, threads=2)
+    require(np.array_equal(whole, again), "the reports depend on the number of threads")
+    signs = np.where(x < 0, -1.0, 1.0).astype(x.dtype)
+    shares = {"ours": mechanism.randomize(signs, rng=2), "reference": plain(signs)}
+    true: Array = (signs > 0).view(np.uint8)
+    variance = float(mechanism.variance(signs[:1]).max())
+    for name, reports in shares.items():
+        agreements = np.count_nonzero(reports == true, axis=1)
+        inside = float(np.mean(agreements >= mechanism.threshold))
+        near(f"{name}, reports in the cap", inside, mechanism.channel.high / 2.0**64, len(x))
+        error = np.abs(np.mean(mechanism.decode(reports) * signs, axis=0) - 1.0)
+        require(float(error.max()) < SIGMAS * math.sqrt(variance / len(x)), f"{name}: a biased place")
+    for name, reports in {"ours": whole, "reference": plain(x)}.items():
+        # The mean of (letter - x) x over a record: of independent records, so that their spread is its error.
+        noise = np.mean((mechanism.decode(reports) - x) * x, axis=1)
+        error_of_mean = float(noise.std()) / math.sqrt(len(x))
+        require(abs(float(noise.mean())) < SIGMAS * error_of_mean, f"{name}: biased letters")
+
+
+def symbols(
+    mechanism: bitldp.SampledSigns,
+    shape: tuple[int, ...],
+    share: float,
+    plain: Callable[[Array], tuple[Array, Array]],
+) -> None:
+    """Check how often a symbol is true, and how often each coordinate is sampled."""
+    rng = np.random.default_rng(3)
+    signs = rng.choice(np.array([-1.0, 1.0], np.float32), shape)
+    pairs = {"ours": mechanism.randomize(signs, rng=2), "reference": plain(signs)}
+    for name, (indices, codes) in pairs.items():
+        k = indices.shape[1]
+        bits = np.take_along_axis(signs, indices.astype(np.intp), axis=1) > 0
+        near(
+            f"{name}, true symbols",
+            float(np.mean(bits @ (1 << np.arange(k - 1, -1, -1)) == codes)),
+            share,
+            len(signs),
+        )
+        for coordinate, found in enumerate(np.bincount(indices.ravel(), minlength=shape[1])):
+            near(f"{name}, samples of {coordinate}", found / len(signs), k / shape[1], len(signs))
