@@ -22,7 +22,7 @@ from bitldp.federated import (
     _flower,
     to_record,
 )
-from bitldp.federated.mod import BUDGET_SENTENCE, FAILURE_SENTENCE, REPORT, STYPE
+from bitldp.federated.mod import BUDGET_SENTENCE, FAILURE_SENTENCE, REPORT, STYPE, PrivateUpdateMod
 from bitldp.federated.systems import _fedsel_model as linear
 from bitldp.federated.systems import get
 from bitldp.federated.systems._fedsel_settings import codec, selecting
@@ -306,7 +306,18 @@ def test_a_selection_that_hardly_errs_is_the_largest_coordinate(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("delay", ["gradients", "steps"])
-def test_a_run_is_algorithm_1(delay: str, tmp_path: Path) -> None:
+def test_a_run_is_algorithm_1(delay: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    streams: dict[tuple[int, int], np.random.SeedSequence] = {}
+    plain = PrivateUpdateMod._stream
+
+    def noted(self: PrivateUpdateMod, message: Any, context: Any, asked: bytes) -> Any:
+        found = plain(self, message, context, asked)
+        assert found is not None
+        place = int(context.node_config["partition-id"])
+        streams[place, int(message.content["config"]["server-round"])] = found[0]
+        return found
+
+    monkeypatch.setattr(PrivateUpdateMod, "_stream", noted)
     words: dict[str, Any] = {"momentum": 0.5, "rate": 3.0, "delay": delay, "mu": 0.3, "select": "PE"}
     run(tmp_path, clients=3, batch=3, rounds=4, **words)  # everybody in every round: four epochs
     held = [holding("breast_cancer", place, 3, seed=1) for place in range(3)]
@@ -320,8 +331,8 @@ def test_a_run_is_algorithm_1(delay: str, tmp_path: Path) -> None:
         for place, client in enumerate(clients):
             x, y = linear.design(held[place].x, -1.0), linear.targets(held[place].y, 1)
             gradient = (inner * linear.gradient(w, x, y, "logistic", 1e-4)).astype(np.float32)
-            stream = np.random.SeedSequence(1, spawn_key=(place, turn)).spawn(2)[0]
-            reports = client.release(gradient.reshape(1, -1).astype(np.float64), rng=stream)
+            record = gradient.reshape(1, -1).astype(np.float64)
+            reports = client.release(record, rng=streams[place, turn])
             total += client.stages.decode(reports)[0]
         w = (w.astype(np.float64) - outer * (total / 3)[:, None]).astype(np.float32)
     assert np.allclose(weights(tmp_path), w, rtol=1e-5, atol=1e-6)

@@ -47,7 +47,7 @@ class Ball(Mechanism):
     _grid: ClassVar[Grid]
     _power: ClassVar[int]
     _conditional: ClassVar[bool]
-    _law: ClassVar[Table]
+    _coordinate: ClassVar[Table]
     _spread: ClassVar[Spread | None]
     _letters: ClassVar[NDArray[np.float64] | None]
     _no_frequencies: ClassVar[str] = "its reports are numbers; use estimate_mean"
@@ -93,7 +93,7 @@ class Ball(Mechanism):
             _grid=grid,
             _power=power,
             _conditional=conditional,
-            _law=of_rows(rows, channel.epsilon),
+            _coordinate=of_rows(rows, channel.epsilon),
             _letters=None if letters is None else readonly(letters),
             _spread=spread,
         )
@@ -161,12 +161,12 @@ class Ball(Mechanism):
         diameter, features = self._diameter(), self.features
         if self._conditional:
             return _bounds.relaxed(
-                _bounds.worst_losses(self._law.rows), self._power, diameter**self._power, features
+                _bounds.worst_losses(self._coordinate.rows), self._power, diameter**self._power, features
             )
         # by Cauchy and Schwarz, the l1 norm is at most sqrt(d) times the l2 norm
         length = diameter * (1.0 if self._power == 1 else math.sqrt(features))
-        steep = _bounds.steepest(self._law.rows) * length
-        return min(steep, features * self._law.epsilon) * (1.0 + 2.0**-40)
+        steep = _bounds.steepest(self._coordinate.rows) * length
+        return min(steep, features * self._coordinate.epsilon) * (1.0 + 2.0**-40)
 
     def renyi(self, orders: ArrayLike, *, bound: Literal["best", "greedy"] = "best") -> NDArray[np.float64]:
         """Return an upper bound of the Rényi divergence between two records of the ball.
@@ -210,7 +210,7 @@ class Ball(Mechanism):
             if bound == "greedy":
                 raise ValueError("bound: 'greedy' needs dither='conditional', which keeps records in a ball")
             # in an l1 ball the squares of the distances sum to no more than in the l2 ball of that radius
-            steep = alphas * (_bounds.steepest(self._law.rows) * diameter) ** 2 / 2.0
+            steep = alphas * (_bounds.steepest(self._coordinate.rows) * diameter) ** 2 / 2.0
             coupled = [
                 _bounds.dithered(self._divergences(alpha), alpha, self._power, capacity, features)
                 for alpha in np.atleast_1d(alphas).tolist()
@@ -229,7 +229,7 @@ class Ball(Mechanism):
 
     def _divergences(self, alpha: float) -> NDArray[np.float64]:
         """Return the Rényi divergence of every two points of a coordinate, rounded up."""
-        return np.minimum(_renyi.divergences(self._law, alpha), self._law.epsilon)
+        return np.minimum(_renyi.divergences(self._coordinate, alpha), self._coordinate.epsilon)
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return the law of one coordinate: P[i, y] = P(code y | grid point i)."""
