@@ -17,7 +17,7 @@ import numpy as np
 from bitldp._mechanism import Mechanism
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import ScalarFormatter
+from matplotlib.ticker import LogLocator, ScalarFormatter
 
 HERE = Path(__file__).parent / "figures"
 # Okabe and Ito's colours, told apart by colour-blind readers and, with the markers, in grey.
@@ -34,6 +34,7 @@ class Panel:
     ylabel: str
     lines: dict[str, Callable[[float], float]]
     epsilons: Sequence[float] = EPSILONS
+    scale: str = "log"
 
 
 def mean(build: Callable[[float], Mechanism]) -> Callable[[float], float]:
@@ -49,6 +50,11 @@ def worst(build: Callable[[float], Mechanism]) -> Callable[[float], float]:
 def error(build: Callable[[float], bitldp.BRR]) -> Callable[[float], float]:
     """Return the expected error of a released point as a function of epsilon."""
     return lambda epsilon: build(epsilon).expected_error()
+
+
+def _top(mechanism: bitldp.EXP | bitldp.PE | bitldp.PS) -> float:
+    """Return the chance of the ten ranks of greatest magnitude."""
+    return float(mechanism.probabilities()[90:100].sum())
 
 
 def draw(name: str, title: str, panels: Sequence[Panel]) -> None:
@@ -68,10 +74,18 @@ def draw(name: str, title: str, panels: Sequence[Panel]) -> None:
                 label=label,
             )
         axis.set(
-            xscale="log", yscale="log", xlabel="exact ε of a record", ylabel=panel.ylabel, title=panel.title
+            xscale="log",
+            yscale=panel.scale,
+            xlabel="exact ε of a record",
+            ylabel=panel.ylabel,
+            title=panel.title,
         )
-        axis.set_xticks([0.5, 1, 2, 4, 8])
+        axis.set_xticks([e for e in (0.5, 1, 2, 4, 8, 16) if panel.epsilons[0] <= e <= panel.epsilons[-1]])
         axis.xaxis.set_major_formatter(ScalarFormatter())
+        low, high = axis.get_ylim()
+        if panel.scale == "log" and high < 100.0 * low:  # too few powers of ten to read
+            axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axis.yaxis.set_major_formatter(ScalarFormatter())
         axis.minorticks_off()
         axis.grid(True, which="major", color="0.9")
         axis.legend(frameon=False, fontsize=8.5)
@@ -81,7 +95,10 @@ def draw(name: str, title: str, panels: Sequence[Panel]) -> None:
 
 
 WORD = {"bits": 8, "integer_bits": 0}
+ENDS = (-1.0, 1.0)
 VARIANCE = "mean variance of a report's letter"
+
+R = 768  # numbers of a record in the figure of whole records
 
 FIGURES: dict[str, tuple[str, list[Panel]]] = {
     "bits": (
@@ -94,6 +111,7 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
                     "f-RR, 8 bits, exact": mean(lambda e: bitldp.FRR(1, epsilon=e, **WORD)),
                     "MOUE, alpha 1": mean(lambda e: bitldp.MOUE(1, epsilon=e, alpha=1.0, **WORD)),
                     "MOUE, alpha 10 (LATENT)": mean(lambda e: bitldp.MOUE(1, epsilon=e, **WORD)),
+                    "bit budgets, 4 bits": mean(lambda e: bitldp.BitBudgets(e, bits=4)),
                     "PM": mean(bitldp.Piecewise),
                     "Duchi": mean(bitldp.Duchi),
                 },
@@ -119,9 +137,12 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
                 "A point of 24 on [-1, 1]",
                 "expected distance of the report",
                 {
-                    "GRR": error(lambda e: bitldp.BRR(24, epsilon=e, m=1, interval=(-1.0, 1.0))),
-                    "BRR, m of the paper": error(lambda e: bitldp.BRR(24, epsilon=e, interval=(-1.0, 1.0))),
-                    "BRR, best m": error(lambda e: bitldp.BRR(24, epsilon=e, m="best", interval=(-1.0, 1.0))),
+                    "GRR": error(lambda e: bitldp.BRR(24, epsilon=e, m=1, interval=ENDS)),
+                    "exponential": error(lambda e: bitldp.Exponential(24, epsilon=e, interval=ENDS)),
+                    "L-SRR": error(lambda e: bitldp.LSRR(24, epsilon=e, interval=ENDS)),
+                    "BRR, m of the paper": error(lambda e: bitldp.BRR(24, epsilon=e, interval=ENDS)),
+                    "BRR, best m": error(lambda e: bitldp.BRR(24, epsilon=e, m="best", interval=ENDS)),
+                    "optimal (LP)": error(lambda e: bitldp.OptimalUtility(24, epsilon=e, interval=ENDS)),
                 },
             )
         ],
@@ -138,9 +159,72 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
                     "PM-SUB": of(bitldp.PiecewiseSub),
                     "HM": of(bitldp.Hybrid),
                     "three outputs": of(bitldp.ThreeOutputs),
+                    "Laplace": of(bitldp.Laplace),
+                    "minimax (LP)": of(bitldp.MinimaxVariance),
                 },
             )
             for name, of in (("Mean", mean), ("Worst", worst))
+        ],
+    ),
+    "compression": (
+        "Numbers of [-1, 1] and vectors in few bits",
+        [
+            Panel(
+                "One number a record",
+                VARIANCE,
+                {
+                    "MVU, 1 bit": mean(lambda e: bitldp.MVU(e, output_bits=1, interval=ENDS)),
+                    "MVU, 3 bits": mean(lambda e: bitldp.MVU(e, interval=ENDS)),
+                    "unbiased GRR, 3 bits": mean(lambda e: bitldp.GeneralizedRR(e, bits=3, interval=ENDS)),
+                    "bitwise RR, 3 bits": mean(lambda e: bitldp.BitwiseRR(e, bits=3, interval=ENDS)),
+                    "PM": mean(bitldp.Piecewise),
+                },
+                (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 8.0),
+            ),
+            Panel(
+                "A vector of 128 numbers in the unit l2 ball, delta 1e-4",
+                "mean variance of a coordinate",
+                {
+                    f"VectorMVU, {b} bits": mean(
+                        lambda e, b=b: bitldp.VectorMVU(128, epsilon=e, delta=1e-4, output_bits=b)
+                    )
+                    for b in (1, 3)
+                }
+                | {"Skellam, 12 bits": mean(lambda e: bitldp.Skellam(128, epsilon=e, delta=1e-4))},
+                (1.0, 2.0, 4.0),
+            ),
+        ],
+    ),
+    "record": (
+        f"Records of {R} numbers of [-1, 1]",
+        [
+            Panel(
+                "At equal exact epsilon of a record",
+                "mean variance of a coordinate",
+                {
+                    "PrivUnit on the cube": mean(lambda e: bitldp.HypercubePrivUnit(R, epsilon=e)),
+                    "sampled signs, best k": mean(lambda e: bitldp.SampledSigns(R, epsilon=e)),
+                    "Duchi by half-cubes": mean(lambda e: bitldp.Duchi(e, features=R, spend="cube")),
+                    "PM, sampled": mean(lambda e: bitldp.Piecewise(e, features=R, spend="sample")),
+                    "PM, split": mean(lambda e: bitldp.Piecewise(e, features=R)),
+                },
+                (1.0, 2.0, 4.0, 8.0, 16.0),
+            )
+        ],
+    ),
+    "selection": (
+        "Selecting one of 100 dimensions",
+        [
+            Panel(
+                "Chance that the selected one is of the 10 largest",
+                "probability",
+                {
+                    "PS": lambda e: _top(bitldp.PS(100, 10, epsilon=e)),
+                    "PE, exact": lambda e: _top(bitldp.PE(100, 10, epsilon=e)),
+                    "EXP": lambda e: _top(bitldp.EXP(100, epsilon=e)),
+                },
+                scale="linear",
+            )
         ],
     ),
 }

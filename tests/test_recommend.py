@@ -51,6 +51,20 @@ def test_what_is_best():
     assert type(recommend("point", 1.0, candidates=400).mechanism) is bitldp.BRR
 
 
+def test_whole_records_win_where_there_is_much_to_spend():
+    assert type(recommend("mean", 8.0, features=256).mechanism) is bitldp.HypercubePrivUnit
+    names = [row.name for row in recommend("mean", 1.0).rows]
+    assert not any(name.endswith(("sample", "record")) for name in names)
+
+
+def test_what_takes_long_is_asked_for():
+    why = {row.name: row.why for row in recommend("mean", 4.0).rows}["MVU 6 -> 5 bits, split"]
+    assert "thorough=True" in why
+    best = recommend("mean", 4.0, thorough=True).mechanism
+    assert isinstance(best, bitldp.MVU)
+    assert best.output_bits == 5
+
+
 def test_numbers_are_those_of_the_mechanisms():
     for row in recommend("frequency", 2.0, categories=9).rows[:3]:
         variances = row.mechanism.variance(np.arange(9))

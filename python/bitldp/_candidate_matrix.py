@@ -228,6 +228,26 @@ class CandidateMatrix(CandidateRelease):
         chosen: NDArray[np.float64] = moments[codes]
         return chosen
 
+    def worst_variance(self) -> float:
+        """Return the largest entry of `variance` over all candidates.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists.
+        """
+        return float(self.variance(np.arange(len(self._points))).max())
+
+    def mean_variance(self) -> float:
+        """Return the mean of `variance` over all candidates.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists.
+        """
+        return float(self.variance(np.arange(len(self._points))).mean())
+
     def variance(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return the variance of one report's unbiased indicator of every candidate, from the integers.
 

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from bitldp import _checks
-from bitldp._audit import compression as _compression  # noqa: F401 - registers its settings
-from bitldp._audit import selection as _selection  # noqa: F401 - registers its settings
+from bitldp._audit import families as _families  # noqa: F401 - registers what is known of each
 from bitldp._audit.law import Setting
 from bitldp._audit.run import Event, Run
 from bitldp._audit.setting import setting

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bitldp
+from bitldp._demo_parts import federated, means, selection
 from bitldp._extras import require
 from bitldp.data import Dataset, load
 from bitldp.report import accuracy_plot, number, total
@@ -224,7 +225,7 @@ def _telemetry(console: Console) -> None:
 
 
 #: What follows the table: functions of the console.
-EPILOGUES: tuple[Callable[[Console], None], ...] = (_telemetry,)
+EPILOGUES: tuple[Callable[[Console], None], ...] = (_telemetry, means, selection, federated)
 
 
 def run(
@@ -247,7 +248,7 @@ def run(
     list of Outcome
         The rows of the table.
     """
-    require("the demo", ["sklearn", "matplotlib", "rich"], "demo")
+    require("the demo", ["sklearn", "matplotlib", "rich", "flwr", "jax"], "demo")
     start = time.perf_counter()
     outcomes: list[Outcome] = []
     clean: dict[str, float] = {}

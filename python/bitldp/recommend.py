@@ -25,9 +25,20 @@ from bitldp.compression import best_bits as best_response_bits
 from bitldp.design import DesignError
 from bitldp.exponential import Exponential
 from bitldp.lsrr import LSRR
-from bitldp.numeric import BitBudgets, Duchi, Hybrid, MinimaxVariance, Piecewise, PiecewiseSub, ThreeOutputs
+from bitldp.numeric import (
+    BitBudgets,
+    Duchi,
+    Hybrid,
+    Laplace,
+    MinimaxVariance,
+    Piecewise,
+    PiecewiseSub,
+    ThreeOutputs,
+)
 from bitldp.optimal import OptimalUtility
 from bitldp.privacy import PrivacyClaimWarning
+from bitldp.privunit import HypercubePrivUnit
+from bitldp.signs import SampledSigns
 from bitldp.unary import OUE, SUE
 
 __all__ = ["Recommendation", "Row", "recommend"]
@@ -46,6 +57,7 @@ class Setting:
     interval: tuple[float, float]
     metric: Any
     criterion: Literal["mean", "worst"]
+    thorough: bool
 
 
 @dataclass(frozen=True)
@@ -157,6 +169,25 @@ def _response(spend: str) -> Maker:
     return make
 
 
+def _fine_mvu(spend: str) -> Maker:
+    """Return the maker of MVU in 5 bits, which takes a few seconds the first time at a budget."""
+
+    def make(s: Setting) -> Mechanism:
+        parts = max(1, min(s.features, math.floor(s.epsilon / 2.5))) if spend == "sample" else s.features
+        if s.epsilon / parts < 1.0:
+            raise ValueError("with less than 1 to spend on a number, 3 bits are as good as 5")
+        if not s.thorough:
+            raise ValueError("takes seconds to design; thorough=True compares it, too")
+        return _numeric(MVU, spend, input_bits=6, output_bits=5)(s)
+
+    return make
+
+
+def _whole(kind: Any) -> Maker:
+    """Return the maker of a mechanism that releases a record as a whole."""
+    return lambda s: kind(s.features, epsilon=s.epsilon, interval=s.interval)
+
+
 def _candidate(kind: Any, **options: Any) -> Maker:
     def make(s: Setting) -> Mechanism:
         made: Mechanism = kind(s.candidates, epsilon=s.epsilon, metric=s.metric, **options)
@@ -177,6 +208,7 @@ _KINDS: tuple[tuple[str, Any, dict[str, Any]], ...] = (
     ("PiecewiseSub", PiecewiseSub, {}),
     ("Hybrid", Hybrid, {}),
     ("ThreeOutputs", ThreeOutputs, {}),
+    ("Laplace", Laplace, {}),
     ("BitBudgets", BitBudgets, {}),
     ("MinimaxVariance", MinimaxVariance, {}),
     ("MVU 3 -> 3 bits", MVU, {"input_bits": 3, "output_bits": 3}),
@@ -186,7 +218,11 @@ REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
     "mean": (
         *((f"{name}, {how}", _numeric(kind, how, **more)) for name, kind, more in _KINDS
           for how in ("split", "sample")),
+        *((f"MVU 6 -> 5 bits, {how}", _fine_mvu(how)) for how in ("split", "sample")),
         *((f"GeneralizedRR, {how}", _response(how)) for how in ("split", "sample")),
+        ("HypercubePrivUnit, record", _whole(HypercubePrivUnit)),
+        ("SampledSigns, record", _whole(SampledSigns)),
+        ("Duchi, record", lambda s: Duchi(s.epsilon, features=s.features, spend="cube", interval=s.interval)),
     ),
     "frequency": (
         ("GRR", lambda s: GRR(s.categories, epsilon=s.epsilon)),
@@ -246,6 +282,7 @@ def recommend(
     interval: tuple[float, float] = (-1.0, 1.0),
     metric: Any = "euclidean",
     criterion: Literal["mean", "worst"] = "mean",
+    thorough: bool = False,
 ) -> Recommendation:
     """Compare the mechanisms that fit a task at the same exact epsilon of a record, and return the best.
 
@@ -269,6 +306,8 @@ def recommend(
         For "point": the loss, as `BRR` takes it.
     criterion : {"mean", "worst"}
         Whether the least average over uniform inputs counts, or the least worst case.
+    thorough : bool
+        For "mean": whether MVU in 5 bits is designed, too, which takes seconds.
 
     Returns
     -------
@@ -290,6 +329,7 @@ def recommend(
     """
     _checks.choice("task", task, tuple(REGISTRY))
     _checks.choice("criterion", criterion, ("mean", "worst"))
+    thorough = _checks.flag("thorough", thorough)
     budget = _checks.positive("epsilon", epsilon)
     if task in ("frequency", "label"):
         if categories is None:
@@ -302,13 +342,13 @@ def recommend(
         if isinstance(metric, str):
             _metrics.named("metric", metric, _metrics.METRICS)
     count = _checks.count("features", features, 1)
-    setting = Setting(budget, count, categories or 2, candidates, interval, metric, criterion)
+    setting = Setting(budget, count, categories or 2, candidates, interval, metric, criterion, thorough)
     if task == "mean":
         Duchi(budget, features=setting.features, interval=interval)  # refuses what no mechanism takes
     found: list[Row] = []
     left: list[Row] = []
     for name, make in REGISTRY[task]:
-        if name.endswith(", sample") and setting.features == 1:
+        if name.endswith((", sample", ", record")) and setting.features == 1:
             continue
         try:
             with warnings.catch_warnings():

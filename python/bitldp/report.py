@@ -108,6 +108,8 @@ class Claim:
 
 _Setting = tuple[str, str, Callable[[], Any]]
 
+_PLACES = [(37 * i % 101 / 101, 59 * i % 101 / 101) for i in range(60)]  # scattered
+
 _SETTINGS: tuple[_Setting, ...] = (
     (
         "f-RR, 1000 features of 10 bits, paper",
@@ -139,6 +141,29 @@ _SETTINGS: tuple[_Setting, ...] = (
     ("OUE, 100 categories", "Wang et al. 2017", lambda: bitldp.OUE(100, epsilon=1.0)),
     ("GRR, 100 categories", "Kairouz et al. 2016", lambda: bitldp.GRR(100, epsilon=1.0)),
     ("BRR, 100 points", "BRR, arXiv:2504.20926", lambda: bitldp.BRR(100, epsilon=1.0)),
+    (
+        "exponential, 20 points, paper",
+        "McSherry and Talwar 2007",
+        lambda: bitldp.Exponential(20, epsilon=1.0, calibration="paper"),
+    ),
+    (
+        "L-SRR, 60 places in the plane, paper",
+        "Wang et al. 2022",
+        lambda: bitldp.LSRR(_PLACES, epsilon=1.0, calibration="paper"),
+    ),
+    ("EXP, 100 dimensions", "FedSel, Lemma 1", lambda: bitldp.EXP(100, epsilon=1.0)),
+    (
+        "PE, 2 dimensions, k 1, paper",
+        "FedSel, Lemma 2",
+        lambda: bitldp.PE(2, 1, epsilon=1.0, calibration="paper"),
+    ),
+    ("PS, 100 dimensions, k 10", "FedSel, Lemma 3", lambda: bitldp.PS(100, 10, epsilon=1.0)),
+    (
+        "Duchi, 2 dimensions by half-cubes, paper",
+        "Duchi et al. 2018",
+        lambda: bitldp.Duchi(1.0, features=2, spend="cube", calibration="paper"),
+    ),
+    ("MVU, 3 bits", "Chaudhuri et al. 2022", lambda: bitldp.MVU(1.0)),
 )
 
 

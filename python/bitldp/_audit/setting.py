@@ -222,7 +222,3 @@ def of_rows(
         [worst_pair(rows)],
         {"output": "codes"},
     )
-
-
-# Each registers more kinds, and needs what is above.
-from bitldp._audit import candidates, noise  # noqa: E402, F401

@@ -215,7 +215,7 @@ def demo(
 ) -> None:
     """Perturb real data, train on it, and compare with the unperturbed data (about a minute)."""
     with sentences():
-        require("the demo", ["sklearn", "matplotlib"], "demo")
+        require("the demo", ["sklearn", "matplotlib", "flwr", "jax"], "demo")
         from bitldp.demo import run
 
         run(out, wide_console())

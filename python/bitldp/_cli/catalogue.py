@@ -12,7 +12,7 @@ from bitldp._extras import MissingExtraError
 
 __all__ = ["FAMILIES", "INTERVAL", "SIZE_OPTIONS", "Entry", "Settings", "shown"]
 
-Input = Literal["numbers", "reals", "categories", "points", "scores"]
+Input = Literal["numbers", "reals", "categories", "points", "ball", "scores"]
 Family = Literal["bits", "categorical", "numeric", "compression", "record", "selection"]
 
 #: The families in the order of the documentation, and what their mechanisms release.
@@ -31,6 +31,7 @@ SIZE_OPTIONS: dict[Input, tuple[str, int]] = {
     "reals": ("--features", MOST_FEATURES),
     "categories": ("--classes", MOST_CATEGORIES),
     "points": ("--points", MOST_CATEGORIES),
+    "ball": ("--features", MOST_FEATURES),
     "scores": ("--features", MOST_FEATURES),
 }
 #: The interval of numbers, where none is given.
@@ -86,10 +87,10 @@ class Entry:
         What ``--mechanism`` takes.
     family : str
         One of `FAMILIES`.
-    inputs : tuple of {"numbers", "reals", "categories", "points", "scores"}
+    inputs : tuple of {"numbers", "reals", "categories", "points", "ball", "scores"}
         What it takes: all columns together as fixed-point numbers, or as numbers of an interval; each column
-        by itself as a category; each column by itself as one of N points of an interval; a vector of which
-        one dimension is chosen.
+        by itself as a category; each column by itself as one of N points of an interval; a vector of a ball
+        of radius 1; a vector of which one dimension is chosen.
     options : frozenset of str
         Names of `Settings` that apply, besides those that all take.
     summary : str

@@ -63,7 +63,8 @@ def _size(entry: Entry, given: dict[str, int | None]) -> int:
     size = given[option]
     if size is not None:
         return size
-    return _DIMENSIONS if entry.family in ("record", "selection") else _SIZES[option]
+    vectors = entry.family == "record" or entry.inputs[0] in ("ball", "scores")
+    return _DIMENSIONS if vectors else _SIZES[option]
 
 
 def _row(entry: Entry, epsilon: float, given: dict[str, int | None]) -> dict[str, Any]:
@@ -71,7 +72,7 @@ def _row(entry: Entry, epsilon: float, given: dict[str, int | None]) -> dict[str
     if "spend" in entry.options:
         usual.pop("k", None)  # how many are sampled; all are released here
     size = _size(entry, given)
-    if "k" in usual:
+    if usual.get("k") is not None:
         usual["k"] = min(int(usual["k"]), size)
     settings = replace(Settings(epsilon=epsilon), **usual)
     row: dict[str, Any] = {"name": entry.name, "family": entry.family}

@@ -104,7 +104,8 @@ class Ball(Mechanism):
         self._set(_pure=record)
         if self.delta > 0.0:
             record = min(record, searched(self.renyi, self.delta))
-        feature = min(feature, record) if self.delta == 0.0 else feature
+        # Records that differ in one feature are records: with the same delta, no more can be told of them.
+        feature = min(feature, record)
         self._set(
             _guarantee=Guarantee(claimed, feature, feature, record, delta=self.delta, holds=record <= claimed)
         )

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Literal
 
 from bitldp import _checks
-from bitldp._core import log_ratio
+from bitldp._core import Matrix, log_ratio
 from bitldp.compression._table import bitwise
 from bitldp.design.mvu import BITS
 from bitldp.numeric._policy import OnInterval
@@ -112,7 +112,9 @@ class BitwiseRR(Response):
 
     def _worst_bit(self) -> float:
         """Return the exact epsilon between points whose codes differ in one bit."""
-        weights = self._scalar.channels[0].weights()  # type: ignore[union-attr]
+        (channel,) = self._scalar.channels
+        assert isinstance(channel, Matrix)  # that is what bitwise makes
+        weights = channel.weights()
         return max(
             log_ratio(one, other)
             for x, row in enumerate(weights)

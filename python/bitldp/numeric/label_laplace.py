@@ -253,3 +253,23 @@ class LabelLaplace(Mechanism):
         spread = self._scalar.spread
         entry = 0.0 if spread is None else float(spread.at(1.0))
         return np.full((*truth.shape, self.classes), entry)
+
+    def worst_variance(self) -> float:
+        """Return the largest entry of `variance` over all labels.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists.
+        """
+        return float(self.variance([0])[0, 0])
+
+    def mean_variance(self) -> float:
+        """Return the mean of `variance` over all labels.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists.
+        """
+        return float(self.variance([0])[0, 0])

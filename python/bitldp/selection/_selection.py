@@ -26,6 +26,7 @@ class Selection(Mechanism):
     # Set on the instance, by _finish; ClassVar keeps it out of the dataclass' fields.
     _channel: ClassVar[Select]
     _no_mean: ClassVar[str] = "a report says which coordinate is large, and not how large"
+    _no_letters: ClassVar[str] = "its law is about ranks, and not about a set of largest coordinates"
     _no_frequencies: ClassVar[str] = "its law is about ranks, and not about a set of largest coordinates"
 
     def _finish(self, channel: Select, **parameters: Any) -> None:
@@ -295,3 +296,27 @@ class TopSelection(Selection):
         chance = self.law(scores)[:, : self._channel.dimensions]
         spread: NDArray[np.float64] = chance * (1.0 - chance) / (high - low) ** 2
         return spread
+
+    def worst_variance(self) -> float:
+        """Return the largest entry of `variance` over all vectors.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists.
+        """
+        return float(self._spread().max())
+
+    def mean_variance(self) -> float:
+        """Return the mean of `variance` over all coordinates of any vector.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists.
+        """
+        return float(self._spread().mean())
+
+    def _spread(self) -> NDArray[np.float64]:
+        """Return the variance for one vector without ties; all others are permutations of it."""
+        return self.variance(np.arange(1.0, self._channel.dimensions + 1.0)[None])
