@@ -8,6 +8,7 @@ a number.
 from __future__ import annotations
 
 from bitldp.compression.cldp import CLDP
+from bitldp.compression.interpolated_mvu import InterpolatedMVU
 from bitldp.compression.metric import MetricMVU
 from bitldp.compression.mvu import MVU
 from bitldp.compression.response import BitwiseRR, GeneralizedRR, best_bits
@@ -20,6 +21,7 @@ __all__ = [
     "MVU",
     "BitwiseRR",
     "GeneralizedRR",
+    "InterpolatedMVU",
     "MetricMVU",
     "SignSGD",
     "Skellam",
