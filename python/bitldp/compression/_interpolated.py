@@ -24,7 +24,6 @@ _UP = 1.0 + 2.0**-40
 _RATIO = 1.07  # of neighbouring places of the mesh: it costs about 0.1 % of a divergence
 _LEAST = 0.01  # the least place, in units of a coordinate of a record that is spread evenly
 _CUTS = 60  # of the search for the price; any price gives a bound
-_SHARES = 8  # thirds by which the best share of the two records in the price is bracketed
 _ENOUGH = 1.0 + 1e-6
 
 
@@ -162,8 +161,7 @@ def record(rows: NDArray[np.float64], alpha: float, power: int, capacity: float,
     In a cell between neighbouring places of the mesh the law is affine in u, and in v. Then
     E = e^((alpha-1) D) is jointly convex in the two laws (for alpha = infinity, e^D, the largest of ratios
     that are convex in u and in v). So E is at most the bilinear function M with its values at the corners.
-    The two records may have prices of their own, of sum 2 c: this is used for alpha = infinity, where the one
-    whose reports are rarer costs more. Three more steps make a bilinear bound of D - c |u|^p - c |v|^p, whose largest value is at a corner:
+    Three more steps make a bilinear bound of D - c |u|^p - c |v|^p, whose largest value is at a corner:
 
     - ln M <= ln m + M/m - 1. If r is how much ln E differs between corners and m the middle, this exceeds
       ln E at a corner by at most e^(r/2) - 1 - r/2. (If that is more than r, the largest corner is taken.)
@@ -182,20 +180,8 @@ def record(rows: NDArray[np.float64], alpha: float, power: int, capacity: float,
     widths = np.square(np.diff(places)) / 4.0 if power == 2 else np.zeros(len(places) - 1)
     chords = np.abs(places) ** power - np.maximum(np.append(widths, 0.0), np.append(0.0, widths))
     chords *= np.where(chords > 0.0, 1.0 - 2.0**-48, 1.0)
-
-    def at(share: float) -> float:
-        costs = 2.0 * (share * chords[:, None] + (1.0 - share) * chords)
-        return _dual(gains.ravel(), costs.ravel(), capacity, features) * _UP
-
-    if not math.isinf(alpha):
-        return at(0.5)
-    low, high, found = 0.0, 1.0, at(0.5)
-    for _ in range(_SHARES):
-        left, right = low + (high - low) / 3.0, high - (high - low) / 3.0
-        one, other = at(left), at(right)
-        low, high = (low, right) if one < other else (left, high)
-        found = min(found, one, other)
-    return found
+    costs = chords[:, None] + chords
+    return _dual(gains.ravel(), costs.ravel(), capacity, features) * _UP
 
 
 def _divergences(table: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
