@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bitldp.compression.ball_gaussian import BallGaussian
 from bitldp.compression.cldp import CLDP
+from bitldp.compression.interpolated_mvu import InterpolatedMVU
 from bitldp.compression.metric import MetricMVU
 from bitldp.compression.mvu import MVU
 from bitldp.compression.response import BitwiseRR, GeneralizedRR, best_bits
@@ -22,6 +23,7 @@ __all__ = [
     "BallGaussian",
     "BitwiseRR",
     "GeneralizedRR",
+    "InterpolatedMVU",
     "MetricMVU",
     "SignSGD",
     "Skellam",

@@ -14,10 +14,10 @@ from bitldp._core import Grid, Matrix, Shift
 from bitldp._mechanism import Mechanism, readonly
 from bitldp._rng import RandomSource, keys
 from bitldp.accounting import _renyi
-from bitldp.accounting._compose import from_renyi
+from bitldp.accounting._compose import searched
 from bitldp.accounting._table import Table, of_rows
 from bitldp.accumulate import MeanAccumulator
-from bitldp.compression import _bounds
+from bitldp.compression import _bounds, _interpolated
 from bitldp.compression._dither import bias_factor, conditioned, enlarged
 from bitldp.compression._records import check_shape, inside, norms
 from bitldp.estimate import Estimate
@@ -27,6 +27,7 @@ from bitldp.privacy import Guarantee
 
 Dither = Literal["unbiased", "conditional"]
 Output = Literal["codes", "values", "packed"]
+Bound = Literal["best", "greedy", "coupled", "steepest", "interpolated"]
 
 _SLACK = 2.0**-28  # steps a coordinate may be off by the rounding of clip and dither, generously
 
@@ -48,6 +49,7 @@ class Ball(Mechanism):
     _power: ClassVar[int]
     _conditional: ClassVar[bool]
     _coordinate: ClassVar[Table]
+    _pure: ClassVar[float]
     _spread: ClassVar[Spread | None]
     _letters: ClassVar[NDArray[np.float64] | None]
     _no_frequencies: ClassVar[str] = "its reports are numbers; use estimate_mean"
@@ -98,10 +100,11 @@ class Ball(Mechanism):
             _spread=spread,
         )
         record = self.pure_epsilon()
+        self._set(_pure=record)
         # With conditional dither, a coordinate also decides what is accepted of the others.
         feature = record if conditional else channel.epsilon
         if self.delta > 0.0:
-            record = min(record, from_renyi(self.renyi(_renyi.ORDERS), _renyi.ORDERS, self.delta))
+            record = min(record, searched(self.renyi, self.delta))
         # Records that differ in one feature are records: with the same delta, no more can be told of them.
         feature = min(feature, record)
         self._set(
@@ -163,21 +166,18 @@ class Ball(Mechanism):
             return _bounds.relaxed(
                 _bounds.worst_losses(self._coordinate.rows), self._power, diameter**self._power, features
             )
-        # by Cauchy and Schwarz, the l1 norm is at most sqrt(d) times the l2 norm
-        length = diameter * (1.0 if self._power == 1 else math.sqrt(features))
-        steep = _bounds.steepest(self._coordinate.rows) * length
-        return min(steep, features * self._coordinate.epsilon) * (1.0 + 2.0**-40)
+        return _interpolated.pure(self._coordinate, diameter, self._power, features)
 
-    def renyi(self, orders: ArrayLike, *, bound: Literal["best", "greedy"] = "best") -> NDArray[np.float64]:
+    def renyi(self, orders: ArrayLike, *, bound: Bound = "best") -> NDArray[np.float64]:
         """Return an upper bound of the Rényi divergence between two records of the ball.
 
         Parameters
         ----------
         orders : array_like of float
             Orders above 1, shape (n,) or ().
-        bound : {"best", "greedy"}
-            "greedy": Lemma 7 of the paper. "best": with conditional dither the linear program of its Eq. 4,
-            with unbiased dither as in Notes; never more than "greedy".
+        bound : {"best", "greedy", "coupled", "steepest", "interpolated"}
+            "greedy": Lemma 7 of the paper, and "best" the linear program of its Eq. 4, never more: both with
+            conditional dither. The others are for unbiased dither (Notes), where "best" is the least of them.
 
         Returns
         -------
@@ -187,7 +187,7 @@ class Ball(Mechanism):
         Raises
         ------
         ValueError
-            For an order out of range, or "greedy" with unbiased dither, to which the lemma does not apply.
+            For an order out of range, or a bound that does not apply to the dither.
 
         Notes
         -----
@@ -195,37 +195,42 @@ class Ball(Mechanism):
         largest sum over coordinates within the ball is a knapsack problem, and only its relaxation is solved.
 
         With unbiased dither a record may leave the ball by up to half a step a coordinate, so that the
-        paper's bounds do not cover it. But the law of a coordinate is a mixture of two rows.
-        Two bounds follow, and the smaller is taken. The log-ratio of two inputs is at most c times their
-        distance, c being found from the rows, so the divergence of a coordinate is at most alpha (c t)^2/2
-        for inputs t apart (Bun and Steinke, "Concentrated differential privacy", TCC 2016, Proposition 3.3),
-        and that of a record at most alpha (c D)^2/2 with D the diameter of the ball. And the dither of two
-        records may use the same coins, which makes the relaxed knapsack one of distances between them.
+        paper's bounds do not cover it. But the law of a coordinate is a mixture of two rows. Three bounds:
+
+        - "steepest": the log-ratio of two inputs is at most c times their distance, c being found from the
+          rows, so the divergence of a coordinate is at most alpha (c t)^2/2 for inputs t apart (Bun and
+          Steinke, "Concentrated differential privacy", TCC 2016, Proposition 3.3), and that of a record at
+          most alpha (c D)^2/2 with D the diameter of the ball.
+        - "coupled": the dither of two records may use the same coins, which makes the relaxed knapsack one
+          of distances between points.
+        - "interpolated": the divergence of two mixtures is quadratic in a small distance, as the Fisher
+          information is. The knapsack is relaxed over all inputs, not only points, on a mesh whose cells
+          are bounded by convexity. The least of the three as a rule. It is infinite, and not looked for,
+          where the channel has more than 256 points or 64 reports.
         """
-        _checks.choice("bound", bound, ("best", "greedy"))
         alphas = _renyi.check_orders(orders)
         diameter, features = self._diameter(), self.features
-        capacity = diameter**self._power
         if not self._conditional:
-            if bound == "greedy":
-                raise ValueError("bound: 'greedy' needs dither='conditional', which keeps records in a ball")
-            # in an l1 ball the squares of the distances sum to no more than in the l2 ball of that radius
-            steep = alphas * (_bounds.steepest(self._coordinate.rows) * diameter) ** 2 / 2.0
-            coupled = [
-                _bounds.dithered(self._divergences(alpha), alpha, self._power, capacity, features)
-                for alpha in np.atleast_1d(alphas).tolist()
-            ]
-            least = np.minimum(steep, np.reshape(coupled, alphas.shape))
-            curve: NDArray[np.float64] = np.minimum(least, self.pure_epsilon()) * (1.0 + 2.0**-40)
-            return curve
-        found = []
+            found = _interpolated.curve(
+                bound,
+                self._coordinate,
+                self._divergences,
+                np.atleast_1d(alphas),
+                diameter,
+                self._power,
+                features,
+            )
+            return np.minimum(found, self._pure).reshape(alphas.shape)
+        _checks.choice("bound", bound, ("best", "greedy"))
+        capacity = diameter**self._power
+        sums = []
         for alpha in np.atleast_1d(alphas).tolist():
             divergences = self._divergences(alpha)
             if bound == "greedy":
-                found.append(_bounds.greedy(divergences, self._power, capacity))
+                sums.append(_bounds.greedy(divergences, self._power, capacity))
             else:
-                found.append(_bounds.relaxed(divergences, self._power, capacity, features))
-        return np.array(found).reshape(alphas.shape)
+                sums.append(_bounds.relaxed(divergences, self._power, capacity, features))
+        return np.array(sums).reshape(alphas.shape)
 
     def _divergences(self, alpha: float) -> NDArray[np.float64]:
         """Return the Rényi divergence of every two points of a coordinate, rounded up."""
