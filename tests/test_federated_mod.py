@@ -17,6 +17,7 @@ from bitldp.federated import (
     _flower,
     to_record,
 )
+from bitldp.federated._repeat import question
 from bitldp.federated.mod import BUDGET_SENTENCE, FAILURE_SENTENCE, OTHERS_SENTENCE, REPORT, STYPE
 from federated_app import CODEC, EPSILON, initial, make_client, target
 from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message, MetricRecord, RecordDict
@@ -295,6 +296,22 @@ def test_streams_differ_between_clients_and_rounds_and_fresh_keys_always():
     every = [*sent(private(rng=5)), *sent(private(rng=5), 2), *sent(private(rng=6)), *sent(private(rng=None))]
     assert len({data[-3:] for data in sent(private(rng=5))}) == 3
     assert len(set(every)) == len(every)
+
+
+def test_two_questions_for_one_round_share_no_coin():
+    """A server that asks for a round twice, with two models, must not subtract the noise."""
+    context, keys = Wire(None).grid.contexts[2], []
+    for shift in (0.0, 0.0, 1e-3):
+        with _flower.identity(1):
+            arrays = to_record(
+                {name: array + np.asarray(shift, array.dtype) for name, array in initial().items()}
+            )
+            content = RecordDict({"arrays": arrays, "config": ConfigRecord({"server-round": 1})})
+            message = Message(content, 2, "train")
+        stream, _ = private()._stream(message, context, question(message, b"settings"))
+        keys.append(tuple(stream.generate_state(8)))
+    assert keys[0] == keys[1] != keys[2]
+    assert question(message, b"settings") != question(message, b"other settings")
 
 
 def test_equal_updates_are_perturbed_differently():

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -152,6 +156,35 @@ def _title(run: Settings) -> str:
     return f"{named}{run.data}, {run.clients} clients, epsilon {number(run.epsilon)}"
 
 
+@contextmanager
+def _interrupts() -> Iterator[Callable[[], None]]:
+    """Let Ctrl-C end the run where that is safe: at what is given, a function that raises if it was pressed.
+
+    Raised in the middle of a call of jax, KeyboardInterrupt may be lost, or end the process by a fault. The
+    second one is raised at once.
+    """
+    pressed = threading.Event()
+
+    def stop() -> None:
+        if pressed.is_set():
+            raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():  # where no handler can be set
+        yield stop
+        return
+
+    def handle(number: int, frame: object) -> None:
+        stop()
+        pressed.set()
+        print("interrupted: ends after this client; press again to end at once", file=sys.stderr)
+
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _watched(system: System, run: Settings, *, threads: int, seeded: bool, quiet: bool) -> Summary:
     """Run with a progress bar, which is drawn on a terminal only."""
     columns = (
@@ -169,7 +202,8 @@ def _watched(system: System, run: Settings, *, threads: int, seeded: bool, quiet
             score = next((f"{k} {number(v)}" for k, v in list(row.items())[1:2] if v is not None), "")
             bar.update(task, completed=row["round"], score=score)
 
-        return system.run(run, threads=threads, seeded=seeded, watcher=watch)
+        with _interrupts() as stop:
+            return system.run(run, threads=threads, seeded=seeded, watcher=watch, stop=stop)
 
 
 def _print_systems(*, as_json: bool) -> None:

@@ -49,6 +49,8 @@ def overview(
     given = {"--features": features, "--classes": classes, "--points": points}
     for option, most in SIZE_OPTIONS.values():
         bounded(option, given[option], most)
+        if given[option] is not None and given[option] < 1:  # type: ignore[operator]
+            raise UsageError(f"{option}: must be at least 1, got {given[option]}")
     return [_row(entry, epsilon, given) for family in FAMILIES for entry in _members(family)]
 
 
@@ -73,14 +75,15 @@ def _row(entry: Entry, epsilon: float, given: dict[str, int | None]) -> dict[str
         usual.pop("k", None)  # how many are sampled; all are released here
     size = _size(entry, given)
     if usual.get("k") is not None:
-        usual["k"] = min(int(usual["k"]), size)
+        below = size - 1 if "scores" in entry.inputs else size  # who selects leaves something out
+        usual["k"] = max(1, min(int(usual["k"]), below))
     settings = replace(Settings(epsilon=epsilon), **usual)
     row: dict[str, Any] = {"name": entry.name, "family": entry.family}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", bitldp.PrivacyClaimWarning)
             mechanism = _built(entry, settings, size, given["--classes"] or _SIZES["--classes"])
-    except (UsageError, MissingExtraError) as error:
+    except (ValueError, UsageError, MissingExtraError) as error:
         return row | {"refused": str(error)}
     described = mechanism.fingerprint()
     row |= {

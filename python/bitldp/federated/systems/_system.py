@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 from flwr.serverapp import ServerApp
 
@@ -73,6 +74,7 @@ class System:
         seeded: bool = False,
         watcher: Watcher | None = None,
         recorder: Recorder | None = None,
+        stop: Callable[[], None] | None = None,
     ) -> Summary:
         """Run it in this process.
 
@@ -88,6 +90,8 @@ class System:
             Called with the metrics of each round.
         recorder : callable, optional
             As of `run_in_process`: every byte that leaves a client.
+        stop : callable, optional
+            Called before each client works: a KeyboardInterrupt that it raises ends the run.
 
         Returns
         -------
@@ -99,13 +103,19 @@ class System:
             See `drive`.
         """
         found: list[Summary] = []
+
+        def client_app(message: Message, context: Context) -> Message:
+            if stop is not None:
+                stop()
+            return self.client_app(message, context)
+
         with ExitStack() as stack:
             if watcher is not None:
                 stack.enter_context(watching(watcher))
             stack.enter_context(finishing(found.append))
             run_in_process(
                 self.server_app,
-                self.client_app,
+                client_app,  # type: ignore[arg-type]  # called like one
                 settings.clients,
                 run_config=settings.config(),
                 threads=threads,
