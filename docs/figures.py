@@ -185,12 +185,15 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
                 "A vector of 128 numbers in the unit l2 ball, delta 1e-4",
                 "mean variance of a coordinate",
                 {
-                    f"VectorMVU, {b} bits": mean(
-                        lambda e, b=b: bitldp.VectorMVU(128, epsilon=e, delta=1e-4, output_bits=b)
-                    )
-                    for b in (1, 3)
-                }
-                | {"Skellam, 12 bits": mean(lambda e: bitldp.Skellam(128, epsilon=e, delta=1e-4))},
+                    "VectorMVU, 1 bit": mean(
+                        lambda e: bitldp.VectorMVU(128, epsilon=e, delta=1e-4, output_bits=1)
+                    ),
+                    "VectorMVU, 3 bits": mean(lambda e: bitldp.VectorMVU(128, epsilon=e, delta=1e-4)),
+                    "InterpolatedMVU, 3 bits": mean(
+                        lambda e: bitldp.InterpolatedMVU(128, epsilon=e, delta=1e-4, output_bits=3)
+                    ),
+                    "Skellam, 12 bits": mean(lambda e: bitldp.Skellam(128, epsilon=e, delta=1e-4)),
+                },
                 (1.0, 2.0, 4.0),
             ),
         ],

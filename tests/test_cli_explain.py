@@ -53,6 +53,8 @@ SETTINGS: dict[str, tuple[object, ...]] = {
     "label-laplace": ("--classes", 9),
     "gaussian": ("--delta", 1e-6),
     "vector-mvu": ("--features", 3, "--delta", 1e-6),
+    "interpolated-mvu": ("--features", 3, "--delta", 1e-6),
+    "ball-gaussian": ("--features", 3, "--delta", 1e-6),
     "skellam": ("--features", 3, "--delta", 1e-6),
     "sign-sgd": ("--features", 3, "--delta", 1e-6),
     "exp": ("--features", 9),

@@ -200,6 +200,15 @@ NUMERIC = (
         perturbs=False,
     ),
     Entry(
+        "interpolated-mvu",
+        "compression",
+        ("ball",),
+        frozenset({"delta", "output_bits"}),
+        "interpolated MVU: tilted letters for vectors of an l2 ball, 2 to 5 bits a coordinate",
+        _ball(bitldp.InterpolatedMVU, "delta", "output_bits"),
+        perturbs=False,
+    ),
+    Entry(
         "cldp",
         "compression",
         ("ball",),
@@ -215,6 +224,15 @@ NUMERIC = (
         frozenset({"delta", "output_bits"}),
         "Skellam noise on vectors of an l2 ball, with a delta",
         _ball(bitldp.Skellam, "delta", "output_bits"),
+        perturbs=False,
+    ),
+    Entry(
+        "ball-gaussian",
+        "compression",
+        ("ball",),
+        frozenset({"delta", "output_bits"}),
+        "discrete Gaussian noise on vectors of an l2 ball, with a delta",
+        _ball(bitldp.BallGaussian, "delta", "output_bits"),
         perturbs=False,
     ),
     Entry(
