@@ -14,7 +14,7 @@ use crate::probability::abs_log_ratio;
 use crate::random::Key;
 
 /// Numbers that are worth a task of their own.
-const TASK: usize = 1 << 16;
+const TASK: usize = 1 << 17;
 
 /// The channel that reports the place of one coordinate of a vector of `d` numbers.
 ///
