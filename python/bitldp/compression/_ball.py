@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Literal, NoReturn
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp import _checks
 from bitldp._core import Grid, Matrix, Shift
-from bitldp._mechanism import Mechanism, readonly
+from bitldp._mechanism import readonly
 from bitldp._rng import RandomSource, keys
 from bitldp.accounting import _renyi
 from bitldp.accounting._compose import searched
 from bitldp.accounting._table import Table, of_rows
-from bitldp.accumulate import MeanAccumulator
 from bitldp.compression import _bounds, _interpolated
 from bitldp.compression._dither import bias_factor, conditioned, enlarged
-from bitldp.compression._records import check_shape, inside, norms
-from bitldp.estimate import Estimate
-from bitldp.numeric._sampled import place
+from bitldp.compression._records import inside, norms
+from bitldp.compression._spelled import Spelled
 from bitldp.numeric._spread import Spread
 from bitldp.privacy import Guarantee
 
@@ -33,26 +31,13 @@ _SLACK = 2.0**-28  # steps a coordinate may be off by the rounding of clip and d
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ball(Mechanism):
+class Ball(Spelled):
     """Base of the mechanisms for records in an l1 or l2 ball."""
 
-    features: int
-    _: KW_ONLY
-    epsilon: float
-    delta: float = 0.0
-    radius: float = 1.0
-    clip: bool = True
-
     # Set on the instance, by _finish; ClassVar keeps them out of the dataclass' fields.
-    _channel: ClassVar[Matrix | Shift]
-    _grid: ClassVar[Grid]
     _power: ClassVar[int]
-    _conditional: ClassVar[bool]
     _coordinate: ClassVar[Table]
     _pure: ClassVar[float]
-    _spread: ClassVar[Spread | None]
-    _letters: ClassVar[NDArray[np.float64] | None]
-    _no_frequencies: ClassVar[str] = "its reports are numbers; use estimate_mean"
 
     def _check_ball(self) -> None:
         """Check the parameters that all have, and keep them in their plain form."""
@@ -122,35 +107,12 @@ class Ball(Mechanism):
         return self._grid
 
     @property
-    def letters(self) -> NDArray[np.float64]:
-        """What each code is worth, in units of `x`; read-only.
-
-        Raises
-        ------
-        ValueError
-            If the mechanism has no letters that are right on average.
-        """
-        return self._refuse() if self._letters is None else self._letters
-
-    @property
-    def report_bits(self) -> int:
-        """Bits of one record's packed report."""
-        return self.features * self._coordinate_bits
-
-    @property
-    def _coordinate_bits(self) -> int:
-        return (self._channel.outputs - 1).bit_length()
-
-    @property
     def bias_bound(self) -> float:
         """Bound of the bias of the decoded record in the l2 norm, in units of `x`; 0 for unbiased dither."""
         if self._letters is None:
             return self._refuse()
         step = 2.0 * self.radius / (self._grid.points - 1)
         return float(bias_factor() * step) if self._conditional else 0.0
-
-    def _refuse(self) -> NoReturn:
-        raise ValueError(f"{type(self).__name__} has no mean to estimate: {self._no_mean}")
 
     def _diameter(self) -> float:
         """Return the largest distance of two records, in steps of the grid, in the norm of the ball."""
@@ -306,98 +268,3 @@ class Ball(Mechanism):
     def outside(self, x: ArrayLike) -> int:
         """Return how many records of `x` (float32 or float64) lie outside the ball and are scaled to it."""
         return int(np.count_nonzero(norms(x, self.features, self._power)[1] > self.radius))
-
-    def _check_axis(self, name: str, shape: tuple[int, ...]) -> None:
-        check_shape(name, shape, self.features)
-
-    def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
-        """Return the letters of reports: numbers whose mean over the coins is the (clipped) record.
-
-        With conditional dither the mean is off by at most `bias_bound`.
-
-        Parameters
-        ----------
-        reports : array_like of int
-            Codes as `randomize` gives them, shape (n, features) or (features,).
-
-        Returns
-        -------
-        ndarray of float64
-            Same shape.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For a code out of range or another shape.
-        """
-        letters = self.letters
-        codes = _checks.codes("reports", reports, self._channel.outputs)
-        self._check_axis("reports", codes.shape)
-        values: NDArray[np.float64] = letters[codes]
-        return values
-
-    def estimate_mean(self, reports: ArrayLike) -> Estimate:
-        """Estimate the mean of the (clipped) records, without bias where the dither has none.
-
-        Parameters
-        ----------
-        reports : array_like of int
-            Codes of n >= 1 records, shape (n, features) or (features,).
-
-        Returns
-        -------
-        Estimate
-            `value` and `stderr` of shape (features,). With conditional dither, `value` is off by at most
-            `bias_bound` in the l2 norm, which `stderr` does not show.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If there are no letters, for no reports, or for a report out of range.
-        """
-        accumulator = self.accumulator()
-        accumulator.update(reports)
-        return accumulator.estimate()
-
-    def accumulator(self) -> MeanAccumulator:
-        """Return an empty accumulator of the mean: streams, merges and serialises.
-
-        Raises
-        ------
-        ValueError
-            If there are no letters.
-        """
-        if self._letters is None:
-            return self._refuse()
-        return MeanAccumulator(
-            self, self.features, lambda reports: self.decode(reports).reshape(-1, self.features)
-        )
-
-    def _check_spread(self) -> Spread:
-        if self._spread is None:
-            return self._refuse()
-        if self._conditional:
-            raise ValueError("dither: the variance has no closed form where it is conditional")
-        return self._spread
-
-    def variance(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Return the variance of a coordinate's letter for true values in [-radius, radius], any shape.
-
-        Raises
-        ------
-        ValueError
-            If there are no letters, for NaN, or with conditional dither, which has no closed form.
-        """
-        spread = self._check_spread()
-        values = np.asarray(x, dtype=np.float64)
-        if np.isnan(values).any():
-            raise ValueError(f"x: {place(np.isnan(values))} is NaN")
-        return spread.at(values)
-
-    def mean_variance(self) -> float:
-        """Return the mean of `variance` over a coordinate that is uniform on [-radius, radius]."""
-        return self._check_spread().mean()
-
-    def worst_variance(self) -> float:
-        """Return the largest `variance` of any coordinate."""
-        return self._check_spread().worst()
