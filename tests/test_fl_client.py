@@ -18,7 +18,7 @@ from bitldp.federated import InProcessGrid, RoundFailedError, _flower, run_in_pr
 from bitldp.federated.mod import BUDGET_SENTENCE, FAILURE_SENTENCE
 from bitldp.federated.systems import get
 from bitldp.federated.systems._alike import alike
-from bitldp.federated.systems._client import Client
+from bitldp.federated.systems._client import Client, silent
 from bitldp.federated.systems.ldpfl import DropOne
 from bitldp.ledger import BudgetExceededError, Ledger
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
@@ -149,11 +149,37 @@ def test_a_larger_model_costs_more_than_there_is(tmp_path: Path) -> None:
     assert reply.error.reason == BUDGET_SENTENCE
 
 
-@pytest.mark.parametrize("turn", [0, -3, 10**9])
+@pytest.mark.parametrize("turn", [1, 2, 0, -3, 3])
 def test_no_tree_is_grown_that_the_run_has_not(turn: int, tmp_path: Path) -> None:
     chosen = settings("brr", tmp_path / "run", task="trees", data="breast_cancer", depth=2)
-    reply = asked("brr", chosen, {"home": str(tmp_path / "clients")}, {"leaves": np.zeros(4)}, turn=turn)
-    assert reply.error.reason == FAILURE_SENTENCE
+    grid = InProcessGrid(
+        get("brr").client_app, 3, run_config=chosen.config(), node_config={"home": str(tmp_path / "clients")}
+    )
+    with _flower.identity(1):
+        content = RecordDict(
+            {"arrays": to_record({"leaves": np.zeros(4)}), "ensemble": to_record([np.zeros((9, 4))])}
+        )
+        content["config"] = ConfigRecord({"server-round": turn})
+        (answer,) = grid.send_and_receive([Message(content, 2, "train")])
+    if turn in (1, 2):
+        assert list(answer.content["arrays"]) == ["report"]
+    else:
+        assert answer.error.reason == FAILURE_SENTENCE
+
+
+def test_learned_ranges_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    from bitldp.federated.systems import _drive
+
+    data, *parts = _drive.loaded("digits")
+    assert "ranges" not in run("bitrand", tmp_path / "a", rounds=1)[0].privacy.not_covered
+    learned = (replace(data, public_ranges=False), *parts)
+    monkeypatch.setattr(_drive, "loaded", lambda name: learned)
+    assert (
+        "ranges that features are scaled by"
+        in run("bitrand", tmp_path / "b", rounds=1)[0].privacy.not_covered
+    )
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 3e38])
@@ -181,6 +207,12 @@ def test_what_goes_wrong_in_a_client_is_one_sentence(tmp_path: Path, monkeypatch
     monkeypatch.setattr(_nets, "train", fail)
     reply = asked("bitrand", chosen, {"home": str(tmp_path / "clients")}, weights(chosen))
     assert reply.error.reason == FAILURE_SENTENCE
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_systems_client_is_silent(name: str) -> None:
+    """Flower sends an exception's text to the server: the first mod of every client app keeps it in."""
+    assert get(name).client_app._mods[0] is silent
 
 
 @pytest.mark.parametrize("seeded", [True, False])
