@@ -127,6 +127,24 @@ def test_what_is_found_later_is_one_sentence_and_leaves_no_folder(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words", "fails"),
+    [
+        (["brr", "--set", "batch=8"], "4, for one number of one release", False),
+        (["brr", "--set", "batch=8", "--set", "unit=record"], "claimed epsilon        │ 4  ", False),
+        (["bitrand", "--mechanism", "bitrand-paper", "--epsilon", "1"], "claimed epsilon        │ 3  ", True),
+    ],
+)
+def test_a_claim_is_held_against_what_it_is_of(
+    arguments: list[str], words: str, fails: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiny = ["--quick", "--clients", "3", "--rounds", "1", "--set", "hidden=4", "--out", tmp_path / "run"]
+    assert fl(*arguments, *tiny) == 0
+    shown = capsys.readouterr().out
+    assert words in shown
+    assert ("(the claim does NOT hold)" in shown) is fails
+
+
 def test_a_file_is_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").touch()
     assert fl(*TINY, "--out", tmp_path / "file") == 1

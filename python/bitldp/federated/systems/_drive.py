@@ -75,6 +75,9 @@ class Privacy:
         Whom `record` protects: neighbouring inputs.
     not_covered : str
         What leaves a client beside it; empty where nothing does.
+    claimed_for : str
+        What `claimed` is of, where that is less than all that a client (or one of its records) releases;
+        empty where the claim is about the same as `record`.
     """
 
     claimed: float
@@ -82,6 +85,7 @@ class Privacy:
     delta: float = 0.0
     covers: str = "one client's data against any other"
     not_covered: str = ""
+    claimed_for: str = ""
 
 
 @dataclass(frozen=True)
