@@ -17,9 +17,7 @@ import bitldp
 from bitldp.federated import InProcessGrid, RoundFailedError, _flower, run_in_process, to_record
 from bitldp.federated.mod import BUDGET_SENTENCE, FAILURE_SENTENCE
 from bitldp.federated.systems import get
-from bitldp.federated.systems._alike import alike
 from bitldp.federated.systems._client import Client, silent
-from bitldp.federated.systems.ldpfl import DropOne
 from bitldp.ledger import BudgetExceededError, Ledger
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
 from test_fl_systems import SMALL, model, run, same
@@ -352,32 +350,6 @@ def test_all_clients_fail_and_the_run_goes_on_later(tmp_path: Path, monkeypatch:
     summary, _ = run("bitrand", tmp_path / "cut", resume=True)
     assert same(model(tmp_path / "cut"), model(tmp_path / "whole"))
     assert summary.score == whole.score
-
-
-def reply(arrays: dict[str, Any] | None) -> Message:
-    with _flower.identity(1):
-        question = Message(RecordDict(), 2, "train")
-        if arrays is None:
-            return _flower.refusal(question, _flower.FAILED, "gone")
-        metrics = MetricRecord({"num-examples": 1})
-        return Message(RecordDict({"arrays": to_record(arrays), "metrics": metrics}), reply_to=question)
-
-
-def test_of_two_kinds_what_was_sent_wins() -> None:
-    good, bad = {"a": np.zeros(2)}, {"z": np.zeros(9)}
-    kept, counts = alike([reply(bad), reply(good)], to_record(good))
-    assert list(kept[0].content["arrays"]) == ["a"]
-    assert counts == {"reports": 1, "failed": 0, "rejected": 1}
-    assert alike([reply(None)], to_record(good)) == ([], {"reports": 0, "failed": 1, "rejected": 0})
-
-
-def test_the_dropped_client_is_one_that_answered() -> None:
-    """One good update of three is not the one to drop, whatever is drawn."""
-    good = {"a": np.ones(2)}
-    for seed in range(10):
-        arrays, _ = DropOne(seed).aggregate_train(1, [reply(None), reply(None), reply(good)])
-        assert arrays is not None
-        assert np.array_equal(arrays["a"].numpy(), np.ones(2))
 
 
 def test_what_looks_at_nothing_costs_nothing(tmp_path: Path) -> None:
