@@ -127,6 +127,24 @@ def test_what_is_found_later_is_one_sentence_and_leaves_no_folder(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words", "fails"),
+    [
+        (["brr", "--set", "batch=8"], "4, for one number of one release", False),
+        (["brr", "--set", "batch=8", "--set", "unit=record"], "claimed epsilon        │ 4  ", False),
+        (["bitrand", "--mechanism", "bitrand-paper", "--epsilon", "1"], "claimed epsilon        │ 3  ", True),
+    ],
+)
+def test_a_claim_is_held_against_what_it_is_of(
+    arguments: list[str], words: str, fails: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiny = ["--quick", "--clients", "3", "--rounds", "1", "--set", "hidden=4", "--out", tmp_path / "run"]
+    assert fl(*arguments, *tiny) == 0
+    shown = capsys.readouterr().out
+    assert words in shown
+    assert ("(the claim does NOT hold)" in shown) is fails
+
+
 def test_a_file_is_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").touch()
     assert fl(*TINY, "--out", tmp_path / "file") == 1
@@ -157,3 +175,20 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path) -> None:
     sentence = f"error: interrupted; --resume goes on after the last whole round in {folder}"
     said = "interrupted: ends after this client; press again to end at once"
     assert errors.splitlines() == [said, sentence]
+
+
+@pytest.mark.parametrize("option", ["--features", "--classes", "--points"])
+def test_sizes_of_the_overview_are_checked(option: str) -> None:
+    from bitldp._cli.files import UsageError
+    from bitldp._cli.overview import overview
+
+    sizes = {"features": None, "classes": None, "points": None}
+    with pytest.raises(UsageError, match=f"{option}: must be at least 1, got 0"):
+        overview(1.0, **{**sizes, option[2:]: 0})
+
+
+def test_few_dimensions_leave_something_to_select() -> None:
+    from bitldp._cli.overview import overview
+
+    rows = {row["name"]: row for row in overview(1.0, features=5, classes=None, points=None)}
+    assert [rows[name]["parameters"]["k"] for name in ("pe", "ps")] == [4, 4]

@@ -349,6 +349,7 @@ def test_a_mod_can_be_pickled_with_its_parameters():
         ({"examples": 0}, "examples"),
         ({"keep": "loss"}, "keep"),
         ({"others": "perturb"}, "others"),
+        ({"nonfinite": "drop"}, "nonfinite"),
         ({"rng": -1}, "rng"),
         ({"ledger": "/no/such/folder/ledger.json"}, "ledger"),
         ({"mechanism": "duchi"}, "mechanism"),

@@ -17,9 +17,7 @@ import bitldp
 from bitldp.federated import InProcessGrid, RoundFailedError, _flower, run_in_process, to_record
 from bitldp.federated.mod import BUDGET_SENTENCE, FAILURE_SENTENCE
 from bitldp.federated.systems import get
-from bitldp.federated.systems._alike import alike
-from bitldp.federated.systems._client import Client
-from bitldp.federated.systems.ldpfl import DropOne
+from bitldp.federated.systems._client import Client, silent
 from bitldp.ledger import BudgetExceededError, Ledger
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
 from test_fl_systems import SMALL, model, run, same
@@ -149,11 +147,37 @@ def test_a_larger_model_costs_more_than_there_is(tmp_path: Path) -> None:
     assert reply.error.reason == BUDGET_SENTENCE
 
 
-@pytest.mark.parametrize("turn", [0, -3, 10**9])
+@pytest.mark.parametrize("turn", [1, 2, 0, -3, 3])
 def test_no_tree_is_grown_that_the_run_has_not(turn: int, tmp_path: Path) -> None:
     chosen = settings("brr", tmp_path / "run", task="trees", data="breast_cancer", depth=2)
-    reply = asked("brr", chosen, {"home": str(tmp_path / "clients")}, {"leaves": np.zeros(4)}, turn=turn)
-    assert reply.error.reason == FAILURE_SENTENCE
+    grid = InProcessGrid(
+        get("brr").client_app, 3, run_config=chosen.config(), node_config={"home": str(tmp_path / "clients")}
+    )
+    with _flower.identity(1):
+        content = RecordDict(
+            {"arrays": to_record({"leaves": np.zeros(4)}), "ensemble": to_record([np.zeros((9, 4))])}
+        )
+        content["config"] = ConfigRecord({"server-round": turn})
+        (answer,) = grid.send_and_receive([Message(content, 2, "train")])
+    if turn in (1, 2):
+        assert list(answer.content["arrays"]) == ["report"]
+    else:
+        assert answer.error.reason == FAILURE_SENTENCE
+
+
+def test_learned_ranges_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    from bitldp.federated.systems import _drive
+
+    data, *parts = _drive.loaded("digits")
+    assert "ranges" not in run("bitrand", tmp_path / "a", rounds=1)[0].privacy.not_covered
+    learned = (replace(data, public_ranges=False), *parts)
+    monkeypatch.setattr(_drive, "loaded", lambda name: learned)
+    assert (
+        "ranges that features are scaled by"
+        in run("bitrand", tmp_path / "b", rounds=1)[0].privacy.not_covered
+    )
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 3e38])
@@ -181,6 +205,12 @@ def test_what_goes_wrong_in_a_client_is_one_sentence(tmp_path: Path, monkeypatch
     monkeypatch.setattr(_nets, "train", fail)
     reply = asked("bitrand", chosen, {"home": str(tmp_path / "clients")}, weights(chosen))
     assert reply.error.reason == FAILURE_SENTENCE
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_systems_client_is_silent(name: str) -> None:
+    """Flower sends an exception's text to the server: the first mod of every client app keeps it in."""
+    assert get(name).client_app._mods[0] is silent
 
 
 @pytest.mark.parametrize("seeded", [True, False])
@@ -320,32 +350,6 @@ def test_all_clients_fail_and_the_run_goes_on_later(tmp_path: Path, monkeypatch:
     summary, _ = run("bitrand", tmp_path / "cut", resume=True)
     assert same(model(tmp_path / "cut"), model(tmp_path / "whole"))
     assert summary.score == whole.score
-
-
-def reply(arrays: dict[str, Any] | None) -> Message:
-    with _flower.identity(1):
-        question = Message(RecordDict(), 2, "train")
-        if arrays is None:
-            return _flower.refusal(question, _flower.FAILED, "gone")
-        metrics = MetricRecord({"num-examples": 1})
-        return Message(RecordDict({"arrays": to_record(arrays), "metrics": metrics}), reply_to=question)
-
-
-def test_of_two_kinds_what_was_sent_wins() -> None:
-    good, bad = {"a": np.zeros(2)}, {"z": np.zeros(9)}
-    kept, counts = alike([reply(bad), reply(good)], to_record(good))
-    assert list(kept[0].content["arrays"]) == ["a"]
-    assert counts == {"reports": 1, "failed": 0, "rejected": 1}
-    assert alike([reply(None)], to_record(good)) == ([], {"reports": 0, "failed": 1, "rejected": 0})
-
-
-def test_the_dropped_client_is_one_that_answered() -> None:
-    """One good update of three is not the one to drop, whatever is drawn."""
-    good = {"a": np.ones(2)}
-    for seed in range(10):
-        arrays, _ = DropOne(seed).aggregate_train(1, [reply(None), reply(None), reply(good)])
-        assert arrays is not None
-        assert np.array_equal(arrays["a"].numpy(), np.ones(2))
 
 
 def test_what_looks_at_nothing_costs_nothing(tmp_path: Path) -> None:

@@ -227,13 +227,15 @@ def _print_systems(*, as_json: bool) -> None:
 
 def _print_summary(summary: Summary, folder: Path) -> None:
     privacy = summary.privacy
-    holds = "" if privacy.record <= privacy.claimed else "  (the claim does NOT hold)"
+    fails = privacy.record > privacy.claimed and not privacy.claimed_for
+    holds = "  (the claim does NOT hold)" if fails else ""
+    claimed_for = f", for {privacy.claimed_for}" if privacy.claimed_for else ""
     delta = f", delta {number(privacy.delta)}" if privacy.delta else ""
     rows = [
         (summary.metric, number(summary.score)),
         ("rounds", str(summary.rounds)),
         ("bytes up", f"{summary.bytes_up:,}"),
-        ("claimed epsilon", number(privacy.claimed)),
+        ("claimed epsilon", number(privacy.claimed) + claimed_for),
         ("exact epsilon, record", number(privacy.record, 6) + delta + holds),
         ("what it covers", privacy.covers),
         *([("what it does NOT cover", privacy.not_covered)] if privacy.not_covered else []),

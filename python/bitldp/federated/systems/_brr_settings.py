@@ -165,4 +165,5 @@ def privacy(settings: BRRSettings, size: int, releases: int, *, covers: str, not
         record=composed(exact.record, releases),
         covers=covers,
         not_covered=not_covered,
+        claimed_for="one number of one release" if settings.unit == "feature" else "",
     )

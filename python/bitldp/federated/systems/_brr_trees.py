@@ -141,6 +141,7 @@ def serve(settings: BRRSettings, grid: Grid) -> None:
             1 << settings.depth,
             settings.rounds,
             covers="all records of a client together, against any others",
-            not_covered="that the client takes part",
+            not_covered="that the client takes part"
+            + ("" if data.classes else "; the range of the targets, which was learned from all records"),
         ),
     )

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +75,9 @@ class Privacy:
         Whom `record` protects: neighbouring inputs.
     not_covered : str
         What leaves a client beside it; empty where nothing does.
+    claimed_for : str
+        What `claimed` is of, where that is less than all that a client (or one of its records) releases;
+        empty where the claim is about the same as `record`.
     """
 
     claimed: float
@@ -82,6 +85,7 @@ class Privacy:
     delta: float = 0.0
     covers: str = "one client's data against any other"
     not_covered: str = ""
+    claimed_for: str = ""
 
 
 @dataclass(frozen=True)
@@ -173,7 +177,8 @@ def drive(
         If a round had no reports. The rounds before it are kept.
     """
     start = time.perf_counter()
-    records = len(loaded(settings.data)[1])
+    data, train, _ = loaded(settings.data)
+    records = len(train)
     if settings.clients > records:
         raise ValueError(
             f"clients: {settings.clients} are more than the {records} records of {settings.data}"
@@ -215,7 +220,7 @@ def drive(
         score=float("nan") if last.get(metric) is None else float(last[metric]),
         rounds=last["round"],
         bytes_up=sum(row.get("bytes-up", 0) for row in folder.rows),
-        privacy=privacy,
+        privacy=privacy if data.public_ranges else _with_ranges(privacy),
         seconds=time.perf_counter() - start,
         caveat=caveat,
     )
@@ -224,6 +229,14 @@ def drive(
     if finisher is not None:
         finisher(summary)
     return summary
+
+
+def _with_ranges(privacy: Privacy) -> Privacy:
+    """Say that features were scaled by ranges which were learned from the records of all clients."""
+    if not 0.0 < privacy.record < np.inf:
+        return privacy
+    more = "the ranges that features are scaled by, which were learned from all records"
+    return replace(privacy, not_covered="; ".join(filter(None, (privacy.not_covered, more))))
 
 
 def _observed(strategy: FedAvg, seen: dict[str, Any], done: int) -> FedAvg:
