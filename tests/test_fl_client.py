@@ -265,6 +265,10 @@ def test_a_server_that_stops_within_a_round_resumes_with_the_budget_whole(
         assert Ledger.load(folder / "ledger.json").spent == pytest.approx(summary.privacy.record)
 
 
+#: Settings in which everybody is asked in every round.
+ALL = {"fedsel": {"clients": 3, "batch": 3}}
+
+
 @pytest.mark.parametrize("name", SMALL)
 def test_a_client_that_dies_does_not_end_the_run(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -277,7 +281,7 @@ def test_a_client_that_dies_does_not_end_the_run(
         return answer(self, message)
 
     monkeypatch.setattr(InProcessGrid, "_answer", dying)
-    _, rows = run(name, tmp_path / "run", rounds=2)
+    _, rows = run(name, tmp_path / "run", rounds=2, **ALL.get(name, {}))
     assert [(row["reports"], row["failed"], row["rejected"]) for row in rows[1:]] == [(2, 1, 0)] * 2
 
 
@@ -364,7 +368,7 @@ def test_nothing_of_a_client_but_its_reply_leaves(name: str, tmp_path: Path) -> 
     from bitldp.federated.systems._share import holding
 
     sent: dict[int, list[bytes]] = {}
-    chosen = settings(name, tmp_path / "run", rounds=2)
+    chosen = settings(name, tmp_path / "run", rounds=2, **ALL.get(name, {}))
     get(name).run(chosen, recorder=lambda node, data: sent.setdefault(node, []).append(data))
     assert len(sent) == 3
     for node, messages in sent.items():

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from bitldp.federated import DecodingStrategy, Layout, from_record, to_record
 from bitldp.federated._lock import locked
 from bitldp.federated.systems import _fedsel_model as _model
-from bitldp.federated.systems._client import Client
+from bitldp.federated.systems._client import Client, silent
 from bitldp.federated.systems._drive import Rows, drive, turn_of
 from bitldp.federated.systems._fedsel_client import (
     MEMORY,
@@ -68,13 +68,14 @@ def _initial(settings: FedSelSettings) -> NDArray[np.float32]:
 def _mod(message: Message, context: Context, call_next: ClientAppCallable) -> Message:
     """Release the gradient, unless the settings say that there is no privacy."""
     settings = FedSelSettings.of(context.run_config)
-    if not settings.private:
-        return call_next(message, context)
     client = Client.of(context, NAME)
+    if not settings.private:
+        client.expose("what it computes from its records as they are")
+        return call_next(message, context)
     return update_mod(settings, client, _initial(settings).size)(message, context, call_next)
 
 
-client_app = ClientApp(mods=[_mod])
+client_app = ClientApp(mods=[silent, _mod])
 
 
 def _gradient(settings: FedSelSettings, client: Client, weights: NDArray[Any]) -> NDArray[np.float64]:
@@ -166,13 +167,17 @@ class Epochs(FedAvg):
             **options,
         )
         self._settings = settings
+        self._met = False
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
         """Ask the batch of a round, which depends on its number and the seed alone."""
-        while len(nodes := sorted(grid.get_node_ids())) < self._settings.clients:
-            time.sleep(1.0)  # until they are there, as Flower's own strategies wait
+        nodes = sorted(grid.get_node_ids())
+        while not self._met and len(nodes) < self._settings.clients:
+            time.sleep(1.0)  # until they are there; later on, nobody waits for those who left
+            nodes = sorted(grid.get_node_ids())
+        self._met = True
         epoch, place = divmod(server_round - 1, self._settings.epoch)
         rng = np.random.default_rng(np.random.SeedSequence([self._settings.seed, 0xE90C, epoch]))
         batch = np.array_split(rng.permutation(len(nodes)), self._settings.epoch)[place]

@@ -27,7 +27,7 @@ from bitldp.compression import SignSGD
 from bitldp.federated import ComposedAccount, DecodingStrategy, Layout, PrivateUpdateMod, to_record
 from bitldp.federated._lock import locked
 from bitldp.federated.systems import _nets
-from bitldp.federated.systems._client import Client
+from bitldp.federated.systems._client import Client, silent
 from bitldp.federated.systems._drive import Privacy, Rows, drive, turn_of
 from bitldp.federated.systems._mvu_settings import DITHERS, LEVELS, MECHANISMS, NAME, SIGNS, MVUSettings
 from bitldp.federated.systems._share import loaded
@@ -60,19 +60,21 @@ def _account(settings: MVUSettings, client: Client) -> ComposedAccount:
 def _mod(message: Message, context: Context, call_next: ClientAppCallable) -> Message:
     """Release the gradients, one message after another: the ledger says which records come next."""
     settings = MVUSettings.of(context.run_config)
-    if not settings.private:
-        return call_next(message, context)
     client = Client.of(context, NAME)
+    if not settings.private:
+        client.expose("what it computes from its records as they are")
+        return call_next(message, context)
     mod = PrivateUpdateMod(
         settings.codec(),
         budget=_account(settings, client),
         rng=settings.seed if client.seeded else None,
+        repeat=client.home / "last-report.npz",
     )
     with locked(client.home / "turn"):
         return mod(message, context, call_next)
 
 
-client_app = ClientApp(mods=[_mod])
+client_app = ClientApp(mods=[silent, _mod])
 
 
 def _places(settings: MVUSettings, client: Client, start: int, records: int) -> NDArray[np.intp]:
