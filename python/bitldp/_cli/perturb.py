@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
@@ -77,11 +78,17 @@ def perturb(request: Request, watcher: Watcher) -> dict[str, Any]:
         watcher.warn(sentence)
     for sentence in _notes(plan):
         watcher.note(sentence)
-    with _terminable(), replacing(report_path(request.target)) as beside, replacing(request.target) as file:
+    with (
+        _interruptible() as check,
+        replacing(report_path(request.target)) as beside,
+        replacing(request.target) as file,
+    ):
+        checked = _Checked(watcher, check)
         if formats[0] == "npy":
-            rows = _perturb_array(array, plan, file, watcher)
+            rows = _perturb_array(array, plan, file, checked)
         else:
-            rows = _perturb_table(table, plan, formats[1], request.delimiter, file, watcher)
+            rows = _perturb_table(table, plan, formats[1], request.delimiter, file, checked)
+        check()
         report = privacy_report(request, plan, rows)
         beside.write((json.dumps(report, indent=2, allow_nan=False) + "\n").encode())
         # An older report goes before the new output takes its name, so that no output is ever beside
@@ -115,20 +122,50 @@ def _notes(plan: Plan) -> Iterator[str]:
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
-    """Let SIGTERM end a run as an interrupt does, so that the temporary files go."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
+def _interruptible() -> Iterator[Callable[[], None]]:
+    """Let SIGINT and SIGTERM end a run, so that the temporary files go; yield what raises if one came.
+
+    An exception that a handler raises is lost where Python ignores exceptions, as in a destructor. So it is
+    remembered, and raised again by the next check.
+    """
+    came: list[int] = []
+
+    def check() -> None:
+        if came:
+            raise KeyboardInterrupt
 
     def interrupt(number: int, frame: object) -> None:
+        came.append(number)
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    if threading.current_thread() is not threading.main_thread():
+        yield check
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, interrupt) for number in numbers]
     try:
-        yield
+        yield check
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """A watcher that first looks whether the run was interrupted."""
+
+    watcher: Watcher
+    check: Callable[[], None]
+
+    def warn(self, sentence: str) -> None:
+        self.watcher.warn(sentence)
+
+    def note(self, sentence: str) -> None:
+        self.watcher.note(sentence)
+
+    def progress(self, position: int, total: int) -> None:
+        self.check()
+        self.watcher.progress(position, total)
 
 
 def _perturb_table(
