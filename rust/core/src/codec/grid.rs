@@ -367,14 +367,34 @@ mod tests {
     }
 
     #[test]
+    fn the_bits_behind_equal_bytes_are_the_rest_of_the_fraction() {
+        let key = Key::from_bytes([4; 32]);
+        for fraction in [0u32, 1, 0x40_0000, 0x40FF_FFFF, 0xFF00_0000, 0xFFFF_FFFF, 0x8000_0001] {
+            let (byte, rest) = ((fraction >> 24) as u8, u64::from(fraction & 0xFF_FFFF) << 40);
+            for (word, up) in [(rest.checked_sub(1), 1), (Some(rest), 0), (rest.checked_add(1), 0)] {
+                let Some(word) = word else { continue };
+                let mut stream = Refine::after(&[word], &key);
+                assert_eq!(dithered((7, fraction), byte, &mut stream), 7 + up, "{fraction:x}");
+                assert_eq!(stream.untaken(), 0);
+            }
+            for (byte, up) in [(byte.checked_sub(1), 1), (byte.checked_add(1), 0)] {
+                let Some(byte) = byte else { continue };
+                let mut stream = Refine::after(&[3], &key);
+                assert_eq!(dithered((7, fraction), byte, &mut stream), 7 + up, "{fraction:x}");
+                assert_eq!(stream.untaken(), 1);
+            }
+        }
+    }
+
+    #[test]
     fn every_instruction_set_places_alike() {
-        // All draws; sizes around those that are placed together.
-        for count in [0, 1, 63, 64, 65, 127, 128, 1000] {
+        // All sizes around those that are placed together.
+        for count in (0..=200).chain([1000]) {
             let values: Vec<f64> = (0..count).map(|i| (i as f64 * 0.37).sin() * 1.1).collect();
             let single: Vec<f32> = values.iter().map(|&x| x as f32).collect();
             for points in [2, 3, 256, 65_536, 100_000] {
                 let grid = grid(points, -1.0, 1.0, GridRounding::Dither);
-                for draw in (0..=u8::MAX).step_by(15) {
+                for draw in (0..=u8::MAX).step_by(51) {
                     place(&grid, &values, draw);
                     place(&grid, &single, draw);
                 }

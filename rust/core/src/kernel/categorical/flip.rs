@@ -134,6 +134,8 @@ impl Law for Flip {
 
 #[cfg(test)]
 mod tests {
+    use num_bigint::BigUint;
+
     use super::*;
     use crate::probability::Rounding;
     use crate::random::Key;
@@ -161,6 +163,68 @@ mod tests {
                 let flips = outcome.count_ones() as i32;
                 let expected = kept.complement().to_f64().powi(flips) * kept.to_f64().powi(4 - flips);
                 assert!((weight - expected).abs() < 1e-15, "{outcome}: {weight}, {expected}");
+            }
+        }
+    }
+
+    /// All draws, with whatever may follow them: integers over 2^272, which are the product law's without any rounding.
+    #[test]
+    fn the_draws_are_the_product_law_exactly() {
+        for kept in [1u128, (1 << 63) - 5, 0xBB23_4567_89AB_CDEF, (1 << 64) - 1, 1 << 64] {
+            let kept = Probability::from_numerator(kept).unwrap();
+            let law = Flip::new(kept);
+            let one = BigUint::from(1u32) << 256u32;
+            let mut weight = vec![BigUint::ZERO; COLUMNS];
+            for draw in 0..=u16::MAX {
+                let entry = law.entries[usize::from(draw & COLUMN)];
+                let (own, alias) = (usize::from(draw & COLUMN), usize::from(entry & COLUMN));
+                if (draw ^ entry) & !COLUMN == 0 {
+                    let rest = law.rest[own].iter().fold(BigUint::ZERO, |rest, &limb| (rest << 64u32) + limb);
+                    weight[alias] += &one - &rest;
+                    weight[own] += rest;
+                } else {
+                    weight[if draw < entry { own } else { alias }] += &one;
+                }
+            }
+            for (outcome, weight) in weight.iter().enumerate() {
+                let product = (0..FLIPS).fold(BigUint::from(1u32), |product, flip| {
+                    let flipped = outcome >> flip & 1 == 1;
+                    product * if flipped { kept.complement() } else { kept }.numerator()
+                });
+                assert_eq!(*weight, product << 16u32, "{outcome}");
+            }
+        }
+    }
+
+    /// Each column just below its threshold, at it, and just above, in the first bits and in every limb behind them.
+    #[test]
+    fn a_draw_is_its_column_below_the_threshold_and_the_alias_from_it_on() {
+        let key = Key::from_bytes([3; 32]);
+        let law = Flip::new(Probability::from_numerator(0xBB23_4567_89AB_CDEF).unwrap());
+        let one_more = 1 << FLIPS;
+        for column in 0..COLUMNS as u16 {
+            let (entry, rest) = (law.entries[usize::from(column)], law.rest[usize::from(column)]);
+            let (head, alias) = (entry & !COLUMN | column, entry & COLUMN);
+            for (draw, expected) in
+                [(head.checked_sub(one_more), column), (head.checked_add(one_more), alias)]
+            {
+                let Some(draw) = draw else { continue };
+                let mut stream = Refine::after(&rest, &key);
+                assert_eq!((law.draw(draw, &mut stream), stream.untaken()), (expected, FLIPS));
+            }
+            let mut stream = Refine::after(&rest, &key);
+            assert_eq!((law.draw(head, &mut stream), stream.untaken()), (alias, 0));
+            for limb in 0..FLIPS {
+                for (other, expected) in
+                    [(rest[limb].checked_sub(1), column), (rest[limb].checked_add(1), alias)]
+                {
+                    let Some(other) = other else { continue };
+                    let mut words = rest;
+                    words[limb] = other;
+                    let mut stream = Refine::after(&words, &key);
+                    let found = law.draw(head, &mut stream);
+                    assert_eq!((found, stream.untaken()), (expected, FLIPS - 1 - limb), "{column}, {limb}");
+                }
             }
         }
     }
