@@ -165,7 +165,7 @@ mod tests {
             assert_eq!(inverse.wrapping_mul(bound), 1);
             for low in [0, 1, excess - 1, excess, excess + 1, bound - 1, bound, u64::MAX] {
                 let draw = low.wrapping_mul(inverse);
-                let value = |draw: u64| (u128::from(draw) * u128::from(bound) >> 64) as u64;
+                let value = |draw: u64| ((u128::from(draw) * u128::from(bound)) >> 64) as u64;
                 // One that is taken, whatever the bound.
                 let second = u64::MAX.wrapping_mul(inverse);
                 let mut stream = Refine::after(&[second], &key);

@@ -136,7 +136,7 @@ mod tests {
             assert_eq!(sampler.vectors(4, 0, &values, &mut codes), None);
             for (code, own) in codes.iter().zip(main.as_chunks::<SLOT>().0) {
                 let second = u128::from(u64::from_le_bytes(*own.last_chunk::<8>().unwrap()));
-                assert_eq!(*code, (second * 3 >> 64) as u32, "{isa}");
+                assert_eq!(*code, ((second * 3) >> 64) as u32, "{isa}");
             }
         }
     }
