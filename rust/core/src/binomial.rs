@@ -284,6 +284,34 @@ mod tests {
         }
     }
 
+    /// Draws just below and just above each border between two cells, to 72 bits; and borders that are met exactly.
+    #[test]
+    fn borders_between_cells_are_where_the_weights_say() {
+        let key = Key::from_bytes([3; 32]);
+        for (r, low, high) in [(10, 5, 10), (10, 0, 4), (13, 7, 13), (768, 384, 768)] {
+            let law = Restricted::with_width(r, low, high, 8);
+            let cells: Vec<(u32, BigUint)> = Walk::new(r, low, high).collect();
+            let mut cumulative = BigUint::ZERO;
+            for pair in cells.windows(2).take(20) {
+                cumulative += &pair[0].1;
+                let border = u128::try_from((&cumulative << 72u32) / &law.total).unwrap();
+                for (draw, cell) in [(border - 1, pair[0].0), (border + 1, pair[1].0)] {
+                    let words = [(draw >> 64 << 56) as u64 | 0x12_3456, draw as u64];
+                    let mut draws = Refine::after(&words, &key);
+                    assert_eq!(law.sample(&mut draws), cell, "{r}, {low} to {high}, {draw:x}");
+                    draws.untaken();
+                }
+            }
+        }
+        // Of 3 coins, 1 head weighs 3 of 8, then come 0, 2 and 3, outward: no border needs more than the first word.
+        let law = Restricted::with_width(3, 0, 3, 8);
+        for draw in 0..256u64 {
+            let mut draws = Refine::after(&[draw << 56 | 77, 5], &key);
+            let expected = [1, 1, 1, 0, 2, 2, 2, 3][draw as usize / 32];
+            assert_eq!((law.sample(&mut draws), draws.untaken()), (expected, 1), "{draw}");
+        }
+    }
+
     /// Whatever the width of the prefix, the bits that are drawn are those of one real number: the same stream gives
     /// the same cell as a comparison with all bits, where no second word is needed.
     #[test]

@@ -241,6 +241,7 @@ fn what_does_not_fit_is_refused_before_anything_is_written() {
         (5, 6, 5, "near"),
         (5, 3, 1, "far"),
         (5, 3, 4, "far"),
+        (5, 0, u32::MAX, "far"),
     ] {
         let wrong = |error| matches!(error, Error::Argument { name: wrong, .. } if wrong == name);
         assert!(Cube::new(bits, near, far, half).err().is_some_and(wrong), "{bits}, {near}, {far}");
@@ -275,6 +276,21 @@ fn what_does_not_fit_is_refused_before_anything_is_written() {
     assert!(matches!(run(Some(&grid), Input::U8(&[0; 6]), 6, 0), Error::Argument { name: "x", .. }));
     assert!(matches!(run(Some(&three), Input::F32(&[0.0; 6]), 6, 0), Error::Argument { name: "grid", .. }));
     assert!(matches!(run(None, Input::U8(&[0; 6]), 6, 1 << 56), Error::Argument { name: "first_chunk", .. }));
+    // The stream's last chunk is one, in whatever form its reports leave.
+    let last = (1 << 56) - 1;
+    channel
+        .randomize(None, Input::U8(&[0; 6]), None, Output::Bits(&mut [0; 6]), &key(1), last, None)
+        .unwrap();
+    let long = cube(1 << 14, 1 << 13, 1 << 13, 0.5);
+    let x = vec![0; 1 << 14];
+    let mut values = vec![0.0; 1 << 14];
+    let letters = Some([-1.0, 1.0]);
+    let mut run = |first| {
+        let out = Output::F32(&mut values);
+        long.randomize(None, Input::U8(&x), letters, out, &key(1), first, None)
+    };
+    assert_eq!(run(last), Ok(()));
+    assert!(matches!(run(last + 1), Err(Error::Argument { name: "first_chunk", .. })));
     let codes = Output::U16(&mut [0; 6]);
     let refused = channel.randomize(None, Input::U8(&[0; 6]), None, codes, &key(1), 0, None);
     assert!(matches!(refused, Err(Error::Argument { name: "output", .. })));

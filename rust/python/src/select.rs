@@ -1,7 +1,7 @@
 //! `bitldp.Select`.
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::arrays::{Form, Target, contiguous, count, detached, input, threads, tuple, wrong_dtype};
@@ -85,12 +85,14 @@ impl Select {
         self.0.nothing()
     }
 
-    /// The weight of each rank, smallest magnitude first: uint64, shape (d,).
-    fn weights<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
-        let runs = self.0.runs();
-        let all: Vec<u64> =
-            runs.flat_map(|(count, weight)| std::iter::repeat_n(weight, count as usize)).collect();
-        all.into_pyarray(py)
+    /// The weight of each rank, smallest magnitude first: uint64, shape (d,). MemoryError where there is no room for them.
+    fn weights<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
+        let (mut all, d) = (Vec::new(), self.0.dimensions() as usize);
+        all.try_reserve_exact(d).map_err(|_| PyMemoryError::new_err(format!("no room for {d} weights")))?;
+        for (count, weight) in self.0.runs() {
+            all.resize(all.len() + count as usize, weight);
+        }
+        Ok(all.into_pyarray(py))
     }
 
     /// Select a coordinate of each vector.

@@ -53,7 +53,7 @@ impl Cube {
         if near > bits {
             return Err(argument("near", format!("{near} is not allowed; 0 to {bits} are")));
         }
-        if near != far && near != far + 1 {
+        if near != far && near.checked_sub(1) != Some(far) {
             return Err(argument("far", format!("{far} is not allowed; near={near} and one less are")));
         }
         let near_law = Restricted::new(bits, near, bits);
@@ -231,9 +231,11 @@ impl Cube {
         if reals && letters.is_none() {
             return Err(argument("output", "values need letters: what a 0 and a 1 stand for".into()));
         }
-        // A letter is one element for each bit: as many reports of one bit.
-        let (reports, width) = if reals { (input.len(), 1) } else { (records, self.bits()) };
-        Split { reports, bits: width, chunk: self.chunk(), first_chunk, threads }.check(output)?;
+        // A letter is one element for each bit: as many reports of one bit, and as many more of them in a chunk.
+        let chunk = self.chunk();
+        let (reports, width, chunk) =
+            if reals { (input.len(), 1, chunk * bits) } else { (records, self.bits(), chunk) };
+        Split { reports, bits: width, chunk, first_chunk, threads }.check(output)?;
         let refused = |range| match (input.part(range), grid) {
             (Input::F32(values), Some(grid)) => off_grid(isa, grid, values),
             (Input::F64(values), Some(grid)) => off_grid(isa, grid, values),

@@ -286,6 +286,30 @@ mod tests {
         assert_eq!(gather(&[1; 64]), u64::MAX);
     }
 
+    /// All draws of 16 bits on a record of zeros: those that are taken hit every place equally often.
+    #[test]
+    fn every_place_is_hit_by_as_many_draws() {
+        let key = Key::from_bytes([8; 32]);
+        for bits in [1u32, 3, 7, 64, 65, 100, 1000, 4093, 4096] {
+            let mut counts = vec![0u32; bits as usize];
+            for draw in 0..1u64 << 16 {
+                let mut words = vec![0u64; bits.div_ceil(64) as usize];
+                // The next draw, place bits - 1, is the one that counts where this one is not taken.
+                let mut stream = Refine::after(&[draw | 0xFFFF << 16], &key);
+                invert::<16>(&mut words, bits, 1, false, &mut stream);
+                assert_eq!(
+                    (words.iter().map(|word| word.count_ones()).sum::<u32>(), stream.untaken()),
+                    (1, 0)
+                );
+                let word = words.iter().position(|&word| word != 0).unwrap();
+                counts[word * 64 + words[word].leading_zeros() as usize] += 1;
+            }
+            let (share, spare) = ((1 << 16) / bits, (1 << 16) % bits);
+            *counts.last_mut().unwrap() -= spare;
+            assert!(counts.iter().all(|&count| count == share), "{bits}");
+        }
+    }
+
     #[test]
     fn any_set_of_places_is_as_likely_as_another() {
         // 2 of the 5 zeros of a word of 7 bits are inverted: n = 100,000, 10 sets, chi-square with 9 degrees of freedom,

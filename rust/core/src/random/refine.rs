@@ -32,6 +32,24 @@ impl<'a> Refine<'a> {
         Refine { group, ..Refine::new(isa, key, nonce) }
     }
 
+    /// The stream of `(key, nonce)`, with `words` before its start: draws that a test chooses.
+    #[cfg(test)]
+    pub(crate) fn after(words: &[u64], key: &'a Key) -> Refine<'a> {
+        let mut stream = Refine { left: words.len(), ..Refine::new(Isa::Scalar, key, 0) };
+        let buffer = stream.buffer.write([0; GROUP]);
+        for (bytes, word) in buffer.as_chunks_mut::<8>().0[WORDS - words.len()..].iter_mut().zip(words) {
+            *bytes = word.to_le_bytes();
+        }
+        stream
+    }
+
+    /// How many of the words of [`after`](Self::after) were not taken; they must not have been used up.
+    #[cfg(test)]
+    pub(crate) fn untaken(&self) -> usize {
+        assert_eq!(self.group, 0, "more words were taken than there are");
+        self.left
+    }
+
     /// The next 64 bits.
     #[inline]
     pub(crate) fn next(&mut self) -> u64 {
@@ -133,6 +151,54 @@ mod tests {
         assert!(!stream(&key).less(&[first - 1, u64::MAX]));
         assert!(!stream(&key).less(&[first, second]));
         assert!(stream(&key).less(&[first, second + 1]));
+    }
+
+    /// For an odd bound every value of the low half comes from a single draw, its product with the bound's inverse: those
+    /// below 2^64 mod bound are rejected, that remainder itself is not.
+    #[test]
+    fn below_rejects_just_what_comes_up_once_too_often() {
+        let key = Key::from_bytes([9; 32]);
+        for bound in [3u64, 7, 11, 641, 1_000_003, (1 << 63) + 1, u64::MAX] {
+            let excess = ((1u128 << 64) % u128::from(bound)) as u64;
+            // Newton's iteration: every step doubles the bits that are right.
+            let inverse = (0..6).fold(bound, |x, _| x.wrapping_mul(2u64.wrapping_sub(bound.wrapping_mul(x))));
+            assert_eq!(inverse.wrapping_mul(bound), 1);
+            for low in [0, 1, excess - 1, excess, excess + 1, bound - 1, bound, u64::MAX] {
+                let draw = low.wrapping_mul(inverse);
+                let value = |draw: u64| ((u128::from(draw) * u128::from(bound)) >> 64) as u64;
+                // One that is taken, whatever the bound.
+                let second = u64::MAX.wrapping_mul(inverse);
+                let mut stream = Refine::after(&[second], &key);
+                let found = stream.below_from(draw, bound);
+                if low < excess {
+                    assert_eq!((found, stream.untaken()), (value(second), 0), "{bound}, {low}");
+                } else {
+                    assert_eq!((found, stream.untaken()), (value(draw), 1), "{bound}, {low}");
+                }
+            }
+        }
+        // A power of two divides 2^64: nothing is rejected.
+        for (bound, draw, value) in
+            [(1u64, 0, 0), (1, u64::MAX, 0), (8, 0, 0), (8, 1 << 61, 1), (8, u64::MAX, 7)]
+        {
+            let mut stream = Refine::after(&[5], &key);
+            assert_eq!((stream.below_from(draw, bound), stream.untaken()), (value, 1));
+        }
+    }
+
+    #[test]
+    fn a_stream_begins_at_any_group() {
+        let key = Key::from_bytes([9; 32]);
+        let mut expected = [0; 2 * GROUP];
+        for group in [0, 1, 1 << 48, 63 << 48] {
+            fill(Isa::Scalar, &key, 5, group, &mut expected);
+            for &isa in Isa::available() {
+                let mut refine = Refine::at(isa, &key, 5, group);
+                for word in expected.as_chunks::<8>().0 {
+                    assert_eq!(refine.next(), u64::from_le_bytes(*word));
+                }
+            }
+        }
     }
 
     #[test]

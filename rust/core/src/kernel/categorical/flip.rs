@@ -134,6 +134,8 @@ impl Law for Flip {
 
 #[cfg(test)]
 mod tests {
+    use num_bigint::BigUint;
+
     use super::*;
     use crate::probability::Rounding;
     use crate::random::Key;
@@ -165,22 +167,93 @@ mod tests {
         }
     }
 
+    /// All draws, with whatever may follow them: integers over 2^272, which are the product law's without any rounding.
+    #[test]
+    fn the_draws_are_the_product_law_exactly() {
+        for kept in [1u128, (1 << 63) - 5, 0xBB23_4567_89AB_CDEF, (1 << 64) - 1, 1 << 64] {
+            let kept = Probability::from_numerator(kept).unwrap();
+            let law = Flip::new(kept);
+            let one = BigUint::from(1u32) << 256u32;
+            let mut weight = vec![BigUint::ZERO; COLUMNS];
+            for draw in 0..=u16::MAX {
+                let entry = law.entries[usize::from(draw & COLUMN)];
+                let (own, alias) = (usize::from(draw & COLUMN), usize::from(entry & COLUMN));
+                if (draw ^ entry) & !COLUMN == 0 {
+                    let rest = law.rest[own].iter().fold(BigUint::ZERO, |rest, &limb| (rest << 64u32) + limb);
+                    weight[alias] += &one - &rest;
+                    weight[own] += rest;
+                } else {
+                    weight[if draw < entry { own } else { alias }] += &one;
+                }
+            }
+            for (outcome, weight) in weight.iter().enumerate() {
+                let product = (0..FLIPS).fold(BigUint::from(1u32), |product, flip| {
+                    let flipped = outcome >> flip & 1 == 1;
+                    product * if flipped { kept.complement() } else { kept }.numerator()
+                });
+                assert_eq!(*weight, product << 16u32, "{outcome}");
+            }
+        }
+    }
+
+    /// Each column just below its threshold, at it, and just above, in the first bits and in every limb behind them.
+    #[test]
+    fn a_draw_is_its_column_below_the_threshold_and_the_alias_from_it_on() {
+        let key = Key::from_bytes([3; 32]);
+        let law = Flip::new(Probability::from_numerator(0xBB23_4567_89AB_CDEF).unwrap());
+        let one_more = 1 << FLIPS;
+        for column in 0..COLUMNS as u16 {
+            let (entry, rest) = (law.entries[usize::from(column)], law.rest[usize::from(column)]);
+            let (head, alias) = (entry & !COLUMN | column, entry & COLUMN);
+            for (draw, expected) in
+                [(head.checked_sub(one_more), column), (head.checked_add(one_more), alias)]
+            {
+                let Some(draw) = draw else { continue };
+                let mut stream = Refine::after(&rest, &key);
+                assert_eq!((law.draw(draw, &mut stream), stream.untaken()), (expected, FLIPS));
+            }
+            let mut stream = Refine::after(&rest, &key);
+            assert_eq!((law.draw(head, &mut stream), stream.untaken()), (alias, 0));
+            for limb in 0..FLIPS {
+                for (other, expected) in
+                    [(rest[limb].checked_sub(1), column), (rest[limb].checked_add(1), alias)]
+                {
+                    let Some(other) = other else { continue };
+                    let mut words = rest;
+                    words[limb] = other;
+                    let mut stream = Refine::after(&words, &key);
+                    let found = law.draw(head, &mut stream);
+                    assert_eq!((found, stream.untaken()), (expected, FLIPS - 1 - limb), "{column}, {limb}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn draws_that_need_more_bits_get_them_in_order() {
         let key = Key::from_bytes([3; 32]);
-        let law = Flip::new(Probability::from_f64(0.731, Rounding::Down).unwrap());
-        // Each column at its own threshold: every draw is open.
-        let mut keystream = [0; 2 * DRAWS];
-        for (i, bytes) in keystream.as_chunks_mut::<2>().0.iter_mut().enumerate() {
-            *bytes = (law.entries[i] & !COLUMN | i as u16).to_le_bytes();
-        }
         let rows: [u16; LANES] = std::array::from_fn(|i| (i * 7 % 3 == 0).into());
-        let mut expected = [0; LANES];
-        law.oracle(&keystream, &rows, &mut expected, &mut Refine::new(Isa::Scalar, &key, 9));
-        for &isa in Isa::available() {
-            let mut reports = [9; LANES];
-            law.block(isa, &keystream, &rows, &mut reports, &mut Refine::new(isa, &key, 9));
-            assert_eq!(reports, expected, "{isa}");
+        // Draws at their columns' thresholds are open: one of them, some, all, none.
+        let singles = (0..DRAWS).map(|i| 1u16 << i);
+        let opens = singles.chain([0, u16::MAX, 0x5555, 0xAAAA, 0x8001, 0x1234, 0xFEDC]);
+        // Where reports are seldom their rows, all of the columns have thresholds, the first one too.
+        for (open, kept) in opens.flat_map(|open| [(open, 0.731), (open, 0.29)]) {
+            let law = Flip::new(Probability::from_f64(kept, Rounding::Down).unwrap());
+            let mut keystream = [0; 2 * DRAWS];
+            for (i, bytes) in keystream.as_chunks_mut::<2>().0.iter_mut().enumerate() {
+                let far = if open >> i & 1 == 1 { 0 } else { 0x6660 };
+                *bytes = (law.entries[i] & !COLUMN ^ far | i as u16).to_le_bytes();
+            }
+            let mut expected = [0; LANES];
+            let mut stream = Refine::new(Isa::Scalar, &key, 9);
+            law.oracle(&keystream, &rows, &mut expected, &mut stream);
+            let next = stream.next();
+            for &isa in Isa::available() {
+                let mut reports = [9; LANES];
+                let mut stream = Refine::new(isa, &key, 9);
+                law.block(isa, &keystream, &rows, &mut reports, &mut stream);
+                assert_eq!((reports, stream.next()), (expected, next), "{isa}, {open:x}");
+            }
         }
     }
 }

@@ -83,3 +83,61 @@ impl Sampler<'_> {
         vector.iter().position(|x| x.size() >= M::INFINITE)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A law that rejects half of all draws: which words of which stream a vector takes, written out anew.
+    #[test]
+    fn every_vector_has_draws_of_its_own() {
+        let key = Key::from_bytes([7; 32]);
+        let law = Law::new(&[1, 1], &[1 << 62, (1 << 62) + 1], 0).unwrap();
+        let total = u128::from(law.total());
+        let excess = (1u128 << 64) % total;
+        let values: Vec<u32> = [1f32, -2.0].repeat(SLOTS).into_iter().map(f32::to_bits).collect();
+        for chunk in [0, 5, (1 << 56) - 1] {
+            let mut main = [0; GROUP];
+            fill(Isa::Scalar, &key, chunk, 0, &mut main);
+            let expected = main.as_chunks::<SLOT>().0.iter().enumerate().map(|(slot, own)| {
+                let mut rest = [0; GROUP];
+                fill(Isa::Scalar, &key, 1 << 56 | chunk, (slot as u64) << 48, &mut rest);
+                let words = [*own.first_chunk::<8>().unwrap()]
+                    .into_iter()
+                    .chain(rest.as_chunks::<8>().0.iter().copied());
+                let mut products = words.map(|word| u128::from(u64::from_le_bytes(word)) * total);
+                let taken = products.find(|product| product % (1 << 64) >= excess).unwrap();
+                u32::from(taken >> 64 >= 1 << 62)
+            });
+            let expected: Vec<u32> = expected.collect();
+            for &isa in Isa::available() {
+                let sampler = Sampler { isa, key: &key, law: &law, dimensions: 2 };
+                let mut codes = [9; SLOTS];
+                assert_eq!(sampler.vectors(chunk, 0, &values, &mut codes), None);
+                assert_eq!(codes[..], expected, "{isa}");
+                // From the middle of a chunk on.
+                let mut codes = [9; 7];
+                assert_eq!(sampler.vectors(chunk, 13, &values[..14], &mut codes), None);
+                assert_eq!(codes[..], expected[13..20], "{isa}");
+            }
+        }
+    }
+
+    #[test]
+    fn equals_are_told_apart_by_the_second_half_of_a_slot() {
+        let key = Key::from_bytes([7; 32]);
+        let law = Law::new(&[2, 1], &[1, 5], 0).unwrap();
+        let values: Vec<u64> = [-3f64, 3.0, 3.0].repeat(SLOTS).into_iter().map(f64::to_bits).collect();
+        let mut main = [0; GROUP];
+        fill(Isa::Scalar, &key, 4, 0, &mut main);
+        for &isa in Isa::available() {
+            let sampler = Sampler { isa, key: &key, law: &law, dimensions: 3 };
+            let mut codes = [9; SLOTS];
+            assert_eq!(sampler.vectors(4, 0, &values, &mut codes), None);
+            for (code, own) in codes.iter().zip(main.as_chunks::<SLOT>().0) {
+                let second = u128::from(u64::from_le_bytes(*own.last_chunk::<8>().unwrap()));
+                assert_eq!(*code, ((second * 3) >> 64) as u32, "{isa}");
+            }
+        }
+    }
+}
