@@ -24,7 +24,6 @@ __all__ = [
     "UNITS",
     "WITHOUT",
     "BRRSettings",
-    "federation",
     "privacy",
     "update_mod",
 ]
@@ -143,16 +142,6 @@ def update_mod(settings: BRRSettings, client: Client, codec: UpdateCodec, size: 
         rng=settings.seed if client.seeded else None,
         repeat=client.home / "last-report.npz",
     )
-
-
-def federation(settings: BRRSettings) -> dict[str, Any]:
-    """Return the options of Flower's strategies: everybody trains, the server evaluates."""
-    return {
-        "fraction_train": 1.0,
-        "fraction_evaluate": 0.0,
-        "min_train_nodes": settings.clients,
-        "min_available_nodes": settings.clients,
-    }
 
 
 def privacy(settings: BRRSettings, size: int, releases: int, *, covers: str, not_covered: str) -> Privacy:

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
+from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 
-from bitldp.federated import DecodingStrategy, Layout, PrivateUpdateMod, UpdateCodec, to_record
+from bitldp.federated import DecodingStrategy, Layout, PrivateUpdateMod, UpdateCodec
 from bitldp.federated.systems import _nets
-from bitldp.federated.systems._brr_settings import NAME, BRRSettings, federation, privacy, update_mod
-from bitldp.federated.systems._client import Client
+from bitldp.federated.systems._brr_settings import NAME, BRRSettings, privacy, update_mod
+from bitldp.federated.systems._client import Client, answered
 from bitldp.federated.systems._drive import Rows, drive, turn_of
 from bitldp.federated.systems._share import loaded
 
@@ -62,9 +62,7 @@ def train(settings: BRRSettings, client: Client, message: Message) -> Message:
             (array - settings.rate * step).astype(np.float32)
             for array, step in zip(before, slope, strict=True)
         ]
-    content = RecordDict({"arrays": to_record(dict(zip(record.keys(), slope, strict=True)))})
-    content["metrics"] = MetricRecord({"num-examples": 1})
-    return Message(content, reply_to=message)
+    return answered(message, slope)
 
 
 class AdaptiveClip(DecodingStrategy):
@@ -118,16 +116,13 @@ def serve(settings: BRRSettings, grid: Grid) -> None:
     model = _model(settings)
 
     def strategy(first_round: int, rows: Rows) -> FedAvg:
-        options = federation(settings)
+        options = settings.federation()
         if not settings.private:
             return FedAvg(**options)
         return AdaptiveClip(settings, rows, first_round=first_round, **options)
 
     def evaluate(current: list[NDArray[Any]]) -> Mapping[str, float]:
-        return {
-            "accuracy": _nets.accuracy(current, test, data.test_labels),
-            "loss": _nets.loss(current, test, data.test_labels),
-        }
+        return _nets.scores(current, test, data.test_labels)
 
     drive(
         grid,

@@ -11,15 +11,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 
 from bitldp import _checks
 from bitldp.federated import DecodingStrategy, PrivateUpdateMod, UpdateCodec, to_record
-from bitldp.federated.systems._brr_settings import NAME, BRRSettings, federation, privacy, update_mod
-from bitldp.federated.systems._client import Client
+from bitldp.federated.systems._brr_settings import NAME, BRRSettings, privacy, update_mod
+from bitldp.federated.systems._client import Client, answered
 from bitldp.federated.systems._drive import Rows, drive, turn_of
 from bitldp.federated.systems._share import loaded
 from bitldp.federated.systems._trees import leaves_of, predicted, structure, targets
@@ -71,9 +71,7 @@ def train(settings: BRRSettings, client: Client, message: Message) -> Message:
     count = 1 << settings.depth
     sums, sizes = np.bincount(places, rest, count), np.bincount(places, minlength=count)
     leaves = np.clip(sums / (sizes + settings.ridge), -_clip(settings, turn), _clip(settings, turn))
-    content = RecordDict({"arrays": to_record({LEAVES: leaves})})
-    content["metrics"] = MetricRecord({"num-examples": 1})
-    return Message(content, reply_to=message)
+    return answered(message, {LEAVES: leaves})
 
 
 class Boosting(DecodingStrategy):
@@ -126,7 +124,7 @@ def serve(settings: BRRSettings, grid: Grid) -> None:
         return {"rmse": float(np.sqrt(np.mean(np.square(predicted(trees, current[0], test) - truth))))}
 
     def strategy(first_round: int, rows: Rows) -> FedAvg:
-        return Boosting(settings, first_round=first_round, **federation(settings))
+        return Boosting(settings, first_round=first_round, **settings.federation())
 
     drive(
         grid,

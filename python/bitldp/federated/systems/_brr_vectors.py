@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict
+from flwr.app import ArrayRecord, Message
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 
-from bitldp.federated import PrivateData, to_record
+from bitldp.federated import PrivateData
 from bitldp.federated.systems import _nets
-from bitldp.federated.systems._brr_settings import NAME, BRRSettings, federation, privacy
-from bitldp.federated.systems._client import Client
+from bitldp.federated.systems._brr_settings import NAME, BRRSettings, privacy
+from bitldp.federated.systems._client import Client, answered
 from bitldp.federated.systems._drive import drive, turn_of
 from bitldp.federated.systems._share import loaded
 
@@ -55,9 +55,7 @@ def train(settings: BRRSettings, client: Client, message: Message) -> Message:
         rate=0.05 * settings.rate,
         seed=client.training_seed(settings, turn_of(message)),
     )
-    content = RecordDict({"arrays": to_record(dict(zip(record.keys(), model, strict=True)))})
-    content["metrics"] = MetricRecord({"num-examples": 1})
-    return Message(content, reply_to=message)
+    return answered(message, model)
 
 
 def serve(settings: BRRSettings, grid: Grid) -> None:
@@ -65,16 +63,13 @@ def serve(settings: BRRSettings, grid: Grid) -> None:
     data, train_, test = loaded(settings.data)
 
     def evaluate(current: list[NDArray[Any]]) -> Mapping[str, float]:
-        return {
-            "accuracy": _nets.accuracy(current, test, data.test_labels),
-            "loss": _nets.loss(current, test, data.test_labels),
-        }
+        return _nets.scores(current, test, data.test_labels)
 
     drive(
         grid,
         settings,
         system=NAME,
-        strategy=lambda first_round, rows: FedAvg(**federation(settings)),
+        strategy=lambda first_round, rows: FedAvg(**settings.federation()),
         initial=list(
             _nets.initial((train_.shape[1], settings.hidden, settings.hidden, data.classes), settings.seed)
         ),

@@ -5,23 +5,39 @@ from __future__ import annotations
 import json
 import logging
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from flwr.app import Context, Message
+from flwr.app import Context, Message, MetricRecord, RecordDict
 from flwr.clientapp.typing import ClientAppCallable
 
 from bitldp import _checks
+from bitldp._atomic import replacing
 from bitldp.federated import _flower
 from bitldp.federated.mod import BUDGET_SENTENCE, FAILURE_SENTENCE
+from bitldp.federated.records import to_record
 from bitldp.federated.systems._settings import Settings
 from bitldp.federated.systems._share import Holding, holding
 from bitldp.ledger import BudgetExceededError, Ledger
 
-__all__ = ["Client", "silent"]
+__all__ = ["Client", "answered", "silent"]
 
 log = logging.getLogger("bitldp.federated")
+
+
+def answered(message: Message, arrays: Mapping[str, Any] | Sequence[Any]) -> Message:
+    """Return the reply to a training message: arrays (a sequence gets the names that came), and one example.
+
+    How many records a client holds is its own affair, so every client counts the same.
+    """
+    if not isinstance(arrays, Mapping):
+        arrays = dict(zip(message.content["arrays"].keys(), arrays, strict=True))
+    content = RecordDict({"arrays": to_record(arrays)})
+    content["metrics"] = MetricRecord({"num-examples": 1})
+    return Message(content, reply_to=message)
 
 
 def silent(message: Message, context: Context, call_next: ClientAppCallable) -> Message:
@@ -133,9 +149,8 @@ class Client:
         dealt = {"data": settings.data, "seed": settings.seed, "clients": self.clients, "most": most}
         path = self.home / "holding.json"
         if not path.exists():
-            pending = path.with_name("holding.pending")
-            pending.write_text(json.dumps(dealt), encoding="utf-8")
-            pending.replace(path)
+            with replacing(path) as file:
+                file.write(json.dumps(dealt).encode())
         elif json.loads(path.read_text(encoding="utf-8")) != dealt:
             raise ValueError(f"home: {self.home} belongs to other records; give this run another folder")
 

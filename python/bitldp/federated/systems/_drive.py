@@ -18,6 +18,7 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 
+from bitldp._atomic import replacing
 from bitldp.federated.strategy import DecodingStrategy, RoundFailedError
 from bitldp.federated.systems._alike import alike
 from bitldp.federated.systems._folder import RunFolder
@@ -313,6 +314,5 @@ def _write(path: Path, summary: Summary) -> None:
         for name, value in place.items():
             if isinstance(value, float) and not np.isfinite(value):
                 place[name] = "infinity" if value > 0 else None
-    temporary = path / f".{SUMMARY}"
-    temporary.write_text(json.dumps(plain, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-    temporary.replace(path / SUMMARY)
+    with replacing(path / SUMMARY) as file:
+        file.write((json.dumps(plain, indent=2, allow_nan=False) + "\n").encode())

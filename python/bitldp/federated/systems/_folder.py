@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitldp._atomic import replacing
+
 __all__ = ["Checkpoint", "RunFolder"]
 
 SETTINGS, METRICS, CHECKPOINT = "settings.json", "metrics.jsonl", "checkpoint.npz"
@@ -130,23 +132,18 @@ class RunFolder:
             What the next round starts from.
         """
         self.rows.append({name: _plain(value) for name, value in row.items()})
-        temporary = self.path / f".{CHECKPOINT}"
-        with temporary.open("wb") as file:
+        with replacing(self.path / CHECKPOINT) as file:
             np.savez(file, **{**arrays, _ROUND: np.int64(row["round"])})
-            file.flush()
-            os.fsync(file.fileno())
-        # The metrics go first: a round whose line is there but whose checkpoint is not is run again.
-        self._write_rows()
-        temporary.replace(self.path / CHECKPOINT)
+            # The metrics go first: a round whose line is there but whose checkpoint is not is run again.
+            self._write_rows()
 
     def _write_rows(self) -> None:
         text = "".join(json.dumps(row, allow_nan=False) + "\n" for row in self.rows)
         self._replace(METRICS, text.encode())
 
     def _replace(self, name: str, data: bytes) -> None:
-        temporary = self.path / f".{name}"
-        temporary.write_bytes(data)
-        temporary.replace(self.path / name)
+        with replacing(self.path / name) as file:
+            file.write(data)
 
 
 def _plain(value: Any) -> Any:

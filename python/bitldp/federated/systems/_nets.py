@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["accuracy", "example_gradients", "gradient", "initial", "loss", "train"]
+__all__ = ["accuracy", "example_gradients", "gradient", "initial", "loss", "scores", "train"]
 
 Parameters = list[NDArray[np.float32]]
 
@@ -127,3 +127,8 @@ def loss(parameters: Parameters, x: NDArray[Any], y: NDArray[Any]) -> float:
 def accuracy(parameters: Parameters, x: NDArray[Any], y: NDArray[Any]) -> float:
     """Return the share of records whose class is predicted."""
     return float(np.mean(np.asarray(_predict(parameters, jnp.asarray(x, jnp.float32))) == y))
+
+
+def scores(parameters: Parameters, x: NDArray[Any], y: NDArray[Any]) -> dict[str, float]:
+    """Return what a run files of a model: its accuracy and its loss."""
+    return {"accuracy": accuracy(parameters, x, y), "loss": loss(parameters, x, y)}

@@ -75,6 +75,15 @@ class Settings:
                 found[field.name] = _typed(field.name, config[key], type(field.default))
         return cls(**found)
 
+    def federation(self) -> dict[str, Any]:
+        """Return the options of Flower's strategies: everybody trains, the server evaluates."""
+        return {
+            "fraction_train": 1.0,
+            "fraction_evaluate": 0.0,
+            "min_train_nodes": self.clients,
+            "min_available_nodes": self.clients,
+        }
+
     def lasting(self) -> dict[str, Any]:
         """Return the settings that a resumed run must share."""
         return {name: value for name, value in asdict(self).items() if name not in _ASIDE}

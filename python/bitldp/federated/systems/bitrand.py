@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from flwr.app import ArrayRecord, Context, Message, MetricRecord, RecordDict
+from flwr.app import ArrayRecord, Context, Message
 from flwr.clientapp import ClientApp
 from flwr.clientapp.typing import ClientAppCallable
 from flwr.serverapp import Grid, ServerApp
@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 import bitldp
 from bitldp import _checks
 from bitldp._mechanism import Mechanism
-from bitldp.federated import DecodingStrategy, PrivateData, PrivateUpdateMod, to_record
+from bitldp.federated import DecodingStrategy, PrivateData, PrivateUpdateMod
 from bitldp.federated.systems import _nets
-from bitldp.federated.systems._client import Client, silent
+from bitldp.federated.systems._client import Client, answered, silent
 from bitldp.federated.systems._drive import Privacy, Rows, drive, turn_of
 from bitldp.federated.systems._settings import Settings
 from bitldp.federated.systems._share import Holding, loaded
@@ -244,9 +244,7 @@ def train(message: Message, context: Context) -> Message:
             rate=settings.rate,
             seed=client.training_seed(settings, turn_of(message)),
         )
-    content = RecordDict({"arrays": to_record(dict(zip(record.keys(), model, strict=True)))})
-    content["metrics"] = MetricRecord({"num-examples": 1})
-    return Message(content, reply_to=message)
+    return answered(message, model)
 
 
 server_app = ServerApp()
@@ -286,12 +284,7 @@ def main(grid: Grid, context: Context) -> None:
     """Average the clients' models, or what their released updates are worth, round by round."""
     settings = BitRandSettings.of(context.run_config)
     data, _, test = loaded(settings.data)
-    options: dict[str, Any] = {
-        "fraction_train": 1.0,
-        "fraction_evaluate": 0.0,
-        "min_train_nodes": settings.clients,
-        "min_available_nodes": settings.clients,
-    }
+    options = settings.federation()
 
     def strategy(first_round: int, rows: Rows) -> FedAvg:
         if settings.place == "features" or not settings.private:
@@ -301,10 +294,7 @@ def main(grid: Grid, context: Context) -> None:
         )
 
     def evaluate(model: list[NDArray[Any]]) -> Mapping[str, float]:
-        return {
-            "accuracy": _nets.accuracy(model, test, data.test_labels),
-            "loss": _nets.loss(model, test, data.test_labels),
-        }
+        return _nets.scores(model, test, data.test_labels)
 
     drive(
         grid,

@@ -14,17 +14,17 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from flwr.app import ArrayRecord, ConfigRecord, Context, Message, MessageType, MetricRecord, RecordDict
+from flwr.app import ArrayRecord, ConfigRecord, Context, Message, MessageType, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.clientapp.typing import ClientAppCallable
 from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 
-from bitldp.federated import DecodingStrategy, Layout, from_record, to_record
+from bitldp.federated import DecodingStrategy, Layout, from_record
 from bitldp.federated._lock import locked
 from bitldp.federated.systems import _fedsel_model as _model
-from bitldp.federated.systems._client import Client, silent
+from bitldp.federated.systems._client import Client, answered, silent
 from bitldp.federated.systems._drive import Rows, drive, turn_of
 from bitldp.federated.systems._fedsel_client import (
     MEMORY,
@@ -98,9 +98,7 @@ def train(message: Message, context: Context) -> Message:
     found = _gradient(settings, client, weights)
     if not settings.private:
         found = weights - settings.server_rate * _plain(settings, client, message, model, found)
-    content = RecordDict({"arrays": to_record({name: found.astype(weights.dtype)})})
-    content["metrics"] = MetricRecord({"num-examples": 1})
-    return Message(content, reply_to=message)
+    return answered(message, {name: found.astype(weights.dtype)})
 
 
 def _plain(

@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 
 import bitldp
 from bitldp import _checks
+from bitldp._atomic import replacing
 from bitldp._mechanism import Mechanism
-from bitldp.federated import PrivateData, to_record
+from bitldp.federated import PrivateData
 from bitldp.federated.systems import _cnn, _nets
-from bitldp.federated.systems._client import Client, silent
+from bitldp.federated.systems._client import Client, answered, silent
 from bitldp.federated.systems._drive import Privacy, drive, turn_of
 from bitldp.federated.systems._settings import Settings
 from bitldp.federated.systems._share import loaded
@@ -154,9 +155,8 @@ def _extractor(settings: LDPFLSettings, client: Client) -> list[NDArray[np.float
         rate=settings.extractor_rate,
         seed=client.training_seed(settings, 0),
     )
-    pending = path.with_name("pending.npz")
-    np.savez(pending, **{f"{place:03}": array for place, array in enumerate(network)})  # type: ignore[arg-type]
-    pending.replace(path)
+    with replacing(path) as file:
+        np.savez(file, **{f"{place:03}": array for place, array in enumerate(network)})  # type: ignore[arg-type]
     return network
 
 
@@ -207,9 +207,7 @@ def train(message: Message, context: Context) -> Message:
         rate=settings.rate,
         seed=client.training_seed(settings, turn_of(message)),
     )
-    content = RecordDict({"arrays": to_record(dict(zip(record.keys(), model, strict=True)))})
-    content["metrics"] = MetricRecord({"num-examples": 1})
-    return Message(content, reply_to=message)
+    return answered(message, model)
 
 
 @client_app.evaluate()
@@ -223,11 +221,7 @@ def evaluate(message: Message, context: Context) -> Message:
     assert isinstance(record, ArrayRecord)
     bits = _test_bits(settings, client)
     model = record.to_numpy_ndarrays()
-    scores: dict[str, Any] = {
-        "accuracy": _nets.accuracy(model, bits, data.test_labels),
-        "loss": _nets.loss(model, bits, data.test_labels),
-        "num-examples": 1,
-    }
+    scores: dict[str, Any] = {**_nets.scores(model, bits, data.test_labels), "num-examples": 1}
     return Message(RecordDict({"metrics": MetricRecord(scores)}), reply_to=message)
 
 

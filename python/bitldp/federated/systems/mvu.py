@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from flwr.app import ArrayRecord, Context, Message, MetricRecord, RecordDict
+from flwr.app import ArrayRecord, Context, Message
 from flwr.clientapp import ClientApp
 from flwr.clientapp.typing import ClientAppCallable
 from flwr.serverapp import Grid, ServerApp
@@ -24,10 +24,10 @@ from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 
 from bitldp.compression import SignSGD
-from bitldp.federated import ComposedAccount, DecodingStrategy, Layout, PrivateUpdateMod, to_record
+from bitldp.federated import ComposedAccount, DecodingStrategy, Layout, PrivateUpdateMod
 from bitldp.federated._lock import locked
 from bitldp.federated.systems import _nets
-from bitldp.federated.systems._client import Client, silent
+from bitldp.federated.systems._client import Client, answered, silent
 from bitldp.federated.systems._drive import Privacy, Rows, drive, turn_of
 from bitldp.federated.systems._mvu_settings import DITHERS, LEVELS, MECHANISMS, NAME, SIGNS, MVUSettings
 from bitldp.federated.systems._share import loaded
@@ -120,9 +120,7 @@ def train(message: Message, context: Context) -> Message:
         ends = np.cumsum([array.size for array in model])[:-1]
         parts = np.split(gradients, ends, axis=1)
         arrays = [part.reshape(*front, *array.shape) for part, array in zip(parts, model, strict=True)]
-    content = RecordDict({"arrays": to_record(dict(zip(record.keys(), arrays, strict=True)))})
-    content["metrics"] = MetricRecord({"num-examples": 1})
-    return Message(content, reply_to=message)
+    return answered(message, arrays)
 
 
 def _stepped(
@@ -188,12 +186,7 @@ def main(grid: Grid, context: Context) -> None:
     """Average what the reports are worth, and step, round by round."""
     settings = MVUSettings.of(context.run_config)
     data, _, test = loaded(settings.data)
-    options: dict[str, Any] = {
-        "fraction_train": 1.0,
-        "fraction_evaluate": 0.0,
-        "min_train_nodes": settings.clients,
-        "min_available_nodes": settings.clients,
-    }
+    options = settings.federation()
 
     def strategy(first_round: int, rows: Rows) -> FedAvg:
         if not settings.private:
@@ -201,10 +194,7 @@ def main(grid: Grid, context: Context) -> None:
         return Descent(settings, first_round=first_round, **options)
 
     def evaluate(model: list[NDArray[Any]]) -> Mapping[str, float]:
-        return {
-            "accuracy": _nets.accuracy(model, test, data.test_labels),
-            "loss": _nets.loss(model, test, data.test_labels),
-        }
+        return _nets.scores(model, test, data.test_labels)
 
     drive(
         grid,
