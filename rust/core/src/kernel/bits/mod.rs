@@ -1,4 +1,4 @@
-//! How the law of independent bits is sampled: encode, randomize, emit, a block of a few hundred features at a time, so
+//! How the law of independent bits is sampled: encode, randomize, emit, a block of up to 1024 features at a time, so
 //! that everything between input and output stays in the first-level cache.
 
 use std::cell::RefCell;
@@ -36,10 +36,10 @@ pub(crate) struct Sampler<'a> {
     pub(crate) codec: Option<&'a FixedPoint>,
 }
 
-/// The most keystream that a block takes: 256 features under a law of eight tables.
-const MOST_KEYSTREAM: usize = 4096;
+/// The most keystream that a block takes: 1024 features under a law of three tables, or 512 under one of six.
+const MOST_KEYSTREAM: usize = 6144;
 /// The most features in a block.
-const MOST_FEATURES: usize = 512;
+const MOST_FEATURES: usize = 1024;
 
 /// A thread's working memory. It is kept from call to call, because clearing it would take a tenth of a short one.
 #[repr(C, align(64))]

@@ -99,9 +99,10 @@ impl Plan {
         self.tables.len()
     }
 
-    /// Features a block of keystream serves: a block is a whole number of 1 KiB groups.
+    /// Features a block of keystream serves: a block is a whole number of times two groups, which take hardly longer than
+    /// one.
     pub(crate) fn block(&self) -> usize {
-        if self.vectors().is_multiple_of(2) { 256 } else { 512 }
+        1024 >> self.vectors().trailing_zeros().min(2)
     }
 }
 

@@ -106,8 +106,8 @@ pub(super) fn groups<'k, 'r, 'w>(
 impl Law for Flip {
     type Word = u16;
     const BITS: usize = 16 / FLIPS;
-    type Keystream = [u8; 2 * BLOCK];
-    const KEYSTREAM: [u8; 2 * BLOCK] = [0; 2 * BLOCK];
+    type Keystream = [u8; 4 * BLOCK];
+    const KEYSTREAM: [u8; 4 * BLOCK] = [0; 4 * BLOCK];
 
     fn rows(&self) -> u32 {
         2

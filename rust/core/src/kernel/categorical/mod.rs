@@ -38,6 +38,9 @@ const LANES: usize = 64;
 /// Samples in a block.
 pub(crate) const BLOCK: usize = 512;
 
+/// The least keystream that is worth computing at once: two groups take hardly longer than one.
+const AT_ONCE: usize = 2 * GROUP;
+
 /// Bits of dither that a sample takes at first.
 const DITHER: usize = 8;
 
@@ -47,7 +50,7 @@ pub(crate) trait Law: Sync {
     type Word: Lanes;
     /// Bits of keystream that a sample takes at first.
     const BITS: usize;
-    /// Room for the keystream of a block, and for a group of it.
+    /// Room for the keystream of a whole number of blocks, and of groups.
     type Keystream: AsMut<[u8]>;
     /// An empty one.
     const KEYSTREAM: Self::Keystream;
@@ -84,7 +87,7 @@ pub(crate) struct Sampler<'a> {
 #[repr(C, align(64))]
 struct Scratch<L: Law> {
     keystream: L::Keystream,
-    dither: [u8; GROUP],
+    dither: [u8; AT_ONCE],
     rows: [L::Word; BLOCK],
     reports: [L::Word; BLOCK],
 }
@@ -117,48 +120,40 @@ impl Sampler<'_> {
         self.blocks(law, chunk, input, output);
     }
 
-    /// The keystream of the first `samples` of a block, at `bits` each. A block takes whole groups, the last one only those
-    /// that its samples look at; or it takes a part of one, which the blocks before it left in `buffer`.
+    /// The keystream of a block, at `bits` a sample, where `left` samples are left from its start on. `buffer` holds that of
+    /// one or more whole blocks; it is filled anew when all of them are drawn, as far as there are samples.
     #[inline(always)]
-    fn draw<'b>(
-        &self,
-        nonce: u64,
-        bits: usize,
-        block: usize,
-        samples: usize,
-        buffer: &'b mut [u8],
-    ) -> &'b [u8] {
-        let (start, taken) = (block * (bits * BLOCK / 8), bits * samples / 8);
-        let offset = start % GROUP;
+    fn draw<'b>(&self, nonce: u64, bits: usize, block: usize, left: usize, buffer: &'b mut [u8]) -> &'b [u8] {
+        let start = block * (bits * BLOCK / 8);
+        let offset = start % buffer.len();
         if offset == 0 {
-            let group = (start / GROUP) as u64;
-            fill(self.isa, self.key, nonce, group, &mut buffer[..taken.next_multiple_of(GROUP)]);
+            let needed = (bits * left / 8).next_multiple_of(GROUP).min(buffer.len());
+            fill(self.isa, self.key, nonce, (start / GROUP) as u64, &mut buffer[..needed]);
         }
-        &buffer[offset..offset + taken]
+        &buffer[offset..][..bits * left.min(BLOCK) / 8]
     }
 
     #[inline(always)]
     fn blocks<L: Law>(&self, law: &L, chunk: u64, input: Input<'_>, mut output: Output<'_>) {
         const {
-            let bytes = L::BITS * BLOCK / 8;
-            // A block takes whole groups, or an equal share of one.
-            assert!(bytes.is_multiple_of(GROUP) || GROUP.is_multiple_of(bytes));
-            assert!(GROUP.is_multiple_of(DITHER * BLOCK / 8));
-            assert!(size_of::<L::Keystream>() >= bytes && size_of::<L::Keystream>() >= GROUP);
+            let (bytes, room) = (L::BITS * BLOCK / 8, size_of::<L::Keystream>());
+            assert!(room.is_multiple_of(bytes) && room.is_multiple_of(GROUP));
+            assert!(AT_ONCE.is_multiple_of(DITHER * BLOCK / 8));
         };
         let main = nonce(Purpose::Main, chunk);
         let dither = nonce(Purpose::Dither, chunk);
         let mut refine = Refine::new(self.isa, self.key, nonce(Purpose::Refine, chunk));
         let nothing = [L::Word::default(); BLOCK];
         let mut scratch: Scratch<L> =
-            Scratch { keystream: L::KEYSTREAM, dither: [0; GROUP], rows: nothing, reports: nothing };
+            Scratch { keystream: L::KEYSTREAM, dither: [0; AT_ONCE], rows: nothing, reports: nothing };
         let dithered = self.grid.is_some_and(|grid| grid.rounding() == GridRounding::Dither);
         let total = input.len();
         for (block, start) in (0..total).step_by(BLOCK).enumerate() {
             let count = BLOCK.min(total - start);
             let padded = count.next_multiple_of(LANES);
+            let left = (total - start).next_multiple_of(LANES);
             let dither =
-                if dithered { self.draw(dither, DITHER, block, padded, &mut scratch.dither) } else { &[] };
+                if dithered { self.draw(dither, DITHER, block, left, &mut scratch.dither) } else { &[] };
             let input = input.part(start..start + count);
             let rows = match law.rows_of(input) {
                 Some(rows) if count == padded => rows,
@@ -169,7 +164,7 @@ impl Sampler<'_> {
                     &scratch.rows[..padded]
                 }
             };
-            let keystream = self.draw(main, L::BITS, block, padded, scratch.keystream.as_mut());
+            let keystream = self.draw(main, L::BITS, block, left, scratch.keystream.as_mut());
             let mut output = output.reports(start..start + count, self.bits as usize);
             match L::Word::of_output(&mut output) {
                 Some(reports) if count == padded => {
