@@ -36,10 +36,8 @@ pub(super) fn randomize<L: Law>(law: &L, outputs: u32, request: Request<'_>) -> 
     check_parameters(law.rows(), outputs, bits, &request)?;
     let Request { grid, input, letters, output, key, first_chunk, threads, .. } = request;
     check_values(isa, law.rows(), grid, input, threads)?;
-    let single: Vec<f32> = match output {
-        Output::F32(_) => {
-            letters.iter().flat_map(|letters| letters.iter().map(|&letter| letter as f32)).collect()
-        }
+    let single = match (&output, letters) {
+        (Output::F32(_), Some(letters)) => Letters::single(letters),
         _ => Vec::new(),
     };
     let letters = Letters { double: letters, single: &single };

@@ -1,5 +1,8 @@
 //! Equidistant points of an interval: a real number as the index of a point beside it.
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+
 use super::Real;
 use crate::error::{Result, argument, element};
 use crate::kernel::Isa;
@@ -187,20 +190,16 @@ impl Grid {
         for ((values, draws), indices) in
             groups.iter().zip(dither.as_chunks::<TOGETHER>().0).zip(indices.as_chunks_mut::<TOGETHER>().0)
         {
-            let mut open = [0; TOGETHER];
-            for i in 0..TOGETHER {
-                let (cell, head) = precise(values[i]).head(ruler);
-                let draw = i32::from(draws[i]);
-                indices[i] = W::narrow(cell + u32::from(draw < head));
-                open[i] = u8::from(draw == head);
+            let values = values.map(&precise);
+            let mut cells = [0; TOGETHER];
+            let mut open = F::heads(isa, &values, draws, ruler, &mut cells);
+            for (index, cell) in indices.iter_mut().zip(cells) {
+                *index = W::narrow(cell);
             }
-            for (eight, open) in open.as_chunks::<8>().0.iter().enumerate() {
-                let mut open = u64::from_le_bytes(*open);
-                while open != 0 {
-                    let i = 8 * eight + open.trailing_zeros() as usize / 8;
-                    open &= open - 1;
-                    indices[i] = W::narrow(dithered(precise(values[i]).place(ruler), draws[i], refine));
-                }
+            while open != 0 {
+                let i = open.trailing_zeros() as usize;
+                open &= open - 1;
+                indices[i] = W::narrow(dithered(values[i].place(ruler), draws[i], refine));
             }
         }
         for ((&x, &draw), index) in rest.iter().zip(&dither[whole..]).zip(&mut indices[whole..]) {
@@ -256,11 +255,48 @@ pub trait Coordinate: Real + PartialOrd + Into<f64> {
     /// The cell, and the first 8 bits of how far in it: all that most draws need.
     #[doc(hidden)]
     fn head(self, ruler: &Ruler<Self>) -> (u32, i32);
+
+    /// Writes the point beside each value that the first 8 bits of dither choose, and says, a bit for each, which of them
+    /// they leave open.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn heads(
+        _isa: Isa,
+        values: &[Self; TOGETHER],
+        draws: &[u8; TOGETHER],
+        ruler: &Ruler<Self>,
+        cells: &mut [u32; TOGETHER],
+    ) -> u64 {
+        any_heads(values, draws, ruler, cells)
+    }
+}
+
+/// [`Coordinate::heads`] for any instruction set: a loop without branches.
+#[inline(always)]
+fn any_heads<F: Coordinate>(
+    values: &[F; TOGETHER],
+    draws: &[u8; TOGETHER],
+    ruler: &Ruler<F>,
+    cells: &mut [u32; TOGETHER],
+) -> u64 {
+    let mut open = [0; TOGETHER];
+    for i in 0..TOGETHER {
+        let (cell, head) = values[i].head(ruler);
+        let draw = i32::from(draws[i]);
+        cells[i] = cell + u32::from(draw < head);
+        open[i] = u8::from(draw == head);
+    }
+    open.as_chunks::<8>().0.iter().rev().fold(0, |open, eight| {
+        // Byte i goes to bit 56 + i; no two products meet.
+        open << 8 | u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56
+    })
 }
 
 macro_rules! coordinate {
-    ($float:ident, $single:literal, $cell:ident) => {
+    ($float:ident, $single:literal, $cell:ident, { $($own:item)* }) => {
         impl Coordinate for $float {
+            $($own)*
+
             const SINGLE: bool = $single;
 
             #[inline(always)]
@@ -299,8 +335,24 @@ macro_rules! coordinate {
         }
     };
 }
-coordinate!(f32, true, i32);
-coordinate!(f64, false, u32);
+coordinate!(f32, true, i32, {
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn heads(
+        isa: Isa,
+        values: &[f32; TOGETHER],
+        draws: &[u8; TOGETHER],
+        ruler: &Ruler<f32>,
+        cells: &mut [u32; TOGETHER],
+    ) -> u64 {
+        match isa {
+            // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
+            Isa::Avx512 => unsafe { avx512::heads(values, draws, ruler, cells) },
+            _ => any_heads(values, draws, ruler, cells),
+        }
+    }
+});
+coordinate!(f64, false, u32, {});
 
 #[cfg(test)]
 mod tests;

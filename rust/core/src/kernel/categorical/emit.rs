@@ -2,25 +2,46 @@
 
 use crate::channel::Output;
 use crate::codec::pack_into;
+use crate::kernel::Isa;
 use crate::kernel::bits::Word;
 
 /// What reports stand for, where they stand for something, in both precisions.
 #[derive(Clone, Copy)]
 pub(crate) struct Letters<'a> {
     pub(crate) double: Option<&'a [f64]>,
-    /// The same, each the nearest; empty where nobody asks for them.
+    /// [`Letters::single`] of them; empty where nobody asks for them.
     pub(crate) single: &'a [f32],
+}
+
+impl Letters<'_> {
+    /// The nearest letters of single precision, and zeros up to a multiple of 32: vector units read so many at once.
+    pub(crate) fn single(letters: &[f64]) -> Vec<f32> {
+        let mut single: Vec<f32> = letters.iter().map(|&letter| letter as f32).collect();
+        single.resize(letters.len().next_multiple_of(32), 0.0);
+        single
+    }
+
+    /// The most letters that are read whole for every report: with more it takes longer than reading one by its address.
+    #[cfg(target_arch = "x86_64")]
+    const WHOLE: usize = 256;
 }
 
 /// Writes reports as code words, letters or packed bits. An address may depend on a report: it is public.
 #[inline(always)]
-pub(super) fn emit<W: Word>(reports: &[W], letters: Letters<'_>, bits: u32, output: Output<'_>) {
+pub(super) fn emit<W: Word>(isa: Isa, reports: &[W], letters: Letters<'_>, bits: u32, output: Output<'_>) {
     match (output, letters.double) {
         (Output::U8(out), _) => codes(reports, out),
         (Output::U16(out), _) => codes(reports, out),
         (Output::U32(out), _) => codes(reports, out),
         (Output::Packed(out), _) => pack_into(reports, bits, out),
-        (Output::F32(out), Some(_)) => look_up(reports, letters.single, out),
+        (Output::F32(out), Some(double)) => {
+            #[cfg(target_arch = "x86_64")]
+            if isa == Isa::Avx512 && double.len() <= Letters::WHOLE {
+                // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
+                return unsafe { super::look_up_avx512::spell(reports, letters.single, out) };
+            }
+            look_up(reports, &letters.single[..double.len()], out);
+        }
         (Output::F64(out), Some(letters)) => look_up(reports, letters, out),
         (Output::Bits(_) | Output::F32(_) | Output::F64(_), _) => {
             unreachable!("the channel gives code words, packed bits, and numbers where it has letters")
@@ -38,13 +59,9 @@ fn codes<W: Word, C: Word>(reports: &[W], out: &mut [C]) {
 #[inline(always)]
 fn look_up<W: Word, F: Copy>(reports: &[W], letters: &[F], out: &mut [F]) {
     let pairs = out.iter_mut().zip(reports.iter().map(|report| report.widen()));
-    // Choices between a few letters are vectorised, reads of a table are not.
     match *letters {
+        // A choice between two letters is vectorised, reads of a table are not.
         [a, b] => pairs.for_each(|(out, report)| *out = if report == 0 { a } else { b }),
-        [a, b, c] => pairs.for_each(|(out, report)| {
-            let upper = if report < 2 { b } else { c };
-            *out = if report < 1 { a } else { upper };
-        }),
         _ => pairs.for_each(|(out, report)| *out = letters[report as usize]),
     }
 }

@@ -25,12 +25,9 @@ impl Cell for u32 {
     #[inline(always)]
     fn look_up_whole(isa: Isa, table: &[u32], index: &[u32; PLACES], out: &mut [u32; PLACES]) {
         match isa {
-            // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
+            // SAFETY: an `Isa` that reaches the kernels was checked against this processor, and AVX-512 has AVX2.
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => unsafe { whole_avx512(table, index, out) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => unsafe { whole_avx2(table, index, out) },
+            Isa::Avx2 | Isa::Avx512 => unsafe { whole_avx2(table, index, out) },
             _ => {
                 for (out, &index) in out.iter_mut().zip(index) {
                     *out = at_whole(table, index);
@@ -63,6 +60,12 @@ impl<T: Cell> Table<T> {
 
     pub(super) fn is_read_whole(&self) -> bool {
         self.whole
+    }
+
+    /// The cells; where the table is read whole, a multiple of 32.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn cells(&self) -> &[T] {
+        &self.cells
     }
 
     /// The cell at `index`.
@@ -104,31 +107,6 @@ impl<T: Cell> Table<T> {
             // SAFETY: the caller's index is that of a cell, which is aligned and initialised.
             *out = unsafe { cells.add(index as usize).read_volatile() };
         }
-    }
-}
-
-/// Two registers of the table at a time, which `vpermt2d` reads at 16 places by the low five bits of the index; kept
-/// where the other bits are those of the pair.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
-fn whole_avx512(table: &[u32], index: &[u32; PLACES], out: &mut [u32; PLACES]) {
-    use std::arch::x86_64::*;
-    let pairs = table.as_chunks::<32>().0;
-    for (index, out) in index.as_chunks::<16>().0.iter().zip(out.as_chunks_mut::<16>().0) {
-        // SAFETY: 16 entries are 64 bytes.
-        let index = unsafe { _mm512_loadu_si512(index.as_ptr().cast()) };
-        let wanted = _mm512_srli_epi32::<5>(index);
-        let mut found = _mm512_setzero_si512();
-        for (number, pair) in (0..).zip(pairs) {
-            // SAFETY: a pair is twice 64 bytes.
-            let (low, high) = unsafe {
-                (_mm512_loadu_si512(pair.as_ptr().cast()), _mm512_loadu_si512(pair[16..].as_ptr().cast()))
-            };
-            let here = _mm512_cmpeq_epi32_mask(wanted, _mm512_set1_epi32(number));
-            found = _mm512_mask_mov_epi32(found, here, _mm512_permutex2var_epi32(low, index, high));
-        }
-        // SAFETY: 16 entries are 64 bytes.
-        unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), found) };
     }
 }
 

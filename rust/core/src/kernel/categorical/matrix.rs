@@ -76,7 +76,24 @@ entry! {
             isa == Isa::Avx512
         }
     }
-    u32 {}
+    u32 {
+        #[cfg(target_arch = "x86_64")]
+        fn sample(
+            law: &MatrixLaw<u32>,
+            isa: Isa,
+            keystream: &[u8],
+            rows: &[u16],
+            reports: &mut [u16],
+            refine: &mut Refine,
+        ) -> bool {
+            let whole = isa == Isa::Avx512 && law.entries.is_read_whole();
+            if whole {
+                // SAFETY: as above.
+                unsafe { law.whole_on_avx512(keystream, rows, reports, refine) };
+            }
+            whole
+        }
+    }
 }
 
 /// The alias tables of a row-stochastic matrix of integers over `2^64`, drawn with `E`.

@@ -1,8 +1,11 @@
-//! Sampling a matrix 32 lanes at a time, from tables of 16-bit entries.
+//! Sampling a matrix: 32 lanes at a time by address from tables of 16-bit entries, 64 at a time from small tables of 32-bit
+//! ones that are read whole.
 
 use std::arch::x86_64::*;
 
 use super::BLOCK;
+use super::look_up::PLACES;
+use super::look_up_avx512::{VECTOR, VECTORS, pick};
 use super::matrix::MatrixLaw;
 use crate::random::Refine;
 
@@ -82,6 +85,60 @@ impl MatrixLaw<u16> {
             open &= open - 1;
             let draw = u16::from_le_bytes([keystream[2 * lane], keystream[2 * lane + 1]]);
             reports[lane] = self.draw(rows[lane], draw, refine);
+        }
+    }
+}
+
+impl MatrixLaw<u32> {
+    /// Writes a report for each of `rows`, a multiple of 64, like the oracle, reading the whole table for each.
+    /// `keystream` holds four bytes for each.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1")]
+    pub(super) fn whole_on_avx512(
+        &self,
+        keystream: &[u8],
+        rows: &[u16],
+        reports: &mut [u16],
+        refine: &mut Refine,
+    ) {
+        let mask = _mm512_set1_epi32(self.mask() as i32);
+        let by = _mm_cvtsi32_si128(self.bits as i32);
+        let groups = rows.as_chunks::<PLACES>().0.iter().zip(reports.as_chunks_mut::<PLACES>().0);
+        for ((rows, reports), keystream) in groups.zip(keystream.as_chunks::<{ 4 * PLACES }>().0) {
+            let (mut draws, mut index) =
+                ([_mm512_setzero_si512(); VECTORS], [_mm512_setzero_si512(); VECTORS]);
+            for v in 0..VECTORS {
+                // SAFETY: 64 bytes of 256, and 32 of 128.
+                let (draw, row) = unsafe {
+                    (
+                        _mm512_loadu_si512(keystream.as_ptr().add(4 * VECTOR * v).cast()),
+                        _mm256_loadu_si256(rows.as_ptr().add(VECTOR * v).cast()),
+                    )
+                };
+                draws[v] = draw;
+                index[v] = _mm512_or_si512(
+                    _mm512_sll_epi32(_mm512_cvtepu16_epi32(row), by),
+                    _mm512_and_si512(draw, mask),
+                );
+            }
+            let entries = pick(self.entries.cells(), &index);
+            let mut open = 0;
+            for v in 0..VECTORS {
+                // The smaller of the two has the outcome in its low bits, unless the bits above are equal.
+                let report = _mm512_and_si512(_mm512_min_epu32(draws[v], entries[v]), mask);
+                let equal = _mm512_cmple_epu32_mask(_mm512_xor_si512(draws[v], entries[v]), mask);
+                open |= u64::from(equal) << (VECTOR * v);
+                // SAFETY: 32 bytes of 128.
+                unsafe {
+                    let out = reports.as_mut_ptr().add(VECTOR * v).cast();
+                    _mm256_storeu_si256(out, _mm512_cvtepi32_epi16(report));
+                }
+            }
+            while open != 0 {
+                let lane = open.trailing_zeros() as usize;
+                open &= open - 1;
+                let draw = u32::from_le_bytes(keystream.as_chunks::<4>().0[lane]);
+                reports[lane] = self.draw(rows[lane], draw, refine);
+            }
         }
     }
 }

@@ -10,6 +10,8 @@ mod flip;
 #[cfg(target_arch = "x86_64")]
 mod flip_x86;
 mod look_up;
+#[cfg(target_arch = "x86_64")]
+mod look_up_avx512;
 mod matrix;
 #[cfg(target_arch = "x86_64")]
 mod matrix_avx512;
@@ -172,7 +174,7 @@ impl Sampler<'_> {
                 }
                 _ => {
                     law.block(self.isa, keystream, rows, &mut scratch.reports[..padded], &mut refine);
-                    emit::emit(&scratch.reports[..count], self.letters, self.bits, output);
+                    emit::emit(self.isa, &scratch.reports[..count], self.letters, self.bits, output);
                 }
             }
         }
