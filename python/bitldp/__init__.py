@@ -18,7 +18,7 @@ from bitldp.bitrand import BitRand
 from bitldp.bits import FRR
 from bitldp.brr import BRR
 from bitldp.categorical import GRR, LabelRR, WarnerRR
-from bitldp.channels import Bits, Cube, Matrix, Select, Shift, Unary, Window
+from bitldp.channels import Bits, Cube, Matrix, Mixture, Select, Shift, Unary, Window
 from bitldp.codecs import Categories, FixedPoint, Grid
 from bitldp.compression import (
     CLDP,
@@ -105,6 +105,7 @@ __all__ = [
     "MeanAccumulator",
     "MetricMVU",
     "MinimaxVariance",
+    "Mixture",
     "OptimalUtility",
     "Piecewise",
     "PiecewiseSub",

@@ -13,6 +13,7 @@ __all__ = [
     "FixedPoint",
     "Grid",
     "Matrix",
+    "Mixture",
     "Select",
     "Shift",
     "Unary",
@@ -238,6 +239,31 @@ class Matrix:
     ) -> NDArray[Any]: ...
     @staticmethod
     def from_weights(weights: Sequence[Sequence[int]]) -> Matrix: ...
+
+@final
+class Mixture:
+    def __new__(cls, window: Window, matrix: Matrix) -> Mixture: ...
+    @property
+    def window(self) -> Window: ...
+    @property
+    def matrix(self) -> Matrix: ...
+    @property
+    def outputs(self) -> int: ...
+    @property
+    def epsilon(self) -> float: ...
+    def randomize(
+        self,
+        x: ArrayLike,
+        grids: tuple[Grid, Grid],
+        letters: NDArray[np.float64] | None,
+        keys: tuple[bytes | None, bytes | None],
+        output: str,
+        out: NDArray[Any] | None,
+        threads: int | None,
+        first_chunk: int,
+        /,
+    ) -> NDArray[Any]: ...
+    def __getnewargs__(self) -> tuple[Window, Matrix]: ...
 
 @final
 class Shift:

@@ -17,7 +17,6 @@ from bitldp._mechanism import readonly
 from bitldp.numeric._policy import OnInterval
 from bitldp.numeric._scalar import Interval, Scalar, equidistant
 from bitldp.numeric._spread import Spread
-from bitldp.numeric.hybrid import fill
 from bitldp.privacy import calibrated
 
 __all__ = ["BitBudgets"]
@@ -143,6 +142,20 @@ def best_bits(epsilon: float) -> int:
     """Return the length of the code with the least worst-case variance, the dither included."""
     worst = [noise(channel_of(bits, epsilon)) + 1.0 / (2**bits - 1) ** 2 for bits in range(1, _MOST + 1)]
     return 1 + int(np.argmin(worst))
+
+
+def fill(out: NDArray[Any], reports: NDArray[Any]) -> NDArray[Any]:
+    """Copy reports into an array that the caller gave, once it is checked."""
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"out: must be an array, not {type(out).__name__}")
+    if out.shape != reports.shape or out.dtype != reports.dtype:
+        raise ValueError(
+            f"out: must have shape {reports.shape} and dtype {reports.dtype}, got {out.shape} and {out.dtype}"
+        )
+    if not (out.flags.c_contiguous and out.flags.writeable):
+        raise ValueError("out: must be C-contiguous and writable")
+    np.copyto(out, reports)
+    return out
 
 
 @dataclass(frozen=True, eq=False, repr=False)

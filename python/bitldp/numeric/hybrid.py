@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import Grid, Matrix, pack
+from bitldp._core import Grid, Matrix, Mixture
 from bitldp._mechanism import readonly
 from bitldp.numeric._policy import OnInterval
 from bitldp.numeric._scalar import Interval, Scalar, WindowScalar, windowed
@@ -37,13 +37,14 @@ class CoinScalar(Scalar):
 
     piecewise: WindowScalar
     coin: Matrix
+    mixture: Mixture
     grid: Grid
 
     streams = 2
 
     @property
     def alphabet(self) -> int:
-        return self.piecewise.alphabet + 2
+        return self.mixture.outputs
 
     def randomize(
         self,
@@ -54,42 +55,15 @@ class CoinScalar(Scalar):
         threads: int | None,
         first_chunk: int,
     ) -> NDArray[Any]:
-        # Both are drawn for every number, and selected by masks: the work does not depend on anything.
-        reports = self.piecewise.randomize(x, keys[0:1], "codes", None, threads, first_chunk)
-        answers = self.coin.randomize(x, self.grid, None, keys[1], "codes", None, threads, first_chunk)
-        kind = reports.dtype.type
-        answered = (answers != 0).astype(kind)
-        np.negative(answered, out=answered)  # all ones, or zero
-        points = answers.astype(kind, copy=False)
-        points += kind(self.piecewise.alphabet - 1)
-        points ^= reports
-        points &= answered
-        reports ^= points
-        if output == "packed":
-            reports = pack(reports, (self.alphabet - 1).bit_length())
-        elif output == "values" and self.letters is not None:
-            reports = np.take(self.letters.astype(np.asarray(x).dtype), reports)
-        return reports if out is None else fill(out, reports)
+        grids = (self.piecewise.grid, self.grid)
+        streams = (keys[0], keys[1])
+        return self.mixture.randomize(x, grids, self.letters, streams, output, out, threads, first_chunk)
 
     def probabilities(self) -> NDArray[np.float64]:
         law = self.coin.probabilities()
         shares = np.linspace(0.0, 1.0, len(self.points))[:, None]  # chance of the dither to the upper end
         dithered = (1.0 - shares) * law[0, 1:] + shares * law[1, 1:]
         return np.hstack([law[0, 0] * self.piecewise.probabilities(), dithered])
-
-
-def fill(out: NDArray[Any], reports: NDArray[Any]) -> NDArray[Any]:
-    """Copy reports into an array that the caller gave, once it is checked."""
-    if not isinstance(out, np.ndarray):
-        raise TypeError(f"out: must be an array, not {type(out).__name__}")
-    if out.shape != reports.shape or out.dtype != reports.dtype:
-        raise ValueError(
-            f"out: must have shape {reports.shape} and dtype {reports.dtype}, got {out.shape} and {out.dtype}"
-        )
-    if not (out.flags.c_contiguous and out.flags.writeable):
-        raise ValueError("out: must be C-contiguous and writable")
-    np.copyto(out, reports)
-    return out
 
 
 def thrown(epsilon: float) -> Matrix:
@@ -135,6 +109,7 @@ def mixed(epsilon: float, interval: Interval) -> Scalar:
         (*piecewise.channels, coin),
         piecewise,
         coin,
+        Mixture(piecewise.law.channel, coin),
         Grid(2, low=low, high=high),
     )
 

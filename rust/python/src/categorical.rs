@@ -98,7 +98,7 @@ impl<'py> Call<'_, 'py> {
 /// ``epsilon`` is exact for the integers that the sampler compares with, and rounded up. Neighbours are any two inputs.
 /// Without an order, neither branches nor addresses depend on the input; with one, the row that is read does.
 #[pyclass(frozen, module = "bitldp._core")]
-pub(crate) struct Window(bitldp_core::Window);
+pub(crate) struct Window(pub(crate) bitldp_core::Window);
 
 /// The rows of cells from best to worst.
 type Order<'py> = Bound<'py, PyArray2<u16>>;
@@ -225,7 +225,7 @@ impl Window {
 /// report that another gives. Neighbours are any two inputs. Small tables (``constant_time``) are read whole for every
 /// sample; of larger ones, the row that is read depends on the input.
 #[pyclass(frozen, module = "bitldp._core")]
-pub(crate) struct Matrix(bitldp_core::Matrix);
+pub(crate) struct Matrix(pub(crate) bitldp_core::Matrix);
 
 /// Integer rows.
 type Weights = Vec<Vec<u128>>;

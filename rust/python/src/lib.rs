@@ -7,6 +7,7 @@ mod cube;
 mod error;
 mod fixed_point;
 mod grid;
+mod mixture;
 mod pack;
 mod select;
 mod shift;
@@ -30,6 +31,8 @@ mod _core {
     use super::fixed_point::FixedPoint;
     #[pymodule_export]
     use super::grid::Grid;
+    #[pymodule_export]
+    use super::mixture::Mixture;
     #[pymodule_export]
     use super::pack::{pack, unpack};
     #[pymodule_export]

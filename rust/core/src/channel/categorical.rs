@@ -10,7 +10,7 @@ use crate::parallel::{CHUNK, for_chunks};
 use crate::random::Key;
 
 /// What a single thread takes for a sample, roughly, in nanoseconds.
-const NANOSECONDS: usize = 2;
+pub(super) const NANOSECONDS: usize = 2;
 
 /// Everything that `randomize` takes, but the law.
 pub(super) struct Request<'a> {
@@ -33,15 +33,13 @@ pub(super) fn report_bits(outputs: u32) -> u32 {
 pub(super) fn randomize<L: Law>(law: &L, outputs: u32, request: Request<'_>) -> Result<()> {
     let isa = request.isa.checked()?;
     let bits = report_bits(outputs);
-    check_parameters(law.rows(), outputs, bits, &request)?;
     let Request { grid, input, letters, output, key, first_chunk, threads, .. } = request;
+    check_grid(law.rows(), grid, input)?;
+    let split = Split { reports: input.len(), bits, chunk: CHUNK, first_chunk, threads };
+    check_output(outputs, letters, &output, split)?;
     check_values(isa, law.rows(), grid, input, threads)?;
-    let single = match (&output, letters) {
-        (Output::F32(_), Some(letters)) => Letters::single(letters),
-        _ => Vec::new(),
-    };
-    let letters = Letters { double: letters, single: &single };
-    let sampler = Sampler { isa, key, grid, letters, bits };
+    let single = Letters::single(letters, &output);
+    let sampler = Sampler { isa, key, grid, letters: Letters { double: letters, single: &single }, bits };
     let parts = OutputParts::new(output);
     for_chunks(input.len(), CHUNK, threads, NANOSECONDS, |chunk, range| {
         // SAFETY: chunks do not overlap.
@@ -51,20 +49,26 @@ pub(super) fn randomize<L: Law>(law: &L, outputs: u32, request: Request<'_>) -> 
     Ok(())
 }
 
-fn check_parameters(rows: u32, outputs: u32, bits: u32, request: &Request<'_>) -> Result<()> {
-    let Request { grid, input, letters, output, first_chunk, threads, .. } = request;
-    match (grid, input) {
-        (Some(grid), _) if grid.points() != rows => {
+/// Refuses an input that does not fit its grid, or a grid that does not fit a channel of `rows` inputs.
+pub(super) fn check_grid(rows: u32, grid: Option<&Grid>, input: Input<'_>) -> Result<()> {
+    match grid {
+        Some(grid) if grid.points() != rows => {
             let reason = format!("{} points do not fit a channel of {rows} inputs", grid.points());
-            return Err(argument("grid", reason));
+            Err(argument("grid", reason))
         }
-        (Some(_), Input::F32(_) | Input::F64(_)) => {}
-        (Some(_), _) => return Err(argument("x", "a grid takes float32 or float64".into())),
-        (None, Input::F32(_) | Input::F64(_)) => {
-            return Err(argument("x", "without a grid, integers are needed".into()));
-        }
-        (None, _) => {}
+        Some(_) if !input.is_real() => Err(argument("x", "a grid takes float32 or float64".into())),
+        None if input.is_real() => Err(argument("x", "without a grid, integers are needed".into())),
+        _ => Ok(()),
     }
+}
+
+/// Refuses an output, or letters, that do not fit reports below `outputs`.
+pub(super) fn check_output(
+    outputs: u32,
+    letters: Option<&[f64]>,
+    output: &Output<'_>,
+    split: Split,
+) -> Result<()> {
     if let Some(letters) = letters
         && letters.len() != outputs as usize
     {
@@ -81,13 +85,11 @@ fn check_parameters(rows: u32, outputs: u32, bits: u32, request: &Request<'_>) -
         }
         _ => {}
     }
-    let split =
-        Split { reports: input.len(), bits, chunk: CHUNK, first_chunk: *first_chunk, threads: *threads };
     split.check(output)
 }
 
 /// Refuses values that have no row, before anything is written.
-fn check_values(
+pub(super) fn check_values(
     isa: Isa,
     rows: u32,
     grid: Option<&Grid>,

@@ -5,7 +5,7 @@ use super::io::{Input, Output};
 use crate::codec::Grid;
 use crate::error::{Error, Result, argument, element};
 use crate::kernel::Isa;
-use crate::kernel::categorical::AnyMatrix;
+use crate::kernel::categorical::{AnyMatrix, Sampler};
 use crate::probability::log_ratio;
 use crate::random::Key;
 
@@ -153,6 +153,14 @@ impl Matrix {
         match &self.law {
             AnyMatrix::Coarse(law) => randomize(law, self.outputs as u32, request),
             AnyMatrix::Fine(law) => randomize(law, self.outputs as u32, request),
+        }
+    }
+
+    /// One chunk, with what the caller has checked.
+    pub(super) fn chunk(&self, sampler: &Sampler<'_>, chunk: u64, input: Input<'_>, output: Output<'_>) {
+        match &self.law {
+            AnyMatrix::Coarse(law) => sampler.chunk(law, chunk, input, output),
+            AnyMatrix::Fine(law) => sampler.chunk(law, chunk, input, output),
         }
     }
 }

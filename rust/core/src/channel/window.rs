@@ -5,7 +5,7 @@ use super::io::{Input, Output};
 use crate::codec::Grid;
 use crate::error::{Error, Result, argument, element};
 use crate::kernel::Isa;
-use crate::kernel::categorical::{Flip, NarrowWindow, WideWindow};
+use crate::kernel::categorical::{Flip, NarrowWindow, Sampler, WideWindow};
 use crate::probability::{Probability, Rounding, abs_log_ratio};
 use crate::random::Key;
 
@@ -199,15 +199,39 @@ impl Window {
         threads: Option<usize>,
     ) -> Result<()> {
         let request = Request { isa, grid, input, letters, output, key, first_chunk, threads };
-        if let Some(flip) = &self.flip {
-            randomize(flip, self.cells, request)
-        } else if self.cells <= NARROW {
-            let law = NarrowWindow::new(self.cells, self.width, self.high, self.order.as_deref());
-            randomize(&law, self.cells, request)
-        } else {
-            randomize(&WideWindow::new(self.cells, self.width, self.high), self.cells, request)
+        match self.law() {
+            AnyWindow::Flip(law) => randomize(law, self.cells, request),
+            AnyWindow::Narrow(law) => randomize(&law, self.cells, request),
+            AnyWindow::Wide(law) => randomize(&law, self.cells, request),
         }
     }
+
+    /// The law in the form in which it is sampled.
+    fn law(&self) -> AnyWindow<'_> {
+        if let Some(flip) = &self.flip {
+            AnyWindow::Flip(flip)
+        } else if self.cells <= NARROW {
+            AnyWindow::Narrow(NarrowWindow::new(self.cells, self.width, self.high, self.order.as_deref()))
+        } else {
+            AnyWindow::Wide(WideWindow::new(self.cells, self.width, self.high))
+        }
+    }
+
+    /// One chunk, with what the caller has checked.
+    pub(super) fn chunk(&self, sampler: &Sampler<'_>, chunk: u64, input: Input<'_>, output: Output<'_>) {
+        match self.law() {
+            AnyWindow::Flip(law) => sampler.chunk(law, chunk, input, output),
+            AnyWindow::Narrow(law) => sampler.chunk(&law, chunk, input, output),
+            AnyWindow::Wide(law) => sampler.chunk(&law, chunk, input, output),
+        }
+    }
+}
+
+/// The laws of all widths.
+enum AnyWindow<'a> {
+    Flip(&'a Flip),
+    Narrow(NarrowWindow<'a>),
+    Wide(WideWindow),
 }
 
 /// Refuses an order in which a row does not list every cell once; otherwise answers yes.

@@ -1,8 +1,9 @@
 //! Stage three: reports in the form in which they leave.
 
+use super::Sampler;
 use crate::channel::Output;
 use crate::codec::pack_into;
-use crate::kernel::Isa;
+use crate::kernel::{Isa, vectorised};
 use crate::kernel::bits::Word;
 
 /// What reports stand for, where they stand for something, in both precisions.
@@ -14,8 +15,10 @@ pub(crate) struct Letters<'a> {
 }
 
 impl Letters<'_> {
-    /// The nearest letters of single precision, and zeros up to a multiple of 32: vector units read so many at once.
-    pub(crate) fn single(letters: &[f64]) -> Vec<f32> {
+    /// The nearest letters of single precision, and zeros up to a multiple of 32: vector units read so many at once. None
+    /// where the output does not ask for them.
+    pub(crate) fn single(letters: Option<&[f64]>, output: &Output<'_>) -> Vec<f32> {
+        let (Some(letters), Output::F32(_)) = (letters, output) else { return Vec::new() };
         let mut single: Vec<f32> = letters.iter().map(|&letter| letter as f32).collect();
         single.resize(letters.len().next_multiple_of(32), 0.0);
         single
@@ -24,6 +27,21 @@ impl Letters<'_> {
     /// The most letters that are read whole for every report: with more it takes longer than reading one by its address.
     #[cfg(target_arch = "x86_64")]
     const WHOLE: usize = 256;
+}
+
+impl Sampler<'_> {
+    /// Writes `reports` where `answers` are 0, and elsewhere what the answers 1, 2, … are behind `behind` reports.
+    pub(crate) fn merge(&self, reports: &mut [u16], answers: &[u16], behind: u32, output: Output<'_>) {
+        // Answer 1 is the report `behind`; it wraps around where the answer is 0, and is not taken then.
+        let before = (behind as u16).wrapping_sub(1);
+        vectorised(self.isa, || {
+            for (report, &answer) in reports.iter_mut().zip(answers) {
+                let taken = 0u16.wrapping_sub(u16::from(answer != 0));
+                *report ^= (*report ^ before.wrapping_add(answer)) & taken;
+            }
+            emit(self.isa, reports, self.letters, self.bits, output);
+        });
+    }
 }
 
 /// Writes reports as code words, letters or packed bits. An address may depend on a report: it is public.

@@ -1,0 +1,55 @@
+//! Reading a small table whole, at 64 places at once: no address tells which they were.
+
+use std::arch::x86_64::*;
+
+use super::look_up::PLACES;
+use crate::kernel::bits::Word;
+
+/// Cells of 32 bits in a register.
+pub(super) const VECTOR: usize = 16;
+/// Registers that are read together.
+pub(super) const VECTORS: usize = PLACES / VECTOR;
+/// Cells that `vpermt2d` reads, by the low five bits of a place: two registers.
+const PAIR: usize = 2 * VECTOR;
+
+/// The cells at the places `index`, of which all have one. `table` is a multiple of 32 cells.
+///
+/// Two registers of the table at a time are read at every place; what comes out is kept where the other bits of the place
+/// are those of the pair.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) fn pick<T>(table: &[T], index: &[__m512i; VECTORS]) -> [__m512i; VECTORS] {
+    const { assert!(size_of::<T>() == 4) };
+    let mut found = [_mm512_setzero_si512(); VECTORS];
+    for (number, pair) in (0..).zip(table.as_chunks::<PAIR>().0) {
+        // SAFETY: a pair is twice 64 bytes.
+        let (low, high) = unsafe {
+            (_mm512_loadu_si512(pair.as_ptr().cast()), _mm512_loadu_si512(pair[VECTOR..].as_ptr().cast()))
+        };
+        for (found, &index) in found.iter_mut().zip(index) {
+            let here = _mm512_cmpeq_epi32_mask(_mm512_srli_epi32::<5>(index), _mm512_set1_epi32(number));
+            *found = _mm512_mask_mov_epi32(*found, here, _mm512_permutex2var_epi32(low, index, high));
+        }
+    }
+    found
+}
+
+/// Writes the letter of each report; both are as many. `letters` is a multiple of 32, behind the last one is anything.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) fn spell<W: Word>(reports: &[W], letters: &[f32], out: &mut [f32]) {
+    let (groups, rest) = reports.as_chunks::<PLACES>();
+    let (rooms, rest_room) = out.as_chunks_mut::<PLACES>();
+    for (reports, out) in groups.iter().zip(rooms) {
+        let index = reports.map(|report| report.widen());
+        // SAFETY, here and below: 64 bytes of 256.
+        let load = |v: usize| unsafe { _mm512_loadu_si512(index.as_ptr().add(VECTOR * v).cast()) };
+        for (v, found) in pick(letters, &[0, 1, 2, 3].map(load)).into_iter().enumerate() {
+            // SAFETY: as above.
+            unsafe { _mm512_storeu_si512(out.as_mut_ptr().add(VECTOR * v).cast(), found) };
+        }
+    }
+    for (out, &report) in rest_room.iter_mut().zip(rest) {
+        *out = letters[report.widen() as usize];
+    }
+}
