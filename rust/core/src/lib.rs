@@ -42,7 +42,9 @@ mod parallel;
 mod probability;
 mod random;
 
-pub use channel::{Bit, Bits, BitsEpsilon, Cube, Input, Matrix, Mixture, Output, Select, Shift, Unary, Window};
+pub use channel::{
+    Bit, Bits, BitsEpsilon, Cube, Input, Matrix, Mixture, Output, Select, Shift, Unary, Window,
+};
 pub use codec::{
     Categories, Code, Coordinate, FixedPoint, Grid, GridRounding, Infinities, Real, SignBit, pack,
     packed_len, unpack,

@@ -186,22 +186,32 @@ impl Grid {
             return;
         }
         let whole = if isa == Isa::Scalar { 0 } else { values.len() / TOGETHER * TOGETHER };
-        let (groups, rest) = (values[..whole].as_chunks::<TOGETHER>().0, &values[whole..]);
-        for ((values, draws), indices) in
-            groups.iter().zip(dither.as_chunks::<TOGETHER>().0).zip(indices.as_chunks_mut::<TOGETHER>().0)
-        {
-            let values = values.map(&precise);
-            let mut cells = [0; TOGETHER];
-            let mut open = F::heads(isa, &values, draws, ruler, &mut cells);
-            for (index, cell) in indices.iter_mut().zip(cells) {
-                *index = W::narrow(cell);
+        let piece = |start: usize| start..whole.min(start + PIECE);
+        for range in (0..whole).step_by(PIECE).map(piece) {
+            let (values, draws, indices) =
+                (&values[range.clone()], &dither[range.clone()], &mut indices[range]);
+            let groups = values.as_chunks::<TOGETHER>().0.iter().zip(draws.as_chunks::<TOGETHER>().0);
+            // Whether a group has an open draw is hard to predict: they wait until the piece is done.
+            let (mut open, mut open_in) = ([0; PIECE / TOGETHER], 0u32);
+            for (group, ((values, draws), indices)) in
+                groups.zip(indices.as_chunks_mut::<TOGETHER>().0).enumerate()
+            {
+                let mut cells = [0; TOGETHER];
+                open[group] = F::heads(isa, &values.map(&precise), draws, ruler, &mut cells);
+                open_in |= u32::from(open[group] != 0) << group;
+                for (index, cell) in indices.iter_mut().zip(cells) {
+                    *index = W::narrow(cell);
+                }
             }
-            while open != 0 {
-                let i = open.trailing_zeros() as usize;
-                open &= open - 1;
-                indices[i] = W::narrow(dithered(values[i].place(ruler), draws[i], refine));
+            while open_in != 0 {
+                let group = open_in.trailing_zeros() as usize;
+                let i = group * TOGETHER + open[group].trailing_zeros() as usize;
+                open[group] &= open[group] - 1;
+                open_in &= open_in - u32::from(open[group] == 0);
+                indices[i] = W::narrow(dithered(precise(values[i]).place(ruler), draws[i], refine));
             }
         }
+        let rest = &values[whole..];
         for ((&x, &draw), index) in rest.iter().zip(&dither[whole..]).zip(&mut indices[whole..]) {
             *index = W::narrow(dithered(precise(x).place(ruler), draw, refine));
         }
@@ -210,6 +220,8 @@ impl Grid {
 
 /// Values that are placed together.
 const TOGETHER: usize = 64;
+/// Values after which the draws that were left open are settled.
+const PIECE: usize = 8 * TOGETHER;
 
 /// The index of a point for one value, whatever its draw: the oracle.
 #[inline]

@@ -3,8 +3,8 @@
 use super::Sampler;
 use crate::channel::Output;
 use crate::codec::pack_into;
-use crate::kernel::{Isa, vectorised};
 use crate::kernel::bits::Word;
+use crate::kernel::{Isa, vectorised};
 
 /// What reports stand for, where they stand for something, in both precisions.
 #[derive(Clone, Copy)]

@@ -4,6 +4,24 @@ use std::arch::x86_64::*;
 
 use super::split::{MARKED, Magnitude, SLACK, Split, more, prefetch};
 
+/// Stores the first half of a vector, and if `all` the other half too: brackets are narrow, so it seldom is, and a short store
+/// straddles two lines of the cache less often.
+///
+/// # Safety
+/// There is room for the whole vector.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn store(place: *mut __m512i, numbers: __m512i, all: bool) {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        if all {
+            _mm512_storeu_si512(place, numbers);
+        } else {
+            _mm256_storeu_si256(place.cast(), _mm512_castsi512_si256(numbers));
+        }
+    }
+}
+
 /// Sixteen 32-bit magnitudes at a time.
 ///
 /// # Safety
@@ -37,12 +55,10 @@ pub(super) unsafe fn split_32(
             let excess = _mm512_sub_epi32(sizes, lows);
             below = _mm512_add_epi32(below, _mm512_srli_epi32::<31>(excess));
             let inside = _mm512_cmple_epu32_mask(excess, width);
+            let (count, inside) = (inside.count_ones() as usize, _mm512_maskz_compress_epi32(inside, sizes));
             // SAFETY: at most as many as were read have been kept, so sixteen more are within the values and their slack.
-            unsafe {
-                let place = within.as_mut_ptr().add(kept);
-                _mm512_storeu_si512(place.cast(), _mm512_maskz_compress_epi32(inside, sizes));
-            }
-            kept += inside.count_ones() as usize;
+            unsafe { store(within.as_mut_ptr().add(kept).cast(), inside, count > 8) };
+            kept += count;
         }
     }
     let below = _mm512_reduce_add_epi32(below) as u32 as usize;
@@ -83,12 +99,10 @@ pub(super) unsafe fn split_64(
             let excess = _mm512_sub_epi64(sizes, lows);
             below = _mm512_add_epi64(below, _mm512_srli_epi64::<63>(excess));
             let inside = _mm512_cmple_epu64_mask(excess, width);
+            let (count, inside) = (inside.count_ones() as usize, _mm512_maskz_compress_epi64(inside, sizes));
             // SAFETY: at most as many as were read have been kept, so eight more are within the values and their slack.
-            unsafe {
-                let place = within.as_mut_ptr().add(kept);
-                _mm512_storeu_si512(place.cast(), _mm512_maskz_compress_epi64(inside, sizes));
-            }
-            kept += inside.count_ones() as usize;
+            unsafe { store(within.as_mut_ptr().add(kept).cast(), inside, count > 4) };
+            kept += count;
         }
     }
     let below = _mm512_reduce_add_epi64(below) as usize;
