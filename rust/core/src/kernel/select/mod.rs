@@ -8,6 +8,8 @@ mod split_avx2;
 #[cfg(target_arch = "x86_64")]
 mod split_avx512;
 mod tally;
+#[cfg(target_arch = "x86_64")]
+mod tally_avx512;
 
 pub(crate) use law::Law;
 pub(crate) use split::Magnitude;

@@ -1,5 +1,6 @@
 //! One pass over a vector: how many magnitudes lie below a bracket, which lie within, and whether all are finite.
 
+use super::tally::SMALL;
 use crate::kernel::Isa;
 
 /// Numbers between two marks: how many were kept up to there leads back from a kept one to its place.
@@ -49,8 +50,9 @@ pub(crate) trait Magnitude: Copy + Ord + Default + Send + Sync + 'static {
     /// Counts in a lane as wide as the number, so that the loop can be vectorised; the caller counts few at a time.
     fn plus_one_if(self, yes: bool) -> Self;
 
-    /// The number as a count.
+    /// The number as a count, and a count of less than `2^31` as a number.
     fn count(self) -> u64;
+    fn of_count(count: usize) -> Self;
 
     /// The number before and the one after, for brackets' ends that leave room for them.
     fn before(self) -> Self;
@@ -59,6 +61,9 @@ pub(crate) trait Magnitude: Copy + Ord + Default + Send + Sync + 'static {
     /// The size as a number, and the size of a positive number.
     fn real(self) -> f64;
     fn of_real(number: f64) -> Self;
+
+    /// The largest of the numbers that have at most `rank` smaller ones, or zero.
+    fn nth(isa: Isa, numbers: &[Self; SMALL], smaller: &[Self; SMALL], rank: Self) -> Self;
 
     /// Writes the sizes of `[low, high]` among `values` to the start of `within`, in their order, and how many of them
     /// come before each run of [`MARKED`] values to `marks`. There is room for all values and [`SLACK`] more, and for
@@ -100,7 +105,7 @@ pub(super) fn more<M: Magnitude>(
 }
 
 macro_rules! magnitude {
-    ($bits:ident, $float:ident, $infinite:literal, $vector:ident) => {
+    ($bits:ident, $float:ident, $infinite:literal, $vector:ident, $nth:ident) => {
         impl Magnitude for $bits {
             type Float = $float;
             const ZERO: $bits = 0;
@@ -128,6 +133,11 @@ macro_rules! magnitude {
             }
 
             #[inline(always)]
+            fn of_count(count: usize) -> $bits {
+                count as $bits
+            }
+
+            #[inline(always)]
             fn before(self) -> $bits {
                 self.saturating_sub(1)
             }
@@ -145,6 +155,19 @@ macro_rules! magnitude {
             #[inline(always)]
             fn of_real(number: f64) -> $bits {
                 (number as $float).to_bits() & Self::MOST
+            }
+
+            #[inline]
+            fn nth(isa: Isa, numbers: &[$bits; SMALL], smaller: &[$bits; SMALL], rank: $bits) -> $bits {
+                match isa {
+                    // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
+                    #[cfg(target_arch = "x86_64")]
+                    Isa::Avx512 => unsafe { super::tally_avx512::$nth(numbers, smaller, rank) },
+                    _ => {
+                        let candidates = numbers.iter().zip(smaller).filter(|(_, smaller)| **smaller <= rank);
+                        candidates.map(|(&number, _)| number).max().unwrap_or(Self::ZERO)
+                    }
+                }
             }
 
             #[inline]
@@ -176,8 +199,8 @@ macro_rules! magnitude {
         }
     };
 }
-magnitude!(u32, f32, 0x7f80_0000, split_32);
-magnitude!(u64, f64, 0x7ff0_0000_0000_0000, split_64);
+magnitude!(u32, f32, 0x7f80_0000, split_32, nth_32);
+magnitude!(u64, f64, 0x7ff0_0000_0000_0000, split_64, nth_64);
 
 #[cfg(test)]
 mod tests {

@@ -32,16 +32,9 @@ impl<M: Magnitude> Tally<M> {
     }
 
     /// The number of a rank below the count: the largest of those that have at most as many below them.
+    #[inline]
     pub(super) fn nth(&self, isa: Isa, rank: usize) -> M {
-        vectorised(isa, || self.largest(rank as u64))
-    }
-
-    #[inline(always)]
-    fn largest(&self, rank: u64) -> M {
-        self.numbers.iter().zip(&self.smaller).fold(M::ZERO, |largest, (&number, smaller)| {
-            let size = if smaller.count() <= rank { number } else { M::ZERO };
-            if size > largest { size } else { largest }
-        })
+        M::nth(isa, &self.numbers, &self.smaller, M::of_count(rank))
     }
 }
 
