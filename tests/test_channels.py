@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import oracle
 import pytest
-from bitldp import Bits, Grid, Matrix, Unary, Window
+from bitldp import Bits, Cube, FixedPoint, Grid, Matrix, Select, Shift, Unary, Window, pack, unpack
 from bitldp._core import log_ratio
 
 ALPHA = 1e-6  # of each goodness-of-fit test; the keys are fixed
@@ -18,8 +18,8 @@ KEY = bytes(range(32))
 TABLE = np.array([[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4], [0.25, 0.25, 0.25, 0.25]])
 
 
-def run(channel, x, grid=None, letters=None, output="codes"):
-    return channel.randomize(x, grid, letters, KEY, output, None, None, 0)
+def run(channel, x, grid=None, letters=None, output="codes", threads=None, first_chunk=0):
+    return channel.randomize(x, grid, letters, KEY, output, None, threads, first_chunk)
 
 
 @pytest.mark.parametrize("columns", [2, 5, 40, 256])
@@ -149,3 +149,60 @@ def test_log_ratio_is_rounded_up():
         exact = oracle.log_ratio(Fraction(numerator, denominator))
         assert exact <= log_ratio(numerator, denominator) <= exact * (1 + 1e-14)
     assert log_ratio(1, 0) == math.inf
+
+
+HUGE = 1 << 70
+SHIFT = (3, 3, [oracle.ONE // 4, oracle.ONE // 2, oracle.ONE // 4])
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("cells", lambda n: Window(n, 1, 0.5)),
+        ("width", lambda n: Window(3, n, 0.5)),
+        ("categories", lambda n: Unary(n, 0.5, 0.5)),
+        ("features", lambda n: Bits([[0.5]], [[0.5]], n)),
+        ("pattern", lambda n: Bits([[0.5]], [[0.5]], 1, [n])),
+        ("inputs", lambda n: Shift(n, *SHIFT[1:])),
+        ("outputs", lambda n: Shift(3, n, SHIFT[2])),
+        ("offset", lambda n: Shift(*SHIFT, offset=n)),
+        ("bits", lambda n: Cube(n, 1, 0, 1)),
+        ("points", lambda n: Grid(n, low=0.0, high=1.0)),
+        ("bits", lambda n: FixedPoint(bits=n, integer_bits=0)),
+        ("bits", lambda n: pack(np.zeros(3, np.uint8), n)),
+        ("count", lambda n: unpack(np.zeros(3, np.uint8), 8, n)),
+        ("x", lambda n: Window(3, 1, 0.5).start(n)),
+        ("threads", lambda n: run(Window(3, 1, 0.5), np.zeros(3, np.uint8), threads=n)),
+        ("first_chunk", lambda n: run(Window(3, 1, 0.5), np.zeros(3, np.uint8), first_chunk=n)),
+    ],
+)
+@pytest.mark.parametrize("number", [HUGE, -HUGE])
+def test_integers_beyond_64_bits_are_refused_by_name(name, call, number):
+    with pytest.raises(ValueError, match=f"^{name}: an integer of over 64 bits is not allowed$"):
+        call(number)
+
+
+@pytest.mark.parametrize("number", [1 << 128, -1, -HUGE])
+def test_weights_that_are_none_are_refused_by_name(number):
+    for name, call in [
+        ("weights", lambda: Shift(3, 3, [number, 1, 1])),
+        ("weights", lambda: Matrix.from_weights([[oracle.ONE, number]])),
+        ("high", lambda: Cube(5, 3, 2, number)),
+        ("high", lambda: Cube(5, 3, 2, 1).with_high(number)),
+        ("nothing", lambda: Select(np.ones(1, np.uint32), np.ones(1, np.uint64), number)),
+    ]:
+        with pytest.raises(ValueError, match=f"^{name}: "):
+            call()
+
+
+def test_what_64_bits_hold_and_an_argument_does_not_is_refused_with_its_range():
+    with pytest.raises(ValueError, match=r"^cells: -1 is not allowed; it is a number from 0 up$"):
+        Window(-1, 1, 0.5)
+    with pytest.raises(ValueError, match=r"^cells: 4294967296 is not allowed; it is a number of 32 bits$"):
+        Window(1 << 32, 1, 0.5)
+    with pytest.raises(
+        ValueError, match=r"^offset: -1099511627776 is not allowed; it is a number of 32 bits$"
+    ):
+        Shift(*SHIFT, offset=-(1 << 40))
+    with pytest.raises(TypeError, match=r"cells"):
+        Window(3.0, 1, 0.5)

@@ -125,6 +125,26 @@ fn every_output_tells_the_same() {
     }
 }
 
+/// Around the numbers of letters that vector units read at once, and the most that they read whole.
+#[test]
+fn letters_of_single_precision_are_the_nearest_whatever_their_number() {
+    for outputs in [1, 2, 3, 31, 32, 33, 255, 256, 257, 1000] {
+        let channel = matrix(5, outputs);
+        let letters: Vec<f64> = (0..outputs).map(|report| (report as f64 - 7.0) / 3.0).collect();
+        for count in [0, 1, 63, 64, 65, 1000] {
+            let x = rows(count, 5);
+            let expected = channel.codes(ORACLE, None, Input::U32(&x), &key(2));
+            for &isa in Isa::available() {
+                let mut single = vec![f32::NAN; count];
+                let (call, output) = (Call { isa, ..ORACLE }, Output::F32(&mut single));
+                channel.randomize(call, None, Input::U32(&x), Some(&letters), output, &key(2)).unwrap();
+                let found = single.iter().zip(&expected);
+                assert!(found.into_iter().all(|(&value, &report)| value == letters[report as usize] as f32));
+            }
+        }
+    }
+}
+
 /// n = 1,000,000 samples each, alpha = 1e-6, fixed key.
 #[test]
 fn reports_follow_the_law() {

@@ -33,17 +33,6 @@ pub(crate) fn detached<R: Send>(py: Python<'_>, values: usize, work: impl FnOnce
     if values < WORTH_DETACHING { work() } else { py.detach(work) }
 }
 
-/// The number of threads that was asked for.
-pub(crate) fn threads(wanted: Option<i64>) -> PyResult<Option<usize>> {
-    match wanted {
-        None => Ok(None),
-        Some(wanted @ 1..) => count("threads", wanted).map(Some),
-        Some(wanted) => {
-            Err(PyValueError::new_err(format!("threads: {wanted} is not allowed; None or at least 1 is")))
-        }
-    }
-}
-
 /// The form of the reports that `output` names.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
@@ -80,16 +69,6 @@ pub(crate) fn tuple(shape: &[usize]) -> String {
         [length] => format!("({length},)"),
         _ => format!("({})", shape.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
     }
-}
-
-/// A number that cannot be negative; the core checks the rest of its range.
-///
-/// # Errors
-/// A negative number, or one that is too large for any range.
-pub(crate) fn count<T: TryFrom<i64>>(name: &str, value: i64) -> PyResult<T> {
-    value.try_into().map_err(|_| {
-        PyValueError::new_err(format!("{name}: {value} is not allowed; it is a number from 0 up"))
-    })
 }
 
 /// `x` as a C-contiguous array: itself where it is one, NumPy's view or copy of it otherwise.

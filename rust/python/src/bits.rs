@@ -5,9 +5,10 @@ use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{Form, Target, contiguous, count, detached, input, threads, tuple, wrong_dtype};
+use crate::arrays::{Form, Target, contiguous, detached, input, tuple, wrong_dtype};
 use crate::error::to_python;
 use crate::fixed_point::{CODES, FLOATS, FixedPoint, is_single};
+use crate::numbers::{Whole, count, threads};
 
 /// Independent bits: each position of a bit string is reported as 1 with a probability that depends on that bit alone.
 ///
@@ -40,7 +41,7 @@ type Laws = Vec<Vec<f64>>;
 impl Bits {
     #[new]
     #[pyo3(signature = (p, q, features, pattern = None))]
-    fn new(p: Laws, q: Laws, features: i64, pattern: Option<Vec<i64>>) -> PyResult<Bits> {
+    fn new(p: Laws, q: Laws, features: Whole, pattern: Option<Vec<Whole>>) -> PyResult<Bits> {
         if p.len() != q.len() || p.iter().zip(&q).any(|(p, q)| p.len() != q.len()) {
             return Err(PyValueError::new_err("q: as many probabilities as in p are needed, law by law"));
         }
@@ -112,8 +113,8 @@ impl Bits {
         key: Option<&[u8]>,
         output: &str,
         out: Option<&Bound<'py, PyAny>>,
-        threads: Option<i64>,
-        first_chunk: i64,
+        threads: Option<Whole>,
+        first_chunk: Whole,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (threads, first_chunk) = (self::threads(threads)?, count("first_chunk", first_chunk)?);
         let x = contiguous(x)?;

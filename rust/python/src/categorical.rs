@@ -5,10 +5,11 @@ use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUnty
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{Form, Target, contiguous, count, detached, input, threads, tuple, wrong_dtype};
+use crate::arrays::{Form, Target, contiguous, detached, input, tuple, wrong_dtype};
 use crate::error::to_python;
 use crate::fixed_point::{FLOATS, is_single};
 use crate::grid::Grid;
+use crate::numbers::{Weight, Whole, count, threads, weights};
 use crate::unary::INTEGERS;
 
 /// The arguments of `randomize` of a categorical channel.
@@ -19,7 +20,7 @@ pub(crate) struct Call<'a, 'py> {
     pub(crate) key: Option<&'a [u8]>,
     pub(crate) output: &'a str,
     pub(crate) out: Option<&'a Bound<'py, PyAny>>,
-    pub(crate) threads: Option<i64>,
+    pub(crate) threads: Option<Whole>,
 }
 
 impl<'py> Call<'_, 'py> {
@@ -107,7 +108,12 @@ type Order<'py> = Bound<'py, PyArray2<u16>>;
 impl Window {
     #[new]
     #[pyo3(signature = (cells, width, high, order = None))]
-    fn new(cells: i64, width: i64, high: f64, order: Option<PyReadonlyArray2<'_, u16>>) -> PyResult<Window> {
+    fn new(
+        cells: Whole,
+        width: Whole,
+        high: f64,
+        order: Option<PyReadonlyArray2<'_, u16>>,
+    ) -> PyResult<Window> {
         let (cells, width) = (count::<u32>("cells", cells)?, count("width", width)?);
         let order = match order {
             None => None,
@@ -148,7 +154,7 @@ impl Window {
     }
 
     /// The first cell of the window of cell x, where there is no order.
-    fn start(&self, x: i64) -> PyResult<u32> {
+    fn start(&self, x: Whole) -> PyResult<u32> {
         self.0.start(count("x", x)?).map_err(to_python)
     }
 
@@ -184,8 +190,8 @@ impl Window {
         key: Option<&[u8]>,
         output: &str,
         out: Option<&Bound<'py, PyAny>>,
-        threads: Option<i64>,
-        first_chunk: i64,
+        threads: Option<Whole>,
+        first_chunk: Whole,
     ) -> PyResult<Bound<'py, PyAny>> {
         let first_chunk = count("first_chunk", first_chunk)?;
         let call = Call { x, grid, letters: letters.as_ref(), key, output, out, threads };
@@ -280,7 +286,8 @@ impl Matrix {
     /// ValueError
     ///     Rows of different lengths, or a row that does not sum to 2**64.
     #[staticmethod]
-    fn from_weights(weights: Weights) -> PyResult<Matrix> {
+    fn from_weights(weights: Vec<Vec<Weight>>) -> PyResult<Matrix> {
+        let weights = weights.into_iter().map(self::weights).collect::<PyResult<Weights>>()?;
         let columns = weights.first().map_or(0, Vec::len);
         if weights.iter().any(|row| row.len() != columns) {
             return Err(PyValueError::new_err("weights: rows of equal length are needed"));
@@ -307,8 +314,8 @@ impl Matrix {
         key: Option<&[u8]>,
         output: &str,
         out: Option<&Bound<'py, PyAny>>,
-        threads: Option<i64>,
-        first_chunk: i64,
+        threads: Option<Whole>,
+        first_chunk: Whole,
     ) -> PyResult<Bound<'py, PyAny>> {
         let first_chunk = count("first_chunk", first_chunk)?;
         let call = Call { x, grid, letters: letters.as_ref(), key, output, out, threads };

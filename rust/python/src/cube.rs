@@ -6,10 +6,11 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt};
 
-use crate::arrays::{Form, Target, contiguous, count, detached, input, threads, tuple, wrong_dtype};
+use crate::arrays::{Form, Target, contiguous, detached, input, tuple, wrong_dtype};
 use crate::error::to_python;
 use crate::fixed_point::{FLOATS, is_single};
 use crate::grid::Grid;
+use crate::numbers::{Weight, Whole, count, threads};
 
 const BITS: &str = "without a grid, uint8 is";
 
@@ -40,9 +41,9 @@ const BITS: &str = "without a grid, uint8 is";
 #[pyclass(frozen, module = "bitldp._core")]
 pub(crate) struct Cube(bitldp_core::Cube);
 
-fn high_of(high: u128) -> PyResult<Probability> {
-    Probability::from_numerator(high)
-        .map_err(|_| PyValueError::new_err(format!("high: {high} is not allowed; 0 to 2**64 are")))
+fn high_of(high: Weight) -> PyResult<Probability> {
+    let high = high.0.and_then(|high| Probability::from_numerator(high).ok());
+    high.ok_or_else(|| PyValueError::new_err("high: an integer from 0 to 2**64 is needed"))
 }
 
 /// A large integer of Python, from its bytes.
@@ -53,7 +54,7 @@ fn large<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
 #[pymethods]
 impl Cube {
     #[new]
-    fn new(py: Python<'_>, bits: i64, near: i64, far: i64, high: u128) -> PyResult<Cube> {
+    fn new(py: Python<'_>, bits: Whole, near: Whole, far: Whole, high: Weight) -> PyResult<Cube> {
         let (bits, near, far) = (count("bits", bits)?, count("near", near)?, count("far", far)?);
         let high = high_of(high)?;
         // Long records take a second to prepare.
@@ -97,7 +98,7 @@ impl Cube {
     }
 
     /// The same sets with another probability; they are shared, not prepared anew.
-    fn with_high(&self, high: u128) -> PyResult<Cube> {
+    fn with_high(&self, high: Weight) -> PyResult<Cube> {
         Ok(Cube(self.0.with_high(high_of(high)?)))
     }
 
@@ -143,8 +144,8 @@ impl Cube {
         key: Option<&[u8]>,
         output: &str,
         out: Option<&Bound<'py, PyAny>>,
-        threads: Option<i64>,
-        first_chunk: i64,
+        threads: Option<Whole>,
+        first_chunk: Whole,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (threads, first_chunk) = (self::threads(threads)?, count("first_chunk", first_chunk)?);
         let allowed: &[Form] = match letters {

@@ -6,8 +6,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arrays::{Form, Target, contiguous, count, input};
+use crate::arrays::{Form, Target, contiguous, input};
 use crate::error::to_python;
+use crate::numbers::{Whole, count};
 
 /// The fixed-point code of BitRand and LDPFL: sign, integer and fraction bits.
 ///
@@ -52,7 +53,7 @@ pub(crate) struct FixedPoint(pub(crate) bitldp_core::FixedPoint);
 impl FixedPoint {
     #[new]
     #[pyo3(signature = (bits, *, integer_bits, sign = "bitrand", infinities = "refuse"))]
-    fn new(bits: i64, integer_bits: i64, sign: &str, infinities: &str) -> PyResult<FixedPoint> {
+    fn new(bits: Whole, integer_bits: Whole, sign: &str, infinities: &str) -> PyResult<FixedPoint> {
         let sign = match sign {
             "bitrand" => SignBit::OneIfNonNegative,
             "ldpfl" => SignBit::ZeroIfNonNegative,

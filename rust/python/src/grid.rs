@@ -6,9 +6,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arrays::{contiguous, count, input, wrong_dtype};
+use crate::arrays::{contiguous, input, wrong_dtype};
 use crate::error::to_python;
 use crate::fixed_point::FLOATS;
+use crate::numbers::{Whole, count};
 
 /// A real value as the index of one of equidistant points of an interval.
 ///
@@ -45,7 +46,7 @@ pub(crate) struct Grid(pub(crate) bitldp_core::Grid);
 impl Grid {
     #[new]
     #[pyo3(signature = (points, *, low, high, rounding = "dither", clip = true))]
-    fn new(points: i64, low: f64, high: f64, rounding: &str, clip: bool) -> PyResult<Grid> {
+    fn new(points: Whole, low: f64, high: f64, rounding: &str, clip: bool) -> PyResult<Grid> {
         let rounding = match rounding {
             "dither" => GridRounding::Dither,
             "nearest" => GridRounding::Nearest,

@@ -8,6 +8,7 @@ mod error;
 mod fixed_point;
 mod grid;
 mod mixture;
+mod numbers;
 mod pack;
 mod select;
 mod shift;

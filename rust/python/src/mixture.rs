@@ -3,10 +3,11 @@
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
-use crate::arrays::{count, key};
+use crate::arrays::key;
 use crate::categorical::{Call, Matrix, Window};
 use crate::error::to_python;
 use crate::grid::Grid;
+use crate::numbers::{Whole, count};
 
 /// What a window says where a table answers 0, and otherwise the table's answer: codes below ``window.cells`` are cells, the
 /// answers 1, 2, ... come behind them.
@@ -99,8 +100,8 @@ impl Mixture {
         keys: (Option<&[u8]>, Option<&[u8]>),
         output: &str,
         out: Option<&Bound<'py, PyAny>>,
-        threads: Option<i64>,
-        first_chunk: i64,
+        threads: Option<Whole>,
+        first_chunk: Whole,
     ) -> PyResult<Bound<'py, PyAny>> {
         let first_chunk = count("first_chunk", first_chunk)?;
         let mixture = self.inner().map_err(to_python)?;

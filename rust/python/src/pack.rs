@@ -5,9 +5,10 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{contiguous, count as number, input, wrong_dtype};
+use crate::arrays::{contiguous, input, wrong_dtype};
 use crate::error::to_python;
 use crate::fixed_point::CODES;
+use crate::numbers::{Whole, count as number};
 
 /// Pack reports of ``bits`` bits each side by side: most significant bit first, nothing between reports.
 ///
@@ -31,7 +32,7 @@ use crate::fixed_point::CODES;
 pub(crate) fn pack<'py>(
     py: Python<'py>,
     reports: &Bound<'py, PyAny>,
-    bits: i64,
+    bits: Whole,
 ) -> PyResult<Bound<'py, PyArray1<u8>>> {
     let bits = number::<u32>("bits", bits)?;
     let reports = contiguous(reports)?;
@@ -66,8 +67,8 @@ pub(crate) fn pack<'py>(
 pub(crate) fn unpack<'py>(
     py: Python<'py>,
     packed: PyReadonlyArray1<'py, u8>,
-    bits: i64,
-    count: i64,
+    bits: Whole,
+    count: Whole,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (bits, count) = (number::<u32>("bits", bits)?, number::<usize>("count", count)?);
     let packed =

@@ -4,9 +4,10 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::arrays::{Form, Target, contiguous, count, detached, input, threads, tuple, wrong_dtype};
+use crate::arrays::{Form, Target, contiguous, detached, input, tuple, wrong_dtype};
 use crate::error::to_python;
 use crate::fixed_point::FLOATS;
+use crate::numbers::{Weight, Whole, count, threads};
 
 /// The pickled law: counts, weights, and the weight of reporting nothing.
 type Runs<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u64>>, Option<u64>);
@@ -42,8 +43,16 @@ impl Select {
     fn new(
         counts: PyReadonlyArray1<'_, u32>,
         weights: PyReadonlyArray1<'_, u64>,
-        nothing: Option<u64>,
+        nothing: Option<Weight>,
     ) -> PyResult<Select> {
+        let nothing = nothing
+            .map(|weight| {
+                weight
+                    .0
+                    .and_then(|weight| weight.try_into().ok())
+                    .ok_or_else(|| PyValueError::new_err("nothing: an integer from 0 to 2**64 - 1 is needed"))
+            })
+            .transpose()?;
         let counts: Vec<u32> = counts.as_array().iter().copied().collect();
         let weights: Vec<u64> = weights.as_array().iter().copied().collect();
         bitldp_core::Select::new(&counts, &weights, nothing).map(Select).map_err(to_python)
@@ -117,8 +126,8 @@ impl Select {
         key: Option<&[u8]>,
         output: &str,
         out: Option<&Bound<'py, PyAny>>,
-        threads: Option<i64>,
-        first_chunk: i64,
+        threads: Option<Whole>,
+        first_chunk: Whole,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (threads, first_chunk) = (self::threads(threads)?, count("first_chunk", first_chunk)?);
         let form = Form::parse(output, &[Form::Codes, Form::Packed])?;

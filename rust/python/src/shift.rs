@@ -3,10 +3,10 @@
 use numpy::{PyArray2, PyReadonlyArray1};
 use pyo3::prelude::*;
 
-use crate::arrays::count;
 use crate::categorical::{Call, table};
 use crate::error::to_python;
 use crate::grid::Grid;
+use crate::numbers::{Weight, Whole, count, weights};
 
 /// Integer noise that is added: input x gives the report ``clamp(x + k + offset, 0, outputs - 1)``, where the noise k, from
 /// -K to K, has the probability ``weights[k + K] / 2**64``.
@@ -38,10 +38,13 @@ pub(crate) struct Shift(bitldp_core::Shift);
 #[pymethods]
 impl Shift {
     #[new]
-    #[pyo3(signature = (inputs, outputs, weights, offset = 0))]
-    fn new(inputs: i64, outputs: i64, weights: Vec<u128>, offset: i32) -> PyResult<Shift> {
+    #[pyo3(signature = (inputs, outputs, weights, offset = Whole::ZERO), text_signature = "(inputs, outputs, weights, offset=0)")]
+    fn new(inputs: Whole, outputs: Whole, weights: Vec<Weight>, offset: Whole) -> PyResult<Shift> {
+        let weights = self::weights(weights)?;
         let (inputs, outputs) = (count("inputs", inputs)?, count("outputs", outputs)?);
-        bitldp_core::Shift::new(inputs, outputs, weights, offset).map(Shift).map_err(to_python)
+        bitldp_core::Shift::new(inputs, outputs, weights, count("offset", offset)?)
+            .map(Shift)
+            .map_err(to_python)
     }
 
     /// N.
@@ -111,8 +114,8 @@ impl Shift {
         key: Option<&[u8]>,
         output: &str,
         out: Option<&Bound<'py, PyAny>>,
-        threads: Option<i64>,
-        first_chunk: i64,
+        threads: Option<Whole>,
+        first_chunk: Whole,
     ) -> PyResult<Bound<'py, PyAny>> {
         let first_chunk = count("first_chunk", first_chunk)?;
         let call = Call { x, grid, letters: letters.as_ref(), key, output, out, threads };

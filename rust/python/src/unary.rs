@@ -5,8 +5,9 @@ use numpy::PyUntypedArrayMethods;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{Form, Target, contiguous, count, detached, input, threads, tuple, wrong_dtype};
+use crate::arrays::{Form, Target, contiguous, detached, input, tuple, wrong_dtype};
 use crate::error::to_python;
+use crate::numbers::{Whole, count, threads};
 
 pub(crate) const INTEGERS: &str = "integers are";
 
@@ -35,7 +36,7 @@ pub(crate) struct Unary(bitldp_core::Unary);
 #[pymethods]
 impl Unary {
     #[new]
-    fn new(categories: i64, p: f64, q: f64) -> PyResult<Unary> {
+    fn new(categories: Whole, p: f64, q: f64) -> PyResult<Unary> {
         let bit = Bit::new(p, q).map_err(to_python)?;
         bitldp_core::Unary::new(count("categories", categories)?, bit).map(Unary).map_err(to_python)
     }
@@ -91,8 +92,8 @@ impl Unary {
         key: Option<&[u8]>,
         output: &str,
         out: Option<&Bound<'py, PyAny>>,
-        threads: Option<i64>,
-        first_chunk: i64,
+        threads: Option<Whole>,
+        first_chunk: Whole,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (threads, first_chunk) = (self::threads(threads)?, count("first_chunk", first_chunk)?);
         let form = Form::parse(output, &[Form::Bits, Form::Packed])?;

@@ -1,0 +1,79 @@
+//! Integers of any size: Python has no largest one, and what does not fit is refused by its argument's name.
+
+use pyo3::Borrowed;
+use pyo3::exceptions::{PyOverflowError, PyValueError};
+use pyo3::prelude::*;
+
+/// A Python integer, or nothing where 64 bits do not hold it.
+#[derive(Clone, Copy)]
+pub(crate) struct Whole(Option<i64>);
+
+impl Whole {
+    pub(crate) const ZERO: Whole = Whole(Some(0));
+}
+
+/// A Python integer from 0 to 2^128 - 1, or nothing where it is another.
+pub(crate) struct Weight(pub(crate) Option<u128>);
+
+/// What fits, or nothing.
+fn fitting<'a, 'py, T: FromPyObject<'a, 'py, Error = PyErr>>(
+    number: Borrowed<'a, 'py, PyAny>,
+) -> PyResult<Option<T>> {
+    match number.extract::<T>() {
+        Ok(number) => Ok(Some(number)),
+        Err(error) if error.is_instance_of::<PyOverflowError>(number.py()) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Whole {
+    type Error = PyErr;
+
+    fn extract(number: Borrowed<'a, 'py, PyAny>) -> PyResult<Whole> {
+        fitting(number).map(Whole)
+    }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Weight {
+    type Error = PyErr;
+
+    fn extract(number: Borrowed<'a, 'py, PyAny>) -> PyResult<Weight> {
+        fitting(number).map(Weight)
+    }
+}
+
+/// The integers of weights.
+///
+/// # Errors
+/// One that is negative, or above any sum of weights.
+pub(crate) fn weights(weights: Vec<Weight>) -> PyResult<Vec<u128>> {
+    let refused = || PyValueError::new_err("weights: integers from 0 to 2**64 are needed");
+    weights.into_iter().map(|weight| weight.0.ok_or_else(refused)).collect()
+}
+
+/// A number as the core takes it; the core checks the rest of its range.
+///
+/// # Errors
+/// What `T` does not hold.
+pub(crate) fn count<T: TryFrom<i64>>(name: &str, value: Whole) -> PyResult<T> {
+    let Some(value) = value.0 else {
+        return Err(PyValueError::new_err(format!("{name}: an integer of over 64 bits is not allowed")));
+    };
+    value.try_into().map_err(|_| {
+        let signed = T::try_from(-1).is_ok();
+        let allowed =
+            if value < 0 && !signed { "from 0 up".into() } else { format!("of {} bits", 8 * size_of::<T>()) };
+        PyValueError::new_err(format!("{name}: {value} is not allowed; it is a number {allowed}"))
+    })
+}
+
+/// The number of threads that was asked for.
+pub(crate) fn threads(wanted: Option<Whole>) -> PyResult<Option<usize>> {
+    match wanted {
+        None => Ok(None),
+        Some(Whole(Some(wanted @ ..=0))) => {
+            Err(PyValueError::new_err(format!("threads: {wanted} is not allowed; None or at least 1 is")))
+        }
+        Some(wanted) => count("threads", wanted).map(Some),
+    }
+}
