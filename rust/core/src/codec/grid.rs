@@ -197,14 +197,6 @@ impl Grid {
                 groups.zip(indices.as_chunks_mut::<TOGETHER>().0).enumerate()
             {
                 let mut cells = [0; TOGETHER];
-                #[cfg(target_arch = "x86_64")]
-                for line in 0..TOGETHER * size_of::<X>() / 64 {
-                    unsafe {
-                        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
-                            values.as_ptr().wrapping_add(PIECE).cast::<i8>().wrapping_add(64 * line),
-                        )
-                    };
-                }
                 open[group] = F::heads(isa, &values.map(&precise), draws, ruler, &mut cells);
                 open_in |= u32::from(open[group] != 0) << group;
                 for (index, cell) in indices.iter_mut().zip(cells) {

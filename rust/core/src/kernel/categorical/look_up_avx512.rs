@@ -42,10 +42,10 @@ pub(super) fn spell<W: Word>(reports: &[W], letters: &[f32], out: &mut [f32]) {
     let (rooms, rest_room) = out.as_chunks_mut::<PLACES>();
     for (reports, out) in groups.iter().zip(rooms) {
         let index = reports.map(|report| report.widen());
-        // SAFETY, here and below: 64 bytes of 256.
+        // SAFETY: 64 bytes of 256.
         let load = |v: usize| unsafe { _mm512_loadu_si512(index.as_ptr().add(VECTOR * v).cast()) };
         for (v, found) in pick(letters, &[0, 1, 2, 3].map(load)).into_iter().enumerate() {
-            // SAFETY: as above.
+            // SAFETY: 64 bytes of 256.
             unsafe { _mm512_storeu_si512(out.as_mut_ptr().add(VECTOR * v).cast(), found) };
         }
     }
