@@ -10,8 +10,9 @@
 //!   is in it: the dither of a grid only mixes rows of the channel behind it.
 //! - A **channel** is the only place where privacy happens. Its law is integers over 2^64: [`Bits`] and [`Unary`]
 //!   (independent bits, on arbitrary and on one-hot strings), [`Window`] (some cells likely, the others not), [`Shift`]
-//!   (integer noise that is added) and [`Matrix`] (any row-stochastic table); or, for [`Select`] (one coordinate of a
-//!   vector, by its rank), integers over their sum. `epsilon()` is exact for the very integers that the sampler compares
+//!   (integer noise that is added), [`Matrix`] (any row-stochastic table), [`Mixture`] (a window or a matrix, by a public
+//!   coin) and [`Cube`] (whole strings); or, for [`Select`] (one coordinate of a vector, by its rank), integers over their
+//!   sum. `epsilon()` is exact for the very integers that the sampler compares
 //!   with, and rounded up.
 //! - **Letters** say what a report is worth.
 //!

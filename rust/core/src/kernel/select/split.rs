@@ -6,14 +6,23 @@ use crate::kernel::Isa;
 /// Numbers between two marks: how many were kept up to there leads back from a kept one to its place.
 pub(super) const MARKED: usize = 64;
 
-/// Asks for a run of [`MARKED`] numbers, which need not exist, to be brought into the cache.
+/// How many numbers ahead memory is asked for them, to be in the first-level cache.
+#[cfg(target_arch = "x86_64")]
+const NEAR: usize = 512;
+
+/// Asks for the run of [`MARKED`] numbers that is `ahead` of this one to be brought into the second-level cache, and for one
+/// that comes soon to be brought into the first; neither need exist.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-pub(super) fn prefetch<M>(run: *const M) {
-    use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+pub(super) fn prefetch<M>(run: *const M, ahead: usize) {
+    use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
     for line in (0..MARKED * size_of::<M>()).step_by(64) {
-        // SAFETY: a hint, that reads nothing and cannot fault.
-        unsafe { _mm_prefetch::<_MM_HINT_T1>(run.cast::<i8>().wrapping_add(line)) };
+        let at = |numbers: usize| run.wrapping_add(numbers).cast::<i8>().wrapping_add(line);
+        // SAFETY: hints, that read nothing and cannot fault.
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T1>(at(ahead));
+            _mm_prefetch::<_MM_HINT_T0>(at(NEAR));
+        }
     }
 }
 

@@ -60,7 +60,7 @@ pub(super) unsafe fn split_32(
     for (run, mark) in runs.iter().zip(marks) {
         *mark = kept as u32;
         if ahead > 0 {
-            prefetch(run.as_ptr().wrapping_add(ahead));
+            prefetch(run.as_ptr(), ahead);
         }
         for lane in run.as_chunks::<8>().0 {
             // SAFETY: a lane is eight numbers of 32 bits.
@@ -104,7 +104,7 @@ pub(super) unsafe fn split_64(
     for (run, mark) in runs.iter().zip(marks) {
         *mark = kept as u32;
         if ahead > 0 {
-            prefetch(run.as_ptr().wrapping_add(ahead));
+            prefetch(run.as_ptr(), ahead);
         }
         for lane in run.as_chunks::<4>().0 {
             // SAFETY: a lane is four numbers of 64 bits.
