@@ -12,7 +12,7 @@ from bitldp.accounting import ORDERS, Account, account, pld, renyi
 from bitldp.accounting._compose import concentration, from_renyi
 from bitldp.accounting._distribution import profile
 from bitldp.accounting._laws import parts
-from bitldp.channels import Bits, Matrix, Shift, Unary, Window
+from bitldp.channels import Bits, Cube, Matrix, Mixture, Select, Shift, Unary, Window
 from bitldp.numeric._noise import gaussian_weights
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -115,6 +115,42 @@ def test_the_coin_of_the_hybrid_mechanism_is_public():
     rows = mechanism.probabilities()
     exact = max(divergence(p, q, 2.0) for p, q in ((rows[0], rows[-1]), (rows[-1], rows[0])))
     assert float(renyi(mechanism, 2.0)) == pytest.approx(exact, rel=1e-9)
+
+
+@pytest.mark.parametrize("answers", [2, 3])
+def test_a_mixture_meets_its_enumeration(answers):
+    """Over all pairs of inputs, the matrix's independent of the window's; with three of its, from above."""
+    window = Window(7, 3, 0.8)
+    table = np.array([[0.4, 0.5, 0.1], [0.4, 0.1, 0.5], [0.4, 0.3, 0.3]])[:answers]
+    mixture = Mixture(window, Matrix(table))
+    rows = [
+        np.concatenate([answer[0] * cell, answer[1:]])
+        for cell in window.probabilities()
+        for answer in mixture.matrix.probabilities()
+    ]
+    for alpha in (1.5, 8.0):
+        exact, found = worst(rows, alpha), float(renyi(mixture, alpha))
+        assert exact * (1.0 - 1e-12) <= found <= mixture.epsilon
+        if answers == 2:
+            assert found == pytest.approx(exact, rel=1e-9)
+
+
+def test_every_channel_is_accounted_for():
+    half = [ONE // 4, ONE // 2, ONE // 4]
+    channels = {
+        "Bits": Bits([[0.8]], [[0.3]], 2),
+        "Cube": Cube(9, 5, 4, ONE // 4 * 3),
+        "Matrix": Matrix(np.array([[0.7, 0.3], [0.3, 0.7]])),
+        "Mixture": Mixture(Window(5, 2, 0.6), Matrix(np.array([[0.5, 0.3, 0.2], [0.5, 0.2, 0.3]]))),
+        "Select": Select(np.array([2, 1], np.uint32), np.array([1, 3], np.uint64)),
+        "Shift": Shift(3, 5, half, 1),
+        "Unary": Unary(4, 0.7, 0.2),
+        "Window": Window(5, 2, 0.6),
+    }
+    assert sorted(channels) == bitldp.channels.__all__
+    for name, channel in channels.items():
+        record = np.max(channel.epsilon)  # of a bit, a feature and a record, where it has several
+        assert 0.0 < float(renyi(channel, 2.0)) <= record * (1.0 + 1e-12), name
 
 
 RELEASES = [

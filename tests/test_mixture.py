@@ -72,11 +72,13 @@ def test_what_is_no_mixture_is_refused(mixture, grids):
     for kind, match, wrong in [
         (ValueError, r"^x: element 1 ", {"x": np.array([0.0, np.nan, 0.0])}),
         (TypeError, r"^x: dtype int64", {"x": np.zeros(3, np.int64)}),
-        (ValueError, r"^grid: 2 points", {"grids": grids[::-1]}),
+        (ValueError, r"^grids\[0\]: 2 points", {"grids": grids[::-1]}),
+        (ValueError, r"^grids\[1\]: 9 points", {"grids": (grids[0], grids[0])}),
         (ValueError, r"^letters: 3 letters", {"letters": np.zeros(3), "output": "values"}),
         (ValueError, r'^output: "values"', {"output": "values"}),
-        (ValueError, r"^key: 3 bytes", {"keys": (KEYS[0], b"abc")}),
-        (ValueError, r"^key: 3 bytes", {"keys": (b"abc", KEYS[1])}),
+        (ValueError, r"^keys\[1\]: 3 bytes", {"keys": (KEYS[0], b"abc")}),
+        (ValueError, r"^keys\[0\]: 3 bytes", {"keys": (b"abc", KEYS[1])}),
+        (ValueError, r"^keys: two different ones", {"keys": (KEYS[0], KEYS[0])}),
         (ValueError, r"^out: ", {"out": np.zeros(4, np.uint8)}),
     ]:
         with pytest.raises(kind, match=match):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from functools import singledispatch
 from typing import Any, NamedTuple
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp._core import Bits, Cube, Matrix, Shift, Unary, Window
+from bitldp._core import Bits, Cube, Matrix, Mixture, Select, Shift, Unary, Window
 from bitldp._fixed import FixedPointBits
 from bitldp._mechanism import Mechanism
 from bitldp._window import CategoricalWindow, Law
@@ -130,6 +129,22 @@ def _(release: Cube) -> list[Part]:
 
 
 @parts.register
+def _(release: Mixture) -> list[Part]:
+    if release.matrix.inputs != 2:
+        return [Part((promised(release.epsilon, 0.0),), 1)]
+    # Inputs are worst at both ends: those of the window that are told apart best, and the matrix's two.
+    (heads, *low), (_, *high) = ([Fraction(w, ONE) for w in row] for row in release.matrix.weights())
+    one, other = _window_rows(release.window)
+    table = two_rows([heads * each for each in one] + low, [heads * each for each in other] + high)
+    return [Part((Table(table.rows, min(table.epsilon, release.epsilon)),), 1)]
+
+
+@parts.register
+def _(release: Select) -> list[Part]:
+    return [Part((promised(release.epsilon, 0.0),), 1)]
+
+
+@parts.register
 def _(release: Law) -> list[Part]:
     return [] if release.mute else parts(release.channel)
 
@@ -170,7 +185,7 @@ def _(release: Unbiased) -> list[Part]:
     if isinstance(scalar, WindowScalar):
         found = parts(scalar.law)
     elif isinstance(scalar, CoinScalar):
-        found = [Part((_coin_table(scalar),), 1)]
+        found = parts(scalar.mixture)
     elif len(scalar.channels) == 1:
         found = parts(scalar.channels[0])
     else:
@@ -220,11 +235,3 @@ def _least_overlap(channel: Window) -> int:
     inside = np.zeros((len(order), cells), np.float32)
     np.put_along_axis(inside, order[:, :width].astype(np.intp), np.float32(1.0), axis=1)
     return max(least, int((inside @ inside.T).min()))
-
-
-def _coin_table(scalar: CoinScalar) -> Table:
-    """Return the laws of the two ends of the interval, which are the worst pair whatever the coin says."""
-    heads, *low = (Fraction(weight, ONE) for weight in scalar.coin.weights()[0])
-    one, other = _window_rows(scalar.piecewise.law.channel)
-    table = two_rows([heads * each for each in one] + low, [heads * each for each in other] + low[::-1])
-    return Table(table.rows, table.epsilon if math.isinf(scalar.epsilon) else scalar.epsilon)

@@ -36,7 +36,6 @@ class CoinScalar(Scalar):
     """
 
     piecewise: WindowScalar
-    coin: Matrix
     mixture: Mixture
     grid: Grid
 
@@ -60,7 +59,7 @@ class CoinScalar(Scalar):
         return self.mixture.randomize(x, grids, self.letters, streams, output, out, threads, first_chunk)
 
     def probabilities(self) -> NDArray[np.float64]:
-        law = self.coin.probabilities()
+        law = self.mixture.matrix.probabilities()
         shares = np.linspace(0.0, 1.0, len(self.points))[:, None]  # chance of the dither to the upper end
         dithered = (1.0 - shares) * law[0, 1:] + shares * law[1, 1:]
         return np.hstack([law[0, 0] * self.piecewise.probabilities(), dithered])
@@ -108,7 +107,6 @@ def mixed(epsilon: float, interval: Interval) -> Scalar:
         Spread(piecewise.points, readonly(moments)),
         (*piecewise.channels, coin),
         piecewise,
-        coin,
         Mixture(piecewise.law.channel, coin),
         Grid(2, low=low, high=high),
     )

@@ -139,11 +139,16 @@ fn what_does_not_fit_is_refused_before_anything_is_written() {
     let good = [0f32, 0.5, -2.0];
     for grids in [[&two, &nine], [&nine, &nine], [&two, &two]] {
         let error = refused(grids, Input::F32(&good), None, 3);
-        assert!(matches!(error, Error::Argument { name: "grid", .. }), "{error}");
+        assert!(matches!(error, Error::Argument { name: "grids[0]" | "grids[1]", .. }), "{error}");
     }
     assert!(matches!(refused([&nine, &two], Input::U8(&[1]), None, 1), Error::Argument { name: "x", .. }));
     assert!(matches!(refused([&nine, &two], Input::F32(&good), Some(&[0.0; 10]), 3), Error::Shape { .. }));
     assert!(matches!(refused([&nine, &two], Input::F32(&good), None, 2), Error::Output { .. }));
+    let mut out = [77u8; 3];
+    let equal = [&key(1), &key(1)];
+    let answer =
+        mixture.randomize([&nine, &two], Input::F32(&good), None, Output::U8(&mut out), equal, 0, None);
+    assert!(matches!(answer, Err(Error::Argument { name: "keys", .. })) && out == [77; 3]);
     let (closed, wide) = (grid(2, false), Grid::new(9, -9.0, 9.0, GridRounding::Dither, false).unwrap());
     for (grids, x, index) in [
         ([&nine, &two], [0f32, f32::NAN, 0.0], 1),

@@ -14,12 +14,17 @@ use crate::error::to_python;
 
 /// The key that was given, or a fresh one from the operating system.
 pub(crate) fn key(bytes: Option<&[u8]>) -> PyResult<Key> {
+    key_of("key", bytes)
+}
+
+/// [`key`] of an argument `name`.
+pub(crate) fn key_of(name: &str, bytes: Option<&[u8]>) -> PyResult<Key> {
     match bytes {
         None => Key::from_os().map_err(to_python),
         Some(bytes) => match bytes.try_into() {
             Ok(bytes) => Ok(Key::from_bytes(bytes)),
             Err(_) => {
-                Err(PyValueError::new_err(format!("key: {} bytes are not allowed; 32 are", bytes.len())))
+                Err(PyValueError::new_err(format!("{name}: {} bytes are not allowed; 32 are", bytes.len())))
             }
         },
     }

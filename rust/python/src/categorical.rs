@@ -5,7 +5,7 @@ use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUnty
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{Form, Target, contiguous, detached, input, tuple, wrong_dtype};
+use crate::arrays::{self, Form, Target, contiguous, detached, input, tuple, wrong_dtype};
 use crate::error::to_python;
 use crate::fixed_point::{FLOATS, is_single};
 use crate::grid::Grid;
@@ -17,7 +17,7 @@ pub(crate) struct Call<'a, 'py> {
     pub(crate) x: &'a Bound<'py, PyAny>,
     pub(crate) grid: Option<&'a Bound<'py, Grid>>,
     pub(crate) letters: Option<&'a PyReadonlyArray1<'py, f64>>,
-    pub(crate) key: Option<&'a [u8]>,
+    pub(crate) key: Key,
     pub(crate) output: &'a str,
     pub(crate) out: Option<&'a Bound<'py, PyAny>>,
     pub(crate) threads: Option<Whole>,
@@ -65,10 +65,9 @@ impl<'py> Call<'_, 'py> {
         if letters.is_some_and(|letters| target.overlaps(letters)) {
             return Err(PyValueError::new_err("out: an array that shares no memory with letters is needed"));
         }
-        let key = crate::arrays::key(self.key)?;
         let grid = self.grid.map(|grid| &grid.get().0);
         let filled = target.output()?;
-        detached(py, values.len(), || randomize(grid, values, letters, filled, &key, threads))
+        detached(py, values.len(), || randomize(grid, values, letters, filled, &self.key, threads))
             .map_err(to_python)?;
         Ok(target.into_any())
     }
@@ -194,6 +193,7 @@ impl Window {
         first_chunk: Whole,
     ) -> PyResult<Bound<'py, PyAny>> {
         let first_chunk = count("first_chunk", first_chunk)?;
+        let key = arrays::key(key)?;
         let call = Call { x, grid, letters: letters.as_ref(), key, output, out, threads };
         call.run(py, self.0.report_bits(), |grid, values, letters, output, key, threads| {
             self.0.randomize(grid, values, letters, output, key, first_chunk, threads)
@@ -318,6 +318,7 @@ impl Matrix {
         first_chunk: Whole,
     ) -> PyResult<Bound<'py, PyAny>> {
         let first_chunk = count("first_chunk", first_chunk)?;
+        let key = arrays::key(key)?;
         let call = Call { x, grid, letters: letters.as_ref(), key, output, out, threads };
         call.run(py, self.0.report_bits(), |grid, values, letters, output, key, threads| {
             self.0.randomize(grid, values, letters, output, key, first_chunk, threads)

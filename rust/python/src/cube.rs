@@ -42,8 +42,7 @@ const BITS: &str = "without a grid, uint8 is";
 pub(crate) struct Cube(bitldp_core::Cube);
 
 fn high_of(high: Weight) -> PyResult<Probability> {
-    let high = high.0.and_then(|high| Probability::from_numerator(high).ok());
-    high.ok_or_else(|| PyValueError::new_err("high: an integer from 0 to 2**64 is needed"))
+    high.get("high", "2**64", |high| Probability::from_numerator(high).ok())
 }
 
 /// A large integer of Python, from its bytes.

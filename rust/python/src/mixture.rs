@@ -3,7 +3,7 @@
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
-use crate::arrays::key;
+use crate::arrays::key_of;
 use crate::categorical::{Call, Matrix, Window};
 use crate::error::to_python;
 use crate::grid::Grid;
@@ -21,7 +21,8 @@ use crate::numbers::{Whole, count};
 /// Raises
 /// ------
 /// ValueError
-///     More than 65,536 codes, or a column 0 that is not the same in every row.
+///     More than 65,536 codes, a table of a single column, or a column 0 that is not the same in every row, to the integer
+///     over 2**64 (`Matrix.from_weights` takes integers).
 ///
 /// Notes
 /// -----
@@ -83,7 +84,8 @@ impl Mixture {
     /// letters : array of float64, shape (outputs,), or None
     ///     What each report stands for: needed for output "values".
     /// keys : (bytes or None, bytes or None)
-    ///     Of the window and of the matrix.
+    ///     Of the window and of the matrix. They must differ: with one for both, their draws would be the same bits, and the
+    ///     epsilon of the two no longer that of the mixture.
     /// output : {"codes", "values", "packed"}
     /// out : array or None
     /// threads : int or None
@@ -105,10 +107,9 @@ impl Mixture {
     ) -> PyResult<Bound<'py, PyAny>> {
         let first_chunk = count("first_chunk", first_chunk)?;
         let mixture = self.inner().map_err(to_python)?;
-        let of_matrix = key(keys.1)?;
+        let (key, of_matrix) = (key_of("keys[0]", keys.0)?, key_of("keys[1]", keys.1)?);
         let both = [&grids.0.get().0, &grids.1.get().0];
-        let call =
-            Call { x, grid: Some(&grids.0), letters: letters.as_ref(), key: keys.0, output, out, threads };
+        let call = Call { x, grid: Some(&grids.0), letters: letters.as_ref(), key, output, out, threads };
         call.run(py, mixture.report_bits(), |_, values, letters, output, key, threads| {
             mixture.randomize(both, values, letters, output, [key, &of_matrix], first_chunk, threads)
         })

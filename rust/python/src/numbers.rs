@@ -4,7 +4,7 @@ use pyo3::Borrowed;
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 
-/// A Python integer, or nothing where 64 bits do not hold it.
+/// A Python integer, or nothing where 64 bits with a sign do not hold it.
 #[derive(Clone, Copy)]
 pub(crate) struct Whole(Option<i64>);
 
@@ -42,13 +42,28 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Weight {
     }
 }
 
-/// The integers of weights.
+impl Weight {
+    /// What `convert` makes of the integer; `most` says up to what it does.
+    ///
+    /// # Errors
+    /// Another integer.
+    pub(crate) fn get<T>(
+        self,
+        name: &str,
+        most: &str,
+        convert: impl FnOnce(u128) -> Option<T>,
+    ) -> PyResult<T> {
+        let refused = || PyValueError::new_err(format!("{name}: an integer from 0 to {most} is needed"));
+        self.0.and_then(convert).ok_or_else(refused)
+    }
+}
+
+/// The integers of weights; the core checks their sum.
 ///
 /// # Errors
 /// One that is negative, or above any sum of weights.
 pub(crate) fn weights(weights: Vec<Weight>) -> PyResult<Vec<u128>> {
-    let refused = || PyValueError::new_err("weights: integers from 0 to 2**64 are needed");
-    weights.into_iter().map(|weight| weight.0.ok_or_else(refused)).collect()
+    weights.into_iter().map(|weight| weight.get("weights", "2**64", Some)).collect()
 }
 
 /// A number as the core takes it; the core checks the rest of its range.
@@ -57,7 +72,8 @@ pub(crate) fn weights(weights: Vec<Weight>) -> PyResult<Vec<u128>> {
 /// What `T` does not hold.
 pub(crate) fn count<T: TryFrom<i64>>(name: &str, value: Whole) -> PyResult<T> {
     let Some(value) = value.0 else {
-        return Err(PyValueError::new_err(format!("{name}: an integer of over 64 bits is not allowed")));
+        let text = format!("{name}: an integer below -2**63 or above 2**63 - 1 is not allowed");
+        return Err(PyValueError::new_err(text));
     };
     value.try_into().map_err(|_| {
         let signed = T::try_from(-1).is_ok();

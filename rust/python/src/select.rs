@@ -46,12 +46,7 @@ impl Select {
         nothing: Option<Weight>,
     ) -> PyResult<Select> {
         let nothing = nothing
-            .map(|weight| {
-                weight
-                    .0
-                    .and_then(|weight| weight.try_into().ok())
-                    .ok_or_else(|| PyValueError::new_err("nothing: an integer from 0 to 2**64 - 1 is needed"))
-            })
+            .map(|nothing| nothing.get("nothing", "2**64 - 1", |nothing| nothing.try_into().ok()))
             .transpose()?;
         let counts: Vec<u32> = counts.as_array().iter().copied().collect();
         let weights: Vec<u64> = weights.as_array().iter().copied().collect();

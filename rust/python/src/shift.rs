@@ -3,6 +3,7 @@
 use numpy::{PyArray2, PyReadonlyArray1};
 use pyo3::prelude::*;
 
+use crate::arrays;
 use crate::categorical::{Call, table};
 use crate::error::to_python;
 use crate::grid::Grid;
@@ -118,6 +119,7 @@ impl Shift {
         first_chunk: Whole,
     ) -> PyResult<Bound<'py, PyAny>> {
         let first_chunk = count("first_chunk", first_chunk)?;
+        let key = arrays::key(key)?;
         let call = Call { x, grid, letters: letters.as_ref(), key, output, out, threads };
         call.run(py, self.0.report_bits(), |grid, values, letters, output, key, threads| {
             self.0.randomize(grid, values, letters, output, key, first_chunk, threads)

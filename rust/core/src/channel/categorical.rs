@@ -34,7 +34,7 @@ pub(super) fn randomize<L: Law>(law: &L, outputs: u32, request: Request<'_>) -> 
     let isa = request.isa.checked()?;
     let bits = report_bits(outputs);
     let Request { grid, input, letters, output, key, first_chunk, threads, .. } = request;
-    check_grid(law.rows(), grid, input)?;
+    check_grid("grid", law.rows(), grid, input)?;
     let split = Split { reports: input.len(), bits, chunk: CHUNK, first_chunk, threads };
     check_output(outputs, letters, &output, split)?;
     check_values(isa, law.rows(), grid, input, threads)?;
@@ -50,11 +50,11 @@ pub(super) fn randomize<L: Law>(law: &L, outputs: u32, request: Request<'_>) -> 
 }
 
 /// Refuses an input that does not fit its grid, or a grid that does not fit a channel of `rows` inputs.
-pub(super) fn check_grid(rows: u32, grid: Option<&Grid>, input: Input<'_>) -> Result<()> {
+pub(super) fn check_grid(name: &'static str, rows: u32, grid: Option<&Grid>, input: Input<'_>) -> Result<()> {
     match grid {
         Some(grid) if grid.points() != rows => {
             let reason = format!("{} points do not fit a channel of {rows} inputs", grid.points());
-            Err(argument("grid", reason))
+            Err(argument(name, reason))
         }
         Some(_) if !input.is_real() => Err(argument("x", "a grid takes float32 or float64".into())),
         None if input.is_real() => Err(argument("x", "without a grid, integers are needed".into())),

@@ -32,7 +32,7 @@ pub const GROUP: usize = BLOCKS * 64;
 /// A 256-bit key. It is never shown: [`fmt::Debug`] hides it, and there is no other way to read it.
 ///
 /// Two calls with the same key and different inputs reveal how the inputs differ: use a fresh key for every release.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Key([u32; 8]);
 
 impl Key {

@@ -132,12 +132,15 @@ fn unsound_values_stay_on_the_grid() {
     for points in [2, 65_536, 65_537, u32::MAX] {
         for rounding in [GridRounding::Dither, GridRounding::Nearest] {
             let grid = grid(points, -1e30, 1e30, rounding);
-            let values = [f32::NAN, -f32::NAN, f32::MAX, f32::INFINITY, f32::NEG_INFINITY, 1e-45];
-            for index in place(&grid, &values, 0) {
-                assert!(index < points);
-            }
-            for index in place(&grid, &values.map(f64::from), u8::MAX) {
-                assert!(index < points);
+            // So many that whole vectors of them are placed together.
+            let values = [f32::NAN, -f32::NAN, f32::MAX, f32::INFINITY, f32::NEG_INFINITY, 1e-45].repeat(50);
+            let double: Vec<f64> = values.iter().map(|&x| f64::from(x)).collect();
+            // At 0 the draw of a number on a point is open, and settled one by one.
+            for draw in [0, 7, u8::MAX] {
+                let indices = place(&grid, &values, draw).into_iter().chain(place(&grid, &double, draw));
+                for (index, value) in indices.zip(double.iter().cycle()) {
+                    assert!(if value.is_nan() { index == points - 1 } else { index < points });
+                }
             }
         }
     }

@@ -100,7 +100,7 @@ impl Plan {
     }
 
     /// Features a block of keystream serves: a block is a whole number of times two groups, which take hardly longer than
-    /// one.
+    /// one. There are 1 to 4, 6 or 8 tables, so it is at most three times.
     pub(crate) fn block(&self) -> usize {
         1024 >> self.vectors().trailing_zeros().min(2)
     }
@@ -120,6 +120,23 @@ fn parts(bits: usize) -> impl Iterator<Item = (usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn blocks_are_whole_pairs_of_groups_and_fit_their_room() {
+        use super::super::{MOST_FEATURES, MOST_KEYSTREAM};
+        for bits in 1..=32 {
+            for symmetric in [true, false] {
+                let chances = vec![Probability::HALF; bits];
+                let plan = Plan::new(&chances, &chances, symmetric);
+                let bytes = plan.block() / 32 * plan.vectors() * 64;
+                assert!(
+                    bytes.is_multiple_of(2 * crate::random::GROUP) && bytes <= MOST_KEYSTREAM,
+                    "{bits}: {bytes}"
+                );
+                assert!(plan.block().is_multiple_of(32) && plan.block() <= MOST_FEATURES);
+            }
+        }
+    }
 
     #[test]
     fn parts_cover_the_word_and_differ_by_one_bit_at_most() {

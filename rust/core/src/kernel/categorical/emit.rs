@@ -15,8 +15,8 @@ pub(crate) struct Letters<'a> {
 }
 
 impl Letters<'_> {
-    /// The nearest letters of single precision, and zeros up to a multiple of 32: vector units read so many at once. None
-    /// where the output does not ask for them.
+    /// The nearest letters of single precision, and zeros up to a multiple of 32: vector units read so many at once. It is
+    /// empty where the output does not ask for them.
     pub(crate) fn single(letters: Option<&[f64]>, output: &Output<'_>) -> Vec<f32> {
         let (Some(letters), Output::F32(_)) = (letters, output) else { return Vec::new() };
         let mut single: Vec<f32> = letters.iter().map(|&letter| letter as f32).collect();
@@ -52,14 +52,14 @@ pub(super) fn emit<W: Word>(isa: Isa, reports: &[W], letters: Letters<'_>, bits:
         (Output::U16(out), _) => codes(reports, out),
         (Output::U32(out), _) => codes(reports, out),
         (Output::Packed(out), _) => pack_into(reports, bits, out),
-        (Output::F32(out), Some(double)) => {
+        (Output::F32(out), Some(double)) => match isa {
             #[cfg(target_arch = "x86_64")]
-            if isa == Isa::Avx512 && double.len() <= Letters::WHOLE {
+            Isa::Avx512 if double.len() <= Letters::WHOLE => {
                 // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
-                return unsafe { super::look_up_avx512::spell(reports, letters.single, out) };
+                unsafe { super::look_up_avx512::spell(reports, letters.single, out) }
             }
-            look_up(reports, &letters.single[..double.len()], out);
-        }
+            _ => look_up(reports, &letters.single[..double.len()], out),
+        },
         (Output::F64(out), Some(letters)) => look_up(reports, letters, out),
         (Output::Bits(_) | Output::F32(_) | Output::F64(_), _) => {
             unreachable!("the channel gives code words, packed bits, and numbers where it has letters")

@@ -12,7 +12,7 @@ pub(super) const VECTORS: usize = PLACES / VECTOR;
 /// Cells that `vpermt2d` reads, by the low five bits of a place: two registers.
 const PAIR: usize = 2 * VECTOR;
 
-/// The cells at the places `index`, of which all have one. `table` is a multiple of 32 cells.
+/// The cells at the places `index`, all of which are below the length of `table`, a multiple of 32 cells.
 ///
 /// Two registers of the table at a time are read at every place; what comes out is kept where the other bits of the place
 /// are those of the pair.
@@ -34,7 +34,7 @@ pub(super) fn pick<T>(table: &[T], index: &[__m512i; VECTORS]) -> [__m512i; VECT
     found
 }
 
-/// Writes the letter of each report; both are as many. `letters` is a multiple of 32, behind the last one is anything.
+/// Writes the letter of each report. `letters` are padded to a multiple of 32; no report stands for the padding.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn spell<W: Word>(reports: &[W], letters: &[f32], out: &mut [f32]) {

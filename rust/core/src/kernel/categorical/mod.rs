@@ -52,7 +52,7 @@ pub(crate) trait Law: Sync {
     type Word: Lanes;
     /// Bits of keystream that a sample takes at first.
     const BITS: usize;
-    /// Room for the keystream of a whole number of blocks, and of groups.
+    /// Room for the keystream of a whole number of blocks, and of times [`AT_ONCE`].
     type Keystream: AsMut<[u8]>;
     /// An empty one.
     const KEYSTREAM: Self::Keystream;
@@ -139,7 +139,7 @@ impl Sampler<'_> {
     fn blocks<L: Law>(&self, law: &L, chunk: u64, input: Input<'_>, mut output: Output<'_>) {
         const {
             let (bytes, room) = (L::BITS * BLOCK / 8, size_of::<L::Keystream>());
-            assert!(room.is_multiple_of(bytes) && room.is_multiple_of(GROUP));
+            assert!(room.is_multiple_of(bytes) && room.is_multiple_of(AT_ONCE));
             assert!(AT_ONCE.is_multiple_of(DITHER * BLOCK / 8));
         };
         let main = nonce(Purpose::Main, chunk);

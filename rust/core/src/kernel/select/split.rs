@@ -59,8 +59,10 @@ pub(crate) trait Magnitude: Copy + Ord + Default + Send + Sync + 'static {
     /// Counts in a lane as wide as the number, so that the loop can be vectorised; the caller counts few at a time.
     fn plus_one_if(self, yes: bool) -> Self;
 
-    /// The number as a count, and a count of less than `2^31` as a number.
+    /// The number as a count.
     fn count(self) -> u64;
+
+    /// A count of less than `2^31` as a number.
     fn of_count(count: usize) -> Self;
 
     /// The number before and the one after, for brackets' ends that leave room for them.
