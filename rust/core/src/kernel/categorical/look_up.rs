@@ -100,7 +100,7 @@ impl<T: Cell> Table<T> {
     /// # Safety
     /// Every index is that of a cell.
     #[inline(always)]
-    pub(super) unsafe fn look_up_some<const N: usize>(&self, index: &[u32; N], out: &mut [T; N]) {
+    pub(super) unsafe fn look_up_some(&self, index: &[u32], out: &mut [T]) {
         let cells = self.cells.as_ptr();
         for (out, &index) in out.iter_mut().zip(index) {
             // Volatile, or the compiler assembles vectors from single cells, which takes longer than storing each.

@@ -14,19 +14,19 @@ const LANES: usize = 32;
 
 impl MatrixLaw<u16> {
     /// Writes a report for each of `rows`, a multiple of 32 and at most a block, like the oracle. `keystream` holds two bytes for each.
+    ///
+    /// The places of all entries first, then the entries, then the reports: what a loop writes in one width the next reads in
+    /// another, and would have to wait for if it came at once.
     #[target_feature(enable = "avx512f,avx512bw,bmi1")]
     pub(super) fn on_avx512(&self, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
         let mask = _mm512_set1_epi16(self.mask() as i16);
         let by = _mm_cvtsi32_si128(self.bits as i32);
-        let groups = || rows.as_chunks::<LANES>().0.iter().zip(keystream.as_chunks::<{ 2 * LANES }>().0);
-        // The rest of a threshold is far away: it is sent for at once, and looked at behind the block.
-        let mut open_in = [0; BLOCK / LANES];
-        for (((own, keystream), reports), open_here) in
-            groups().zip(reports.as_chunks_mut::<LANES>().0).zip(&mut open_in)
-        {
+        let (all_rows, all_draws) = (rows.as_chunks::<LANES>().0, keystream.as_chunks::<{ 2 * LANES }>().0);
+        let mut index = [0u32; BLOCK];
+        for ((rows, draws), index) in all_rows.iter().zip(all_draws).zip(index.as_chunks_mut::<LANES>().0) {
             // SAFETY: 64 bytes each.
             let (draws, rows) = unsafe {
-                (_mm512_loadu_si512(keystream.as_ptr().cast()), _mm512_loadu_si512(own.as_ptr().cast()))
+                (_mm512_loadu_si512(draws.as_ptr().cast()), _mm512_loadu_si512(rows.as_ptr().cast()))
             };
             let columns = _mm512_and_si512(draws, mask);
             let half = |rows: __m256i, columns: __m256i| {
@@ -35,7 +35,6 @@ impl MatrixLaw<u16> {
                     _mm512_cvtepu16_epi32(columns),
                 )
             };
-            let mut index = [0u32; LANES];
             // SAFETY: 64 bytes each.
             unsafe {
                 let low = half(_mm512_castsi512_si256(rows), _mm512_castsi512_si256(columns));
@@ -44,29 +43,33 @@ impl MatrixLaw<u16> {
                 _mm512_storeu_si512(index.as_mut_ptr().cast(), low);
                 _mm512_storeu_si512(index[16..].as_mut_ptr().cast(), high);
             }
-            let mut entries = [0u16; LANES];
-            // SAFETY: stage one and the padding leave only rows below `self.rows`, and each has 2^k cells.
-            unsafe { self.entries.look_up_some(&index, &mut entries) };
-            // SAFETY: 64 bytes.
-            let entries = unsafe { _mm512_loadu_si512(entries.as_ptr().cast()) };
+        }
+        // SAFETY: stage one and the padding leave only rows below `self.rows`, and each has 2^k cells.
+        unsafe { self.entries.look_up_some(&index[..rows.len()], reports) };
+        // Which lanes are open, and which groups have some: that is hard to predict, and the rest of a threshold far away. So
+        // it is sent for at once, and looked at behind the block.
+        let (mut open, mut open_in) = ([0u32; BLOCK / LANES], 0u32);
+        let groups =
+            all_draws.iter().zip(reports.as_chunks_mut::<LANES>().0).zip(index.as_chunks::<LANES>().0);
+        for (group, ((draws, reports), index)) in groups.enumerate() {
+            // SAFETY: 64 bytes each.
+            let (draws, entries) = unsafe {
+                (_mm512_loadu_si512(draws.as_ptr().cast()), _mm512_loadu_si512(reports.as_ptr().cast()))
+            };
             // The smaller of the two has the outcome in its low bits, unless the bits above are equal.
             let report = _mm512_and_si512(_mm512_min_epu16(draws, entries), mask);
-            let open = _mm512_cmple_epu16_mask(_mm512_xor_si512(draws, entries), mask);
             // SAFETY: 64 bytes.
             unsafe { _mm512_storeu_si512(reports.as_mut_ptr().cast(), report) };
-            *open_here = open;
-            let mut left = open;
-            while left != 0 {
-                self.rest.send_for(index[left.trailing_zeros() as usize]);
-                left &= left - 1;
-            }
+            open[group] = _mm512_cmple_epu16_mask(_mm512_xor_si512(draws, entries), mask);
+            open_in |= u32::from(open[group] != 0) << group;
+            // Of the first that is open: more seldom are, and where none is this does no harm.
+            self.rest.send_for(index[open[group].trailing_zeros() as usize % LANES]);
         }
-        for (((own, keystream), reports), open) in
-            groups().zip(reports.as_chunks_mut::<LANES>().0).zip(open_in)
-        {
-            if open != 0 {
-                self.settle(open, own, keystream, reports, refine);
-            }
+        while open_in != 0 {
+            let group = open_in.trailing_zeros() as usize;
+            open_in &= open_in - 1;
+            let reports = &mut reports.as_chunks_mut::<LANES>().0[group];
+            self.settle(open[group], &all_rows[group], &all_draws[group], reports, refine);
         }
     }
 

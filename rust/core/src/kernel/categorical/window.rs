@@ -23,7 +23,7 @@ impl Chance {
 }
 
 /// Samples that a group of keystream vectors serves: 64 bytes of chances, then 64 bytes of places.
-const LANES: usize = 32;
+pub(super) const LANES: usize = 32;
 
 /// A window over at most 65,536 cells, in lanes of 16 bits.
 ///

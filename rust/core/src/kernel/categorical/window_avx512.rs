@@ -2,18 +2,22 @@
 
 use std::arch::x86_64::*;
 
-use super::window::{NarrowWindow, groups};
+use super::BLOCK;
+use super::window::{LANES, NarrowWindow, groups};
 use crate::random::Refine;
 
 impl NarrowWindow<'_> {
-    /// Writes a report for each row, like the oracle.
+    /// Writes a report for each of at most a block of rows, like the oracle.
     #[target_feature(enable = "avx512f,avx512bw,bmi1")]
     pub(super) fn on_avx512(&self, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
         let all = |number: u16| _mm512_set1_epi16(number as i16);
         let (width, others, half) = (all(self.width), all(self.others), all(self.width / 2));
         let (reject_inside, reject_outside) = (all(self.reject_inside), all(self.reject_outside));
         let (top, certain) = (all(self.top()), if self.chance.certain { u32::MAX } else { 0 });
-        for (keystream, own, reports) in groups(keystream, rows, reports) {
+        // The lanes that are not settled, and the groups that have some, which is hard to predict: they are drawn behind the
+        // block.
+        let (mut unsettled, mut unsettled_in) = ([0u32; BLOCK / LANES], 0u32);
+        for (group, (keystream, own, reports)) in groups(keystream, rows, reports).enumerate() {
             // SAFETY: 64 bytes of chances, 64 bytes of places, and 32 words of 16 bits.
             let (chances, places, rows) = unsafe {
                 (
@@ -35,8 +39,14 @@ impl NarrowWindow<'_> {
             let report = _mm512_add_epi16(place, _mm512_mask_mov_epi16(past, inside, start));
             // SAFETY: 32 reports of 16 bits.
             unsafe { _mm512_storeu_si512(reports.as_mut_ptr().cast(), report) };
-            if equal | rejected != 0 {
-                self.settle(equal | rejected, own, keystream, reports, refine);
+            unsettled[group] = equal | rejected;
+            unsettled_in |= u32::from(equal | rejected != 0) << group;
+        }
+        while unsettled_in != 0 {
+            let group = unsettled_in.trailing_zeros() as usize;
+            unsettled_in &= unsettled_in - 1;
+            if let Some((keystream, own, reports)) = groups(keystream, rows, reports).nth(group) {
+                self.settle(unsettled[group], own, keystream, reports, refine);
             }
         }
     }
