@@ -139,7 +139,9 @@ def calibrated(
     """Build the channel whose exact epsilon is at most `epsilon`, and as near to it as floats allow.
 
     A formula evaluated in floating point may land a few units in the last place above its target. The target
-    is lowered by what was overshot until the epsilon of the built integers is within the budget.
+    is lowered by what was overshot, and by twice as much each time that does not suffice (a channel that is
+    rounded, to float letters for one, may stay the same), until the epsilon of the integers is within the
+    budget.
 
     Parameters
     ----------
@@ -163,11 +165,11 @@ def calibrated(
         If no target meets the budget.
     """
     target = epsilon
-    for step in range(1, _STEPS + 1):
+    for step in range(_STEPS):
         channel = build(target)
         reached = exact(channel)
         if reached <= epsilon:
             return channel
         excess = reached - epsilon if math.isfinite(reached) else target / 2
-        target = max(0.0, target - step * max(excess, math.ulp(target)))
+        target = max(0.0, target - 2.0**step * max(excess, math.ulp(target)))
     raise ValueError(f"epsilon: no channel in units of 2**-64 keeps the budget {epsilon}")

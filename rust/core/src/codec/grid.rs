@@ -5,7 +5,7 @@ mod avx512;
 
 use super::Real;
 use crate::error::{Result, argument, element};
-use crate::kernel::Isa;
+use crate::kernel::{Isa, ones};
 use crate::kernel::bits::Word;
 use crate::random::Refine;
 
@@ -203,11 +203,7 @@ impl Grid {
                     *index = W::narrow(cell);
                 }
             }
-            while open_in != 0 {
-                let group = open_in.trailing_zeros() as usize;
-                let i = group * TOGETHER + open[group].trailing_zeros() as usize;
-                open[group] &= open[group] - 1;
-                open_in &= open_in - u32::from(open[group] == 0);
+            for i in ones(open_in).flat_map(|group| ones(open[group]).map(move |i| group * TOGETHER + i)) {
                 indices[i] = W::narrow(dithered(precise(values[i]).place(ruler), draws[i], refine));
             }
         }

@@ -9,6 +9,18 @@ pub(crate) mod unary;
 
 pub use isa::{ISA_VARIABLE, Isa};
 
+/// The places of the ones in `mask`, from the lowest.
+#[inline(always)]
+pub(crate) fn ones(mask: impl Into<u64>) -> impl Iterator<Item = usize> {
+    let mut left = mask.into();
+    std::iter::from_fn(move || {
+        let place = left.trailing_zeros() as usize;
+        let any = left != 0;
+        left &= left.wrapping_sub(1);
+        any.then_some(place)
+    })
+}
+
 /// Runs `work`, a loop that the compiler can vectorise, compiled for `isa`: for what needs no intrinsics.
 #[inline]
 pub(crate) fn vectorised<R>(isa: Isa, work: impl FnOnce() -> R) -> R {

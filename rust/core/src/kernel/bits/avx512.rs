@@ -7,6 +7,7 @@ use std::arch::x86_64::*;
 
 use super::plan::{Plan, Table};
 use crate::codec::FixedPoint;
+use crate::kernel::ones;
 use crate::random::Refine;
 
 /// The most table vectors in a law of up to 16 bits: two parts, each with a mask of ones and one of zeros.
@@ -270,12 +271,10 @@ fn look_up<const REGISTERS: usize>(index: __m512i, table: &[__m512i; REGISTERS])
 /// Lanes of `undecided` that keep their own outcome, in lane order.
 #[cold]
 #[inline(never)]
-fn settle(mut undecided: u32, random: &[u16; 32], table: &Table, refine: &mut Refine) -> u32 {
+fn settle(undecided: u32, random: &[u16; 32], table: &Table, refine: &mut Refine) -> u32 {
     let mut keep = 0;
-    while undecided != 0 {
-        let lane = undecided.trailing_zeros();
-        undecided &= undecided - 1;
-        keep |= u32::from(table.settle(random[lane as usize], refine)) << lane;
+    for lane in ones(undecided) {
+        keep |= u32::from(table.settle(random[lane], refine)) << lane;
     }
     keep
 }

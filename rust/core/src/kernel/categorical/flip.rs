@@ -4,6 +4,8 @@ use super::{BLOCK, Law};
 use crate::alias::Alias;
 use crate::channel::Input;
 use crate::kernel::Isa;
+#[cfg(target_arch = "x86_64")]
+use crate::kernel::ones;
 use crate::probability::Probability;
 use crate::random::Refine;
 
@@ -73,14 +75,12 @@ impl Flip {
     #[inline(never)]
     pub(super) fn settle(
         &self,
-        mut open: u32,
+        open: u32,
         keystream: &[u8; 2 * DRAWS],
         flips: &mut [u16; DRAWS],
         refine: &mut Refine,
     ) {
-        while open != 0 {
-            let i = open.trailing_zeros() as usize;
-            open &= open - 1;
+        for i in ones(open) {
             flips[i] = self.draw(read(keystream, i), refine);
         }
     }

@@ -7,6 +7,7 @@ use super::BLOCK;
 use super::look_up::PLACES;
 use super::look_up_avx512::{VECTOR, VECTORS, pick};
 use super::matrix::MatrixLaw;
+use crate::kernel::ones;
 use crate::random::Refine;
 
 /// Samples that are drawn together.
@@ -65,9 +66,7 @@ impl MatrixLaw<u16> {
             // Of the first that is open: more seldom are, and where none is this does no harm.
             self.rest.send_for(index[open[group].trailing_zeros() as usize % LANES]);
         }
-        while open_in != 0 {
-            let group = open_in.trailing_zeros() as usize;
-            open_in &= open_in - 1;
+        for group in ones(open_in) {
             let reports = &mut reports.as_chunks_mut::<LANES>().0[group];
             self.settle(open[group], &all_rows[group], &all_draws[group], reports, refine);
         }
@@ -77,15 +76,13 @@ impl MatrixLaw<u16> {
     #[inline(never)]
     fn settle(
         &self,
-        mut open: u32,
+        open: u32,
         rows: &[u16; LANES],
         keystream: &[u8; 2 * LANES],
         reports: &mut [u16; LANES],
         refine: &mut Refine,
     ) {
-        while open != 0 {
-            let lane = open.trailing_zeros() as usize;
-            open &= open - 1;
+        for lane in ones(open) {
             let draw = u16::from_le_bytes([keystream[2 * lane], keystream[2 * lane + 1]]);
             reports[lane] = self.draw(rows[lane], draw, refine);
         }
@@ -136,9 +133,7 @@ impl MatrixLaw<u32> {
                     _mm256_storeu_si256(out, _mm512_cvtepi32_epi16(report));
                 }
             }
-            while open != 0 {
-                let lane = open.trailing_zeros() as usize;
-                open &= open - 1;
+            for lane in ones(open) {
                 let draw = u32::from_le_bytes(keystream.as_chunks::<4>().0[lane]);
                 reports[lane] = self.draw(rows[lane], draw, refine);
             }

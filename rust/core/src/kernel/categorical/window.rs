@@ -3,6 +3,8 @@
 use super::{BLOCK, Law};
 use crate::channel::Input;
 use crate::kernel::Isa;
+#[cfg(target_arch = "x86_64")]
+use crate::kernel::ones;
 use crate::probability::Probability;
 use crate::random::Refine;
 
@@ -127,16 +129,14 @@ impl<'a> NarrowWindow<'a> {
     #[inline(never)]
     pub(super) fn settle(
         &self,
-        mut unsettled: u32,
+        unsettled: u32,
         rows: &[u16; LANES],
         keystream: &[u8; 4 * LANES],
         reports: &mut [u16; LANES],
         refine: &mut Refine,
     ) {
         let draw = |at: usize| u16::from_le_bytes([keystream[2 * at], keystream[2 * at + 1]]);
-        while unsettled != 0 {
-            let lane = unsettled.trailing_zeros() as usize;
-            unsettled &= unsettled - 1;
+        for lane in ones(unsettled) {
             reports[lane] = self.draw(rows[lane], draw(lane), draw(LANES + lane), refine);
         }
     }

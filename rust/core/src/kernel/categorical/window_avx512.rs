@@ -4,6 +4,7 @@ use std::arch::x86_64::*;
 
 use super::BLOCK;
 use super::window::{LANES, NarrowWindow, groups};
+use crate::kernel::ones;
 use crate::random::Refine;
 
 impl NarrowWindow<'_> {
@@ -42,9 +43,7 @@ impl NarrowWindow<'_> {
             unsettled[group] = equal | rejected;
             unsettled_in |= u32::from(equal | rejected != 0) << group;
         }
-        while unsettled_in != 0 {
-            let group = unsettled_in.trailing_zeros() as usize;
-            unsettled_in &= unsettled_in - 1;
+        for group in ones(unsettled_in) {
             if let Some((keystream, own, reports)) = groups(keystream, rows, reports).nth(group) {
                 self.settle(unsettled[group], own, keystream, reports, refine);
             }
