@@ -232,6 +232,23 @@ def test_cldp_is_unbiased_and_private_by_enumeration():
     assert mechanism.guarantee.record == pytest.approx(1.5, rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("features", "epsilon", "norm", "delta"),
+    [
+        (19, 8.120809204439489, "l2", 0.0),  # what is spent grows slower than the design's budget
+        (20, 12.757385662063013, "l1", 0.0),  # faster
+        (19, 13.13, "l2", 0.0),  # and there it jumps
+        (5, 12.0, "l2", 1e-5),
+        (29, 9.74, "l1", 1e-5),
+        (7, 0.3, "l2", 0.0),
+        (1, 300.0, "l1", 0.0),  # nothing to gain beyond 2**-64
+    ],
+)
+def test_one_bit_spends_its_budget(features, epsilon, norm, delta):
+    mechanism = VectorMVU(features, epsilon=epsilon, norm=norm, delta=delta, input_bits=1, output_bits=1)
+    assert (0.98 if epsilon < 27.0 else 0.05) * epsilon <= mechanism.guarantee.record <= epsilon
+
+
 def test_clipping_counts_and_refuses():
     mechanism = BUILDS["l2"]()
     x = np.array([[3.0, 0.0, 0.0], [0.5, 0.5, 0.5]])

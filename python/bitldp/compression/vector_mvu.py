@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -20,11 +20,45 @@ from bitldp.design.mvu import load_or_solve
 __all__ = ["VectorMVU"]
 
 _ONE = 1 << 64
-_TRIES = 8  # of fitting the design to the budget
+_TRIES = 24  # of fitting the design to the budget; about five do
+_SOLVES = 8  # the same, where a solver is called for each design
 _SPENT = 1.0 - 1e-3  # of the budget is enough; less is, where a solver is called for each design
 _SOLVED = 0.99
+_NEAR = 1.0 + 1e-4  # budgets between which there is nothing to gain
 _POWER = 0.9  # the epsilon of a record grows about as the design's
+_FARTHEST = 8.0  # times what was tried last
 _MOST = 27.0  # beyond it, randomized response of 2**-64 has nothing to gain
+
+
+class _Try(NamedTuple):
+    """A design's budget, the share of epsilon that its records spend, and whether that is allowed."""
+
+    budget: float
+    spent: float
+    holds: bool
+
+
+def _between(tries: list[_Try]) -> tuple[_Try | None, _Try | None]:
+    """Return the largest budget that is allowed, and the least that is not."""
+    kept = max((each for each in tries if each.holds), default=None)
+    return kept, min((each for each in tries if not each.holds), default=None)
+
+
+def _next_budget(tries: list[_Try], aim: float) -> float:
+    """Return the budget to try next, so that a share `aim` is spent, which grows with it.
+
+    Up to the first tries on both sides, further each time; then between them, where a power law leads to
+    and in the middle by turns: what is spent may rise steeply somewhere, or jump.
+    """
+    kept, broken = _between(tries)
+    if kept is None or broken is None:
+        last = tries[-1]
+        missing = min(max(aim / last.spent if last.spent else math.inf, 1.0 / _FARTHEST), _FARTHEST)
+        return last.budget * math.pow(missing, min(_POWER * 2.0 ** max(0, len(tries) - 2), 4.0))
+    share = 0.5
+    if len(tries) % 2 == 0 and 0.0 < kept.spent < broken.spent < math.inf:
+        share = math.log(aim / kept.spent) / math.log(broken.spent / kept.spent)
+    return kept.budget * math.pow(broken.budget / kept.budget, min(max(share, 0.02), 0.98))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -126,22 +160,23 @@ class VectorMVU(Designed, Ball):
         single = self.output_bits == 1 and self.dither == "unbiased"
         trial = self._response_epsilon(power) if single else self._metric_epsilon(power)
         enough = _SPENT if single else _SOLVED
-        kept = built = 0.0
-        for _ in range(_TRIES):
+        tries: list[_Try] = []
+        for _ in range(_TRIES if single else _SOLVES):
             self._with(trial, power)
-            built = trial
-            spent = self.guarantee.record / self.epsilon
-            if self.guarantee.holds:
-                kept = max(kept, built)
-                if spent >= enough or (single and built >= _MOST):
-                    break
+            tries.append(_Try(trial, self.guarantee.record / self.epsilon, self.guarantee.holds))
+            if tries[-1].holds and (tries[-1].spent >= enough or (single and trial >= _MOST)):
+                return
+            kept, broken = _between(tries)
+            if kept and broken and broken.budget <= kept.budget * _NEAR:
+                break
             # a little below what would spend all, so that the tries end on the safe side
-            trial = built * ((1.0 + enough) / 2.0 / spent) ** _POWER
+            trial = _next_budget(tries, (1.0 + enough) / 2.0)
             trial = min(trial, _MOST) if single else trial
-        if not kept:
+        kept, _ = _between(tries)
+        if kept is None:
             raise DesignError(f"no design was found that keeps epsilon {self.epsilon:.6g}")
-        if built != kept:
-            self._with(kept, power)
+        if kept != tries[-1]:
+            self._with(kept.budget, power)
 
     def _with(self, budget: float, power: int) -> None:
         """Build the mechanism from the design of an epsilon from one end of the interval to the other."""
