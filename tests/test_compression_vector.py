@@ -249,6 +249,13 @@ def test_one_bit_spends_its_budget(features, epsilon, norm, delta):
     assert (0.98 if epsilon < 27.0 else 0.05) * epsilon <= mechanism.guarantee.record <= epsilon
 
 
+@pytest.mark.parametrize("kind", [BallGaussian, Skellam])
+def test_a_ball_of_few_steps_leaves_no_room_that_the_noise_never_reaches(kind):
+    mechanism = kind(14, epsilon=0.04973908750922178, delta=8.887e-05)
+    assert 0.95 * mechanism.epsilon < mechanism.guarantee.record <= mechanism.epsilon
+    assert mechanism.report_bits == 14 * mechanism.output_bits
+
+
 def test_clipping_counts_and_refuses():
     mechanism = BUILDS["l2"]()
     x = np.array([[3.0, 0.0, 0.0], [0.5, 0.5, 0.5]])
