@@ -19,7 +19,7 @@ __all__ = ["Additive"]
 
 _ONE = 1 << 64
 _MARGIN = 6.5  # standard deviations of the noise that a report has room for, beyond the ball
-_WIDEST = 8.2  # the same, at most: a normal tail beyond it has a chance of 2**-52
+_WIDEST = 7.5  # the same, at most: beyond it, weights in units of 2**-64 soon are 0
 _STEPS = 40  # of fitting the noise; a few do
 
 
@@ -57,7 +57,7 @@ class Additive(Ball):
 
     def _try(self, radius: int, room: int, half: float) -> bool:
         """Build the mechanism with noise of the variance 2 half; return whether it keeps the budget."""
-        # Where a ball of few steps leaves more room than the noise needs, its tails would have no chance there.
+        # A ball of few steps may leave more room than the noise ever reaches.
         room = min(room, radius + math.ceil(_WIDEST * math.sqrt(2.0 * half)))
         points, codes = 2 * radius + 1, 2 * room + 1
         weights = self._lumped(half, room + radius)
