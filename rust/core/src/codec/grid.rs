@@ -5,8 +5,8 @@ mod avx512;
 
 use super::Real;
 use crate::error::{Result, argument, element};
-use crate::kernel::{Isa, ones};
 use crate::kernel::bits::Word;
+use crate::kernel::{Isa, ones};
 use crate::random::Refine;
 
 /// Which of the two points around a number stands for it.
