@@ -311,3 +311,18 @@ def test_designs_are_made_once(monkeypatch):
     MVU(3.0, interval=(0.0, 7.0))
     monkeypatch.setattr(design, "_solve", None)
     assert MVU(3.0, interval=(0.0, 8.0)).letters[-1] > 8.0
+
+
+@pytest.mark.parametrize(("power", "inputs", "outputs"), [(2.0, 4, 4), (3.0, 4, 3), (2.0, 6, 1), (1.5, 4, 3)])
+def test_where_the_shortest_way_leads_over_other_points(power, inputs, outputs, tmp_path, monkeypatch):
+    """The farthest points are nearer than their distance: letters must reach far, and do."""
+    monkeypatch.setenv("BITLDP_CACHE", str(tmp_path))
+    mechanism = MetricMVU(5.0, metric=power, input_bits=inputs, output_bits=outputs)
+    rows, points = mechanism.probabilities(), np.linspace(0.0, 1.0, 1 << inputs)
+    np.testing.assert_allclose(rows @ mechanism.letters, points, atol=1e-9)
+    apart = np.abs(points[:, None] - points) ** power
+    used = rows[:, (rows > 0.0).any(axis=0)]
+    ratios = np.log(used[:, None, :] / used[None, :, :]).max(axis=2)
+    assert (ratios <= 5.0 * apart + 1e-12).all()
+    # A step costs what it may, so that the ends are as far apart as the way between them, nearly.
+    assert mechanism.guarantee.record > (0.9 if outputs > 1 else 0.8) * 5.0 * (len(points) - 1) * apart[0, 1]

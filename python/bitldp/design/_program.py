@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp import _extras
-from bitldp.design._distance import Metric, binding, distances
+from bitldp.design._distance import Metric, binding, distances, shortest
 
 Floats = NDArray[np.float64]
 
@@ -78,8 +78,9 @@ class Program:
         self.rows = points // 2 if self.mirrored else points
         self.letters = letters
         self.free = letters // 2 if self.mirrored else letters
-        widest = budget * (1.0 if apart is None else float(apart.max()))
-        self.unit = 0.5 / math.tanh(widest / 2.0)
+        # What the farthest points may differ by: over others the way may be shorter, as with |x - y|^2.
+        self.widest = budget * (1.0 if apart is None else float(shortest(apart).max()))
+        self.unit = 0.5 / math.tanh(self.widest / 2.0)
         half = np.eye(self.free)
         # Letters are `basis @ coordinates`; mirrored, the coordinates are those above the middle, ascending.
         self.basis = np.vstack([-half[::-1], half]) if self.mirrored else half

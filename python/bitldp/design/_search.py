@@ -62,7 +62,7 @@ def best(
         If the solver fails from every start, or no start reaches letters without bias.
     """
     program = Program(shape, budget, metric, criterion)
-    runs = [run for start in _starts(program, shape, budget) if (run := _begin(program, start)) is not None]
+    runs = [run for start in _starts(program, shape) if (run := _begin(program, start)) is not None]
     if not runs:
         raise DesignError("the linear programs of all starts failed")
     effort = _effort(program.inequalities)
@@ -78,12 +78,12 @@ def best(
     return _whole(program, min(unbiased, key=lambda run: run.value))
 
 
-def _starts(program: Program, shape: tuple[int, int], budget: float) -> Iterator[Floats]:
+def _starts(program: Program, shape: tuple[int, int]) -> Iterator[Floats]:
     """Yield coordinates to start from: letters of known mechanisms, and evenly spaced ones."""
     letters = shape[1]
     even: Floats = np.arange(letters, dtype=np.float64) - (letters - 1) / 2.0
     # GRR on as many points as letters: its letters are the points, stretched.
-    stretch = 1.0 + letters * math.exp(-budget) / -math.expm1(-budget)
+    stretch = 1.0 + letters * math.exp(-program.widest) / -math.expm1(-program.widest)
     last = (letters - 1) / 2.0
     for reach in (stretch / (2.0 * program.unit), 1.0, 1.2, 1.4, 1.6):
         yield _coordinates(program, reach / last * even)
