@@ -14,8 +14,8 @@ import numpy as np
 from _cases import SAMPLES, SEED, Array, Case
 from bitldp import reference
 from bitldp.numeric import Duchi, Hybrid, Laplace, Piecewise, ThreeOutputs
-from bitldp.numeric._policy import Numeric
 from bitldp.numeric.laplace import layout
+from bitldp.numeric.spend import Numeric
 
 EPSILON = 2.0
 NOISE_EPSILON = 1.0

@@ -9,7 +9,7 @@ import bitldp
 import numpy as np
 from bitldp._core import Cube
 from bitldp.compression import CLDP, SignSGD
-from bitldp.selection._laws import pe_channel
+from bitldp.selection.laws import pe_channel
 from faults import Stale, key
 
 

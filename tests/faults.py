@@ -9,7 +9,7 @@ from __future__ import annotations
 import bitldp
 import numpy as np
 from bitldp._core import Bits, Unary, Window
-from bitldp._window import high_share
+from bitldp.release.window import high_share
 
 ONE = 2.0**64
 

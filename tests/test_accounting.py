@@ -9,11 +9,11 @@ import bitldp
 import numpy as np
 import pytest
 from bitldp.accounting import ORDERS, Account, account, pld, renyi
-from bitldp.accounting._compose import concentration, from_renyi
-from bitldp.accounting._distribution import profile
-from bitldp.accounting._laws import parts
+from bitldp.accounting.compose import concentration, from_renyi
+from bitldp.accounting.laws import parts
+from bitldp.accounting.losses import profile
 from bitldp.channels import Bits, Cube, Matrix, Mixture, Select, Shift, Unary, Window
-from bitldp.numeric._noise import gaussian_weights
+from bitldp.channels.noise import gaussian_weights
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -15,13 +15,13 @@ import bitldp
 import faults
 import numpy as np
 import pytest
-from bitldp import _extras
-from bitldp._audit.events import clopper_pearson
-from bitldp._audit.sample import Source
-from bitldp._audit.search import learn
-from bitldp._cli.app import app
 from bitldp._core import Matrix
 from bitldp.audit import AuditResult, audit
+from bitldp.audit.events import clopper_pearson
+from bitldp.audit.sample import Source
+from bitldp.audit.search import learn
+from bitldp.base import extras
+from bitldp.cli.app import app
 from bitldp.privacy import Guarantee
 from scipy import stats
 from typer.testing import CliRunner
@@ -421,9 +421,9 @@ def test_what_is_no_mechanism_is_refused():
 
 
 def test_without_scipy_the_extra_is_named(monkeypatch):
-    monkeypatch.setattr(_extras, "missing", list)
+    monkeypatch.setattr(extras, "missing", list)
     with pytest.raises(
-        _extras.MissingExtraError, match=r'the audit needs scipy: pip install "bitldp\[design\]"'
+        extras.MissingExtraError, match=r'the audit needs scipy: pip install "bitldp\[design\]"'
     ):
         audit(bitldp.WarnerRR(1.0))
 
@@ -459,7 +459,7 @@ def test_command(arguments):
 
 def test_command_fails_with_the_audit(monkeypatch):
     faulty = faults.StaleOUE(5, epsilon=1.0)
-    monkeypatch.setattr("bitldp._cli.audit._built", lambda *_: faulty)
+    monkeypatch.setattr("bitldp.cli.audit._built", lambda *_: faulty)
     result = invoke("oue", "--classes", 5, "--epsilon", 1)
     assert result.exit_code == 1
     assert "FAILS" in result.stdout

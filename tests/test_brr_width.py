@@ -6,7 +6,7 @@ import bitldp
 import numpy as np
 import oracle
 import pytest
-from bitldp import _width
+from bitldp.points import width
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,7 +23,7 @@ def test_closed_form_is_algorithm_2():
     for count in range(2, 401):
         rows = np.sort(line_losses(count)[: (count + 1) // 2], axis=1)
         for epsilon in EPSILONS:
-            assert _width.equidistant_width(count, epsilon) == _width.paper_width(rows, epsilon), (
+            assert width.equidistant_width(count, epsilon) == width.paper_width(rows, epsilon), (
                 count,
                 epsilon,
             )
@@ -33,22 +33,22 @@ def test_algorithm_2_is_that_of_the_paper():
     distances = np.linalg.norm(POINTS[:, None] - POINTS, axis=-1)
     for losses in (line_losses(17), distances, distances**2):
         for epsilon in EPSILONS:
-            assert _width.paper_width(np.sort(losses, axis=1), epsilon) == oracle.algorithm_2(losses, epsilon)
+            assert width.paper_width(np.sort(losses, axis=1), epsilon) == oracle.algorithm_2(losses, epsilon)
     for epsilon in EPSILONS:
         assert bitldp.BRR(POINTS, epsilon=epsilon).m == oracle.algorithm_2(distances, epsilon)
 
 
 def test_width_at_extreme_budgets():
     for count in (2, 3, 100, 101, 60_000):
-        assert _width.equidistant_width(count, 1e-12) in (count // 2, (count + 1) // 2, (count - 1) // 2)
-        assert _width.equidistant_width(count, 1e5) == 1
-        assert _width.best_width(_width.equidistant_column_sums(count), 1e5) == 1
+        assert width.equidistant_width(count, 1e-12) in (count // 2, (count + 1) // 2, (count - 1) // 2)
+        assert width.equidistant_width(count, 1e5) == 1
+        assert width.best_width(width.equidistant_column_sums(count), 1e5) == 1
 
 
 def test_column_sums():
     for count in range(2, 60):
         expected = np.sort(line_losses(count), axis=1).sum(axis=0)
-        np.testing.assert_array_equal(_width.equidistant_column_sums(count), expected)
+        np.testing.assert_array_equal(width.equidistant_column_sums(count), expected)
 
 
 @pytest.mark.parametrize(

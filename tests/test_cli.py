@@ -14,8 +14,8 @@ import pyarrow.feather
 import pyarrow.ipc
 import pyarrow.parquet
 import pytest
-from bitldp._cli import plan as _plan
-from bitldp._cli.app import app
+from bitldp.cli.app import app
+from bitldp.cli.perturb import plan as _plan
 from typer.testing import CliRunner, Result
 
 ROWS = 3 * 8192 + 77

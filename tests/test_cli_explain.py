@@ -9,9 +9,9 @@ from typing import Any
 import bitldp
 import numpy as np
 import pytest
-from bitldp._cli.app import app
-from bitldp._cli.catalogue import FAMILIES, Settings
-from bitldp._cli.entries import ENTRIES
+from bitldp.cli.app import app
+from bitldp.cli.catalogue.entries import ENTRIES
+from bitldp.cli.catalogue.entry import FAMILIES, Settings
 from typer.testing import CliRunner, Result
 
 

@@ -179,8 +179,8 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("option", ["--features", "--classes", "--points"])
 def test_sizes_of_the_overview_are_checked(option: str) -> None:
-    from bitldp._cli.files import UsageError
-    from bitldp._cli.overview import overview
+    from bitldp.cli.explain.overview import overview
+    from bitldp.cli.perturb.files import UsageError
 
     sizes = {"features": None, "classes": None, "points": None}
     with pytest.raises(UsageError, match=f"{option}: must be at least 1, got 0"):
@@ -188,7 +188,7 @@ def test_sizes_of_the_overview_are_checked(option: str) -> None:
 
 
 def test_few_dimensions_leave_something_to_select() -> None:
-    from bitldp._cli.overview import overview
+    from bitldp.cli.explain.overview import overview
 
     rows = {row["name"]: row for row in overview(1.0, features=5, classes=None, points=None)}
     assert [rows[name]["parameters"]["k"] for name in ("pe", "ps")] == [4, 4]

@@ -12,8 +12,8 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
-from bitldp._cli import perturb as _perturb
-from bitldp._cli.app import app
+from bitldp.cli.app import app
+from bitldp.cli.perturb import perturb as _perturb
 from typer.testing import CliRunner, Result
 
 SECRET = "7731.0625"

@@ -10,12 +10,12 @@ import bitldp
 import numpy as np
 import pytest
 from bitldp.accounting import ORDERS, account
-from bitldp.accounting._compose import from_renyi
+from bitldp.accounting.compose import from_renyi
 from bitldp.audit import audit
 from bitldp.compression import CLDP, BallGaussian, SignSGD, Skellam, VectorMVU
-from bitldp.compression import _bounds as bounds
-from bitldp.compression._dither import conditioned, enlarged
-from bitldp.compression.cldp import signs
+from bitldp.compression.ball import _bounds as bounds
+from bitldp.compression.ball._dither import conditioned, enlarged
+from bitldp.compression.ball.cldp import signs
 from scipy import linalg, optimize, special
 
 D = 3

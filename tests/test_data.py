@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bitldp import _datasets, data
-from bitldp._dataset import Folder
+from bitldp import data
+from bitldp.data import sources
+from bitldp.data.dataset import Folder
 
 pytest.importorskip("sklearn")
 
@@ -110,7 +111,7 @@ def test_idx_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         content = gzip.compress(header + array.astype(np.uint8).tobytes())
         (tmp_path / "mnist" / name).write_bytes(content)
         checksums[name] = hashlib.sha256(content).hexdigest()
-    monkeypatch.setitem(_datasets.CHECKSUMS, "mnist", checksums)
+    monkeypatch.setitem(sources.CHECKSUMS, "mnist", checksums)
     found = data.load("mnist", folder=tmp_path)
     assert np.array_equal(found.train, arrays["train-images-idx3-ubyte.gz"].reshape(20, 784))
     assert np.array_equal(found.test_labels, np.arange(10))
@@ -134,7 +135,7 @@ def test_mixed_columns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "bank_marketing").mkdir()
     (tmp_path / "bank_marketing" / "bank-full.csv.gz").write_bytes(content)
     checksum = {"bank-full.csv.gz": hashlib.sha256(content).hexdigest()}
-    monkeypatch.setitem(_datasets.CHECKSUMS, "bank_marketing", checksum)
+    monkeypatch.setitem(sources.CHECKSUMS, "bank_marketing", checksum)
     found = data.load("bank_marketing", folder=tmp_path)
     assert not found.public_ranges
     place = found.columns.index("job=cook")

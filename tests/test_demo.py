@@ -14,8 +14,8 @@ import pytest
 pytest.importorskip("sklearn")
 pytest.importorskip("matplotlib")
 
-from bitldp import demo
-from bitldp._cli.app import app
+from bitldp.cli.app import app
+from bitldp.cli.demo import demo
 from bitldp.data import load
 from rich.console import Console
 from typer.testing import CliRunner

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from bitldp._core import log_ratio
 from bitldp.design import Design, DesignError, _cache, mvu
-from bitldp.design._distance import binding, canonical, distances
-from bitldp.design._exact import unbiased
-from bitldp.design._result import ONE, judged, residuals
+from bitldp.design.distance import binding, canonical, distances
+from bitldp.design.exact import unbiased
+from bitldp.design.result import ONE, judged, residuals
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -251,7 +251,7 @@ def test_a_table_is_stored_as_numbers():
 
 
 def test_without_scipy_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("bitldp._extras.missing", list)
+    monkeypatch.setattr("bitldp.base.extras.missing", list)
     with pytest.raises(ImportError, match=r'pip install "bitldp\[design\]"'):
         mvu.design(2, 2, 1.0)
     assert mvu.load_or_solve(3, 3, 1.0).epsilon <= 1.0  # shipped

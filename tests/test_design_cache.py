@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from bitldp.design import _cache, mvu
-from bitldp.design._result import ONE
+from bitldp.design.result import ONE
 
 KEY = _cache.Key((2, 1), 1.25, None, "worst")
 OTHER = _cache.Key((2, 1), 2.5, None, "worst")

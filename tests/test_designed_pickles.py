@@ -7,7 +7,8 @@ import pickle
 import numpy as np
 import pytest
 from bitldp import MVU, MetricMVU, MinimaxVariance, OptimalUtility
-from bitldp.compression import VectorMVU, metric, mvu, vector_mvu
+from bitldp.compression import VectorMVU, metric, mvu
+from bitldp.compression.ball import vector_mvu
 from bitldp.design import mvu as design
 
 pytest.importorskip("scipy")

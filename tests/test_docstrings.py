@@ -4,56 +4,23 @@ from __future__ import annotations
 
 import doctest
 import importlib
+from pathlib import Path
 
+import bitldp
 import pytest
 
-MODULES = [
-    "bitldp",
-    "bitldp.accounting._compose",
-    "bitldp.accounting._distribution",
-    "bitldp.accounting._renyi",
-    "bitldp.amplification",
-    "bitldp.audit",
-    "bitldp.bitrand",
-    "bitldp.bits",
-    "bitldp.brr",
-    "bitldp.categorical",
-    "bitldp.codecs",
-    "bitldp.compression.ball_gaussian",
-    "bitldp.compression.cldp",
-    "bitldp.compression.metric",
-    "bitldp.compression.mvu",
-    "bitldp.compression.response",
-    "bitldp.compression.signsgd",
-    "bitldp.compression.skellam",
-    "bitldp.compression.vector_mvu",
-    "bitldp.exponential",
-    "bitldp.federated.composed",
-    "bitldp.federated.data",
-    "bitldp.federated.mod",
-    "bitldp.federated.records",
-    "bitldp.federated.strategy",
-    "bitldp.ledger",
-    "bitldp.lsrr",
-    "bitldp.numeric.bit_budgets",
-    "bitldp.numeric.duchi",
-    "bitldp.numeric.gaussian",
-    "bitldp.numeric.hybrid",
-    "bitldp.numeric.label_laplace",
-    "bitldp.numeric.laplace",
-    "bitldp.numeric.minimax",
-    "bitldp.numeric.piecewise",
-    "bitldp.optimal",
-    "bitldp.privunit",
-    "bitldp.recommend",
-    "bitldp.selection.fedsel",
-    "bitldp.selection.mechanisms",
-    "bitldp.selection.two_stage",
-    "bitldp.signs",
-]
+ROOT = Path(bitldp.__file__).parent
 
 
-@pytest.mark.parametrize("name", MODULES)
+def with_examples():
+    """Return the modules whose source has an example."""
+    for path in sorted(ROOT.rglob("*.py")):
+        if ">>> " in path.read_text(encoding="utf-8"):
+            parts = path.relative_to(ROOT.parent).with_suffix("").parts
+            yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@pytest.mark.parametrize("name", list(with_examples()))
 def test_examples(name):
     results = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
     assert results.attempted > 0

@@ -11,7 +11,7 @@ import oracle
 import pytest
 from bitldp import Exponential
 from bitldp.audit import audit
-from bitldp.exponential import largest_root
+from bitldp.points.exponential import largest_root
 
 ALPHA = 1e-6  # of each goodness-of-fit test; the seeds are fixed
 N = 1 << 18

@@ -12,7 +12,7 @@ import bitldp
 import numpy as np
 import pytest
 from bitldp.federated import PrivateData, Released
-from bitldp.federated import data as data_module
+from bitldp.federated.client import data as data_module
 
 BOTH = bitldp.BitRand(3, classes=4, epsilon_x=4.0, epsilon_y=1.0)
 N = 40

@@ -14,15 +14,15 @@ from bitldp.federated import (
     DecodingStrategy,
     InProcessGrid,
     PrivateUpdateMod,
-    _flower,
+    flower,
     from_record,
     run_in_process,
     to_numpy,
     to_record,
 )
-from bitldp.federated._arrays import Layout
-from bitldp.federated._flower import UnsupportedFlowerError, check_version
+from bitldp.federated.flower import UnsupportedFlowerError, check_version
 from bitldp.federated.grid import CLIENT_SENTENCE
+from bitldp.federated.wire.arrays import Layout
 from federated_app import CODEC, initial, make_client, make_server, target
 from flwr.app import ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
@@ -62,7 +62,7 @@ def test_threads_are_used_and_a_client_is_never_in_two():
         return Message(RecordDict(), reply_to=message)
 
     grid = InProcessGrid(app, 3, threads=3)
-    with _flower.identity(1):
+    with flower.identity(1):
         messages = [Message(RecordDict(), node, "query") for node in (2, 2, 3, 3, 4, 4)]
         replies = list(grid.send_and_receive(messages))
     assert [reply.metadata.src_node_id for reply in replies] == [2, 2, 3, 3, 4, 4]
@@ -111,7 +111,7 @@ def test_messages_are_numbered_and_typed_as_on_the_network():
         return Message(RecordDict({"m": MetricRecord({"a": 1})}), reply_to=message)
 
     grid = InProcessGrid(app, 2, run_config={"lr": 0.5}, node_config={"seed": 3})
-    with _flower.identity(1):
+    with flower.identity(1):
         replies = list(grid.send_and_receive([Message(RecordDict(), 3, "query.size", group_id="g")]))
     metadata, node_config, run_config = seen[0]
     assert (metadata.src_node_id, metadata.dst_node_id, metadata.message_type) == (1, 3, "query.size")
@@ -134,7 +134,7 @@ def test_clients_do_not_see_what_others_write():
 
     grid = InProcessGrid(app, 3, raise_errors=True)
     shared = RecordDict({"arrays": to_record({"w": np.zeros(2)}), "config": ConfigRecord({"list": [1]})})
-    with _flower.identity(1):
+    with flower.identity(1):
         list(grid.send_and_receive([Message(shared, node, "train") for node in (2, 3, 4)]))
     assert shared["config"]["list"] == [1]
     assert set(shared) == {"arrays", "config"}
@@ -147,7 +147,7 @@ def test_what_a_client_remembers_stays_its_own():
         return Message(RecordDict({"m": MetricRecord({"n": count})}), reply_to=message)
 
     grid = InProcessGrid(app, 2)
-    with _flower.identity(1):
+    with flower.identity(1):
         for turn, nodes in enumerate([(2, 3), (2,), (2, 3)]):
             replies = list(grid.send_and_receive([Message(RecordDict(), node, "query") for node in nodes]))
             assert replies[0].content["m"]["n"] == turn + 1
@@ -158,7 +158,7 @@ def test_an_exception_is_one_sentence_or_raised(caplog):
     def app(message, context):
         raise ValueError("record 17 is 0.123456789")
 
-    with _flower.identity(1):
+    with flower.identity(1):
         message = Message(RecordDict(), 2, "train")
         (reply,) = InProcessGrid(app, 1).send_and_receive([message])
         with pytest.raises(ValueError, match="record 17"):
@@ -176,7 +176,7 @@ def test_the_recorder_sees_replies_as_bytes():
         return Message(RecordDict({"a": to_record([np.array([0.123456789])])}), reply_to=message)
 
     grid = InProcessGrid(app, 1, recorder=lambda node, data: seen.append((node, data)))
-    with _flower.identity(1):
+    with flower.identity(1):
         list(grid.send_and_receive([Message(RecordDict(), 2, "train")]))
     assert [node for node, _ in seen] == [2]
     assert private_bytes in seen[0][1]
@@ -184,22 +184,22 @@ def test_the_recorder_sees_replies_as_bytes():
 
 def test_push_and_pull():
     grid = InProcessGrid(lambda message, context: Message(RecordDict(), reply_to=message), 2)
-    with _flower.identity(1):
+    with flower.identity(1):
         names = list(grid.push_messages([grid.create_message(RecordDict(), "train", 2, "g")]))
         assert len(list(grid.pull_messages(names))) == 1
         assert list(grid.pull_messages([*names, "unknown"])) == []
         with pytest.raises(ValueError, match="node id 9"):
             grid.push_messages([Message(RecordDict(), 9, "train")])
     assert [node.node_id for node in grid.get_nodes()] == [2, 3]
-    grid.set_run(_flower.empty_run(5))
+    grid.set_run(flower.empty_run(5))
     assert grid.run.run_id == 5
 
 
 def test_the_servers_identity_is_given_back():
     before = TaskIdentity._run_id
-    with _flower.identity(7):
+    with flower.identity(7):
         assert TaskIdentity.run_id == 7
-    with suppress(ZeroDivisionError), _flower.identity(7):
+    with suppress(ZeroDivisionError), flower.identity(7):
         raise ZeroDivisionError
     assert TaskIdentity._run_id == before
 

@@ -8,17 +8,9 @@ import pickle
 import bitldp
 import numpy as np
 import pytest
-from bitldp.federated import (
-    Account,
-    Bucketed,
-    InProcessGrid,
-    PrivateUpdateMod,
-    Randomized,
-    _flower,
-    to_record,
-)
-from bitldp.federated._repeat import question
-from bitldp.federated.mod import BUDGET_SENTENCE, FAILURE_SENTENCE, OTHERS_SENTENCE, REPORT, STYPE
+from bitldp.federated import Account, Bucketed, InProcessGrid, PrivateUpdateMod, Randomized, flower, to_record
+from bitldp.federated.client.mod import BUDGET_SENTENCE, FAILURE_SENTENCE, OTHERS_SENTENCE, REPORT, STYPE
+from bitldp.federated.client.repeat import question
 from federated_app import CODEC, EPSILON, initial, make_client, target
 from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
@@ -36,7 +28,7 @@ class Wire:
 
     def ask(self, kind="train", turn=1, arrays=None):
         content = {"arrays": to_record(arrays or initial()), "config": ConfigRecord({"server-round": turn})}
-        with _flower.identity(1):
+        with flower.identity(1):
             nodes = self.grid.get_node_ids()
             return list(
                 self.grid.send_and_receive([Message(RecordDict(content), node, kind) for node in nodes])
@@ -104,7 +96,7 @@ def test_an_action_of_training_is_training():
         calls.append(message)
         return Message(RecordDict({"arrays": message.content["arrays"]}), reply_to=message)
 
-    with _flower.identity(1):
+    with flower.identity(1):
         message = Message(RecordDict({"arrays": to_record(initial())}), 2, "train.again")
         reply = mod(message, Wire(None).grid.contexts[2], call_next)
     assert calls
@@ -302,7 +294,7 @@ def test_two_questions_for_one_round_share_no_coin():
     """A server that asks for a round twice, with two models, must not subtract the noise."""
     context, keys = Wire(None).grid.contexts[2], []
     for shift in (0.0, 0.0, 1e-3):
-        with _flower.identity(1):
+        with flower.identity(1):
             arrays = to_record(
                 {name: array + np.asarray(shift, array.dtype) for name, array in initial().items()}
             )
@@ -381,7 +373,7 @@ def test_other_mods_see_or_send_no_more_than_the_report():
 
     def outer(message, context, call_next):
         reply = call_next(message, context)
-        outside.append(_flower.to_bytes(reply))
+        outside.append(flower.to_bytes(reply))
         return reply
 
     def inner(message, context, call_next):
@@ -392,7 +384,7 @@ def test_other_mods_see_or_send_no_more_than_the_report():
     app = ClientApp(mods=[outer, private(), inner])
     app.train()(_reply(bias=target(0)["bias"]))
     grid = InProcessGrid(app, 1)
-    with _flower.identity(1):
+    with flower.identity(1):
         message = Message(RecordDict({"arrays": to_record(initial())}), 2, "train")
         (reply,) = grid.send_and_receive([message])
     assert set(reply.content) == {"arrays", "metrics"}

@@ -16,14 +16,14 @@ from bitldp.federated import (
     PrivateUpdateMod,
     RoundFailedError,
     UpdateCodec,
-    _flower,
+    flower,
     from_record,
     run_in_process,
     to_record,
 )
-from bitldp.federated._mean import ReportMean
-from bitldp.federated.codec import Plan
-from bitldp.federated.mod import REPORT, STYPE
+from bitldp.federated.client.mod import REPORT, STYPE
+from bitldp.federated.server.mean import ReportMean
+from bitldp.federated.wire.codec import Plan
 from federated_app import CODEC, EPSILON, initial, make_client, make_server, target
 from flwr.app import Array, ArrayRecord, Message, MetricRecord, RecordDict
 
@@ -215,7 +215,7 @@ class Losing(InProcessGrid):
 
 def test_lost_and_repeated_replies_are_counted():
     server, grid = strategy(), Losing(make_client(mod()), 4)
-    with _flower.identity(1):
+    with flower.identity(1):
         result = server.start(grid, to_record(initial()), num_rounds=1)
     metrics = result.train_metrics_clientapp[1]
     assert (metrics["reports"], metrics["missing"], metrics["rejected-unexpected"]) == (3, 1, 1)
@@ -232,7 +232,7 @@ def test_the_order_of_arrival_does_not_matter():
                 order = np.random.default_rng(turn).permutation(len(replies))
                 return [replies[place] for place in order]
 
-        with _flower.identity(1):
+        with flower.identity(1):
             result = strategy().start(Shuffling(make_client(mod()), 9), to_record(initial()), num_rounds=2)
         found.append(vector(result))
     np.testing.assert_array_equal(found[0], found[1])

@@ -11,8 +11,8 @@ import bitldp
 import numpy as np
 import pytest
 from bitldp.federated import Layout, UpdateCodec, WireError
-from bitldp.federated._forms import _probed, form_of
-from bitldp.federated.wire import MAGIC, VERSION, Header, Part, read, write
+from bitldp.federated.wire.forms import _probed, form_of
+from bitldp.federated.wire.wire import MAGIC, VERSION, Header, Part, read, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -10,17 +10,17 @@ import pytest
 pytest.importorskip("flwr", reason="the extra fl is not installed")
 pytest.importorskip("jax", reason="the extra fl is not installed")
 
-from bitldp.federated import _flower, to_record
-from bitldp.federated.systems._alike import alike
-from bitldp.federated.systems.ldpfl import DropOne
+from bitldp.federated import flower, to_record
+from bitldp.papers.ldpfl.system import DropOne
+from bitldp.papers.run.alike import alike
 from flwr.app import Message, MetricRecord, RecordDict
 
 
 def reply(arrays: dict[str, Any] | None) -> Message:
-    with _flower.identity(1):
+    with flower.identity(1):
         question = Message(RecordDict(), 2, "train")
         if arrays is None:
-            return _flower.refusal(question, _flower.FAILED, "gone")
+            return flower.refusal(question, flower.FAILED, "gone")
         metrics = MetricRecord({"num-examples": 1})
         return Message(RecordDict({"arrays": to_record(arrays), "metrics": metrics}), reply_to=question)
 

@@ -14,11 +14,11 @@ pytest.importorskip("flwr", reason="the extra fl is not installed")
 pytest.importorskip("jax", reason="the extra fl is not installed")
 
 import bitldp
-from bitldp.federated import InProcessGrid, RoundFailedError, _flower, run_in_process, to_record
-from bitldp.federated.mod import BUDGET_SENTENCE, FAILURE_SENTENCE
-from bitldp.federated.systems import get
-from bitldp.federated.systems._client import Client, silent
+from bitldp.federated import InProcessGrid, RoundFailedError, flower, run_in_process, to_record
+from bitldp.federated.client.mod import BUDGET_SENTENCE, FAILURE_SENTENCE
 from bitldp.ledger import BudgetExceededError, Ledger
+from bitldp.papers import get
+from bitldp.papers.run.client import Client, silent
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
 from test_fl_systems import SMALL, model, run, same
 
@@ -34,7 +34,7 @@ def asked(name: str, chosen: Any, node: dict[str, Any], arrays: Any, turn: int =
     grid = InProcessGrid(
         get(name).client_app, 3, run_config=chosen.config(), node_config=node, raise_errors=True
     )
-    with _flower.identity(1):
+    with flower.identity(1):
         content = RecordDict(
             {"arrays": to_record(arrays), "config": ConfigRecord({"server-round": turn, **config})}
         )
@@ -43,9 +43,10 @@ def asked(name: str, chosen: Any, node: dict[str, Any], arrays: Any, turn: int =
 
 
 def weights(chosen: Any) -> dict[str, np.ndarray]:
-    from bitldp.federated.systems import _brr_sgd, bitrand
+    from bitldp.papers import bitrand
+    from bitldp.papers.brr import sgd
 
-    made = bitrand._model(chosen) if hasattr(chosen, "place") else _brr_sgd._model(chosen)
+    made = bitrand._model(chosen) if hasattr(chosen, "place") else sgd._model(chosen)
     return {f"{place:03}": array for place, array in enumerate(made)}
 
 
@@ -153,7 +154,7 @@ def test_no_tree_is_grown_that_the_run_has_not(turn: int, tmp_path: Path) -> Non
     grid = InProcessGrid(
         get("brr").client_app, 3, run_config=chosen.config(), node_config={"home": str(tmp_path / "clients")}
     )
-    with _flower.identity(1):
+    with flower.identity(1):
         content = RecordDict(
             {"arrays": to_record({"leaves": np.zeros(4)}), "ensemble": to_record([np.zeros((9, 4))])}
         )
@@ -168,12 +169,12 @@ def test_no_tree_is_grown_that_the_run_has_not(turn: int, tmp_path: Path) -> Non
 def test_learned_ranges_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
-    from bitldp.federated.systems import _drive
+    from bitldp.papers.run import drive
 
-    data, *parts = _drive.loaded("digits")
+    data, *parts = drive.loaded("digits")
     assert "ranges" not in run("bitrand", tmp_path / "a", rounds=1)[0].privacy.not_covered
     learned = (replace(data, public_ranges=False), *parts)
-    monkeypatch.setattr(_drive, "loaded", lambda name: learned)
+    monkeypatch.setattr(drive, "loaded", lambda name: learned)
     assert (
         "ranges that features are scaled by"
         in run("bitrand", tmp_path / "b", rounds=1)[0].privacy.not_covered
@@ -196,13 +197,13 @@ def test_a_model_that_overflows_on_some_records_is_no_oracle(
 
 def test_what_goes_wrong_in_a_client_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where no update is perturbed, and training is on released records."""
-    from bitldp.federated.systems import _nets
+    from bitldp.papers.models import nets
 
     def fail(*arguments: Any, **options: Any) -> Any:
         raise RuntimeError("record 17 is 0.123456789")
 
     chosen = settings("bitrand", tmp_path / "run")
-    monkeypatch.setattr(_nets, "train", fail)
+    monkeypatch.setattr(nets, "train", fail)
     reply = asked("bitrand", chosen, {"home": str(tmp_path / "clients")}, weights(chosen))
     assert reply.error.reason == FAILURE_SENTENCE
 
@@ -277,7 +278,7 @@ def test_a_client_that_dies_does_not_end_the_run(
 
     def dying(self: InProcessGrid, message: Message) -> Message:
         if message.metadata.dst_node_id == 3:
-            return _flower.refusal(message, _flower.FAILED, "gone")
+            return flower.refusal(message, flower.FAILED, "gone")
         return answer(self, message)
 
     monkeypatch.setattr(InProcessGrid, "_answer", dying)
@@ -343,7 +344,7 @@ def test_all_clients_fail_and_the_run_goes_on_later(tmp_path: Path, monkeypatch:
 
     def failing(self: InProcessGrid, message: Message) -> Message:
         if message.content["config"]["server-round"] == 2:
-            return _flower.refusal(message, _flower.FAILED, "gone")
+            return flower.refusal(message, flower.FAILED, "gone")
         return answer(self, message)
 
     with monkeypatch.context() as patch:
@@ -365,7 +366,7 @@ def test_what_looks_at_nothing_costs_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", SMALL)
 def test_nothing_of_a_client_but_its_reply_leaves(name: str, tmp_path: Path) -> None:
     """A recording transport: of a record, no row of four numbers or more is in any byte that leaves."""
-    from bitldp.federated.systems._share import holding
+    from bitldp.papers.run.share import holding
 
     sent: dict[int, list[bytes]] = {}
     chosen = settings(name, tmp_path / "run", rounds=2, **ALL.get(name, {}))

@@ -13,21 +13,13 @@ pytest.importorskip("flwr", reason="the extra fl is not installed")
 pytest.importorskip("jax", reason="the extra fl is not installed")
 
 import bitldp
-from bitldp.federated import (
-    Account,
-    InProcessGrid,
-    Layout,
-    UpdateCodec,
-    WireError,
-    _flower,
-    to_record,
-)
-from bitldp.federated.mod import BUDGET_SENTENCE, FAILURE_SENTENCE, REPORT, STYPE, PrivateUpdateMod
-from bitldp.federated.systems import _fedsel_model as linear
-from bitldp.federated.systems import get
-from bitldp.federated.systems._fedsel_settings import codec, selecting
-from bitldp.federated.systems._share import holding, loaded
+from bitldp.federated import Account, InProcessGrid, Layout, UpdateCodec, WireError, flower, to_record
+from bitldp.federated.client.mod import BUDGET_SENTENCE, FAILURE_SENTENCE, REPORT, STYPE, PrivateUpdateMod
 from bitldp.ledger import Ledger
+from bitldp.papers import get
+from bitldp.papers.fedsel.settings import codec, selecting
+from bitldp.papers.models import linear
+from bitldp.papers.run.share import holding, loaded
 from bitldp.selection import PE, Compressed, FedSel, TwoStage
 from flwr.app import ConfigRecord, Message, RecordDict
 
@@ -71,7 +63,7 @@ class One:
     def ask(self, turn: int, model: np.ndarray | None = None) -> Message:
         arrays = np.zeros((SIZE, 1), np.float32) if model is None else model
         content = {"arrays": to_record({"000": arrays}), "config": ConfigRecord({"server-round": turn})}
-        with _flower.identity(1):
+        with flower.identity(1):
             message = Message(RecordDict(content), 2, "train")
             (reply,) = self.grid.send_and_receive([message])
         return reply
@@ -415,7 +407,7 @@ def test_no_selection_fits_the_wire(dimensions: int) -> None:
         UpdateCodec(stages, **options)
     plan = UpdateCodec(stages, **options, allow_biased=True).plan(layout)
     assert sum(part.columns * part.bits for part in plan.header.parts) == stages.report_bits
-    from bitldp.federated.wire import write
+    from bitldp.federated.wire.wire import write
 
     def wire(index: int) -> np.ndarray:
         return plan.decode(write(plan.header, [np.array([index], np.uint8), np.array([0], np.uint8)]))
@@ -475,7 +467,7 @@ def test_settings_are_checked(given: dict[str, Any], fragment: str, tmp_path: Pa
 def test_the_screen_says_that_the_estimate_is_biased(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from bitldp._cli.fl import _print_summary
+    from bitldp.cli.fl import _print_summary
 
     summary = run(tmp_path, rounds=1)
     assert json.loads((tmp_path / "summary.json").read_text())["caveat"] == summary.caveat
@@ -496,7 +488,7 @@ def test_more_than_two_classes(tmp_path: Path) -> None:
 def test_a_regression_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import dataclasses
 
-    from bitldp.federated.systems import fedsel
+    from bitldp.papers import fedsel
 
     data, train, test = loaded("breast_cancer")
     other = (dataclasses.replace(data, task="regression"), train, test)

@@ -25,12 +25,12 @@ from bitldp.federated import (
     UpdateCodec,
     run_in_process,
 )
-from bitldp.federated.account import UPDATE, Charge
-from bitldp.federated.composed import composed
-from bitldp.federated.systems import get
-from bitldp.federated.systems._client import Client
-from bitldp.federated.systems.mvu import _places
+from bitldp.federated.client.account import UPDATE, Charge
+from bitldp.federated.client.composed import composed
 from bitldp.ledger import BudgetExceededError, Ledger
+from bitldp.papers import get
+from bitldp.papers.mvu.system import _places
+from bitldp.papers.run.client import Client
 
 SMALL = {"clients": 3, "rounds": 2, "batch": 3, "data": "wine"}
 

@@ -13,9 +13,9 @@ pytest.importorskip("flwr", reason="the extra fl is not installed")
 pytest.importorskip("jax", reason="the extra fl is not installed")
 
 from bitldp.federated import RoundFailedError
-from bitldp.federated.systems import NAMES, Settings, get
-from bitldp.federated.systems._folder import RunFolder
 from bitldp.ledger import Ledger
+from bitldp.papers import NAMES, Settings, get
+from bitldp.papers.run.folder import RunFolder
 
 #: A few seconds each: what differs from ``--quick``.
 SMALL: dict[str, dict[str, Any]] = {

@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 from bitldp.accounting import ORDERS, account
-from bitldp.accounting._compose import concentration, from_renyi, searched
+from bitldp.accounting.compose import concentration, from_renyi, searched
 from bitldp.audit import audit
 from bitldp.compression import InterpolatedMVU, VectorMVU
-from bitldp.compression import _bounds as bounds
-from bitldp.compression import _interpolated as interpolated
-from bitldp.compression.interpolated_mvu import _base, _tilted
+from bitldp.compression.ball import _bounds as bounds
+from bitldp.compression.ball import _mesh as interpolated
+from bitldp.compression.ball.interpolated_mvu import _base, _tilted
 
 PLACES = np.unique(
     np.concatenate([np.linspace(-1, 1, 161), *(s * np.geomspace(1e-3, 1, 30) for s in (-1, 1))])

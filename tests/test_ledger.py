@@ -14,7 +14,7 @@ from fractions import Fraction
 import bitldp
 import numpy as np
 import pytest
-from bitldp import _atomic as _files
+from bitldp.base import files as _files
 from bitldp.ledger import BudgetExceededError, Entry, Ledger
 from bitldp.privacy import Guarantee, added, share
 

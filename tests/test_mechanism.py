@@ -9,7 +9,7 @@ import warnings
 import bitldp
 import numpy as np
 import pytest
-from bitldp._mechanism import Mechanism
+from bitldp.mechanism.base import Mechanism
 from conftest import reports_of
 
 

@@ -12,7 +12,7 @@ import oracle
 import pytest
 from bitldp._core import CHUNK
 from bitldp.numeric import Duchi, Hybrid, LDPFLDuchi, Piecewise, PiecewiseSub, SampledReports, ThreeOutputs
-from bitldp.numeric._draws import coordinates, permutations
+from bitldp.release.draws import coordinates, permutations
 
 ALPHA = 1e-6  # of each goodness-of-fit test; the seeds are fixed
 N = 1 << 18

@@ -10,8 +10,8 @@ import numpy as np
 import oracle
 import pytest
 from bitldp import OptimalUtility
-from bitldp._extras import MissingExtraError
 from bitldp.audit import audit
+from bitldp.base.extras import MissingExtraError
 from bitldp.design import DesignError, _settled, optimal
 
 ALPHA = 1e-6  # of each goodness-of-fit test; the seeds are fixed
@@ -163,7 +163,7 @@ def test_a_law_that_is_none_is_refused():
 
 
 def test_without_scipy(monkeypatch):
-    monkeypatch.setattr("bitldp._extras.missing", list)
+    monkeypatch.setattr("bitldp.base.extras.missing", list)
     with pytest.raises(MissingExtraError, match=r'pip install "bitldp\[design\]"'):
         optimal.least_loss(np.ones((3, 3)), 1.0)
 

@@ -10,7 +10,7 @@ import bitldp
 import numpy as np
 import pytest
 from bitldp._core import CHUNK
-from bitldp._rng import keys
+from bitldp.base.keys import keys
 from conftest import reports_of
 
 N = 300

@@ -10,8 +10,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from bitldp._core import Shift
-from bitldp.numeric._noise import gaussian_weights, geometric_weights, is_log_concave, skellam_weights
-from bitldp.numeric._tails import delta_of_sum
+from bitldp.channels.noise import gaussian_weights, geometric_weights, is_log_concave, skellam_weights
+from bitldp.channels.tails import delta_of_sum
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -7,8 +7,8 @@ import math
 import bitldp
 import numpy as np
 import pytest
-from bitldp import _width, brr
 from bitldp._core import FixedPoint
+from bitldp.points import brr, width
 
 ONE = 1 << 64
 
@@ -166,7 +166,7 @@ def test_18_widths(vectors):
     widths = []
     for count, epsilon in cases:
         losses = np.abs(np.subtract.outer(np.arange(count), np.arange(count))).astype(np.float64)
-        widths.append(_width.paper_width(np.sort(losses, axis=1), epsilon))
+        widths.append(width.paper_width(np.sort(losses, axis=1), epsilon))
         assert bitldp.BRR(count, epsilon=epsilon).m == widths[-1]
     assert widths == expected["alg2"] == expected["alg3_corrected"]
     assert [_printed_width(*case) for case in cases] == expected["alg3_printed"]

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from bitldp._core import __version__, pack, unpack
 from bitldp.accounting import Account, account
-from bitldp.accumulate import Accumulator, CountAccumulator, MeanAccumulator
-from bitldp.bitrand import BitRand
-from bitldp.bits import FRR
-from bitldp.brr import BRR
-from bitldp.categorical import GRR, LabelRR, WarnerRR
+from bitldp.bits.bitrand import BitRand
+from bitldp.bits.frr import FRR
+from bitldp.bits.moue import MOUE, UER
+from bitldp.categorical.responses import GRR, LabelRR, WarnerRR
+from bitldp.categorical.unary import OUE, SUE
 from bitldp.channels import Bits, Cube, Matrix, Mixture, Select, Shift, Unary, Window
 from bitldp.codecs import Categories, FixedPoint, Grid
 from bitldp.compression import (
@@ -32,11 +32,9 @@ from bitldp.compression import (
     Skellam,
     VectorMVU,
 )
-from bitldp.estimate import Estimate, project_simplex
-from bitldp.exponential import Exponential
-from bitldp.ledger import BudgetExceededError, Ledger
-from bitldp.lsrr import LSRR, location_codes
-from bitldp.moue import MOUE, UER
+from bitldp.estimate.accumulators import Accumulator, CountAccumulator, MeanAccumulator
+from bitldp.estimate.estimates import Estimate, project_simplex
+from bitldp.ledger.budget import BudgetExceededError, Ledger
 from bitldp.numeric import (
     BitBudgets,
     Duchi,
@@ -51,13 +49,15 @@ from bitldp.numeric import (
     SampledReports,
     ThreeOutputs,
 )
-from bitldp.optimal import OptimalUtility
+from bitldp.points.brr import BRR
+from bitldp.points.exponential import Exponential
+from bitldp.points.lsrr import LSRR, location_codes
+from bitldp.points.optimal import OptimalUtility
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
-from bitldp.privunit import HypercubePrivUnit
-from bitldp.recommend import Recommendation, recommend
+from bitldp.recommend.recommend import Recommendation, recommend
+from bitldp.record.privunit import HypercubePrivUnit
+from bitldp.record.signs import SampledSigns
 from bitldp.selection import EXP, PE, PS, FedSel, TwoStage
-from bitldp.signs import SampledSigns
-from bitldp.unary import OUE, SUE
 
 __all__ = [
     "BRR",

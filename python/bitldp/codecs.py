@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp import _checks
 from bitldp._core import FixedPoint, Grid
-from bitldp._mechanism import readonly
+from bitldp.base import checks
+from bitldp.base.arrays import readonly
 
 __all__ = ["Categories", "FixedPoint", "Grid"]
 
@@ -154,7 +154,7 @@ class Categories:
         ValueError, TypeError
             For a code outside [0, N), or for anything but integers.
         """
-        labels: NDArray[Any] = self._labels[_checks.codes("codes", codes, len(self))]
+        labels: NDArray[Any] = self._labels[checks.codes("codes", codes, len(self))]
         return labels
 
 

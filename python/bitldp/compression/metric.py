@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from bitldp import _checks
 from bitldp._core import Matrix, log_ratio
-from bitldp._designed import Designed, Table
-from bitldp._mechanism import readonly
-from bitldp.compression._table import designed, tabled
-from bitldp.design._distance import Metric, canonical, distances
-from bitldp.design._result import keeps
+from bitldp.base import checks
+from bitldp.base.arrays import readonly
+from bitldp.compression.designs import designed, tabled
+from bitldp.design.distance import Metric, canonical, distances
 from bitldp.design.mvu import METRIC_BITS, load_or_solve
-from bitldp.numeric._policy import OnInterval
-from bitldp.numeric._scalar import Interval, Scalar, equidistant
+from bitldp.design.result import keeps
+from bitldp.mechanism.designed import Designed, Table
+from bitldp.numeric.spend import OnInterval
 from bitldp.privacy import Guarantee, composed
+from bitldp.release.base import Interval, Scalar, equidistant
 
 __all__ = ["MetricMVU"]
 
@@ -90,15 +90,15 @@ class MetricMVU(Designed, OnInterval):
 
     def _build(self) -> None:
         self._set(
-            input_bits=_checks.integer("input_bits", self.input_bits, 1, METRIC_BITS),
-            output_bits=_checks.integer("output_bits", self.output_bits, 1, METRIC_BITS),
+            input_bits=checks.integer("input_bits", self.input_bits, 1, METRIC_BITS),
+            output_bits=checks.integer("output_bits", self.output_bits, 1, METRIC_BITS),
             _made=[],
         )
         super()._build()
 
     def _settle(self, interval: Interval) -> None:
-        epsilon = _checks.positive("epsilon", self.epsilon)
-        features = _checks.count("features", self.features, 1)
+        epsilon = checks.positive("epsilon", self.epsilon)
+        features = checks.count("features", self.features, 1)
         for name, only in (("spend", "split"), ("k", None), ("unit", "record")):
             if getattr(self, name) != only:
                 raise ValueError(f"{name}: must be {only!r} under a metric, where every feature is released")
@@ -157,8 +157,8 @@ class MetricMVU(Designed, OnInterval):
             For a number that is none of a point.
         """
         last = len(self.points) - 1
-        one = self._weights()[_checks.integer("first", first, 0, last)]
-        two = self._weights()[_checks.integer("second", second, 0, last)]
+        one = self._weights()[checks.integer("first", first, 0, last)]
+        two = self._weights()[checks.integer("second", second, 0, last)]
         pairs = [*zip(one, two, strict=True), *zip(two, one, strict=True)]
         return max(log_ratio(more, less) for more, less in pairs if more >= less)
 

@@ -6,12 +6,13 @@ from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from typing import Literal
 
-from bitldp import _checks
-from bitldp._designed import Designed, Table
-from bitldp.compression._table import designed, silent, tabled
+from bitldp.base import checks
+from bitldp.compression.designs import designed, tabled
 from bitldp.design.mvu import BITS, load_or_solve
-from bitldp.numeric._policy import OnInterval
-from bitldp.numeric._scalar import Interval, Scalar
+from bitldp.mechanism.designed import Designed, Table
+from bitldp.numeric.spend import OnInterval
+from bitldp.release.base import Interval, Scalar
+from bitldp.release.table import silent
 
 __all__ = ["MVU"]
 
@@ -82,10 +83,10 @@ class MVU(Designed, OnInterval):
 
     def _build(self) -> None:
         self._set(
-            input_bits=_checks.integer("input_bits", self.input_bits, 1, BITS),
-            output_bits=_checks.integer("output_bits", self.output_bits, 1, BITS),
+            input_bits=checks.integer("input_bits", self.input_bits, 1, BITS),
+            output_bits=checks.integer("output_bits", self.output_bits, 1, BITS),
         )
-        _checks.choice("objective", self.objective, ("mean", "worst"))
+        checks.choice("objective", self.objective, ("mean", "worst"))
         self._set(_made=[])
         super()._build()
 

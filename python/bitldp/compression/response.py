@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Literal
 
-from bitldp import _checks
 from bitldp._core import Matrix, log_ratio
-from bitldp.compression._table import bitwise
+from bitldp.base import checks
+from bitldp.compression.designs import bitwise
 from bitldp.design.mvu import BITS
-from bitldp.numeric._policy import OnInterval
-from bitldp.numeric._scalar import Interval, Scalar, windowed
+from bitldp.numeric.spend import OnInterval
+from bitldp.release.base import Interval, Scalar
+from bitldp.release.window import windowed
 
 __all__ = ["BitwiseRR", "GeneralizedRR", "best_bits"]
 
@@ -25,7 +26,7 @@ class Response(OnInterval):
     interval: tuple[float, float] = (0.0, 1.0)
 
     def _build(self) -> None:
-        self._set(bits=_checks.integer("bits", self.bits, 1, BITS))
+        self._set(bits=checks.integer("bits", self.bits, 1, BITS))
         super()._build()
 
 
@@ -152,8 +153,8 @@ def best_bits(
     >>> [best_bits(GeneralizedRR, epsilon) for epsilon in (1.0, 2.0, 4.0, 8.0)]
     [1, 2, 3, 4]
     """
-    _checks.positive("epsilon", epsilon)
-    _checks.choice("criterion", criterion, ("mean", "worst"))
+    checks.positive("epsilon", epsilon)
+    checks.choice("criterion", criterion, ("mean", "worst"))
 
     def variance(bits: int) -> float:
         made = mechanism(epsilon, bits=bits)

@@ -6,6 +6,6 @@
 
 from __future__ import annotations
 
-from bitldp.design._result import Design, DesignError
+from bitldp.design.result import Design, DesignError
 
 __all__ = ["Design", "DesignError"]

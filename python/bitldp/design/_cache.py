@@ -16,9 +16,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bitldp._atomic import replacing
-from bitldp.design._distance import Metric
-from bitldp.design._result import Design, DesignError, judged
+from bitldp.base.files import replacing
+from bitldp.design.distance import Metric
+from bitldp.design.result import Design, DesignError, judged
 
 SOLVER = 1
 """Version of the solver: raised whenever it may give other designs, so that older ones are not loaded."""

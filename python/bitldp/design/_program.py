@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp import _extras
-from bitldp.design._distance import Metric, binding, distances, shortest
+from bitldp.base import extras
+from bitldp.design.distance import Metric, binding, distances, shortest
 
 Floats = NDArray[np.float64]
 
@@ -69,7 +69,7 @@ class Program:
     """
 
     def __init__(self, shape: tuple[int, int], budget: float, metric: Metric | None, criterion: str) -> None:
-        _extras.require("solving a design", ["scipy"], "design")
+        extras.require("solving a design", ["scipy"], "design")
         from scipy import sparse
 
         points, letters = shape

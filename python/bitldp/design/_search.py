@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bitldp.design._distance import Metric
 from bitldp.design._program import Floats, Program
-from bitldp.design._result import DesignError
+from bitldp.design.distance import Metric
+from bitldp.design.result import DesignError
 
 _GAIN = 1e-10  # relative; a step that promises less is the last
 _UNBIASED = 1e-7  # sum of the biases that rounding to integers can still make up for

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Matrix
-from bitldp._extras import require
+from bitldp.base.extras import require
 from bitldp.design import DesignError
 from bitldp.design._settled import settled
 

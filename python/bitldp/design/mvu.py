@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from bitldp import _checks
 from bitldp._core import Matrix
+from bitldp.base import checks
 from bitldp.design import _cache
-from bitldp.design._distance import Metric, MetricLike, canonical
-from bitldp.design._exact import exact, unbiased
-from bitldp.design._result import ONE, Design, DesignError, Weights, judged
+from bitldp.design.distance import Metric, MetricLike, canonical
+from bitldp.design.exact import exact, unbiased
+from bitldp.design.result import ONE, Design, DesignError, Weights, judged
 from bitldp.privacy import calibrated
 
 __all__ = ["BITS", "LEAST", "METRIC_BITS", "MOST", "Design", "DesignError", "design", "load_or_solve"]
@@ -121,10 +121,10 @@ def _checked(
     input_bits: int, output_bits: int, epsilon: float, metric: MetricLike | None, objective: str
 ) -> tuple[tuple[int, int], float, Metric | None]:
     most = BITS if metric is None else METRIC_BITS
-    inputs = _checks.integer("input_bits", input_bits, 1, most)
-    outputs = _checks.integer("output_bits", output_bits, 1, most)
-    _checks.choice("objective", objective, ("mean", "worst"))
-    budget = _checks.positive("epsilon", epsilon)
+    inputs = checks.integer("input_bits", input_bits, 1, most)
+    outputs = checks.integer("output_bits", output_bits, 1, most)
+    checks.choice("objective", objective, ("mean", "worst"))
+    budget = checks.positive("epsilon", epsilon)
     count = 1 << inputs
     table = canonical(metric, [i / (count - 1) for i in range(count)])
     least = LEAST_OF_ONE_BIT if _is_closed((inputs, outputs), table, objective) else LEAST

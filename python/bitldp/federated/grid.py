@@ -16,8 +16,8 @@ from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import Result
 from flwr.supercore.run import Run
 
-from bitldp import _checks
-from bitldp.federated import _flower
+from bitldp.base import checks
+from bitldp.federated import flower
 
 __all__ = ["CLIENT_SENTENCE", "InProcessGrid", "InProcessRun", "run_in_process"]
 
@@ -71,19 +71,19 @@ class InProcessGrid(Grid):
     ) -> None:
         if not callable(client_app):
             raise TypeError(f"client_app: must be a ClientApp, not {type(client_app).__name__}")
-        clients = _checks.integer("clients", clients, 1)
+        clients = checks.integer("clients", clients, 1)
         self._app = client_app
-        self._threads = _checks.integer("threads", threads, 1, 1 << 10)
+        self._threads = checks.integer("threads", threads, 1, 1 << 10)
         self._recorder = recorder
         self._raise_errors = raise_errors
-        self._run = _flower.empty_run(1)
+        self._run = flower.empty_run(1)
         self._sent = 0
         self._waiting: dict[str, Message] = {}
         self.result: Result | None = None
         self.contexts = {
-            _flower.SERVER + 1 + place: Context(
+            flower.SERVER + 1 + place: Context(
                 run_id=1,
-                node_id=_flower.SERVER + 1 + place,
+                node_id=flower.SERVER + 1 + place,
                 node_config={**(node_config or {}), "partition-id": place, "num-partitions": clients},
                 state=RecordDict(),
                 run_config=dict(run_config or {}),
@@ -128,7 +128,7 @@ class InProcessGrid(Grid):
                 raise ValueError(f"messages: no client has node id {node}")
             self._sent += 1
             name = f"in-process-{self._sent}"
-            _flower.number(message, name)
+            flower.number(message, name)
             self._waiting[name] = message
             names.append(name)
         return names
@@ -154,7 +154,7 @@ class InProcessGrid(Grid):
         answered = [reply for reply in replies if reply is not None]
         if self._recorder is not None:
             for reply in answered:
-                self._recorder(reply.metadata.src_node_id, _flower.to_bytes(reply))
+                self._recorder(reply.metadata.src_node_id, flower.to_bytes(reply))
         return answered
 
     def send_and_receive(
@@ -177,8 +177,8 @@ class InProcessGrid(Grid):
             if self._raise_errors:
                 raise
             log.warning("client %d: %s (%s)", node, CLIENT_SENTENCE, type(error).__name__)
-            return _flower.refusal(message, _flower.FAILED, CLIENT_SENTENCE)
-        _flower.number(reply, f"reply-to-{message.metadata.message_id}")
+            return flower.refusal(message, flower.FAILED, CLIENT_SENTENCE)
+        flower.number(reply, f"reply-to-{message.metadata.message_id}")
         return reply
 
 
@@ -262,16 +262,16 @@ def run_in_process(
     )
     context = Context(
         run_id=1,
-        node_id=_flower.SERVER,
+        node_id=flower.SERVER,
         node_config={},
         state=RecordDict(),
         run_config=dict(run_config or {}),
     )
     state = random.getstate()
     if seed is not None:
-        random.seed(_checks.integer("seed", seed, 0))
+        random.seed(checks.integer("seed", seed, 0))
     try:
-        with _flower.identity(1):
+        with flower.identity(1):
             server_app(grid, context)
     finally:
         random.setstate(state)

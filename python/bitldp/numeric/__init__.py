@@ -5,7 +5,7 @@ Each is dither to a grid, a channel of integer probabilities, and letters. Nothi
 
 from __future__ import annotations
 
-from bitldp.numeric._sampled import SampledReports
+from bitldp.estimate.sampled import SampledReports
 from bitldp.numeric.bit_budgets import BitBudgets
 from bitldp.numeric.duchi import Duchi, LDPFLDuchi
 from bitldp.numeric.gaussian import Gaussian

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from bitldp import _checks
-from bitldp._core import Bits, Grid, Matrix, pack
-from bitldp._mechanism import readonly
-from bitldp.numeric._policy import OnInterval
-from bitldp.numeric._scalar import Interval, Scalar, equidistant
-from bitldp.numeric._spread import Spread
+from bitldp._core import Bits, Grid
+from bitldp.base import checks
+from bitldp.base.arrays import readonly
+from bitldp.letters.spread import Spread
+from bitldp.numeric.spend import OnInterval
 from bitldp.privacy import calibrated
+from bitldp.release.base import Interval, Scalar, equidistant
+from bitldp.release.bits import BitsScalar, _undisturbed
 
 __all__ = ["BitBudgets"]
+_MOST = 8  # bits: a grid of 256 points, whose step is far below the noise of independent bits
 
 _ONE = 1 << 64
-_MOST = 8  # bits: a grid of 256 points, whose step is far below the noise of independent bits
 _UNIT_IN_LAST_PLACE = 2.0**-53
 _HALVINGS = 64
 _LARGEST = 1e6  # budgets above have the shares of this one, at which no bit is ever flipped
@@ -85,52 +84,6 @@ def channel_of(bits: int, epsilon: float) -> Bits:
     return calibrated(build, epsilon, lambda channel: channel.epsilon[1])
 
 
-@dataclass(frozen=True, eq=False)
-class BitsScalar(Scalar):
-    """A release of a point's code by independent bits."""
-
-    channel: Bits
-    grid: Grid
-    dither: Matrix
-
-    streams = 2
-
-    @property
-    def alphabet(self) -> int:
-        return len(self.points)
-
-    def randomize(
-        self,
-        x: ArrayLike,
-        keys: Sequence[bytes | None],
-        output: str,
-        out: NDArray[Any] | None,
-        threads: int | None,
-        first_chunk: int,
-    ) -> NDArray[Any]:
-        # The dither is a channel without noise; its codes never leave this function.
-        codes = self.dither.randomize(x, self.grid, None, keys[0], "codes", None, threads, first_chunk)
-        flat = self.channel.randomize(codes.ravel(), None, keys[1], "codes", None, threads, first_chunk)
-        reports: NDArray[Any] = flat.reshape(codes.shape)
-        if output == "packed":
-            reports = pack(reports, self.channel.bits)
-        elif output == "values" and self.letters is not None:
-            reports = self.letters.astype(np.asarray(x).dtype)[reports]
-        return reports if out is None else fill(out, reports)
-
-    def probabilities(self) -> NDArray[np.float64]:
-        law: NDArray[np.float64] = np.ones((1, 1))
-        for one, zero in self.channel.thresholds()[0]:
-            bit = np.array([[_ONE - zero, zero], [_ONE - one, one]]) / _ONE
-            law = np.asarray(np.kron(law, bit), dtype=np.float64)
-        return law
-
-
-@lru_cache(maxsize=_MOST)
-def _undisturbed(count: int) -> Matrix:
-    return Matrix(np.eye(count))
-
-
 def noise(channel: Bits) -> float:
     """Return the variance of the letters of a code on [-1, 1]: sum_i W_i p_i q_i/(p_i - q_i)^2."""
     each = [one * (_ONE - one) / (one - zero) ** 2 for one, zero in channel.thresholds()[0]]
@@ -142,20 +95,6 @@ def best_bits(epsilon: float) -> int:
     """Return the length of the code with the least worst-case variance, the dither included."""
     worst = [noise(channel_of(bits, epsilon)) + 1.0 / (2**bits - 1) ** 2 for bits in range(1, _MOST + 1)]
     return 1 + int(np.argmin(worst))
-
-
-def fill(out: NDArray[Any], reports: NDArray[Any]) -> NDArray[Any]:
-    """Copy reports into an array that the caller gave, once it is checked."""
-    if not isinstance(out, np.ndarray):
-        raise TypeError(f"out: must be an array, not {type(out).__name__}")
-    if out.shape != reports.shape or out.dtype != reports.dtype:
-        raise ValueError(
-            f"out: must have shape {reports.shape} and dtype {reports.dtype}, got {out.shape} and {out.dtype}"
-        )
-    if not (out.flags.c_contiguous and out.flags.writeable):
-        raise ValueError("out: must be C-contiguous and writable")
-    np.copyto(out, reports)
-    return out
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -218,7 +157,7 @@ class BitBudgets(OnInterval):
 
     def _build(self) -> None:
         if self.bits is not None:
-            self._set(bits=_checks.integer("bits", self.bits, 1, _MOST))
+            self._set(bits=checks.integer("bits", self.bits, 1, _MOST))
         super()._build()
         self._set(_guarantee=replace(self._guarantee, bit=self.channel.epsilon[0]))
 

@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp import _checks
-from bitldp._rng import RandomSource, keys
-from bitldp.numeric._cube import MOST, cap, cube_scalar, published_half
-from bitldp.numeric._draws import permutations
-from bitldp.numeric._policy import Numeric, OnInterval
-from bitldp.numeric._scalar import Interval, Scalar, check_interval, windowed
+from bitldp.base import checks
+from bitldp.base.keys import RandomSource, keys
+from bitldp.numeric.spend import Numeric, OnInterval
 from bitldp.privacy import Calibration, Guarantee
+from bitldp.release.base import Interval, Scalar, check_interval
+from bitldp.release.cube import MOST, cap, cube_scalar, published_half
+from bitldp.release.draws import permutations
+from bitldp.release.window import windowed
 
 __all__ = ["Duchi", "LDPFLDuchi"]
 
@@ -95,10 +96,10 @@ class Duchi(OnInterval):
         return windowed(2, 1, epsilon, interval)
 
     def _promise(self, epsilon: float, parts: int, interval: Interval) -> tuple[Scalar, Guarantee]:
-        _checks.choice("calibration", self.calibration, ("exact", "paper"))
+        checks.choice("calibration", self.calibration, ("exact", "paper"))
         if self.spend != "cube":
             return super()._promise(epsilon, parts, interval)
-        _checks.count("features", parts, 1, MOST)
+        checks.count("features", parts, 1, MOST)
         if self.calibration == "paper":
             law = published_half(parts, epsilon)
         else:
@@ -150,8 +151,8 @@ class LDPFLDuchi(Numeric):
     radius: float = 1.0
 
     def _build(self) -> None:
-        center = _checks.real("center", self.center)
-        radius = _checks.positive("radius", self.radius)
+        center = checks.real("center", self.center)
+        radius = checks.positive("radius", self.radius)
         self._set(center=center, radius=radius)
         self._settle(check_interval("radius", (center - radius, center + radius)))
 

@@ -9,15 +9,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from bitldp import _checks
 from bitldp._core import Shift
-from bitldp.numeric._noise import gaussian_weights
-from bitldp.numeric._policy import OnInterval
-from bitldp.numeric._scalar import Interval, Scalar
-from bitldp.numeric._shifted import shifted
-from bitldp.numeric._tails import delta_of_sum
+from bitldp.base import checks
+from bitldp.channels.noise import gaussian_weights
+from bitldp.channels.tails import delta_of_sum
 from bitldp.numeric.laplace import report_bits
+from bitldp.numeric.spend import OnInterval
 from bitldp.privacy import Guarantee
+from bitldp.release.base import Interval, Scalar
+from bitldp.release.shift import shifted
 
 __all__ = ["Gaussian"]
 
@@ -207,7 +207,7 @@ class Gaussian(OnInterval):
     delta: float
 
     def _build(self) -> None:
-        delta = _checks.real("delta", self.delta)
+        delta = checks.real("delta", self.delta)
         if not 0.0 < delta < 1.0:
             raise ValueError(f"delta: must be above 0 and below 1, got {delta}")
         self._set(delta=delta)
@@ -258,7 +258,7 @@ class Gaussian(OnInterval):
         parts = self.features if self.k is None else self.k
         covered = parts if self.unit == "record" else 1
         channel, scale = designed(self.epsilon, self.delta, covered)
-        return bound(channel, scale, parts, _checks.budget("epsilon", epsilon), _SPARE * self.delta)
+        return bound(channel, scale, parts, checks.budget("epsilon", epsilon), _SPARE * self.delta)
 
     @property
     def report_bits(self) -> int:

@@ -8,16 +8,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp import _checks
 from bitldp._core import Shift
-from bitldp._mechanism import Mechanism
-from bitldp._rng import RandomSource, keys
-from bitldp.accumulate import MeanAccumulator
-from bitldp.estimate import Estimate, project_simplex
-from bitldp.numeric._release import Output
-from bitldp.numeric._shifted import ShiftScalar
+from bitldp.base import checks
+from bitldp.base.keys import RandomSource, keys
+from bitldp.estimate.accumulators import MeanAccumulator
+from bitldp.estimate.estimates import Estimate, project_simplex
+from bitldp.mechanism.base import Mechanism
 from bitldp.numeric.laplace import noisy
+from bitldp.numeric.unbiased import Output
 from bitldp.privacy import Guarantee, composed, share
+from bitldp.release.shift import ShiftScalar
 
 __all__ = ["LabelLaplace"]
 
@@ -69,8 +69,8 @@ class LabelLaplace(Mechanism):
     _no_mean: ClassVar[str] = "its reports are labels; use estimate_frequencies"
 
     def _build(self) -> None:
-        classes = _checks.count("classes", self.classes, 2)
-        epsilon = _checks.budget("epsilon", self.epsilon)
+        classes = checks.count("classes", self.classes, 2)
+        epsilon = checks.budget("epsilon", self.epsilon)
         scalar = noisy(share(epsilon, 2), (0.0, 1.0))
         both = composed(scalar.epsilon, 2)
         guarantee = Guarantee.judge(epsilon, (scalar.epsilon, both, both), given="one-hot input")
@@ -146,11 +146,11 @@ class LabelLaplace(Mechanism):
             A label out of range (its index is given, never the value), wrong shape or dtype, unfit `out`, or
             "values" where reports say nothing. Nothing is written then.
         """
-        labels = _checks.codes("x", x, self.classes)
+        labels = checks.codes("x", x, self.classes)
         if labels.ndim > 1:
             raise ValueError(f"x: shape must be (n,) or (), got {labels.shape}")
-        threads, first_chunk = _checks.stream(threads, first_chunk)
-        _checks.choice("output", output, ("codes", "values", "packed"))
+        threads, first_chunk = checks.stream(threads, first_chunk)
+        checks.choice("output", output, ("codes", "values", "packed"))
         letters = self.letters if output == "values" else None
         top = 0 if self._scalar.mute else self.channel.inputs - 1
         entries = (labels[..., None] == np.arange(self.classes)).astype(np.uint16) * np.uint16(top)
@@ -158,7 +158,7 @@ class LabelLaplace(Mechanism):
         return self.channel.randomize(entries, None, letters, key, output, out, threads, first_chunk)
 
     def _codes(self, reports: ArrayLike) -> NDArray[Any]:
-        codes = _checks.codes("reports", reports, self.alphabet)
+        codes = checks.codes("reports", reports, self.alphabet)
         if codes.ndim not in (1, 2) or codes.shape[-1] != self.classes:
             allowed = f"(n, {self.classes}) or ({self.classes},)"
             raise ValueError(f"reports: shape must be {allowed}, got {codes.shape}")
@@ -249,7 +249,7 @@ class LabelLaplace(Mechanism):
             If the reports say nothing (epsilon 0), or for a label out of range.
         """
         entry = self.worst_variance()
-        truth = _checks.codes("x", x, self.classes)
+        truth = checks.codes("x", x, self.classes)
         return np.full((*truth.shape, self.classes), entry)
 
     def mean_variance(self) -> float:

@@ -10,11 +10,11 @@ from functools import lru_cache
 import numpy as np
 
 from bitldp._core import Shift
-from bitldp.numeric._noise import geometric_weights
-from bitldp.numeric._policy import OnInterval
-from bitldp.numeric._scalar import Interval, Scalar
-from bitldp.numeric._shifted import ShiftScalar, shifted
+from bitldp.channels.noise import geometric_weights
+from bitldp.numeric.spend import OnInterval
 from bitldp.privacy import calibrated
+from bitldp.release.base import Interval, Scalar
+from bitldp.release.shift import ShiftScalar, shifted
 
 __all__ = ["Laplace"]
 

@@ -7,14 +7,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from bitldp import _checks, _solve
 from bitldp._core import Grid
-from bitldp._designed import Designed, Table
-from bitldp._mechanism import readonly
-from bitldp.numeric._policy import OnInterval
-from bitldp.numeric._scalar import Interval, Scalar, equidistant
-from bitldp.numeric._spread import Spread
-from bitldp.numeric.three_outputs import MatrixScalar
+from bitldp.base import checks
+from bitldp.base.arrays import readonly
+from bitldp.letters import solve
+from bitldp.letters.spread import Spread
+from bitldp.mechanism.designed import Designed, Table
+from bitldp.numeric.spend import OnInterval
+from bitldp.release.base import Interval, Scalar, equidistant
+from bitldp.release.table import MatrixScalar
 
 __all__ = ["MinimaxVariance"]
 
@@ -30,7 +31,7 @@ def _solved(points: int, epsilon: float) -> Table:
 
     draft = least_worst(points, epsilon)
     law = draft.channel.probabilities()
-    letters = _solve.letters(law, np.linspace(-1.0, 1.0, points), draft.letters)
+    letters = solve.letters(law, np.linspace(-1.0, 1.0, points), draft.letters)
     if letters is None:
         raise DesignError("the integers of the minimax release have no unbiased letters")
     return Table(draft.channel, readonly(letters))
@@ -95,7 +96,7 @@ class MinimaxVariance(Designed, OnInterval):
     grid_points: int = 16
 
     def _build(self) -> None:
-        self._set(grid_points=_checks.integer("grid_points", self.grid_points, 2, _MOST), _made=[])
+        self._set(grid_points=checks.integer("grid_points", self.grid_points, 2, _MOST), _made=[])
         super()._build()
 
     def _release(self, epsilon: float, interval: Interval) -> Scalar:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from bitldp.numeric._policy import OnInterval
-from bitldp.numeric._scalar import Interval, Scalar, windowed
+from bitldp.numeric.spend import OnInterval
+from bitldp.release.base import Interval, Scalar
+from bitldp.release.window import windowed
 
 __all__ = ["Piecewise", "PiecewiseSub"]
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Grid, Matrix
-from bitldp._mechanism import readonly
-from bitldp.numeric._policy import OnInterval
-from bitldp.numeric._scalar import Interval, Scalar, equidistant
-from bitldp.numeric._spread import Spread
+from bitldp.base.arrays import readonly
+from bitldp.letters.spread import Spread
+from bitldp.numeric.spend import OnInterval
 from bitldp.privacy import calibrated
+from bitldp.release.base import Interval, Scalar, equidistant
+from bitldp.release.table import MatrixScalar
 
 __all__ = ["ThreeOutputs"]
 
@@ -76,32 +74,6 @@ def table(epsilon: float) -> Matrix:
     far = u * (1.0 - a * u) / (1.0 + u)
     near = (1.0 - a * u) / (1.0 + u)
     return Matrix(np.array([[near, a * u, far], [b, a, b], [far, a * u, near]]))
-
-
-@dataclass(frozen=True, eq=False)
-class MatrixScalar(Scalar):
-    """A release by a table, one row for each point of the grid."""
-
-    channel: Matrix
-    grid: Grid
-
-    @property
-    def alphabet(self) -> int:
-        return self.channel.outputs
-
-    def randomize(
-        self,
-        x: ArrayLike,
-        keys: Sequence[bytes | None],
-        output: str,
-        out: NDArray[Any] | None,
-        threads: int | None,
-        first_chunk: int,
-    ) -> NDArray[Any]:
-        return self.channel.randomize(x, self.grid, self.letters, keys[0], output, out, threads, first_chunk)
-
-    def probabilities(self) -> NDArray[np.float64]:
-        return self.channel.probabilities()
 
 
 @lru_cache(maxsize=64)

@@ -10,12 +10,13 @@ from typing import Any, ClassVar, Literal, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp import _checks
 from bitldp._core import keystream
-from bitldp._mechanism import Mechanism, readonly
-from bitldp._rng import RandomSource, keys
+from bitldp.base import checks
+from bitldp.base.arrays import readonly
+from bitldp.base.keys import RandomSource, keys
+from bitldp.mechanism.base import Mechanism
 from bitldp.numeric import Piecewise, SampledReports
-from bitldp.numeric._policy import OnInterval
+from bitldp.numeric.spend import OnInterval
 from bitldp.selection.two_stage import _floats
 
 __all__ = ["Compressed", "flat"]
@@ -49,8 +50,8 @@ def flat(dimensions: int, *, epsilon: float, c: int = 1, values: type[OnInterval
     ValueError, TypeError
         For a parameter out of its range; the message names it.
     """
-    dimensions = _checks.count("dimensions", dimensions, 1)
-    c = _checks.integer("c", c, 1, dimensions)
+    dimensions = checks.count("dimensions", dimensions, 1)
+    c = checks.integer("c", c, 1, dimensions)
     if not (isinstance(values, type) and issubclass(values, OnInterval)):
         raise TypeError("values: must be a class of numeric mechanisms, such as Piecewise")
     return values(epsilon, features=dimensions, spend="sample", k=c)
@@ -130,14 +131,14 @@ class Compressed(Mechanism):
     _no_letters: ClassVar[str] = "a projection to fewer dimensions cannot be undone"
 
     def _build(self) -> None:
-        dimensions = _checks.count("dimensions", self.dimensions, 2)
-        compressed = _checks.integer("compressed", self.compressed, 2, dimensions)
+        dimensions = checks.count("dimensions", self.dimensions, 2)
+        compressed = checks.integer("compressed", self.compressed, 2, dimensions)
         if dimensions * compressed > _ENTRIES:
             raise ValueError(f"compressed: the projection must have at most {_ENTRIES} entries")
-        seed = _checks.integer("seed", self.seed, 0)
-        c = _checks.integer("c", self.c, 1, compressed)
-        bound = _checks.positive("bound", self.bound)
-        epsilon = _checks.budget("epsilon", self.epsilon)
+        seed = checks.integer("seed", self.seed, 0)
+        c = checks.integer("c", self.c, 1, compressed)
+        bound = checks.positive("bound", self.bound)
+        epsilon = checks.budget("epsilon", self.epsilon)
         if not (isinstance(self.values, type) and issubclass(self.values, OnInterval)):
             raise TypeError("values: must be a class of numeric mechanisms, such as Piecewise")
         options: dict[str, Any] = {"features": compressed, "spend": "sample", "k": c}
@@ -204,7 +205,7 @@ class Compressed(Mechanism):
         ValueError, TypeError
             A number that is not finite (an index is given, never the value), wrong shape or dtype.
         """
-        _checks.choice("output", output, ("codes", "packed"))
+        checks.choice("output", output, ("codes", "packed"))
         projected = _floats("x", x, self.dimensions).astype(np.float64) @ self.projection
         reports: SampledReports = self._numbers.randomize(
             np.clip(projected, -self.bound, self.bound),

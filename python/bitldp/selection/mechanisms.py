@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
-from bitldp import _checks
+from bitldp.base import checks
 from bitldp.privacy import Calibration
-from bitldp.selection._laws import exp_channel, pe_channel, ps_channel
-from bitldp.selection._selection import _MOST, Selection, TopSelection
+from bitldp.selection.base import _MOST, Selection, TopSelection
+from bitldp.selection.laws import exp_channel, pe_channel, ps_channel
 
 __all__ = ["EXP", "PE", "PS"]
 
@@ -57,8 +57,8 @@ class EXP(Selection):
     epsilon: float
 
     def _build(self) -> None:
-        dimensions = _checks.count("dimensions", self.dimensions, 2, _MOST)
-        epsilon = _checks.budget("epsilon", self.epsilon)
+        dimensions = checks.count("dimensions", self.dimensions, 2, _MOST)
+        epsilon = checks.budget("epsilon", self.epsilon)
         self._finish(exp_channel(dimensions, epsilon), dimensions=dimensions, epsilon=epsilon)
 
 
@@ -106,9 +106,9 @@ class PS(TopSelection):
     epsilon: float
 
     def _build(self) -> None:
-        dimensions = _checks.count("dimensions", self.dimensions, 2, _MOST)
-        k = _checks.integer("k", self.k, 1, dimensions - 1)
-        epsilon = _checks.budget("epsilon", self.epsilon)
+        dimensions = checks.count("dimensions", self.dimensions, 2, _MOST)
+        k = checks.integer("k", self.k, 1, dimensions - 1)
+        epsilon = checks.budget("epsilon", self.epsilon)
         self._finish(ps_channel(dimensions, k, epsilon), dimensions=dimensions, k=k, epsilon=epsilon)
 
 
@@ -160,10 +160,10 @@ class PE(TopSelection):
     _p: ClassVar[float]
 
     def _build(self) -> None:
-        dimensions = _checks.count("dimensions", self.dimensions, 2, _MOST)
-        k = _checks.integer("k", self.k, 1, dimensions - 1)
-        epsilon = _checks.budget("epsilon", self.epsilon)
-        _checks.choice("calibration", self.calibration, ("exact", "paper"))
+        dimensions = checks.count("dimensions", self.dimensions, 2, _MOST)
+        k = checks.integer("k", self.k, 1, dimensions - 1)
+        epsilon = checks.budget("epsilon", self.epsilon)
+        checks.choice("calibration", self.calibration, ("exact", "paper"))
         channel, p = pe_channel(dimensions, k, epsilon, self.calibration)
         self._finish(channel, dimensions=dimensions, k=k, epsilon=epsilon)
         self._set(_p=p)

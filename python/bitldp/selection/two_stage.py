@@ -9,15 +9,15 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp import _checks
 from bitldp._core import CHUNK, pack
-from bitldp._mechanism import Mechanism
-from bitldp._rng import RandomSource, keys
-from bitldp.accumulate import MeanAccumulator
-from bitldp.estimate import Estimate
-from bitldp.numeric._unbiased import Unbiased
+from bitldp.base import checks
+from bitldp.base.keys import RandomSource, keys
+from bitldp.estimate.accumulators import MeanAccumulator
+from bitldp.estimate.estimates import Estimate
+from bitldp.mechanism.base import Mechanism
+from bitldp.numeric.unbiased import Unbiased
 from bitldp.privacy import Guarantee, added
-from bitldp.selection._selection import Selection
+from bitldp.selection.base import Selection
 
 __all__ = ["SelectedMeanAccumulator", "SelectedReports", "TwoStage"]
 
@@ -214,8 +214,8 @@ class TwoStage(Mechanism):
         ValueError, TypeError
             A number that is not finite (an index is given, never the value), wrong shape or dtype.
         """
-        _checks.choice("output", output, ("codes", "packed"))
-        threads, first_chunk = _checks.stream(threads, first_chunk)
+        checks.choice("output", output, ("codes", "packed"))
+        threads, first_chunk = checks.stream(threads, first_chunk)
         sizes = _floats("scores", scores, self.selection.channel.dimensions)
         table = sizes if values is None else _floats("values", values, self.selection.channel.dimensions)
         if table.shape != sizes.shape:
@@ -246,8 +246,8 @@ class TwoStage(Mechanism):
     def _check(self, reports: Any) -> SelectedReports:
         if not isinstance(reports, (tuple, list)) or len(reports) != 2:
             raise TypeError("reports: must be a pair (indices, codes), as randomize gives it")
-        indices = _checks.codes("reports.indices", reports[0], self.selection.channel.outputs)
-        codes = _checks.codes("reports.codes", reports[1], self.values.alphabet)
+        indices = checks.codes("reports.indices", reports[0], self.selection.channel.outputs)
+        codes = checks.codes("reports.codes", reports[1], self.values.alphabet)
         if indices.ndim != 1 or indices.shape != codes.shape:
             raise ValueError(
                 f"reports: shapes must be (n,), the same for both, got {indices.shape} and {codes.shape}"
@@ -338,7 +338,7 @@ class TwoStage(Mechanism):
 
 def _floats(name: str, values: ArrayLike, dimensions: int) -> NDArray[Any]:
     """Return vectors that are finite everywhere: an error must not depend on what is drawn."""
-    table = _checks.plain(name, values)
+    table = checks.plain(name, values)
     if table.dtype not in (np.float32, np.float64):
         raise TypeError(f"{name}: dtype {table.dtype} is not allowed; float32 and float64 are")
     if table.ndim != 2 or table.shape[1] != dimensions:

@@ -1,0 +1,67 @@
+"""Estimates from counts of reports: frequencies and means by the inverse of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bitldp.estimate.accumulators import CountAccumulator
+from bitldp.estimate.estimates import Estimate, project_simplex
+from bitldp.mechanism.base import Mechanism
+
+
+class FrequencyAccumulator(CountAccumulator):
+    """Counts of reports of a table, and the frequencies that its inverse makes of them.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Whose reports are counted.
+    shape : tuple of int
+        Shape of the counts: (N,) or (features, N).
+    count : callable
+        Counts one batch of reports: (n, counts).
+    indicators : ndarray of float64, shape (N, N)
+        What a report (row) is worth for every candidate.
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        shape: tuple[int, ...],
+        count: Callable[[ArrayLike], tuple[int, NDArray[np.int64]]],
+        indicators: NDArray[np.float64],
+    ) -> None:
+        super().__init__(mechanism, shape, count, (1.0, 0.0))
+        self._indicators = indicators
+
+    def estimate(self, *, project: bool = False) -> Estimate:
+        """Estimate the frequencies of the candidates, without bias.
+
+        Parameters
+        ----------
+        project : bool
+            Whether to project the frequencies to the simplex (which makes them biased).
+
+        Raises
+        ------
+        ValueError
+            If nothing has been accumulated.
+        """
+        value, stderr = averages(self.counts, self.n, self._indicators)
+        return Estimate(project_simplex(value) if project else value, stderr, self.n)
+
+
+def averages(
+    counts: NDArray[np.int64], n: int, letters: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return mean and standard error of letters (reports on the first axis) from counts of reports."""
+    if n < 1:
+        raise ValueError("reports: at least one is needed for an estimate")
+    shares = counts / n
+    value = shares @ letters
+    spread = np.maximum(shares @ np.square(letters) - np.square(value), 0.0)
+    stderr = np.sqrt(spread / (n - 1)) if n > 1 else np.full_like(value, np.nan)
+    return value, stderr

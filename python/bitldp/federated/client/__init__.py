@@ -1,0 +1,1 @@
+"""The client's side of a Flower app: what leaves a client, and what it has cost."""

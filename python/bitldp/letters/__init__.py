@@ -1,0 +1,1 @@
+"""What a report is worth: letters of words, their spread, and the equations that give them."""

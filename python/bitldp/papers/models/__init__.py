@@ -1,0 +1,1 @@
+"""The models that the systems of the papers train."""

@@ -1,0 +1,1 @@
+"""What all systems of the papers share: settings, clients, rounds and results."""
