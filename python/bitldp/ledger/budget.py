@@ -77,7 +77,7 @@ class Ledger:
     >>> ledger.charge(mechanism, 3)
     Traceback (most recent call last):
     ...
-    bitldp.ledger.budget.BudgetExceededError: GRR: 3 releases of epsilon 1 exceed the budget, 2.5 of 3.5 remains
+    bitldp.ledger.budget.BudgetExceededError: GRR: 3 releases of epsilon 1 exceed the budget, ...
     """
 
     def __init__(self, budget: float, delta: float = 0.0) -> None:
