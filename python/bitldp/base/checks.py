@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitldp.base.arrays import first
+
 MOST = (1 << 32) - 1
 """The most features, categories or candidates: the core counts them in 32 bits."""
 
@@ -165,7 +167,6 @@ def codes(name: str, values: Any, count: int) -> NDArray[Any]:
     if array.size == 0 or (array.dtype.kind == "u" and count > np.iinfo(array.dtype).max):
         return array
     if int(array.max()) >= count or int(array.min()) < 0:
-        place = np.unravel_index(int(np.argmax((array < 0) | (array >= count))), array.shape)
-        where = tuple(int(axis) for axis in place)
+        where = first((array < 0) | (array >= count))
         raise ValueError(f"{name}: the integer at index {where} is outside [0, {count})")
     return array

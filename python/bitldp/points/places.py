@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +14,6 @@ from bitldp.base.arrays import readonly
 from bitldp.points import metrics
 from bitldp.release.call import Call
 
-_ONE = 1 << 64
 _BLOCK = 1 << 22  # losses that are looked at together
 _LINE_LIMIT = 1 << 24  # equidistant candidates: points and losses by rank take 2 GB on the way
 _TABLE_LIMIT = 8192  # candidates of a part that needs a table of all losses: 0.5 GB of float64
@@ -46,17 +44,11 @@ def place(
     return points, None, points
 
 
-def _check_interval(interval: Any, count: int) -> tuple[float, float]:
-    ends = checks.shape("interval", interval)
-    if ends != (2,):
-        raise ValueError(f"interval: must be a pair (low, high), got shape {ends}")
-    low, high = (checks.real("interval", end) for end in interval)
-    if not low < high:
-        raise ValueError(f"interval: low must be below high, got ({low}, {high})")
-    if not (math.isfinite(high - low) and (high - low) / (count - 1) >= sys.float_info.min):
+def _check_interval(value: Any, count: int) -> tuple[float, float]:
+    low, high = checks.interval("interval", value)
+    if not (high - low) / (count - 1) >= sys.float_info.min:
         raise ValueError(
-            f"interval: high - low and the step between {count} points must be normal doubles, "
-            f"got ({low}, {high})"
+            f"interval: the step between {count} points must be a normal double, got ({low}, {high})"
         )
     return low, high
 
