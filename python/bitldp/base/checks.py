@@ -88,12 +88,20 @@ def chance(name: str, value: Any) -> float:
     return number
 
 
-def interval(name: str, value: Any) -> tuple[float, float]:
-    """Return an interval (low, high) as floats; refuse one at whose ends squares of letters overflow."""
+def pair(name: str, value: Any) -> tuple[float, float]:
+    """Return a pair (low, high) of finite floats, low below high, or raise."""
     ends = shape(name, value)
     if ends != (2,):
         raise ValueError(f"{name}: must be a pair (low, high), got shape {ends}")
     low, high = real(name, value[0]), real(name, value[1])
+    if not low < high:
+        raise ValueError(f"{name}: low must be below high, got ({low}, {high})")
+    return low, high
+
+
+def interval(name: str, value: Any) -> tuple[float, float]:
+    """Return an interval (low, high) as floats; refuse one at whose ends squares of letters overflow."""
+    low, high = pair(name, value)
     if not 1e-100 <= high - low <= 1e100:
         raise ValueError(
             f"{name}: the interval must rise from low to high, by 1e-100 to 1e100, got ({low}, {high})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -45,10 +46,11 @@ def place(
 
 
 def _check_interval(value: Any, count: int) -> tuple[float, float]:
-    low, high = checks.interval("interval", value)
-    if not (high - low) / (count - 1) >= sys.float_info.min:
+    low, high = checks.pair("interval", value)
+    if not (math.isfinite(high - low) and (high - low) / (count - 1) >= sys.float_info.min):
         raise ValueError(
-            f"interval: the step between {count} points must be a normal double, got ({low}, {high})"
+            f"interval: high - low and the step between {count} points must be normal doubles, "
+            f"got ({low}, {high})"
         )
     return low, high
 

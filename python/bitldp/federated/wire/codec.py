@@ -99,7 +99,7 @@ class UpdateCodec:
         checks.choice("integers", self.integers, ("refuse", "keep"))
         object.__setattr__(self, "rows", checks.integer("rows", self.rows, 1, _MOST_ROWS))
         if self.interval is not None:
-            object.__setattr__(self, "interval", checks.interval("interval", self.interval))
+            object.__setattr__(self, "interval", checks.pair("interval", self.interval))
         if isinstance(self.mechanism, Mechanism):
             letters_of(self.mechanism, allow_biased=self.allow_biased)
             self._ends(self.mechanism)
