@@ -9,15 +9,9 @@ from typing import Any
 import bitldp
 import numpy as np
 import pytest
-from bitldp.cli.app import app
 from bitldp.cli.catalogue.entries import ENTRIES
 from bitldp.cli.catalogue.entry import FAMILIES, Settings
-from typer.testing import CliRunner, Result
-
-
-def invoke(*arguments: object) -> Result:
-    """Run the command line in this process."""
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+from support.command import invoke
 
 
 def explain(*arguments: object) -> dict[str, Any]:

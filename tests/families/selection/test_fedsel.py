@@ -274,3 +274,17 @@ def test_compressed_recovers_what_the_projection_keeps():
         Compressed(8, 9, epsilon=1.0, seed=1)
     with pytest.raises(ValueError, match="not finite"):
         mechanism.randomize(np.full((1, 8), np.nan))
+
+
+def test_new_clients_of_the_same_mechanism() -> None:
+    first = FedSel(5, epsilon=4.0, rounds=2, clients=3, mu=0.1, momentum=0.5)
+    first.release(np.full((3, 5), 0.25), rng=1)
+    other = first.fresh(2)
+    assert other.stages is first.stages
+    assert (other.guarantee, other.rounds, other.momentum) == (first.guarantee, 2, 0.5)
+    assert other.released.tolist() == [0, 0]
+    assert not other.state()["residual"].any()
+    other.release(np.full((2, 5), 0.25), rng=1)
+    assert first.released.tolist() == [1, 1, 1]
+    with pytest.raises(ValueError, match="clients"):
+        first.fresh(0)

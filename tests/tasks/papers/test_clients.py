@@ -43,7 +43,7 @@ def asked(name: str, chosen: Any, node: dict[str, Any], arrays: Any, turn: int =
 
 
 def weights(chosen: Any) -> dict[str, np.ndarray]:
-    from bitldp.papers import bitrand
+    from bitldp.papers.bitrand import system as bitrand
     from bitldp.papers.brr import sgd
 
     made = bitrand._model(chosen) if hasattr(chosen, "place") else sgd._model(chosen)
