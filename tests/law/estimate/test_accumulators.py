@@ -252,7 +252,7 @@ def test_json_tells_candidates_and_functions_apart():
     accumulator = mechanism.accumulator()
     accumulator.update([0, 1, 1])
     text = accumulator.to_json()
-    assert "test_estimate.euclid" in text
+    assert f"{__name__}.euclid" in text
     assert Accumulator.from_json(text, mechanism).counts.tolist() == [1, 2, 0]
     moved = bitldp.BRR(points + 1.0, epsilon=1.0, m=1, metric=euclid)
     with pytest.raises(ValueError, match="other parameters"):
