@@ -1,4 +1,4 @@
-"""What an audit knows beforehand, as data: inputs worth comparing, and the law of their reports.
+"""Prior knowledge of an audit, as data: inputs worth comparing and the law of their reports.
 
 A report is a string of independent symbols: bits, or categories. Its law is one table of probabilities for
 each run of symbols with the same alphabet, made from the integers that the sampler compares with.

@@ -1,4 +1,4 @@
-"""Arrays that cannot be written, and where in an array something stands."""
+"""Read-only arrays, and the place of an entry in an array, in words."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ def readonly(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def place(chosen: NDArray[np.bool_]) -> str:
-    """Say where the first true entry is."""
+    """Return the place of the first true entry, in words."""
     index = tuple(int(axis) for axis in np.unravel_index(int(np.argmax(chosen)), chosen.shape))
     return f"the value at index {index}"

@@ -28,7 +28,7 @@ _A = TypeVar("_A", bound="Accumulator")
 
 
 class Accumulator(ABC):
-    """Common part of the accumulators; `Mechanism.accumulator()` makes them.
+    """Base of the accumulators; `Mechanism.accumulator()` makes them.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class Accumulator(ABC):
 
 
 class CountAccumulator(Accumulator):
-    """Counts of reported categories: exact integers, so the order of updates and merges is immaterial.
+    """Exact counts of reported categories, in any order of updates and merges.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the reports of a mechanism look like as arrays of codes, and what they are worth as numbers."""
+"""Forms of reports as arrays of codes, and their values as numbers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _sampled(arrays: Sequence[NDArray[Any]]) -> SampledReports:
 
 @dataclass(frozen=True)
 class Form:
-    """The form of a mechanism's reports.
+    """Form of a mechanism's reports.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ def _probed(mechanism: Mechanism) -> Form:
 
 
 def features_of(mechanism: Mechanism) -> int:
-    """Return how many numbers a record of a mechanism has; 1 where it does not say."""
+    """Return the number of numbers in a mechanism's record; 1 where the mechanism does not say."""
     for name in ("features", "dimensions"):
         value = getattr(mechanism, name, None)
         if isinstance(value, int):
@@ -138,7 +138,7 @@ def features_of(mechanism: Mechanism) -> int:
 
 
 def interval_of(mechanism: Mechanism) -> tuple[float, float] | None:
-    """Return the interval that a mechanism's numbers lie in, or None where it says none."""
+    """Return the interval of a mechanism's numbers; None where it has none."""
     if isinstance(mechanism, FixedPointBits):
         return -mechanism.codec.limit, mechanism.codec.limit
     interval = getattr(mechanism, "interval", None)
@@ -151,7 +151,7 @@ def interval_of(mechanism: Mechanism) -> tuple[float, float] | None:
 
 
 def letters_of(mechanism: Mechanism, *, allow_biased: bool) -> Callable[[Any], NDArray[np.float64]]:
-    """Return what turns reports into numbers: without bias, or as the mechanism decodes them.
+    """Return the function from reports to numbers: unbiased, or the mechanism's own decoding.
 
     Raises
     ------
