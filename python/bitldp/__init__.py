@@ -13,9 +13,9 @@ The house; every folder is one idea, and stands only on those that come before i
     what all others stand on   base, privacy
     a value becomes a code     codecs
     privacy happens here       channels: a code becomes a report; nothing else makes anything private
-    what a report is worth     letters; and of many reports: estimate
+    what a report is worth     letters
     the three as one           release
-    what a mechanism is        mechanism; and design, for those whose table a solver finds
+    what a mechanism is        mechanism; with estimate for many reports, and design for solved tables
     what releases cost         accounting, amplification, ledger
     the named mechanisms       categorical, numeric, bits, points, record, compression, selection
     what to do with them       recommend, audit, federated; papers, on the sets of data

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp.accounting import losses
 from bitldp.accounting.divergence import ORDERS, check_orders, renyi
-from bitldp.accounting.laws import Part, parts
+from bitldp.accounting.laws import Tables, parts
 from bitldp.base import checks, extras
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import Guarantee, added, composed
@@ -265,7 +265,7 @@ def _curve(listed: list[tuple[Any, int]], alphas: NDArray[np.float64]) -> NDArra
 
 
 def _loss(listed: list[tuple[Any, int]]) -> Any:
-    symbols: list[tuple[Part, int]] = [
+    symbols: list[tuple[Tables, int]] = [
         (part, part.times * count) for release, count in listed for part in parts(release)
     ]
     return losses.composed(symbols)

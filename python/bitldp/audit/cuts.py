@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp.audit.events import Finding, allowed, clopper_pearson, logs
-from bitldp.audit.law import Setting
+from bitldp.mechanism.law import Experiment
 
 __all__ = ["Cuts"]
 
@@ -32,7 +32,7 @@ class _Side:
     """
 
     def __init__(
-        self, law: Setting, weights: list[NDArray[np.float64]], a: int, b: int, n: int, tail: float
+        self, law: Experiment, weights: list[NDArray[np.float64]], a: int, b: int, n: int, tail: float
     ) -> None:
         self.a, self.b = a, b
         self.most = sum(float(each.max(axis=1).sum()) for each in weights)
@@ -82,7 +82,7 @@ def _best(
     return float(cuts[int(np.argmax(logs(low[:, 0]) - logs(high[:, 1])))])
 
 
-def _moments(law: Setting, weights: list[NDArray[np.float64]], a: int) -> tuple[float, float]:
+def _moments(law: Experiment, weights: list[NDArray[np.float64]], a: int) -> tuple[float, float]:
     """Return mean and standard deviation of the score of input a."""
     mean = variance = 0.0
     for each, block in zip(weights, law.blocks, strict=True):
@@ -97,7 +97,7 @@ class Cuts:
 
     Parameters
     ----------
-    law : Setting
+    law : Experiment
         The law.
     a, b : int
         Numbers of the two inputs.
@@ -107,7 +107,7 @@ class Cuts:
         Error probability of one bound, roughly.
     """
 
-    def __init__(self, law: Setting, a: int, b: int, n: int, tail: float) -> None:
+    def __init__(self, law: Experiment, a: int, b: int, n: int, tail: float) -> None:
         self._pair = (a, b)
         self._weights = [
             np.log(np.maximum(block.table[a], _FLOOR)) - np.log(np.maximum(block.table[b], _FLOOR))

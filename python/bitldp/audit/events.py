@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp.audit.law import Block, Setting
+from bitldp.mechanism.law import Block, Experiment
 
 __all__ = ["Counts", "Finding", "allowed", "clopper_pearson", "findings_of_symbols", "logs"]
 
@@ -96,7 +96,7 @@ class Counts:
         self.tables: list[NDArray[np.int64]] = [np.zeros(block.table.shape, np.int64) for block in blocks]
 
     def add(self, given: int, symbols: list[NDArray[Any]]) -> None:
-        """Add reports of an input, as `Setting.split` gives them."""
+        """Add reports of an input, as `Experiment.split` gives them."""
         for table, block in zip(self.tables, symbols, strict=True):
             values = table.shape[2]
             if values == 2:
@@ -114,13 +114,13 @@ class Counts:
 
 
 def findings_of_symbols(
-    setting: Setting, counts: Counts, n: int, tail: float, record: float
+    setting: Experiment, counts: Counts, n: int, tail: float, record: float
 ) -> Iterator[Finding]:
     """Yield, for each ordered pair of inputs and each block, the most telling events "symbol s is v".
 
     Parameters
     ----------
-    setting : Setting
+    setting : Experiment
         The law.
     counts : Counts
         Of n reports of each input.

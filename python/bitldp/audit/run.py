@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from bitldp.audit.cuts import Cuts
 from bitldp.audit.events import Counts, Finding, clopper_pearson, findings_of_symbols
-from bitldp.audit.law import Setting
 from bitldp.audit.sample import Source
 from bitldp.audit.search import learn
 from bitldp.base.keys import RandomSource
+from bitldp.mechanism.law import Experiment
 from bitldp.privacy import Guarantee
 
 __all__ = ["Event", "Run"]
@@ -75,7 +75,7 @@ class Run:
         likely = float(low[0]) - self._guarantee.delta
         return math.log(likely / float(high[1])) if likely > 0.0 else -math.inf
 
-    def known(self, law: Setting) -> Finding:
+    def known(self, law: Experiment) -> Finding:
         """Look at the events that a known law gives."""
         source = self._source(dict(law.options))
         stale = self._stale(source, law.inputs[0])

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp.audit.events import clopper_pearson
-from bitldp.audit.law import arguments
 from bitldp.base.keys import RandomSource, keys
+from bitldp.mechanism.law import arguments
 
 __all__ = ["Source", "parts"]
 

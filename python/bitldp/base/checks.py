@@ -32,6 +32,8 @@ def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
 
 def count(name: str, value: Any, least: int, most: int = MOST) -> int:
     """Return `value` as a count of at least `least` that fits where it is used, or raise."""
+    if type(value) is int and least <= value <= most:
+        return value
     number = integer(name, value, least)
     if number > most:
         raise ValueError(f"{name}: must be at most {most}, got {_shown(number)}")
@@ -60,6 +62,8 @@ def real(name: str, value: Any) -> float:
 
 def budget(name: str, value: Any) -> float:
     """Return a privacy budget: a finite float, zero or more."""
+    if type(value) is float and 0.0 <= value < math.inf:
+        return value
     number = real(name, value)
     if not number >= 0.0:
         raise ValueError(f"{name}: must be zero or more, got {number}")
@@ -72,6 +76,27 @@ def positive(name: str, value: Any) -> float:
     if not number > 0.0:
         raise ValueError(f"{name}: must be above zero, got {number}")
     return number
+
+
+def chance(name: str, value: Any) -> float:
+    """Return a probability above 0 and below 1, or raise."""
+    number = real(name, value)
+    if not 0.0 < number < 1.0:
+        raise ValueError(f"{name}: must be above 0 and below 1, got {number}")
+    return number
+
+
+def interval(name: str, value: Any) -> tuple[float, float]:
+    """Return an interval (low, high) as floats; refuse one at whose ends squares of letters overflow."""
+    ends = shape(name, value)
+    if ends != (2,):
+        raise ValueError(f"{name}: must be a pair (low, high), got shape {ends}")
+    low, high = real(name, value[0]), real(name, value[1])
+    if not 1e-100 <= high - low <= 1e100:
+        raise ValueError(
+            f"{name}: the interval must rise from low to high, by 1e-100 to 1e100, got ({low}, {high})"
+        )
+    return low, high
 
 
 def choice(name: str, value: Any, allowed: Collection[str]) -> str:
@@ -120,6 +145,14 @@ def shape(name: str, values: Any) -> tuple[int, ...]:
         return np.shape(values)
     except ValueError:
         raise ValueError(f"{name}: must be an array, not nested sequences of unequal lengths") from None
+
+
+def records(name: str, values: Any, columns: int) -> None:
+    """Refuse values that are not one record of so many columns, or some."""
+    axes = shape(name, values)
+    if len(axes) not in (1, 2) or (axes[-1] != columns and (columns > 1 or len(axes) == 2)):
+        allowed = "(n,) or (n, 1)" if columns == 1 else f"(n, {columns}) or ({columns},)"
+        raise ValueError(f"{name}: shape must be {allowed}, got {axes}")
 
 
 def codes(name: str, values: Any, count: int) -> NDArray[Any]:

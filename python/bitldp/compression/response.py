@@ -4,30 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
 from bitldp._core import Matrix, log_ratio
 from bitldp.base import checks
 from bitldp.compression.designs import bitwise
 from bitldp.design.mvu import BITS
-from bitldp.numeric.spend import OnInterval
-from bitldp.release.base import Interval, Scalar
+from bitldp.mechanism.parameters import Interval, whole
+from bitldp.numeric.spend import Numeric
+from bitldp.release.base import Release
 from bitldp.release.window import windowed
 
 __all__ = ["BitwiseRR", "GeneralizedRR", "best_bits"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Response(OnInterval):
+class Response(Numeric):
     """Base of those that dither a number to 2**bits points and report one of as many codes."""
 
     _: KW_ONLY
-    bits: int = 3
-    interval: tuple[float, float] = (0.0, 1.0)
-
-    def _build(self) -> None:
-        self._set(bits=checks.integer("bits", self.bits, 1, BITS))
-        super()._build()
+    bits: Annotated[int, whole(1, BITS)] = 3
+    interval: Interval = (0.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,7 +62,7 @@ class GeneralizedRR(Response):
     (3, 3.985)
     """
 
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         return windowed(1 << self.bits, 1, epsilon, interval)
 
 
@@ -108,7 +105,7 @@ class BitwiseRR(Response):
         if self.epsilon > 0.0:
             self._set(_guarantee=replace(self._guarantee, bit=self._worst_bit()))
 
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         return bitwise(self.bits, epsilon, interval)
 
     def _worst_bit(self) -> float:

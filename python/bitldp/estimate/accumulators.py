@@ -9,14 +9,13 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp.estimate import saved
 from bitldp.estimate.estimates import Estimate, frequencies
-from bitldp.mechanism.base import Mechanism
 
 __all__ = ["Accumulator", "CountAccumulator", "MeanAccumulator"]
 
@@ -25,6 +24,17 @@ _VERSION = 1
 _BATCH = 1 << 20  # letters decoded at once: bounds the working memory of an update to a few tens of MB
 
 _A = TypeVar("_A", bound="Accumulator")
+
+
+@runtime_checkable
+class Accumulated(Protocol):
+    """What an accumulator knows of the mechanism whose reports it holds."""
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return what two mechanisms share whose reports may be aggregated together."""
+
+    def accumulator(self) -> Accumulator:
+        """Return an empty accumulator."""
 
 
 class Accumulator(ABC):
@@ -38,7 +48,7 @@ class Accumulator(ABC):
 
     kind: ClassVar[str]
 
-    def __init__(self, mechanism: Mechanism) -> None:
+    def __init__(self, mechanism: Accumulated) -> None:
         self.mechanism = mechanism
         self.n = 0
 
@@ -74,7 +84,7 @@ class Accumulator(ABC):
         return json.dumps(document, allow_nan=False)
 
     @classmethod
-    def from_json(cls: type[_A], text: str, mechanism: Mechanism) -> _A:
+    def from_json(cls: type[_A], text: str, mechanism: Accumulated) -> _A:
         """Return an accumulator with the contents of a JSON text.
 
         Parameters
@@ -98,7 +108,7 @@ class Accumulator(ABC):
             If `text` is no str, or `mechanism` no mechanism, or its accumulators are of another class than
             this one.
         """
-        if not isinstance(mechanism, Mechanism):
+        if not isinstance(mechanism, Accumulated):
             raise TypeError(f"mechanism: must be a Mechanism, not {type(mechanism).__name__}")
         accumulator = mechanism.accumulator()
         if not isinstance(accumulator, cls):
@@ -146,7 +156,7 @@ class CountAccumulator(Accumulator):
 
     def __init__(
         self,
-        mechanism: Mechanism,
+        mechanism: Accumulated,
         shape: tuple[int, ...],
         count: Callable[[ArrayLike], tuple[int, NDArray[np.int64]]],
         law: tuple[float, float],
@@ -212,7 +222,7 @@ class MeanAccumulator(Accumulator):
     kind = "mean"
 
     def __init__(
-        self, mechanism: Mechanism, features: int, letters: Callable[[ArrayLike], NDArray[np.float64]]
+        self, mechanism: Accumulated, features: int, letters: Callable[[ArrayLike], NDArray[np.float64]]
     ) -> None:
         super().__init__(mechanism)
         self.mean: NDArray[np.float64] = np.zeros(features)

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bitldp.estimate.accumulators import Accumulator, CountAccumulator, MeanAccumulator
+from bitldp.estimate.accumulators import Accumulated, Accumulator, CountAccumulator, MeanAccumulator
 from bitldp.estimate.estimates import Estimate
-from bitldp.mechanism.base import Mechanism
 
 
 class PairAccumulator(Accumulator):
@@ -27,7 +26,7 @@ class PairAccumulator(Accumulator):
 
     kind = "pair"
 
-    def __init__(self, mechanism: Mechanism, features: MeanAccumulator, labels: CountAccumulator) -> None:
+    def __init__(self, mechanism: Accumulated, features: MeanAccumulator, labels: CountAccumulator) -> None:
         super().__init__(mechanism)
         self.features = features
         self.labels = labels

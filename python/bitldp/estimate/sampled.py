@@ -3,29 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base import checks
-from bitldp.estimate.accumulators import MeanAccumulator
-from bitldp.mechanism.base import Mechanism
-
-
-class SampledReports(NamedTuple):
-    """Reports on k sampled coordinates of each of n records.
-
-    Attributes
-    ----------
-    indices : ndarray of unsigned int, shape (n, k)
-        The coordinates, chosen without looking at the data; different within a record.
-    codes : ndarray, shape (n, k)
-        The report of each of them.
-    """
-
-    indices: NDArray[Any]
-    codes: NDArray[Any]
+from bitldp.estimate.accumulators import Accumulated, MeanAccumulator
+from bitldp.release.sampled import SampledReports
 
 
 def checked(reports: Any, features: int, k: int, alphabet: int) -> SampledReports:
@@ -66,7 +51,7 @@ class SampledMeanAccumulator(MeanAccumulator):
 
     def __init__(
         self,
-        mechanism: Mechanism,
+        mechanism: Accumulated,
         features: int,
         middle: float,
         deviations: NDArray[np.float64],

@@ -7,9 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp.estimate.accumulators import CountAccumulator
+from bitldp.estimate.accumulators import Accumulated, CountAccumulator
 from bitldp.estimate.estimates import Estimate, project_simplex
-from bitldp.mechanism.base import Mechanism
 
 
 class FrequencyAccumulator(CountAccumulator):
@@ -29,7 +28,7 @@ class FrequencyAccumulator(CountAccumulator):
 
     def __init__(
         self,
-        mechanism: Mechanism,
+        mechanism: Accumulated,
         shape: tuple[int, ...],
         count: Callable[[ArrayLike], tuple[int, NDArray[np.int64]]],
         indicators: NDArray[np.float64],

@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import lru_cache
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Bits, Grid
-from bitldp.base import checks
 from bitldp.base.arrays import readonly
 from bitldp.letters.spread import Spread
-from bitldp.numeric.spend import OnInterval
+from bitldp.mechanism.parameters import optional, whole
+from bitldp.numeric.spend import Numeric
 from bitldp.privacy import calibrated
-from bitldp.release.base import Interval, Scalar, equidistant
-from bitldp.release.bits import BitsScalar, _undisturbed
+from bitldp.release.base import Interval, Release, equidistant
+from bitldp.release.bits import BitsRelease
 
 __all__ = ["BitBudgets"]
 _MOST = 8  # bits: a grid of 256 points, whose step is far below the noise of independent bits
@@ -98,7 +99,7 @@ def best_bits(epsilon: float) -> int:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BitBudgets(OnInterval):
+class BitBudgets(Numeric):
     """Independent bits with the best shares of a budget: the significant ones get more.
 
     Parameters
@@ -153,18 +154,16 @@ class BitBudgets(OnInterval):
     """
 
     _: KW_ONLY
-    bits: int | None = None
+    bits: Annotated[int | None, optional(whole(1, _MOST))] = None
 
     def _build(self) -> None:
-        if self.bits is not None:
-            self._set(bits=checks.integer("bits", self.bits, 1, _MOST))
         super()._build()
         self._set(_guarantee=replace(self._guarantee, bit=self.channel.epsilon[0]))
 
     @property
     def channel(self) -> Bits:
         """The channel of one number's code."""
-        channel = self._scalar.channels[0]
+        channel = self._release.channels[0]
         if not isinstance(channel, Bits):
             raise TypeError(f"channel: must be Bits, not {type(channel).__name__}")
         return channel
@@ -174,7 +173,7 @@ class BitBudgets(OnInterval):
         """The epsilon of each bit, the most significant first, shape (bits,): ln(p/(1 - p))."""
         return np.array([math.log(one / zero) for one, zero in self.channel.thresholds()[0]])
 
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         if epsilon < _LEAST:
             raise ValueError(f"epsilon: at least {_LEAST:g} for one released number, got {epsilon:g}")
         if self.bits is None:
@@ -189,13 +188,12 @@ class BitBudgets(OnInterval):
             step = weight * (_ONE / (one - zero)) / 2.0
             letters = (letters[:, None] + np.array([-step, step])).ravel()
         moments = noise(channel) + np.square(np.linspace(-1.0, 1.0, 2**bits))
-        return BitsScalar(
+        return BitsRelease(
+            channel,
             channel.epsilon[1],
+            2**bits,
+            Grid(2**bits, low=low, high=high),
             points,
             readonly(low + half + half * letters),
             Spread(points, readonly(half * half * moments)),
-            (channel,),
-            channel,
-            Grid(2**bits, low=low, high=high),
-            _undisturbed(2**bits),
         )

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Annotated
 
 import numpy as np
 
@@ -13,10 +14,9 @@ from bitldp._core import Shift
 from bitldp.base import checks
 from bitldp.channels.noise import gaussian_weights
 from bitldp.channels.tails import delta_of_sum
-from bitldp.numeric.laplace import report_bits
-from bitldp.numeric.spend import OnInterval
+from bitldp.numeric.spend import Numeric
 from bitldp.privacy import Guarantee
-from bitldp.release.base import Interval, Scalar
+from bitldp.release.base import Interval, Release
 from bitldp.release.shift import shifted
 
 __all__ = ["Gaussian"]
@@ -143,7 +143,7 @@ def least_epsilon(epsilon: float, delta: float, parts: int, count: int, known: f
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Gaussian(OnInterval):
+class Gaussian(Numeric):
     """Gaussian mechanism: discrete Gaussian noise, the least for (epsilon, delta) of a whole record.
 
     Parameters
@@ -195,7 +195,9 @@ class Gaussian(OnInterval):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from typing import Annotated
+
+    import numpy as np
     >>> from bitldp.numeric import Gaussian
     >>> mechanism = Gaussian(1.0, 1e-6, features=768)
     >>> mechanism.report_bits // 768, round(mechanism.worst_variance() / 768)
@@ -204,24 +206,17 @@ class Gaussian(OnInterval):
     True
     """
 
-    delta: float
+    delta: Annotated[float, checks.chance]
 
-    def _build(self) -> None:
-        delta = checks.real("delta", self.delta)
-        if not 0.0 < delta < 1.0:
-            raise ValueError(f"delta: must be above 0 and below 1, got {delta}")
-        self._set(delta=delta)
-        super()._build()
-
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         return self._of(designed(epsilon, self.delta, 1)[0], interval)
 
-    def _of(self, channel: Shift, interval: Interval) -> Scalar:
+    def _of(self, channel: Shift, interval: Interval) -> Release:
         steps = channel.inputs - 1
         places = np.arange(channel.outputs, dtype=np.float64) - (channel.offset + steps / 2.0)
         return shifted(channel, channel.epsilon, interval, steps, places)
 
-    def _promise(self, epsilon: float, parts: int, interval: Interval) -> tuple[Scalar, Guarantee]:
+    def _promise(self, epsilon: float, parts: int, interval: Interval) -> tuple[Release, Guarantee]:
         covered = parts if self.unit == "record" else 1
         channel, _ = designed(epsilon, self.delta, covered)
         if parts == 1:
@@ -259,8 +254,3 @@ class Gaussian(OnInterval):
         covered = parts if self.unit == "record" else 1
         channel, scale = designed(self.epsilon, self.delta, covered)
         return bound(channel, scale, parts, checks.budget("epsilon", epsilon), _SPARE * self.delta)
-
-    @property
-    def report_bits(self) -> int:
-        """Bits of one record's packed report."""
-        return report_bits(self.alphabet, self.features, self.k)

@@ -12,10 +12,10 @@ from bitldp._core import Grid, Matrix, Mixture
 from bitldp.base.arrays import readonly
 from bitldp.letters.spread import Spread
 from bitldp.numeric.piecewise import cells, window_share
-from bitldp.numeric.spend import OnInterval
+from bitldp.numeric.spend import Numeric
 from bitldp.privacy import calibrated
-from bitldp.release.base import Interval, Scalar
-from bitldp.release.coin import CoinScalar
+from bitldp.release.base import Interval, Release
+from bitldp.release.coin import CoinRelease
 from bitldp.release.window import windowed
 
 __all__ = ["Hybrid"]
@@ -42,7 +42,7 @@ def thrown(epsilon: float) -> Matrix:
 
 
 @lru_cache(maxsize=64)
-def mixed(epsilon: float, interval: Interval) -> Scalar:
+def mixed(epsilon: float, interval: Interval) -> Release:
     """Return the hybrid release: its exact epsilon is that of the worse part, as the report tells the coin.
 
     Given that Duchi's mechanism answers, its letters are as there, +-C half-lengths from the middle with
@@ -60,20 +60,21 @@ def mixed(epsilon: float, interval: Interval) -> Scalar:
     middle = low + (high - low) / 2.0
     letters = np.concatenate([piecewise.letters, [middle - reach, middle + reach]])
     moments = chance / _ONE * piecewise.spread.moments + (true + false) / _ONE * (reach * reach)
-    return CoinScalar(
+    return CoinRelease(
+        Mixture(piecewise.channel, coin),
         max(piecewise.epsilon, coin.epsilon),
+        len(letters),
+        None,
         piecewise.points,
         readonly(letters),
-        Spread(piecewise.points, readonly(moments)),
-        (*piecewise.channels, coin),
-        piecewise,
-        Mixture(piecewise.law.channel, coin),
-        Grid(2, low=low, high=high),
+        Spread(piecewise.spread.points, readonly(moments)),
+        piecewise=piecewise,
+        ends=Grid(2, low=low, high=high),
     )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Hybrid(OnInterval):
+class Hybrid(Numeric):
     """Hybrid mechanism (HM): the piecewise one with probability 1 - e^(-eps/2), else Duchi's.
 
     Parameters
@@ -120,5 +121,5 @@ class Hybrid(OnInterval):
     [1.04, 1.04, 1.04]
     """
 
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         return mixed(epsilon, interval)

@@ -11,10 +11,10 @@ import numpy as np
 
 from bitldp._core import Shift
 from bitldp.channels.noise import geometric_weights
-from bitldp.numeric.spend import OnInterval
+from bitldp.numeric.spend import Numeric
 from bitldp.privacy import calibrated
-from bitldp.release.base import Interval, Scalar
-from bitldp.release.shift import ShiftScalar, shifted
+from bitldp.release.base import Interval, Release
+from bitldp.release.shift import shifted
 
 __all__ = ["Laplace"]
 
@@ -37,7 +37,7 @@ def layout(epsilon: float) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=64)
-def noisy(epsilon: float, interval: Interval) -> ShiftScalar:
+def noisy(epsilon: float, interval: Interval) -> Release:
     """Return the release by two-sided geometric noise, of exact epsilon `epsilon`.
 
     A number is dithered to one of S + 1 points, x = 0..S in steps. The noise has P(k) in proportion to a^|k|,
@@ -72,7 +72,7 @@ def noisy(epsilon: float, interval: Interval) -> ShiftScalar:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Laplace(OnInterval):
+class Laplace(Numeric):
     """Laplace mechanism: noise of scale (high - low)/eps is added, in its discrete form.
 
     Parameters
@@ -128,16 +128,5 @@ class Laplace(OnInterval):
     True
     """
 
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         return noisy(epsilon, interval)
-
-    @property
-    def report_bits(self) -> int:
-        """Bits of one record's packed report."""
-        return report_bits(self.alphabet, self.features, self.k)
-
-
-def report_bits(alphabet: int, features: int, k: int | None) -> int:
-    """Return the bits of a record's packed report: codes, and the indices of k sampled features."""
-    code = (alphabet - 1).bit_length()
-    return features * code if k is None else k * (code + max(1, (features - 1).bit_length()))

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
+from typing import Annotated
 
 import numpy as np
 
 from bitldp._core import Grid
-from bitldp.base import checks
 from bitldp.base.arrays import readonly
 from bitldp.letters import solve
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.designed import Designed, Table
-from bitldp.numeric.spend import OnInterval
-from bitldp.release.base import Interval, Scalar, equidistant
-from bitldp.release.table import MatrixScalar
+from bitldp.mechanism.parameters import whole
+from bitldp.numeric.spend import Numeric
+from bitldp.release.base import Interval, Release, equidistant
 
 __all__ = ["MinimaxVariance"]
 
@@ -38,7 +38,7 @@ def _solved(points: int, epsilon: float) -> Table:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MinimaxVariance(Designed, OnInterval):
+class MinimaxVariance(Designed, Numeric):
     """Minimax mechanism: a number dithered to a grid, then the law of least worst-case variance.
 
     Parameters
@@ -93,13 +93,9 @@ class MinimaxVariance(Designed, OnInterval):
     """
 
     _: KW_ONLY
-    grid_points: int = 16
+    grid_points: Annotated[int, whole(2, _MOST)] = 16
 
-    def _build(self) -> None:
-        self._set(grid_points=checks.integer("grid_points", self.grid_points, 2, _MOST), _made=[])
-        super()._build()
-
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         if not _LEAST <= epsilon <= _LARGEST:
             raise ValueError(
                 f"epsilon: {_LEAST} to {_LARGEST} for one released number, got {epsilon:.6g}; below, Duchi's "
@@ -113,12 +109,12 @@ class MinimaxVariance(Designed, OnInterval):
         moments = channel.probabilities() @ np.square(letters)
         half = (high - low) / 2.0
         places = equidistant(interval, count)
-        return MatrixScalar(
+        return Release(
+            channel,
             channel.epsilon,
+            channel.outputs,
+            Grid(count, low=low, high=high),
             places,
             readonly(low + half + half * letters),
             Spread(places, readonly(half * half * moments)),
-            (channel,),
-            channel,
-            Grid(count, low=low, high=high),
         )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from bitldp.numeric.spend import OnInterval
-from bitldp.release.base import Interval, Scalar
+from bitldp.numeric.spend import Numeric
+from bitldp.release.base import Interval, Release
 from bitldp.release.window import windowed
 
 __all__ = ["Piecewise", "PiecewiseSub"]
@@ -39,7 +39,7 @@ def window_share(epsilon: float, root: int) -> float:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Piecewise(OnInterval):
+class Piecewise(Numeric):
     """Piecewise mechanism (PM): a window around the number, t = e^(eps/2), on a fine grid.
 
     Parameters
@@ -88,12 +88,12 @@ class Piecewise(OnInterval):
     (1, 2.23)
     """
 
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         return windowed(*cells(window_share(epsilon, 2)), epsilon, interval)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PiecewiseSub(OnInterval):
+class PiecewiseSub(Numeric):
     """Suboptimal piecewise mechanism (PM-SUB): as `Piecewise`, with the wider window t = e^(eps/3).
 
     Parameters
@@ -128,5 +128,5 @@ class PiecewiseSub(OnInterval):
     (2021).
     """
 
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         return windowed(*cells(window_share(epsilon, 3)), epsilon, interval)

@@ -1,4 +1,4 @@
-"""What the numeric mechanisms share: how a record's budget is spent, and how its numbers are released."""
+"""What the numeric mechanisms share: how a record's budget is spent on its numbers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, Literal
 
 from bitldp.base import checks
-from bitldp.numeric.unbiased import Released
-from bitldp.privacy import Guarantee, Unit, composed, share
-from bitldp.release.base import Interval, Scalar, checked_interval
+from bitldp.mechanism.base import Takes
+from bitldp.mechanism.means import Means
+from bitldp.mechanism.parameters import Budget, Features, Flag, Interval, Unit
+from bitldp.privacy import Guarantee, composed, share
+from bitldp.release.base import Release
 
 Spend = Literal["split", "sample", "cube"]  # the last one is for those that list it in _spends
 
@@ -18,55 +20,45 @@ _BUDGET_OF_ONE = 2.5  # what a sampled coordinate is given, about: Wang et al., 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Numeric(Released):
+class Numeric(Means):
     """Base of the mechanisms that release numbers of an interval with letters whose mean is the number."""
 
-    epsilon: float
+    epsilon: Budget
     _: KW_ONLY
-    features: int = 1
+    features: Features = 1
     spend: Spend = "split"
     k: int | None = None
-    clip: bool = True
+    clip: Flag = True
     unit: Unit = "record"
+    interval: Interval = (-1.0, 1.0)
 
+    takes: ClassVar[Takes | None] = "reals"
     _spends: ClassVar[tuple[str, ...]] = ("split", "sample")
 
     @abstractmethod
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: tuple[float, float]) -> Release:
         """Return the release of one number at an exact epsilon."""
 
-    def _settle(self, interval: Interval) -> None:
-        """Check the parameters, build the release of one number, and compose its guarantee."""
-        epsilon = checks.budget("epsilon", self.epsilon)
-        features = checks.count("features", self.features, 1)
+    def _build(self) -> None:
         checks.choice("spend", self.spend, self._spends)
-        checks.choice("unit", self.unit, ("record", "feature"))
-        clip = checks.flag("clip", self.clip)
-        k = self._sampled(epsilon, features)
-        scalar, guarantee = self._promise(epsilon, features if k is None else k, interval)
-        spread = scalar.spread
+        k = self._sampled()
+        release, guarantee = self._promise(self.epsilon, k or self.features, self.interval)
+        spread = release.spread
         if k is not None and spread is not None:
             # A coordinate is sampled with probability k/d, its letter's deviation from the middle then scaled
             # by d/k: the second moment grows by (k/d) (d/k)^2.
-            spread = spread.scaled(features / k)
-        self._set(
-            epsilon=epsilon,
-            features=features,
-            k=k,
-            clip=clip,
-            _scalar=scalar,
-            _ends=interval,
-            _spread=spread,
-            _guarantee=guarantee,
-        )
+            spread = spread.scaled(self.features / k)
+        self._set(k=k, _release=release, _ends=self.interval, _spread=spread, _guarantee=guarantee)
 
-    def _promise(self, epsilon: float, parts: int, interval: Interval) -> tuple[Scalar, Guarantee]:
+    def _promise(
+        self, epsilon: float, parts: int, interval: tuple[float, float]
+    ) -> tuple[Release, Guarantee]:
         """Return the release of one of a record's `parts` numbers, and what it promises."""
-        scalar = self._release(share(epsilon, parts) if self.unit == "record" else epsilon, interval)
-        exact = scalar.epsilon
-        return scalar, Guarantee.judge(epsilon, (exact, exact, composed(exact, parts)), unit=self.unit)
+        release = self._released(share(epsilon, parts) if self.unit == "record" else epsilon, interval)
+        exact = release.epsilon
+        return release, Guarantee.judge(epsilon, (exact, exact, composed(exact, parts)), unit=self.unit)
 
-    def _sampled(self, epsilon: float, features: int) -> int | None:
+    def _sampled(self) -> int | None:
         """Return how many coordinates of a record are released; None where all are."""
         if self.spend != "sample":
             if self.k is not None:
@@ -75,22 +67,14 @@ class Numeric(Released):
                 )
             return None
         if self.k is not None:
-            return checks.integer("k", self.k, 1, features)
+            return checks.integer("k", self.k, 1, self.features)
         if self.unit == "feature":
             raise ValueError(
                 "k: must be given with unit='feature', which sets no budget of a record to derive it"
             )
-        return max(1, min(features, math.floor(epsilon / _BUDGET_OF_ONE)))
+        return sampled_features(self.epsilon, self.features)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class OnInterval(Numeric):
-    """Base of those that are given their interval as a pair."""
-
-    _: KW_ONLY
-    interval: tuple[float, float] = (-1.0, 1.0)
-
-    def _build(self) -> None:
-        interval = checked_interval(self.interval)
-        self._set(interval=interval)
-        self._settle(interval)
+def sampled_features(epsilon: float, features: int) -> int:
+    """Return how many of a record's features are sampled by default: max(1, min(d, floor(epsilon/2.5)))."""
+    return max(1, min(features, math.floor(epsilon / _BUDGET_OF_ONE)))

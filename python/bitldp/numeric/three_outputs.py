@@ -11,10 +11,9 @@ import numpy as np
 from bitldp._core import Grid, Matrix
 from bitldp.base.arrays import readonly
 from bitldp.letters.spread import Spread
-from bitldp.numeric.spend import OnInterval
+from bitldp.numeric.spend import Numeric
 from bitldp.privacy import calibrated
-from bitldp.release.base import Interval, Scalar, equidistant
-from bitldp.release.table import MatrixScalar
+from bitldp.release.base import Interval, Release, equidistant
 
 __all__ = ["ThreeOutputs"]
 
@@ -77,7 +76,7 @@ def table(epsilon: float) -> Matrix:
 
 
 @lru_cache(maxsize=64)
-def three(epsilon: float, interval: Interval) -> MatrixScalar:
+def three(epsilon: float, interval: Interval) -> Release:
     """Return the release by three outputs, of exact epsilon `epsilon`.
 
     The letter of the ends is C = 1/(P(high | high) - P(low | high)) half-lengths from the middle: a quotient
@@ -91,16 +90,16 @@ def three(epsilon: float, interval: Interval) -> MatrixScalar:
     weights = channel.weights()
     excess = weights[2][2] - weights[2][0]
     if channel.epsilon == 0.0 or excess == 0:
-        return MatrixScalar(channel.epsilon, points, None, None, (channel,), channel, grid)
+        return Release(channel, 0.0, 3, grid, points)
     reach = (high - low) / 2.0 * (_ONE / excess)
     letters = low + (high - low) / 2.0 + reach * np.array([-1.0, 0.0, 1.0])
     moments = reach * reach * np.array([(row[0] + row[2]) / _ONE for row in weights])
     spread = Spread(points, readonly(moments))
-    return MatrixScalar(channel.epsilon, points, readonly(letters), spread, (channel,), channel, grid)
+    return Release(channel, channel.epsilon, 3, grid, points, readonly(letters), spread)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ThreeOutputs(OnInterval):
+class ThreeOutputs(Numeric):
     """Three-outputs mechanism: a number becomes low, middle or high, with the least worst-case variance.
 
     Parameters
@@ -138,5 +137,5 @@ class ThreeOutputs(OnInterval):
     An input is placed with a resolution of 2**-32 of a step of the grid, in the precision of its dtype.
     """
 
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         return three(epsilon, interval)

@@ -7,15 +7,16 @@ arXiv:2504.20926), with its closed form of m and its limit corrected; see `limit
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Window
-from bitldp.points.bipartite import Bipartite, Part, build, widths
+from bitldp.mechanism.parameters import Budget, Features, Unit
+from bitldp.points.base import Rounding
+from bitldp.points.bipartite import Bipartite, Region, build, widths
 from bitldp.points.width import limit_ratio, printed_limit_ratio
-from bitldp.privacy import Unit
 
 __all__ = ["BRR", "limit_ratio", "printed_limit_ratio"]
 
@@ -85,30 +86,30 @@ class BRR(Bipartite):
 
     candidates: Any
     _: KW_ONLY
-    epsilon: float
+    epsilon: Budget
     m: Any = "paper"
     metric: Any = "euclidean"
     utility: Any = None
     interval: tuple[float, float] | None = None
-    rounding: Literal["nearest", "dither"] = "nearest"
+    rounding: Rounding = "nearest"
     regions: Any = None
-    features: int = 1
+    features: Features = 1
     unit: Unit = "record"
 
     def _build(self) -> None:
         def make(
             points: NDArray[np.float64], members: list[NDArray[np.intp]], metric: Any, budget: float
-        ) -> list[Part]:
+        ) -> list[Region]:
             return [
                 build(points, each, metric, self.utility, budget, m)
                 for each, m in zip(members, widths(self.m, members), strict=True)
             ]
 
-        parts = self._settle(make)
+        parts = self._compose(make)
         found = tuple(part.m for part in parts)
         self._set(m=found[0] if self.regions is None else found, _larger_is_better=self.utility is not None)
 
     @property
     def channels(self) -> list[Window]:
         """The channel of each region, by ascending label; just one without regions."""
-        return [part.law.channel for part in self._regions]
+        return [part.release.channel for part in self._regions]

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Matrix
-from bitldp.base import checks
+from bitldp.mechanism.parameters import Calibration
 from bitldp.points.tables import CandidateMatrix
-from bitldp.privacy import Calibration, calibrated
+from bitldp.privacy import calibrated
 
 __all__ = ["Exponential"]
 
@@ -134,9 +134,6 @@ class Exponential(CandidateMatrix):
 
     _: KW_ONLY
     calibration: Calibration = "exact"
-
-    def _check(self) -> None:
-        checks.choice("calibration", self.calibration, ("exact", "paper"))
 
     def _channel(
         self,

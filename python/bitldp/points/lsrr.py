@@ -17,9 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Matrix
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
+from bitldp.mechanism.parameters import Calibration
 from bitldp.points.exponential import largest_root
 from bitldp.points.tables import CandidateMatrix
-from bitldp.privacy import Calibration, calibrated
+from bitldp.privacy import calibrated
 
 __all__ = ["LSRR", "location_codes"]
 
@@ -180,7 +181,6 @@ class LSRR(CandidateMatrix):
     _divisions: ClassVar[list[tuple[int, ...]]]
 
     def _check(self) -> None:
-        checks.choice("calibration", self.calibration, ("exact", "paper"))
         given = None
         if self.prefixes is not None:
             if np.ndim(self.prefixes) != 1 or not len(self.prefixes):

@@ -88,7 +88,6 @@ class OptimalUtility(Designed, CandidateMatrix):
     prior: Any = None
 
     def _check(self) -> None:
-        self._set(_made=[])
         if self.prior is None:
             return
         prior = np.asarray(self.prior)

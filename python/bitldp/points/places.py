@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
 from bitldp.points import metrics
+from bitldp.release.call import Call
 
 _ONE = 1 << 64
 _BLOCK = 1 << 22  # losses that are looked at together
@@ -88,8 +89,8 @@ def groups(regions: Any, count: int) -> tuple[NDArray[Any], list[NDArray[np.intp
     return readonly(labels), members
 
 
-def homes(members: list[NDArray[np.intp]], count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the part of each candidate, and its place in the part."""
+def region_index(members: list[NDArray[np.intp]], count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the region of each candidate, and its place in the region."""
     part, place = np.empty(count, np.intp), np.empty(count, np.intp)
     for number, each in enumerate(members):
         part[each], place[each] = number, np.arange(len(each))
@@ -129,19 +130,18 @@ def nearest(
 
 
 def release(
-    parts: Sequence[Any],
-    homes: tuple[NDArray[np.intp], NDArray[np.intp]],
+    regions: Sequence[Any],
+    index: tuple[NDArray[np.intp], NDArray[np.intp]],
     codes: NDArray[Any],
-    keys: list[bytes | None],
-    threads: int | None,
+    call: Call,
 ) -> NDArray[Any]:
-    """Release checked codes, each within its part; the part decides the channel, and is public."""
-    part_of, place = homes
+    """Release checked codes, each within its region; the region decides the channel, and is public."""
+    region_of, place_of = index
     flat = codes.ravel()
-    reports = np.empty(flat.shape, np.min_scalar_type(len(part_of) - 1))
-    for number, (part, key) in enumerate(zip(parts, keys, strict=True)):
-        mine = np.flatnonzero(part_of[flat] == number)
-        inside = place[flat[mine]]
-        released = part.law.randomize(inside, None, None, key, "codes", None, threads, 0)
-        reports[mine] = part.members[released]
+    reports = np.empty(flat.shape, np.min_scalar_type(len(region_of) - 1))
+    keys = call.keys if call.keys[0] is not None else [None] * len(regions)
+    for number, (region, key) in enumerate(zip(regions, keys, strict=True)):
+        mine = np.flatnonzero(region_of[flat] == number)
+        released = region.release.randomize(place_of[flat[mine]], call.codes([key]))
+        reports[mine] = region.members[released]
     return reports.reshape(codes.shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,10 +16,11 @@ from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.tables import FrequencyAccumulator, averages
 from bitldp.letters import solve
+from bitldp.mechanism.parameters import Budget, Features, Unit
 from bitldp.points import places
-from bitldp.points.base import CandidateRelease
-from bitldp.privacy import Unit
-from bitldp.release.table import TableLaw
+from bitldp.points.base import CandidateRelease, Rounding
+from bitldp.release.base import Release
+from bitldp.release.table import table
 
 MOST = 2048
 """Candidates of a table: its integers and its sampler then take 0.2 GB."""
@@ -31,16 +32,16 @@ class CandidateMatrix(CandidateRelease):
 
     candidates: Any
     _: KW_ONLY
-    epsilon: float
+    epsilon: Budget
     metric: Any = "euclidean"
     utility: Any = None
     interval: tuple[float, float] | None = None
-    rounding: Literal["nearest", "dither"] = "nearest"
+    rounding: Rounding = "nearest"
     regions: Any = None
-    features: int = 1
+    features: Features = 1
     unit: Unit = "record"
 
-    _regions: ClassVar[list[TablePart]]
+    _regions: ClassVar[list[TableRegion]]
 
     @abstractmethod
     def _channel(
@@ -57,7 +58,7 @@ class CandidateMatrix(CandidateRelease):
 
         def make(
             points: NDArray[np.float64], members: list[NDArray[np.intp]], metric: Any, budget: float
-        ) -> list[TablePart]:
+        ) -> list[TableRegion]:
             self._arrange(points)
             parts = []
             for each in members:
@@ -70,10 +71,10 @@ class CandidateMatrix(CandidateRelease):
                             "candidates: the losses between them add up past the range of doubles"
                         )
                 channel = self._channel(points, each, losses, budget)
-                parts.append(TablePart(each, losses, TableLaw(channel)))
+                parts.append(TableRegion(each, losses, table(channel)))
             return parts
 
-        self._settle(make)
+        self._compose(make)
 
     def _check(self) -> None:
         """Check the parameters that the subclass adds."""
@@ -84,7 +85,7 @@ class CandidateMatrix(CandidateRelease):
     @property
     def channels(self) -> list[Matrix]:
         """The channel of each region, by ascending label; just one without regions."""
-        return [part.law.channel for part in self._regions]
+        return [part.release.channel for part in self._regions]
 
     @property
     def channel(self) -> Matrix:
@@ -95,9 +96,9 @@ class CandidateMatrix(CandidateRelease):
         ValueError
             With regions, each of which has a channel of its own; see `channels`.
         """
-        return self._alone().law.channel
+        return self._alone().release.channel
 
-    def _alone(self) -> TablePart:
+    def _alone(self) -> TableRegion:
         if len(self._regions) > 1:
             raise ValueError(
                 f"{type(self).__name__}: estimates are not offered across regions; build one mechanism for "
@@ -112,7 +113,7 @@ class CandidateMatrix(CandidateRelease):
         """Return the law of one value: P[x, y] = P(report y | x), shape (N, N); zero between regions."""
         law = np.zeros((len(self._points),) * 2)
         for part in self._regions:
-            law[np.ix_(part.members, part.members)] = part.law.channel.probabilities()
+            law[np.ix_(part.members, part.members)] = part.release.channel.probabilities()
         return law
 
     def _errors(self) -> NDArray[np.float64]:
@@ -164,8 +165,8 @@ class CandidateMatrix(CandidateRelease):
 
     @cached_property
     def _indicators(self) -> NDArray[np.float64]:
-        law = self._alone().law
-        found = None if law.epsilon == 0.0 else solve.inverse(law.channel.probabilities())
+        release = self._alone().release
+        found = None if release.epsilon == 0.0 else solve.inverse(release.channel.probabilities())
         if found is None:
             raise self._refuse("the rows of the law are not independent, or too nearly dependent")
         return found
@@ -176,8 +177,10 @@ class CandidateMatrix(CandidateRelease):
             raise ValueError(
                 f"{type(self).__name__}: points in space have no mean here; see estimate_frequencies"
             )
-        law = self._alone().law
-        found = None if law.epsilon == 0.0 else solve.letters(law.channel.probabilities(), self._points)
+        release = self._alone().release
+        found = (
+            None if release.epsilon == 0.0 else solve.letters(release.channel.probabilities(), self._points)
+        )
         if found is None:
             raise self._refuse("no letters of its reports have the candidates as their means")
         found.flags.writeable = False
@@ -226,7 +229,7 @@ class CandidateMatrix(CandidateRelease):
         ndarray of float64
             Same shape, in squared units of the candidates.
         """
-        law, codes = self._alone().law.channel.probabilities(), checks.codes("x", x, len(self._points))
+        law, codes = self._alone().release.channel.probabilities(), checks.codes("x", x, len(self._points))
         moments = np.sum(law * np.square(self._letters - self._points[:, None]), axis=1)
         chosen: NDArray[np.float64] = moments[codes]
         return chosen
@@ -250,7 +253,7 @@ class CandidateMatrix(CandidateRelease):
             If no unbiased decode exists, with regions, or for a code out of range.
         """
         indicators, codes = self._indicators, checks.codes("x", x, len(self._points))
-        rows = self._alone().law.channel.probabilities()
+        rows = self._alone().release.channel.probabilities()
         moments = rows @ np.square(indicators) - np.eye(len(rows))
         chosen: NDArray[np.float64] = moments[codes]
         return chosen
@@ -277,7 +280,7 @@ class CandidateMatrix(CandidateRelease):
 
     def _count(self, reports: ArrayLike) -> tuple[int, NDArray[np.int64]]:
         codes, cells = checks.codes("reports", reports, len(self._points)), len(self._points)
-        self._check_axis("reports", codes)
+        checks.records("reports", codes, self._columns)
         table = codes.reshape(-1, self._columns)
         counts = np.stack([np.bincount(column, minlength=cells) for column in table.T])
         return len(table), counts[0] if self._columns == 1 else counts
@@ -345,14 +348,14 @@ class CandidateMatrix(CandidateRelease):
 
 
 @dataclass(frozen=True, eq=False)
-class TablePart:
+class TableRegion:
     """A table over one set of candidates, and the losses between them."""
 
     members: NDArray[np.intp]
     losses: NDArray[np.float64]
-    law: TableLaw
+    release: Release
 
     def errors(self) -> NDArray[np.float64]:
         """Return the expected loss of a report for each member, from the integers of the channel."""
-        errors: NDArray[np.float64] = np.sum(self.law.channel.probabilities() * self.losses, axis=1)
+        errors: NDArray[np.float64] = np.sum(self.release.channel.probabilities() * self.losses, axis=1)
         return errors

@@ -64,5 +64,5 @@ class BallGaussian(Additive):
     @property
     def sigma(self) -> float:
         """Standard deviation of the noise in units of `x`, the dither not counted."""
-        steps = (self._grid.points - 1) / 2.0
+        steps = (self.codec.points - 1) / 2.0
         return math.sqrt(2.0 * self._half) * self.radius / steps

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from typing import Literal
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Matrix
 from bitldp.accounting.compose import concentration
-from bitldp.base import checks
-from bitldp.compression.ball.base import Ball
+from bitldp.compression.ball.base import Ball, Norm
 from bitldp.design.exact import unbiased
 from bitldp.design.result import DesignError
+from bitldp.mechanism.parameters import whole
 
 __all__ = ["InterpolatedMVU"]
 
@@ -88,17 +88,11 @@ class InterpolatedMVU(Ball):
     """
 
     _: KW_ONLY
-    norm: Literal["l1", "l2"] = "l2"
-    input_bits: int = 5
-    output_bits: int = 3
+    norm: Norm = "l2"
+    input_bits: Annotated[int, whole(2, 7)] = 5
+    output_bits: Annotated[int, whole(2, 5)] = 3
 
     def _build(self) -> None:
-        self._check_ball()
-        checks.choice("norm", self.norm, ("l1", "l2"))
-        self._set(
-            input_bits=checks.integer("input_bits", self.input_bits, 2, 7),
-            output_bits=checks.integer("output_bits", self.output_bits, 2, 5),
-        )
         found = [fitted for factor in _REACHES if (fitted := self._fit(factor)) is not None]
         if not found:
             raise DesignError(f"no table was found that keeps epsilon {self.epsilon:.6g}")

@@ -13,6 +13,7 @@ from bitldp._core import Matrix
 from bitldp.accounting.compose import concentration
 from bitldp.base import checks
 from bitldp.compression.ball import _bounds
+from bitldp.compression.ball._records import check_shape
 from bitldp.compression.ball.base import Ball
 
 __all__ = ["SignSGD"]
@@ -76,7 +77,6 @@ class SignSGD(Ball):
     _no_mean: ClassVar[str] = "the mean of a sign is not linear in the number; use majority"
 
     def _build(self) -> None:
-        self._check_ball()
         if self.delta > 0.0:
             length = math.sqrt(2.0 * concentration(self.epsilon, self.delta))
         else:
@@ -131,7 +131,7 @@ class SignSGD(Ball):
             For no reports, a code out of range, or another shape.
         """
         codes = checks.codes("reports", reports, 2)
-        self._check_axis("reports", codes.shape)
+        check_shape("reports", codes.shape, self.features)
         table = codes.reshape(-1, self.features)
         if not len(table):
             raise ValueError("reports: at least one is needed")

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from typing import Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from bitldp.accounting.compose import concentration
-from bitldp.base import checks
 from bitldp.compression.ball._dither import enlarged
-from bitldp.compression.ball.base import Ball, Dither
+from bitldp.compression.ball.base import Ball, Dither, Norm
 from bitldp.compression.designs import tabled
 from bitldp.design.mvu import load_or_solve
 from bitldp.design.result import DesignError
 from bitldp.mechanism.designed import Designed, Table
+from bitldp.mechanism.parameters import whole
 
 __all__ = ["VectorMVU"]
 
@@ -137,18 +137,12 @@ class VectorMVU(Designed, Ball):
     """
 
     _: KW_ONLY
-    norm: Literal["l1", "l2"] = "l2"
-    input_bits: int = 4
-    output_bits: int = 3
+    norm: Norm = "l2"
+    input_bits: Annotated[int, whole(1, 6)] = 4
+    output_bits: Annotated[int, whole(1, 6)] = 3
     dither: Dither = "unbiased"
 
     def _build(self) -> None:
-        self._check_ball()
-        checks.choice("norm", self.norm, ("l1", "l2"))
-        checks.choice("dither", self.dither, ("unbiased", "conditional"))
-        inputs = checks.integer("input_bits", self.input_bits, 1, 6)
-        outputs = checks.integer("output_bits", self.output_bits, 1, 6)
-        self._set(input_bits=inputs, output_bits=outputs)
         power = 1 if self.norm == "l1" else 2
         if self._held:  # the last table of a search that was made elsewhere
             self._adopt(self._held[0], power)

@@ -174,7 +174,7 @@ class PrivateData:
             raise ValueError(f"original: must return {wanted}")
         if labels is not None and len(labels) != len(features):
             raise ValueError(f"original: {len(features)} records of features, {len(labels)} labels")
-        randomize: Any = self._mechanism.randomize  # type: ignore[attr-defined]
+        randomize: Any = self._mechanism.randomize
         if self._pair:
             reports = randomize(features, labels, rng=rng, output=self._output)
         else:
@@ -185,7 +185,7 @@ class PrivateData:
             )  # streams that do not repeat each other
             reports = (randomize(features, rng=one, output=self._output), None)
             if self._labels is not None:
-                reports = (reports[0], self._labels.randomize(labels, rng=other))  # type: ignore[attr-defined]
+                reports = (reports[0], self._labels.randomize(labels, rng=other))  # type: ignore[arg-type]
         if not all(each is None or isinstance(each, np.ndarray) for each in reports):
             raise TypeError(f"output: {self._output!r} of {type(self._mechanism).__name__} is no array")
         return readonly(*reports)

@@ -86,7 +86,7 @@ class Randomized(Bucketed):
 
     def report(self, count: int, rng: RandomSource) -> int:
         """Return the number to report for a number of examples."""
-        released = self.mechanism.randomize([self.bucket(count)], rng=rng)  # type: ignore[attr-defined]
+        released = self.mechanism.randomize([self.bucket(count)], rng=rng)
         return self.edges[int(released[0])]
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.federated.wire.arrays import Integers, Layout
-from bitldp.federated.wire.forms import Form, features_of, form_of, interval_of, letters_of
+from bitldp.federated.wire.forms import Form, letters_of
 from bitldp.federated.wire.wire import NORMS, UPDATES, Header, WireError, fingerprint_digest, read, write
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import Guarantee
@@ -106,7 +106,6 @@ class UpdateCodec:
                 raise ValueError(f"interval: low must be below high, got ({low}, {high})")
             object.__setattr__(self, "interval", (low, high))
         if isinstance(self.mechanism, Mechanism):
-            form_of(self.mechanism)
             letters_of(self.mechanism, allow_biased=self.allow_biased)
             self._ends(self.mechanism)
 
@@ -114,7 +113,7 @@ class UpdateCodec:
         ball = getattr(mechanism, "norm", None)
         if ball in NORMS and self.norm not in (ball, "l1"):  # the l1 ball is inside the others
             raise ValueError(f"norm: must be {ball!r}, that of the ball of {type(mechanism).__name__}")
-        ends = interval_of(mechanism) if self.interval is None else self.interval
+        ends = mechanism.ends if self.interval is None else self.interval
         if ends is None:
             raise ValueError(
                 f"interval: must be given, {type(mechanism).__name__} has none that an update could be "
@@ -152,13 +151,13 @@ class UpdateCodec:
         mechanism = self.mechanism if isinstance(self.mechanism, Mechanism) else self.mechanism(size)
         if not isinstance(mechanism, Mechanism):
             raise TypeError(f"mechanism: the function returned {type(mechanism).__name__}, no mechanism")
-        features = features_of(mechanism)
+        features = mechanism.columns
         if size % features:
             raise ValueError(
                 f"mechanism: its records of {features} numbers do not divide an update of {size} coordinates"
             )
         low, high = self._ends(mechanism)
-        form = form_of(mechanism)
+        form = Form(mechanism)
         header = Header(
             name=type(mechanism).__name__,
             mechanism=fingerprint_digest(mechanism),
@@ -170,7 +169,7 @@ class UpdateCodec:
             high=high,
             coordinates=size,
             records=self.rows * (size // features),
-            parts=form.parts,
+            fields=form.fields,
         )
         letters = letters_of(mechanism, allow_biased=self.allow_biased)
         return Plan(mechanism, layout, header, form, letters, self.rows)
@@ -282,7 +281,7 @@ class Plan:
         shares = self.clipped(vector) / self.header.clip
         values = np.clip(low + (high - low) * (0.5 + 0.5 * shares), low, high)
         table = values.reshape(self.records, -1)
-        reports = self.mechanism.randomize(table, rng=rng, output=self.form.output)  # type: ignore[attr-defined]
+        reports = self.mechanism.randomize(table, rng=rng, output=self.form.output)
         return write(self.header, self.form.split(reports, self.records))
 
     def decode(self, data: bytes | NDArray[np.uint8]) -> NDArray[np.float64]:

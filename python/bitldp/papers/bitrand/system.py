@@ -222,7 +222,7 @@ def _records(settings: BitRandSettings, client: Client) -> Holding:
 
     released = kept.get(original, rng=client.release_seed(settings))
     assert released.labels is not None
-    return Holding(np.asarray(released.features, np.float32), labels.decode(released.labels))  # type: ignore[attr-defined]
+    return Holding(np.asarray(released.features, np.float32), labels.decode(released.labels))
 
 
 @client_app.train()

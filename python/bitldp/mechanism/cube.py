@@ -1,4 +1,4 @@
-"""What an audit knows of whole records of signs: how likely each number of agreements is."""
+"""What whole records of signs say of their law: how likely each number of agreements is."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp.audit.law import Block, Setting
-from bitldp.numeric.unbiased import Released
-from bitldp.release.cube import CubeLaw, CubeScalar
+from bitldp._core import Cube
+from bitldp.mechanism.law import Block, Experiment
+from bitldp.release.base import ONE, Interval
 
-__all__ = ["cube_setting"]
-
-_ONE = 1 << 64
+__all__ = ["opposite_corners"]
 
 
 @dataclass(frozen=True, eq=False)
-class CubeSetting(Setting):
+class Agreements(Experiment):
     """Two opposite records; a report is one symbol: many ones, few ones, or neither.
 
     Attributes
@@ -36,40 +34,35 @@ class CubeSetting(Setting):
         return [(np.where(ones >= self.edge, 2, 1) - (ones <= places - self.edge))[:, None]]
 
 
-def _share(law: CubeLaw, edge: int) -> float:
+def _share(channel: Cube, edge: int) -> float:
     """Return the chance of `edge` agreements or more; they are in the likely set, and not in the other."""
-    channel = law.channel
     size, bits = channel.sizes()[0], channel.bits
     # C(r, a) over the set's size, downward from the edge of the set: float sums, as for any law of an audit.
     term, beyond = channel.edges()[0] * bits / (max(1, channel.near) * size), 0.0
     for a in range(channel.near, edge):
         beyond += term
         term *= (bits - a) / (a + 1)
-    return channel.high / _ONE * (1.0 - beyond)
+    return channel.high / ONE * (1.0 - beyond)
 
 
-def cube_setting(mechanism: Released, pair: tuple[Any, Any] | None) -> Setting | None:
-    """Return the law of a release of whole records; None for another law, or given inputs.
+def opposite_corners(channel: Cube, ends: Interval) -> Experiment | None:
+    """Return the law of a release of whole records; None where its sets are not apart.
 
     The records are the two corners of the interval's cube. A report with kappa ones or more is in the
     likely set of one and in the unlikely set of the other, if kappa is above the middle: e^epsilon times as
     likely.
     """
-    scalar = mechanism._scalar
-    if not isinstance(scalar, CubeScalar) or pair is not None:
-        return None
-    law, channel = scalar.law, scalar.law.channel
-    if law.mute or channel.near <= channel.far:
+    if channel.near <= channel.far:
         return None
     bits = channel.bits
     edge = max(channel.near, bits - channel.far)
-    likely = _share(law, edge)
+    likely = _share(channel, edge)
     # The opposite record's agreements are the zeros: `edge` ones are at most `far` of them.
-    strings = likely * _ONE / channel.high * channel.sizes()[0] / channel.sizes()[1]
-    unlikely = (_ONE - channel.high) / _ONE * strings
+    strings = likely * ONE / channel.high * channel.sizes()[0] / channel.sizes()[1]
+    unlikely = (ONE - channel.high) / ONE * strings
     middle = max(0.0, 1.0 - likely - unlikely)
     table = np.array([[[unlikely, middle, likely]], [[likely, middle, unlikely]]])
-    low, high = mechanism._ends
+    low, high = ends
     corners: list[Any] = [np.full(bits, end) for end in (high, low)]
     inputs = [corner if bits > 1 else corner[0] for corner in corners]
 
@@ -79,4 +72,4 @@ def cube_setting(mechanism: Released, pair: tuple[Any, Any] | None) -> Setting |
 
     names = [f"every feature {end:g}" for end in (high, low)]
     options = {"output": "codes"}
-    return CubeSetting(inputs, names, [Block(table, describe)], [(0, 1)], options, edge=edge)
+    return Agreements(inputs, names, [Block(table, describe)], [(0, 1)], options, edge=edge)

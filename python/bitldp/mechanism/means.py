@@ -1,29 +1,32 @@
-"""What the numeric mechanisms give back: unbiased letters, their variance, and the mean of the records."""
+"""Mechanisms whose reports are worth numbers: unbiased letters, their variance, the mean of records."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, NoReturn
+from collections.abc import Sequence
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import Bits, Cube, Grid, Matrix, Shift, Window
+from bitldp._core import Cube, Grid
 from bitldp.base import checks
 from bitldp.base.arrays import place
-from bitldp.base.keys import RandomSource, keys
 from bitldp.estimate.accumulators import MeanAccumulator
 from bitldp.estimate.estimates import Estimate
-from bitldp.estimate.sampled import SampledMeanAccumulator, SampledReports, checked
+from bitldp.estimate.sampled import SampledMeanAccumulator, checked
 from bitldp.letters.spread import Spread
-from bitldp.mechanism.base import Mechanism
-from bitldp.release.base import Interval, Scalar
-from bitldp.release.sampled import sampled
+from bitldp.mechanism.base import Mechanism, Part
+from bitldp.mechanism.cube import opposite_corners
+from bitldp.mechanism.law import TABLE, Experiment, Pair, Symbols, codes_of, of_rows
+from bitldp.release.base import Interval
+from bitldp.release.call import Call
+from bitldp.release.sampled import SampledReports, index_bits, sampled
 
 
-class Unbiased(Mechanism):
+class Means(Mechanism):
     """Base of the mechanisms whose reports are worth numbers that are right on average.
 
-    No dataclass itself: a subclass chooses which of these are its parameters, and in which order.
+    Not a dataclass: a subclass chooses which of these are its parameters, and in which order.
     """
 
     epsilon: float
@@ -32,33 +35,78 @@ class Unbiased(Mechanism):
     k: int | None  # coordinates of a record that are sampled; None where all are released
 
     # Set on the instance, by _build; ClassVar keeps them out of the dataclass' fields.
-    _scalar: ClassVar[Scalar]
+    _release: ClassVar[Any]  # a Release of numbers, whose points are known
     _ends: ClassVar[Interval]
     _spread: ClassVar[Spread | None]
+    outputs: ClassVar[tuple[str, ...]] = ("codes", "values", "packed")
     _no_frequencies: ClassVar[str] = "its reports are numbers; use estimate_mean"
 
     @property
-    def channels(self) -> tuple[Window | Matrix | Bits | Shift | Cube, ...]:
+    def channels(self) -> tuple[Any, ...]:
         """The channels that release one number; more than one where a coin chooses between them."""
-        return self._scalar.channels
+        return self._release.channels
 
     @property
     def points(self) -> NDArray[np.float64]:
         """The points of the interval that an input is dithered to, ascending; read-only."""
-        return self._scalar.points
+        return self._release.points
 
     @property
     def alphabet(self) -> int:
         """How many codes a number's report can be; packed, it takes ``(alphabet - 1).bit_length()`` bits."""
-        return self._scalar.alphabet
+        return self._release.alphabet
 
     @property
-    def report_bits(self) -> int:
-        """Bits of one record's report in its packed form; of sampled features with their indices."""
-        code = (self.alphabet - 1).bit_length()
+    def report_parts(self) -> tuple[Part, ...]:
+        """(columns, bits) of a report: a code a feature; of sampled features, their indices first."""
+        code = self._release.bits
         if self.k is None:
-            return self.features * code
-        return self.k * (code + max(1, (self.features - 1).bit_length()))
+            return ((self.features, code),)
+        return ((self.k, index_bits(self.features)), (self.k, code))
+
+    def join(self, parts: Sequence[NDArray[Any]]) -> Any:
+        """Return reports, as `decode` takes them, of the arrays of their parts."""
+        return parts[0] if self.k is None else SampledReports(*parts)
+
+    @property
+    def columns(self) -> int:
+        """Numbers of a record."""
+        return self.features
+
+    @property
+    def ends(self) -> Interval:
+        """Where every number lies: (low, high)."""
+        return self._ends
+
+    @property
+    def _streams(self) -> int:
+        streams: int = self._release.streams
+        return streams if self.k is None else streams + 1
+
+    def symbols(self) -> tuple[Symbols, ...]:
+        """Return the channels behind a report: one a released number, or one for the whole record."""
+        laws = self._release.laws
+        times = 1 if self._release.whole else self.k or self.features
+        return (Symbols(laws, times),) if laws else ()
+
+    def extremes(self, pair: Pair | None = None) -> Experiment | None:
+        """Return inputs that are far apart and the law of their reports; see `Mechanism.extremes`."""
+        release, features = self._release, self.features
+        if release.whole and pair is None and isinstance(release.channel, Cube):
+            found = opposite_corners(release.channel, self._ends) if release.laws else None
+            return super().extremes() if found is None else found
+        if (
+            self.k is not None
+            or release.whole
+            or self._guarantee.delta
+            or max(2 * features, len(release.points)) * release.alphabet > TABLE
+        ):  # which features are reported is a part of the report, or the table would be too large
+            return super().extremes(pair)
+        chosen = codes_of(pair, len(release.points), release.points)
+        if chosen is None:  # a number between the points: its law is a matter of the dither
+            return None
+        law = release.probabilities()
+        return of_rows(lambda x: law[x], len(law), release.alphabet, chosen, features, release.points)
 
     @property
     def letters(self) -> NDArray[np.float64]:
@@ -69,14 +117,8 @@ class Unbiased(Mechanism):
         ValueError
             If the reports say nothing (epsilon 0).
         """
-        letters = self._scalar.letters
+        letters = self._release.letters
         return self._refuse_silence() if letters is None else letters
-
-    def _check_axis(self, name: str, shape: tuple[int, ...]) -> None:
-        features = self.features
-        if len(shape) not in (1, 2) or (shape[-1] != features and (features > 1 or len(shape) == 2)):
-            allowed = "(n,) or (n, 1)" if features == 1 else f"(n, {features}) or ({features},)"
-            raise ValueError(f"{name}: shape must be {allowed}, got {shape}")
 
     def _refuse_silence(self) -> NoReturn:
         raise ValueError(
@@ -84,7 +126,13 @@ class Unbiased(Mechanism):
             "alike"
         )
 
-    def _check_speaks(self) -> Spread:
+    def _check_speaks(self) -> None:
+        """Refuse where no unbiased decode exists."""
+        if self._release.letters is None:
+            self._refuse_silence()
+
+    def _check_spread(self) -> Spread:
+        """Return the variance of a letter as a function of the input, or raise where there is none."""
         return self._refuse_silence() if self._spread is None else self._spread
 
     def _check_pair(self, reports: Any) -> SampledReports:
@@ -92,7 +140,7 @@ class Unbiased(Mechanism):
 
     def _check_codes(self, reports: Any) -> NDArray[Any]:
         codes = checks.codes("reports", reports, self.alphabet)
-        self._check_axis("reports", codes.shape)
+        checks.records("reports", codes, self.features)
         return codes
 
     def decode(self, reports: ArrayLike | SampledReports) -> NDArray[np.float64]:
@@ -119,6 +167,10 @@ class Unbiased(Mechanism):
             return self._pairs().dense(reports)
         values: NDArray[np.float64] = letters[self._check_codes(reports)]
         return values
+
+    def unbias(self, reports: ArrayLike | SampledReports) -> NDArray[np.float64]:
+        """Return the same as `decode`: its numbers are unbiased."""
+        return self.decode(reports)
 
     def estimate_mean(self, reports: ArrayLike | SampledReports) -> Estimate:
         """Estimate the mean of every feature over the records, without bias.
@@ -159,7 +211,7 @@ class Unbiased(Mechanism):
         return self.decode(reports).reshape(-1, self.features)
 
     def _pairs(self) -> SampledMeanAccumulator:
-        middle = self._check_speaks().middle
+        middle = self._check_spread().middle
         scale = self.features / (self.k or self.features)
         return SampledMeanAccumulator(
             self, self.features, middle, scale * (self.letters - middle), self._check_pair
@@ -184,7 +236,7 @@ class Unbiased(Mechanism):
         ValueError
             If the reports say nothing (epsilon 0), or for NaN.
         """
-        spread = self._check_speaks()
+        spread = self._check_spread()
         values = np.asarray(x, dtype=np.float64)
         if np.isnan(values).any():
             raise ValueError(f"x: {place(np.isnan(values))} is NaN")
@@ -198,7 +250,7 @@ class Unbiased(Mechanism):
         ValueError
             If the reports say nothing (epsilon 0).
         """
-        return self._check_speaks().mean()
+        return self._check_spread().mean()
 
     def worst_variance(self) -> float:
         """Return the largest `variance` of any input.
@@ -208,14 +260,7 @@ class Unbiased(Mechanism):
         ValueError
             If the reports say nothing (epsilon 0).
         """
-        return self._check_speaks().worst()
-
-
-Output = Literal["codes", "values", "packed"]
-
-
-class Released(Unbiased):
-    """Base of the mechanisms that release numbers of an interval by one channel or a coin between some."""
+        return self._check_spread().worst()
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return the law of one number: P[i, y] = P(code y | points[i]), shape (points, alphabet).
@@ -225,79 +270,27 @@ class Released(Unbiased):
         ValueError
             If the alphabet has more than 8192 codes, so that the table would take over half a gigabyte.
         """
-        return self._scalar.probabilities()
+        return self._release.probabilities()
 
     def outside(self, x: ArrayLike) -> int:
         """Return how many values of `x` (float32 or float64) lie outside the interval and are clipped."""
         return Grid(2, low=self._ends[0], high=self._ends[1]).outside(x)
 
-    def randomize(
-        self,
-        x: ArrayLike,
-        *,
-        rng: RandomSource = None,
-        output: Output = "codes",
-        out: NDArray[Any] | None = None,
-        threads: int | None = None,
-        first_chunk: int = 0,
-    ) -> Any:
-        """Randomize numbers.
-
-        Parameters
-        ----------
-        x : array_like of float32 or float64
-            Shape (n,) or (n, 1) for one feature, else (n, features) or (features,). Values outside the
-            interval are clipped to it (`outside` counts them), or refused with ``clip=False``.
-        rng : None, int, SeedSequence or Generator
-            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
-        output : {"codes", "values", "packed"}
-            Codes (smallest unsigned dtype), letters (dtype of `x`; see `decode`), or bytes with as many bits
-            a code as are needed.
-        out : ndarray, optional
-            C-contiguous array of the exact shape and dtype to fill; must not overlap `x`. Not with
-            ``spend="sample"``.
-        threads : int, optional
-            Number of threads; the result does not depend on it.
-        first_chunk : int
-            How many chunks of the keys' streams to skip: of ``bitldp._core.CHUNK`` released values, or of
-            ``channels[0].chunk`` records where whole records are released by a `Cube`.
-
-        Returns
-        -------
-        ndarray or SampledReports
-            The reports, safe to release at `guarantee`: of the shape of `x`, but that "packed" is flat. With
-            ``spend="sample"``, codes and packed bytes come as a pair (indices, codes) of shape (n, k), or
-            (k,) for a record by itself; indices are packed to ``(features - 1).bit_length()`` bits, at least
-            1. Its "values" have the shape of `x`, the middle of the interval standing for what was not
-            sampled.
-
-        Raises
-        ------
-        ValueError
-            NaN, a value outside with ``clip=False`` (an index is given, never the value), wrong shape, unfit
-            `out`, or "values" where reports say nothing. Nothing is written then.
-        TypeError
-            Wrong dtype or kind of argument.
-        """
-        self._check_axis("x", checks.shape("x", x))
-        threads, first_chunk = checks.stream(threads, first_chunk)
-        checks.choice("output", output, ("codes", "values", "packed"))
-        if output == "values":
+    def _perturb(self, x: ArrayLike, call: Call) -> Any:
+        checks.records("x", x, self.features)
+        if call.output == "values":
             self._check_speaks()
         if not self.clip:
             refuse_outside(checks.plain("x", x), self._ends)
-        scalar = self._scalar
         if self.k is None:
-            return scalar.randomize(x, keys(rng, scalar.streams), output, out, threads, first_chunk)
-        if out is not None:
+            return self._release.randomize(x, call)
+        if call.out is not None:
             raise ValueError("out: not offered with spend='sample', where a report is a pair")
         values = checks.plain("x", x)
-        streams = keys(rng, scalar.streams + 1)
-        if output == "values":
-            pairs = sampled(scalar, values, (self.features, self.k), streams, "codes", threads, first_chunk)
-            return self.decode(pairs).reshape(values.shape).astype(values.dtype, copy=False)
-        return sampled(scalar, values, (self.features, self.k), streams, output, threads, first_chunk)
+        reports = sampled(self._release, values, (self.features, self.k), call)
+        if call.output != "values":
+            return reports
+        return self.decode(reports).reshape(values.shape).astype(values.dtype, copy=False)
 
 
 def refuse_outside(x: NDArray[Any], ends: Interval) -> None:
