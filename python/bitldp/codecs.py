@@ -1,4 +1,4 @@
-"""Codecs: value to code and back, without any randomness that privacy rests on.
+"""Codecs between values and codes, without any randomness that privacy rests on.
 
 `FixedPoint` and `Grid` are the types of the extension module. `Categories` is a public dictionary of labels.
 """
@@ -22,7 +22,7 @@ _INT64_MAX = (1 << 63) - 1
 
 
 class Categories:
-    """A public dictionary between labels and the integers 0 to N-1, in the given order.
+    """Public dictionary between labels and the integers 0 to N-1, in the given order.
 
     Parameters
     ----------

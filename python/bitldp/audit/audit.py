@@ -1,4 +1,4 @@
-"""An audit of a mechanism: many reports of several inputs, and the most telling event among them."""
+"""Audit of a mechanism: many reports of several inputs, and the most telling event among them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["AuditResult", "Event", "audit"]
 
 @dataclass(frozen=True, eq=False)
 class AuditResult:
-    """The most telling event of an audit.
+    """Result of an audit: its most telling event, the bound and the verdict.
 
     Of the events whose bound exceeds what is allowed, the one that does so most (one above the exact epsilon
     of a record before any other); where there is none, the one with the largest bound.
@@ -69,7 +69,7 @@ class AuditResult:
 
     @property
     def passed(self) -> bool:
-        """Whether the bound is within what is exact; repeated reports never are."""
+        """Whether the bound is within the exact epsilon; an audit with repeated reports fails."""
         return self.lower <= self.exact and self.lower < math.inf
 
     def __str__(self) -> str:
@@ -112,7 +112,7 @@ def audit(
     pair: tuple[Any, Any] | None = None,
     event: Event | None = None,
 ) -> AuditResult:
-    """Bound the epsilon of a mechanism from below, by its reports, and compare with the exact one.
+    """Bound the epsilon of a mechanism from below by its reports, and compare with the exact one.
 
     Parameters
     ----------

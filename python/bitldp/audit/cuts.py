@@ -1,4 +1,4 @@
-"""Events of whole reports: the log-likelihood ratio of two inputs, cut where the law says it tells most.
+"""Events on whole reports: likelihood ratios of two inputs, cut where they tell most.
 
 The symbols of a report are independent, so its log-likelihood ratio is a sum over them, and by Neyman and
 Pearson no event of the same probability under one input is rarer under the other.
@@ -93,7 +93,7 @@ def _moments(law: Experiment, weights: list[NDArray[np.float64]], a: int) -> tup
 
 
 class Cuts:
-    """Events of whole reports for one pair of inputs, in both orders.
+    """Events on whole reports for one pair of inputs, in both orders.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class Cuts:
         return sum(len(side.cuts) * (2 if side.law is None else 4) for side in (self._for_a, self._for_b))
 
     def add(self, given: int, symbols: list[NDArray[Any]]) -> None:
-        """Add reports of an input; those of a third one do not count."""
+        """Add reports of an input; reports of inputs outside the pair are ignored."""
         if given not in self._pair:
             return
         scores = np.zeros(len(symbols[0]))
@@ -135,7 +135,7 @@ class Cuts:
             side.counts[int(given == side.b)] += [np.count_nonzero(own >= cut) for cut in side.cuts]
 
     def findings(self, n: int, tail: float, record: float) -> Iterator[Finding]:
-        """Yield what the events show, with `n` reports of each input and `record` the exact epsilon.
+        """Yield the findings from `n` reports of each input; `record` is the exact epsilon.
 
         Of one symbol, the law gives the probability of the event, so that it and its complement are compared
         in both orders of the inputs; of several, only that its log-ratio is at most the largest score.

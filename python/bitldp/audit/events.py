@@ -1,4 +1,4 @@
-"""Events of an audit: how often they happened, what that proves, and what the law allows.
+"""Events of an audit: their counts, the bounds that these prove, and the ratio that the law allows.
 
 With k_a of n reports of input a in an event, and k_b of n of input b, Clopper and Pearson's intervals give
 ``ln P(event | a)/P(event | b) >= ln low(k_a)/high(k_b)``. All bounds of one audit share its error probability
@@ -22,7 +22,7 @@ __all__ = ["Counts", "Finding", "allowed", "clopper_pearson", "findings_of_symbo
 
 @dataclass(frozen=True)
 class Finding:
-    """What one event shows about two inputs.
+    """Evidence of one event about two inputs.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ def logs(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class Counts:
-    """How often each symbol had each value, by input; exact integers.
+    """Exact counts of each symbol's values, by input.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""An audit, step by step: fresh keys, then events from the law, from a search, or given by the caller."""
+"""Steps of an audit: fresh keys, then events from the law, from a search or from the caller."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Event = Callable[[Any], NDArray[np.bool_]]
 
 
 class Run:
-    """One audit: what all ways of finding events share.
+    """One audit, and what all ways of finding events share.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Run:
         return math.log(likely / float(high[1])) if likely > 0.0 else -math.inf
 
     def known(self, law: Experiment) -> Finding:
-        """Look at the events that the law gives."""
+        """Look at the events that a known law gives."""
         source = self._source(dict(law.options))
         stale = self._stale(source, law.inputs[0])
         if stale is not None:
@@ -136,7 +136,7 @@ class Run:
         return self._most_telling(findings)
 
     def given(self, inputs: tuple[Any, Any], event: Event) -> Finding:
-        """Look at a given event, for the inputs in both orders."""
+        """Look at an event that the caller gives, for the inputs in both orders."""
         source = self._source({})
         stale = self._stale(source, inputs[0])
         if stale is not None:

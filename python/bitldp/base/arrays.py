@@ -1,4 +1,4 @@
-"""Arrays that cannot be written, and where in an array something stands."""
+"""Read-only arrays, and the place of an entry in an array, in words."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def first(chosen: NDArray[np.bool_]) -> tuple[int, ...]:
 
 
 def place(chosen: NDArray[np.bool_]) -> str:
-    """Say where the first true entry is."""
+    """Return the place of the first true entry, in words."""
     return f"the value at index {first(chosen)}"
 
 

@@ -19,7 +19,7 @@ _SHOWN_BITS = 128
 
 
 def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
-    """Return `value` as an int of [low, high], or raise."""
+    """Return `value` as an int between `low` and `high`, or raise."""
     if isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name}: must be an integer, not bool")
     try:
@@ -33,7 +33,7 @@ def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
 
 
 def count(name: str, value: Any, least: int, most: int = MOST) -> int:
-    """Return `value` as a number of things, `least` or more, that still fits where it is used."""
+    """Return `value` as a count of at least `least` that fits where it is used, or raise."""
     if type(value) is int and least <= value <= most:
         return value
     number = integer(name, value, least)
@@ -119,20 +119,20 @@ def choice(name: str, value: Any, allowed: Collection[str]) -> str:
 
 
 def flag(name: str, value: Any) -> bool:
-    """Return a yes or no, or raise."""
+    """Return `value` as a bool, or raise."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name}: must be True or False, not {type(value).__name__}")
     return bool(value)
 
 
 def form(output: Any) -> None:
-    """Refuse a form of the reports that is no word; the core says which words it takes."""
+    """Refuse a form of reports that is no string; the core knows the allowed ones."""
     if not isinstance(output, str):
         raise TypeError(f"output: must be a str, not {type(output).__name__}")
 
 
 def stream(threads: Any, first_chunk: Any) -> tuple[int | None, int]:
-    """Return the two arguments that say how a key's stream is walked through, checked."""
+    """Return the checked number of threads and first chunk of a call."""
     return (
         None if threads is None else integer("threads", threads, 1, 1 << 16),
         integer("first_chunk", first_chunk, 0, (1 << 63) - 1),
@@ -140,7 +140,7 @@ def stream(threads: Any, first_chunk: Any) -> tuple[int | None, int]:
 
 
 def plain(name: str, values: Any) -> NDArray[Any]:
-    """Return values as an array; refuse masked ones: what is masked is still there, and would be released."""
+    """Return values as an array; refuse masked arrays, whose masked values would be released, too."""
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError(f"{name}: a masked array is not allowed; fill or drop what is masked")
     try:
@@ -150,7 +150,7 @@ def plain(name: str, values: Any) -> NDArray[Any]:
 
 
 def shape(name: str, values: Any) -> tuple[int, ...]:
-    """Return the shape of values; refuse what has none."""
+    """Return the shape of values; refuse values without one."""
     try:
         return np.shape(values)
     except ValueError:
@@ -166,7 +166,7 @@ def records(name: str, values: Any, columns: int) -> None:
 
 
 def codes(name: str, values: Any, count: int) -> NDArray[Any]:
-    """Return integers of [0, count) as an array; an error gives the first bad index, never the value."""
+    """Return an array of integers in [0, count); an error gives the first bad index, never the value."""
     array = plain(name, values)
     if array.dtype == np.bool_:
         array = array.view(np.uint8)

@@ -1,4 +1,4 @@
-"""Symmetric integer noise as integer weights over 2^64: what the channel `Shift` takes.
+"""Symmetric integer noise as integer weights over 2^64, for the channel `Shift`.
 
 Every law here is computed in decimal arithmetic of 60 digits, whose results are the same on every platform.
 A weight is its real value, rounded; what is missing to 2^64 is made up for where it matters least.
@@ -26,7 +26,7 @@ _START = 60.0  # how far above its last term the recurrence for Skellam starts: 
 
 
 def geometric_weights(rate: Real, reach: int) -> list[int]:
-    """Return two-sided geometric noise, e^(-rate |k|) in proportion, its tails lumped at the ends.
+    """Return the weights of two-sided geometric noise, e^(-rate |k|), with its tails lumped at the ends.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def geometric_weights(rate: Real, reach: int) -> list[int]:
 
 
 def gaussian_weights(sigma: Real, reach: int) -> list[int]:
-    """Return discrete Gaussian noise, P(k) proportional to e^(-k^2/(2 sigma^2)), given that abs(k) <= reach.
+    """Return the weights of discrete Gaussian noise, e^(-k^2/(2 sigma^2)), for abs(k) <= reach.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def gaussian_weights(sigma: Real, reach: int) -> list[int]:
 
 
 def skellam_weights(mu: Real, reach: int) -> list[int]:
-    """Return Skellam noise, the difference of two Poisson(mu) numbers, given that abs(k) <= reach.
+    """Return the weights of Skellam noise, a difference of two Poisson(mu), for abs(k) <= reach.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def skellam_weights(mu: Real, reach: int) -> list[int]:
 
 
 def is_log_concave(weights: list[int]) -> bool:
-    """Return whether the square of every weight is at least the product of its neighbours, without gaps.
+    """Tell whether the square of each weight is at least the product of its neighbours, without gaps.
 
     Then noise that is shifted farther is told apart better, by every hockey-stick divergence: the likelihood
     ratio of a shift is monotone, so the best test is a threshold, and a larger shift moves more beyond it.

@@ -1,4 +1,4 @@
-"""The delta of several independent releases by the same noise, from the integers, bounded from above."""
+"""Upper bound of the delta of several independent releases by the same noise, from its integers."""
 
 from __future__ import annotations
 

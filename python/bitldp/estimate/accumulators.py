@@ -38,7 +38,7 @@ class Accumulated(Protocol):
 
 
 class Accumulator(ABC):
-    """Common part of the accumulators; `Mechanism.accumulator()` makes them.
+    """Base of the accumulators; `Mechanism.accumulator()` makes them.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class Accumulator(ABC):
 
 
 class CountAccumulator(Accumulator):
-    """Counts of reported categories: exact integers, so the order of updates and merges is immaterial.
+    """Exact counts of reported categories, in any order of updates and merges.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The accumulator of records that have features and a label."""
+"""Accumulator for records with features and a label."""
 
 from __future__ import annotations
 

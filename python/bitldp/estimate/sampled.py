@@ -1,4 +1,4 @@
-"""Reports about some coordinates of each record, and the estimate of the mean from them."""
+"""Reports on some coordinates of each record, and the accumulator of their mean."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bitldp.release.sampled import SampledReports
 
 
 def checked(reports: Any, features: int, k: int, alphabet: int) -> SampledReports:
-    """Return reports as arrays of shape (n, k), checked to be such as the mechanism makes."""
+    """Return reports as arrays of shape (n, k), after checking them against the mechanism's form."""
     if not isinstance(reports, (tuple, list)) or len(reports) != 2:
         raise TypeError("reports: must be a pair (indices, codes), as randomize gives it")
     indices = checks.codes("reports.indices", reports[0], features)
@@ -33,7 +33,7 @@ def checked(reports: Any, features: int, k: int, alphabet: int) -> SampledReport
 
 
 class SampledMeanAccumulator(MeanAccumulator):
-    """Mean and variance of the letters of sampled coordinates; the others count as the middle.
+    """Mean and variance of sampled coordinates; the others count as the middle.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Reading an accumulator's JSON: every number is checked before it is taken over."""
+"""Reader of an accumulator's JSON, which checks every number."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_REPORTS = (1 << 63) - 1
 
 
 def document(text: Any) -> Any:
-    """Return what a JSON text holds, or raise."""
+    """Return the contents of a JSON text, or raise."""
     if not isinstance(text, str):
         raise TypeError(f"text: must be a str, not {type(text).__name__}")
     try:
@@ -67,7 +67,7 @@ def moments(state: dict[str, Any], features: int, n: int) -> tuple[NDArray[np.fl
 
 
 def together(name: str, mine: int, more: int) -> int:
-    """Return the sum of two numbers of reports; refuse one past the limit."""
+    """Return the sum of two numbers of reports; refuse one above the limit."""
     if mine + more > MOST_REPORTS:
         raise ValueError(f"{name}: with these there would be more than {MOST_REPORTS} reports")
     return mine + more

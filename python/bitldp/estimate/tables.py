@@ -1,4 +1,4 @@
-"""Estimates from counts of reports: frequencies and means by the inverse of a table."""
+"""Frequencies and means from counts of reports, by the inverse of a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bitldp.estimate.estimates import Estimate, project_simplex
 
 
 class FrequencyAccumulator(CountAccumulator):
-    """Counts of reports of a table, and the frequencies that its inverse makes of them.
+    """Counts of a table's reports, and the frequencies that its inverse makes of them.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class FrequencyAccumulator(CountAccumulator):
 def averages(
     counts: NDArray[np.int64], n: int, letters: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return mean and standard error of letters (reports on the first axis) from counts of reports."""
+    """Return mean and standard error of letters from counts of reports, which lie on the first axis."""
     if n < 1:
         raise ValueError("reports: at least one is needed for an estimate")
     shares = counts / n

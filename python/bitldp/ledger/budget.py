@@ -1,4 +1,4 @@
-"""A ledger of releases: what they cost together, and a refusal of the one that would cost too much.
+"""Ledger of releases, which adds up their cost and refuses the one that would exceed the budget.
 
 Every epsilon in it is the exact one of a record, and the total is for all releases about the same records
 (basic composition: Dwork and Roth, "The algorithmic foundations of differential privacy", 2014, Theorem
@@ -33,11 +33,11 @@ _VERSION = 1
 
 
 class BudgetExceededError(ValueError):
-    """A release was refused, since it would cost more than remains. Nothing was charged."""
+    """Error for a release that would cost more than remains. Nothing was charged."""
 
 
 class Ledger:
-    """What has been released about a set of people, within a budget.
+    """Releases about a set of people, and their cost within a budget.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class Ledger:
             return tuple(self._entries)
 
     def charge(self, release: Mechanism | Guarantee, count: int = 1, *, note: str = "") -> Entry:
-        """Charge releases before they are made, or refuse them.
+        """Charge releases before they are made, or refuse to.
 
         Parameters
         ----------
@@ -215,7 +215,7 @@ class Ledger:
         return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
     def account(self, delta: float, method: Literal["basic", "renyi", "pld"] = "pld") -> Account:
-        """Return what the releases cost together by a finer accountant than the sum that the budget is for.
+        """Return the cost of all releases by a finer accountant than the sum that the budget is for.
 
         Parameters
         ----------

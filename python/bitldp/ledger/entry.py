@@ -1,4 +1,4 @@
-"""One charge of a ledger, and how it is written to a file."""
+"""Charges of a ledger, and their form in a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Entry", "check_numbers", "digest", "from_json", "named", "to_json"]
 
 @dataclass(frozen=True)
 class Entry:
-    """One charge.
+    """One charge of a ledger.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Entry:
 
 
 def named(release: Mechanism | Guarantee) -> tuple[str, Guarantee]:
-    """Return name and guarantee of what is charged."""
+    """Return the name and the guarantee of a release to charge."""
     if isinstance(release, Guarantee):
         return "Guarantee", release
     guarantee = getattr(release, "guarantee", None)
@@ -48,7 +48,7 @@ def named(release: Mechanism | Guarantee) -> tuple[str, Guarantee]:
 
 
 def to_json(entry: Entry) -> dict[str, Any]:
-    """Return an entry as JSON values; infinity, which JSON lacks, as a word."""
+    """Return an entry as JSON values; infinity, which JSON lacks, is a word."""
     guarantee = asdict(entry.guarantee)
     return {
         "mechanism": entry.mechanism,
@@ -59,7 +59,7 @@ def to_json(entry: Entry) -> dict[str, Any]:
 
 
 def from_json(record: Any) -> Entry:
-    """Return the entry of its JSON values, or raise."""
+    """Return the entry in JSON values, or raise."""
     numbers: dict[str, Any] = {
         name: math.inf if value == "infinity" else value for name, value in record["guarantee"].items()
     }
@@ -76,7 +76,7 @@ def from_json(record: Any) -> Entry:
 
 
 def check_numbers(guarantee: Guarantee) -> None:
-    """Refuse a guarantee whose numbers are none."""
+    """Refuse a guarantee with numbers that no release can have."""
     for name in ("claimed", "bit", "feature", "record", "delta"):
         value = getattr(guarantee, name)
         if not isinstance(value, (int, float)) or not value >= 0.0:

@@ -1,4 +1,4 @@
-"""What is compared for a task: one line a candidate."""
+"""Candidates for each task, one line each."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["REGISTRY", "Maker", "Question"]
 
 @dataclass(frozen=True)
 class Question:
-    """What was asked for."""
+    """Parameters of a comparison, as the caller gave them."""
 
     epsilon: float
     features: int

@@ -1,4 +1,4 @@
-"""Which mechanism for a task: all that fit, at the same exact epsilon, by what their reports cost.
+"""Comparison of all mechanisms that fit a task, at the same exact epsilon, by variance.
 
 Every number is computed from the integers of a mechanism that was built, not from a rule of thumb. What is
 compared is one line each of `REGISTRY`.
@@ -31,7 +31,7 @@ Task = Literal["mean", "frequency", "point", "label"]
 
 @dataclass(frozen=True)
 class Row:
-    """One mechanism of the comparison.
+    """One mechanism in the comparison.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ def recommend(
     criterion: Literal["mean", "worst"] = "mean",
     thorough: bool = False,
 ) -> Recommendation:
-    """Compare the mechanisms that fit a task at the same exact epsilon of a record, and return the best.
+    """Compare the mechanisms that fit a task at the same exact epsilon of a record; the best is first.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""The client's side of a Flower app: what leaves a client, and what it has cost."""
+"""Client's side of a Flower app: private reports and their cost."""

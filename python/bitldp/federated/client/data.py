@@ -1,4 +1,4 @@
-"""Records that are released once and served in every round: what trains on them sees nothing else."""
+"""Records that are released once and served in every round; training sees nothing else."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["PrivateData", "Released"]
 
 
 class PrivateData:
-    """A client's records, released once and kept on disk.
+    """Records of a client, released once and kept on disk.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class PrivateData:
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """What is charged: the guarantee of the features (or of both), and that of the labels by itself."""
+        """Guarantees to charge: of the features (or of both), and of the labels by themselves."""
         both = (self._mechanism,) if self._labels is None else (self._mechanism, self._labels)
         return tuple(each.guarantee for each in both)
 
@@ -118,7 +118,7 @@ class PrivateData:
     def get(
         self, original: Callable[[], tuple[ArrayLike, ArrayLike | None]], *, rng: RandomSource = None
     ) -> Released:
-        """Return the released copy; release it, if this is the first time.
+        """Return the released copy, and release it the first time.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""A lock between threads and processes, on a file beside the one that is protected."""
+"""Lock between threads and processes, on a file beside the protected one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _threads: dict[str, threading.Lock] = {}
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a file: ``NAME.lock`` beside it, which stays. Waits while another holds it.
+    """Hold the lock of a file: ``NAME.lock`` beside it, which stays. Wait while another holds it.
 
     The operating system gives the lock back when the process ends, however it ends.
     """

@@ -1,4 +1,4 @@
-"""The client's side: a Flower mod that lets nothing but private reports leave."""
+"""Flower mod of a client that lets nothing but private reports leave."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ log = logging.getLogger("bitldp.federated")
 
 
 class PrivateUpdateMod:
-    """Release a client's update through a mechanism; anything else in the reply is dropped.
+    """Mod that releases a client's update through a mechanism, and drops all else in the reply.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class PrivateUpdateMod:
         return f"PrivateUpdateMod({self.codec!r}, budget={self.account.budget:g}, examples={self.examples!r})"
 
     def __call__(self, message: Message, context: Context, call_next: ClientAppCallable) -> Message:
-        """Answer a message: this is what Flower calls."""
+        """Answer a message; Flower calls this."""
         if message.metadata.message_type.split(".")[0] != MessageType.TRAIN:
             if self.others == "refuse":
                 return refusal(message, REFUSED, OTHERS_SENTENCE)

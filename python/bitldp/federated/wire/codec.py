@@ -1,4 +1,4 @@
-"""A model update as a private report, and back: what the client's mod and the server's strategy share."""
+"""Codec of a model update as a private report, for the client's mod and the server's strategy."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SLACK = 1.0 - 2.0**-48  # of a clipped norm, so that rounding of the products n
 
 @dataclass(frozen=True)
 class UpdateCodec:
-    """How an update becomes a report: clip by a norm, scale to the mechanism's interval, randomize, pack.
+    """Recipe of a report: clip an update by a norm, scale it to the interval, randomize, pack.
 
     The client's `PrivateUpdateMod` and the server's `DecodingStrategy` must be given equal ones; a report
     that was made with another is refused.
@@ -118,7 +118,7 @@ class UpdateCodec:
 
     @classmethod
     def of(cls, mechanism: Mechanism | Factory | UpdateCodec, options: dict[str, Any]) -> UpdateCodec:
-        """Return the codec that was given, or one of a mechanism and options."""
+        """Return a given codec, or one of a mechanism and options."""
         if not isinstance(mechanism, UpdateCodec):
             if "clip" not in options:
                 raise TypeError("clip: must be given, the norm that updates are clipped to")
@@ -133,7 +133,7 @@ class UpdateCodec:
         return type(self), (self.mechanism, self.clip, *options)
 
     def plan(self, layout: Layout) -> Plan:
-        """Return what encodes and decodes updates of a layout; built once for each."""
+        """Return the plan for updates of a layout; each is built once."""
         with self._lock:
             if layout not in self._plans:
                 if len(self._plans) >= _MOST_PLANS:  # a server that asks for ever new ones costs no memory
@@ -172,7 +172,7 @@ class UpdateCodec:
 
 @dataclass(frozen=True)
 class Plan:
-    """A codec for updates of one layout.
+    """Encoder and decoder of updates of one layout.
 
     Attributes
     ----------
@@ -199,12 +199,12 @@ class Plan:
 
     @property
     def records(self) -> int:
-        """Records that the updates of a reply are cut into: releases to charge for each report."""
+        """Number of records that a reply's updates are cut into: releases to charge for each report."""
         return self.header.records
 
     @property
     def guarantee(self) -> Guarantee:
-        """Of one record."""
+        """Guarantee of one record."""
         return self.mechanism.guarantee
 
     def flatten(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
@@ -227,7 +227,7 @@ class Plan:
         )
 
     def clipped(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return a vector whose norm is at most `clip`; of several, shape (rows, coordinates), each.
+        """Return a vector clipped to a norm of at most `clip`; of shape (rows, coordinates), each row.
 
         Raises
         ------
@@ -280,7 +280,7 @@ class Plan:
         return write(self.header, self.form.split(reports, self.records))
 
     def decode(self, data: bytes | NDArray[np.uint8]) -> NDArray[np.float64]:
-        """Return what a report is worth: a vector whose mean over the coins is the mean clipped update.
+        """Return the vector of a report; its mean over the coins is the mean clipped update.
 
         Raises
         ------

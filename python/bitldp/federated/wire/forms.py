@@ -1,4 +1,4 @@
-"""What the reports of a mechanism look like as arrays of codes, and what they are worth as numbers."""
+"""Forms of reports as arrays of codes, and their values as numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bitldp.mechanism.base import Mechanism
 
 @dataclass(frozen=True)
 class Form:
-    """The form of a mechanism's reports, as the mechanism states it: `report_parts`, `wire_output`, `join`.
+    """Form of a mechanism's reports, as the mechanism states it: `report_parts`, `wire_output`, `join`.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Form:
 
 
 def letters_of(mechanism: Mechanism, *, allow_biased: bool) -> Callable[[Any], NDArray[np.float64]]:
-    """Return what turns reports into numbers: without bias, or as the mechanism decodes them.
+    """Return the function from reports to numbers: unbiased, or the mechanism's own decoding.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The wire format of a private report: a versioned header, then reports of b bits each, packed.
+"""Wire format of a private report: a versioned header, then reports of b bits each, packed.
 
 All numbers are little-endian. The header is::
 
@@ -53,7 +53,7 @@ NORMS = ("l2", "l1", "linf")
 
 
 class WireError(ValueError):
-    """Bytes that are no report of the expected mechanism. Nothing was decoded.
+    """Error for bytes that are no report of the expected mechanism. Nothing was decoded.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class WireError(ValueError):
 
 
 class Field(NamedTuple):
-    """One array of codes of a report.
+    """Array of codes of a report.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Field(NamedTuple):
 
 @dataclass(frozen=True)
 class Header:
-    """What a report says about itself; both sides build it from their own settings.
+    """Description of a report in its first bytes, which both sides build from their own settings.
 
     Attributes
     ----------
@@ -124,17 +124,17 @@ class Header:
 
     @property
     def payload(self) -> int:
-        """Bytes of the packed codes."""
+        """Number of bytes of the packed codes."""
         return sum(part.size(self.records) for part in self.fields)
 
     @property
     def digest(self) -> bytes:
-        """32 bytes that tell headers apart."""
+        """Digest of 32 bytes that tells headers apart."""
         return hashlib.sha256(self._bytes()).digest()
 
     @property
     def size(self) -> int:
-        """Bytes of header and payload together."""
+        """Number of bytes of header and payload together."""
         return len(self._bytes()) + _CHECKSUM.size + self.payload
 
     def _bytes(self) -> bytes:
@@ -158,7 +158,7 @@ class Header:
 
 
 def fingerprint_digest(mechanism: Mechanism) -> bytes:
-    """Return 16 bytes that tell mechanisms apart whose reports must not be mixed."""
+    """Return a digest of 16 bytes that tells mechanisms apart whose reports must not be mixed."""
     text = json.dumps(mechanism.fingerprint(), sort_keys=True, separators=(",", ":"), default=repr)
     return hashlib.sha256(text.encode()).digest()[:16]
 
@@ -192,7 +192,7 @@ def write(header: Header, codes: Sequence[NDArray[Any]]) -> NDArray[np.uint8]:
 
 
 def read(data: bytes | NDArray[np.uint8], expected: Header) -> list[NDArray[Any]]:
-    """Return the codes of a report, one array of shape (records, columns) for each part.
+    """Return the codes of a report: one array of shape (records, columns) for each part.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A run from its first round, or from its checkpoint, to its summary: what all five servers share."""
+"""Course of a run, from its first round or its checkpoint to its summary."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _finisher: ContextVar[Callable[[Summary], None] | None] = ContextVar("finisher",
 
 @contextmanager
 def watching(watcher: Watcher) -> Iterator[None]:
-    """Have `watcher` called with the metrics of every round that ends while the block runs."""
+    """Call `watcher` with the metrics of every round that ends while the block runs."""
     token = _watcher.set(watcher)
     try:
         yield
@@ -48,13 +48,13 @@ def watching(watcher: Watcher) -> Iterator[None]:
 
 
 def folder_of(settings: Settings, system: str) -> str:
-    """Return the folder that a run is kept in."""
+    """Return the folder of a run."""
     return settings.out or f"fl-output/{system}"
 
 
 @contextmanager
 def finishing(finisher: Callable[[Summary], None]) -> Iterator[None]:
-    """Have `finisher` called with the summary of a run that ends while the block runs."""
+    """Call `finisher` with the summary of every run that ends while the block runs."""
     token = _finisher.set(finisher)
     try:
         yield
@@ -64,7 +64,7 @@ def finishing(finisher: Callable[[Summary], None]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Privacy:
-    """What a run promises of a client.
+    """Privacy that a run promises a client.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Privacy:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a run ends with.
+    """Results at the end of a run.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class Summary:
 
 
 def turn_of(message: Message) -> int:
-    """Return the number of a training message's round since the beginning of the run, from 1."""
+    """Return the number of a training message's round, from 1 at the beginning of the run."""
     config: Any = message.content["config"]
     return int(config["server-round"])
 
