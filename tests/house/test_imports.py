@@ -17,8 +17,8 @@ FAMILIES = ("categorical", "numeric", "bits", "points", "record", "compression",
 # them compute or keep a budget of their own; `bitldp` is the package itself, the list of its public names.
 ORDER = (
     *("base", "privacy", "reference"),
-    *("codecs", "channels", "letters", "release", "estimate", "mechanism", "design"),
-    *("accounting", "ledger", "amplification"),
+    *("codecs", "channels", "letters", "release", "estimate", "accounting", "mechanism", "design"),
+    *("ledger", "amplification"),
     *FAMILIES,
     *("audit", "recommend", "federated", "bitldp"),
     *("data", "papers", "report", "cli", "demo", "__main__"),

@@ -16,7 +16,6 @@ from bitldp.accounting import losses
 from bitldp.accounting.divergence import ORDERS, check_orders, renyi
 from bitldp.accounting.laws import Tables, parts
 from bitldp.base import checks, extras
-from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import Guarantee, added, composed
 
 __all__ = ["Account", "Method", "account"]
@@ -140,7 +139,7 @@ def account(
 
 
 def _listed(releases: Any) -> list[tuple[Any, int]]:
-    if isinstance(releases, (str, bytes, Mechanism, Guarantee)) or not isinstance(releases, Iterable):
+    if isinstance(releases, (str, bytes, Guarantee)) or not isinstance(releases, Iterable):
         raise TypeError(f"releases: must be pairs (release, count), not {type(releases).__name__}")
     listed: list[tuple[Any, int]] = []
     for each in releases:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from bitldp._core import Bits, Cube, Matrix, Mixture, Select, Shift, Unary, Window
 from bitldp.accounting.table import Table, of_weights, promised, two_rows
 from bitldp.channels.noise import is_log_concave
-from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import ONE, Guarantee
 
 __all__ = ["Tables", "parts"]
@@ -51,25 +50,25 @@ def parts(release: Any) -> list[Tables]:
     TypeError
         If it is none of them.
     """
-    raise TypeError(f"release: must be a mechanism, a channel or a Guarantee, not {type(release).__name__}")
+    stated = getattr(release, "symbols", None)  # a mechanism's own word; no kind of mechanism is known here
+    if not callable(stated):
+        name = type(release).__name__
+        raise TypeError(f"release: must be a mechanism, a channel or a Guarantee, not {name}")
+    found = []
+    for laws, times in stated():
+        of_laws = [parts(law) for law in laws]
+        if len(of_laws) == 1:
+            found += [Tables(each.tables, each.times * times) for each in of_laws[0]]
+        else:  # one of several, each the law of one symbol
+            found.append(
+                Tables(tuple(table for law in of_laws for each in law for table in each.tables), times)
+            )
+    return found
 
 
 @parts.register
 def _(release: Guarantee) -> list[Tables]:
     return [Tables((promised(release.record, release.delta),), 1)]
-
-
-@parts.register
-def _(release: Mechanism) -> list[Tables]:
-    found = []
-    for symbols in release.symbols():
-        of_laws = [parts(law) for law in symbols.laws]
-        if len(of_laws) == 1:
-            found += [Tables(each.tables, each.times * symbols.times) for each in of_laws[0]]
-        else:  # one of several, each the law of one symbol
-            tables = tuple(table for law in of_laws for each in law for table in each.tables)
-            found.append(Tables(tables, symbols.times))
-    return found
 
 
 @parts.register

@@ -15,8 +15,8 @@ from bitldp.design.distance import Metric, canonical, distances
 from bitldp.design.mvu import METRIC_BITS, load_or_solve
 from bitldp.design.result import keeps
 from bitldp.mechanism.designed import Designed, Table
+from bitldp.mechanism.numeric import Numeric
 from bitldp.mechanism.parameters import Interval, whole
-from bitldp.numeric.spend import Numeric
 from bitldp.privacy import Guarantee, composed
 from bitldp.release.base import Release, equidistant
 

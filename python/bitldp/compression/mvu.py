@@ -9,8 +9,8 @@ from typing import Annotated
 from bitldp.compression.designs import designed, tabled
 from bitldp.design.mvu import BITS, load_or_solve
 from bitldp.mechanism.designed import Designed, Table
+from bitldp.mechanism.numeric import Numeric
 from bitldp.mechanism.parameters import Criterion, Interval, whole
-from bitldp.numeric.spend import Numeric
 from bitldp.release.base import Release
 from bitldp.release.table import silent
 

@@ -10,8 +10,8 @@ from bitldp._core import Matrix, log_ratio
 from bitldp.base import checks
 from bitldp.compression.designs import bitwise
 from bitldp.design.mvu import BITS
+from bitldp.mechanism.numeric import Numeric
 from bitldp.mechanism.parameters import Interval, whole
-from bitldp.numeric.spend import Numeric
 from bitldp.release.base import Release
 from bitldp.release.window import windowed
 

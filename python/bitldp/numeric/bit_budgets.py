@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from bitldp._core import Bits, Grid
 from bitldp.base.arrays import readonly
 from bitldp.letters.spread import Spread
+from bitldp.mechanism.numeric import Numeric
 from bitldp.mechanism.parameters import optional, whole
-from bitldp.numeric.spend import Numeric
 from bitldp.privacy import ONE, calibrated
 from bitldp.release.base import Interval, Release, equidistant
 from bitldp.release.bits import BitsRelease

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource, keys
+from bitldp.mechanism.numeric import Numeric
 from bitldp.mechanism.parameters import Calibration
-from bitldp.numeric.spend import Numeric
 from bitldp.privacy import Guarantee
 from bitldp.release.base import Interval, Release
 from bitldp.release.cube import MOST, cap, cube_release, published_half

@@ -14,7 +14,7 @@ from bitldp._core import Shift
 from bitldp.base import checks
 from bitldp.channels.noise import gaussian_weights
 from bitldp.channels.tails import delta_of_sum
-from bitldp.numeric.spend import Numeric
+from bitldp.mechanism.numeric import Numeric
 from bitldp.privacy import ONE, Guarantee
 from bitldp.release.base import Interval, Release
 from bitldp.release.shift import shifted

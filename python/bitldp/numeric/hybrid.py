@@ -11,8 +11,8 @@ import numpy as np
 from bitldp._core import Grid, Matrix, Mixture
 from bitldp.base.arrays import readonly
 from bitldp.letters.spread import Spread
+from bitldp.mechanism.numeric import Numeric
 from bitldp.numeric.piecewise import cells, window_share
-from bitldp.numeric.spend import Numeric
 from bitldp.privacy import ONE, calibrated
 from bitldp.release.base import Interval, Release
 from bitldp.release.coin import CoinRelease

@@ -11,7 +11,7 @@ import numpy as np
 
 from bitldp._core import Shift
 from bitldp.channels.noise import geometric_weights
-from bitldp.numeric.spend import Numeric
+from bitldp.mechanism.numeric import Numeric
 from bitldp.privacy import calibrated
 from bitldp.release.base import Interval, Release
 from bitldp.release.shift import shifted

@@ -13,8 +13,8 @@ from bitldp.base.arrays import readonly
 from bitldp.letters import solve
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.designed import Designed, Table
+from bitldp.mechanism.numeric import Numeric
 from bitldp.mechanism.parameters import whole
-from bitldp.numeric.spend import Numeric
 from bitldp.release.base import Interval, Release, equidistant
 
 __all__ = ["MinimaxVariance"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from bitldp.numeric.spend import Numeric
+from bitldp.mechanism.numeric import Numeric
 from bitldp.release.base import Interval, Release
 from bitldp.release.window import windowed
 

@@ -11,7 +11,7 @@ import numpy as np
 from bitldp._core import Grid, Matrix
 from bitldp.base.arrays import readonly
 from bitldp.letters.spread import Spread
-from bitldp.numeric.spend import Numeric
+from bitldp.mechanism.numeric import Numeric
 from bitldp.privacy import ONE, calibrated
 from bitldp.release.base import Interval, Release, equidistant
 

@@ -11,6 +11,7 @@ from bitldp.categorical.unary import OUE, SUE
 from bitldp.compression import MVU, GeneralizedRR
 from bitldp.compression import best_bits as best_response_bits
 from bitldp.mechanism.base import Mechanism
+from bitldp.mechanism.numeric import sampled_features
 from bitldp.numeric import (
     BitBudgets,
     Duchi,
@@ -21,7 +22,6 @@ from bitldp.numeric import (
     PiecewiseSub,
     ThreeOutputs,
 )
-from bitldp.numeric.spend import sampled_features
 from bitldp.points.brr import BRR
 from bitldp.points.exponential import Exponential
 from bitldp.points.lsrr import LSRR

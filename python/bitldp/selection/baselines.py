@@ -17,9 +17,9 @@ from bitldp.base.arrays import readonly
 from bitldp.base.keys import keys
 from bitldp.mechanism.base import Mechanism, Part
 from bitldp.mechanism.law import Experiment, Pair, Symbols
+from bitldp.mechanism.numeric import Numeric
 from bitldp.mechanism.parameters import Budget, at_least
 from bitldp.numeric import Piecewise, SampledReports
-from bitldp.numeric.spend import Numeric
 from bitldp.release.call import Call
 from bitldp.selection.two_stage import _floats
 
