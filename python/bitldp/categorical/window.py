@@ -13,9 +13,8 @@ from bitldp.base import checks
 from bitldp.mechanism.base import Part, Takes
 from bitldp.mechanism.frequencies import Frequencies
 from bitldp.mechanism.law import Experiment, Pair, Symbols, codes_of, of_rows
-from bitldp.privacy import ONE
-from bitldp.release.base import Release
 from bitldp.release.call import Call
+from bitldp.release.window import WindowRelease
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -25,7 +24,7 @@ class CategoricalWindow(Frequencies):
     takes: ClassVar[Takes | None] = "categories"
 
     # Set on the instance, by _build; ClassVar keeps them out of the dataclass' fields.
-    _release: ClassVar[Release]
+    _release: ClassVar[WindowRelease]
     _columns: ClassVar[int] = 1
 
     @property
@@ -78,8 +77,7 @@ class CategoricalWindow(Frequencies):
                 f"{type(self).__name__}: no unbiased decode exists at epsilon 0, where all categories are "
                 "reported alike"
             )
-        channel = self.channel
-        return channel.high / ONE, (ONE - channel.high) / ((channel.cells - 1) * ONE)
+        return self._release.chances()
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return the law of one category: P[x, y] = P(report y | x), shape (categories, categories)."""

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bitldp._core import Window
 from bitldp.base import checks
-from bitldp.categorical.window import CategoricalWindow
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.tables import averages
+from bitldp.mechanism.frequencies import Frequencies
 from bitldp.points.base import CandidateRelease
 from bitldp.points.places import losses_between
 from bitldp.points.width import (
@@ -27,7 +28,7 @@ from bitldp.release.window import WindowRelease, ordered_window, window
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Bipartite(CandidateRelease, CategoricalWindow):
+class Bipartite(CandidateRelease, Frequencies):
     """Base of BRR: everything that is computed from its law rather than sampled from it."""
 
     # Set on the instance, by _build; ClassVar keeps them out of the dataclass' fields.
@@ -46,7 +47,21 @@ class Bipartite(CandidateRelease, CategoricalWindow):
                 else "an unbiased decode is offered for m = 1 only"
             )
             raise ValueError(f"BRR with m = {self._regions[0].m}: {reason}")
-        return super()._check_speaks()
+        if self._release.epsilon == 0.0:
+            raise ValueError(
+                "BRR: no unbiased decode exists at epsilon 0, where all categories are reported alike"
+            )
+        return self._regions[0].release.chances()
+
+    @property
+    def channel(self) -> Window:
+        """The channel: its `high` is the law. At epsilon 0 it is given zeros in place of the input."""
+        channel: Window = self._release.channel
+        return channel
+
+    @property
+    def _cells(self) -> int:
+        return len(self._points)
 
     def estimate_mean(self, reports: ArrayLike) -> Estimate:
         """Estimate the mean of the points that the records hold, where m = 1 and the points are on a line.

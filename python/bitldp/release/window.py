@@ -30,6 +30,11 @@ class WindowRelease(Release):
         law: NDArray[np.float64] = self.channel.probabilities()[first : first + len(self.points)]
         return law
 
+    def chances(self) -> tuple[float, float]:
+        """Return P(report v | v) and P(report v | another) of a window of one cell, from its integers."""
+        high, cells = self.channel.high, self.channel.cells
+        return high / ONE, (ONE - high) / ((cells - 1) * ONE)
+
     def row(self, x: int) -> NDArray[np.float64]:
         channel, given = self.channel, 0 if self.epsilon == 0.0 else x
         order = channel.__getnewargs__()[3]
