@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bitldp._core import FixedPoint, Grid
 from bitldp.base import checks
-from bitldp.base.arrays import readonly
+from bitldp.base.arrays import first, readonly
 
 __all__ = ["Categories", "FixedPoint", "Grid"]
 
@@ -131,7 +131,7 @@ class Categories:
         place = np.minimum(np.searchsorted(self._sorted, array), len(self) - 1)
         unknown |= self._sorted[place] != array
         if unknown.any():
-            index = tuple(int(axis) for axis in np.unravel_index(int(np.argmax(unknown)), array.shape))
+            index = first(unknown)
             raise ValueError(f"x: the label at index {index} is not one of the {len(self)} labels")
         codes: NDArray[Any] = self._order[place]
         return codes

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Bits, Cube, Matrix, Mixture, Select, Shift, Unary, Window
-from bitldp.accounting.table import ONE, Table, of_weights, promised, two_rows
+from bitldp.accounting.table import Table, of_weights, promised, two_rows
 from bitldp.channels.noise import is_log_concave
 from bitldp.mechanism.base import Mechanism
-from bitldp.privacy import Guarantee
+from bitldp.privacy import ONE, Guarantee
 
 __all__ = ["Tables", "parts"]
 

@@ -12,6 +12,7 @@ from bitldp.audit.run import Event, Run
 from bitldp.base import checks
 from bitldp.base.extras import require
 from bitldp.base.keys import RandomSource
+from bitldp.base.plain import jsonable
 from bitldp.mechanism.base import Mechanism
 from bitldp.mechanism.law import Experiment, Pair, codes_of, far_ends, of_rows
 from bitldp.privacy import Guarantee
@@ -99,15 +100,7 @@ class AuditResult:
             "event": self.event,
             "guarantee": asdict(self.guarantee),
         }
-        return {name: _jsonable(value) for name, value in plain.items()}
-
-
-def _jsonable(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _jsonable(each) for name, each in value.items()}
-    if isinstance(value, float) and not math.isfinite(value):
-        return "infinity" if value > 0.0 else "-infinity"
-    return value
+        return {name: jsonable(value) for name, value in plain.items()}
 
 
 def audit(

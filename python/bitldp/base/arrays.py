@@ -18,10 +18,14 @@ def readonly(array: NDArray[Any]) -> NDArray[Any]:
     return copy
 
 
+def first(chosen: NDArray[np.bool_]) -> tuple[int, ...]:
+    """Return the index of the first true entry."""
+    return tuple(int(axis) for axis in np.unravel_index(int(np.argmax(chosen)), chosen.shape))
+
+
 def place(chosen: NDArray[np.bool_]) -> str:
     """Return the place of the first true entry, in words."""
-    index = tuple(int(axis) for axis in np.unravel_index(int(np.argmax(chosen)), chosen.shape))
-    return f"the value at index {index}"
+    return f"the value at index {first(chosen)}"
 
 
 def fill(out: NDArray[Any], reports: NDArray[Any]) -> NDArray[Any]:

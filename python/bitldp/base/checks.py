@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitldp.base.arrays import first
+
 MOST = (1 << 32) - 1
 """The most features, categories or candidates: the core counts them in 32 bits."""
 
@@ -86,12 +88,20 @@ def chance(name: str, value: Any) -> float:
     return number
 
 
-def interval(name: str, value: Any) -> tuple[float, float]:
-    """Return an interval (low, high) as floats; refuse one at whose ends squares of letters overflow."""
+def pair(name: str, value: Any) -> tuple[float, float]:
+    """Return a pair (low, high) of finite floats, low below high, or raise."""
     ends = shape(name, value)
     if ends != (2,):
         raise ValueError(f"{name}: must be a pair (low, high), got shape {ends}")
     low, high = real(name, value[0]), real(name, value[1])
+    if not low < high:
+        raise ValueError(f"{name}: low must be below high, got ({low}, {high})")
+    return low, high
+
+
+def interval(name: str, value: Any) -> tuple[float, float]:
+    """Return an interval (low, high) as floats; refuse one at whose ends squares of letters overflow."""
+    low, high = pair(name, value)
     if not 1e-100 <= high - low <= 1e100:
         raise ValueError(
             f"{name}: the interval must rise from low to high, by 1e-100 to 1e100, got ({low}, {high})"
@@ -165,7 +175,6 @@ def codes(name: str, values: Any, count: int) -> NDArray[Any]:
     if array.size == 0 or (array.dtype.kind == "u" and count > np.iinfo(array.dtype).max):
         return array
     if int(array.max()) >= count or int(array.min()) < 0:
-        place = np.unravel_index(int(np.argmax((array < 0) | (array >= count))), array.shape)
-        where = tuple(int(axis) for axis in place)
+        where = first((array < 0) | (array >= count))
         raise ValueError(f"{name}: the integer at index {where} is outside [0, {count})")
     return array

@@ -100,7 +100,7 @@ class FixedPointBits(Means):
         if pair is not None:
             inputs = [np.asarray(each, dtype=np.float64) for each in pair]
             for each in inputs:
-                self._check_axis("pair", each)
+                checks.records("pair", each, features)
         rows = self._release.bit_rows(np.stack([each.reshape(-1) for each in inputs]))
 
         def describe(symbol: int, value: int) -> str:
@@ -188,16 +188,8 @@ class FixedPointBits(Means):
     def _check_codes(self, reports: Any) -> NDArray[Any]:
         """Return code words with the features on the last axis; refuse another width."""
         words = checks.codes("reports", reports, 1 << self.codec.bits)
-        self._check_axis("reports", words)
+        checks.records("reports", words, self.features)
         return words
-
-    def _check_axis(self, name: str, array: NDArray[Any]) -> None:
-        features = self.features
-        shapes = (
-            ((features,),) if features > 1 else (array.shape[:1],)
-        )  # of one feature, many records in a row
-        if array.ndim not in (1, 2) or (array.shape[1:] != (features,) and array.shape not in shapes):
-            raise ValueError(f"{name}: shape must be (n, {features}) or ({features},), got {array.shape}")
 
     def _check_speaks(self) -> Any:
         place = self._words.silent
@@ -243,7 +235,7 @@ class FixedPointBits(Means):
         values = np.asarray(x)
         if values.dtype not in (np.float32, np.float64):
             values = values.astype(np.float64)
-        self._check_axis("x", values)
+        checks.records("x", values, self.features)
         return self._words.variance(self.codec.encode(values))
 
     def worst_variance(self) -> float:

@@ -18,8 +18,7 @@ from bitldp.mechanism.base import Part, Takes
 from bitldp.mechanism.frequencies import Frequencies
 from bitldp.mechanism.law import INPUTS, TABLE, Block, Experiment, Pair, Symbols, spread
 from bitldp.mechanism.parameters import Budget, at_least
-from bitldp.privacy import Guarantee, calibrated
-from bitldp.release.base import ONE
+from bitldp.privacy import ONE, Guarantee, calibrated
 from bitldp.release.call import Call
 
 __all__ = ["OUE", "SUE"]

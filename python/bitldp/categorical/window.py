@@ -13,7 +13,8 @@ from bitldp.base import checks
 from bitldp.mechanism.base import Part, Takes
 from bitldp.mechanism.frequencies import Frequencies
 from bitldp.mechanism.law import Experiment, Pair, Symbols, codes_of, of_rows
-from bitldp.release.base import ONE, Release
+from bitldp.privacy import ONE
+from bitldp.release.base import Release
 from bitldp.release.call import Call
 
 

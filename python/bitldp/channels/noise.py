@@ -10,12 +10,13 @@ import decimal
 from decimal import Decimal
 from typing import TypeAlias
 
+from bitldp.privacy import ONE
+
 __all__ = ["gaussian_weights", "geometric_weights", "is_log_concave", "skellam_weights"]
 
 Real: TypeAlias = "float | Decimal"
 
-_ONE = 1 << 64
-_UNITS = Decimal(_ONE)
+_UNITS = Decimal(ONE)
 _CONTEXT = decimal.Context(
     prec=60, rounding=decimal.ROUND_HALF_EVEN, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX, traps=[]
 )
@@ -55,7 +56,7 @@ def geometric_weights(rate: Real, reach: int) -> list[int]:
         middle = share * (1 - fading)
         half = [_up(middle * power) for power in powers[:-1]]
         half.append(_up(share * powers[-1]))
-    excess = half[0] + 2 * sum(half[1:]) - _ONE
+    excess = half[0] + 2 * sum(half[1:]) - ONE
     half[0] -= excess & 1
     excess -= excess & 1
     if half[reach] > half[0]:
@@ -168,10 +169,10 @@ def _log_concave(name: str, law: list[Decimal]) -> list[int]:
         for k in range(2, len(half)):
             # As the ratio of neighbours must not rise again, none may be above what the two before it allow.
             half[k] = min(half[k], half[k - 1] * half[k - 1] // half[k - 2] if half[k - 2] else 0)
-        missing = _ONE - half[0] - 2 * sum(half[1:])
+        missing = ONE - half[0] - 2 * sum(half[1:])
         if abs(missing) <= len(half):
             break
-        unit *= 1 + Decimal(missing) / _ONE
+        unit *= 1 + Decimal(missing) / ONE
     half[0] += missing
     weights = _mirrored(half)
     if half[0] <= 0 or not is_log_concave(weights):

@@ -10,7 +10,8 @@ import numpy as np
 
 from bitldp.design._program import Floats
 from bitldp.design.distance import Metric, distances, shortest
-from bitldp.design.result import ONE, Design, DesignError, Weights, judged, residuals
+from bitldp.design.result import Design, DesignError, Weights, judged, residuals
+from bitldp.privacy import ONE
 
 _SUM = 1e-6  # how far from 1 the rows of a solution may sum; the solver's tolerance is far below
 

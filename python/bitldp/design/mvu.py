@@ -16,8 +16,8 @@ from bitldp.base import checks
 from bitldp.design import _cache
 from bitldp.design.distance import Metric, MetricLike, canonical
 from bitldp.design.exact import exact, unbiased
-from bitldp.design.result import ONE, Design, DesignError, Weights, judged
-from bitldp.privacy import calibrated
+from bitldp.design.result import Design, DesignError, Weights, judged
+from bitldp.privacy import ONE, calibrated
 
 __all__ = ["BITS", "LEAST", "METRIC_BITS", "MOST", "Design", "DesignError", "design", "load_or_solve"]
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from bitldp._core import Matrix, log_ratio
 from bitldp.design.distance import Metric, distances
 from bitldp.letters.spread import Spread
+from bitldp.privacy import ONE
 
-ONE = 1 << 64
 BIAS = 1e-9
 """How far the mean of the letters may be from a point of [0, 1]."""
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import FixedPoint
+from bitldp.privacy import ONE
 
-_ONE = 1 << 64
 _TRIED_BITS = 21  # the longest words that are tried one by one
 _TABLE_BITS = 16  # the largest magnitude that one table covers; longer ones are split in two
 
@@ -76,7 +76,7 @@ class CodeLetters:
         """
         return np.array(
             [
-                [(-zero / (one - zero), (_ONE - zero) / (one - zero)) for one, zero in law]
+                [(-zero / (one - zero), (ONE - zero) / (one - zero)) for one, zero in law]
                 for law in self._thresholds
             ]
         )
@@ -87,7 +87,7 @@ class CodeLetters:
         return np.array(
             [
                 [
-                    (zero * (_ONE - zero) / (one - zero) ** 2, one * (_ONE - one) / (one - zero) ** 2)
+                    (zero * (ONE - zero) / (one - zero) ** 2, one * (ONE - one) / (one - zero) ** 2)
                     for one, zero in law
                 ]
                 for law in self._thresholds

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from bitldp._core import Cube
 from bitldp.mechanism.law import Block, Experiment
-from bitldp.release.base import ONE, Interval
+from bitldp.privacy import ONE
+from bitldp.release.base import Interval
 
 __all__ = ["opposite_corners"]
 

@@ -15,14 +15,13 @@ from bitldp.base.arrays import readonly
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.parameters import optional, whole
 from bitldp.numeric.spend import Numeric
-from bitldp.privacy import calibrated
+from bitldp.privacy import ONE, calibrated
 from bitldp.release.base import Interval, Release, equidistant
 from bitldp.release.bits import BitsRelease
 
 __all__ = ["BitBudgets"]
 _MOST = 8  # bits: a grid of 256 points, whose step is far below the noise of independent bits
 
-_ONE = 1 << 64
 _UNIT_IN_LAST_PLACE = 2.0**-53
 _HALVINGS = 64
 _LARGEST = 1e6  # budgets above have the shares of this one, at which no bit is ever flipped
@@ -87,7 +86,7 @@ def channel_of(bits: int, epsilon: float) -> Bits:
 
 def noise(channel: Bits) -> float:
     """Return the variance of the letters of a code on [-1, 1]: sum_i W_i p_i q_i/(p_i - q_i)^2."""
-    each = [one * (_ONE - one) / (one - zero) ** 2 for one, zero in channel.thresholds()[0]]
+    each = [one * (ONE - one) / (one - zero) ** 2 for one, zero in channel.thresholds()[0]]
     return math.fsum(weights(channel.bits) * each)
 
 
@@ -106,23 +105,11 @@ class BitBudgets(Numeric):
     ----------
     epsilon : float
         Exact epsilon of one `unit`; that of one released number must be 1e-6 or more.
-    features : int
-        Numbers of a record, d; each is released by itself.
     bits : int, optional
         Bits l of a number's code, 1 to 8. None: the l of least worst-case variance. Holds the number
         afterwards.
-    interval : (float, float)
-        Where every number lies.
-    spend : {"split", "sample"}
-        How a record's budget is spent: evenly on all features, or on `k` of them that are drawn for every
-        record without looking at it.
-    k : int, optional
-        Features that are sampled, 1 to d. None: max(1, min(d, floor(epsilon/2.5))). Holds the number
-        afterwards.
-    clip : bool
-        Whether values outside the interval are clipped to it, or refused.
-    unit : {"record", "feature"}
-        What `epsilon` covers; a record's is split evenly over the features that are released.
+    features, interval, spend, k, clip, unit
+        As of `Duchi`.
 
     Raises
     ------
@@ -185,7 +172,7 @@ class BitBudgets(Numeric):
         half = (high - low) / 2.0
         letters = np.zeros(1)
         for weight, (one, zero) in zip(np.sqrt(weights(bits)), channel.thresholds()[0], strict=True):
-            step = weight * (_ONE / (one - zero)) / 2.0
+            step = weight * (ONE / (one - zero)) / 2.0
             letters = (letters[:, None] + np.array([-step, step])).ravel()
         moments = noise(channel) + np.square(np.linspace(-1.0, 1.0, 2**bits))
         return BitsRelease(

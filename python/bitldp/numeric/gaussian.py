@@ -15,7 +15,7 @@ from bitldp.base import checks
 from bitldp.channels.noise import gaussian_weights
 from bitldp.channels.tails import delta_of_sum
 from bitldp.numeric.spend import Numeric
-from bitldp.privacy import Guarantee
+from bitldp.privacy import ONE, Guarantee
 from bitldp.release.base import Interval, Release
 from bitldp.release.shift import shifted
 
@@ -152,20 +152,8 @@ class Gaussian(Numeric):
         Exact epsilon of one `unit` at `delta`, finite, zero or more.
     delta : float
         Above 0 and below 1.
-    features : int
-        Numbers of a record, d; each is released by itself.
-    interval : (float, float)
-        Where every number lies.
-    spend : {"split", "sample"}
-        Whether all features are released, or `k` of them that are drawn for every record without looking at
-        it. Sampling gains nothing here: the variance of the noise is proportional to the numbers released.
-    k : int, optional
-        Features that are sampled, 1 to d. None: max(1, min(d, floor(epsilon/2.5))). Holds the number
-        afterwards.
-    clip : bool
-        Whether values outside the interval are clipped to it, or refused.
-    unit : {"record", "feature"}
-        What `epsilon` and `delta` cover.
+    features, interval, spend, k, clip, unit
+        As of `Duchi`.
 
     Raises
     ------
@@ -231,7 +219,7 @@ class Gaussian(Numeric):
     @property
     def sigma(self) -> float:
         """Standard deviation of the noise, in units of the input, the dither not counted."""
-        law = np.array(self._channel.weights(), dtype=np.float64) / (1 << 64)
+        law = np.array(self._channel.weights(), dtype=np.float64) / ONE
         steps = np.arange(len(law)) - self._channel.reach
         low, high = self._ends
         return math.sqrt(float(law @ np.square(steps))) * (high - low) / (self._channel.inputs - 1)

@@ -13,14 +13,13 @@ from bitldp.base.arrays import readonly
 from bitldp.letters.spread import Spread
 from bitldp.numeric.piecewise import cells, window_share
 from bitldp.numeric.spend import Numeric
-from bitldp.privacy import calibrated
+from bitldp.privacy import ONE, calibrated
 from bitldp.release.base import Interval, Release
 from bitldp.release.coin import CoinRelease
 from bitldp.release.window import windowed
 
 __all__ = ["Hybrid"]
 
-_ONE = 1 << 64
 _DUCHI_ONLY = 0.61  # epsilon up to which Duchi's mechanism alone has the least worst-case variance
 _RAREST = 2.0**-32  # least chance of Duchi's mechanism, and of its false answer: neither vanishes
 
@@ -59,7 +58,7 @@ def mixed(epsilon: float, interval: Interval) -> Release:
     reach = (high - low) / 2.0 * ((true + false) / (true - false))
     middle = low + (high - low) / 2.0
     letters = np.concatenate([piecewise.letters, [middle - reach, middle + reach]])
-    moments = chance / _ONE * piecewise.spread.moments + (true + false) / _ONE * (reach * reach)
+    moments = chance / ONE * piecewise.spread.moments + (true + false) / ONE * (reach * reach)
     return CoinRelease(
         Mixture(piecewise.channel, coin),
         max(piecewise.epsilon, coin.epsilon),
@@ -81,20 +80,8 @@ class Hybrid(Numeric):
     ----------
     epsilon : float
         Exact epsilon of one `unit`, finite, zero or more.
-    features : int
-        Numbers of a record, d; each is released by itself.
-    interval : (float, float)
-        Where every number lies.
-    spend : {"split", "sample"}
-        How a record's budget is spent: evenly on all features, or on `k` of them that are drawn for every
-        record without looking at it.
-    k : int, optional
-        Features that are sampled, 1 to d. None: max(1, min(d, floor(epsilon/2.5))). Holds the number
-        afterwards.
-    clip : bool
-        Whether values outside the interval are clipped to it, or refused.
-    unit : {"record", "feature"}
-        What `epsilon` covers; a record's is split evenly over the features that are released.
+    features, interval, spend, k, clip, unit
+        As of `Duchi`.
 
     Raises
     ------

@@ -45,22 +45,10 @@ class MinimaxVariance(Designed, Numeric):
     ----------
     epsilon : float
         Exact epsilon of one `unit`; that of one released number must be from 0.05 to 12.
-    features : int
-        Numbers of a record, d; each is released by itself.
     grid_points : int
         Points of the grid, 2 to 24. More of them cost less dither and more time to design.
-    interval : (float, float)
-        Where every number lies.
-    spend : {"split", "sample"}
-        How a record's budget is spent: evenly on all features, or on `k` of them that are drawn for every
-        record without looking at it.
-    k : int, optional
-        Features that are sampled, 1 to d. None: max(1, min(d, floor(epsilon/2.5))). Holds the number
-        afterwards.
-    clip : bool
-        Whether values outside the interval are clipped to it, or refused.
-    unit : {"record", "feature"}
-        What `epsilon` covers; a record's is split evenly over the features that are released.
+    features, interval, spend, k, clip, unit
+        As of `Duchi`.
 
     Raises
     ------

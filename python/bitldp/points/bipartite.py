@@ -22,7 +22,7 @@ from bitldp.points.width import (
     nearest_first,
     paper_width,
 )
-from bitldp.release.base import ONE
+from bitldp.privacy import ONE
 from bitldp.release.window import WindowRelease, ordered_window, window
 
 

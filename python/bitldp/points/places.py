@@ -15,7 +15,6 @@ from bitldp.base.arrays import readonly
 from bitldp.points import metrics
 from bitldp.release.call import Call
 
-_ONE = 1 << 64
 _BLOCK = 1 << 22  # losses that are looked at together
 _LINE_LIMIT = 1 << 24  # equidistant candidates: points and losses by rank take 2 GB on the way
 _TABLE_LIMIT = 8192  # candidates of a part that needs a table of all losses: 0.5 GB of float64
@@ -46,13 +45,8 @@ def place(
     return points, None, points
 
 
-def _check_interval(interval: Any, count: int) -> tuple[float, float]:
-    ends = checks.shape("interval", interval)
-    if ends != (2,):
-        raise ValueError(f"interval: must be a pair (low, high), got shape {ends}")
-    low, high = (checks.real("interval", end) for end in interval)
-    if not low < high:
-        raise ValueError(f"interval: low must be below high, got ({low}, {high})")
+def _check_interval(value: Any, count: int) -> tuple[float, float]:
+    low, high = checks.pair("interval", value)
     if not (math.isfinite(high - low) and (high - low) / (count - 1) >= sys.float_info.min):
         raise ValueError(
             f"interval: high - low and the step between {count} points must be normal doubles, "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -22,6 +21,7 @@ from bitldp.numeric import (
     PiecewiseSub,
     ThreeOutputs,
 )
+from bitldp.numeric.spend import sampled_features
 from bitldp.points.brr import BRR
 from bitldp.points.exponential import Exponential
 from bitldp.points.lsrr import LSRR
@@ -29,11 +29,11 @@ from bitldp.points.optimal import OptimalUtility
 from bitldp.record.privunit import HypercubePrivUnit
 from bitldp.record.signs import SampledSigns
 
-__all__ = ["REGISTRY", "Maker", "Setting"]
+__all__ = ["REGISTRY", "Maker", "Question"]
 
 
 @dataclass(frozen=True)
-class Setting:
+class Question:
     """Parameters of a comparison, as the caller gave them."""
 
     epsilon: float
@@ -46,11 +46,11 @@ class Setting:
     thorough: bool
 
 
-Maker = Callable[[Setting], Mechanism]
+Maker = Callable[[Question], Mechanism]
 
 
 def _numeric(kind: Any, spend: str, **options: Any) -> Maker:
-    def make(s: Setting) -> Mechanism:
+    def make(s: Question) -> Mechanism:
         if s.features == 1 and spend == "sample":
             raise ValueError("a record of one number has nothing to sample")
         made: Mechanism = kind(s.epsilon, features=s.features, spend=spend, interval=s.interval, **options)
@@ -62,8 +62,8 @@ def _numeric(kind: Any, spend: str, **options: Any) -> Maker:
 def _response(spend: str) -> Maker:
     """Return the maker of GRR on a grid, whose best number of points depends on a number's budget."""
 
-    def make(s: Setting) -> Mechanism:
-        sampled = max(1, min(s.features, math.floor(s.epsilon / 2.5))) if spend == "sample" else s.features
+    def make(s: Question) -> Mechanism:
+        sampled = sampled_features(s.epsilon, s.features) if spend == "sample" else s.features
         return _numeric(
             GeneralizedRR,
             spend,
@@ -76,8 +76,8 @@ def _response(spend: str) -> Maker:
 def _fine_mvu(spend: str) -> Maker:
     """Return the maker of MVU in 5 bits, which takes a few seconds the first time at a budget."""
 
-    def make(s: Setting) -> Mechanism:
-        parts = max(1, min(s.features, math.floor(s.epsilon / 2.5))) if spend == "sample" else s.features
+    def make(s: Question) -> Mechanism:
+        parts = sampled_features(s.epsilon, s.features) if spend == "sample" else s.features
         if s.epsilon / parts < 1.0:
             raise ValueError("with less than 1 to spend on a number, 3 bits are as good as 5")
         if not s.thorough:
@@ -93,14 +93,14 @@ def _whole(kind: Any) -> Maker:
 
 
 def _candidate(kind: Any, **options: Any) -> Maker:
-    def make(s: Setting) -> Mechanism:
+    def make(s: Question) -> Mechanism:
         made: Mechanism = kind(s.candidates, epsilon=s.epsilon, metric=s.metric, **options)
         return made
 
     return make
 
 
-def _warner(s: Setting) -> Mechanism:
+def _warner(s: Question) -> Mechanism:
     if s.categories != 2:
         raise ValueError("is for two categories")
     return WarnerRR(s.epsilon)

@@ -22,7 +22,7 @@ from bitldp.points import metrics, places
 from bitldp.points.brr import BRR
 from bitldp.points.tables import MOST
 from bitldp.privacy import PrivacyClaimWarning
-from bitldp.recommend.candidates import REGISTRY, Setting
+from bitldp.recommend.candidates import REGISTRY, Question
 
 __all__ = ["Recommendation", "Row", "recommend"]
 
@@ -209,7 +209,7 @@ def recommend(
         if isinstance(metric, str):
             metrics.named("metric", metric, metrics.METRICS)
     count = checks.count("features", features, 1)
-    setting = Setting(budget, count, categories or 2, candidates, interval, metric, criterion, thorough)
+    setting = Question(budget, count, categories or 2, candidates, interval, metric, criterion, thorough)
     if task == "mean":
         Duchi(budget, features=setting.features, interval=interval)  # refuses what no mechanism takes
     found: list[Row] = []

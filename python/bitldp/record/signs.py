@@ -24,7 +24,6 @@ from bitldp.release.symbol import symbols
 
 __all__ = ["SampledSigns"]
 
-_ONE = 1 << 64
 _MOST_SIGNS = 31  # a symbol is one of 2^k cells, which are counted in 32 bits
 
 

@@ -11,12 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Grid
 from bitldp.base.arrays import readonly
 from bitldp.letters.spread import Spread
+from bitldp.privacy import ONE
 from bitldp.release.call import Call
 
 Interval = tuple[float, float]
-
-ONE = 1 << 64
-"""What the integers of a law sum to."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Matrix, pack
 from bitldp.base.arrays import fill
-from bitldp.release.base import ONE, Release
+from bitldp.privacy import ONE
+from bitldp.release.base import Release
 from bitldp.release.call import Call
 
 _MOST = 8  # bits: a grid of 256 points, whose step is far below the noise of independent bits

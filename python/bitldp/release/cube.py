@@ -15,8 +15,8 @@ from bitldp._core import Cube, Grid, log_ratio
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
 from bitldp.letters.spread import Spread
-from bitldp.privacy import calibrated
-from bitldp.release.base import ONE, Interval, Release, equidistant
+from bitldp.privacy import ONE, calibrated
+from bitldp.release.base import Interval, Release, equidistant
 from bitldp.release.call import Call
 
 MOST = 1 << 17

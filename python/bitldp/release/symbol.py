@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Grid, Window
 from bitldp.base.arrays import readonly
 from bitldp.letters.spread import Spread
-from bitldp.release.base import ONE, Interval, Release, equidistant
+from bitldp.privacy import ONE
+from bitldp.release.base import Interval, Release, equidistant
 from bitldp.release.call import Call
 from bitldp.release.window import window
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from bitldp._core import Grid, Matrix
 from bitldp.base.arrays import readonly
 from bitldp.letters.spread import Spread
-from bitldp.release.base import ONE, Interval, Release, equidistant
+from bitldp.privacy import ONE
+from bitldp.release.base import Interval, Release, equidistant
 
 
 def table(channel: Matrix) -> Release:

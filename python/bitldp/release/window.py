@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from bitldp._core import Grid, Window
 from bitldp.base.arrays import readonly
 from bitldp.letters.spread import Spread
-from bitldp.privacy import calibrated
-from bitldp.release.base import ONE, Interval, Release, equidistant
+from bitldp.privacy import ONE, calibrated
+from bitldp.release.base import Interval, Release, equidistant
 
 _UNIT_IN_LAST_PLACE = 2.0**-53
 _RESOLUTION = 1 << 16  # a grid's ends may be off by this part of a step, as for single precision in the core

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Bits, FixedPoint
 from bitldp.letters.words import CodeLetters
-from bitldp.release.base import ONE, Release
+from bitldp.privacy import ONE
+from bitldp.release.base import Release
 from bitldp.release.call import Call
 
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import CHUNK, pack
 from bitldp.base import checks
+from bitldp.base.arrays import place
 from bitldp.base.keys import RandomSource
 from bitldp.estimate.accumulators import MeanAccumulator
 from bitldp.estimate.estimates import Estimate
@@ -370,6 +371,5 @@ def _floats(name: str, values: ArrayLike, dimensions: int) -> NDArray[Any]:
         raise ValueError(f"{name}: shape must be (n, {dimensions}), got {table.shape}")
     bad = ~np.isfinite(table)
     if bad.any():
-        index = tuple(int(axis) for axis in np.unravel_index(int(np.argmax(bad)), bad.shape))
-        raise ValueError(f"{name}: the value at index {index} is not finite")
+        raise ValueError(f"{name}: {place(bad)} is not finite")
     return table

@@ -14,10 +14,10 @@ from bitldp._core import Shift
 from bitldp.accounting.compose import concentration
 from bitldp.compression.ball.base import Ball
 from bitldp.mechanism.parameters import whole
+from bitldp.privacy import ONE
 
 __all__ = ["Additive"]
 
-_ONE = 1 << 64
 _MARGIN = 6.5  # standard deviations of the noise that a report has room for, beyond the ball
 _WIDEST = 7.5  # the same, at most: beyond it, weights in units of 2**-64 soon are 0
 _STEPS = 40  # of fitting the noise; a few do
@@ -66,7 +66,7 @@ class Additive(Ball):
                 "of 2**-64"
             )
         letters = np.asarray((np.arange(codes) - room) * (self.radius / radius), dtype=np.float64)
-        self._set(_half=half, _noise=np.array([weight / _ONE for weight in weights]))
+        self._set(_half=half, _noise=np.array([weight / ONE for weight in weights]))
         self._finish(
             channel,
             channel.probabilities(),

@@ -15,10 +15,10 @@ from bitldp.compression.ball.base import Ball, Norm
 from bitldp.design.exact import unbiased
 from bitldp.design.result import DesignError
 from bitldp.mechanism.parameters import whole
+from bitldp.privacy import ONE
 
 __all__ = ["InterpolatedMVU"]
 
-_ONE = 1 << 64
 _TRIES = 12  # of fitting the variance to the budget
 _SPENT = 0.995  # of the budget is enough
 _POWER = 1.8  # the epsilon of a record goes about as the inverse root of the variance
@@ -133,7 +133,7 @@ class InterpolatedMVU(Ball):
         table = _tilted(letters, _base(letters, variance), places)
         values = (letters + 1.0) / 2.0
         weights = unbiased(Matrix(table).weights(), tuple(values.tolist()))
-        rows = np.array([[weight / _ONE for weight in row] for row in weights])
+        rows = np.array([[weight / ONE for weight in row] for row in weights])
         self._finish(
             Matrix.from_weights(weights),
             rows,

@@ -15,10 +15,10 @@ from bitldp.base import checks
 from bitldp.compression.ball import _bounds
 from bitldp.compression.ball._records import check_shape
 from bitldp.compression.ball.base import Ball
+from bitldp.privacy import ONE
 
 __all__ = ["SignSGD"]
 
-_ONE = 1 << 64
 _POINTS = 129  # of a coordinate; odd, so that zero is one of them
 _HALVINGS = 80
 _RAREST = 1e-15  # of a wrong sign, twice: below, units of 2**-64 are too coarse
@@ -99,7 +99,7 @@ class SignSGD(Ball):
     def _with(self, ratio: float) -> None:
         """Build the mechanism with noise of `ratio` radii."""
         channel = _channel(ratio)
-        rows = np.array([[weight / _ONE for weight in row] for row in channel.weights()])
+        rows = np.array([[weight / ONE for weight in row] for row in channel.weights()])
         self._set(_sigma=ratio * self.radius)
         self._finish(channel, rows, power=2, conditional=False, letters=None, claimed=self.epsilon)
 
@@ -157,7 +157,7 @@ def _noise(length: float) -> float:
     def fits(ratio: float) -> bool:
         if _rarest(ratio) < _RAREST:
             return False
-        rows = np.array([[weight / _ONE for weight in row] for row in _channel(ratio).weights()])
+        rows = np.array([[weight / ONE for weight in row] for row in _channel(ratio).weights()])
         return _bounds.steepest(rows) * (_POINTS - 1) <= length
 
     low, high = math.log(1e-3), math.log(max(10.0, 10.0 / length))

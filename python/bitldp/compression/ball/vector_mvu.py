@@ -16,10 +16,10 @@ from bitldp.design.mvu import load_or_solve
 from bitldp.design.result import DesignError
 from bitldp.mechanism.designed import Designed, Table
 from bitldp.mechanism.parameters import whole
+from bitldp.privacy import ONE
 
 __all__ = ["VectorMVU"]
 
-_ONE = 1 << 64
 _TRIES = 24  # of fitting the design to the budget; about five do
 _SOLVES = 8  # the same, where a solver is called for each design
 _SPENT = 1.0 - 1e-3  # of the budget is enough; less is, where a solver is called for each design
@@ -186,7 +186,7 @@ class VectorMVU(Designed, Ball):
             raise ValueError("input_bits: the table that came with the parameters is of others")
         self._set(_made=[table])
         letters = self.radius * (2.0 * own - 1.0)
-        rows = np.array([[weight / _ONE for weight in row] for row in channel.weights()])
+        rows = np.array([[weight / ONE for weight in row] for row in channel.weights()])
         self._finish(
             channel,
             rows,

@@ -99,12 +99,7 @@ class UpdateCodec:
         checks.choice("integers", self.integers, ("refuse", "keep"))
         object.__setattr__(self, "rows", checks.integer("rows", self.rows, 1, _MOST_ROWS))
         if self.interval is not None:
-            if np.shape(self.interval) != (2,):
-                raise ValueError(f"interval: must be a pair (low, high), got shape {np.shape(self.interval)}")
-            low, high = (checks.real("interval", end) for end in self.interval)
-            if not low < high:
-                raise ValueError(f"interval: low must be below high, got ({low}, {high})")
-            object.__setattr__(self, "interval", (low, high))
+            object.__setattr__(self, "interval", checks.pair("interval", self.interval))
         if isinstance(self.mechanism, Mechanism):
             letters_of(self.mechanism, allow_biased=self.allow_biased)
             self._ends(self.mechanism)

@@ -19,6 +19,7 @@ from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 
 from bitldp.base.files import replacing
+from bitldp.base.plain import jsonable
 from bitldp.federated.server.strategy import DecodingStrategy, RoundFailedError
 from bitldp.papers.run.alike import alike
 from bitldp.papers.run.folder import RunFolder
@@ -309,10 +310,5 @@ def _size(reply: Message) -> int:
 
 
 def _write(path: Path, summary: Summary) -> None:
-    plain = asdict(summary)
-    for place in (plain, plain["privacy"]):
-        for name, value in place.items():
-            if isinstance(value, float) and not np.isfinite(value):
-                place[name] = "infinity" if value > 0 else None
     with replacing(path / SUMMARY) as file:
-        file.write((json.dumps(plain, indent=2, allow_nan=False) + "\n").encode())
+        file.write((json.dumps(jsonable(asdict(summary)), indent=2, allow_nan=False) + "\n").encode())
