@@ -76,7 +76,7 @@ def test_what_is_known_to_be_wrong_still_is(arrows: Arrows) -> None:
 
 
 def test_the_house_is_no_tower(arrows: Arrows) -> None:
-    """The package's own list of names is no floor: who imports a name from it stands on the rooms it lists."""
+    """The package's list of names is no floor: who takes a name from it stands on the rooms that it lists."""
     wrong, rooms = wrong_arrows(arrows), between_rooms(arrows)
     listed = rooms.pop("bitldp")
     built = {
