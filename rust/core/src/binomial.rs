@@ -222,7 +222,7 @@ impl Iterator for Walk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::Isa;
+    use crate::isa::Isa;
     use crate::random::Key;
 
     /// Pascal's triangle.

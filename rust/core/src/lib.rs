@@ -38,20 +38,21 @@ mod binomial;
 mod channel;
 mod codec;
 mod error;
+mod io;
+mod isa;
 mod kernel;
 mod parallel;
 mod probability;
 mod random;
 
-pub use channel::{
-    Bit, Bits, BitsEpsilon, Cube, Input, Matrix, Mixture, Output, Select, Shift, Unary, Window,
-};
+pub use channel::{Bit, Bits, BitsEpsilon, Cube, Matrix, Mixture, Select, Shift, Unary, Window};
 pub use codec::{
     Categories, Code, Coordinate, FixedPoint, Grid, GridRounding, Infinities, Real, SignBit, pack,
     packed_len, unpack,
 };
 pub use error::{Error, Result};
-pub use kernel::{ISA_VARIABLE, Isa};
+pub use io::{Input, Output};
+pub use isa::{ISA_VARIABLE, Isa};
 pub use parallel::CHUNK;
 pub use probability::{Probability, Rounding, abs_log_ratio, add_up, log_ratio, mul_up};
 pub use random::{Key, block, keystream, keystream_on};

@@ -1,11 +1,11 @@
 //! Independent bits: each position of a bit string is reported as 1 with a probability that depends on that bit alone.
 
 use super::check::{Split, first_place};
-use super::io::{Input, Output, OutputParts};
 use crate::codec::{FixedPoint, Real};
 use crate::error::{Error, Result, argument, element};
+use crate::io::{Input, Output, OutputParts};
+use crate::isa::{Isa, vectorised};
 use crate::kernel::bits::{Plan, Sampler, Spread};
-use crate::kernel::{Isa, vectorised};
 use crate::parallel::{CHUNK, for_chunks};
 use crate::probability::{Probability, Rounding, abs_log_ratio, add_up, mul_up};
 use crate::random::Key;
@@ -204,7 +204,6 @@ impl Bits {
         first_chunk: u64,
         threads: Option<usize>,
     ) -> Result<()> {
-        let isa = isa.checked()?;
         let split = Split { reports: input.len(), bits: self.bits, chunk: CHUNK, first_chunk, threads };
         self.check(isa, codec, input, &output, &split)?;
         let sampler = Sampler {

@@ -1,11 +1,11 @@
 //! What windows, matrices and shifts share: what they refuse, and the walk over the chunks of a batch.
 
 use super::check::{Split, first_place};
-use super::io::{Input, Output, OutputParts};
 use crate::codec::{Coordinate, Grid};
 use crate::error::{Error, Result, argument, element};
+use crate::io::{Input, Output, OutputParts};
+use crate::isa::{Isa, vectorised};
 use crate::kernel::categorical::{Law, Letters, Sampler, first_outside};
-use crate::kernel::{Isa, vectorised};
 use crate::parallel::{CHUNK, for_chunks};
 use crate::random::Key;
 
@@ -31,9 +31,8 @@ pub(super) fn report_bits(outputs: u32) -> u32 {
 
 /// Randomizes the request's input under `law`, whose reports are below `outputs`.
 pub(super) fn randomize<L: Law>(law: &L, outputs: u32, request: Request<'_>) -> Result<()> {
-    let isa = request.isa.checked()?;
     let bits = report_bits(outputs);
-    let Request { grid, input, letters, output, key, first_chunk, threads, .. } = request;
+    let Request { isa, grid, input, letters, output, key, first_chunk, threads } = request;
     check_grid("grid", law.rows(), grid, input)?;
     let split = Split { reports: input.len(), bits, chunk: CHUNK, first_chunk, threads };
     check_output(outputs, letters, &output, split)?;

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::io::Output;
 use crate::error::{Error, Result, argument};
+use crate::io::Output;
 use crate::parallel::{CHUNK, for_chunks};
 
 /// The chunks that a key's stream has.

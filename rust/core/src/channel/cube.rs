@@ -5,12 +5,12 @@ use std::sync::Arc;
 use num_bigint::BigUint;
 
 use super::check::{Split, first_place};
-use super::io::{Input, Output, OutputParts};
 use crate::binomial::{Restricted, binomial};
 use crate::codec::{Coordinate, Grid};
 use crate::error::{Error, Result, argument, element};
+use crate::io::{Input, Output, OutputParts};
+use crate::isa::{Isa, vectorised};
 use crate::kernel::cube::Sampler;
-use crate::kernel::{Isa, vectorised};
 use crate::parallel::{CHUNK, for_chunks};
 use crate::probability::{Probability, add_up, log_ratio, mul_up};
 use crate::random::Key;
@@ -173,7 +173,6 @@ impl Cube {
         first_chunk: u64,
         threads: Option<usize>,
     ) -> Result<()> {
-        let isa = isa.checked()?;
         let bits = self.bits() as usize;
         let records = self.check(isa, grid, input, letters, &output, first_chunk, threads)?;
         let Sets { near_law, far_law, .. } = &*self.sets;

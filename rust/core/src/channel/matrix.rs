@@ -1,10 +1,10 @@
 //! Matrices: any law of finitely many inputs and reports.
 
 use super::categorical::{Request, randomize, report_bits};
-use super::io::{Input, Output};
 use crate::codec::Grid;
 use crate::error::{Error, Result, argument, element};
-use crate::kernel::Isa;
+use crate::io::{Input, Output};
+use crate::isa::Isa;
 use crate::kernel::categorical::{AnyMatrix, Sampler};
 use crate::probability::log_ratio;
 use crate::random::Key;

@@ -2,11 +2,11 @@
 
 use super::categorical::{NANOSECONDS, check_grid, check_output, check_values, report_bits};
 use super::check::Split;
-use super::io::{Input, Output, OutputParts};
 use super::{Matrix, Window};
 use crate::codec::Grid;
 use crate::error::{Result, argument};
-use crate::kernel::Isa;
+use crate::io::{Input, Output, OutputParts};
+use crate::isa::Isa;
 use crate::kernel::categorical::{Letters, Sampler};
 use crate::parallel::{CHUNK, for_chunks};
 use crate::random::Key;
@@ -110,7 +110,6 @@ impl<'a> Mixture<'a> {
         first_chunk: u64,
         threads: Option<usize>,
     ) -> Result<()> {
-        let isa = isa.checked()?;
         if keys[0] == keys[1] {
             return Err(argument("keys", "two different ones are needed".into()));
         }

@@ -4,7 +4,6 @@ mod bits;
 mod categorical;
 mod check;
 mod cube;
-mod io;
 mod matrix;
 mod mixture;
 mod select;
@@ -14,7 +13,6 @@ mod window;
 
 pub use bits::{Bit, Bits, BitsEpsilon};
 pub use cube::Cube;
-pub use io::{Input, Output};
 pub use matrix::Matrix;
 pub use mixture::Mixture;
 pub use select::Select;

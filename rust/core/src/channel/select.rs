@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::categorical::report_bits;
 use super::check::Split;
-use super::io::{Input, Output};
 use crate::codec::{pack, packed_len};
 use crate::error::{Error, Result, argument, element};
-use crate::kernel::Isa;
+use crate::io::{Input, Output};
+use crate::isa::Isa;
 use crate::kernel::select::{Law, Magnitude, SLOTS, Sampler};
 use crate::parallel::{Parts, for_chunks};
 use crate::probability::abs_log_ratio;
@@ -134,7 +134,6 @@ impl Select {
         first_chunk: u64,
         threads: Option<usize>,
     ) -> Result<()> {
-        let isa = isa.checked()?;
         let dimensions = self.dimensions as usize;
         if !input.is_real() {
             return Err(argument("x", "float32 or float64 is needed".into()));

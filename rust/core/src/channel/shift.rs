@@ -3,10 +3,10 @@
 mod divergence;
 
 use super::categorical::{Request, randomize, report_bits};
-use super::io::{Input, Output};
 use crate::codec::Grid;
 use crate::error::{Error, Result, argument};
-use crate::kernel::Isa;
+use crate::io::{Input, Output};
+use crate::isa::Isa;
 use crate::kernel::categorical::{AnyMatrix, ShiftLaw};
 use crate::random::Key;
 

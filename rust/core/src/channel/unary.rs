@@ -2,9 +2,9 @@
 
 use super::bits::Bit;
 use super::check::{Split, first_place};
-use super::io::{Input, Output, OutputParts};
 use crate::error::{Result, argument, element};
-use crate::kernel::Isa;
+use crate::io::{Input, Output, OutputParts};
+use crate::isa::Isa;
 use crate::kernel::bits::Plan;
 use crate::kernel::categorical::first_outside;
 use crate::kernel::unary::Sampler;
@@ -105,7 +105,6 @@ impl Unary {
         first_chunk: u64,
         threads: Option<usize>,
     ) -> Result<()> {
-        let isa = isa.checked()?;
         let bits = self.categories as u32;
         let split = Split { reports: input.len(), bits, chunk: self.chunk(), first_chunk, threads };
         self.check(isa, input, &output, &split)?;

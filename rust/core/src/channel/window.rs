@@ -1,10 +1,10 @@
 //! Windows: some cells are likely, the rest are not, and all of either kind are equally so.
 
 use super::categorical::{Request, randomize, report_bits};
-use super::io::{Input, Output};
 use crate::codec::Grid;
 use crate::error::{Error, Result, argument, element};
-use crate::kernel::Isa;
+use crate::io::{Input, Output};
+use crate::isa::Isa;
 use crate::kernel::categorical::{Flip, NarrowWindow, Sampler, WideWindow};
 use crate::probability::{Probability, Rounding, abs_log_ratio};
 use crate::random::Key;

@@ -1,7 +1,7 @@
 //! Sign, integer and fraction bits: a real number as a code word of `l` bits.
 
-use crate::channel::{Input, Output};
 use crate::error::{Error, Result, argument, element};
+use crate::io::{Input, Output};
 
 /// Which sign bit a non-negative number has.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

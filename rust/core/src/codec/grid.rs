@@ -5,8 +5,8 @@ mod avx512;
 
 use super::Real;
 use crate::error::{Result, argument, element};
+use crate::isa::{Isa, ones};
 use crate::kernel::bits::Word;
-use crate::kernel::{Isa, ones};
 use crate::random::Refine;
 
 /// Which of the two points around a number stands for it.
@@ -354,7 +354,7 @@ coordinate!(f32, true, i32, {
         cells: &mut [u32; TOGETHER],
     ) -> u64 {
         match isa {
-            // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
+            // SAFETY: an `Isa` is made only of what this processor has.
             Isa::Avx512 => unsafe { avx512::heads(values, draws, ruler, cells) },
             _ => any_heads(values, draws, ruler, cells),
         }

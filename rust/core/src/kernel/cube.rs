@@ -8,10 +8,10 @@
 //! All of that depends on randomness alone. The input is combined with the result by exclusive or.
 
 use super::unary::spread;
-use super::{Isa, vectorised};
 use crate::binomial::Restricted;
-use crate::channel::{Input, Output};
 use crate::codec::{Coordinate, Grid};
+use crate::io::{Input, Output};
+use crate::isa::{Isa, vectorised};
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
 
 /// Values whose dither one group of keystream serves: a byte each, at first.

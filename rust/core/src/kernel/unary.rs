@@ -3,10 +3,10 @@
 //!
 //! The byte that holds the category's position is found by comparing, never by addressing, so no address depends on it.
 
-use super::Isa;
 use super::bits::{Lanes, Plan};
 use super::categorical::load_rows;
-use crate::channel::{Input, Output};
+use crate::io::{Input, Output};
+use crate::isa::Isa;
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
 
 /// Positions' bytes, or records, that one group of keystream serves: two bytes each.

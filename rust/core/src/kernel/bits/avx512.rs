@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 
 use super::plan::{Plan, Table};
 use crate::codec::FixedPoint;
-use crate::kernel::ones;
+use crate::isa::ones;
 use crate::random::Refine;
 
 /// The most table vectors in a law of up to 16 bits: two parts, each with a mask of ones and one of zeros.

@@ -16,9 +16,9 @@ pub(crate) use emit::Spread;
 pub(crate) use plan::Plan;
 pub(crate) use scalar::Word;
 
-use super::{Isa, vectorised};
-use crate::channel::{Input, Output};
 use crate::codec::{FixedPoint, Real, pack_into};
+use crate::io::{Input, Output};
+use crate::isa::{Isa, vectorised};
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
 
 /// Everything that sampling one chunk takes, but its number, its input and its output.
@@ -210,7 +210,7 @@ impl Lanes for u16 {
 
     fn randomize(isa: Isa, plan: &Plan, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
         match isa {
-            // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
+            // SAFETY: an `Isa` is made only of what this processor has.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 => unsafe { avx512::randomize16(plan, keystream, words, refine) },
             // SAFETY: as above.
@@ -231,7 +231,7 @@ impl Lanes for u16 {
         refine: &mut Refine,
     ) -> bool {
         if isa == Isa::Avx512 {
-            // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
+            // SAFETY: an `Isa` is made only of what this processor has.
             unsafe { avx512::encode_and_randomize16(codec, values, plan, keystream, words, refine) };
         }
         isa == Isa::Avx512
@@ -243,7 +243,7 @@ impl Lanes for u16 {
 
     fn spread(isa: Isa, spread: &Spread, words: &[u16], out: &mut [u8]) {
         match isa {
-            // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
+            // SAFETY: an `Isa` is made only of what this processor has.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 if spread.has_tables() => unsafe { spread.avx512(words, out) },
             // SAFETY: as above.
@@ -261,7 +261,7 @@ impl Lanes for u32 {
 
     fn randomize(isa: Isa, plan: &Plan, keystream: &[u8], words: &mut [u32], refine: &mut Refine) {
         match isa {
-            // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
+            // SAFETY: an `Isa` is made only of what this processor has.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 => unsafe { avx512::randomize32(plan, keystream, words, refine) },
             // SAFETY: as above.

@@ -1,10 +1,10 @@
 //! Stage three: reports in the form in which they leave.
 
 use super::Sampler;
-use crate::channel::Output;
 use crate::codec::pack_into;
+use crate::io::Output;
+use crate::isa::{Isa, vectorised};
 use crate::kernel::bits::Word;
-use crate::kernel::{Isa, vectorised};
 
 /// What reports stand for, where they stand for something, in both precisions.
 #[derive(Clone, Copy)]
@@ -55,7 +55,7 @@ pub(super) fn emit<W: Word>(isa: Isa, reports: &[W], letters: Letters<'_>, bits:
         (Output::F32(out), Some(double)) => match isa {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 if double.len() <= Letters::WHOLE => {
-                // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
+                // SAFETY: an `Isa` is made only of what this processor has.
                 unsafe { super::look_up_avx512::spell(reports, letters.single, out) }
             }
             _ => look_up(reports, &letters.single[..double.len()], out),

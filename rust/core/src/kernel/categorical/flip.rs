@@ -2,10 +2,10 @@
 
 use super::{BLOCK, Law};
 use crate::alias::Alias;
-use crate::channel::Input;
-use crate::kernel::Isa;
+use crate::io::Input;
+use crate::isa::Isa;
 #[cfg(target_arch = "x86_64")]
-use crate::kernel::ones;
+use crate::isa::ones;
 use crate::probability::Probability;
 use crate::random::Refine;
 
@@ -121,7 +121,7 @@ impl Law for Flip {
     #[inline(always)]
     fn block(&self, isa: Isa, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
         match isa {
-            // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
+            // SAFETY: an `Isa` is made only of what this processor has.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 => unsafe { self.on_avx512(keystream, rows, reports, refine) },
             // SAFETY: as above.

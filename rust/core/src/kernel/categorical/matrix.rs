@@ -5,7 +5,7 @@ use std::ops::{BitAnd, BitXor, Shr};
 use super::look_up::{Cell, PLACES, Table};
 use super::{BLOCK, Law};
 use crate::alias::Alias;
-use crate::kernel::Isa;
+use crate::isa::Isa;
 use crate::random::Refine;
 
 /// A draw, or an entry of an alias table: 16 or 32 bits.
@@ -70,7 +70,7 @@ entry! {
             refine: &mut Refine,
         ) -> bool {
             if isa == Isa::Avx512 {
-                // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
+                // SAFETY: an `Isa` is made only of what this processor has.
                 unsafe { law.on_avx512(keystream, rows, reports, refine) };
             }
             isa == Isa::Avx512

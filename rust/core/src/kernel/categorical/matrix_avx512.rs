@@ -7,7 +7,7 @@ use super::BLOCK;
 use super::look_up::PLACES;
 use super::look_up_avx512::{VECTOR, VECTORS, pick};
 use super::matrix::MatrixLaw;
-use crate::kernel::ones;
+use crate::isa::ones;
 use crate::random::Refine;
 
 /// Samples that are drawn together.

@@ -28,10 +28,10 @@ pub(crate) use rows::{first_outside, load_on as load_rows};
 pub(crate) use shift::ShiftLaw;
 pub(crate) use window::{NarrowWindow, WideWindow};
 
-use super::Isa;
 use super::bits::Lanes;
-use crate::channel::{Input, Output};
 use crate::codec::{Grid, GridRounding};
+use crate::io::{Input, Output};
+use crate::isa::Isa;
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
 
 /// Samples that a law draws side by side, or a multiple of it: what a block is padded to, with row 0.
@@ -98,7 +98,7 @@ impl Sampler<'_> {
     /// Randomizes chunk `chunk` of the key's stream: `output` has room for just the reports of `input`.
     pub(crate) fn chunk<L: Law>(&self, law: &L, chunk: u64, input: Input<'_>, output: Output<'_>) {
         match self.isa {
-            // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
+            // SAFETY: an `Isa` is made only of what this processor has.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 => unsafe { self.blocks_on_avx512(law, chunk, input, output) },
             // SAFETY: as above.

@@ -1,9 +1,9 @@
 //! Stage one: integers of any width, or numbers through a grid, as rows.
 
-use crate::channel::Input;
 use crate::codec::Grid;
+use crate::io::Input;
+use crate::isa::{Isa, vectorised};
 use crate::kernel::bits::Word;
-use crate::kernel::{Isa, vectorised};
 use crate::random::Refine;
 
 /// An integer that may be a row.

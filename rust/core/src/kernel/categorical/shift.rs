@@ -2,7 +2,7 @@
 
 use super::matrix::{Entry, MatrixLaw};
 use super::{BLOCK, Law};
-use crate::kernel::Isa;
+use crate::isa::Isa;
 use crate::random::Refine;
 
 /// Noise that is added to a row, the sum clamped to the reports.

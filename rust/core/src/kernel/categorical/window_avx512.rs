@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use super::BLOCK;
 use super::window::{LANES, NarrowWindow, groups};
-use crate::kernel::ones;
+use crate::isa::ones;
 use crate::random::Refine;
 
 impl NarrowWindow<'_> {

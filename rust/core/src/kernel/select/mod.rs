@@ -14,7 +14,7 @@ mod tally_avx512;
 pub(crate) use law::Law;
 pub(crate) use split::Magnitude;
 
-use super::{Isa, vectorised};
+use crate::isa::{Isa, vectorised};
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
 use order::Room;
 

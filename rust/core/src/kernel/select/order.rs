@@ -8,7 +8,7 @@
 
 use super::split::{MARKED, Magnitude, SLACK, Split};
 use super::tally::{SMALL, Tally};
-use crate::kernel::{Isa, vectorised};
+use crate::isa::{Isa, vectorised};
 
 /// As few numbers as are not worth a sample.
 const FEW: usize = 160;

@@ -1,7 +1,7 @@
 //! One pass over a vector: how many magnitudes lie below a bracket, which lie within, and whether all are finite.
 
 use super::tally::SMALL;
-use crate::kernel::Isa;
+use crate::isa::Isa;
 
 /// Numbers between two marks: how many were kept up to there leads back from a kept one to its place.
 pub(super) const MARKED: usize = 64;
@@ -171,7 +171,7 @@ macro_rules! magnitude {
             #[inline]
             fn nth(isa: Isa, numbers: &[$bits; SMALL], smaller: &[$bits; SMALL], rank: $bits) -> $bits {
                 match isa {
-                    // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
+                    // SAFETY: an `Isa` is made only of what this processor has.
                     #[cfg(target_arch = "x86_64")]
                     Isa::Avx512 => unsafe { super::tally_avx512::$nth(numbers, smaller, rank) },
                     _ => {
@@ -194,7 +194,7 @@ macro_rules! magnitude {
                 assert!(within.len() >= values.len() + SLACK, "room for all values and some more");
                 assert!(marks.len() >= values.len().div_ceil(MARKED), "room for all marks");
                 match isa {
-                    // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
+                    // SAFETY: an `Isa` is made only of what this processor has.
                     #[cfg(target_arch = "x86_64")]
                     Isa::Avx512 => unsafe {
                         super::split_avx512::$vector(values, low, high, within, marks, ahead)

@@ -1,7 +1,7 @@
 //! A few numbers in order: how many are smaller than each, by comparing all with all.
 
 use super::split::Magnitude;
-use crate::kernel::{Isa, vectorised};
+use crate::isa::{Isa, vectorised};
 
 /// The most numbers.
 pub(super) const SMALL: usize = 64;

@@ -24,16 +24,16 @@ pub enum Input<'a> {
 macro_rules! with_input {
     ($input:expr, $slice:ident => $body:expr) => {
         match $input {
-            $crate::channel::Input::U8($slice) => $body,
-            $crate::channel::Input::U16($slice) => $body,
-            $crate::channel::Input::U32($slice) => $body,
-            $crate::channel::Input::U64($slice) => $body,
-            $crate::channel::Input::I8($slice) => $body,
-            $crate::channel::Input::I16($slice) => $body,
-            $crate::channel::Input::I32($slice) => $body,
-            $crate::channel::Input::I64($slice) => $body,
-            $crate::channel::Input::F32($slice) => $body,
-            $crate::channel::Input::F64($slice) => $body,
+            $crate::io::Input::U8($slice) => $body,
+            $crate::io::Input::U16($slice) => $body,
+            $crate::io::Input::U32($slice) => $body,
+            $crate::io::Input::U64($slice) => $body,
+            $crate::io::Input::I8($slice) => $body,
+            $crate::io::Input::I16($slice) => $body,
+            $crate::io::Input::I32($slice) => $body,
+            $crate::io::Input::I64($slice) => $body,
+            $crate::io::Input::F32($slice) => $body,
+            $crate::io::Input::F64($slice) => $body,
         }
     };
 }
