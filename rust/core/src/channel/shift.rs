@@ -2,6 +2,8 @@
 
 mod divergence;
 
+use divergence::Noise;
+
 use super::categorical::{Request, randomize, report_bits};
 use crate::codec::Grid;
 use crate::error::{Error, Result, argument};
@@ -60,7 +62,7 @@ impl Shift {
         }
         let noise = AnyMatrix::new(&weights, weights.len());
         let mut shift = Shift { inputs, outputs, weights, offset, epsilon: 0.0, noise };
-        shift.epsilon = shift.exact_epsilon();
+        shift.epsilon = shift.law().exact_epsilon();
         Ok(shift)
     }
 
@@ -95,6 +97,18 @@ impl Shift {
         self.epsilon
     }
 
+    /// The exact δ at `epsilon`, rounded up: the largest Σ max(0, P(z|x) - e^ε P(z|x')) over all pairs of inputs, summed
+    /// over all reports z.
+    ///
+    /// It comes from the integers that are sampled, and is at most `2^-50` of the chance of the reports where the term is
+    /// positive, and `2^-78`, above the true value. It takes time proportional to inputs times (inputs and weights).
+    ///
+    /// # Errors
+    /// [`Error::Argument`](crate::Error::Argument) if `epsilon` is NaN or negative.
+    pub fn delta(&self, epsilon: f64) -> Result<f64> {
+        self.law().delta(epsilon)
+    }
+
     /// `P(report | input)`, one row of `outputs` an input, each the nearest float.
     ///
     /// # Errors
@@ -120,6 +134,11 @@ impl Shift {
     /// Bits of a packed report.
     pub fn report_bits(&self) -> u32 {
         report_bits(self.outputs as u32)
+    }
+
+    /// The law, to be compared input by input.
+    fn law(&self) -> Noise<'_> {
+        Noise { inputs: self.inputs, outputs: self.outputs, base: self.base(), weights: &self.weights }
     }
 
     /// What is added to an input and the place of the noise among the weights.

@@ -9,6 +9,11 @@ use crate::alias::Alias;
 use crate::probability::Probability;
 use crate::random::Refine;
 
+/// The most keystream that a block takes: 1024 features under a law of three tables, or 512 under one of six.
+pub(super) const MOST_KEYSTREAM: usize = 6144;
+/// The most features in a block.
+pub(super) const MOST_FEATURES: usize = 1024;
+
 /// One draw: an alias table over `2^k` masks, in the form the kernels read.
 #[repr(C, align(64))]
 pub(crate) struct Table {
@@ -123,7 +128,6 @@ mod tests {
 
     #[test]
     fn blocks_are_whole_pairs_of_groups_and_fit_their_room() {
-        use super::super::{MOST_FEATURES, MOST_KEYSTREAM};
         for bits in 1..=32 {
             for symmetric in [true, false] {
                 let chances = vec![Probability::HALF; bits];

@@ -1,9 +1,8 @@
 //! Stage three: reports in the form in which they leave.
 
-use super::Sampler;
 use crate::codec::pack_into;
 use crate::io::Output;
-use crate::isa::{Isa, vectorised};
+use crate::isa::Isa;
 use crate::kernel::bits::Word;
 
 /// What reports stand for, where they stand for something, in both precisions.
@@ -27,21 +26,6 @@ impl Letters<'_> {
     /// The most letters that are read whole for every report: with more it takes longer than reading one by its address.
     #[cfg(target_arch = "x86_64")]
     const WHOLE: usize = 256;
-}
-
-impl Sampler<'_> {
-    /// Writes `reports` where `answers` are 0, and elsewhere what the answers 1, 2, … are behind `behind` reports.
-    pub(crate) fn merge(&self, reports: &mut [u16], answers: &[u16], behind: u32, output: Output<'_>) {
-        // Answer 1 is the report `behind`; it wraps around where the answer is 0, and is not taken then.
-        let before = (behind as u16).wrapping_sub(1);
-        vectorised(self.isa, || {
-            for (report, &answer) in reports.iter_mut().zip(answers) {
-                let taken = 0u16.wrapping_sub(u16::from(answer != 0));
-                *report ^= (*report ^ before.wrapping_add(answer)) & taken;
-            }
-            emit(self.isa, reports, self.letters, self.bits, output);
-        });
-    }
 }
 
 /// Writes reports as code words, letters or packed bits. An address may depend on a report: it is public.

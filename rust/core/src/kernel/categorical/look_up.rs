@@ -5,7 +5,7 @@ use std::ops::BitOr;
 use crate::isa::Isa;
 
 /// Places that are read together.
-pub(super) const PLACES: usize = super::LANES;
+pub(super) const PLACES: usize = super::law::LANES;
 
 /// What a table holds.
 pub(crate) trait Cell: Copy + Default + Sync + BitOr<Output = Self> {

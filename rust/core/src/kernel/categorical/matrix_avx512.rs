@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::*;
 
-use super::BLOCK;
+use super::law::BLOCK;
 use super::look_up::PLACES;
 use super::look_up_avx512::{VECTOR, VECTORS, pick};
 use super::matrix::MatrixLaw;

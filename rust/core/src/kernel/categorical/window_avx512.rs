@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::BLOCK;
+use super::law::BLOCK;
 use super::window::{LANES, NarrowWindow, groups};
 use crate::isa::ones;
 use crate::random::Refine;

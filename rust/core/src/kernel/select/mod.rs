@@ -1,5 +1,6 @@
 //! How a coordinate is selected: a rank is drawn, then the coordinate of that rank is looked for.
 
+mod lanes;
 mod law;
 mod order;
 mod split;

@@ -6,8 +6,8 @@
 //! takes linear time whatever the numbers are. The answer is the number of that rank in any case, so it does not depend on
 //! the instruction set.
 
-use super::split::{MARKED, Magnitude, SLACK, Split};
-use super::tally::{SMALL, Tally};
+use super::split::{MARKED, Magnitude, SLACK, SMALL, Split};
+use super::tally::Tally;
 use crate::isa::{Isa, vectorised};
 
 /// As few numbers as are not worth a sample.
