@@ -90,6 +90,11 @@ impl Output<'_> {
         self.len() == 0
     }
 
+    /// Whether numbers go there, not codes.
+    pub fn is_real(&self) -> bool {
+        matches!(self, Output::F32(_) | Output::F64(_))
+    }
+
     /// The part that the reports `range`, of `bits` bits each, fill. Packed reports must start at a whole byte.
     pub(crate) fn reports(&mut self, range: Range<usize>, bits: usize) -> Output<'_> {
         match self {

@@ -1,12 +1,13 @@
 //! Independent bits: each position of a bit string is reported as 1 with a probability that depends on that bit alone.
 
-use super::check::{Split, first_place};
+use super::batch::{Batch, first_place};
+use super::call::{Call, Channel};
 use crate::codec::{FixedPoint, Real};
 use crate::error::{Error, Result, argument, element};
-use crate::io::{Input, Output, OutputParts};
+use crate::io::{Input, Output};
 use crate::isa::{Isa, vectorised};
 use crate::kernel::bits::{Plan, Sampler, Spread};
-use crate::parallel::{CHUNK, for_chunks};
+use crate::parallel::CHUNK;
 use crate::probability::{Probability, Rounding, abs_log_ratio, add_up, mul_up};
 use crate::random::Key;
 
@@ -163,65 +164,9 @@ impl Bits {
         self.plans[0].symmetric
     }
 
-    /// The exact ε, from the integers that the sampler compares with. Neighbours: any two records.
-    pub fn epsilon(&self) -> BitsEpsilon {
+    /// The exact ε of a bit, a feature and a record, from the integers that the sampler compares with. Neighbours: any two records.
+    pub fn epsilons(&self) -> BitsEpsilon {
         self.epsilon
-    }
-
-    /// Randomizes `input`, a whole number of records, into `output`.
-    ///
-    /// `input` is numbers (`F32`, `F64`) with a `codec`, or code words (`U8`, `U16`, `U32`) without one. `output` takes
-    /// code words of any width that holds `l` bits, bits, packed bits, or numbers if there is a codec. The features are
-    /// chunks `first_chunk, first_chunk + 1, …` of [`CHUNK`] in the key's stream; the answer does not depend on `threads`.
-    ///
-    /// # Errors
-    /// An input or output that does not fit the channel, or an input without a code; nothing is written then.
-    pub fn randomize(
-        &self,
-        codec: Option<&FixedPoint>,
-        input: Input<'_>,
-        output: Output<'_>,
-        key: &Key,
-        first_chunk: u64,
-        threads: Option<usize>,
-    ) -> Result<()> {
-        let isa = Isa::current()?;
-        self.randomize_on(isa, codec, input, output, key, first_chunk, threads)
-    }
-
-    /// [`randomize`](Self::randomize) with the kernels of one instruction set: the answer does not depend on it.
-    ///
-    /// # Errors
-    /// As [`randomize`](Self::randomize).
-    #[allow(clippy::too_many_arguments, reason = "what randomize takes, and the instruction set")]
-    pub fn randomize_on(
-        &self,
-        isa: Isa,
-        codec: Option<&FixedPoint>,
-        input: Input<'_>,
-        output: Output<'_>,
-        key: &Key,
-        first_chunk: u64,
-        threads: Option<usize>,
-    ) -> Result<()> {
-        let split = Split { reports: input.len(), bits: self.bits, chunk: CHUNK, first_chunk, threads };
-        self.check(isa, codec, input, &output, &split)?;
-        let sampler = Sampler {
-            isa,
-            key,
-            plans: &self.plans,
-            pattern: self.pattern.as_deref(),
-            bits: self.bits,
-            spread: &self.spread,
-            codec,
-        };
-        let parts = OutputParts::new(output);
-        for_chunks(input.len(), CHUNK, threads, NANOSECONDS, |chunk, range| {
-            // SAFETY: chunks do not overlap.
-            let output = unsafe { parts.part(range.clone(), self.bits as usize) };
-            sampler.chunk(first_chunk + chunk as u64, range.start, input.part(range), output);
-        });
-        Ok(())
     }
 
     fn check(
@@ -230,7 +175,7 @@ impl Bits {
         codec: Option<&FixedPoint>,
         input: Input<'_>,
         output: &Output<'_>,
-        split: &Split,
+        batch: &Batch,
     ) -> Result<()> {
         if !input.len().is_multiple_of(self.features) {
             let reason = format!(
@@ -248,20 +193,20 @@ impl Bits {
             None if matches!(output, Output::F32(_) | Output::F64(_)) => {
                 return Err(argument("output", "only a codec gives numbers back".into()));
             }
-            _ => split.check(output)?,
+            _ => batch.check(output)?,
         }
         let most = u32::MAX >> (32 - self.bits);
         let (first, reason) = match (codec, input) {
             (Some(codec), Input::F32(values)) => {
-                (self.first_refused(isa, codec, values, split), codec.refusal())
+                (self.first_refused(isa, codec, values, batch), codec.refusal())
             }
             (Some(codec), Input::F64(values)) => {
-                (self.first_refused(isa, codec, values, split), codec.refusal())
+                (self.first_refused(isa, codec, values, batch), codec.refusal())
             }
             (Some(_), _) => return Err(argument("x", "a codec takes float32 or float64".into())),
-            (None, Input::U8(codes)) => (first_above(isa, codes, most, split), TOO_LONG),
-            (None, Input::U16(codes)) => (first_above(isa, codes, most, split), TOO_LONG),
-            (None, Input::U32(codes)) => (first_above(isa, codes, most, split), TOO_LONG),
+            (None, Input::U8(codes)) => (first_above(isa, codes, most, batch), TOO_LONG),
+            (None, Input::U16(codes)) => (first_above(isa, codes, most, batch), TOO_LONG),
+            (None, Input::U32(codes)) => (first_above(isa, codes, most, batch), TOO_LONG),
             (None, _) => {
                 let reason = "without a codec, code words are needed: uint8, uint16 or uint32";
                 return Err(argument("x", reason.into()));
@@ -275,19 +220,49 @@ impl Bits {
         isa: Isa,
         codec: &FixedPoint,
         values: &[F],
-        split: &Split,
+        batch: &Batch,
     ) -> Option<usize> {
-        first_place(values.len(), split.threads, |range| {
+        first_place(values.len(), batch.threads, |range| {
             vectorised(isa, || codec.first_refused(&values[range]))
         })
+    }
+}
+
+impl Channel for Bits {
+    type Codec<'a> = Option<&'a FixedPoint>;
+    type Keys<'a> = &'a Key;
+
+    fn epsilon(&self) -> f64 {
+        self.epsilon.record
+    }
+
+    fn report_bits(&self) -> u32 {
+        self.bits
+    }
+
+    /// The input is whole records: numbers (`F32`, `F64`) with a codec, or code words (`U8`, `U16`, `U32`) without one. The
+    /// output takes code words of any width that holds `l` bits, bits, packed bits, or numbers if there is a codec. A report
+    /// is one feature's.
+    fn randomize_on(&self, isa: Isa, call: Call<'_, Option<&FixedPoint>, &Key>) -> Result<()> {
+        call.refuse_letters()?;
+        let Call { codec, input, output, keys: key, first_chunk, threads, .. } = call;
+        let bits = self.bits;
+        let batch = Batch { reports: input.len(), bits, values: 1, chunk: CHUNK, first_chunk, threads };
+        self.check(isa, codec, input, &output, &batch)?;
+        let (plans, pattern, spread) = (&self.plans, self.pattern.as_deref(), &self.spread);
+        let sampler = Sampler { isa, key, plans, pattern, bits, spread, codec };
+        batch.walk(output, NANOSECONDS, |chunk, range, output| {
+            sampler.chunk(chunk, range.start, input.part(range), output);
+        });
+        Ok(())
     }
 }
 
 /// A code word with bits beyond the channel's: they would leave as they are.
 const TOO_LONG: &str = "a code word has no more bits than the channel";
 
-fn first_above<C: Copy + Into<u32> + Sync>(isa: Isa, codes: &[C], most: u32, split: &Split) -> Option<usize> {
-    first_place(codes.len(), split.threads, |range| {
+fn first_above<C: Copy + Into<u32> + Sync>(isa: Isa, codes: &[C], most: u32, batch: &Batch) -> Option<usize> {
+    first_place(codes.len(), batch.threads, |range| {
         let codes = &codes[range];
         // Not stopping early lets the loop be vectorised.
         let all = vectorised(isa, || codes.iter().fold(0, |all, &code| all | code.into()));
@@ -348,6 +323,6 @@ mod tests {
         let laws = vec![vec![Bit::new(0.9, 0.2).unwrap()], vec![Bit::new(0.6, 0.4).unwrap()]];
         let channel = Bits::new(laws, 1, Some(vec![1])).unwrap();
         assert!(channel.is_symmetric());
-        assert!(channel.epsilon().bit <= channel.epsilon().record);
+        assert!(channel.epsilons().bit <= channel.epsilons().record);
     }
 }

@@ -1,8 +1,9 @@
 //! Channels: the only place where privacy happens. Each knows its law as integers over 2^64, and its exact ε.
 
+mod batch;
 mod bits;
+mod call;
 mod categorical;
-mod check;
 mod cube;
 mod matrix;
 mod mixture;
@@ -12,6 +13,7 @@ mod unary;
 mod window;
 
 pub use bits::{Bit, Bits, BitsEpsilon};
+pub use call::{Call, Channel};
 pub use cube::Cube;
 pub use matrix::Matrix;
 pub use mixture::Mixture;

@@ -2,8 +2,9 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::batch::Batch;
+use super::call::{Call, Channel};
 use super::categorical::report_bits;
-use super::check::Split;
 use crate::codec::{pack, packed_len};
 use crate::error::{Error, Result, argument, element};
 use crate::io::{Input, Output};
@@ -37,9 +38,6 @@ pub struct Select {
 }
 
 impl Select {
-    /// Vectors in a chunk of the key's stream.
-    pub const CHUNK: usize = SLOTS;
-
     /// A law of runs of ranks, smallest magnitude first: `counts[i]` ranks of weight `weights[i]` each. `nothing` is the
     /// weight of reporting no coordinate at all; `None` where that is no report of the channel.
     ///
@@ -77,16 +75,6 @@ impl Select {
         self.dimensions + u32::from(self.empty)
     }
 
-    /// Bits of a packed report.
-    pub fn report_bits(&self) -> u32 {
-        report_bits(self.outputs())
-    }
-
-    /// The exact ε, rounded up. Neighbours: any two vectors.
-    pub fn epsilon(&self) -> f64 {
-        self.epsilon
-    }
-
     /// The runs of the law, smallest magnitude first: how many ranks, and the weight of each.
     pub fn runs(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.law.runs(self.dimensions)
@@ -101,39 +89,29 @@ impl Select {
     pub fn total(&self) -> u64 {
         self.law.total()
     }
+}
 
-    /// Selects from vectors that lie one after the other in `input`, `f32` or `f64`. Codes and packed codes are given.
-    ///
-    /// The vectors are chunks `first_chunk, first_chunk + 1, …` of [`CHUNK`](Self::CHUNK) vectors in the key's stream:
-    /// what vector `i` draws depends on the key and on `i` alone, and the answer not on `threads`.
-    ///
-    /// # Errors
-    /// A length that is no multiple of `d`, NaN or an infinite number, or an output that does not fit; nothing is written
-    /// then.
-    pub fn randomize(
-        &self,
-        input: Input<'_>,
-        output: Output<'_>,
-        key: &Key,
-        first_chunk: u64,
-        threads: Option<usize>,
-    ) -> Result<()> {
-        self.randomize_on(Isa::current()?, input, output, key, first_chunk, threads)
+impl Channel for Select {
+    type Codec<'a> = ();
+    type Keys<'a> = &'a Key;
+
+    fn epsilon(&self) -> f64 {
+        self.epsilon
     }
 
-    /// [`randomize`](Self::randomize) with the kernels of one instruction set: the answer does not depend on it.
-    ///
-    /// # Errors
-    /// As [`randomize`](Self::randomize).
-    pub fn randomize_on(
-        &self,
-        isa: Isa,
-        input: Input<'_>,
-        output: Output<'_>,
-        key: &Key,
-        first_chunk: u64,
-        threads: Option<usize>,
-    ) -> Result<()> {
+    fn report_bits(&self) -> u32 {
+        report_bits(self.outputs())
+    }
+
+    fn chunk(&self) -> usize {
+        SLOTS
+    }
+
+    /// The input is vectors that lie one after the other, `F32` or `F64`; a report is of one vector. Codes and packed codes
+    /// are given. What vector `i` draws depends on the key and on `i` alone.
+    fn randomize_on(&self, isa: Isa, call: Call<'_, (), &Key>) -> Result<()> {
+        call.refuse_letters()?;
+        let Call { input, output, keys: key, first_chunk, threads, .. } = call;
         let dimensions = self.dimensions as usize;
         if !input.is_real() {
             return Err(argument("x", "float32 or float64 is needed".into()));
@@ -148,7 +126,7 @@ impl Select {
         let reports = input.len() / dimensions;
         let bits = self.report_bits();
         packed_len(reports, bits)?;
-        Split { reports, bits, chunk: SLOTS, first_chunk, threads }.check(&output)?;
+        Batch { reports, bits, values: dimensions, chunk: SLOTS, first_chunk, threads }.check(&output)?;
         let sampler = Sampler { isa, key, law: &self.law, dimensions };
         let codes = match input {
             Input::F32(values) => chosen(&sampler, u32::of(values), first_chunk, threads),

@@ -21,7 +21,6 @@ mod window_avx512;
 
 pub(crate) use emit::Letters;
 pub(crate) use flip::Flip;
-pub(crate) use law::Law;
 pub(crate) use matrix::AnyMatrix;
 pub(crate) use rows::{first_outside, load_on as load_rows};
 pub(crate) use sampler::Sampler;
