@@ -5,7 +5,7 @@ use std::ops::Range;
 use bitldp_core::{Input, Key, Output};
 use numpy::npyffi::flags::NPY_ARRAY_ALIGNED;
 use numpy::{
-    Element, PyArray2, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
+    Element, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -49,11 +49,11 @@ pub(crate) enum Form {
 
 impl Form {
     /// # Errors
-    /// Anything but the forms that are `allowed`; "values" where there are no `values`.
-    pub(crate) fn parse(output: &str, allowed: &[Form], values: bool) -> PyResult<Form> {
-        let allowed = || allowed.iter().filter(|&&form| values || form != Form::Values);
-        allowed().find(|form| form.name() == output).copied().ok_or_else(|| {
-            let names: Vec<_> = allowed().map(|form| format!("{:?}", form.name())).collect();
+    /// Anything but the forms that are `allowed`.
+    pub(crate) fn parse(output: &str, allowed: &[Form]) -> PyResult<Form> {
+        let form = allowed.iter().find(|form| form.name() == output);
+        form.copied().ok_or_else(|| {
+            let names: Vec<_> = allowed.iter().map(|form| format!("{:?}", form.name())).collect();
             PyValueError::new_err(format!("output: {output:?} is not allowed; {} are", names.join(", ")))
         })
     }
@@ -300,14 +300,4 @@ fn array<'py, T: Element>(
         return Err(PyValueError::new_err("out: an array that shares no memory with x is needed"));
     }
     Ok(array.clone())
-}
-
-/// Entries, row after row, as an array of rows of `columns`.
-pub(crate) fn table<'py, T: Element>(
-    py: Python<'py>,
-    entries: Vec<T>,
-    columns: usize,
-) -> PyResult<Bound<'py, PyArray2<T>>> {
-    let rows = entries.len() / columns;
-    numpy::PyArray1::from_vec(py, entries).reshape([rows, columns])
 }

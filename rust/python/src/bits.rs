@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::arrays::{self, Form};
-use crate::channel::{Face, channel, wrong_shape};
+use crate::channel::{channel, wrong_shape};
 use crate::error::to_python;
 use crate::fixed_point::{CODES, FixedPoint};
 use crate::numbers::{Whole, count};
@@ -38,48 +38,51 @@ pub(crate) struct Bits(bitldp_core::Bits);
 /// A probability for each position of each law.
 type Laws = Vec<Vec<f64>>;
 
-impl Face for Bits {
-    type Core = bitldp_core::Bits;
-    const FORMS: &'static [Form] = &[Form::Codes, Form::Bits, Form::Values, Form::Packed];
-    const SPELLED: bool = true;
-    const TYPES: &'static str = CODES;
-
-    fn core(&self) -> &Self::Core {
-        &self.0
-    }
-
-    fn summary(&self) -> String {
-        let (features, bits, laws) = (self.0.features(), self.0.bits(), self.0.laws().len());
-        format!("{features} features of {bits} bits, laws: {laws}")
-    }
-
-    fn shape(&self, x: &Bound<'_, PyUntypedArray>, form: Form) -> PyResult<Vec<usize>> {
-        let (features, bits) = (self.0.features(), self.0.bits() as usize);
-        let shape = x.shape();
-        let fits = match shape {
-            [n] => features == 1 || *n == features,
-            [_, r] => *r == features,
-            _ => false,
-        };
-        if !fits {
-            let one = if features == 1 {
-                "(n,) or (n, 1)".into()
-            } else {
-                format!("(n, {features}) or ({features},)")
-            };
-            return Err(wrong_shape(x, &format!("{one} is")));
-        }
-        Ok(match form {
-            Form::Codes | Form::Values => shape.to_vec(),
-            Form::Packed => vec![(x.len() * bits).div_ceil(8)],
-            Form::Bits if features == 1 => vec![shape[0], bits],
-            Form::Bits => shape.iter().rev().skip(1).copied().chain([features * bits]).collect(),
-        })
-    }
-}
-
 channel! {
-    impl Bits {
+    impl Bits, |bits| {
+        let (features, bits, laws) = (bits.features(), bits.bits(), bits.laws().len());
+        format!("{features} features of {bits} bits, laws: {laws}")
+    };
+
+    get {
+        /// Bits of a feature, l.
+        bits: u32,
+        /// Features of a record, r.
+        features: usize,
+    }
+
+    face {
+        const FORMS: &'static [Form] = &[Form::Codes, Form::Bits, Form::Packed];
+        const FORMS_WITH_VALUES: &'static [Form] = &[Form::Codes, Form::Bits, Form::Values, Form::Packed];
+        const SPELLED: bool = true;
+        const TYPES: &'static str = CODES;
+
+        fn shape(&self, x: &Bound<'_, PyUntypedArray>, form: Form) -> PyResult<Vec<usize>> {
+            let (features, bits) = (self.0.features(), self.0.bits() as usize);
+            let shape = x.shape();
+            let fits = match shape {
+                [n] => features == 1 || *n == features,
+                [_, r] => *r == features,
+                _ => false,
+            };
+            if !fits {
+                let one = if features == 1 {
+                    "(n,) or (n, 1)".into()
+                } else {
+                    format!("(n, {features}) or ({features},)")
+                };
+                return Err(wrong_shape(x, &format!("{one} is")));
+            }
+            Ok(match form {
+                Form::Codes | Form::Values => shape.to_vec(),
+                Form::Packed => vec![(x.len() * bits).div_ceil(8)],
+                Form::Bits if features == 1 => vec![shape[0], bits],
+                Form::Bits => shape.iter().rev().skip(1).copied().chain([features * bits]).collect(),
+            })
+        }
+    }
+
+    methods {
         #[new]
         #[pyo3(signature = (p, q, features, pattern = None))]
         fn new(p: Laws, q: Laws, features: Whole, pattern: Option<Vec<Whole>>) -> PyResult<Bits> {
@@ -91,18 +94,6 @@ channel! {
             let pattern =
                 pattern.map(|of| of.into_iter().map(|law| count("pattern", law)).collect()).transpose()?;
             bitldp_core::Bits::new(laws, count("features", features)?, pattern).map(Bits).map_err(to_python)
-        }
-
-        /// Bits of a feature, l.
-        #[getter]
-        fn bits(&self) -> u32 {
-            self.0.bits()
-        }
-
-        /// Features of a record, r.
-        #[getter]
-        fn features(&self) -> usize {
-            self.0.features()
         }
 
         /// Number of laws.

@@ -1,7 +1,7 @@
 //! How Python calls a channel: the arguments are checked and unpacked once for all of them.
 
 use bitldp_core::{Channel, Input};
-use numpy::{PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -15,7 +15,9 @@ pub(crate) trait Face {
     /// The channel.
     type Core: Channel;
     /// The forms in which reports leave.
-    const FORMS: &'static [Form] = &[Form::Codes, Form::Values, Form::Packed];
+    const FORMS: &'static [Form] = &[Form::Codes, Form::Packed];
+    /// The forms where reports stand for numbers.
+    const FORMS_WITH_VALUES: &'static [Form] = &[Form::Codes, Form::Values, Form::Packed];
     /// What its codes are to the core.
     const CODES: Form = Form::Codes;
     /// Whether a codec says what reports stand for; otherwise letters do.
@@ -25,9 +27,6 @@ pub(crate) trait Face {
 
     /// The channel itself.
     fn core(&self) -> &Self::Core;
-
-    /// What its repr says of it.
-    fn summary(&self) -> String;
 
     /// Whether an input is taken without a codec.
     fn takes(input: &Input<'_>) -> bool {
@@ -89,7 +88,8 @@ impl<'py, F: Face> Call<'_, 'py, F> {
         keys: <F::Core as Channel>::Keys<'_>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (threads, first_chunk) = (threads(self.threads)?, count("first_chunk", self.first_chunk)?);
-        let form = Form::parse(self.output, F::FORMS, letters.is_some() || F::SPELLED && real)?;
+        let valued = letters.is_some() || F::SPELLED && real;
+        let form = Form::parse(self.output, if valued { F::FORMS_WITH_VALUES } else { F::FORMS })?;
         let form = if form == Form::Codes { F::CODES } else { form };
         let x = contiguous(self.x)?;
         let types = if real { FLOATS } else { F::TYPES };
@@ -110,20 +110,54 @@ impl<'py, F: Face> Call<'_, 'py, F> {
     }
 }
 
-/// The methods of a channel's class: those that are given, `randomize` with the arguments that all channels take besides the
-/// given ones, and the repr.
+/// Entries, row after row, as an array of rows of `columns`.
+pub(crate) fn table<'py, T: numpy::Element>(
+    py: Python<'py>,
+    entries: Vec<T>,
+    columns: usize,
+) -> PyResult<Bound<'py, PyArray2<T>>> {
+    let rows = entries.len() / columns;
+    numpy::PyArray1::from_vec(py, entries).reshape([rows, columns])
+}
+
+/// The class of a channel: a tuple struct of the channel itself, and what else it holds.
+///
+/// `get` lists properties that the channel has as methods, `face` what its calls differ in, `methods` the others; `randomize`
+/// takes what all channels take, and the given arguments after `x`.
 macro_rules! channel {
     (
-        impl $face:ident { $($own:tt)* }
+        impl $face:ident, $summary:expr;
 
-        $(#[$attribute:meta])*
+        get { $($(#[$of_getter:meta])* $getter:ident: $got:ty,)* }
+
+        $(face { $($item:tt)* })?
+
+        methods { $($method:tt)* }
+
+        $(#[$of_call:meta])*
         fn randomize($call:ident, $($name:ident: $type:ty),*) $body:block
     ) => {
+        impl $crate::channel::Face for $face {
+            type Core = bitldp_core::$face;
+
+            fn core(&self) -> &Self::Core {
+                &self.0
+            }
+
+            $($($item)*)?
+        }
+
         #[pymethods]
         impl $face {
-            $($own)*
+            $($(#[$of_getter])*
+            #[getter]
+            fn $getter(&self) -> $got {
+                self.0.$getter()
+            })*
 
-            $(#[$attribute])*
+            $($method)*
+
+            $(#[$of_call])*
             #[pyo3(signature = (x, $($name,)* output, out, threads, first_chunk, /))]
             #[allow(clippy::too_many_arguments, reason = "the arguments of the Python method")]
             fn randomize<'py>(
@@ -141,9 +175,9 @@ macro_rules! channel {
             }
 
             fn __repr__(&self) -> String {
-                use bitldp_core::Channel;
-                use $crate::channel::Face;
-                let (summary, epsilon) = (self.summary(), self.core().epsilon());
+                let summary: fn(&bitldp_core::$face) -> String = $summary;
+                let core = $crate::channel::Face::core(self);
+                let (summary, epsilon) = (summary(core), bitldp_core::Channel::epsilon(core));
                 format!("<{}: {summary}, exact epsilon {epsilon:.6}>", stringify!($face))
             }
         }

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt};
 
 use crate::arrays::{self, Form};
-use crate::channel::{Face, channel, wrong_shape};
+use crate::channel::{channel, wrong_shape};
 use crate::error::to_python;
 use crate::grid::Grid;
 use crate::numbers::{Weight, Whole, count};
@@ -25,6 +25,8 @@ use crate::numbers::{Weight, Whole, count};
 ///     so many agreements).
 /// high : int
 ///     T: the probability of the likely set is T over 2**64.
+/// mute : bool
+///     Whether the input is checked, and zeros are randomized in its place: epsilon is 0 then, whatever the law is.
 ///
 /// Raises
 /// ------
@@ -47,58 +49,48 @@ fn large<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     py.get_type::<PyInt>().call_method1("from_bytes", (PyBytes::new(py, bytes), "little"))
 }
 
-impl Face for Cube {
-    type Core = bitldp_core::Cube;
-    const CODES: Form = Form::Bits;
-    const TYPES: &'static str = "without a grid, uint8 is";
-
-    fn core(&self) -> &Self::Core {
-        &self.0
-    }
-
-    fn summary(&self) -> String {
-        format!("{} bits, {} agreements", self.0.bits(), self.0.near())
-    }
-
-    fn takes(input: &Input<'_>) -> bool {
-        matches!(input, Input::U8(_))
-    }
-
-    fn shape(&self, x: &Bound<'_, PyUntypedArray>, form: Form) -> PyResult<Vec<usize>> {
-        let r = self.0.bits() as usize;
-        if !matches!(x.shape(), [last] | [_, last] if *last == r) {
-            return Err(wrong_shape(x, &format!("(n, {r}) and ({r},) are")));
-        }
-        Ok(if form == Form::Packed { vec![x.len().div_ceil(8)] } else { x.shape().to_vec() })
-    }
-}
-
 channel! {
-    impl Cube {
+    impl Cube, |cube| format!("{} bits, {} agreements", cube.bits(), cube.near());
+
+    get {
+        /// Places of a record, r.
+        bits: u32,
+        /// Least agreements of the likely set.
+        near: u32,
+        /// Most agreements of the other set.
+        far: u32,
+        /// Records in one chunk of the key's stream.
+        chunk: usize,
+        /// The exact epsilon of a record.
+        epsilon: f64,
+    }
+
+    face {
+        const CODES: Form = Form::Bits;
+        const TYPES: &'static str = "without a grid, uint8 is";
+
+        fn takes(input: &Input<'_>) -> bool {
+            matches!(input, Input::U8(_))
+        }
+
+        fn shape(&self, x: &Bound<'_, PyUntypedArray>, form: Form) -> PyResult<Vec<usize>> {
+            let r = self.0.bits() as usize;
+            if !matches!(x.shape(), [last] | [_, last] if *last == r) {
+                return Err(wrong_shape(x, &format!("(n, {r}) and ({r},) are")));
+            }
+            Ok(if form == Form::Packed { vec![x.len().div_ceil(8)] } else { x.shape().to_vec() })
+        }
+    }
+
+    methods {
         #[new]
-        fn new(py: Python<'_>, bits: Whole, near: Whole, far: Whole, high: Weight) -> PyResult<Cube> {
+        #[pyo3(signature = (bits, near, far, high, mute = false))]
+        fn new(py: Python<'_>, bits: Whole, near: Whole, far: Whole, high: Weight, mute: bool) -> PyResult<Cube> {
             let (bits, near, far) = (count("bits", bits)?, count("near", near)?, count("far", far)?);
             let high = high_of(high)?;
             // Long records take a second to prepare.
-            py.detach(|| bitldp_core::Cube::new(bits, near, far, high)).map(Cube).map_err(to_python)
-        }
-
-        /// Places of a record, r.
-        #[getter]
-        fn bits(&self) -> u32 {
-            self.0.bits()
-        }
-
-        /// Least agreements of the likely set.
-        #[getter]
-        fn near(&self) -> u32 {
-            self.0.near()
-        }
-
-        /// Most agreements of the other set.
-        #[getter]
-        fn far(&self) -> u32 {
-            self.0.far()
+            let cube = py.detach(|| bitldp_core::Cube::new(bits, near, far, high)).map_err(to_python)?;
+            Ok(Cube(if mute { cube.muted() } else { cube }))
         }
 
         /// The integer T over 2**64: the probability of the likely set.
@@ -107,21 +99,17 @@ channel! {
             self.0.high().numerator()
         }
 
-        /// Records in one chunk of the key's stream.
+        /// Whether the input is checked, and zeros are randomized in its place.
         #[getter]
-        fn chunk(&self) -> usize {
-            self.0.chunk()
-        }
-
-        /// The exact epsilon of a record.
-        #[getter]
-        fn epsilon(&self) -> f64 {
-            self.0.epsilon()
+        fn mute(&self) -> bool {
+            self.0.is_mute()
         }
 
         /// The same sets with another probability; they are shared, not prepared anew.
-        fn with_high(&self, high: Weight) -> PyResult<Cube> {
-            Ok(Cube(self.0.with_high(high_of(high)?)))
+        #[pyo3(signature = (high, mute = false))]
+        fn with_high(&self, high: Weight, mute: bool) -> PyResult<Cube> {
+            let cube = self.0.with_high(high_of(high)?);
+            Ok(Cube(if mute { cube.muted() } else { cube }))
         }
 
         /// How many strings the likely set has, and the other.
@@ -137,8 +125,8 @@ channel! {
             Ok((large(py, &near.to_bytes_le())?, large(py, &far.to_bytes_le())?))
         }
 
-        fn __getnewargs__(&self) -> (u32, u32, u32, u128) {
-            (self.0.bits(), self.0.near(), self.0.far(), self.0.high().numerator())
+        fn __getnewargs__(&self) -> (u32, u32, u32, u128, bool) {
+            (self.0.bits(), self.0.near(), self.0.far(), self.0.high().numerator(), self.0.is_mute())
         }
     }
 

@@ -7,8 +7,8 @@ use numpy::{PyArray2, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{self, table};
-use crate::channel::{Face, Letters, channel, letters};
+use crate::arrays;
+use crate::channel::{Letters, channel, letters, table};
 use crate::error::to_python;
 use crate::grid::Grid;
 use crate::numbers::{Weight, weights};
@@ -37,43 +37,24 @@ pub(crate) struct Matrix(pub(crate) Arc<bitldp_core::Matrix>);
 /// Integer rows.
 type Weights = Vec<Vec<u128>>;
 
-impl Face for Matrix {
-    type Core = bitldp_core::Matrix;
-
-    fn core(&self) -> &Self::Core {
-        &self.0
-    }
-
-    fn summary(&self) -> String {
-        format!("{} inputs, {} reports", self.0.inputs(), self.0.outputs())
-    }
-}
-
 channel! {
-    impl Matrix {
+    impl Matrix, |matrix| format!("{} inputs, {} reports", matrix.inputs(), matrix.outputs());
+
+    get {
+        /// Rows, R.
+        inputs: usize,
+        /// Columns, C.
+        outputs: usize,
+        /// The exact epsilon of a value.
+        epsilon: f64,
+    }
+
+    methods {
         #[new]
         fn new(probabilities: PyReadonlyArray2<'_, f64>) -> PyResult<Matrix> {
             let [rows, columns] = [probabilities.shape()[0], probabilities.shape()[1]];
             let entries: Vec<f64> = probabilities.as_array().iter().copied().collect();
             bitldp_core::Matrix::new(rows, columns, &entries).map(|matrix| Matrix(matrix.into())).map_err(to_python)
-        }
-
-        /// Rows, R.
-        #[getter]
-        fn inputs(&self) -> usize {
-            self.0.inputs()
-        }
-
-        /// Columns, C.
-        #[getter]
-        fn outputs(&self) -> usize {
-            self.0.outputs()
-        }
-
-        /// The exact epsilon of a value.
-        #[getter]
-        fn epsilon(&self) -> f64 {
-            self.0.epsilon()
         }
 
         /// Whether every sample reads the whole table, so that no address depends on the input.

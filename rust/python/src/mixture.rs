@@ -6,7 +6,7 @@ use bitldp_core::Channel;
 use pyo3::prelude::*;
 
 use crate::arrays::key_of;
-use crate::channel::{Face, Letters, channel, letters};
+use crate::channel::{Letters, channel, letters};
 use crate::error::to_python;
 use crate::grid::Grid;
 use crate::matrix::Matrix;
@@ -33,56 +33,39 @@ use crate::window::Window;
 /// that of the worse one. Neighbours are any two inputs. Both are drawn for every number and selected by masks, so the work
 /// tells nothing that the two do not tell.
 #[pyclass(frozen, module = "bitldp._core")]
-pub(crate) struct Mixture {
-    core: bitldp_core::Mixture,
-    window: Py<Window>,
-    matrix: Py<Matrix>,
-}
-
-impl Face for Mixture {
-    type Core = bitldp_core::Mixture;
-
-    fn core(&self) -> &Self::Core {
-        &self.core
-    }
-
-    fn summary(&self) -> String {
-        let cells = self.window.get().0.cells();
-        format!("{cells} cells or {} answers", self.core.outputs() - cells)
-    }
-}
+pub(crate) struct Mixture(bitldp_core::Mixture, Py<Window>, Py<Matrix>);
 
 channel! {
-    impl Mixture {
+    impl Mixture, |mixture| {
+        let cells = mixture.window().cells();
+        format!("{cells} cells or {} answers", mixture.outputs() - cells)
+    };
+
+    get {
+        /// How many codes there are.
+        outputs: u32,
+        /// The exact epsilon of a value.
+        epsilon: f64,
+    }
+
+    methods {
         #[new]
         fn new(window: Py<Window>, matrix: Py<Matrix>) -> PyResult<Mixture> {
             let (cells, answers) = (Arc::clone(&window.get().0), Arc::clone(&matrix.get().0));
             let core = bitldp_core::Mixture::new(cells, answers).map_err(to_python)?;
-            Ok(Mixture { core, window, matrix })
+            Ok(Mixture(core, window, matrix))
         }
 
         /// The channel of the codes below its number of cells.
         #[getter]
         fn window(&self, py: Python<'_>) -> Py<Window> {
-            self.window.clone_ref(py)
+            self.1.clone_ref(py)
         }
 
         /// The table whose answer 0 leaves the code to the window.
         #[getter]
         fn matrix(&self, py: Python<'_>) -> Py<Matrix> {
-            self.matrix.clone_ref(py)
-        }
-
-        /// How many codes there are.
-        #[getter]
-        fn outputs(&self) -> u32 {
-            self.core.outputs()
-        }
-
-        /// The exact epsilon of a value.
-        #[getter]
-        fn epsilon(&self) -> f64 {
-            self.core.epsilon()
+            self.2.clone_ref(py)
         }
 
         fn __getnewargs__(&self, py: Python<'_>) -> (Py<Window>, Py<Matrix>) {

@@ -6,7 +6,7 @@ use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 
 use crate::arrays::{self, Form};
-use crate::channel::{Face, channel, wrong_shape};
+use crate::channel::{channel, wrong_shape};
 use crate::error::to_python;
 use crate::numbers::Weight;
 
@@ -37,32 +37,38 @@ type Runs<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u64>>, Option<u
 #[pyclass(frozen, module = "bitldp._core")]
 pub(crate) struct Select(bitldp_core::Select);
 
-impl Face for Select {
-    type Core = bitldp_core::Select;
-    const FORMS: &'static [Form] = &[Form::Codes, Form::Packed];
+channel! {
+    impl Select, |select| format!("{} coordinates", select.dimensions());
 
-    fn core(&self) -> &Self::Core {
-        &self.0
+    get {
+        /// Coordinates of a vector, d.
+        dimensions: u32,
+        /// How many reports there are: d, and one more where nothing can be reported.
+        outputs: u32,
+        /// Vectors in one chunk of the key's stream.
+        chunk: usize,
+        /// The exact epsilon of a vector, rounded up.
+        epsilon: f64,
+        /// The sum of all weights.
+        total: u64,
+        /// The weight of reporting nothing; None where that is no report.
+        nothing: Option<u64>,
     }
 
-    fn summary(&self) -> String {
-        format!("{} coordinates", self.0.dimensions())
-    }
-
-    fn shape(&self, x: &Bound<'_, PyUntypedArray>, form: Form) -> PyResult<Vec<usize>> {
-        let d = self.0.dimensions() as usize;
-        match x.shape() {
-            &[n, columns] if columns == d => Ok(match form {
-                Form::Packed => vec![(n * self.0.report_bits() as usize).div_ceil(8)],
-                _ => vec![n],
-            }),
-            _ => Err(wrong_shape(x, &format!("(n, {d}) is"))),
+    face {
+        fn shape(&self, x: &Bound<'_, PyUntypedArray>, form: Form) -> PyResult<Vec<usize>> {
+            let d = self.0.dimensions() as usize;
+            match x.shape() {
+                &[n, columns] if columns == d => Ok(match form {
+                    Form::Packed => vec![(n * self.0.report_bits() as usize).div_ceil(8)],
+                    _ => vec![n],
+                }),
+                _ => Err(wrong_shape(x, &format!("(n, {d}) is"))),
+            }
         }
     }
-}
 
-channel! {
-    impl Select {
+    methods {
         #[new]
         #[pyo3(signature = (counts, weights, nothing = None))]
         fn new(
@@ -76,42 +82,6 @@ channel! {
             let counts: Vec<u32> = counts.as_array().iter().copied().collect();
             let weights: Vec<u64> = weights.as_array().iter().copied().collect();
             bitldp_core::Select::new(&counts, &weights, nothing).map(Select).map_err(to_python)
-        }
-
-        /// Coordinates of a vector, d.
-        #[getter]
-        fn dimensions(&self) -> u32 {
-            self.0.dimensions()
-        }
-
-        /// How many reports there are: d, and one more where nothing can be reported.
-        #[getter]
-        fn outputs(&self) -> u32 {
-            self.0.outputs()
-        }
-
-        /// Vectors in one chunk of the key's stream.
-        #[getter]
-        fn chunk(&self) -> usize {
-            self.0.chunk()
-        }
-
-        /// The exact epsilon of a vector, rounded up.
-        #[getter]
-        fn epsilon(&self) -> f64 {
-            self.0.epsilon()
-        }
-
-        /// The sum of all weights.
-        #[getter]
-        fn total(&self) -> u64 {
-            self.0.total()
-        }
-
-        /// The weight of reporting nothing; None where that is no report.
-        #[getter]
-        fn nothing(&self) -> Option<u64> {
-            self.0.nothing()
         }
 
         /// The weight of each rank, smallest magnitude first: uint64, shape (d,). MemoryError where there is no room for them.

@@ -4,8 +4,8 @@ use bitldp_core::Channel;
 use numpy::PyArray2;
 use pyo3::prelude::*;
 
-use crate::arrays::{self, table};
-use crate::channel::{Face, Letters, channel, letters};
+use crate::arrays;
+use crate::channel::{Letters, channel, letters, table};
 use crate::error::to_python;
 use crate::grid::Grid;
 use crate::numbers::{Weight, Whole, count, weights};
@@ -23,6 +23,8 @@ use crate::numbers::{Weight, Whole, count, weights};
 ///     An odd number 2 K + 1 of integers, up to 65,535, that sum to 2**64.
 /// offset : int
 ///     What is added to every input, -2**17 to 2**17. With ``offset=K`` and M = N + 2 K, no sum is clamped.
+/// mute : bool
+///     Whether the input is checked, and zeros are randomized in its place: epsilon is 0 then, whatever the law is.
 ///
 /// Raises
 /// ------
@@ -37,58 +39,36 @@ use crate::numbers::{Weight, Whole, count, weights};
 #[pyclass(frozen, module = "bitldp._core")]
 pub(crate) struct Shift(bitldp_core::Shift);
 
-impl Face for Shift {
-    type Core = bitldp_core::Shift;
-
-    fn core(&self) -> &Self::Core {
-        &self.0
-    }
-
-    fn summary(&self) -> String {
-        format!("{} inputs, {} reports", self.0.inputs(), self.0.outputs())
-    }
-}
-
 channel! {
-    impl Shift {
+    impl Shift, |shift| format!("{} inputs, {} reports", shift.inputs(), shift.outputs());
+
+    get {
+        /// N.
+        inputs: usize,
+        /// Reports, M.
+        outputs: usize,
+        /// The largest noise, K.
+        reach: usize,
+        /// What is added to every input besides the noise.
+        offset: i32,
+        /// The exact epsilon of a value, at delta 0.
+        epsilon: f64,
+    }
+
+    methods {
         #[new]
-        #[pyo3(signature = (inputs, outputs, weights, offset = Whole::ZERO), text_signature = "(inputs, outputs, weights, offset=0)")]
-        fn new(inputs: Whole, outputs: Whole, weights: Vec<Weight>, offset: Whole) -> PyResult<Shift> {
+        #[pyo3(signature = (inputs, outputs, weights, offset = Whole::ZERO, mute = false), text_signature = "(inputs, outputs, weights, offset=0, mute=False)")]
+        fn new(inputs: Whole, outputs: Whole, weights: Vec<Weight>, offset: Whole, mute: bool) -> PyResult<Shift> {
             let weights = self::weights(weights)?;
             let (inputs, outputs) = (count("inputs", inputs)?, count("outputs", outputs)?);
-            bitldp_core::Shift::new(inputs, outputs, weights, count("offset", offset)?)
-                .map(Shift)
-                .map_err(to_python)
+            let shift = bitldp_core::Shift::new(inputs, outputs, weights, count("offset", offset)?).map_err(to_python)?;
+            Ok(Shift(if mute { shift.muted() } else { shift }))
         }
 
-        /// N.
+        /// Whether the input is checked, and zeros are randomized in its place.
         #[getter]
-        fn inputs(&self) -> usize {
-            self.0.inputs()
-        }
-
-        /// Reports, M.
-        #[getter]
-        fn outputs(&self) -> usize {
-            self.0.outputs()
-        }
-
-        /// The largest noise, K.
-        #[getter]
-        fn reach(&self) -> usize {
-            self.0.reach()
-        }
-
-        /// What is added to every input besides the noise.
-        #[getter]
-        fn offset(&self) -> i32 {
-            self.0.offset()
-        }
-
-        /// The exact epsilon of a value, at delta 0.
-        #[getter]
-        fn epsilon(&self) -> f64 {
-            self.0.epsilon()
+        fn mute(&self) -> bool {
+            self.0.is_mute()
         }
 
         /// The integers over 2**64 of the noise -K, ..., K.
@@ -116,8 +96,8 @@ channel! {
             table(py, self.0.probabilities().map_err(to_python)?, self.0.outputs())
         }
 
-        fn __getnewargs__(&self) -> (usize, usize, Vec<u128>, i32) {
-            (self.0.inputs(), self.0.outputs(), self.0.weights().to_vec(), self.0.offset())
+        fn __getnewargs__(&self) -> (usize, usize, Vec<u128>, i32, bool) {
+            (self.0.inputs(), self.0.outputs(), self.0.weights().to_vec(), self.0.offset(), self.0.is_mute())
         }
     }
 

@@ -5,7 +5,7 @@ use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
 use crate::arrays::{self, Form};
-use crate::channel::{Face, channel, wrong_shape};
+use crate::channel::{channel, wrong_shape};
 use crate::error::to_python;
 use crate::numbers::{Whole, count};
 
@@ -31,61 +31,45 @@ use crate::numbers::{Whole, count};
 #[pyclass(frozen, module = "bitldp._core")]
 pub(crate) struct Unary(bitldp_core::Unary);
 
-impl Face for Unary {
-    type Core = bitldp_core::Unary;
-    const FORMS: &'static [Form] = &[Form::Bits, Form::Packed];
-
-    fn core(&self) -> &Self::Core {
-        &self.0
-    }
-
-    fn summary(&self) -> String {
-        format!("{} categories", self.0.categories())
-    }
-
-    fn shape(&self, x: &Bound<'_, PyUntypedArray>, form: Form) -> PyResult<Vec<usize>> {
-        let &[n] = x.shape() else {
-            return Err(wrong_shape(x, "(n,) is"));
-        };
-        let k = self.0.categories();
-        Ok(if form == Form::Bits { vec![n, k] } else { vec![(n * k).div_ceil(8)] })
-    }
-
-    fn work(&self, values: usize) -> usize {
-        values * self.0.categories()
-    }
-}
-
 channel! {
-    impl Unary {
+    impl Unary, |unary| format!("{} categories", unary.categories());
+
+    get {
+        /// Positions of a string, k.
+        categories: usize,
+        /// Records in one chunk of the key's stream.
+        chunk: usize,
+        /// What the exact epsilon of a record would be on arbitrary strings.
+        epsilon_arbitrary: f64,
+    }
+
+    face {
+        const FORMS: &'static [Form] = &[Form::Bits, Form::Packed];
+
+        fn shape(&self, x: &Bound<'_, PyUntypedArray>, form: Form) -> PyResult<Vec<usize>> {
+            let &[n] = x.shape() else {
+                return Err(wrong_shape(x, "(n,) is"));
+            };
+            let k = self.0.categories();
+            Ok(if form == Form::Bits { vec![n, k] } else { vec![(n * k).div_ceil(8)] })
+        }
+
+        fn work(&self, values: usize) -> usize {
+            values * self.0.categories()
+        }
+    }
+
+    methods {
         #[new]
         fn new(categories: Whole, p: f64, q: f64) -> PyResult<Unary> {
             let bit = Bit::new(p, q).map_err(to_python)?;
             bitldp_core::Unary::new(count("categories", categories)?, bit).map(Unary).map_err(to_python)
         }
 
-        /// Positions of a string, k.
-        #[getter]
-        fn categories(&self) -> usize {
-            self.0.categories()
-        }
-
-        /// Records in one chunk of the key's stream.
-        #[getter]
-        fn chunk(&self) -> usize {
-            self.0.chunk()
-        }
-
         /// The exact epsilon of the worst bit, and of a record (twice: it has one feature), on one-hot input.
         #[getter]
         fn epsilon(&self) -> (f64, f64, f64) {
             (self.0.bit().epsilon(), self.0.epsilon(), self.0.epsilon())
-        }
-
-        /// What the exact epsilon of a record would be on arbitrary strings.
-        #[getter]
-        fn epsilon_arbitrary(&self) -> f64 {
-            self.0.epsilon_arbitrary()
         }
 
         /// The integers (T_p, T_q) over 2**64 that the sampler compares with.

@@ -7,8 +7,8 @@ use numpy::{PyArray2, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{self, table, tuple};
-use crate::channel::{Face, Letters, channel, letters};
+use crate::arrays::{self, tuple};
+use crate::channel::{Letters, channel, letters, table};
 use crate::error::to_python;
 use crate::grid::Grid;
 use crate::numbers::{Whole, count};
@@ -27,6 +27,8 @@ use crate::numbers::{Whole, count};
 ///     Probability of a report inside the window, rounded toward m / N to a multiple of 2**-64.
 /// order : array of uint16, shape (N, N), optional
 ///     Row x lists all cells from best to worst; the window of x is the first m of them. At most 65,536 cells.
+/// mute : bool
+///     Whether the input is checked, and zeros are randomized in its place: epsilon is 0 then, whatever the law is.
 ///
 /// Raises
 /// ------
@@ -43,27 +45,27 @@ pub(crate) struct Window(pub(crate) Arc<bitldp_core::Window>);
 /// The rows of cells from best to worst.
 type Order<'py> = Bound<'py, PyArray2<u16>>;
 
-impl Face for Window {
-    type Core = bitldp_core::Window;
-
-    fn core(&self) -> &Self::Core {
-        &self.0
-    }
-
-    fn summary(&self) -> String {
-        format!("{} of {} cells", self.0.width(), self.0.cells())
-    }
-}
-
 channel! {
-    impl Window {
+    impl Window, |window| format!("{} of {} cells", window.width(), window.cells());
+
+    get {
+        /// N.
+        cells: u32,
+        /// Likely cells, m.
+        width: u32,
+        /// The exact epsilon of a value.
+        epsilon: f64,
+    }
+
+    methods {
         #[new]
-        #[pyo3(signature = (cells, width, high, order = None))]
+        #[pyo3(signature = (cells, width, high, order = None, mute = false))]
         fn new(
             cells: Whole,
             width: Whole,
             high: f64,
             order: Option<PyReadonlyArray2<'_, u16>>,
+            mute: bool,
         ) -> PyResult<Window> {
             let (cells, width) = (count::<u32>("cells", cells)?, count("width", width)?);
             let order = match order {
@@ -77,19 +79,8 @@ channel! {
                     return Err(PyValueError::new_err(text));
                 }
             };
-            bitldp_core::Window::new(cells, width, high, order).map(|window| Window(window.into())).map_err(to_python)
-        }
-
-        /// N.
-        #[getter]
-        fn cells(&self) -> u32 {
-            self.0.cells()
-        }
-
-        /// Likely cells, m.
-        #[getter]
-        fn width(&self) -> u32 {
-            self.0.width()
+            let window = bitldp_core::Window::new(cells, width, high, order).map_err(to_python)?;
+            Ok(Window(Arc::new(if mute { window.muted() } else { window })))
         }
 
         /// The integer T over 2**64: the probability of a report inside the window.
@@ -98,10 +89,10 @@ channel! {
             self.0.high().numerator()
         }
 
-        /// The exact epsilon of a value.
+        /// Whether the input is checked, and zeros are randomized in its place.
         #[getter]
-        fn epsilon(&self) -> f64 {
-            self.0.epsilon()
+        fn mute(&self) -> bool {
+            self.0.is_mute()
         }
 
         /// The first cell of the window of cell x, where there is no order.
@@ -114,10 +105,10 @@ channel! {
             table(py, self.0.probabilities().map_err(to_python)?, self.0.cells() as usize)
         }
 
-        fn __getnewargs__<'py>(&self, py: Python<'py>) -> PyResult<(u32, u32, f64, Option<Order<'py>>)> {
+        fn __getnewargs__<'py>(&self, py: Python<'py>) -> PyResult<(u32, u32, f64, Option<Order<'py>>, bool)> {
             let cells = self.0.cells() as usize;
             let order = self.0.order().map(|order| table(py, order.to_vec(), cells)).transpose()?;
-            Ok((self.0.cells(), self.0.width(), self.0.high().to_f64(), order))
+            Ok((self.0.cells(), self.0.width(), self.0.high().to_f64(), order, self.0.is_mute()))
         }
     }
 

@@ -1,7 +1,7 @@
 //! Independent bits: each position of a bit string is reported as 1 with a probability that depends on that bit alone.
 
-use super::batch::{Batch, first_place};
 use super::call::{Call, Channel};
+use super::chunks::{Chunks, first_place};
 use crate::codec::{FixedPoint, Real};
 use crate::error::{Error, Result, argument, element};
 use crate::io::{Input, Output};
@@ -175,7 +175,7 @@ impl Bits {
         codec: Option<&FixedPoint>,
         input: Input<'_>,
         output: &Output<'_>,
-        batch: &Batch,
+        chunks: &Chunks,
     ) -> Result<()> {
         if !input.len().is_multiple_of(self.features) {
             let reason = format!(
@@ -193,20 +193,20 @@ impl Bits {
             None if matches!(output, Output::F32(_) | Output::F64(_)) => {
                 return Err(argument("output", "only a codec gives numbers back".into()));
             }
-            _ => batch.check(output)?,
+            _ => chunks.check(output)?,
         }
         let most = u32::MAX >> (32 - self.bits);
         let (first, reason) = match (codec, input) {
             (Some(codec), Input::F32(values)) => {
-                (self.first_refused(isa, codec, values, batch), codec.refusal())
+                (self.first_refused(isa, codec, values, chunks), codec.refusal())
             }
             (Some(codec), Input::F64(values)) => {
-                (self.first_refused(isa, codec, values, batch), codec.refusal())
+                (self.first_refused(isa, codec, values, chunks), codec.refusal())
             }
             (Some(_), _) => return Err(argument("x", "a codec takes float32 or float64".into())),
-            (None, Input::U8(codes)) => (first_above(isa, codes, most, batch), TOO_LONG),
-            (None, Input::U16(codes)) => (first_above(isa, codes, most, batch), TOO_LONG),
-            (None, Input::U32(codes)) => (first_above(isa, codes, most, batch), TOO_LONG),
+            (None, Input::U8(codes)) => (first_above(isa, codes, most, chunks), TOO_LONG),
+            (None, Input::U16(codes)) => (first_above(isa, codes, most, chunks), TOO_LONG),
+            (None, Input::U32(codes)) => (first_above(isa, codes, most, chunks), TOO_LONG),
             (None, _) => {
                 let reason = "without a codec, code words are needed: uint8, uint16 or uint32";
                 return Err(argument("x", reason.into()));
@@ -220,9 +220,9 @@ impl Bits {
         isa: Isa,
         codec: &FixedPoint,
         values: &[F],
-        batch: &Batch,
+        chunks: &Chunks,
     ) -> Option<usize> {
-        first_place(values.len(), batch.threads, |range| {
+        first_place(values.len(), chunks.threads, |range| {
             vectorised(isa, || codec.first_refused(&values[range]))
         })
     }
@@ -247,11 +247,11 @@ impl Channel for Bits {
         call.refuse_letters()?;
         let Call { codec, input, output, keys: key, first_chunk, threads, .. } = call;
         let bits = self.bits;
-        let batch = Batch { reports: input.len(), bits, values: 1, chunk: CHUNK, first_chunk, threads };
-        self.check(isa, codec, input, &output, &batch)?;
+        let chunks = Chunks { reports: input.len(), bits, values: 1, chunk: CHUNK, first_chunk, threads };
+        self.check(isa, codec, input, &output, &chunks)?;
         let (plans, pattern, spread) = (&self.plans, self.pattern.as_deref(), &self.spread);
         let sampler = Sampler { isa, key, plans, pattern, bits, spread, codec };
-        batch.walk(output, NANOSECONDS, |chunk, range, output| {
+        chunks.walk(output, NANOSECONDS, |chunk, range, output| {
             sampler.chunk(chunk, range.start, input.part(range), output);
         });
         Ok(())
@@ -261,8 +261,13 @@ impl Channel for Bits {
 /// A code word with bits beyond the channel's: they would leave as they are.
 const TOO_LONG: &str = "a code word has no more bits than the channel";
 
-fn first_above<C: Copy + Into<u32> + Sync>(isa: Isa, codes: &[C], most: u32, batch: &Batch) -> Option<usize> {
-    first_place(codes.len(), batch.threads, |range| {
+fn first_above<C: Copy + Into<u32> + Sync>(
+    isa: Isa,
+    codes: &[C],
+    most: u32,
+    chunks: &Chunks,
+) -> Option<usize> {
+    first_place(codes.len(), chunks.threads, |range| {
         let codes = &codes[range];
         // Not stopping early lets the loop be vectorised.
         let all = vectorised(isa, || codes.iter().fold(0, |all, &code| all | code.into()));

@@ -1,7 +1,7 @@
 //! Channels of finitely many inputs and reports: what they refuse, and how they are called.
 
-use super::batch::{Batch, first_place, heard};
 use super::call::{Call, Channel};
+use super::chunks::{Chunks, first_place, heard};
 use crate::codec::{Coordinate, Grid};
 use crate::error::{Error, Result, argument, element};
 use crate::io::{Input, Output};
@@ -40,14 +40,14 @@ pub(super) fn randomize(
     let (rows, columns) = (channel.rows(), channel.columns());
     let bits = report_bits(columns);
     check_grid("grid", rows, grid, input)?;
-    let batch = Batch { reports: input.len(), bits, values: 1, chunk: CHUNK, first_chunk, threads };
-    check_output(columns, letters, &output, &batch)?;
+    let chunks = Chunks { reports: input.len(), bits, values: 1, chunk: CHUNK, first_chunk, threads };
+    check_output(columns, letters, &output, &chunks)?;
     check_values(isa, rows, grid, input, threads)?;
     let mut zeros = Vec::new();
     let (grid, input) = heard(channel.is_mute(), grid, input, &mut zeros);
     let single = Letters::single(letters, &output);
     let sampler = Sampler { isa, key, grid, letters: Letters { double: letters, single: &single }, bits };
-    batch.walk(output, NANOSECONDS, |chunk, range, output| {
+    chunks.walk(output, NANOSECONDS, |chunk, range, output| {
         channel.sample(&sampler, chunk, input.part(range), output);
     });
     Ok(())
@@ -71,7 +71,7 @@ pub(super) fn check_output(
     outputs: u32,
     letters: Option<&[f64]>,
     output: &Output<'_>,
-    batch: &Batch,
+    chunks: &Chunks,
 ) -> Result<()> {
     if let Some(letters) = letters
         && letters.len() != outputs as usize
@@ -89,7 +89,7 @@ pub(super) fn check_output(
         }
         _ => {}
     }
-    batch.check(output)
+    chunks.check(output)
 }
 
 /// Refuses values that have no row, before anything is written.

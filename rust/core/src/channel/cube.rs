@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use num_bigint::BigUint;
 
-use super::batch::{Batch, first_place, heard};
 use super::call::{Call, Channel};
+use super::chunks::{Chunks, first_place, heard};
 use crate::binomial::{Restricted, binomial};
 use crate::codec::{Coordinate, Grid};
 use crate::error::{Error, Result, argument, element};
@@ -110,9 +110,9 @@ impl Cube {
     }
 
     /// The records of an input.
-    fn batch(&self, input: Input<'_>, first_chunk: u64, threads: Option<usize>) -> Batch {
+    fn chunks(&self, input: Input<'_>, first_chunk: u64, threads: Option<usize>) -> Chunks {
         let (bits, values) = (self.bits(), self.bits() as usize);
-        Batch { reports: input.len() / values, bits, values, chunk: self.chunk(), first_chunk, threads }
+        Chunks { reports: input.len() / values, bits, values, chunk: self.chunk(), first_chunk, threads }
     }
 
     /// Refuses what does not fit; gives what a 0 and a 1 are worth.
@@ -141,7 +141,7 @@ impl Cube {
             let reason = "two are needed: what a 0 and a 1 stand for";
             return Err(Error::Shape { name: "letters", reason: reason.into() });
         };
-        self.batch(input, first_chunk, threads).check(output)?;
+        self.chunks(input, first_chunk, threads).check(output)?;
         let refused = |range| match (input.part(range), grid) {
             (Input::F32(values), Some(grid)) => off_grid(isa, grid, values),
             (Input::F64(values), Some(grid)) => off_grid(isa, grid, values),
@@ -208,7 +208,7 @@ impl Channel for Cube {
         let letters = self.check(isa, &call)?;
         let Call { codec: grid, input, output, keys: key, first_chunk, threads, .. } = call;
         let bits = self.bits() as usize;
-        let batch = self.batch(input, first_chunk, threads);
+        let chunks = self.chunks(input, first_chunk, threads);
         // About a nanosecond a byte of bits, and what the places that are put right take, about sqrt(r) of them.
         let work = 200 + bits / if input.is_real() { 1 } else { 4 };
         let mut zeros = Vec::new();
@@ -216,7 +216,7 @@ impl Channel for Cube {
         let Sets { near_law, far_law, .. } = &*self.sets;
         let high = self.high.numerator();
         let sampler = Sampler { isa, key, bits, high, near: near_law, far: far_law, grid, letters };
-        batch.walk(output, work, |chunk, range, output| {
+        chunks.walk(output, work, |chunk, range, output| {
             let values = range.start * bits..range.end * bits;
             sampler.chunk(chunk, range.len(), input.part(values), output);
         });

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::batch::Batch;
 use super::call::{Call, Channel};
 use super::categorical::{Categorical, NANOSECONDS, check_grid, check_output, check_values, report_bits};
+use super::chunks::Chunks;
 use super::matrix::Matrix;
 use super::window::Window;
 use crate::codec::Grid;
@@ -61,6 +61,11 @@ impl Mixture {
         Ok(Mixture { window, matrix })
     }
 
+    /// What answers where the matrix says 0.
+    pub fn window(&self) -> &Window {
+        &self.window
+    }
+
     /// How many reports there are.
     pub fn outputs(&self) -> u32 {
         self.window.cells() + self.matrix.outputs() as u32 - 1
@@ -95,8 +100,8 @@ impl Channel for Mixture {
         for ((name, rows), grid) in ["grids[0]", "grids[1]"].into_iter().zip(rows).zip(grids) {
             check_grid(name, rows, Some(grid), input)?;
         }
-        let batch = Batch { reports: input.len(), bits, values: 1, chunk: CHUNK, first_chunk, threads };
-        check_output(self.outputs(), letters, &output, &batch)?;
+        let chunks = Chunks { reports: input.len(), bits, values: 1, chunk: CHUNK, first_chunk, threads };
+        check_output(self.outputs(), letters, &output, &chunks)?;
         // What clips refuses the same, whatever its ends.
         check_values(isa, rows[0], Some(grids[0]), input, threads)?;
         if !grids[1].clip() {
@@ -117,7 +122,7 @@ impl Channel for Mixture {
             self.matrix.sample(&matrix, chunk, input, Output::U16(answer));
             window.merge(cell, answer, cells, output);
         };
-        batch.walk(output, 2 * NANOSECONDS, |chunk, range, output| {
+        chunks.walk(output, 2 * NANOSECONDS, |chunk, range, output| {
             let input = input.part(range);
             // Clearing room for a whole chunk would take longer than a few numbers do.
             if input.len() <= FEW {

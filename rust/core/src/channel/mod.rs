@@ -1,9 +1,9 @@
 //! Channels: the only place where privacy happens. Each knows its law as integers over 2^64, and its exact ε.
 
-mod batch;
 mod bits;
 mod call;
 mod categorical;
+mod chunks;
 mod cube;
 mod matrix;
 mod mixture;

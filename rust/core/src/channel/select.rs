@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::batch::Batch;
 use super::call::{Call, Channel};
 use super::categorical::report_bits;
+use super::chunks::Chunks;
 use crate::codec::{pack, packed_len};
 use crate::error::{Error, Result, argument, element};
 use crate::io::{Input, Output};
@@ -126,7 +126,7 @@ impl Channel for Select {
         let reports = input.len() / dimensions;
         let bits = self.report_bits();
         packed_len(reports, bits)?;
-        Batch { reports, bits, values: dimensions, chunk: SLOTS, first_chunk, threads }.check(&output)?;
+        Chunks { reports, bits, values: dimensions, chunk: SLOTS, first_chunk, threads }.check(&output)?;
         let sampler = Sampler { isa, key, law: &self.law, dimensions };
         let codes = match input {
             Input::F32(values) => chosen(&sampler, u32::of(values), first_chunk, threads),

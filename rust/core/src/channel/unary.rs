@@ -1,8 +1,8 @@
 //! Independent bits on one-hot strings: a category as `k` bits, of which one is 1.
 
-use super::batch::{Batch, first_place};
 use super::bits::Bit;
 use super::call::{Call, Channel};
+use super::chunks::{Chunks, first_place};
 use crate::error::{Result, argument, element};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
@@ -58,17 +58,17 @@ impl Unary {
         mul_up(self.bit.epsilon(), self.categories as f64)
     }
 
-    fn check(&self, isa: Isa, input: Input<'_>, output: &Output<'_>, batch: &Batch) -> Result<()> {
+    fn check(&self, isa: Isa, input: Input<'_>, output: &Output<'_>, chunks: &Chunks) -> Result<()> {
         if input.is_real() {
             return Err(argument("x", "categories are integers".into()));
         }
         if !matches!(output, Output::Bits(_) | Output::Packed(_)) {
             return Err(argument("output", "one-hot strings leave as bits or packed bits".into()));
         }
-        batch.check(output)?;
+        chunks.check(output)?;
         let rows = self.categories as u32;
         let first =
-            first_place(input.len(), batch.threads, |range| first_outside(isa, input.part(range), rows));
+            first_place(input.len(), chunks.threads, |range| first_outside(isa, input.part(range), rows));
         let allowed = || format!("integers from 0 to {} are", rows - 1);
         first.map_or(Ok(()), |index| Err(element("x", index, allowed())))
     }
@@ -104,11 +104,11 @@ impl Channel for Unary {
         call.refuse_letters()?;
         let Call { input, output, keys: key, first_chunk, threads, .. } = call;
         let (bits, chunk) = (self.report_bits(), self.chunk());
-        let batch = Batch { reports: input.len(), bits, values: 1, chunk, first_chunk, threads };
-        self.check(isa, input, &output, &batch)?;
+        let chunks = Chunks { reports: input.len(), bits, values: 1, chunk, first_chunk, threads };
+        self.check(isa, input, &output, &chunks)?;
         let sampler = Sampler { isa, key, categories: self.categories, others: &self.others, own: &self.own };
         let work = NANOSECONDS * self.categories.div_ceil(8);
-        batch.walk(output, work, |chunk, range, output| sampler.chunk(chunk, input.part(range), output));
+        chunks.walk(output, work, |chunk, range, output| sampler.chunk(chunk, input.part(range), output));
         Ok(())
     }
 }

@@ -14,7 +14,7 @@ const CHUNKS: u64 = 1 << 56;
 const LOOKED_AT: usize = 8 * CHUNK;
 
 /// A batch, and how it is split.
-pub(super) struct Batch {
+pub(super) struct Chunks {
     /// Reports of the batch.
     pub(super) reports: usize,
     /// Bits of a report.
@@ -27,7 +27,7 @@ pub(super) struct Batch {
     pub(super) threads: Option<usize>,
 }
 
-impl Batch {
+impl Chunks {
     /// Refuses an output of the wrong length or too narrow, no threads, and a stream that ends too early.
     pub(super) fn check(&self, output: &Output<'_>) -> Result<()> {
         let width = match output {
