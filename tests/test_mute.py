@@ -30,7 +30,8 @@ def run(channel, x, grid=None, output="codes"):
 def test_reports_are_those_of_zeros_whatever_the_input(name):
     make, inputs = CHANNELS[name]
     loud, mute = make(False), make(True)
-    assert (loud.mute, mute.mute, mute.epsilon) == (False, True, 0.0) and loud.epsilon > 0.0
+    assert (loud.mute, mute.mute, mute.epsilon) == (False, True, 0.0)
+    assert loud.epsilon > 0.0
     x = (np.arange(4000).reshape(1000, 4) * 7919 % inputs).astype(np.uint8)
     zeros = run(loud, np.zeros_like(x))
     assert not np.array_equal(run(loud, x), zeros)

@@ -9,9 +9,9 @@ pub use coordinate::Coordinate;
 
 use ruler::{Ruler, TOGETHER};
 
+use crate::codec::Code;
 use crate::error::{Result, argument, element};
 use crate::isa::{Isa, ones};
-use crate::kernel::bits::Word;
 use crate::random::Refine;
 
 /// Which of the two points around a number stands for it.
@@ -156,7 +156,7 @@ impl Grid {
     /// Writes the index of a point beside each value; where that is random, `dither` holds a byte for each. Sound for any
     /// value, also for one that was changed after it was checked: NaN becomes the last point.
     #[inline(always)]
-    pub(crate) fn place<F: Coordinate, W: Word>(
+    pub(crate) fn place<F: Coordinate, W: Code>(
         &self,
         isa: Isa,
         values: &[F],
@@ -184,7 +184,7 @@ impl Grid {
 
     #[inline(always)]
     #[allow(clippy::too_many_arguments, reason = "what place takes, in one precision")]
-    fn place_as<X: Coordinate, F: Coordinate, W: Word>(
+    fn place_as<X: Coordinate, F: Coordinate, W: Code>(
         &self,
         isa: Isa,
         values: &[X],

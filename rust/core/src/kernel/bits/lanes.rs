@@ -4,10 +4,10 @@ use std::cell::RefCell;
 
 use super::emit::Spread;
 use super::plan::{MOST_FEATURES, MOST_KEYSTREAM, Plan};
-use super::scalar::{self, Word};
+use super::scalar;
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
-use crate::codec::FixedPoint;
+use crate::codec::{Code, FixedPoint};
 use crate::io::Output;
 use crate::isa::{Isa, vectorised};
 use crate::random::Refine;
@@ -31,7 +31,7 @@ macro_rules! lend_scratch {
 }
 
 /// What each width of code word has vectorised versions of.
-pub(crate) trait Lanes: Word {
+pub(crate) trait Lanes: Code {
     /// Lends `work` the thread's working memory.
     fn with_scratch<R>(work: impl FnOnce(&mut Scratch<Self>) -> R) -> R;
 

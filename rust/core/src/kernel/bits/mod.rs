@@ -15,4 +15,3 @@ pub(crate) use emit::Spread;
 pub(crate) use lanes::Lanes;
 pub(crate) use plan::Plan;
 pub(crate) use sampler::Sampler;
-pub(crate) use scalar::Word;

@@ -4,8 +4,8 @@
 use super::emit::{self, Spread};
 use super::lanes::{Lanes, Scratch};
 use super::plan::{MOST_FEATURES, Plan};
-use super::scalar::{self, Word};
-use crate::codec::{FixedPoint, Real, pack_into};
+use super::scalar;
+use crate::codec::{Code, FixedPoint, Real, pack_into};
 use crate::io::{Input, Output};
 use crate::isa::{Isa, vectorised};
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
@@ -98,7 +98,7 @@ impl Sampler<'_> {
     }
 
     /// Stage one: code words of the input.
-    fn load<W: Word>(&self, input: Input<'_>, words: &mut [W]) {
+    fn load<W: Code>(&self, input: Input<'_>, words: &mut [W]) {
         match (input, self.codec) {
             (Input::F32(values), Some(codec)) => self.encode(codec, values, words),
             (Input::F64(values), Some(codec)) => self.encode(codec, values, words),
@@ -111,7 +111,7 @@ impl Sampler<'_> {
 
     /// The code words as they are: they were checked. Somebody else may have changed them since, and bits beyond the
     /// channel's would leave without being randomized, so those are cut off.
-    fn mask<From: Word, W: Word>(&self, codes: &[From], words: &mut [W]) {
+    fn mask<From: Code, W: Code>(&self, codes: &[From], words: &mut [W]) {
         let mask = u32::MAX >> (32 - self.bits);
         vectorised(self.isa, || {
             for (word, code) in words.iter_mut().zip(codes) {
@@ -120,7 +120,7 @@ impl Sampler<'_> {
         });
     }
 
-    fn encode<W: Word, F: Real>(&self, codec: &FixedPoint, values: &[F], words: &mut [W]) {
+    fn encode<W: Code, F: Real>(&self, codec: &FixedPoint, values: &[F], words: &mut [W]) {
         vectorised(self.isa, || emit::encode(codec, values, words));
     }
 

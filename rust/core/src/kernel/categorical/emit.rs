@@ -1,9 +1,9 @@
 //! Stage three: reports in the form in which they leave.
 
+use crate::codec::Code;
 use crate::codec::pack_into;
 use crate::io::Output;
 use crate::isa::Isa;
-use crate::kernel::bits::Word;
 
 /// What reports stand for, where they stand for something, in both precisions.
 #[derive(Clone, Copy)]
@@ -30,7 +30,7 @@ impl Letters<'_> {
 
 /// Writes reports as code words, letters or packed bits. An address may depend on a report: it is public.
 #[inline(always)]
-pub(super) fn emit<W: Word>(isa: Isa, reports: &[W], letters: Letters<'_>, bits: u32, output: Output<'_>) {
+pub(super) fn emit<W: Code>(isa: Isa, reports: &[W], letters: Letters<'_>, bits: u32, output: Output<'_>) {
     match (output, letters.double) {
         (Output::U8(out), _) => codes(reports, out),
         (Output::U16(out), _) => codes(reports, out),
@@ -52,14 +52,14 @@ pub(super) fn emit<W: Word>(isa: Isa, reports: &[W], letters: Letters<'_>, bits:
 }
 
 #[inline(always)]
-fn codes<W: Word, C: Word>(reports: &[W], out: &mut [C]) {
+fn codes<W: Code, C: Code>(reports: &[W], out: &mut [C]) {
     for (out, report) in out.iter_mut().zip(reports) {
         *out = C::narrow(report.widen());
     }
 }
 
 #[inline(always)]
-fn look_up<W: Word, F: Copy>(reports: &[W], letters: &[F], out: &mut [F]) {
+fn look_up<W: Code, F: Copy>(reports: &[W], letters: &[F], out: &mut [F]) {
     let pairs = out.iter_mut().zip(reports.iter().map(|report| report.widen()));
     match *letters {
         // A choice between two letters is vectorised, reads of a table are not.
