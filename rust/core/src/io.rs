@@ -1,4 +1,4 @@
-//! What a channel reads and what it writes: borrowed slices, told apart by their type.
+//! Inputs and outputs of channels: borrowed slices of any element type.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Which instruction set the kernels run on: found once, or forced by `BITLDP_ISA`.
+//! Instruction sets: the one that the kernels run on is found once, or forced by `BITLDP_ISA`.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -37,7 +37,7 @@ pub const ISA_VARIABLE: &str = "BITLDP_ISA";
 const ALL: [Isa; 3] = [Isa::Avx512, Isa::Avx2, Isa::Scalar];
 
 impl Isa {
-    /// What this processor can run, best first.
+    /// The instruction sets that this processor has, best first.
     #[must_use]
     pub fn available() -> &'static [Isa] {
         let best = detect();
@@ -45,7 +45,9 @@ impl Isa {
         &ALL[skipped..]
     }
 
-    /// What the kernels run on: the best available one, or the one that `BITLDP_ISA` names. Looked up once a process.
+    /// The instruction set that the kernels run on: the best one, or the one that `BITLDP_ISA` names.
+    ///
+    /// It is looked up once a process.
     ///
     /// # Errors
     /// [`Error::Isa`] if the variable names an unknown instruction set, or one that this processor lacks.

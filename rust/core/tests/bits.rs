@@ -76,7 +76,9 @@ proptest! {
         let input: Vec<u32> = (0..(records * features) as u32).map(|i| i.wrapping_mul(2_654_435_769) & most).collect();
         let run = |isa: Isa| {
             let mut out = vec![0; input.len()];
-            channel.randomize_on(isa, Call { first_chunk, ..Call::new(None, Input::U32(&input), Output::U32(&mut out), &key(seed)) }).unwrap();
+            let key = key(seed);
+            let call = Call::new(None, Input::U32(&input), Output::U32(&mut out), &key);
+            channel.randomize_on(isa, Call { first_chunk, ..call }).unwrap();
             out
         };
         let expected = run(Isa::Scalar);

@@ -38,7 +38,9 @@ proptest! {
         let x: Vec<u8> = (0..total).map(|i| (i * 7 % 3 % 2) as u8).collect();
         let run = |isa: Isa, threads: usize| {
             let mut out = vec![7u8; total];
-            channel.randomize_on(isa, Call { threads: Some(threads), ..Call::new(None, Input::U8(&x), Output::Bits(&mut out), &key(seed)) }).unwrap();
+            let key = key(seed);
+            let call = Call::new(None, Input::U8(&x), Output::Bits(&mut out), &key);
+            channel.randomize_on(isa, Call { threads: Some(threads), ..call }).unwrap();
             out
         };
         let expected = run(Isa::Scalar, 1);

@@ -15,7 +15,9 @@ proptest! {
         let x: Vec<i64> = (0..records as i64).map(|i| i * 7 % categories as i64).collect();
         let run = |isa: Isa, threads: usize| {
             let mut out = vec![7u8; records * categories];
-            channel.randomize_on(isa, Call { threads: Some(threads), ..Call::new((), Input::I64(&x), Output::Bits(&mut out), &key(seed)) }).unwrap();
+            let key = key(seed);
+            let call = Call::new((), Input::I64(&x), Output::Bits(&mut out), &key);
+            channel.randomize_on(isa, Call { threads: Some(threads), ..call }).unwrap();
             out
         };
         let expected = run(Isa::Scalar, 1);

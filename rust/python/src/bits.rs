@@ -1,4 +1,4 @@
-//! `bitldp.Bits`.
+//! The class `Bits`: independent bits.
 
 use bitldp_core::Bit;
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};

@@ -1,4 +1,4 @@
-//! How Python calls a channel: the arguments are checked and unpacked once for all of them.
+//! Calls of channels: the arguments are checked and unpacked here for all classes.
 
 use bitldp_core::{Channel, Input};
 use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};

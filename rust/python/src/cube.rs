@@ -1,4 +1,4 @@
-//! `bitldp.Cube`.
+//! The class `Cube`: whole records of signs.
 
 use bitldp_core::{Channel, Input, Probability};
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};

@@ -1,4 +1,4 @@
-//! `bitldp.Matrix`: any row-stochastic table.
+//! The class `Matrix`: any row-stochastic table.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `bitldp.Mixture`: a coin decides which of two answers counts.
+//! The class `Mixture`: a coin decides which of two answers counts.
 
 use std::sync::Arc;
 
@@ -90,7 +90,12 @@ channel! {
     /// threads : int or None
     /// first_chunk : int
     ///     How many chunks of CHUNK values of the keys' streams to skip.
-    fn randomize(call, grids: (Bound<'py, Grid>, Bound<'py, Grid>), letters: Letters<'py>, keys: (Option<&[u8]>, Option<&[u8]>)) {
+    fn randomize(
+        call,
+        grids: (Bound<'py, Grid>, Bound<'py, Grid>),
+        letters: Letters<'py>,
+        keys: (Option<&[u8]>, Option<&[u8]>)
+    ) {
         let (own, other) = (key_of("keys[0]", keys.0)?, key_of("keys[1]", keys.1)?);
         let grids = [&grids.0.get().0, &grids.1.get().0];
         call.run(true, grids, self::letters(&letters)?, [&own, &other])

@@ -1,4 +1,4 @@
-//! `bitldp.Select`.
+//! The class `Select`: one coordinate of a vector.
 
 use bitldp_core::Channel;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};

@@ -1,4 +1,4 @@
-//! `bitldp.channels.Shift`: integer noise that is added to the input.
+//! The class `Shift`: integer noise that is added to the input.
 
 use bitldp_core::Channel;
 use numpy::PyArray2;
@@ -57,7 +57,10 @@ channel! {
 
     methods {
         #[new]
-        #[pyo3(signature = (inputs, outputs, weights, offset = Whole::ZERO, mute = false), text_signature = "(inputs, outputs, weights, offset=0, mute=False)")]
+        #[pyo3(
+            signature = (inputs, outputs, weights, offset = Whole::ZERO, mute = false),
+            text_signature = "(inputs, outputs, weights, offset=0, mute=False)"
+        )]
         fn new(inputs: Whole, outputs: Whole, weights: Vec<Weight>, offset: Whole, mute: bool) -> PyResult<Shift> {
             let weights = self::weights(weights)?;
             let (inputs, outputs) = (count("inputs", inputs)?, count("outputs", outputs)?);

@@ -1,4 +1,4 @@
-//! `bitldp.Unary`.
+//! The class `Unary`: independent bits on one-hot strings.
 
 use bitldp_core::{Bit, Channel};
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};

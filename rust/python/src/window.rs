@@ -1,4 +1,4 @@
-//! `bitldp.Window`: some cells are likely.
+//! The class `Window`: some cells are likely.
 
 use std::sync::Arc;
 

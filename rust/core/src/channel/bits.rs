@@ -24,7 +24,9 @@ pub struct Bit {
 }
 
 impl Bit {
-    /// A bit reported as 1 with probability `p` where it is 1, and `q` where it is 0. Both are rounded toward each other,
+    /// A bit that is reported as 1 with probability `p` where it is 1, and `q` where it is 0.
+    ///
+    /// Both are rounded toward each other,
     /// which can only lower what the report tells.
     ///
     /// Where one float is 1 minus the other, the bit is taken as exactly symmetric, which samples at twice the speed: the
@@ -85,8 +87,10 @@ pub struct Bits {
 }
 
 impl Bits {
-    /// Records of `features` code words. `laws[k]` is the law of a feature's `l` bits, most significant first; feature `j`
-    /// follows `laws[pattern[j]]`, and without a pattern there is one law for all.
+    /// A channel of records of `features` code words.
+    ///
+    /// `laws[k]` is the law of a feature's `l` bits, most significant first; feature `j` follows `laws[pattern[j]]`, and
+    /// without a pattern there is one law for all.
     ///
     /// # Errors
     /// No law, laws of different lengths, 0 or more than 32 bits, no feature, or a pattern that does not fit.
@@ -164,7 +168,9 @@ impl Bits {
         self.plans[0].symmetric
     }
 
-    /// The exact ε of a bit, a feature and a record, from the integers that the sampler compares with. Neighbours: any two records.
+    /// The exact ε of a bit, a feature and a record, from the integers that the sampler compares with.
+    ///
+    /// Neighbours: any two records.
     pub fn epsilons(&self) -> BitsEpsilon {
         self.epsilon
     }

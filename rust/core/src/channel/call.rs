@@ -1,4 +1,4 @@
-//! What a channel is: a law of exact ε, and a call that randomizes values by it.
+//! The trait of all channels, and one call of it.
 
 use crate::error::{Result, argument};
 use crate::io::{Input, Output};

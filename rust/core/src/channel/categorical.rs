@@ -1,4 +1,4 @@
-//! Channels of finitely many inputs and reports: what they refuse, and how they are called.
+//! Checks and calls of channels of finitely many inputs and reports.
 
 use super::call::{Call, Channel};
 use super::chunks::{Chunks, first_place, heard};

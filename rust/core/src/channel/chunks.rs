@@ -1,4 +1,4 @@
-//! A batch of reports: what every channel refuses before it writes anything, and the walk over the chunks.
+//! Checks of a batch before anything is written, and the walk over its chunks.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! Whole records of signs: a report is a string that agrees with the input in many places, or in few.
+//! Half-cubes and caps: a report is a string of signs that agrees with the input in many places, or in few.
 
 use std::sync::Arc;
 
@@ -101,7 +101,9 @@ impl Cube {
         (self.sets.near_law.total(), self.sets.far_law.total())
     }
 
-    /// `C(r-1, near-1)` and `C(r-1, far)`. Over the sizes, they are the mean of `2A/r - 1` in the likely set, and of its
+    /// The strings at the edges of the sets: `C(r-1, near-1)` and `C(r-1, far)`.
+    ///
+    /// Over the sizes, they are the mean of `2A/r - 1` in the likely set, and of its
     /// negative in the other: `(2a - r) C(r, a) = r C(r-1, a-1) - r C(r-1, a)`, so that the sums telescope.
     pub fn edges(&self) -> (BigUint, BigUint) {
         let Sets { bits, near, far, .. } = *self.sets;

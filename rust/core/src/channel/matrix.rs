@@ -32,7 +32,9 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// The matrix of `inputs` rows of probabilities. Each becomes a multiple of 2^-64: rounded down, but not to 0, and the
+    /// The matrix of `inputs` rows of probabilities.
+    ///
+    /// Each becomes a multiple of 2^-64: rounded down, but not to 0, and the
     /// row's largest entry takes up what is missing to exactly 1.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Mixtures: a coin that does not look at the input decides which of two answers counts.
+//! Mixtures: a window or a matrix reports, as a coin decides that does not look at the input.
 
 use std::sync::Arc;
 
@@ -35,8 +35,8 @@ impl Mixture {
     /// The mixture of a window and a matrix, together of at most 65,536 reports.
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) for a mute window, more reports, a matrix of fewer than two, and one whose answer 0 is
-    /// likelier for some inputs than for others.
+    /// [`Error::Argument`](crate::Error::Argument) for a mute window, more reports, a matrix of fewer than two, and one
+    /// whose answer 0 is likelier for some inputs than for others.
     pub fn new(window: impl Into<Arc<Window>>, matrix: impl Into<Arc<Matrix>>) -> Result<Mixture> {
         let (window, matrix) = (window.into(), matrix.into());
         let (cells, answers) = (window.cells(), matrix.outputs());
@@ -61,7 +61,7 @@ impl Mixture {
         Ok(Mixture { window, matrix })
     }
 
-    /// What answers where the matrix says 0.
+    /// The window, which answers where the matrix says 0.
     pub fn window(&self) -> &Window {
         &self.window
     }

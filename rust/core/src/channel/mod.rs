@@ -1,4 +1,4 @@
-//! Channels: the only place where privacy happens. Each knows its law as integers over 2^64, and its exact ε.
+//! Channels: the only step where privacy happens. Each has a law of integers, and its exact ε.
 
 mod bits;
 mod call;

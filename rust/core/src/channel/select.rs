@@ -9,7 +9,7 @@ use crate::codec::{pack, packed_len};
 use crate::error::{Error, Result, argument, element};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
-use crate::kernel::select::{Law, Magnitude, SLOTS, Sampler};
+use crate::kernel::select::{Magnitude, RankLaw, SLOTS, Sampler};
 use crate::parallel::{Parts, for_chunks};
 use crate::probability::abs_log_ratio;
 use crate::random::Key;
@@ -31,14 +31,16 @@ const TASK: usize = 1 << 17;
 /// It is not constant-time: after the rank is drawn, the search for its coordinate takes branches and addresses that
 /// depend on the vector and on the rank, as the matrix channel's on its row.
 pub struct Select {
-    law: Law,
+    law: RankLaw,
     dimensions: u32,
     empty: bool,
     epsilon: f64,
 }
 
 impl Select {
-    /// A law of runs of ranks, smallest magnitude first: `counts[i]` ranks of weight `weights[i]` each. `nothing` is the
+    /// A law of runs of ranks, smallest magnitude first: `counts[i]` ranks of weight `weights[i]` each.
+    ///
+    /// `nothing` is the
     /// weight of reporting no coordinate at all; `None` where that is no report of the channel.
     ///
     /// # Errors
@@ -57,7 +59,7 @@ impl Select {
         if !(2..u64::from(u32::MAX)).contains(&dimensions) {
             return Err(argument("counts", format!("{dimensions} ranks are not allowed; 2 to 2^32 - 2 are")));
         }
-        let law = Law::new(counts, weights, nothing.unwrap_or(0))
+        let law = RankLaw::new(counts, weights, nothing.unwrap_or(0))
             .ok_or_else(|| argument("weights", "must sum to 1 to 2^64 - 1 over all ranks".into()))?;
         let most = weights.iter().copied().max().unwrap_or(0);
         let least = weights.iter().copied().min().unwrap_or(0);
@@ -70,7 +72,7 @@ impl Select {
         self.dimensions
     }
 
-    /// Reports that there are: the coordinates, and `d` where nothing can be reported.
+    /// How many reports there are: the coordinates, and `d` where nothing can be reported.
     pub fn outputs(&self) -> u32 {
         self.dimensions + u32::from(self.empty)
     }

@@ -1,4 +1,4 @@
-//! Windows: some cells are likely, the rest are not, and all of either kind are equally so.
+//! Windows: some cells are equally likely to be reported, all others equally unlikely.
 
 use super::call::{Call, Channel};
 use super::categorical::{Categorical, randomize, report_bits};
@@ -37,7 +37,9 @@ pub struct Window {
 }
 
 impl Window {
-    /// A window over `cells` cells, 2 to 2^32 - 1, of `width` cells, 1 to `cells - 1`. `high`, the probability of a report
+    /// A window over `cells` cells, 2 to 2^32 - 1, of `width` cells, 1 to `cells - 1`.
+    ///
+    /// `high`, the probability of a report
     /// inside, is rounded toward `width / cells`, where the report tells nothing.
     ///
     /// `order` holds `cells` rows, each all of the numbers `0 .. cells`; it allows at most 65,536 cells.
@@ -54,7 +56,7 @@ impl Window {
         Window::from_probability(cells, width, high, order)
     }
 
-    /// [`Window::new`] with the integer itself.
+    /// A window whose probability is an integer over 2^64.
     ///
     /// # Errors
     /// As [`Window::new`].

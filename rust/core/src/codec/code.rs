@@ -1,4 +1,4 @@
-//! Code words in memory.
+//! Integers that hold code words.
 
 /// An unsigned integer that holds a code word: `u8`, `u16` or `u32`.
 pub trait Code: Copy + Default + Into<u32> + Send + Sync + sealed::Sealed + 'static {

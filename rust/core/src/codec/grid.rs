@@ -1,4 +1,4 @@
-//! Equidistant points of an interval: a real number as the index of a point beside it.
+//! Grids: a real number as the index of one of equidistant points.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
@@ -14,7 +14,7 @@ use crate::error::{Result, argument, element};
 use crate::isa::{Isa, ones};
 use crate::random::Refine;
 
-/// Which of the two points around a number stands for it.
+/// The choice between the two points around a number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum GridRounding {
     /// A random one: between the points `a < b`, `x` becomes `b` with probability `(x - a) / (b - a)`, so that the
@@ -43,7 +43,9 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// A grid of `points` (2 to 2^32 - 1) points. With `clip`, numbers outside `[low, high]` (infinities too) become the
+    /// A grid of `points` (2 to 2^32 - 1) points.
+    ///
+    /// With `clip`, numbers outside `[low, high]` (infinities too) become the
     /// nearer end; without, they are refused. NaN is always refused.
     ///
     /// # Errors
@@ -90,7 +92,7 @@ impl Grid {
         self.high
     }
 
-    /// Which point stands for a number between two of them.
+    /// The choice between the two points around a number.
     pub fn rounding(&self) -> GridRounding {
         self.rounding
     }

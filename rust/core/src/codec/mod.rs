@@ -1,4 +1,4 @@
-//! Values as codes, without any randomness that privacy rests on.
+//! Codecs: values as codes, without randomness that privacy rests on.
 
 mod categories;
 mod code;

@@ -1,4 +1,4 @@
-//! How a report of many signs is drawn: where it disagrees with the input, 64 places at a time.
+//! Samples records of signs: where a report disagrees with the input, 64 places at a time.
 //!
 //! A record takes its set and its number of agreements first, then `r` fair bits, one for each place. If too many or too
 //! few of them are 1, places are drawn until the number is right: those with the wrong bit are inverted, and since each

@@ -1,4 +1,4 @@
-//! How a law is sampled: the scalar oracle, and the versions for vector units that give the same answers.
+//! Kernels: each law is sampled by a scalar oracle, and by versions for vector units that give the same answers.
 
 pub(crate) mod bits;
 pub(crate) mod categorical;

@@ -1,4 +1,4 @@
-//! How one-hot strings are sampled: bytes of eight positions as if none were the category's, and the category's own
+//! Samples one-hot strings: bytes of eight positions as if none were the category's, and the category's own
 //! position put in their place.
 //!
 //! The byte that holds the category's position is found by comparing, never by addressing, so no address depends on it.

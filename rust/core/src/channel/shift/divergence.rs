@@ -1,4 +1,4 @@
-//! How well the reports of a shift tell two inputs apart: its exact ε, and its δ at any ε.
+//! Exact ε of a shift, and its exact δ at any ε.
 
 use std::collections::VecDeque;
 

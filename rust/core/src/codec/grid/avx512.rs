@@ -1,4 +1,4 @@
-//! Placing numbers on a grid 64 at a time.
+//! Places numbers on a grid, 64 at a time.
 
 use std::arch::x86_64::*;
 

@@ -1,4 +1,4 @@
-//! The numbers that a grid takes, and which kernel each instruction set has to place them.
+//! Numbers that a grid takes, `f32` and `f64`, and the kernels that place them.
 
 #[cfg(target_arch = "x86_64")]
 use super::avx512;

@@ -1,4 +1,4 @@
-//! A grid in the precision of the numbers that are placed on it.
+//! Grids in single or double precision.
 
 /// Values that are placed together.
 pub(super) const TOGETHER: usize = 64;

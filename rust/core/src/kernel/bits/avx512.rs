@@ -1,4 +1,4 @@
-//! Sampling code words 32 lanes at a time.
+//! Samples code words with AVX-512, 32 lanes at a time.
 //!
 //! An alias table over 5 bits is 32 entries of 16 bits: one register, which `vpermw` reads with 32 indices at once and in
 //! constant time. Tables over 6, 7 and 8 bits take 2, 4 and 8 registers.

@@ -1,4 +1,4 @@
-//! Code words in the four forms in which they leave.
+//! Writes code words in the form that was asked for: codes, numbers, or a byte for each bit.
 
 use crate::codec::{Code, FixedPoint, Real};
 

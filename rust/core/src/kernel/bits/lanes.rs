@@ -1,4 +1,4 @@
-//! The two widths of code words in a block, and which kernel each instruction set has for them.
+//! Kernels by instruction set, for code words of 16 and of 32 bits.
 
 use std::cell::RefCell;
 

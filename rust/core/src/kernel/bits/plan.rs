@@ -1,4 +1,4 @@
-//! The tables that a bit law is sampled from.
+//! Tables that independent bits are sampled from.
 //!
 //! Random bits are the scarce thing, so one 16-bit draw serves up to eight bits of a code word: their flips are a product
 //! law over at most 256 masks, and an alias table turns `k` bits of index and `16 - k` bits of threshold into one of them.

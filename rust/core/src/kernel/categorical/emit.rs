@@ -1,4 +1,4 @@
-//! Stage three: reports in the form in which they leave.
+//! Writes reports in the form that was asked for: codes, letters, or packed bits.
 
 use crate::codec::Code;
 use crate::codec::pack_into;

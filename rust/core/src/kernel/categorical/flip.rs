@@ -1,4 +1,4 @@
-//! Sampling a window of one cell in two: each report is its row, or flipped. Four flips are one draw.
+//! Samples a window of one cell in two: each report is its row, or flipped. Four flips are one draw.
 
 use crate::alias::Alias;
 #[cfg(target_arch = "x86_64")]

@@ -1,12 +1,13 @@
-//! What a categorical law is to the kernels: for each row, a distribution over reports.
+//! The trait of categorical laws: for each row, a distribution over reports.
 
+use super::look_up::PLACES;
 use crate::io::Input;
 use crate::isa::Isa;
 use crate::kernel::bits::Lanes;
 use crate::random::Refine;
 
 /// Samples that a law draws side by side, or a multiple of it: what a block is padded to, with row 0.
-pub(super) const LANES: usize = 64;
+pub(super) const LANES: usize = PLACES;
 
 /// Samples in a block.
 pub(super) const BLOCK: usize = 512;

@@ -1,4 +1,4 @@
-//! The categorical laws, and which kernel each instruction set has for them.
+//! Kernels by instruction set, for each of the categorical laws.
 
 use super::flip::{FLIPS, Flip};
 use super::law::{BLOCK, Law};

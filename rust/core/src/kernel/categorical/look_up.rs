@@ -1,11 +1,11 @@
-//! Reading a table at many places: by address, or whole for every place, so that no address tells which it was.
+//! Reads a table at many places: by address, or whole for every place, so that no address tells which it was.
 
 use std::ops::BitOr;
 
 use crate::isa::Isa;
 
 /// Places that are read together.
-pub(super) const PLACES: usize = super::law::LANES;
+pub(super) const PLACES: usize = 64;
 
 /// What a table holds.
 pub(crate) trait Cell: Copy + Default + Sync + BitOr<Output = Self> {

@@ -1,4 +1,4 @@
-//! Reading a small table whole, at 64 places at once: no address tells which they were.
+//! Reads a small table whole, at 64 places at once: no address tells which they were.
 
 use std::arch::x86_64::*;
 

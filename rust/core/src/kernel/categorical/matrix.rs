@@ -1,4 +1,4 @@
-//! Sampling a matrix: one alias table a row.
+//! Samples a matrix: one alias table a row.
 
 use std::ops::{BitAnd, BitXor, Shr};
 

@@ -1,4 +1,4 @@
-//! Stage one: integers of any width, or numbers through a grid, as rows.
+//! Reads the input as rows: integers of any width, or numbers through a grid.
 
 use crate::codec::Code;
 use crate::codec::Grid;

@@ -1,4 +1,4 @@
-//! Sampling a shift: noise from the alias table of one row, added to the input.
+//! Samples a shift: noise from the alias table of one row, added to the input.
 
 use super::law::{BLOCK, Law};
 use super::laws::Versions;

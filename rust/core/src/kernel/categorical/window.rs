@@ -1,4 +1,4 @@
-//! Sampling a window: first whether the report falls inside, then where, uniformly.
+//! Samples a window: first whether the report falls inside, then where, uniformly.
 
 #[cfg(target_arch = "x86_64")]
 use crate::isa::ones;

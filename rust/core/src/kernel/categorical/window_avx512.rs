@@ -1,4 +1,4 @@
-//! Sampling a window 32 lanes at a time.
+//! Samples a window with AVX-512, 32 lanes at a time.
 
 use std::arch::x86_64::*;
 

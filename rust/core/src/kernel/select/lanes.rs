@@ -1,4 +1,4 @@
-//! The two widths of magnitudes, and which kernel each instruction set has for them.
+//! Kernels by instruction set, for magnitudes of 32 and of 64 bits.
 
 use super::split::{MARKED, Magnitude, SLACK, SMALL, Split, more};
 #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,4 @@
-//! The number of a given rank, in time proportional to the numbers: Floyd and Rivest's selection (CACM 18, 1975).
+//! Finds the number of a given rank in linear time: Floyd and Rivest's selection (CACM 18, 1975).
 //!
 //! Two numbers of a small sample bracket the one that is looked for; a single pass counts what is below the bracket, keeps
 //! what is within, and looks at whether all are finite. The search goes on among those that were kept, whose ends are

@@ -1,4 +1,4 @@
-//! One pass over a vector: how many magnitudes lie below a bracket, which lie within, and whether all are finite.
+//! Splits a vector in one pass: how many magnitudes lie below a bracket, which lie within, and whether all are finite.
 
 use crate::isa::Isa;
 

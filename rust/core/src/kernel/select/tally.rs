@@ -1,4 +1,4 @@
-//! A few numbers in order: how many are smaller than each, by comparing all with all.
+//! Ranks a few numbers: how many are smaller than each, by comparing all with all.
 
 use super::split::{Magnitude, SMALL};
 use crate::isa::{Isa, vectorised};
