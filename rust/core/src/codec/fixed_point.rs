@@ -1,9 +1,9 @@
-//! Sign, integer and fraction bits: a real number as a code word of `l` bits.
+//! Fixed-point codes: a real number as sign, integer and fraction bits.
 
-use crate::channel::{Input, Output};
 use crate::error::{Error, Result, argument, element};
+use crate::io::{Input, Output};
 
-/// Which sign bit a non-negative number has.
+/// The sign bit of numbers that are not negative.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SignBit {
     /// BitRand, section 3.1: the sign bit is 1 iff `x >= 0`.
@@ -12,7 +12,7 @@ pub enum SignBit {
     ZeroIfNonNegative,
 }
 
-/// What becomes of an infinite input.
+/// The treatment of infinite inputs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Infinities {
     /// An error, as for NaN.
@@ -74,7 +74,7 @@ impl FixedPoint {
         self.sign
     }
 
-    /// What becomes of an infinite input.
+    /// The treatment of infinite inputs.
     pub fn infinities(&self) -> Infinities {
         self.infinities
     }

@@ -1,12 +1,14 @@
-//! Values as codes, without any randomness that privacy rests on.
+//! Codecs: values as codes, without randomness that privacy rests on.
 
 mod categories;
+mod code;
 mod fixed_point;
 mod grid;
 mod pack;
 
 pub use categories::Categories;
+pub use code::Code;
 pub use fixed_point::{FixedPoint, Infinities, Real, SignBit};
 pub use grid::{Coordinate, Grid, GridRounding};
 pub(crate) use pack::pack_into;
-pub use pack::{Code, pack, packed_len, unpack};
+pub use pack::{pack, packed_len, unpack};

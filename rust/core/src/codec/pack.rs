@@ -2,32 +2,8 @@
 //!
 //! The layout is that of `numpy.packbits` over the reports' bits; the last byte ends with zero bits.
 
+use super::code::Code;
 use crate::error::{Error, Result, argument, element};
-use crate::kernel::bits::Word;
-
-/// A code word in memory: `u8`, `u16` or `u32`.
-pub trait Code: Copy + Default + Into<u32> + sealed::Sealed {
-    /// The low bits of `code`.
-    fn from_low_bits(code: u32) -> Self;
-}
-
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for u8 {}
-    impl Sealed for u16 {}
-    impl Sealed for u32 {}
-}
-
-macro_rules! code {
-    ($($type:ty),*) => {$(
-        impl Code for $type {
-            fn from_low_bits(code: u32) -> $type {
-                code as $type
-            }
-        }
-    )*};
-}
-code!(u8, u16, u32);
 
 fn check_bits(bits: u32) -> Result<()> {
     if (1..=32).contains(&bits) {
@@ -92,7 +68,7 @@ pub fn unpack<C: Code>(packed: &[u8], bits: u32, count: usize) -> Result<Vec<C>>
             have += 8;
         }
         have -= bits;
-        out.push(C::from_low_bits((held >> have & mask) as u32));
+        out.push(C::narrow((held >> have & mask) as u32));
     }
     Ok(out)
 }
@@ -100,7 +76,7 @@ pub fn unpack<C: Code>(packed: &[u8], bits: u32, count: usize) -> Result<Vec<C>>
 /// Packs reports that have no more than `bits` bits into exactly as many bytes as they need: what the kernels call for
 /// each block. A block that is not the last one holds a multiple of eight reports, so the next one starts at a whole byte.
 #[inline(always)]
-pub(crate) fn pack_into<W: Word>(reports: &[W], bits: u32, out: &mut [u8]) {
+pub(crate) fn pack_into<W: Code>(reports: &[W], bits: u32, out: &mut [u8]) {
     debug_assert_eq!(out.len(), (reports.len() * bits as usize).div_ceil(8));
     if bits > 16 {
         return write(reports.iter().map(|report| report.widen()), bits, out);

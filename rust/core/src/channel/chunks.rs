@@ -1,10 +1,10 @@
-//! What every channel refuses before it writes anything.
+//! Checks of a batch before anything is written, and the walk over its chunks.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::io::Output;
 use crate::error::{Error, Result, argument};
+use crate::io::{Input, Output, OutputParts};
 use crate::parallel::{CHUNK, for_chunks};
 
 /// The chunks that a key's stream has.
@@ -13,19 +13,21 @@ const CHUNKS: u64 = 1 << 56;
 /// Values that one thread looks at at a time: reading is cheap, so more of them are worth a thread than of a chunk.
 const LOOKED_AT: usize = 8 * CHUNK;
 
-/// How a batch is split.
-pub(super) struct Split {
+/// A batch, and how it is split.
+pub(super) struct Chunks {
     /// Reports of the batch.
     pub(super) reports: usize,
     /// Bits of a report.
     pub(super) bits: u32,
+    /// Values that a report is about, and numbers that it stands for.
+    pub(super) values: usize,
     /// Reports in a chunk.
     pub(super) chunk: usize,
     pub(super) first_chunk: u64,
     pub(super) threads: Option<usize>,
 }
 
-impl Split {
+impl Chunks {
     /// Refuses an output of the wrong length or too narrow, no threads, and a stream that ends too early.
     pub(super) fn check(&self, output: &Output<'_>) -> Result<()> {
         let width = match output {
@@ -37,7 +39,8 @@ impl Split {
             let reason = format!("elements of {width} bits do not hold reports of {}", self.bits);
             return Err(Error::Output { reason });
         }
-        let needed = output.needed(self.reports, self.bits as usize);
+        let whole = self.filled(0..self.reports, output.is_real());
+        let needed = output.needed(whole.len(), self.bits as usize);
         if output.len() != needed {
             return Err(Error::Output {
                 reason: format!("{} elements, where {needed} are needed", output.len()),
@@ -53,6 +56,41 @@ impl Split {
         }
         Ok(())
     }
+
+    /// Calls `draw(chunk, reports, output)` for each chunk of the key's stream: `output` has room for just those reports.
+    pub(super) fn walk(
+        &self,
+        output: Output<'_>,
+        nanoseconds: usize,
+        draw: impl Fn(u64, Range<usize>, Output<'_>) + Sync,
+    ) {
+        let (real, parts) = (output.is_real(), OutputParts::new(output));
+        for_chunks(self.reports, self.chunk, self.threads, nanoseconds, |chunk, range| {
+            // SAFETY: chunks do not overlap.
+            let output = unsafe { parts.part(self.filled(range.clone(), real), self.bits as usize) };
+            draw(self.first_chunk + chunk as u64, range, output);
+        });
+    }
+
+    /// Where in the output reports go, in reports, or in numbers where those leave.
+    fn filled(&self, reports: Range<usize>, real: bool) -> Range<usize> {
+        let elements = if real { self.values } else { 1 };
+        reports.start * elements..reports.end * elements
+    }
+}
+
+/// The codec and the input that the kernels see: of a mute channel, no codec and as many zeros.
+pub(super) fn heard<'a, G>(
+    mute: bool,
+    codec: Option<G>,
+    input: Input<'a>,
+    zeros: &'a mut Vec<u8>,
+) -> (Option<G>, Input<'a>) {
+    if !mute {
+        return (codec, input);
+    }
+    zeros.resize(input.len(), 0);
+    (None, Input::U8(zeros))
 }
 
 /// The place of the first of `total` values that `first_in` finds something wrong with; it is given ranges of places, from

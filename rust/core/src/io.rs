@@ -1,4 +1,4 @@
-//! What a channel reads and what it writes: borrowed slices, told apart by their type.
+//! Inputs and outputs of channels: borrowed slices of any element type.
 
 use std::ops::Range;
 
@@ -24,16 +24,16 @@ pub enum Input<'a> {
 macro_rules! with_input {
     ($input:expr, $slice:ident => $body:expr) => {
         match $input {
-            $crate::channel::Input::U8($slice) => $body,
-            $crate::channel::Input::U16($slice) => $body,
-            $crate::channel::Input::U32($slice) => $body,
-            $crate::channel::Input::U64($slice) => $body,
-            $crate::channel::Input::I8($slice) => $body,
-            $crate::channel::Input::I16($slice) => $body,
-            $crate::channel::Input::I32($slice) => $body,
-            $crate::channel::Input::I64($slice) => $body,
-            $crate::channel::Input::F32($slice) => $body,
-            $crate::channel::Input::F64($slice) => $body,
+            $crate::io::Input::U8($slice) => $body,
+            $crate::io::Input::U16($slice) => $body,
+            $crate::io::Input::U32($slice) => $body,
+            $crate::io::Input::U64($slice) => $body,
+            $crate::io::Input::I8($slice) => $body,
+            $crate::io::Input::I16($slice) => $body,
+            $crate::io::Input::I32($slice) => $body,
+            $crate::io::Input::I64($slice) => $body,
+            $crate::io::Input::F32($slice) => $body,
+            $crate::io::Input::F64($slice) => $body,
         }
     };
 }
@@ -88,6 +88,11 @@ impl Output<'_> {
     /// Whether the slice has no element.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Whether numbers go there, not codes.
+    pub fn is_real(&self) -> bool {
+        matches!(self, Output::F32(_) | Output::F64(_))
     }
 
     /// The part that the reports `range`, of `bits` bits each, fill. Packed reports must start at a whole byte.
