@@ -125,8 +125,8 @@ class LabelLaplace(Mechanism):
             raise ValueError(f"x: shape must be (n,) or (), got {labels.shape}")
         if call.output == "values":
             self._check_speaks()
-        top = 0 if self._release.letters is None else self.channel.inputs - 1
-        entries = (labels[..., None] == np.arange(self.classes)).astype(np.uint16) * np.uint16(top)
+        entries = (labels[..., None] == np.arange(self.classes)).astype(np.uint16)
+        entries *= np.uint16(self.channel.inputs - 1)
         return replace(self._release, codec=None).randomize(entries, call)
 
     def _codes(self, reports: ArrayLike) -> NDArray[Any]:

@@ -54,15 +54,12 @@ def noisy(epsilon: float, interval: Interval) -> Release:
     reach = steps + beyond
 
     def build(target: float) -> tuple[Shift, float]:
-        rate = Decimal(target) / steps if target else Decimal(1)  # any, where the channel is given zeros
+        rate = Decimal(target) / steps if target else Decimal(1)  # any, where the input is left out
         weights = geometric_weights(rate, reach)
-        return Shift(steps + 1, steps + 1 + 2 * beyond, weights, beyond), target
+        return Shift(steps + 1, steps + 1 + 2 * beyond, weights, beyond, mute=not target), target
 
-    def exact(built: tuple[Shift, float]) -> float:
-        return built[0].epsilon if built[1] else 0.0
-
-    channel, target = built = calibrated(build, epsilon, exact)
-    if exact(built) == 0.0:
+    channel, target = calibrated(build, epsilon, lambda built: built[0].epsilon)
+    if channel.epsilon == 0.0:
         return shifted(channel, 0.0, interval, steps, None)
     places = np.arange(-beyond, steps + beyond + 1, dtype=np.float64) - steps / 2.0
     overshoot = 1.0 / math.expm1(target / steps) if target < 700.0 * steps else 0.0

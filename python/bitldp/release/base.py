@@ -26,7 +26,7 @@ class Release:
     channel
         The channel: a `Window`, `Matrix` or `Shift`; its subclasses have others.
     epsilon : float
-        Exact epsilon between any two inputs. Where it is 0 the channel is given zeros in place of its input.
+        Exact epsilon between any two inputs; where it is 0, reports say nothing.
     alphabet : int
         How many codes a report can be.
     codec : Grid or None
@@ -37,11 +37,6 @@ class Release:
         What every code of a report is worth; None where a report stands for itself, or says nothing.
     spread : Spread or None
         Variance of the letters; None without letters.
-
-    Notes
-    -----
-    A window of m in N cells is uniform if its probability is m/N, which is no multiple of 2**-64 unless N/m
-    is a power of two. So the exact epsilon 0 needs the input to be left out, once it has been checked.
     """
 
     channel: Any
@@ -72,22 +67,18 @@ class Release:
 
     def randomize(self, x: ArrayLike, call: Call) -> NDArray[Any]:
         """Release values of any shape, each by itself."""
-        codec = self.codec
-        if self.epsilon == 0.0:
-            self.channel.randomize(x, codec, None, None, "codes", None, call.threads, call.first_chunk)
-            x, codec = np.zeros(np.shape(x), np.uint8), None
         return self.channel.randomize(
-            x, codec, self.letters, call.keys[0], call.output, call.out, call.threads, call.first_chunk
+            x, self.codec, self.letters, call.keys[0], call.output, call.out, call.threads, call.first_chunk
         )
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return P(code | input), one row for each of the points or input codes."""
         law: NDArray[np.float64] = self.channel.probabilities()
-        return np.broadcast_to(law[0], law.shape).copy() if self.epsilon == 0.0 else law
+        return law
 
     def row(self, x: int) -> NDArray[np.float64]:
         """Return P(code | input) for one input code."""
-        weights = self.channel.weights()[0 if self.epsilon == 0.0 else x]
+        weights = self.channel.weights()[x]
         return np.array([weight / ONE for weight in weights])
 
 

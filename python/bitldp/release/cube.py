@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from operator import itemgetter
+from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -54,30 +54,28 @@ def _high(channel: Cube, epsilon: float) -> int:
 
 
 @lru_cache(maxsize=64)
-def cap(bits: int, near: int, epsilon: float) -> tuple[Cube, float]:
+def cap(bits: int, near: int, epsilon: float) -> Cube:
     """Return the law of exact epsilon `epsilon` whose likely set begins at `near` agreements."""
     sets = _sets(bits, near, near - 1)
 
-    def build(target: float) -> tuple[Cube, float]:
-        channel = sets.with_high(_high(sets, target))
-        return channel, channel.epsilon if target else 0.0
+    def build(target: float) -> Cube:
+        return sets.with_high(_high(sets, target), mute=target == 0.0)
 
-    return calibrated(build, epsilon, itemgetter(1))
+    return calibrated(build, epsilon, attrgetter("epsilon"))
 
 
 @lru_cache(maxsize=64)
-def published_half(bits: int, epsilon: float) -> tuple[Cube, float]:
+def published_half(bits: int, epsilon: float) -> Cube:
     """Return the law of the paper: p = e^eps/(e^eps + 1), and ties in both halves where there are any."""
     near = (bits + 1) // 2
     sets = _sets(bits, near, bits // 2)
 
-    def build(target: float) -> tuple[Cube, float]:
+    def build(target: float) -> Cube:
         rare = math.exp(-target) / (1.0 + math.exp(-target))
-        channel = sets.with_high(ONE - max(1, math.ceil(rare * ONE)))
-        return channel, channel.epsilon
+        return sets.with_high(ONE - max(1, math.ceil(rare * ONE)))
 
-    def claimed(law: tuple[Cube, float]) -> float:
-        return log_ratio(law[0].high, ONE - law[0].high)
+    def claimed(channel: Cube) -> float:
+        return log_ratio(channel.high, ONE - channel.high)
 
     return calibrated(build, epsilon, claimed)
 
@@ -113,9 +111,6 @@ class CubeRelease(Release):
         if flat:  # n records of one feature
             values = values[:, None]
             out = out[:, None] if isinstance(out, np.ndarray) and out.ndim == 1 else out
-        if self.epsilon == 0.0:
-            channel.randomize(values, codec, letters, None, output, None, threads, first_chunk)
-            values, codec = np.zeros(values.shape, np.uint8), None
         reports: NDArray[Any] = channel.randomize(
             values, codec, letters, keys[0], output, out, threads, first_chunk
         )
@@ -127,7 +122,7 @@ class CubeRelease(Release):
         return np.array([[1.0 + mean, 1.0 - mean], [1.0 - mean, 1.0 + mean]]) / 2.0
 
 
-def cube_release(law: tuple[Cube, float], interval: Interval) -> CubeRelease:
+def cube_release(channel: Cube, interval: Interval) -> CubeRelease:
     """Return the release of records of numbers of an interval by a law of signs.
 
     A number x goes to an end of the interval, middle +- h; a sign is kept with the mean m (`scale_of`),
@@ -136,7 +131,7 @@ def cube_release(law: tuple[Cube, float], interval: Interval) -> CubeRelease:
     low, high = interval
     points = equidistant(interval, 2)
     grid = Grid(2, low=low, high=high)
-    channel, exact = law
+    exact = channel.epsilon
     scale = None if exact == 0.0 else scale_of(channel)
     if scale is None:
         return CubeRelease(channel, exact, 2, grid, points)

@@ -33,8 +33,6 @@ class SymbolRelease(Release):
         keys, output, out, threads, first_chunk = call
         signs = _DITHER.randomize(x, self.codec, None, keys[0], "codes", None, threads, first_chunk)
         symbols = signs.astype(np.int64) @ (1 << np.arange(self.k - 1, -1, -1))
-        if self.epsilon == 0.0:
-            symbols = np.zeros_like(symbols)
         reports: NDArray[Any] = self.channel.randomize(
             symbols, None, None, keys[1], output, out, threads, first_chunk
         )

@@ -58,8 +58,10 @@ def ordered_window(cells: int, width: int, epsilon: float, order: NDArray[np.uin
     """Return the same for windows in any order, row x of which lists the cells from best to worst."""
 
     def build(target: float) -> WindowRelease:
-        channel = Window(cells, width, high_share(cells, width, target), order)
-        return WindowRelease(channel, channel.epsilon if target else 0.0, cells)
+        # A window of m in N cells is uniform at m/N, which is no multiple of 2^-64 unless N/m is a power of
+        # two: the exact epsilon 0 needs a channel that leaves its input out.
+        channel = Window(cells, width, high_share(cells, width, target), order, mute=target == 0.0)
+        return WindowRelease(channel, channel.epsilon, cells)
 
     made: WindowRelease = calibrated(build, epsilon, _exact)
     return made
