@@ -101,7 +101,8 @@ def pair(name: str, value: Any) -> tuple[float, float]:
 
 def interval(name: str, value: Any) -> tuple[float, float]:
     """Return an interval (low, high) as floats; refuse one at whose ends squares of letters overflow."""
-    low, high = pair(name, value)
+    plain_pair = type(value) is tuple and len(value) == 2 and type(value[0]) is type(value[1]) is float
+    low, high = value if plain_pair and value[0] < value[1] else pair(name, value)
     if not 1e-100 <= high - low <= 1e100:
         raise ValueError(
             f"{name}: the interval must rise from low to high, by 1e-100 to 1e100, got ({low}, {high})"
@@ -159,7 +160,7 @@ def shape(name: str, values: Any) -> tuple[int, ...]:
 
 def records(name: str, values: Any, columns: int) -> None:
     """Refuse values that are not one record of so many columns, or some."""
-    axes = shape(name, values)
+    axes = values.shape if type(values) is np.ndarray else shape(name, values)
     if len(axes) not in (1, 2) or (axes[-1] != columns and (columns > 1 or len(axes) == 2)):
         allowed = "(n,) or (n, 1)" if columns == 1 else f"(n, {columns}) or ({columns},)"
         raise ValueError(f"{name}: shape must be {allowed}, got {axes}")

@@ -58,7 +58,7 @@ class Mechanism(ABC):
 
     def __post_init__(self) -> None:
         self._settle()
-        guarantee = self.guarantee
+        guarantee = self._guarantee
         if not guarantee.holds:
             covered = guarantee.record if guarantee.unit == "record" else guarantee.feature
             warnings.warn(

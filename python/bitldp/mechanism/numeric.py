@@ -40,7 +40,8 @@ class Numeric(Means):
         """Return the release of one number at an exact epsilon."""
 
     def _build(self) -> None:
-        checks.choice("spend", self.spend, self._spends)
+        if self.spend not in self._spends:
+            checks.choice("spend", self.spend, self._spends)
         k = self._sampled()
         release, guarantee = self._promise(self.epsilon, k or self.features, self.interval)
         spread = release.spread

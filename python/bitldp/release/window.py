@@ -49,13 +49,11 @@ class WindowRelease(Release):
 
 
 @lru_cache(maxsize=64)
-def window(cells: int, width: int, epsilon: float) -> WindowRelease:
-    """Return the window of exact epsilon `epsilon`: `width` cells at weight e^epsilon, the rest at 1."""
-    return ordered_window(cells, width, epsilon, None)
+def window(cells: int, width: int, epsilon: float, order: NDArray[np.uint16] | None = None) -> WindowRelease:
+    """Return the window of exact epsilon `epsilon`: `width` cells at weight e^epsilon, the rest at 1.
 
-
-def ordered_window(cells: int, width: int, epsilon: float, order: NDArray[np.uint16] | None) -> WindowRelease:
-    """Return the same for windows in any order, row x of which lists the cells from best to worst."""
+    With an order, row x of it lists the cells from best to worst; see `ordered_window`, which keeps none.
+    """
 
     def build(target: float) -> WindowRelease:
         # A window of m in N cells is uniform at m/N, which is no multiple of 2^-64 unless N/m is a power of
@@ -65,6 +63,10 @@ def ordered_window(cells: int, width: int, epsilon: float, order: NDArray[np.uin
 
     made: WindowRelease = calibrated(build, epsilon, _exact)
     return made
+
+
+ordered_window = window.__wrapped__
+"""The same without a cache, for windows in an order of their own."""
 
 
 def high_share(cells: int, width: int, epsilon: float) -> float:
