@@ -1,4 +1,4 @@
-"""What the accountants know of each kind of release: the tables of its independent symbols."""
+"""Tables of the independent symbols of a release, as the accountants take them."""
 
 from __future__ import annotations
 

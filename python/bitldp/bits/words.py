@@ -1,4 +1,4 @@
-"""What FRR, MOUE and UER share: fixed-point code words whose bits are answered independently."""
+"""Base of FRR, MOUE and UER: fixed-point code words whose bits are answered independently."""
 
 from __future__ import annotations
 

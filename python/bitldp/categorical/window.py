@@ -1,4 +1,4 @@
-"""What the categorical mechanisms share: a window of exact epsilon, whose width is one for those here."""
+"""Base of GRR, label-RR and Warner's response: a window of one category."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CategoricalWindow(Frequencies):
 
     @property
     def channel(self) -> Window:
-        """The channel: its `high` is the law. At epsilon 0 it is given zeros in place of the input."""
+        """The channel: its `high` is the law; mute at epsilon 0."""
         channel: Window = self._release.channel
         return channel
 

@@ -1,4 +1,4 @@
-"""What whole records of signs say of their law: how likely each number of agreements is."""
+"""Law of whole records of signs: how likely each number of agreements is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a mechanism says of its own law: its independent symbols, and inputs that its reports tell apart.
+"""A mechanism's own law: its independent symbols, and inputs that its reports tell apart.
 
 Whoever asks (an accountant, an audit, a wire format, the command line) asks the mechanism; nobody keeps a
 list of mechanisms. A report is a string of independent symbols: bits, or codes. `Symbols` name the channels

@@ -1,4 +1,4 @@
-"""What the numeric mechanisms share: how a record's budget is spent on its numbers."""
+"""Base of the numeric mechanisms: how a record's budget is spent on its numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a release of one of N candidates is, whatever its law: points in, points out, regions kept apart."""
+"""Base of the mechanisms that release one of N candidates: points in, points out, regions kept apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the reports of BRR are worth: the expected loss, and estimates where m is 1."""
+"""Base of BRR: its expected loss, and estimates where m is 1."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Bipartite(CandidateRelease, Frequencies):
 
     @property
     def channel(self) -> Window:
-        """The channel: its `high` is the law. At epsilon 0 it is given zeros in place of the input."""
+        """The channel: its `high` is the law; mute at epsilon 0."""
         channel: Window = self._release.channel
         return channel
 

@@ -1,4 +1,4 @@
-"""Releases of a candidate by any table: what Exponential, LSRR and OptimalUtility share."""
+"""Base of Exponential, LSRR and OptimalUtility: releases of a candidate by a table."""
 
 from __future__ import annotations
 

@@ -97,6 +97,6 @@ class HypercubePrivUnit(Means):
 
     @property
     def channel(self) -> Cube:
-        """The channel: its `high`, `near` and `sizes()` are the law. At epsilon 0 it is given zeros."""
+        """The channel: its `high`, `near` and `sizes()` are the law; mute at epsilon 0."""
         channel: Cube = self._release.channel
         return channel

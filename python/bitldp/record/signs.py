@@ -112,7 +112,7 @@ class SampledSigns(Means):
 
     @property
     def channel(self) -> Window:
-        """The channel of symbols: its `high` is the law. At epsilon 0 it is given zeros."""
+        """The channel of symbols: its `high` is the law; mute at epsilon 0."""
         channel: Window = self._release.channel
         return channel
 

@@ -1,4 +1,4 @@
-"""How whole records of numbers are released: dither to signs, the half-cube channel, and two letters."""
+"""Releases of whole records of numbers: dither to signs, the half-cube channel, and two letters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How one number is released by noise: dither to a grid, integer noise, a clamp, and letters."""
+"""Releases of one number by noise: dither to a grid, integer noise, a clamp, and letters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What EXP, PS and PE share: scores in, the place of one coordinate out."""
+"""Base of EXP, PS and PE: scores in, the place of one coordinate out."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class CLDP(Means):
 
     @property
     def channel(self) -> Window:
-        """The channel of the sign. At epsilon 0 it is given zeros in place of the input."""
+        """The channel of the sign; mute at epsilon 0."""
         channel: Window = self._release.channel
         return channel
 
