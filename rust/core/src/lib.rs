@@ -14,7 +14,7 @@
 //!   coin) and [`Cube`] (whole strings); or, for [`Select`] (one coordinate of a vector, by its rank), integers over their
 //!   sum. `epsilon()` is exact for the very integers that the sampler compares
 //!   with, and rounded up.
-//! - **Letters** say what a report is worth.
+//! - **Letters** say what a report is worth. A server counts reports first ([`Batch`]) and applies letters to the counts.
 //!
 //! Randomness is the keystream of ChaCha20 under a 256-bit [`Key`], addressed by chunks of [`CHUNK`] values. The same key
 //! gives the same reports on any number of threads and any instruction set ([`Isa`]), for a batch or for its chunks one by
@@ -33,6 +33,7 @@
 //! # Ok::<(), bitldp_core::Error>(())
 //! ```
 
+mod aggregate;
 mod alias;
 mod binomial;
 mod channel;
@@ -43,6 +44,7 @@ mod parallel;
 mod probability;
 mod random;
 
+pub use aggregate::{Batch, Reports, Sampled};
 pub use channel::{
     Bit, Bits, BitsEpsilon, Cube, Input, Matrix, Mixture, Output, Select, Shift, Unary, Window,
 };

@@ -4,9 +4,11 @@ mod categories;
 mod fixed_point;
 mod grid;
 mod pack;
+mod unpack;
 
 pub use categories::Categories;
 pub use fixed_point::{FixedPoint, Infinities, Real, SignBit};
 pub use grid::{Coordinate, Grid, GridRounding};
 pub(crate) use pack::pack_into;
 pub use pack::{Code, pack, packed_len, unpack};
+pub(crate) use unpack::{squeeze, unpack_into};
