@@ -218,6 +218,8 @@ impl<S> Part<'_, S> {
         let padded = room.padded.chunks_exact_mut(words);
         for (r, (scratch, padded)) in room.scratch.iter_mut().zip(padded).enumerate() {
             let start = ((first + r) * self.stride + self.at) / size_of::<W>();
+            // The rows of the next time lie far from each other: nobody guesses them.
+            self.source.ask(start + ROWS * self.stride / size_of::<W>(), words);
             let there = if first + r < self.rows.end { self.source.len().saturating_sub(start) } else { 0 };
             from[r] = if there >= words {
                 self.source.piece(start, words, scratch).as_ptr().cast()

@@ -1,7 +1,7 @@
 //! How often each bit of a record is 1.
 
 use super::columns::{Columns, Layout, Shape};
-use super::vertical::{BYTES, Counters};
+use super::vertical::Counters;
 use super::{Batch, Reports, Totals, table};
 use crate::error::{Result, argument};
 
@@ -33,9 +33,9 @@ impl Batch<'_> {
                 let ones = sets[0].read(self.isa, columns.blocks);
                 let bits = if lanes == 1 { 1 } else { 8 };
                 let mut column = columns.at * bits % width;
-                for byte in 0..columns.bytes.min(BYTES) {
-                    for bit in (0..bits).rev() {
-                        counts[column] += u64::from(ones[bit][byte]);
+                for byte in 0..columns.bytes {
+                    for ones in ones[..bits].iter().rev() {
+                        counts[column] += u64::from(ones[byte]);
                         column = if column + 1 == width { 0 } else { column + 1 };
                     }
                 }

@@ -35,6 +35,24 @@ pub(super) trait Source<W: Word>: Sync {
     fn len(&self) -> usize;
     /// Those of `start .. start + count`, at most as many as `scratch` has room for.
     fn piece<'s>(&'s self, start: usize, count: usize, scratch: &'s mut Scratch<W>) -> &'s [W];
+    /// Asks memory for the words of a piece that will be read soon; there may be fewer, or none.
+    fn ask(&self, start: usize, count: usize);
+}
+
+/// Bytes that memory gives at once.
+const LINE: usize = 64;
+
+/// Asks memory for the bytes `start .. start + count` of `bytes`, as far as there are.
+#[inline(always)]
+fn ask<T>(bytes: &[T], start: usize, count: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for at in (start..bytes.len().min(start + count)).step_by(LINE / size_of::<T>()) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a hint about an address inside the slice; every x86-64 processor takes it.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().add(at).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (bytes, start, count);
 }
 
 impl<W: Word> Source<W> for &[W] {
@@ -46,6 +64,11 @@ impl<W: Word> Source<W> for &[W] {
     #[inline(always)]
     fn piece<'s>(&'s self, start: usize, count: usize, _: &'s mut Scratch<W>) -> &'s [W] {
         &self[start..start + count]
+    }
+
+    #[inline(always)]
+    fn ask(&self, start: usize, count: usize) {
+        ask(self, start, count);
     }
 }
 
@@ -76,6 +99,16 @@ impl<W: Word> Source<W> for Flat<'_> {
             unpack_into(self.isa, self.stream, start, self.bits, words);
         }
         words
+    }
+
+    fn ask(&self, start: usize, count: usize) {
+        let width = self.bits as usize;
+        let (start, end) = (start * width, (start + count) * width);
+        if self.spread {
+            ask(self.stream, start, end - start);
+        } else {
+            ask(self.stream, start / 8, end.div_ceil(8) - start / 8);
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::columns::{Columns, Layout, Shape};
 use super::source::with_words;
-use super::vertical::{BYTES, Counters};
+use super::vertical::Counters;
 use super::{Batch, Totals, table};
 use crate::error::{Result, argument};
 
@@ -52,7 +52,7 @@ impl Batch<'_> {
                 for (set, places) in sets.iter().zip(&places) {
                     let ones = set.read(self.isa, columns.blocks);
                     let first = columns.at / size_of::<Words>();
-                    for (i, byte) in (0..columns.bytes.min(BYTES)).step_by(size_of::<Words>()).enumerate() {
+                    for (i, byte) in (0..columns.bytes).step_by(size_of::<Words>()).enumerate() {
                         let column = &mut counts[(first + i) % self.columns * 2 * statistics..][..2 * statistics];
                         for &(bit, place) in places {
                             column[place] += u64::from(ones[bit % 8][byte + bit / 8]);
