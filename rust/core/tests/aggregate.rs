@@ -53,7 +53,7 @@ impl Forms {
         for reports in self.all().into_iter().filter(forms) {
             let batch = Batch::new(reports, self.words.len() / columns, columns, self.bits).unwrap();
             for &isa in Isa::available() {
-                for threads in [Some(1), Some(3), None] {
+                for threads in [Some(1), Some(3)] {
                     let batch = batch.on(isa).unwrap().threads(threads).unwrap();
                     let form = format!("{reports:?}").chars().take(6).collect::<String>();
                     assert_eq!(count(batch).unwrap(), expected, "{isa} {form} {columns} {}", self.bits);
@@ -125,7 +125,7 @@ fn is_bits(reports: &Reports<'_>) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(40))]
     #[test]
     fn counts_are_their_definitions(
         seed in any::<u32>(), records in 0usize..70, columns in 1usize..45, bits in 1u32..=32,
@@ -141,7 +141,7 @@ proptest! {
             let expected = naive_histogram(&words, columns, 1 << bits);
             forms.check(columns, &expected, |batch| batch.histogram(1 << bits), |_| true);
         }
-        if bits <= 29 {
+        if bits <= 28 {
             forms.check(columns, &naive_sums(&words, columns), |batch| batch.sums(1 << bits), |_| true);
         }
     }
@@ -177,10 +177,10 @@ fn long_batches_are_their_definitions() {
     for (records, columns, bits) in [
         (70_001, 1, 10),
         (40_003, 3, 7),
-        (9_000, 96, 9),
-        (5_000, 130, 4),
-        (1_500, 33, 17),
-        (700, 257, 16),
+        (2_000, 96, 9),
+        (1_000, 130, 4),
+        (700, 33, 17),
+        (200, 257, 16),
         (3, 5_000, 5),
     ] {
         let words = words(7, records * columns, bits);

@@ -22,7 +22,10 @@ impl Batch<'_> {
         let most = most(alphabet)?;
         let square = u128::from(most) * u128::from(most);
         if square * self.records as u128 > u128::from(u64::MAX) {
-            let reason = format!("{} of codes up to {most}: 64 bits do not hold their squares", self.records);
+            let reason = format!(
+                "{} with codes up to {most} are not allowed: 64 bits do not hold their squares",
+                self.records
+            );
             return Err(argument("records", reason));
         }
         let totals = Totals::new(table(&[self.columns, 2])?);
