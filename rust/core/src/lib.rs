@@ -16,7 +16,7 @@
 //!   with, and rounded up.
 //! - **Letters** say what a report is worth. A server counts reports first ([`Batch`]) and applies letters to the counts.
 //!
-//! Randomness is the keystream of ChaCha20 under a 256-bit [`Key`], addressed by chunks of [`CHUNK`] values. The same key
+//! Randomness is the keystream of ChaCha with 12 rounds under a 256-bit [`Key`], addressed by chunks of [`CHUNK`] values. The same key
 //! gives the same reports on any number of threads and any instruction set ([`Isa`]), for a batch or for its chunks one by
 //! one. A key used for two different batches reveals how they differ: take [`Key::from_os`] for every release.
 //!
@@ -56,4 +56,4 @@ pub use error::{Error, Result};
 pub use kernel::{ISA_VARIABLE, Isa};
 pub use parallel::CHUNK;
 pub use probability::{Probability, Rounding, abs_log_ratio, add_up, log_ratio, mul_up};
-pub use random::{Key, block, keystream, keystream_on};
+pub use random::{Key, ROUNDS, block, keystream, keystream_on};
