@@ -20,10 +20,16 @@ __all__ = [
     "Window",
     "__version__",
     "available_isas",
+    "count_ones",
+    "count_words",
+    "histogram",
     "isa",
     "keystream",
     "log_ratio",
     "pack",
+    "sampled_histogram",
+    "sampled_sums",
+    "sums",
     "unpack",
 ]
 
@@ -36,6 +42,59 @@ def log_ratio(numerator: int, denominator: int) -> float: ...
 def keystream(key: bytes, nonce: int, length: int) -> bytes: ...
 def pack(reports: ArrayLike, bits: int) -> NDArray[np.uint8]: ...
 def unpack(packed: NDArray[np.uint8], bits: int, count: int) -> NDArray[Any]: ...
+def count_ones(
+    reports: ArrayLike,
+    width: int,
+    *,
+    form: Literal["bits", "packed"] = "bits",
+    records: int | None = None,
+    threads: int | None = None,
+) -> NDArray[np.uint64]: ...
+def count_words(
+    reports: ArrayLike,
+    columns: int,
+    bits: int,
+    *,
+    form: Literal["codes", "bits", "packed"] = "codes",
+    records: int | None = None,
+    threads: int | None = None,
+) -> NDArray[np.uint64]: ...
+def histogram(
+    reports: ArrayLike,
+    columns: int,
+    alphabet: int,
+    *,
+    form: Literal["codes", "bits", "packed"] = "codes",
+    records: int | None = None,
+    threads: int | None = None,
+) -> NDArray[np.uint64]: ...
+def sums(
+    reports: ArrayLike,
+    columns: int,
+    alphabet: int,
+    *,
+    form: Literal["codes", "bits", "packed"] = "codes",
+    records: int | None = None,
+    threads: int | None = None,
+) -> NDArray[np.uint64]: ...
+def sampled_histogram(
+    indices: ArrayLike,
+    codes: ArrayLike,
+    dimensions: int,
+    alphabet: int,
+    *,
+    form: Literal["codes", "packed"] = "codes",
+    pairs: int | None = None,
+) -> NDArray[np.uint64]: ...
+def sampled_sums(
+    indices: ArrayLike,
+    codes: ArrayLike,
+    dimensions: int,
+    alphabet: int,
+    *,
+    form: Literal["codes", "packed"] = "codes",
+    pairs: int | None = None,
+) -> NDArray[np.uint64]: ...
 
 @final
 class FixedPoint:

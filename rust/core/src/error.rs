@@ -39,6 +39,11 @@ pub enum Error {
         /// What is wrong with it, and what is allowed.
         reason: String,
     },
+    /// There is no memory for the answer, or for working on it.
+    Memory {
+        /// How much was asked for.
+        bytes: usize,
+    },
     /// The operating system gave no random bytes for a key.
     Entropy,
     /// The instruction set asked for is unknown, or this processor lacks it.
@@ -66,6 +71,7 @@ impl fmt::Display for Error {
                 write!(f, "{name}: element {index} (in C order) is not allowed; {reason}")
             }
             Error::Output { reason } => write!(f, "out: {reason}"),
+            Error::Memory { bytes } => write!(f, "no memory of {bytes} bytes is left"),
             Error::Entropy => f.write_str("the operating system gave no random bytes for a key"),
             Error::Isa { reason } => write!(f, "BITLDP_ISA: {reason}"),
         }
@@ -91,6 +97,7 @@ mod tests {
         );
         assert_eq!(text(Error::Shape { name: "x", reason: "3 features".into() }), "x: 3 features");
         assert_eq!(text(Error::Output { reason: "too small".into() }), "out: too small");
+        assert_eq!(text(Error::Memory { bytes: 8 }), "no memory of 8 bytes is left");
         assert!(text(Error::Entropy).contains("random"));
         assert!(text(Error::Isa { reason: "unknown".into() }).contains("BITLDP_ISA"));
     }

@@ -1,5 +1,6 @@
 //! The extension module `bitldp._core`: unpack the arguments, call the core, map the error; nothing else.
 
+mod aggregate;
 mod arrays;
 mod bits;
 mod channel;
@@ -24,6 +25,8 @@ use crate::error::to_python;
 
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::aggregate::{count_ones, count_words, histogram, sampled_histogram, sampled_sums, sums};
     #[pymodule_export]
     use super::bits::Bits;
     #[pymodule_export]

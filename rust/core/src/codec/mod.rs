@@ -5,6 +5,7 @@ mod code;
 mod fixed_point;
 mod grid;
 mod pack;
+mod unpack;
 
 pub use categories::Categories;
 pub use code::Code;
@@ -12,3 +13,4 @@ pub use fixed_point::{FixedPoint, Infinities, Real, SignBit};
 pub use grid::{Coordinate, Grid, GridRounding};
 pub(crate) use pack::pack_into;
 pub use pack::{pack, packed_len, unpack};
+pub(crate) use unpack::{squeeze, unpack_into};
