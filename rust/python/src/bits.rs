@@ -5,10 +5,10 @@ use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{Form, Target, contiguous, detached, input, tuple, wrong_dtype};
+use crate::arrays::{Form, Target, contiguous, detached, input, packed_len, tuple, wrong_dtype};
 use crate::error::to_python;
 use crate::fixed_point::{CODES, FLOATS, FixedPoint, is_single};
-use crate::numbers::{Whole, count, threads};
+use crate::numbers::{List, Whole, count, threads};
 
 /// Independent bits: each position of a bit string is reported as 1 with a probability that depends on that bit alone.
 ///
@@ -41,14 +41,21 @@ type Laws = Vec<Vec<f64>>;
 impl Bits {
     #[new]
     #[pyo3(signature = (p, q, features, pattern = None))]
-    fn new(p: Laws, q: Laws, features: Whole, pattern: Option<Vec<Whole>>) -> PyResult<Bits> {
-        if p.len() != q.len() || p.iter().zip(&q).any(|(p, q)| p.len() != q.len()) {
+    fn new(
+        p: List<List<f64>>,
+        q: List<List<f64>>,
+        features: Whole,
+        pattern: Option<List<Whole>>,
+    ) -> PyResult<Bits> {
+        let (p, q) = (p.0, q.0);
+        if p.len() != q.len() || p.iter().zip(&q).any(|(p, q)| p.0.len() != q.0.len()) {
             return Err(PyValueError::new_err("q: as many probabilities as in p are needed, law by law"));
         }
-        let law = |(p, q): (Vec<f64>, Vec<f64>)| p.into_iter().zip(q).map(|(p, q)| Bit::new(p, q)).collect();
+        let law =
+            |(p, q): (List<f64>, List<f64>)| p.0.into_iter().zip(q.0).map(|(p, q)| Bit::new(p, q)).collect();
         let laws = p.into_iter().zip(q).map(law).collect::<Result<_, _>>().map_err(to_python)?;
         let pattern =
-            pattern.map(|of| of.into_iter().map(|law| count("pattern", law)).collect()).transpose()?;
+            pattern.map(|of| of.0.into_iter().map(|law| count("pattern", law)).collect()).transpose()?;
         bitldp_core::Bits::new(laws, count("features", features)?, pattern).map(Bits).map_err(to_python)
     }
 
@@ -177,7 +184,7 @@ impl Bits {
         }
         Ok(match form {
             Form::Codes | Form::Values => shape.to_vec(),
-            Form::Packed => vec![(x.len() * bits).div_ceil(8)],
+            Form::Packed => vec![packed_len(x.len(), bits)?],
             Form::Bits if features == 1 => vec![shape[0], bits],
             Form::Bits => shape.iter().rev().skip(1).copied().chain([features * bits]).collect(),
         })

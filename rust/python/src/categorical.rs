@@ -5,11 +5,11 @@ use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUnty
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{self, Form, Target, contiguous, detached, input, tuple, wrong_dtype};
+use crate::arrays::{self, Form, Target, contiguous, detached, input, packed_len, tuple, wrong_dtype};
 use crate::error::to_python;
 use crate::fixed_point::{FLOATS, is_single};
 use crate::grid::Grid;
-use crate::numbers::{Weight, Whole, count, threads, weights};
+use crate::numbers::{List, Weight, Whole, count, threads, weights};
 use crate::unary::INTEGERS;
 
 /// The arguments of `randomize` of a categorical channel.
@@ -56,11 +56,7 @@ impl<'py> Call<'_, 'py> {
         if values.is_real() != self.grid.is_some() {
             return Err(wrong_dtype("x", &x, types));
         }
-        let shape = if form == Form::Packed {
-            vec![(x.len() * bits as usize).div_ceil(8)]
-        } else {
-            x.shape().to_vec()
-        };
+        let shape = if form == Form::Packed { vec![packed_len(x.len(), bits)?] } else { x.shape().to_vec() };
         let target = Target::new(&x, self.out, form, bits, &shape, is_single(&values))?;
         if letters.is_some_and(|letters| target.overlaps(letters)) {
             return Err(PyValueError::new_err("out: an array that shares no memory with letters is needed"));
@@ -286,8 +282,8 @@ impl Matrix {
     /// ValueError
     ///     Rows of different lengths, or a row that does not sum to 2**64.
     #[staticmethod]
-    fn from_weights(weights: Vec<Vec<Weight>>) -> PyResult<Matrix> {
-        let weights = weights.into_iter().map(self::weights).collect::<PyResult<Weights>>()?;
+    fn from_weights(weights: List<List<Weight>>) -> PyResult<Matrix> {
+        let weights = weights.0.into_iter().map(self::weights).collect::<PyResult<Weights>>()?;
         let columns = weights.first().map_or(0, Vec::len);
         if weights.iter().any(|row| row.len() != columns) {
             return Err(PyValueError::new_err("weights: rows of equal length are needed"));

@@ -4,7 +4,7 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::arrays::{Form, Target, contiguous, detached, input, tuple, wrong_dtype};
+use crate::arrays::{Form, Target, contiguous, detached, input, packed_len, tuple, wrong_dtype};
 use crate::error::to_python;
 use crate::fixed_point::FLOATS;
 use crate::numbers::{Weight, Whole, count, threads};
@@ -140,11 +140,11 @@ impl Select {
             }
         };
         let bits = self.0.report_bits();
-        let shape = if form == Form::Packed { vec![(n * bits as usize).div_ceil(8)] } else { vec![n] };
+        let shape = if form == Form::Packed { vec![packed_len(n, bits)?] } else { vec![n] };
         let target = Target::new(&x, out, form, bits, &shape, false)?;
         let key = crate::arrays::key(key)?;
         let filled = target.output()?;
-        detached(py, n * d, || self.0.randomize(values, filled, &key, first_chunk, threads))
+        detached(py, n.saturating_mul(d), || self.0.randomize(values, filled, &key, first_chunk, threads))
             .map_err(to_python)?;
         Ok(target.into_any())
     }

@@ -7,7 +7,7 @@ use crate::arrays;
 use crate::categorical::{Call, table};
 use crate::error::to_python;
 use crate::grid::Grid;
-use crate::numbers::{Weight, Whole, count, weights};
+use crate::numbers::{List, Weight, Whole, count, weights};
 
 /// Integer noise that is added: input x gives the report ``clamp(x + k + offset, 0, outputs - 1)``, where the noise k, from
 /// -K to K, has the probability ``weights[k + K] / 2**64``.
@@ -40,7 +40,7 @@ pub(crate) struct Shift(bitldp_core::Shift);
 impl Shift {
     #[new]
     #[pyo3(signature = (inputs, outputs, weights, offset = Whole::ZERO), text_signature = "(inputs, outputs, weights, offset=0)")]
-    fn new(inputs: Whole, outputs: Whole, weights: Vec<Weight>, offset: Whole) -> PyResult<Shift> {
+    fn new(inputs: Whole, outputs: Whole, weights: List<Weight>, offset: Whole) -> PyResult<Shift> {
         let weights = self::weights(weights)?;
         let (inputs, outputs) = (count("inputs", inputs)?, count("outputs", outputs)?);
         bitldp_core::Shift::new(inputs, outputs, weights, count("offset", offset)?)

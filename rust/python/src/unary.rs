@@ -5,7 +5,7 @@ use numpy::PyUntypedArrayMethods;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{Form, Target, contiguous, detached, input, tuple, wrong_dtype};
+use crate::arrays::{Form, Target, contiguous, detached, input, packed_len, tuple, wrong_dtype};
 use crate::error::to_python;
 use crate::numbers::{Whole, count, threads};
 
@@ -109,12 +109,14 @@ impl Unary {
             )));
         };
         let k = self.0.categories();
-        let shape = if form == Form::Bits { vec![n, k] } else { vec![(n * k).div_ceil(8)] };
+        let shape = if form == Form::Bits { vec![n, k] } else { vec![packed_len(n, k)?] };
         let target = Target::new(&x, out, form, 1, &shape, false)?;
         let key = crate::arrays::key(key)?;
         let filled = target.output()?;
-        detached(py, n * k, || self.0.randomize(categories, filled, &key, first_chunk, threads))
-            .map_err(to_python)?;
+        detached(py, n.saturating_mul(k), || {
+            self.0.randomize(categories, filled, &key, first_chunk, threads)
+        })
+        .map_err(to_python)?;
         Ok(target.into_any())
     }
 

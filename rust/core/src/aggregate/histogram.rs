@@ -1,8 +1,8 @@
 //! How often each code of an alphabet was reported.
 
 use super::source::{PIECE, Scratch, Source, with_words};
-use super::{Batch, Failed, Totals, table, zeros};
-use crate::error::{Result, argument};
+use super::{Batch, Failed, Totals, table};
+use crate::error::{Result, argument, zeros};
 use crate::kernel::bits::Word;
 use crate::kernel::{Isa, vectorised};
 use crate::parallel::for_chunks;

@@ -2,8 +2,8 @@
 
 use super::histogram::{largest, most};
 use super::source::{PIECE, Scratch, Source, with_words};
-use super::{Batch, Failed, Totals, table, zeros};
-use crate::error::{Result, argument};
+use super::{Batch, Failed, Totals, table};
+use crate::error::{Result, argument, zeros};
 use crate::kernel::bits::Word;
 use crate::kernel::vectorised;
 use crate::parallel::for_chunks;

@@ -2,6 +2,7 @@
 
 mod categories;
 mod fixed_point;
+mod fixed_point_batch;
 mod grid;
 mod pack;
 mod unpack;
@@ -10,5 +11,5 @@ pub use categories::Categories;
 pub use fixed_point::{FixedPoint, Infinities, Real, SignBit};
 pub use grid::{Coordinate, Grid, GridRounding};
 pub(crate) use pack::pack_into;
-pub use pack::{Code, pack, packed_len, unpack};
+pub use pack::{Code, pack, pack_to, packed_len, unpack, unpack_to};
 pub(crate) use unpack::{squeeze, unpack_into};
