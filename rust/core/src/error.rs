@@ -63,6 +63,15 @@ pub(crate) fn element(name: &'static str, index: usize, reason: impl Into<Cow<'s
     Error::Value { name, index, reason: reason.into() }
 }
 
+/// Zeros, if there is memory for them: what is allocated for a caller's number goes through here.
+pub(crate) fn zeros<T: Clone + Default>(count: usize) -> Result<Vec<T>> {
+    let mut zeros = Vec::new();
+    let refused = |_| Error::Memory { bytes: count.saturating_mul(size_of::<T>()) };
+    zeros.try_reserve_exact(count).map_err(refused)?;
+    zeros.resize(count, T::default());
+    Ok(zeros)
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -52,8 +52,8 @@ pub use channel::{
     Bit, Bits, BitsEpsilon, Call, Channel, Cube, Matrix, Mixture, Select, Shift, Unary, Window,
 };
 pub use codec::{
-    Categories, Code, Coordinate, FixedPoint, Grid, GridRounding, Infinities, Real, SignBit, pack,
-    packed_len, unpack,
+    Categories, Code, Coordinate, FixedPoint, Grid, GridRounding, Infinities, Real, SignBit, pack, pack_to,
+    packed_len, unpack, unpack_to,
 };
 pub use error::{Error, Result};
 pub use io::{Input, Output};

@@ -7,7 +7,7 @@ use numpy::npyffi::flags::NPY_ARRAY_ALIGNED;
 use numpy::{
     Element, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
 };
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::error::to_python;
@@ -242,6 +242,16 @@ impl<'py> Target<'py> {
             Target::F64(array) => array.into_any(),
         }
     }
+}
+
+/// Bytes that reports of `bits` bits fill.
+///
+/// # Errors
+/// `MemoryError` where no address reaches them.
+pub(crate) fn packed_len(reports: usize, bits: impl TryInto<usize>) -> PyResult<usize> {
+    let bits = bits.try_into().ok().and_then(|bits| reports.checked_mul(bits));
+    let too_many = || PyMemoryError::new_err(format!("no memory for {reports} packed reports is left"));
+    bits.map(|bits| bits.div_ceil(8)).ok_or_else(too_many)
 }
 
 /// Whether two ranges of addresses have one in common.

@@ -5,8 +5,9 @@ use std::ops::Range;
 use super::source::{Scratch, Source};
 use super::vector::Vector;
 use super::vertical::{BYTES, Counters, MOST_ROWS, ROWS};
-use super::{Batch, Failed, Totals, zeros};
+use super::{Batch, Failed, Totals};
 use crate::codec::Code;
+use crate::error::zeros;
 use crate::isa::Isa;
 use crate::parallel::for_chunks;
 

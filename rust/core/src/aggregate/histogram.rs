@@ -1,9 +1,9 @@
 //! How often each code of an alphabet was reported.
 
 use super::source::{PIECE, Scratch, Source, with_words};
-use super::{Batch, Failed, Totals, table, zeros};
+use super::{Batch, Failed, Totals, table};
 use crate::codec::Code;
-use crate::error::{Result, argument};
+use crate::error::{Result, argument, zeros};
 use crate::isa::{Isa, vectorised};
 use crate::parallel::for_chunks;
 

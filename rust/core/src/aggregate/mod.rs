@@ -22,7 +22,7 @@ mod words;
 
 use std::sync::Mutex;
 
-use crate::error::{Error, Result, argument, element};
+use crate::error::{Error, Result, argument, element, zeros};
 use crate::isa::Isa;
 
 pub use sampled::Sampled;
@@ -143,16 +143,6 @@ impl<'a> Batch<'a> {
         let changed = || argument("reports", "must not be written to while they are counted".into());
         self.refused(most).unwrap_or_else(changed)
     }
-}
-
-/// Zeros, if there is memory for them.
-fn zeros<T: Clone + Default>(count: usize) -> Result<Vec<T>> {
-    let mut zeros = Vec::new();
-    zeros
-        .try_reserve_exact(count)
-        .map_err(|_| Error::Memory { bytes: count.saturating_mul(size_of::<T>()) })?;
-    zeros.resize(count, T::default());
-    Ok(zeros)
 }
 
 /// [`zeros`] for a product of lengths.

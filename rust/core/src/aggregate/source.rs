@@ -3,7 +3,7 @@
 use super::{Batch, Reports};
 use crate::codec::Code;
 use crate::codec::{squeeze, unpack_into};
-use crate::error::Result;
+use crate::error::{Result, zeros};
 use crate::isa::Isa;
 
 /// The most words that are asked for at once.
@@ -20,7 +20,7 @@ pub(super) struct Scratch<W> {
 impl<W: Code> Scratch<W> {
     /// Room for pieces of `words`.
     pub(super) fn new(words: usize) -> Result<Scratch<W>> {
-        Ok(Scratch { words: super::zeros(words)?, packed: super::zeros(4 * words)?, seen: 0 })
+        Ok(Scratch { words: zeros(words)?, packed: zeros(4 * words)?, seen: 0 })
     }
 
     /// Whether a byte was neither 0 nor 1.

@@ -2,9 +2,9 @@
 
 use super::histogram::{largest, most};
 use super::source::{PIECE, Scratch, Source, with_words};
-use super::{Batch, Failed, Totals, table, zeros};
+use super::{Batch, Failed, Totals, table};
 use crate::codec::Code;
-use crate::error::{Result, argument};
+use crate::error::{Result, argument, zeros};
 use crate::isa::vectorised;
 use crate::parallel::for_chunks;
 

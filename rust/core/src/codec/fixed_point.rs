@@ -1,7 +1,6 @@
 //! Fixed-point codes: a real number as sign, integer and fraction bits.
 
-use crate::error::{Error, Result, argument, element};
-use crate::io::{Input, Output};
+use crate::error::{Result, argument, element};
 
 /// The sign bit of numbers that are not negative.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -155,79 +154,6 @@ impl FixedPoint {
     }
 }
 
-impl FixedPoint {
-    /// Code words of numbers (`F32`, `F64`), in elements of at least `l` bits.
-    ///
-    /// # Errors
-    /// Other types, different lengths, or a number without a code; nothing is written then.
-    pub fn encode_all(&self, input: Input<'_>, output: Output<'_>) -> Result<()> {
-        self.fits(input.len(), output.len())?;
-        match input {
-            Input::F32(values) => self.encode_into(values, output),
-            Input::F64(values) => self.encode_into(values, output),
-            _ => Err(argument("x", "float32 or float64 is needed".into())),
-        }
-    }
-
-    fn encode_into<F: Real>(&self, values: &[F], output: Output<'_>) -> Result<()> {
-        self.check(values)?;
-        let codes = values.iter().map(|&x| self.encode(x));
-        match output {
-            Output::U8(out) if self.bits <= 8 => {
-                out.iter_mut().zip(codes).for_each(|(out, code)| *out = code as u8)
-            }
-            Output::U16(out) if self.bits <= 16 => {
-                out.iter_mut().zip(codes).for_each(|(out, code)| *out = code as u16)
-            }
-            Output::U32(out) => out.iter_mut().zip(codes).for_each(|(out, code)| *out = code),
-            _ => {
-                return Err(Error::Output {
-                    reason: format!("unsigned elements of {} bits are needed", self.bits),
-                });
-            }
-        }
-        Ok(())
-    }
-
-    /// The numbers (`F32`, `F64`) that code words (`U8`, `U16`, `U32`) stand for.
-    ///
-    /// # Errors
-    /// Other types, different lengths, or a code word of more than `l` bits; nothing is written then.
-    pub fn decode_all(&self, input: Input<'_>, output: Output<'_>) -> Result<()> {
-        self.fits(input.len(), output.len())?;
-        match input {
-            Input::U8(codes) => self.decode_into(codes, output),
-            Input::U16(codes) => self.decode_into(codes, output),
-            Input::U32(codes) => self.decode_into(codes, output),
-            _ => Err(argument("codes", "uint8, uint16 or uint32 is needed".into())),
-        }
-    }
-
-    fn decode_into<C: Copy + Into<u32>>(&self, codes: &[C], output: Output<'_>) -> Result<()> {
-        let most = self.sign_mask() | self.magnitude_mask();
-        if let Some(index) = codes.iter().position(|&code| code.into() > most) {
-            return Err(element("codes", index, "a code word has no more bits than the codec"));
-        }
-        match output {
-            Output::F32(out) => {
-                out.iter_mut().zip(codes).for_each(|(out, &code)| *out = self.decode(code.into()))
-            }
-            Output::F64(out) => {
-                out.iter_mut().zip(codes).for_each(|(out, &code)| *out = self.decode(code.into()))
-            }
-            _ => return Err(Error::Output { reason: "float32 or float64 is needed".into() }),
-        }
-        Ok(())
-    }
-
-    fn fits(&self, values: usize, elements: usize) -> Result<()> {
-        if values == elements {
-            return Ok(());
-        }
-        Err(Error::Output { reason: format!("{elements} elements, where {values} are needed") })
-    }
-}
-
 /// The two floating-point types that the codec takes and gives.
 pub trait Real: Copy + Default + Send + Sync + sealed::Sealed + 'static {
     /// Whether the number has a code: not NaN and, unless they `saturate`, not infinite.
@@ -309,6 +235,7 @@ real!(f64, u64, 0x7ff0_0000_0000_0000, 0x8000_0000_0000_0000u64);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
 
     fn codec(bits: u32, integer_bits: u32, sign: SignBit) -> FixedPoint {
         FixedPoint::new(bits, integer_bits, sign, Infinities::Saturate).unwrap()

@@ -10,7 +10,7 @@ pub use coordinate::Coordinate;
 use ruler::{Ruler, TOGETHER};
 
 use crate::codec::Code;
-use crate::error::{Result, argument, element};
+use crate::error::{Result, argument, element, zeros};
 use crate::isa::{Isa, ones};
 use crate::random::Refine;
 
@@ -103,14 +103,19 @@ impl Grid {
     }
 
     /// The points, ascending.
-    pub fn values(&self) -> Vec<f64> {
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory).
+    pub fn values(&self) -> Result<Vec<f64>> {
         let last = self.points - 1;
         let point = |i: u32| {
             let share = f64::from(i) / f64::from(last);
             // Exact at both ends, whatever their ratio.
             self.low * (1.0 - share) + self.high * share
         };
-        (0..self.points).map(point).collect()
+        let mut points = zeros(self.points as usize)?;
+        points.iter_mut().zip(0..).for_each(|(at, i)| *at = point(i));
+        Ok(points)
     }
 
     /// How many of `values` lie outside `[low, high]`, which `clip` would move. NaN is not counted: it is refused.

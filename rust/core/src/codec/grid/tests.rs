@@ -32,8 +32,8 @@ fn points_go_to_themselves_whatever_the_draw() {
         if last.is_power_of_two() {
             let all: Vec<u32> = (0..points).collect();
             for draw in [0, u8::MAX] {
-                assert_eq!(place(&grid, &grid.values(), draw), all);
-                let single: Vec<f32> = grid.values().iter().map(|&x| x as f32).collect();
+                assert_eq!(place(&grid, &grid.values().unwrap(), draw), all);
+                let single: Vec<f32> = grid.values().unwrap().iter().map(|&x| x as f32).collect();
                 assert_eq!(place(&grid, &single, draw), all);
             }
         }
@@ -167,7 +167,7 @@ fn grids_that_are_none_are_refused() {
 
 #[test]
 fn the_ends_are_points() {
-    let values = grid(7, 0.1, 0.7, GridRounding::Dither).values();
+    let values = grid(7, 0.1, 0.7, GridRounding::Dither).values().unwrap();
     assert_eq!((values[0], values[6], values.len()), (0.1, 0.7, 7));
 }
 
