@@ -111,7 +111,7 @@ impl FixedPoint {
     /// Refuses NaN and, unless they saturate, infinities.
     ///
     /// # Errors
-    /// [`Error::Value`] with the flat index of the first of them, never its value.
+    /// [`Error::Value`](crate::Error::Value) with the flat index of the first of them, never its value.
     pub fn check<F: Real>(&self, values: &[F]) -> Result<()> {
         let refused = |index| Err(element("x", index, self.refusal()));
         self.first_refused(values).map_or(Ok(()), refused)
