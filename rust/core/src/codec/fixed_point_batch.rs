@@ -45,9 +45,7 @@ impl FixedPoint {
         threads: Option<usize>,
     ) -> Result<()> {
         let refused = each_chunk(values, out, threads, |values, out| {
-            for (out, &value) in out.iter_mut().zip(values) {
-                *out = W::narrow(self.encode(value));
-            }
+            self.encode_each(values, out);
             self.first_refused(values)
         })?;
         refused.map_or(Ok(()), |index| Err(element("x", index, self.refusal())))

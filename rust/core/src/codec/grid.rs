@@ -4,6 +4,7 @@
 mod avx512;
 
 use super::Real;
+use super::fixed_point::Flushed;
 use crate::error::{Result, argument, element, zeros};
 use crate::kernel::bits::Word;
 use crate::kernel::{Isa, ones};
@@ -165,7 +166,15 @@ impl Grid {
         refine: &mut Refine,
     ) {
         if F::SINGLE && !self.single {
-            self.place_as(isa, values, F::into, &Ruler::<f64>::new(self), dither, indices, refine);
+            self.place_as(
+                isa,
+                values,
+                |x| x.flushed().into(),
+                &Ruler::<f64>::new(self),
+                dither,
+                indices,
+                refine,
+            );
         } else {
             self.place_as(isa, values, |x| x, &Ruler::<F>::new(self), dither, indices, refine);
         }
@@ -235,6 +244,8 @@ fn dithered((cell, fraction): (u32, u32), draw: u8, refine: &mut Refine) -> u32 
 /// A grid in one precision.
 #[doc(hidden)]
 pub struct Ruler<F> {
+    /// The bits of a magnitude that no fraction shows: smaller numbers are taken as 0.
+    tiny: u64,
     low: F,
     /// Points a unit of length.
     scale: F,
@@ -247,6 +258,8 @@ impl<F: Coordinate> Ruler<F> {
     fn new(grid: &Grid) -> Ruler<F> {
         let last = f64::from(grid.points - 1);
         Ruler {
+            // 2^-34 of a step, where that is a normal number. What is left never makes a subnormal product.
+            tiny: F::magnitude_bits((grid.high - grid.low) / last / (1u64 << 34) as f64),
             low: F::nearest(grid.low),
             scale: F::nearest(last / (grid.high - grid.low)),
             last: F::nearest(last),
@@ -255,13 +268,17 @@ impl<F: Coordinate> Ruler<F> {
 }
 
 /// The two floating-point types that a grid takes: `f32` and `f64`.
-pub trait Coordinate: Real + PartialOrd + Into<f64> {
+#[allow(private_bounds, reason = "the two types of floats are all that there will be")]
+pub trait Coordinate: Real + PartialOrd + Into<f64> + Flushed {
     /// Whether this is single precision.
     #[doc(hidden)]
     const SINGLE: bool;
     /// The nearest number of this type.
     #[doc(hidden)]
     fn nearest(x: f64) -> Self;
+    /// The bits of a positive number, or of the smallest normal one.
+    #[doc(hidden)]
+    fn magnitude_bits(x: f64) -> u64;
     /// The cell between two points that the number lies in, and how far in it, in units of 2^-32, rounded down.
     #[doc(hidden)]
     fn place(self, ruler: &Ruler<Self>) -> (u32, u32);
@@ -306,7 +323,7 @@ fn any_heads<F: Coordinate>(
 }
 
 macro_rules! coordinate {
-    ($float:ident, $single:literal, $cell:ident, { $($own:item)* }) => {
+    ($float:ident, $bits:ident, $single:literal, $cell:ident, { $($own:item)* }) => {
         impl Coordinate for $float {
             $($own)*
 
@@ -315,6 +332,10 @@ macro_rules! coordinate {
             #[inline(always)]
             fn nearest(x: f64) -> $float {
                 x as $float
+            }
+
+            fn magnitude_bits(x: f64) -> u64 {
+                u64::from((x as $float).max($float::MIN_POSITIVE).to_bits())
             }
 
             #[inline(always)]
@@ -336,6 +357,10 @@ macro_rules! coordinate {
             /// The cell that a number lies in, and how far in it, from 0 to 1.
             #[inline(always)]
             fn split(&self, x: $float) -> ($cell, $float) {
+                // By integers: arithmetic with subnormals can take longer, and would tell them from 0.
+                let bits = x.to_bits();
+                let seen = <$bits>::from(bits & (<$bits>::MAX >> 1) >= self.tiny as $bits).wrapping_neg();
+                let x = $float::from_bits(bits & seen);
                 let scaled = (x - self.low) * self.scale;
                 // In this order NaN becomes `last`.
                 let bounded = if scaled < self.last { scaled } else { self.last };
@@ -348,7 +373,7 @@ macro_rules! coordinate {
         }
     };
 }
-coordinate!(f32, true, i32, {
+coordinate!(f32, u32, true, i32, {
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn heads(
@@ -365,7 +390,7 @@ coordinate!(f32, true, i32, {
         }
     }
 });
-coordinate!(f64, false, u32, {});
+coordinate!(f64, u64, false, u32, {});
 
 #[cfg(test)]
 mod tests;

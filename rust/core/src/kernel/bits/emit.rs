@@ -154,14 +154,6 @@ pub(crate) fn decode<W: Word, F: Real>(codec: &FixedPoint, words: &[W], out: &mu
     }
 }
 
-/// The code words of numbers.
-#[inline(always)]
-pub(crate) fn encode<W: Word, F: Real>(codec: &FixedPoint, values: &[F], words: &mut [W]) {
-    for (word, &value) in words.iter_mut().zip(values) {
-        *word = W::narrow(codec.encode(value));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
