@@ -1,4 +1,4 @@
-"""Whole arrays encoded, decoded, packed, unpacked: threads, `out`, interpreter lock, memory, lying lengths."""
+"""Whole arrays encoded, decoded, packed and unpacked: threads, `out`, interpreter lock, memory, lengths."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::code::Code;
 use super::{FixedPoint, Real};
-use crate::codec::Code;
 use crate::error::{Error, Result, argument, element};
 use crate::io::{Input, Output};
 use crate::isa::{Isa, vectorised};
@@ -45,9 +45,7 @@ impl FixedPoint {
         threads: Option<usize>,
     ) -> Result<()> {
         let refused = each_chunk(values, out, threads, |values, out| {
-            for (out, &value) in out.iter_mut().zip(values) {
-                *out = W::narrow(self.encode(value));
-            }
+            self.encode_each(values, out);
             self.first_refused(values)
         })?;
         refused.map_or(Ok(()), |index| Err(element("x", index, self.refusal())))

@@ -9,7 +9,7 @@ pub use coordinate::Coordinate;
 
 use ruler::{Ruler, TOGETHER};
 
-use crate::codec::Code;
+use super::code::Code;
 use crate::error::{Result, argument, element, zeros};
 use crate::isa::{Isa, ones};
 use crate::random::Refine;
@@ -172,7 +172,7 @@ impl Grid {
         refine: &mut Refine,
     ) {
         if F::SINGLE && !self.single {
-            self.place_as(isa, values, F::into, &self.ruler::<f64>(), dither, indices, refine);
+            self.place_as(isa, values, |x| x.flushed().into(), &self.ruler::<f64>(), dither, indices, refine);
         } else {
             self.place_as(isa, values, |x| x, &self.ruler::<F>(), dither, indices, refine);
         }
@@ -183,6 +183,8 @@ impl Grid {
     fn ruler<F: Coordinate>(&self) -> Ruler<F> {
         let last = f64::from(self.points - 1);
         Ruler {
+            // 2^-34 of a step, where that is a normal number. What is left never makes a subnormal product.
+            tiny: F::magnitude_bits((self.high - self.low) / last / (1u64 << 34) as f64),
             low: F::nearest(self.low),
             scale: F::nearest(last / (self.high - self.low)),
             last: F::nearest(last),

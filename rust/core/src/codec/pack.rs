@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[path = "pack_avx2.rs"]
 mod avx2;
 
+use super::code::Code;
 use super::unpack::unpack_into;
-use crate::codec::Code;
 use crate::error::{Error, Result, argument, element, zeros};
 use crate::isa::{Isa, vectorised};
 use crate::parallel::{CHUNK, Parts, for_chunks};

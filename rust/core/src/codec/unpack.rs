@@ -1,6 +1,6 @@
 //! Packed reports and 0/1 bytes as code words again: what everything that reads reports in these forms calls.
 
-use crate::codec::Code;
+use super::code::Code;
 use crate::isa::Isa;
 
 /// The code words `first ..` of a stream of `bits` bits each, as many as `out` has room for. The stream has them all.
@@ -72,7 +72,7 @@ pub(crate) fn squeeze(isa: Isa, bits: &[u8], packed: &mut [u8]) -> u8 {
 mod avx2 {
     use std::arch::x86_64::*;
 
-    use crate::codec::Code;
+    use super::super::code::Code;
 
     /// Where four words of up to 16 bits, or two of up to 32, lie behind a bit of their first byte: the bytes of each
     /// lane, most significant last, and how far to shift them down.

@@ -184,3 +184,18 @@ proptest! {
         prop_assert!((mean - x).abs() <= 2f64.powi(-22));
     }
 }
+
+/// What is too small to show is 0 before any arithmetic, and lies where it lay: one by one, and many together.
+#[test]
+fn subnormals_lie_where_zero_lies() {
+    let single = [1e-40f32, -1e-40, f32::from_bits(1), f32::MIN_POSITIVE, -0.0].repeat(20);
+    let double = [1e-310, -1e-310, f64::from_bits(1), f64::MIN_POSITIVE, -0.0].repeat(20);
+    for (points, low, high) in [(5, -1.0, 1.0), (4, 0.0, 1e6), (300, -2.0, 0.0), (1 << 20, 0.0, 1.0)] {
+        let grid = grid(points, low, high, GridRounding::Dither);
+        for draw in [0, 1, 255] {
+            let zeros = place(&grid, &[0.0f32; 100], draw);
+            assert_eq!(place(&grid, &single, draw), zeros);
+            assert_eq!(place(&grid, &double, draw), zeros);
+        }
+    }
+}

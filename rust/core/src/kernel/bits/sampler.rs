@@ -121,7 +121,7 @@ impl Sampler<'_> {
     }
 
     fn encode<W: Code, F: Real>(&self, codec: &FixedPoint, values: &[F], words: &mut [W]) {
-        vectorised(self.isa, || emit::encode(codec, values, words));
+        vectorised(self.isa, || codec.encode_each(values, words));
     }
 
     /// Stage three: the reports in the form that was asked for.
