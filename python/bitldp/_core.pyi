@@ -20,10 +20,16 @@ __all__ = [
     "Window",
     "__version__",
     "available_isas",
+    "count_ones",
+    "count_words",
+    "histogram",
     "isa",
     "keystream",
     "log_ratio",
     "pack",
+    "sampled_histogram",
+    "sampled_sums",
+    "sums",
     "unpack",
 ]
 
@@ -34,8 +40,74 @@ def isa() -> Literal["avx512", "avx2", "scalar"]: ...
 def available_isas() -> list[str]: ...
 def log_ratio(numerator: int, denominator: int) -> float: ...
 def keystream(key: bytes, nonce: int, length: int) -> bytes: ...
-def pack(reports: ArrayLike, bits: int) -> NDArray[np.uint8]: ...
-def unpack(packed: NDArray[np.uint8], bits: int, count: int) -> NDArray[Any]: ...
+def pack(
+    reports: ArrayLike,
+    bits: int,
+    *,
+    out: NDArray[np.uint8] | None = None,
+    threads: int | None = None,
+) -> NDArray[np.uint8]: ...
+def unpack(
+    packed: NDArray[np.uint8],
+    bits: int,
+    count: int,
+    *,
+    out: NDArray[Any] | None = None,
+    threads: int | None = None,
+) -> NDArray[Any]: ...
+def count_ones(
+    reports: ArrayLike,
+    width: int,
+    *,
+    form: Literal["bits", "packed"] = "bits",
+    records: int | None = None,
+    threads: int | None = None,
+) -> NDArray[np.uint64]: ...
+def count_words(
+    reports: ArrayLike,
+    columns: int,
+    bits: int,
+    *,
+    form: Literal["codes", "bits", "packed"] = "codes",
+    records: int | None = None,
+    threads: int | None = None,
+) -> NDArray[np.uint64]: ...
+def histogram(
+    reports: ArrayLike,
+    columns: int,
+    alphabet: int,
+    *,
+    form: Literal["codes", "bits", "packed"] = "codes",
+    records: int | None = None,
+    threads: int | None = None,
+) -> NDArray[np.uint64]: ...
+def sums(
+    reports: ArrayLike,
+    columns: int,
+    alphabet: int,
+    *,
+    form: Literal["codes", "bits", "packed"] = "codes",
+    records: int | None = None,
+    threads: int | None = None,
+) -> NDArray[np.uint64]: ...
+def sampled_histogram(
+    indices: ArrayLike,
+    codes: ArrayLike,
+    dimensions: int,
+    alphabet: int,
+    *,
+    form: Literal["codes", "packed"] = "codes",
+    pairs: int | None = None,
+) -> NDArray[np.uint64]: ...
+def sampled_sums(
+    indices: ArrayLike,
+    codes: ArrayLike,
+    dimensions: int,
+    alphabet: int,
+    *,
+    form: Literal["codes", "packed"] = "codes",
+    pairs: int | None = None,
+) -> NDArray[np.uint64]: ...
 
 @final
 class FixedPoint:
@@ -61,8 +133,17 @@ class FixedPoint:
     def step(self) -> float: ...
     @property
     def limit(self) -> float: ...
-    def encode(self, x: ArrayLike) -> NDArray[Any]: ...
-    def decode(self, codes: ArrayLike, dtype: DTypeLike | None = None) -> NDArray[Any]: ...
+    def encode(
+        self, x: ArrayLike, *, out: NDArray[Any] | None = None, threads: int | None = None
+    ) -> NDArray[Any]: ...
+    def decode(
+        self,
+        codes: ArrayLike,
+        dtype: DTypeLike | None = None,
+        *,
+        out: NDArray[Any] | None = None,
+        threads: int | None = None,
+    ) -> NDArray[Any]: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self, /) -> int: ...
     def __getnewargs_ex__(self) -> tuple[tuple[int], dict[str, Any]]: ...

@@ -39,6 +39,11 @@ pub enum Error {
         /// What is wrong with it, and what is allowed.
         reason: String,
     },
+    /// There is no memory for the answer, or for working on it.
+    Memory {
+        /// How much was asked for.
+        bytes: usize,
+    },
     /// The operating system gave no random bytes for a key.
     Entropy,
     /// The instruction set asked for is unknown, or this processor lacks it.
@@ -58,6 +63,15 @@ pub(crate) fn element(name: &'static str, index: usize, reason: impl Into<Cow<'s
     Error::Value { name, index, reason: reason.into() }
 }
 
+/// Zeros, if there is memory for them: what is allocated for a caller's number goes through here.
+pub(crate) fn zeros<T: Clone + Default>(count: usize) -> Result<Vec<T>> {
+    let mut zeros = Vec::new();
+    let refused = |_| Error::Memory { bytes: count.saturating_mul(size_of::<T>()) };
+    zeros.try_reserve_exact(count).map_err(refused)?;
+    zeros.resize(count, T::default());
+    Ok(zeros)
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -66,6 +80,7 @@ impl fmt::Display for Error {
                 write!(f, "{name}: element {index} (in C order) is not allowed; {reason}")
             }
             Error::Output { reason } => write!(f, "out: {reason}"),
+            Error::Memory { bytes } => write!(f, "no memory of {bytes} bytes is left"),
             Error::Entropy => f.write_str("the operating system gave no random bytes for a key"),
             Error::Isa { reason } => write!(f, "BITLDP_ISA: {reason}"),
         }
@@ -91,6 +106,7 @@ mod tests {
         );
         assert_eq!(text(Error::Shape { name: "x", reason: "3 features".into() }), "x: 3 features");
         assert_eq!(text(Error::Output { reason: "too small".into() }), "out: too small");
+        assert_eq!(text(Error::Memory { bytes: 8 }), "no memory of 8 bytes is left");
         assert!(text(Error::Entropy).contains("random"));
         assert!(text(Error::Isa { reason: "unknown".into() }).contains("BITLDP_ISA"));
     }

@@ -111,11 +111,12 @@ impl Output<'_> {
         }
     }
 
-    /// Elements that `reports` reports of `bits` bits fill in this form.
+    /// Elements that `reports` reports of `bits` bits fill in this form; more than any memory has where they are so many.
     pub fn needed(&self, reports: usize, bits: usize) -> usize {
+        let all = reports.checked_mul(bits);
         match self {
-            Output::Bits(_) => reports * bits,
-            Output::Packed(_) => (reports * bits).div_ceil(8),
+            Output::Bits(_) => all.unwrap_or(usize::MAX),
+            Output::Packed(_) => all.map_or(usize::MAX, |all| all.div_ceil(8)),
             _ => reports,
         }
     }

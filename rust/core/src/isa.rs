@@ -75,11 +75,6 @@ impl Isa {
         Err(Error::Isa { reason: format!("{reason}; allowed are {allowed}") })
     }
 
-    /// This instruction set: a value of it says that the processor has it.
-    pub(crate) fn checked(self) -> Result<Isa> {
-        Ok(self)
-    }
-
     /// `"scalar"`, `"avx2"` or `"avx512"`.
     #[must_use]
     pub const fn name(self) -> &'static str {

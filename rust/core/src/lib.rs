@@ -14,9 +14,9 @@
 //!   coin) and [`Cube`] (whole strings); or, for [`Select`] (one coordinate of a vector, by its rank), integers over their
 //!   sum. `epsilon()` is exact for the very integers that the sampler compares
 //!   with, and rounded up.
-//! - **Letters** say what a report is worth.
+//! - **Letters** say what a report is worth. A server counts reports first ([`Batch`]) and applies letters to the counts.
 //!
-//! Randomness is the keystream of ChaCha20 under a 256-bit [`Key`], addressed by chunks of [`CHUNK`] values. The same key
+//! Randomness is the keystream of ChaCha with 12 rounds under a 256-bit [`Key`], addressed by chunks of [`CHUNK`] values. The same key
 //! gives the same reports on any number of threads and any instruction set ([`Isa`]), for a batch or for its chunks one by
 //! one. A key used for two different batches reveals how they differ: take [`Key::from_os`] for every release.
 //!
@@ -34,6 +34,7 @@
 //! # Ok::<(), bitldp_core::Error>(())
 //! ```
 
+mod aggregate;
 mod alias;
 mod binomial;
 mod channel;
@@ -46,16 +47,17 @@ mod parallel;
 mod probability;
 mod random;
 
+pub use aggregate::{Batch, Reports, Sampled};
 pub use channel::{
     Bit, Bits, BitsEpsilon, Call, Channel, Cube, Matrix, Mixture, Select, Shift, Unary, Window,
 };
 pub use codec::{
-    Categories, Code, Coordinate, FixedPoint, Grid, GridRounding, Infinities, Real, SignBit, pack,
-    packed_len, unpack,
+    Categories, Code, Coordinate, FixedPoint, Grid, GridRounding, Infinities, Real, SignBit, pack, pack_to,
+    packed_len, unpack, unpack_to,
 };
 pub use error::{Error, Result};
 pub use io::{Input, Output};
 pub use isa::{ISA_VARIABLE, Isa};
 pub use parallel::CHUNK;
 pub use probability::{Probability, Rounding, abs_log_ratio, add_up, log_ratio, mul_up};
-pub use random::{Key, block, keystream, keystream_on};
+pub use random::{Key, ROUNDS, block, keystream, keystream_on};

@@ -5,11 +5,11 @@ use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{self, Form};
+use crate::arrays::{self, Form, packed_len};
 use crate::channel::{channel, wrong_shape};
 use crate::error::to_python;
 use crate::fixed_point::{CODES, FixedPoint};
-use crate::numbers::{Whole, count};
+use crate::numbers::{List, Whole, count};
 
 /// Independent bits: each position of a bit string is reported as 1 with a probability that depends on that bit alone.
 ///
@@ -75,7 +75,7 @@ channel! {
             }
             Ok(match form {
                 Form::Codes | Form::Values => shape.to_vec(),
-                Form::Packed => vec![(x.len() * bits).div_ceil(8)],
+                Form::Packed => vec![packed_len(x.len(), bits)?],
                 Form::Bits if features == 1 => vec![shape[0], bits],
                 Form::Bits => shape.iter().rev().skip(1).copied().chain([features * bits]).collect(),
             })
@@ -85,14 +85,20 @@ channel! {
     methods {
         #[new]
         #[pyo3(signature = (p, q, features, pattern = None))]
-        fn new(p: Laws, q: Laws, features: Whole, pattern: Option<Vec<Whole>>) -> PyResult<Bits> {
-            if p.len() != q.len() || p.iter().zip(&q).any(|(p, q)| p.len() != q.len()) {
+        fn new(
+            p: List<List<f64>>,
+            q: List<List<f64>>,
+            features: Whole,
+            pattern: Option<List<Whole>>,
+        ) -> PyResult<Bits> {
+            let (p, q) = (p.0, q.0);
+            if p.len() != q.len() || p.iter().zip(&q).any(|(p, q)| p.0.len() != q.0.len()) {
                 return Err(PyValueError::new_err("q: as many probabilities as in p are needed, law by law"));
             }
-            let law = |(p, q): (Vec<f64>, Vec<f64>)| p.into_iter().zip(q).map(|(p, q)| Bit::new(p, q)).collect();
+            let law = |(p, q): (List<f64>, List<f64>)| p.0.into_iter().zip(q.0).map(|(p, q)| Bit::new(p, q)).collect();
             let laws = p.into_iter().zip(q).map(law).collect::<Result<_, _>>().map_err(to_python)?;
             let pattern =
-                pattern.map(|of| of.into_iter().map(|law| count("pattern", law)).collect()).transpose()?;
+                pattern.map(|of| of.0.into_iter().map(|law| count("pattern", law)).collect()).transpose()?;
             bitldp_core::Bits::new(laws, count("features", features)?, pattern).map(Bits).map_err(to_python)
         }
 

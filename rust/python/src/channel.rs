@@ -5,7 +5,7 @@ use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArray, PyUntype
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{Form, Target, contiguous, detached, input, tuple, wrong_dtype};
+use crate::arrays::{Form, Target, contiguous, detached, input, packed_len, tuple, wrong_dtype};
 use crate::error::to_python;
 use crate::fixed_point::{FLOATS, is_single};
 use crate::numbers::{Whole, count, threads};
@@ -39,7 +39,7 @@ pub(crate) trait Face {
     /// An `x` of a shape that is not allowed.
     fn shape(&self, x: &Bound<'_, PyUntypedArray>, form: Form) -> PyResult<Vec<usize>> {
         Ok(match form {
-            Form::Packed => vec![(x.len() * self.core().report_bits() as usize).div_ceil(8)],
+            Form::Packed => vec![packed_len(x.len(), self.core().report_bits())?],
             _ => x.shape().to_vec(),
         })
     }

@@ -1,5 +1,6 @@
 //! The extension module `bitldp._core`: unpack the arguments, call the core, map the error; nothing else.
 
+mod aggregate;
 mod arrays;
 mod bits;
 mod channel;
@@ -21,9 +22,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::error::to_python;
+use crate::numbers::{Whole, count};
 
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::aggregate::{count_ones, count_words, histogram, sampled_histogram, sampled_sums, sums};
     #[pymodule_export]
     use super::bits::Bits;
     #[pymodule_export]
@@ -78,9 +82,9 @@ fn log_ratio(numerator: u128, denominator: u128) -> f64 {
     bitldp_core::log_ratio(numerator, denominator)
 }
 
-/// The keystream of a key and a nonce from its start, in canonical order.
+/// The keystream of a key and a nonce from its start, in canonical order. MemoryError where there is no room for it.
 #[pyfunction]
-fn keystream<'py>(py: Python<'py>, key: &[u8], nonce: u64, length: usize) -> PyResult<Bound<'py, PyBytes>> {
-    let key = arrays::key(Some(key))?;
+fn keystream<'py>(py: Python<'py>, key: &[u8], nonce: u64, length: Whole) -> PyResult<Bound<'py, PyBytes>> {
+    let (key, length) = (arrays::key(Some(key))?, count("length", length)?);
     PyBytes::new_with(py, length, |bytes| bitldp_core::keystream(&key, nonce, bytes).map_err(to_python))
 }

@@ -11,7 +11,7 @@ use crate::arrays;
 use crate::channel::{Letters, channel, letters, table};
 use crate::error::to_python;
 use crate::grid::Grid;
-use crate::numbers::{Weight, weights};
+use crate::numbers::{List, Weight, weights};
 
 /// Any row-stochastic table: input x gives report z with probability ``probabilities[x, z]``.
 ///
@@ -80,8 +80,8 @@ channel! {
         /// ValueError
         ///     Rows of different lengths, or a row that does not sum to 2**64.
         #[staticmethod]
-        fn from_weights(weights: Vec<Vec<Weight>>) -> PyResult<Matrix> {
-            let weights = weights.into_iter().map(self::weights).collect::<PyResult<Weights>>()?;
+        fn from_weights(weights: List<List<Weight>>) -> PyResult<Matrix> {
+            let weights = weights.0.into_iter().map(self::weights).collect::<PyResult<Weights>>()?;
             let columns = weights.first().map_or(0, Vec::len);
             if weights.iter().any(|row| row.len() != columns) {
                 return Err(PyValueError::new_err("weights: rows of equal length are needed"));

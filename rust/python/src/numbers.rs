@@ -1,8 +1,9 @@
 //! Integers of Python: what the core's types do not hold is refused by its argument's name.
 
 use pyo3::Borrowed;
-use pyo3::exceptions::{PyOverflowError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::{PySequence, PyString};
 
 /// A Python integer, or nothing where 64 bits with a sign do not hold it.
 #[derive(Clone, Copy)]
@@ -42,6 +43,30 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Weight {
     }
 }
 
+/// The items of a sequence that is no text, as many as it has: what it says its length is only has to agree.
+pub(crate) struct List<T>(pub(crate) Vec<T>);
+
+impl<'a, 'py, T: for<'b> FromPyObject<'b, 'py>> FromPyObject<'a, 'py> for List<T> {
+    type Error = PyErr;
+
+    fn extract(list: Borrowed<'a, 'py, PyAny>) -> PyResult<List<T>> {
+        if list.is_instance_of::<PyString>() {
+            return Err(PyTypeError::new_err("a sequence of numbers is needed, not a str"));
+        }
+        let said = list.cast::<PySequence>()?.len()?;
+        let mut items = Vec::new();
+        for item in list.try_iter()? {
+            items.push(item?.extract::<T>().map_err(Into::into)?);
+        }
+        if items.len() != said {
+            return Err(PyValueError::new_err(
+                "a sequence is needed whose length is the number of its items",
+            ));
+        }
+        Ok(List(items))
+    }
+}
+
 impl Weight {
     /// What `convert` makes of the integer; `most` says up to what it does.
     ///
@@ -62,8 +87,8 @@ impl Weight {
 ///
 /// # Errors
 /// One that is negative, or above any sum of weights.
-pub(crate) fn weights(weights: Vec<Weight>) -> PyResult<Vec<u128>> {
-    weights.into_iter().map(|weight| weight.get("weights", "2**64", Some)).collect()
+pub(crate) fn weights(weights: List<Weight>) -> PyResult<Vec<u128>> {
+    weights.0.into_iter().map(|weight| weight.get("weights", "2**64", Some)).collect()
 }
 
 /// A number as the core takes it; the core checks the rest of its range.

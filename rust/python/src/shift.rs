@@ -8,7 +8,7 @@ use crate::arrays;
 use crate::channel::{Letters, channel, letters, table};
 use crate::error::to_python;
 use crate::grid::Grid;
-use crate::numbers::{Weight, Whole, count, weights};
+use crate::numbers::{List, Weight, Whole, count, weights};
 
 /// Integer noise that is added: input x gives the report ``clamp(x + k + offset, 0, outputs - 1)``, where the noise k, from
 /// -K to K, has the probability ``weights[k + K] / 2**64``.
@@ -61,7 +61,7 @@ channel! {
             signature = (inputs, outputs, weights, offset = Whole::ZERO, mute = false),
             text_signature = "(inputs, outputs, weights, offset=0, mute=False)"
         )]
-        fn new(inputs: Whole, outputs: Whole, weights: Vec<Weight>, offset: Whole, mute: bool) -> PyResult<Shift> {
+        fn new(inputs: Whole, outputs: Whole, weights: List<Weight>, offset: Whole, mute: bool) -> PyResult<Shift> {
             let weights = self::weights(weights)?;
             let (inputs, outputs) = (count("inputs", inputs)?, count("outputs", outputs)?);
             let shift = bitldp_core::Shift::new(inputs, outputs, weights, count("offset", offset)?).map_err(to_python)?;

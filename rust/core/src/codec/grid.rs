@@ -9,8 +9,8 @@ pub use coordinate::Coordinate;
 
 use ruler::{Ruler, TOGETHER};
 
-use crate::codec::Code;
-use crate::error::{Result, argument, element};
+use super::code::Code;
+use crate::error::{Result, argument, element, zeros};
 use crate::isa::{Isa, ones};
 use crate::random::Refine;
 
@@ -103,14 +103,19 @@ impl Grid {
     }
 
     /// The points, ascending.
-    pub fn values(&self) -> Vec<f64> {
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory).
+    pub fn values(&self) -> Result<Vec<f64>> {
         let last = self.points - 1;
         let point = |i: u32| {
             let share = f64::from(i) / f64::from(last);
             // Exact at both ends, whatever their ratio.
             self.low * (1.0 - share) + self.high * share
         };
-        (0..self.points).map(point).collect()
+        let mut points = zeros(self.points as usize)?;
+        points.iter_mut().zip(0..).for_each(|(at, i)| *at = point(i));
+        Ok(points)
     }
 
     /// How many of `values` lie outside `[low, high]`, which `clip` would move. NaN is not counted: it is refused.
@@ -167,7 +172,7 @@ impl Grid {
         refine: &mut Refine,
     ) {
         if F::SINGLE && !self.single {
-            self.place_as(isa, values, F::into, &self.ruler::<f64>(), dither, indices, refine);
+            self.place_as(isa, values, |x| x.flushed().into(), &self.ruler::<f64>(), dither, indices, refine);
         } else {
             self.place_as(isa, values, |x| x, &self.ruler::<F>(), dither, indices, refine);
         }
@@ -178,6 +183,8 @@ impl Grid {
     fn ruler<F: Coordinate>(&self) -> Ruler<F> {
         let last = f64::from(self.points - 1);
         Ruler {
+            // 2^-34 of a step, where that is a normal number. What is left never makes a subnormal product.
+            tiny: F::magnitude_bits((self.high - self.low) / last / (1u64 << 34) as f64),
             low: F::nearest(self.low),
             scale: F::nearest(last / (self.high - self.low)),
             last: F::nearest(last),

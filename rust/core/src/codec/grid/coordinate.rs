@@ -3,17 +3,21 @@
 #[cfg(target_arch = "x86_64")]
 use super::avx512;
 use super::ruler::{Ruler, TOGETHER};
-use crate::codec::fixed_point::Real;
+use crate::codec::fixed_point::{Flushed, Real};
 use crate::isa::Isa;
 
 /// The two floating-point types that a grid takes: `f32` and `f64`.
-pub trait Coordinate: Real + PartialOrd + Into<f64> {
+#[allow(private_bounds, reason = "the two types of floats are all that there will be")]
+pub trait Coordinate: Real + PartialOrd + Into<f64> + Flushed {
     /// Whether this is single precision.
     #[doc(hidden)]
     const SINGLE: bool;
     /// The nearest number of this type.
     #[doc(hidden)]
     fn nearest(x: f64) -> Self;
+    /// The bits of a positive number, or of the smallest normal one.
+    #[doc(hidden)]
+    fn magnitude_bits(x: f64) -> u64;
     /// The cell between two points that the number lies in, and how far in it, in units of 2^-32, rounded down.
     #[doc(hidden)]
     fn place(self, ruler: &Ruler<Self>) -> (u32, u32);
@@ -67,6 +71,10 @@ macro_rules! coordinate {
             #[inline(always)]
             fn nearest(x: f64) -> $float {
                 x as $float
+            }
+
+            fn magnitude_bits(x: f64) -> u64 {
+                u64::from((x as $float).max($float::MIN_POSITIVE).to_bits())
             }
 
             #[inline(always)]

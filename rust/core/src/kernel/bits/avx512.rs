@@ -48,11 +48,17 @@ pub(crate) unsafe fn encode_and_randomize16(
     let largest = _mm512_set1_ps(codec.magnitude_mask() as f32);
     let sign = _mm512_set1_epi32(codec.sign_mask() as i32);
     let invert = if codec.negative_sign() == 0 { 0xffff } else { 0 };
+    let (above, normal) = (_mm512_set1_epi32(i32::MIN), _mm512_set1_epi32(0x0080_0000));
     let encode = |values: __m512| {
-        let scaled = _mm512_mul_ps(_mm512_abs_ps(values), scale);
+        let bits = _mm512_castps_si512(values);
+        // Subnormals are zeros: arithmetic with them can take longer.
+        let size = _mm512_andnot_si512(above, bits);
+        let size = _mm512_maskz_mov_epi32(_mm512_cmpge_epi32_mask(size, normal), size);
+        let scaled = _mm512_mul_ps(_mm512_castsi512_ps(size), scale);
         // `vminps` gives its second operand where the first is NaN: NaN saturates, as in the scalar codec.
         let magnitude = _mm512_cvttps_epi32(_mm512_min_ps(scaled, largest));
-        let below_zero = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(values, _mm512_setzero_ps());
+        // The bits of -0 are the sign alone.
+        let below_zero = _mm512_cmpgt_epu32_mask(bits, above);
         _mm512_mask_or_epi32(magnitude, below_zero ^ invert, magnitude, sign)
     };
     // `vpackusdw` interleaves the halves by 128-bit lanes; this puts them in order again.

@@ -153,14 +153,6 @@ pub(crate) fn decode<W: Code, F: Real>(codec: &FixedPoint, words: &[W], out: &mu
     }
 }
 
-/// The code words of numbers.
-#[inline(always)]
-pub(crate) fn encode<W: Code, F: Real>(codec: &FixedPoint, values: &[F], words: &mut [W]) {
-    for (word, &value) in words.iter_mut().zip(values) {
-        *word = W::narrow(codec.encode(value));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

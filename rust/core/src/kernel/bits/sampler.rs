@@ -121,7 +121,7 @@ impl Sampler<'_> {
     }
 
     fn encode<W: Code, F: Real>(&self, codec: &FixedPoint, values: &[F], words: &mut [W]) {
-        vectorised(self.isa, || emit::encode(codec, values, words));
+        vectorised(self.isa, || codec.encode_each(values, words));
     }
 
     /// Stage three: the reports in the form that was asked for.
@@ -131,7 +131,7 @@ impl Sampler<'_> {
             (Output::U16(out), _) => vectorised(self.isa, || emit::resize(words, out)),
             (Output::U32(out), _) => vectorised(self.isa, || emit::resize(words, out)),
             (Output::Bits(out), _) => W::spread(self.isa, self.spread, words, out),
-            (Output::Packed(out), _) => pack_into(words, self.bits, out),
+            (Output::Packed(out), _) => pack_into(self.isa, words, self.bits, out),
             (Output::F32(out), Some(codec)) => vectorised(self.isa, || emit::decode(codec, words, out)),
             (Output::F64(out), Some(codec)) => vectorised(self.isa, || emit::decode(codec, words, out)),
             (Output::F32(_) | Output::F64(_), None) => {

@@ -35,7 +35,7 @@ pub(super) fn emit<W: Code>(isa: Isa, reports: &[W], letters: Letters<'_>, bits:
         (Output::U8(out), _) => codes(reports, out),
         (Output::U16(out), _) => codes(reports, out),
         (Output::U32(out), _) => codes(reports, out),
-        (Output::Packed(out), _) => pack_into(reports, bits, out),
+        (Output::Packed(out), _) => pack_into(isa, reports, bits, out),
         (Output::F32(out), Some(double)) => match isa {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 if double.len() <= Letters::WHOLE => {
