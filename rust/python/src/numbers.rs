@@ -3,7 +3,7 @@
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PySequence, PyString};
+use pyo3::types::PyString;
 
 /// A Python integer, or nothing where 64 bits with a sign do not hold it.
 #[derive(Clone, Copy)]
@@ -53,7 +53,7 @@ impl<'a, 'py, T: for<'b> FromPyObject<'b, 'py>> FromPyObject<'a, 'py> for List<T
         if list.is_instance_of::<PyString>() {
             return Err(PyTypeError::new_err("a sequence of numbers is needed, not a str"));
         }
-        let said = list.cast::<PySequence>()?.len()?;
+        let said = list.len()?; // of anything that has a length and can be walked through: NumPy rows, too
         let mut items = Vec::new();
         for item in list.try_iter()? {
             items.push(item?.extract::<T>().map_err(Into::into)?);
