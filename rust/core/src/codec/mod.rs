@@ -8,6 +8,7 @@ mod pack;
 mod unpack;
 
 pub use categories::Categories;
+pub(crate) use fixed_point::Encode;
 pub use fixed_point::{FixedPoint, Infinities, Real, SignBit};
 pub use grid::{Coordinate, Grid, GridRounding};
 pub(crate) use pack::pack_into;

@@ -16,9 +16,9 @@ pub(crate) use emit::Spread;
 pub(crate) use plan::Plan;
 pub(crate) use scalar::Word;
 
-use super::{Isa, vectorised};
+use super::{Isa, compiled, vectorised};
 use crate::channel::{Input, Output};
-use crate::codec::{FixedPoint, Real, pack_into};
+use crate::codec::{Encode, FixedPoint, Real, pack_into};
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
 
 /// Everything that sampling one chunk takes, but its number, its input and its output.
@@ -144,7 +144,7 @@ impl Sampler<'_> {
     }
 
     fn encode<W: Word, F: Real>(&self, codec: &FixedPoint, values: &[F], words: &mut [W]) {
-        vectorised(self.isa, || codec.encode_each(values, words));
+        compiled(self.isa, Encode { codec, values, words });
     }
 
     /// Stage three: the reports in the form that was asked for.
