@@ -46,6 +46,11 @@ pub enum Error {
     },
     /// The operating system gave no random bytes for a key.
     Entropy,
+    /// `BITLDP_THREADS` says what is no number of threads.
+    Threads {
+        /// What it says, and what is allowed.
+        reason: String,
+    },
     /// The instruction set asked for is unknown, or this processor lacks it.
     Isa {
         /// What was asked for, and what is allowed.
@@ -82,6 +87,7 @@ impl fmt::Display for Error {
             Error::Output { reason } => write!(f, "out: {reason}"),
             Error::Memory { bytes } => write!(f, "no memory of {bytes} bytes is left"),
             Error::Entropy => f.write_str("the operating system gave no random bytes for a key"),
+            Error::Threads { reason } => write!(f, "BITLDP_THREADS: {reason}"),
             Error::Isa { reason } => write!(f, "BITLDP_ISA: {reason}"),
         }
     }

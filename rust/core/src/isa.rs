@@ -167,6 +167,47 @@ pub(crate) fn ones(mask: impl Into<u64>) -> impl Iterator<Item = usize> {
     })
 }
 
+/// A loop that the compiler can vectorise, where [`vectorised`] is too weak: a closure that is called once an instruction
+/// set is inlined only if it is short, and is not compiled for any of them otherwise.
+pub(crate) trait Loop {
+    /// What it comes to.
+    type Answer;
+    /// The loop. An implementation is marked `#[inline(always)]`.
+    fn run(self) -> Self::Answer;
+}
+
+/// Runs a loop compiled for `isa`.
+#[inline]
+pub(crate) fn compiled<L: Loop>(isa: Isa, work: L) -> L::Answer {
+    /// Compiles `work` with AVX-512.
+    ///
+    /// # Safety
+    /// The CPU has it.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+    unsafe fn on_avx512<L: Loop>(work: L) -> L::Answer {
+        work.run()
+    }
+    /// Compiles `work` with AVX2.
+    ///
+    /// # Safety
+    /// The CPU has it.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    unsafe fn on_avx2<L: Loop>(work: L) -> L::Answer {
+        work.run()
+    }
+    match isa {
+        // SAFETY: an `Isa` is made only of what this processor has.
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => unsafe { on_avx512(work) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => unsafe { on_avx2(work) },
+        _ => work.run(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

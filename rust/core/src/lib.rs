@@ -58,6 +58,6 @@ pub use codec::{
 pub use error::{Error, Result};
 pub use io::{Input, Output};
 pub use isa::{ISA_VARIABLE, Isa};
-pub use parallel::CHUNK;
+pub use parallel::{CHUNK, THREADS_VARIABLE, most_threads};
 pub use probability::{Probability, Rounding, abs_log_ratio, add_up, log_ratio, mul_up};
 pub use random::{Key, ROUNDS, block, keystream, keystream_on};

@@ -12,6 +12,6 @@ pub(crate) fn to_python(error: Error) -> PyErr {
             PyValueError::new_err(text)
         }
         Error::Memory { .. } => PyMemoryError::new_err(text),
-        Error::Entropy | Error::Isa { .. } => PyRuntimeError::new_err(text),
+        Error::Entropy | Error::Isa { .. } | Error::Threads { .. } => PyRuntimeError::new_err(text),
     }
 }

@@ -57,8 +57,10 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        // A forced instruction set that is not there is better refused here than at the first call.
+        // A forced instruction set that is not there is better refused here than at the first call; a cap of the threads
+        // that is no number, too.
         Isa::current().map_err(to_python)?;
+        bitldp_core::most_threads().map_err(to_python)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("CHUNK", CHUNK)
     }

@@ -2,6 +2,7 @@
 
 use super::code::Code;
 use crate::error::{Result, argument, element};
+use crate::isa::Loop;
 
 /// The sign bit of numbers that are not negative.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -150,17 +151,48 @@ impl FixedPoint {
         self.negative_sign() ^ if x.is_negative() { 0 } else { self.sign_mask() }
     }
 
-    /// The code words of numbers, in a loop that the compiler can vectorise.
-    #[inline(always)]
-    pub(crate) fn encode_each<F: Real, W: Code>(&self, values: &[F], words: &mut [W]) {
-        F::encode_each(self, values, words);
-    }
-
     /// The number that a code word stands for.
     #[inline(always)]
     pub fn decode<F: Real>(&self, code: u32) -> F {
         let negative = code & self.sign_mask() == self.negative_sign();
         F::from_magnitude(code & self.magnitude_mask(), self.step(), negative)
+    }
+}
+
+/// The code words of numbers.
+pub(crate) struct Encode<'a, F, W> {
+    pub(crate) codec: &'a FixedPoint,
+    pub(crate) values: &'a [F],
+    pub(crate) words: &'a mut [W],
+}
+
+impl<F: Real, W: Code> Loop for Encode<'_, F, W> {
+    type Answer = ();
+
+    #[inline(always)]
+    fn run(self) {
+        F::encode_each(self.codec, self.values, self.words);
+    }
+}
+
+/// The numbers that code words stand for; the answer is all words ORed.
+pub(crate) struct Decode<'a, W, F> {
+    pub(crate) codec: &'a FixedPoint,
+    pub(crate) words: &'a [W],
+    pub(crate) values: &'a mut [F],
+}
+
+impl<F: Real, W: Code> Loop for Decode<'_, W, F> {
+    type Answer = u32;
+
+    #[inline(always)]
+    fn run(self) -> u32 {
+        let mut seen = 0;
+        for (value, word) in self.values.iter_mut().zip(self.words) {
+            seen |= word.widen();
+            *value = self.codec.decode(word.widen());
+        }
+        seen
     }
 }
 
@@ -344,7 +376,7 @@ mod tests {
                 0.0,
             ];
             let mut words = [7u32; 7];
-            codec.encode_each(&all, &mut words);
+            Encode { codec: &codec, values: &all, words: &mut words }.run();
             let plus = codec.sign_mask();
             assert_eq!(words, [plus, 0, plus, 0, plus, plus, plus]);
             assert_eq!(all.map(|x| codec.encode(x)), words);
@@ -357,7 +389,7 @@ mod tests {
                 -0.0,
                 0.0,
             ];
-            codec.encode_each(&all, &mut words);
+            Encode { codec: &codec, values: &all, words: &mut words }.run();
             assert_eq!(words, [plus, 0, plus, 0, 0, plus, plus]);
             assert_eq!(all.map(|x| codec.encode(x)), words);
         }

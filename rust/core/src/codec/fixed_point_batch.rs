@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::code::Code;
-use super::{FixedPoint, Real};
+use super::fixed_point::{Decode, Encode, FixedPoint, Real};
 use crate::error::{Error, Result, argument, element};
 use crate::io::{Input, Output};
-use crate::isa::{Isa, vectorised};
+use crate::isa::{Isa, compiled, vectorised};
 use crate::parallel::{CHUNK, Parts, for_chunks};
 
 /// What a single thread takes for four numbers, roughly, in nanoseconds.
@@ -44,10 +44,11 @@ impl FixedPoint {
         out: &mut [W],
         threads: Option<usize>,
     ) -> Result<()> {
-        let refused = each_chunk(values, out, threads, |values, out| {
-            self.encode_each(values, out);
-            self.first_refused(values)
-        })?;
+        let isa = Isa::current()?;
+        let refused = each_chunk(values, out, threads, |values, words| {
+            compiled(isa, Encode { codec: self, values, words });
+            vectorised(isa, || self.first_refused(values))
+        });
         refused.map_or(Ok(()), |index| Err(element("x", index, self.refusal())))
     }
 
@@ -82,14 +83,11 @@ impl FixedPoint {
         threads: Option<usize>,
     ) -> Result<()> {
         let most = self.sign_mask() | self.magnitude_mask();
-        let refused = each_chunk(codes, out, threads, |codes, out| {
-            let mut seen = 0;
-            for (out, code) in out.iter_mut().zip(codes) {
-                seen |= code.widen();
-                *out = self.decode(code.widen());
-            }
-            if seen <= most { None } else { codes.iter().position(|code| code.widen() > most) }
-        })?;
+        let isa = Isa::current()?;
+        let refused = each_chunk(codes, out, threads, |words, values| {
+            let seen = compiled(isa, Decode { codec: self, words, values });
+            if seen <= most { None } else { words.iter().position(|word| word.widen() > most) }
+        });
         let reason = "a code word has no more bits than the codec";
         refused.map_or(Ok(()), |index| Err(element("codes", index, reason)))
     }
@@ -109,8 +107,7 @@ fn each_chunk<A: Sync, B: Copy + Default + Send + Sync>(
     out: &mut [B],
     threads: Option<usize>,
     work: impl Fn(&[A], &mut [B]) -> Option<usize> + Sync,
-) -> Result<Option<usize>> {
-    let isa = Isa::current()?;
+) -> Option<usize> {
     let first = AtomicUsize::new(usize::MAX);
     let parts = Parts::new(out);
     // Four numbers a nanosecond: chunks are counted in fours.
@@ -119,7 +116,7 @@ fn each_chunk<A: Sync, B: Copy + Default + Send + Sync>(
         let range = 4 * range.start..values.len().min(4 * range.end);
         // SAFETY: chunks do not overlap.
         let out = unsafe { parts.part(range.clone()) };
-        if let Some(place) = vectorised(isa, || work(&values[range.clone()], out)) {
+        if let Some(place) = work(&values[range.clone()], out) {
             first.fetch_min(range.start + place, Ordering::Relaxed);
         }
     });
@@ -127,7 +124,7 @@ fn each_chunk<A: Sync, B: Copy + Default + Send + Sync>(
     if first.is_some() {
         out.fill(B::default());
     }
-    Ok(first)
+    first
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod unpack;
 
 pub use categories::Categories;
 pub use code::Code;
+pub(crate) use fixed_point::Encode;
 pub use fixed_point::{FixedPoint, Infinities, Real, SignBit};
 pub use grid::{Coordinate, Grid, GridRounding};
 pub(crate) use pack::pack_into;

@@ -5,9 +5,9 @@ use super::emit::{self, Spread};
 use super::lanes::{Lanes, Scratch};
 use super::plan::{MOST_FEATURES, Plan};
 use super::scalar;
-use crate::codec::{Code, FixedPoint, Real, pack_into};
+use crate::codec::{Code, Encode, FixedPoint, Real, pack_into};
 use crate::io::{Input, Output};
-use crate::isa::{Isa, vectorised};
+use crate::isa::{Isa, compiled, vectorised};
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
 
 /// Everything that sampling one chunk takes, but its number, its input and its output.
@@ -121,7 +121,7 @@ impl Sampler<'_> {
     }
 
     fn encode<W: Code, F: Real>(&self, codec: &FixedPoint, values: &[F], words: &mut [W]) {
-        vectorised(self.isa, || codec.encode_each(values, words));
+        compiled(self.isa, Encode { codec, values, words });
     }
 
     /// Stage three: the reports in the form that was asked for.
