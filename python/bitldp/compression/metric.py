@@ -76,7 +76,7 @@ class MetricMVU(Designed, Numeric):
     Examples
     --------
     >>> from bitldp.compression import MetricMVU
-    >>> mechanism = MetricMVU(2.0, metric=1.0, input_bits=2, output_bits=2)
+    >>> mechanism = MetricMVU(1.0, metric=1.0, input_bits=2, output_bits=2)
     >>> mechanism.distance_epsilon(0, 1) <= 2.0 / 3.0
     True
     """
@@ -85,7 +85,7 @@ class MetricMVU(Designed, Numeric):
     metric: Any = 1.0
     input_bits: Annotated[int, whole(1, METRIC_BITS)] = 3
     output_bits: Annotated[int, whole(1, METRIC_BITS)] = 3
-    interval: Interval = (0.0, 1.0)
+    interval: Interval = (-1.0, 1.0)
 
     def _build(self) -> None:
         epsilon, features, interval = checks.positive("epsilon", self.epsilon), self.features, self.interval

@@ -77,7 +77,7 @@ class MVU(Designed, Numeric):
     input_bits: Annotated[int, whole(1, BITS)] = 3
     output_bits: Annotated[int, whole(1, BITS)] = 3
     objective: Criterion = "mean"
-    interval: Interval = (0.0, 1.0)
+    interval: Interval = (-1.0, 1.0)
 
     def _released(self, epsilon: float, interval: Interval) -> Release:
         bits = (self.input_bits, self.output_bits)

@@ -24,7 +24,7 @@ class Response(Numeric):
 
     _: KW_ONLY
     bits: Annotated[int, whole(1, BITS)] = 3
-    interval: Interval = (0.0, 1.0)
+    interval: Interval = (-1.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,7 +59,7 @@ class GeneralizedRR(Response):
     >>> from bitldp.compression import GeneralizedRR
     >>> mechanism = GeneralizedRR(1.0, bits=3)
     >>> mechanism.report_bits, round(mechanism.worst_variance(), 3)
-    (3, 3.985)
+    (3, 15.941)
     """
 
     def _released(self, epsilon: float, interval: Interval) -> Release:
