@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -22,7 +22,7 @@ from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.pairs import PairAccumulator
 from bitldp.mechanism.base import Mechanism, Part, Takes
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
-from bitldp.mechanism.parameters import Budget, Calibration, Categories, Features, Unit
+from bitldp.mechanism.parameters import Budget, Calibration, Categories, Features, Option, Unit
 from bitldp.privacy import Guarantee, added
 from bitldp.release.call import Call, called
 
@@ -31,7 +31,7 @@ __all__ = ["BitRand"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BitRand(Mechanism):
-    """BitRand: features by f-RR, the label by label-RR, with independent keys.
+    """BitRand: f-RR on the features of a record and label-RR on its label, independently.
 
     Parameters
     ----------
@@ -69,8 +69,8 @@ class BitRand(Mechanism):
     features: Features
     _: KW_ONLY
     classes: Categories
-    epsilon_x: Budget
-    epsilon_y: Budget
+    epsilon_x: Annotated[Budget, Option("epsilon")]
+    epsilon_y: Annotated[Budget, Option("label_epsilon")]
     bits: int = 10
     integer_bits: int = 5
     calibration: Calibration = "exact"
@@ -79,6 +79,7 @@ class BitRand(Mechanism):
     infinities: Infinities = "refuse"
 
     takes: ClassVar[Takes | None] = "numbers"
+    command: ClassVar[str] = "bitrand"
     outputs: ClassVar[tuple[str, ...]] = FRR.outputs
     _x: ClassVar[FRR]  # set on the instance, by _build; ClassVar keeps them out of the dataclass' fields
     _y: ClassVar[LabelRR]
@@ -112,6 +113,22 @@ class BitRand(Mechanism):
             _y=y,
             _guarantee=guarantee,
         )
+
+    @classmethod
+    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+        """Return the parameters of an example: half of the budget for the features, half for the label."""
+        parameters = FRR.usual(epsilon / 2.0, size)
+        return parameters | {"classes": LabelRR.usual_size, "epsilon_y": epsilon / 2.0}
+
+    @classmethod
+    def for_record(cls, **parameters: Any) -> Any:
+        """Construct from what a command line gives; `epsilon` is the budget of the features."""
+        return cls(epsilon_x=parameters.pop("epsilon"), **parameters)
+
+    @property
+    def parts(self) -> tuple[Mechanism, ...]:
+        """The f-RR of the features, and the label-RR of the label."""
+        return self._x, self._y
 
     @property
     def features_mechanism(self) -> FRR:

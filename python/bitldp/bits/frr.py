@@ -62,7 +62,7 @@ def _frr_channel(features: int, bits: int, epsilon: float, calibration: Calibrat
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FRR(FixedPointBits):
-    """f-RR of BitRand: symmetric flips, rarer at the more significant bits.
+    """f-RR of BitRand: flips bits of fixed-point numbers, the significant ones less often.
 
     Parameters
     ----------
@@ -112,6 +112,9 @@ class FRR(FixedPointBits):
 
     def _bits(self) -> tuple[Bits, None]:
         return _frr_channel(self.features, self.bits, self.epsilon, self.calibration, self.unit), None
+
+    def _bounds(self) -> dict[str, float]:
+        return {"theorem_4_bound": self.error_bound()}
 
     def error_bound(self) -> float:
         """Return the bound of Theorem 4 of [BitRand] on the expected error: the sum of q_i times sensitivity.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +87,9 @@ def _least_q(p: float, share: float) -> float:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MOUE(_Asymmetric):
-    """MOUE (LATENT): every bit with p = 1/(1 + alpha), q = 1/(1 + alpha e^(epsilon/(r l))).
+    """MOUE of LATENT: asymmetric flips, the same law for every bit.
+
+    Every bit has p = 1/(1 + alpha) and q = 1/(1 + alpha e^(epsilon/(r l))).
 
     Parameters
     ----------
@@ -155,7 +157,9 @@ def _uer_channel(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UER(_Asymmetric):
-    """UER (OME): p = alpha/(1 + alpha) at even and 1/(1 + alpha^3) at odd positions, q as of MOUE.
+    """UER of OME: MOUE with different laws at even and odd bits; its claim does not hold.
+
+    p is alpha/(1 + alpha) at even and 1/(1 + alpha^3) at odd positions, q is as of `MOUE`.
 
     Parameters
     ----------
@@ -179,6 +183,11 @@ class UER(_Asymmetric):
     Positions are counted, from 0, over the r*l bits of the record, and start again at each record: with odd
     l, every second feature has even and odd exchanged. Neighbouring records differ in any way.
     """
+
+    @classmethod
+    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+        """Return the parameters of an example: those of the paper, since no others keep `alpha`."""
+        return super().usual(epsilon, size) | {"calibration": "paper"}
 
     def _bits(self) -> tuple[Bits, NDArray[np.intp] | None]:
         if self.calibration == "paper":

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from bitldp._core import Bits, FixedPoint
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource, keys
+from bitldp.bits.facts import facts
 from bitldp.mechanism.base import Takes
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols, neighbours
 from bitldp.mechanism.means import Means
@@ -237,6 +238,19 @@ class FixedPointBits(Means):
             values = values.astype(np.float64)
         checks.records("x", values, self.features)
         return self._words.variance(self.codec.encode(values))
+
+    @classmethod
+    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+        """Return the parameters of an example: 8 bits on [-1, 1], so that variances compare."""
+        return super().usual(epsilon, size) | {"bits": 8, "integer_bits": 0}
+
+    def _bounds(self) -> dict[str, float]:
+        """Return what a paper bounds the errors by."""
+        return {}
+
+    def facts(self, users: int | None = None) -> dict[str, Any]:
+        """Return the laws of the bits and the errors of reports; see `Described.facts`."""
+        return facts(self, self._bounds(), users)
 
     def worst_variance(self) -> float:
         """Return the largest `variance` of a feature, over all code words.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from bitldp._core import Window
 from bitldp.base import checks
@@ -23,7 +23,9 @@ _UNIT_IN_LAST_PLACE = 2.0**-53
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GRR(CategoricalWindow):
-    """Generalized randomized response (k-RR): the true category with p = e^eps/(e^eps + C - 1).
+    """k-ary randomized response (GRR): the true category, or any other with equal probability.
+
+    The true one has p = e^eps/(e^eps + C - 1).
 
     Parameters
     ----------
@@ -62,6 +64,8 @@ class GRR(CategoricalWindow):
     features: Features = 1
     unit: Unit = "record"
 
+    on_points: ClassVar[bool] = True
+
     def _build(self) -> None:
         epsilon, features = self.epsilon, self.features
         release = window(self.categories, 1, share(epsilon, features) if self.unit == "record" else epsilon)
@@ -75,7 +79,9 @@ class GRR(CategoricalWindow):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelRR(CategoricalWindow):
-    """label-RR of BitRand: the true class with p = e^beta/(1 + e^beta), the rest evenly.
+    """label-RR of BitRand: k-ary randomized response for class labels.
+
+    The true class has p = e^beta/(1 + e^beta), the rest share what is left evenly.
 
     Parameters
     ----------
@@ -107,6 +113,8 @@ class LabelRR(CategoricalWindow):
     epsilon: Budget
     beta: Annotated[float | None, optional(checks.real)] = None
 
+    sized_by: ClassVar[str | None] = "classes"
+
     def _build(self) -> None:
         epsilon, beta = self.epsilon, self.beta
         release = window(self.classes, 1, epsilon) if beta is None else _beta(self.classes, epsilon, beta)
@@ -128,7 +136,9 @@ def _beta(classes: int, epsilon: float, beta: float) -> WindowRelease:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WarnerRR(CategoricalWindow):
-    """Warner's randomized response: a 0/1 answer, true with probability e^eps/(1 + e^eps).
+    """Warner's randomized response: the truth about yes or no, or the opposite.
+
+    The truth has the probability e^eps/(1 + e^eps).
 
     Parameters
     ----------
@@ -156,6 +166,9 @@ class WarnerRR(CategoricalWindow):
     """
 
     epsilon: Budget
+
+    sized_by: ClassVar[str | None] = None
+    usual_size: ClassVar[int] = 2  # and no other
 
     def _build(self) -> None:
         release = window(2, 1, self.epsilon)

@@ -57,6 +57,8 @@ class UnaryEncoding(Frequencies):
     epsilon: Budget
 
     takes: ClassVar[Takes | None] = "categories"
+    sized_by: ClassVar[str | None] = "categories"
+    usual_size: ClassVar[int] = 10
     outputs: ClassVar[tuple[str, ...]] = ("bits", "packed")
     wire_output: ClassVar[str] = "bits"
     _exclusive: ClassVar[bool] = False
@@ -181,6 +183,13 @@ class UnaryEncoding(Frequencies):
         bits = self._check_bits(reports)
         return len(bits), bits.sum(axis=0, dtype=np.int64)
 
+    def facts(self, users: int | None = None) -> dict[str, Any]:
+        """Return the two probabilities and the errors of a frequency; see `Described.facts`."""
+        p, q = self._law()
+        found = super().facts(users)
+        errors = {"epsilon_on_arbitrary_bit_strings": self.epsilon_arbitrary, **found["errors"]}
+        return {"probabilities": {"own_bit_is_1": p, "another_bit_is_1": q}, "errors": errors}
+
     def probabilities(self) -> NDArray[np.float64]:
         """Return P(report 1 | bit 1) and P(report 1 | bit 0), shape (2,)."""
         return np.array(self._law())
@@ -188,7 +197,9 @@ class UnaryEncoding(Frequencies):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SUE(UnaryEncoding):
-    """Symmetric unary encoding (basic one-time RAPPOR): p = e^(eps/2)/(1 + e^(eps/2)), q = 1 - p.
+    """Symmetric unary encoding (basic RAPPOR): a category as k bits, all flipped alike.
+
+    p = e^(eps/2)/(1 + e^(eps/2)), q = 1 - p.
 
     Parameters
     ----------
@@ -215,7 +226,9 @@ class SUE(UnaryEncoding):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OUE(UnaryEncoding):
-    """Optimized unary encoding: p = 1/2, q = 1/(1 + e^eps).
+    """Optimized unary encoding: a category as k bits; best for frequencies of many categories.
+
+    p = 1/2, q = 1/(1 + e^eps).
 
     Parameters
     ----------

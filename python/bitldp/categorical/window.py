@@ -22,6 +22,8 @@ class CategoricalWindow(Frequencies):
     """Base of the mechanisms that report the true category with p, any other with q."""
 
     takes: ClassVar[Takes | None] = "categories"
+    sized_by: ClassVar[str | None] = "categories"
+    usual_size: ClassVar[int] = 10
 
     # Set on the instance, by _build; ClassVar keeps them out of the dataclass' fields.
     _release: ClassVar[WindowRelease]
@@ -78,6 +80,13 @@ class CategoricalWindow(Frequencies):
                 "reported alike"
             )
         return self._release.chances()
+
+    def facts(self, users: int | None = None) -> dict[str, Any]:
+        """Return the two probabilities and the errors of a frequency; see `Described.facts`."""
+        truth = self.channel.high / ONE
+        other = (1.0 - truth) / (self.channel.cells - 1)
+        law = {"the_true_category": truth, "each_other_category": other}
+        return {"probabilities": law, **super().facts(users)}
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return the law of one category: P[x, y] = P(report y | x), shape (categories, categories)."""

@@ -30,7 +30,7 @@ def _solved(bits: tuple[int, int], epsilon: float, metric: Metric) -> Table:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MetricMVU(Designed, Numeric):
-    """Minimum variance unbiased mechanism under a metric (metric differential privacy).
+    """MVU under a metric: near numbers are told apart less than far ones (needs SciPy).
 
     Parameters
     ----------
@@ -86,6 +86,13 @@ class MetricMVU(Designed, Numeric):
     input_bits: Annotated[int, whole(1, METRIC_BITS)] = 3
     output_bits: Annotated[int, whole(1, METRIC_BITS)] = 3
     interval: Interval = (-1.0, 1.0)
+
+    @classmethod
+    def for_record(cls, **parameters: Any) -> Any:
+        """Construct from what a command line gives; `epsilon` is for the greatest distance of a record."""
+        low, high = parameters.get("interval", cls.interval)
+        budget = parameters.pop("epsilon") / ((high - low) * parameters.get("features", cls.features))
+        return cls(budget, **parameters)
 
     def _build(self) -> None:
         epsilon, features, interval = checks.positive("epsilon", self.epsilon), self.features, self.interval

@@ -11,7 +11,7 @@ from bitldp.base import checks
 from bitldp.compression.designs import bitwise
 from bitldp.design.mvu import BITS
 from bitldp.mechanism.numeric import Numeric
-from bitldp.mechanism.parameters import Interval, whole
+from bitldp.mechanism.parameters import Interval, Option, whole
 from bitldp.release.base import Release
 from bitldp.release.window import windowed
 
@@ -23,13 +23,13 @@ class Response(Numeric):
     """Base of those that dither a number to 2**bits points and report one of as many codes."""
 
     _: KW_ONLY
-    bits: Annotated[int, whole(1, BITS)] = 3
+    bits: Annotated[int, whole(1, BITS), Option("output_bits")] = 3
     interval: Interval = (-1.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GeneralizedRR(Response):
-    """Unbiased generalized randomized response (gRR) on a grid of 2**bits points.
+    """Unbiased k-ary randomized response (gRR) on the points of a grid.
 
     Parameters
     ----------
@@ -68,7 +68,9 @@ class GeneralizedRR(Response):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BitwiseRR(Response):
-    """Unbiased bitwise randomized response (bRR): each bit of a grid point by itself, at epsilon/b.
+    """Unbiased bitwise randomized response (bRR): each bit of a grid point by itself.
+
+    Each of b bits has epsilon/b.
 
     Parameters
     ----------

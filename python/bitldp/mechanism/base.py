@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base.keys import RandomSource
 from bitldp.estimate.estimates import Estimate
+from bitldp.mechanism.described import Described
 from bitldp.mechanism.law import Experiment, Pair, Symbols, far_ends
 from bitldp.mechanism.parameters import declared
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
@@ -21,7 +22,6 @@ from bitldp.release.call import Call, called
 
 if TYPE_CHECKING:
     from bitldp.estimate.accumulators import Accumulator
-
 
 Takes = Literal["numbers", "reals", "categories", "points", "ball", "scores"]
 """What a mechanism takes: all columns together as fixed-point numbers, or as numbers of an interval; each
@@ -35,13 +35,13 @@ _M = TypeVar("_M", bound="Mechanism")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mechanism(ABC):
+class Mechanism(Described, ABC):
     """A mechanism of local differential privacy: parameters in, reports out.
 
     A subclass is a frozen dataclass whose fields are its parameters; those that are annotated with a check
     (`bitldp.mechanism.parameters`) are checked here. `_build` turns them into a release and a guarantee, and
     `_perturb` calls the release. What others ask of a mechanism it says itself: `symbols` (accountants),
-    `extremes` (audits), `report_parts` and `join` (wire formats), `takes` (the command line).
+    `extremes` (audits), `report_parts` and `join` (wire formats), `takes` and `facts` (the command line).
 
     Two mechanisms are equal when their parameters are; a pickle holds the parameters only, so no state of a
     random stream can be copied with it. (There is none: keys live as long as one call.)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,7 @@ from bitldp.base import checks
 from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import Estimate, indicator_spread, indicator_variance
 from bitldp.mechanism.base import Mechanism
+from bitldp.mechanism.described import spreads
 
 
 class Frequencies(Mechanism):
@@ -98,6 +99,21 @@ class Frequencies(Mechanism):
         """
         p, q = self._check_speaks()
         return indicator_variance(checks.codes("x", x, self._cells), self._cells, p, q)
+
+    def facts(self, users: int | None = None) -> dict[str, Any]:
+        """Return the errors of a frequency, of a category that nobody has and that all have.
+
+        See `Described.facts`.
+        """
+        try:
+            everybody, nobody = np.sqrt(self.variance([0])[0, :2]).tolist()
+        except ValueError as error:
+            return {"errors": {"unbiased": str(error)}}
+        deviations = {"of_a_category_one_has_not": nobody, "of_the_category_one_has": everybody}
+        names = dict(
+            zip(deviations, ("of_a_category_nobody_has", "of_a_category_everybody_has"), strict=True)
+        )
+        return {"errors": spreads("a_frequency", deviations, users, names)}
 
     def worst_variance(self) -> float:
         """Return the largest variance of an unbiased indicator of a category.

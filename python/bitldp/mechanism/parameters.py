@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
-from dataclasses import fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from functools import cache, partial
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -83,18 +83,67 @@ Criterion = Annotated[Literal["mean", "worst"], one_of("mean", "worst")]
 """Which variance is minimised: the mean over uniform inputs, or that of the worst one."""
 
 
+@dataclass(frozen=True)
+class Option:
+    """How a command line gives a parameter, where its name and its type do not say it.
+
+    Attributes
+    ----------
+    name : str
+        Name of the option, with underscores; empty: that of the parameter.
+    form : str
+        What it may be, in the words of a help; empty: what its type says.
+    read : callable, optional
+        Reads the text of it.
+    hidden : bool
+        Whether a command line does not give it.
+    """
+
+    name: str = ""
+    form: str = ""
+    read: Callable[[str], Any] | None = None
+    hidden: bool = False
+
+
+@cache
+def annotated(kind: type) -> Mapping[str, tuple[Any, tuple[Any, ...]]]:
+    """Return the type of each of a dataclass' fields, and what it is annotated with, by name.
+
+    In the order of the constructor.
+    """
+    found: dict[str, tuple[Any, tuple[Any, ...]]] = {}
+    for field in fields(kind):
+        owner = next(each for each in kind.__mro__ if field.name in inspect.get_annotations(each))
+        stated = field.type
+        if isinstance(stated, str):
+            stated = eval(stated, vars(sys.modules[owner.__module__]))
+        plain, *stated_with = get_args(stated) if get_origin(stated) is Annotated else (stated,)
+        found[field.name] = plain, tuple(stated_with)
+    return found
+
+
 @cache
 def declared(kind: type) -> tuple[tuple[str, Check], ...]:
     """Return the checks of a dataclass' fields by name, in the order of the constructor.
 
     Fields without a check are left out; a `_build` of the class looks at them.
     """
-    found: list[tuple[str, Check]] = []
-    for field in fields(kind):
-        owner = next(each for each in kind.__mro__ if field.name in inspect.get_annotations(each))
-        stated = field.type
-        if isinstance(stated, str):
-            stated = eval(stated, vars(sys.modules[owner.__module__]))
-        if get_origin(stated) is Annotated:
-            found.extend((field.name, check) for check in get_args(stated)[1:] if callable(check))
-    return tuple(found)
+    return tuple(
+        (name, check)
+        for name, (_, stated) in annotated(kind).items()
+        for check in stated
+        if not isinstance(check, Option)
+    )
+
+
+def allowed(check: Check) -> str:
+    """Return what a check allows, in words; nothing where the check does not say."""
+    if not isinstance(check, partial):
+        return ""
+    if check.func is _optional:
+        return allowed(check.args[0])
+    if check.func is _choice:
+        return "|".join(check.args[0])
+    if check.func is _whole or (check.func is _count and check.args[1] < checks.MOST):
+        return f"{check.args[0]} to {check.args[1]}"
+    return f"{check.args[0]} or more" if check.func is _count else ""

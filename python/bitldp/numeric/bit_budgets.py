@@ -99,7 +99,7 @@ def best_bits(epsilon: float) -> int:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BitBudgets(Numeric):
-    """Independent bits with the best shares of a budget: the significant ones get more.
+    """Independent bits with the best shares of a budget: the most that bits by themselves can do.
 
     Parameters
     ----------

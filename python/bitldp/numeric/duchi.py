@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource, keys
+from bitldp.mechanism.described import Variant
 from bitldp.mechanism.numeric import Numeric
-from bitldp.mechanism.parameters import Calibration
+from bitldp.mechanism.parameters import Calibration, Option
 from bitldp.privacy import Guarantee
 from bitldp.release.base import Interval, Release
 from bitldp.release.cube import MOST, cap, cube_release, published_half
@@ -23,7 +24,7 @@ __all__ = ["Duchi", "LDPFLDuchi"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Duchi(Numeric):
-    """Duchi's mechanism: dither to the two ends of the interval, then randomized response.
+    """Duchi's mechanism: a number as one of two letters; least variance at small epsilon.
 
     Parameters
     ----------
@@ -92,6 +93,14 @@ class Duchi(Numeric):
     calibration: Calibration = "exact"
 
     _spends: ClassVar[tuple[str, ...]] = ("split", "sample", "cube")
+    variants: ClassVar[tuple[Variant, ...]] = (
+        Variant(
+            "duchi-cube",
+            "Duchi in d dimensions: half of the cube's corners are likelier",
+            {"spend": "cube"},
+            usual_size=100,
+        ),
+    )
 
     def _released(self, epsilon: float, interval: Interval) -> Release:
         return windowed(2, 1, epsilon, interval)
@@ -112,7 +121,7 @@ class Duchi(Numeric):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LDPFLDuchi(Numeric):
-    """The weight perturbation of LDP-FL: Duchi's mechanism on [center - radius, center + radius].
+    """Weight perturbation of LDP-FL: Duchi's mechanism around a centre, for the weights of a model.
 
     Parameters
     ----------
@@ -147,10 +156,17 @@ class LDPFLDuchi(Numeric):
     """
 
     _: KW_ONLY
-    center: Annotated[float, checks.real] = 0.0
-    radius: Annotated[float, checks.positive] = 1.0
+    center: Annotated[float, checks.real, Option(hidden=True)] = 0.0
+    radius: Annotated[float, checks.positive, Option(hidden=True)] = 1.0
 
     interval: ClassVar[Interval]  # type: ignore[misc]  # follows from the two
+
+    @classmethod
+    def for_record(cls, **parameters: Any) -> Any:
+        """Construct from what a command line gives; center and radius follow from the interval."""
+        low, high = parameters.pop("interval", (-1.0, 1.0))
+        radius = (high - low) / 2.0
+        return cls(center=low + radius, radius=radius, **parameters)
 
     def _build(self) -> None:
         ends = (self.center - self.radius, self.center + self.radius)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -144,7 +144,9 @@ def least_epsilon(epsilon: float, delta: float, parts: int, count: int, known: f
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Gaussian(Numeric):
-    """Gaussian mechanism: discrete Gaussian noise, the least for (epsilon, delta) of a whole record.
+    """Gaussian mechanism: discrete Gaussian noise on a grid, a baseline with a delta.
+
+    The least noise for (epsilon, delta) of a whole record.
 
     Parameters
     ----------
@@ -195,6 +197,11 @@ class Gaussian(Numeric):
     """
 
     delta: Annotated[float, checks.chance]
+
+    @classmethod
+    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+        """Return the parameters of an example, at a delta of 1e-6."""
+        return super().usual(epsilon, size) | {"delta": 1e-6}
 
     def _released(self, epsilon: float, interval: Interval) -> Release:
         return self._of(designed(epsilon, self.delta, 1)[0], interval)

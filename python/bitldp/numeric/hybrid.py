@@ -74,7 +74,9 @@ def mixed(epsilon: float, interval: Interval) -> Release:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Hybrid(Numeric):
-    """Hybrid mechanism (HM): the piecewise one with probability 1 - e^(-eps/2), else Duchi's.
+    """Hybrid mechanism (HM): the piecewise one or Duchi's by a coin, with one variance for every number.
+
+    The piecewise one has the probability 1 - e^(-eps/2).
 
     Parameters
     ----------

@@ -25,7 +25,9 @@ __all__ = ["LabelLaplace"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelLaplace(Mechanism):
-    """Release a label as its one-hot vector with Laplace noise of scale 2/eps on every entry.
+    """Label-Laplace: a label as its one-hot vector, with Laplace noise on every entry.
+
+    The noise has the scale 2/eps.
 
     Parameters
     ----------
@@ -67,6 +69,8 @@ class LabelLaplace(Mechanism):
     epsilon: Budget
 
     takes: ClassVar[Takes | None] = "categories"
+    sized_by: ClassVar[str | None] = "classes"
+    usual_size: ClassVar[int] = 10
     outputs: ClassVar[tuple[str, ...]] = ("codes", "values", "packed")
     _release: ClassVar[Release]  # set on the instance, by _build; ClassVar keeps it out of the fields
     _no_mean: ClassVar[str] = "its reports are labels; use estimate_frequencies"

@@ -70,7 +70,9 @@ def noisy(epsilon: float, interval: Interval) -> Release:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Laplace(Numeric):
-    """Laplace mechanism: noise of scale (high - low)/eps is added, in its discrete form.
+    """Laplace mechanism: discrete Laplace noise on a grid, a baseline.
+
+    Its scale is (high - low)/eps.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -39,7 +39,7 @@ def _solved(points: int, epsilon: float) -> Table:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MinimaxVariance(Designed, Numeric):
-    """Minimax mechanism: a number dithered to a grid, then the law of least worst-case variance.
+    """Minimax mechanism: the least worst-case variance, by a linear program (needs SciPy).
 
     Parameters
     ----------
@@ -81,6 +81,8 @@ class MinimaxVariance(Designed, Numeric):
     """
 
     _: KW_ONLY
+    command: ClassVar[str] = "minimax"
+
     grid_points: Annotated[int, whole(2, _MOST)] = 16
 
     def _released(self, epsilon: float, interval: Interval) -> Release:

@@ -40,7 +40,9 @@ def window_share(epsilon: float, root: int) -> float:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Piecewise(Numeric):
-    """Piecewise mechanism (PM): a window around the number, t = e^(eps/2), on a fine grid.
+    """Piecewise mechanism (PM): numbers near the true one are likelier; good at large epsilon.
+
+    The window around the number is on a fine grid, t = e^(eps/2).
 
     Parameters
     ----------
@@ -82,7 +84,9 @@ class Piecewise(Numeric):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PiecewiseSub(Numeric):
-    """Suboptimal piecewise mechanism (PM-SUB): as `Piecewise`, with the wider window t = e^(eps/3).
+    """Suboptimal piecewise mechanism (PM-SUB): the piecewise mechanism with a wider window.
+
+    As `Piecewise`, with t = e^(eps/3).
 
     Parameters
     ----------

@@ -44,6 +44,8 @@ class CandidateRelease(Mechanism):
     """Base of the mechanisms that release one of N public candidates for each value."""
 
     takes: ClassVar[Takes | None] = "points"
+    sized_by: ClassVar[str | None] = "candidates"
+    usual_size: ClassVar[int] = 16
     outputs: ClassVar[tuple[str, ...]] = ("codes", "values", "packed")
 
     # Set on the instance, by _build; ClassVar keeps them out of the dataclass' fields.

@@ -108,6 +108,31 @@ class Bipartite(CandidateRelease, Frequencies):
         letters: NDArray[np.float64] = (self._points - q * self._points.sum()) / (p - q)
         return letters
 
+    def letter_variance(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Return the variance of a report's letter for candidates on a line, where m = 1.
+
+        Parameters
+        ----------
+        x : array_like of int
+            Codes of the true candidates, any shape.
+
+        Returns
+        -------
+        ndarray of float64
+            Same shape, in squared units of the candidates.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As for `estimate_mean`, or for a code out of range.
+        """
+        letters, (p, q) = self._mean_letters(), self._check_speaks()
+        codes = checks.codes("x", x, len(letters))
+        squares = np.square(letters - self._points[codes][..., None])
+        own = np.take_along_axis(squares, codes[..., None].astype(np.intp), axis=-1)[..., 0]
+        found: NDArray[np.float64] = q * squares.sum(axis=-1) + (p - q) * own
+        return found
+
     def expected_error(self) -> float:
         """Return the global expected error Q_g (Eq. 11): the mean loss of a report over uniform inputs.
 

@@ -70,7 +70,9 @@ def largest_root(function: Callable[[float], float], target: float, start: float
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Exponential(CandidateMatrix):
-    """Exponential mechanism: a candidate at loss d from the truth with weight exp(-s d).
+    """Exponential mechanism: a candidate is the likelier the nearer it is to the truth.
+
+    One at loss d from the truth has the weight exp(-s d).
 
     Parameters
     ----------

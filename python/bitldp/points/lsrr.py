@@ -119,7 +119,7 @@ def _column_loss(law: NDArray[np.float64]) -> float:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LSRR(CandidateMatrix):
-    """L-SRR: candidates in groups by the length of the prefix that their code shares with the input's.
+    """L-SRR: a staircase over groups of candidates whose codes share a prefix with that of the truth.
 
     Parameters
     ----------

@@ -258,6 +258,13 @@ class CandidateMatrix(CandidateRelease):
         chosen: NDArray[np.float64] = moments[codes]
         return chosen
 
+    def facts(self, users: int | None = None) -> dict[str, Any]:
+        """Return the errors of a report and of a frequency; see `Described.facts`."""
+        found = super().facts(users)
+        if self.utility is not None:
+            return found
+        return {"errors": {"expected_absolute_error": self.expected_error(), **found["errors"]}}
+
     def mean_variance(self) -> float:
         """Return the mean of `variance` over the indicators and over uniform inputs.
 

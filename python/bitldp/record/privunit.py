@@ -18,7 +18,7 @@ __all__ = ["HypercubePrivUnit"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HypercubePrivUnit(Means):
-    """PrivUnit on the hypercube: a record as one vector of signs, with the whole budget on all of it.
+    """PrivUnit on the hypercube: all signs of a record at once, good at large epsilon.
 
     Parameters
     ----------
@@ -77,6 +77,8 @@ class HypercubePrivUnit(Means):
     clip: Flag = True
 
     takes: ClassVar[Takes | None] = "reals"
+    command: ClassVar[str] = "privunit"
+    usual_size: ClassVar[int] = 100
     k: ClassVar[None] = None  # type: ignore[misc]  # no coordinate is left out
 
     def _build(self) -> None:

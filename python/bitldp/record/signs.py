@@ -41,7 +41,7 @@ def _best(features: int, epsilon: float) -> int:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SampledSigns(Means):
-    """The signs of k sampled coordinates as one symbol of 2^k, by generalised randomized response.
+    """Sampled signs: the signs of k sampled coordinates as one symbol, by k-ary randomized response.
 
     Parameters
     ----------
@@ -91,6 +91,7 @@ class SampledSigns(Means):
     clip: Flag = True
 
     takes: ClassVar[Takes | None] = "reals"
+    usual_size: ClassVar[int] = 100
     _size: ClassVar[int]
 
     def _build(self) -> None:

@@ -36,6 +36,8 @@ class Selection(Mechanism):
     _no_letters: ClassVar[str] = _no_frequencies
 
     takes: ClassVar[Takes | None] = "scores"
+    sized_by: ClassVar[str | None] = "dimensions"
+    usual_size: ClassVar[int] = 100
 
     def _finish(self, channel: Select) -> None:
         exact = channel.epsilon
@@ -203,6 +205,12 @@ class TopAccumulator(CountAccumulator):
 
 class TopSelection(Selection):
     """Base of PS and PE: each of the k largest is reported with one probability, each other with another."""
+
+    @classmethod
+    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+        """Return the parameters of an example: the 10 largest coordinates, or all but one."""
+        parameters = super().usual(epsilon, size)
+        return parameters | {"k": max(1, min(10, parameters["dimensions"] - 1))}
 
     def _chances(self) -> tuple[float, float]:
         """Return P(a given top coordinate) and P(a given other one), which must differ."""

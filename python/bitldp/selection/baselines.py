@@ -127,6 +127,7 @@ class Compressed(Mechanism):
     bound: Annotated[float, checks.positive] = 1.0
     values: type[Numeric] = Piecewise
 
+    usual_size: ClassVar[int] = 100
     _numbers: ClassVar[Numeric]
     _no_mean: ClassVar[str] = (
         "a projection to fewer dimensions cannot be undone, so that no unbiased estimate exists; "
@@ -134,6 +135,12 @@ class Compressed(Mechanism):
     )
 
     _no_letters: ClassVar[str] = "a projection to fewer dimensions cannot be undone"
+
+    @classmethod
+    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+        """Return the parameters of an example: a projection to 10 numbers, or to all."""
+        dimensions = cls.usual_size if size is None else size
+        return {"dimensions": dimensions, "compressed": min(10, dimensions), "epsilon": epsilon, "seed": 0}
 
     def _build(self) -> None:
         dimensions = self.dimensions

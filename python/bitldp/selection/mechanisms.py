@@ -19,7 +19,9 @@ __all__ = ["EXP", "PE", "PS"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EXP(Selection):
-    """Exponential selection: the coordinate of rank z = 1..d with weight e^(eps z/(d - 1)).
+    """Exponential selection (EXP): a coordinate by the rank of its magnitude.
+
+    That of rank z = 1..d has the weight e^(eps z/(d - 1)).
 
     Parameters
     ----------
@@ -62,7 +64,9 @@ class EXP(Selection):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PS(TopSelection):
-    """Perturbed sampling: one of the k largest with p = e^eps k/(d - k + e^eps k), else one of the others.
+    """Perturbed sampling (PS): one of the k largest with a chance, else one of the rest; the one to use.
+
+    The chance is p = e^eps k/(d - k + e^eps k).
 
     Parameters
     ----------
@@ -110,7 +114,7 @@ class PS(TopSelection):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PE(TopSelection):
-    """Perturbed encoding: the bits "is among the k largest" by randomized response, then one of the ones.
+    """Perturbed encoding (PE): randomized response on who is among the k largest, then one of them.
 
     Parameters
     ----------

@@ -18,9 +18,11 @@ from bitldp.estimate.estimates import Estimate
 from bitldp.mechanism.base import Mechanism, Part
 from bitldp.mechanism.law import Block, Experiment, Pair
 from bitldp.mechanism.means import Means
+from bitldp.numeric.duchi import Duchi
 from bitldp.privacy import Guarantee, added
 from bitldp.release.call import called
 from bitldp.selection.base import Selection, opposite_vectors
+from bitldp.selection.mechanisms import PS
 
 _PRINTED = 1 << 13  # codes of a law that is still written out
 
@@ -132,6 +134,12 @@ class TwoStage(Mechanism):
     )
     _no_letters: ClassVar[str] = "what was not selected counts as 0"
     _no_frequencies: ClassVar[str] = "estimate them from the indices, by the selection"
+
+    @classmethod
+    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+        """Return the parameters of an example: half of the budget for the selection, half for the value."""
+        half = epsilon / 2.0
+        return {"selection": PS.for_record(**PS.usual(half, size)), "values": Duchi(half)}
 
     def _build(self) -> None:
         selection, values = self.selection, self.values

@@ -61,6 +61,7 @@ class Ball(Means):
     clip: Flag = True
 
     takes: ClassVar[Takes | None] = "ball"
+    usual_size: ClassVar[int] = 100
     k: ClassVar[None] = None  # type: ignore[misc]  # no coordinate is left out
 
     # Set on the instance, by _finish; ClassVar keeps them out of the dataclass' fields.
@@ -68,6 +69,11 @@ class Ball(Means):
     _power: ClassVar[int]
     _coordinate: ClassVar[Table]
     _pure: ClassVar[float]
+
+    @classmethod
+    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+        """Return the parameters of an example, at a delta of 1e-6."""
+        return super().usual(epsilon, size) | {"delta": 1e-6}
 
     def _finish(
         self,

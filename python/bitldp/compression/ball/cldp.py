@@ -33,7 +33,7 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CLDP(Means):
-    """Communication-limited LDP mechanism for the l1 ball: log2(d) + 1 bits a record.
+    """CLDP: one random coefficient of a vector of an l1 ball, and its sign: log2(d) + 1 bits a record.
 
     Parameters
     ----------
@@ -81,6 +81,7 @@ class CLDP(Means):
     clip: Flag = True
 
     takes: ClassVar[Takes | None] = "ball"
+    usual_size: ClassVar[int] = 100
     outputs: ClassVar[tuple[str, ...]] = ("codes", "packed")
     k: ClassVar[None] = None  # type: ignore[misc]  # no coordinate is left out
     _rows: ClassVar[int]  # set on the instance, by _build; ClassVar keeps it out of the fields

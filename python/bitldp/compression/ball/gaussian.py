@@ -13,7 +13,7 @@ __all__ = ["BallGaussian"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BallGaussian(Additive):
-    """Gaussian mechanism for the l2 ball: a record on an integer grid, plus discrete Gaussian noise.
+    """Gaussian mechanism for an l2 ball: a vector on an integer grid with discrete noise, with a delta.
 
     The mechanism of DP-SGD, as each client applies it by itself. `bitldp.numeric.Gaussian` is for records
     whose numbers may all move by the whole interval; here they may move within a ball.

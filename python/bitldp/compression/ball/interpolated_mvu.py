@@ -30,7 +30,9 @@ _SLOPE = 700.0  # the most that a letter's weight is tilted, as a logarithm
 
 @dataclass(frozen=True, eq=False, repr=False)
 class InterpolatedMVU(Ball):
-    """Vectors in a few bits a coordinate, whose law is a tilted family; for budgets one bit cannot spend.
+    """Interpolated MVU: tilted letters for vectors of a ball, 2 to 5 bits a coordinate.
+
+    For budgets that one bit cannot spend.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ _STEPS = 4  # of fitting the noise
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SignSGD(Ball):
-    """Stochastic signSGD: each coordinate of a record of an l2 ball is reported as its sign after noise.
+    """Stochastic signSGD: signs of a noisy gradient of an l2 ball; no unbiased mean.
 
     Parameters
     ----------

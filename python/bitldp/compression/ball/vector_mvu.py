@@ -63,7 +63,9 @@ def _next_budget(tries: list[_Try], aim: float) -> float:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class VectorMVU(Designed, Ball):
-    """Privacy-aware compression of vectors: every coordinate of a record becomes `output_bits` bits.
+    """MVU for vectors of a ball, with epsilon and delta by Rényi accounting (needs SciPy).
+
+    Every coordinate of a record becomes `output_bits` bits.
 
     Parameters
     ----------
