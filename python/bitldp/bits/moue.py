@@ -96,7 +96,7 @@ class MOUE(_Asymmetric):
     features, bits, integer_bits, epsilon : int, int, int, float
         As of `FRR`.
     alpha : float
-        Above zero; the larger, the rarer are ones among the reports.
+        How rare ones are among the reports, above zero; the larger, the rarer.
     calibration : {"exact", "paper"}
         "exact": q is chosen so that the exact epsilon of one `unit` is at most `epsilon` (see Notes).
         "paper": Theorem 1 of [LDPFL], whose claim holds with slack.
@@ -166,7 +166,7 @@ class UER(_Asymmetric):
     features, bits, integer_bits, epsilon : int, int, int, float
         As of `FRR`.
     alpha : float
-        Above zero. With alpha other than 1 no epsilon of the formula is the exact one.
+        As of `MOUE`. With alpha other than 1 no epsilon of the formula is the exact one.
     calibration : {"exact", "paper"}
         "paper": Theorem 2 of [LDPFL], whose claim fails; the guarantee shows by how much. "exact" exists for
         ``alpha=1`` only, where UER is MOUE, and is refused otherwise.

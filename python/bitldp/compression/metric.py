@@ -42,9 +42,9 @@ class MetricMVU(Designed, Numeric):
         d. A number p > 0 stands for |x - y|^p in the units of the interval; else distances of the points, or
         ``d(x, y)``. It holds the power or the table (read-only) afterwards.
     input_bits : int
-        b_in, 1 to 6: a number is dithered to one of 2**b_in points.
+        Bits of the grid, b_in, 1 to 6: a number is dithered to one of 2**b_in points.
     output_bits : int
-        b_out, 1 to 6: bits of a report.
+        Bits of a report, b_out, 1 to 6.
     interval : (float, float)
         Where every number lies.
     features : int

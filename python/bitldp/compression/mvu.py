@@ -32,9 +32,9 @@ class MVU(Designed, Numeric):
         Exact epsilon of one `unit`, finite, zero or more. A number's share must be 0 or at least 1e-4 (1e-9
         with one output bit); at most 16 of it is spent.
     input_bits : int
-        b_in, 1 to 8: a number is dithered to one of 2**b_in points.
+        Bits of the grid, b_in, 1 to 8: a number is dithered to one of 2**b_in points.
     output_bits : int
-        b_out, 1 to 8: bits of a report.
+        Bits of a report, b_out, 1 to 8.
     objective : {"mean", "worst"}
         What is minimised: the sum of the variances at the points, or the largest variance of any number.
     interval : (float, float)

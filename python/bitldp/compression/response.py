@@ -36,7 +36,7 @@ class GeneralizedRR(Response):
     epsilon : float
         Exact epsilon of one `unit`, finite, zero or more.
     bits : int
-        b, 1 to 8: bits of a report. `best_bits` finds those of least variance.
+        Bits of a report, b, 1 to 8. `best_bits` finds those of least variance.
     interval : (float, float)
         Where every number lies.
     features, spend, k, clip, unit
@@ -77,7 +77,7 @@ class BitwiseRR(Response):
     epsilon : float
         Exact epsilon of one `unit`, finite, zero or more; at most 30 is spent on a bit.
     bits : int
-        b, 1 to 8: bits of a report.
+        Bits of a report, b, 1 to 8.
     interval : (float, float)
         Where every number lies.
     features, spend, k, clip, unit

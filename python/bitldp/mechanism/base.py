@@ -194,6 +194,11 @@ class Mechanism(Described, ABC):
         """Keys that a call needs."""
         return 1
 
+    @property
+    def whole(self) -> bool:
+        """Whether all numbers of a record are released together, as one symbol."""
+        return False
+
     def symbols(self) -> tuple[Symbols, ...]:
         """Return the independent channels behind a report, and how often each is used.
 

@@ -69,6 +69,11 @@ class Means(Mechanism):
         return parts[0] if self.k is None else SampledReports(*parts)
 
     @property
+    def whole(self) -> bool:
+        """Whether all numbers of a record are released together, as one symbol."""
+        return bool(self._release.whole)
+
+    @property
     def columns(self) -> int:
         """Numbers of a record."""
         return self.features

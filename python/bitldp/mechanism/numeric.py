@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from bitldp.base import checks
 from bitldp.mechanism.base import Takes
 from bitldp.mechanism.means import Means
-from bitldp.mechanism.parameters import Budget, Features, Flag, Interval, Unit
+from bitldp.mechanism.parameters import Budget, Features, Flag, Interval, Unit, one_of
 from bitldp.privacy import Guarantee, composed, share
 from bitldp.release.base import Release
 
-Spend = Literal["split", "sample", "cube"]  # the last one is for those that list it in _spends
+Spend = Annotated[Literal["split", "sample"], one_of("split", "sample")]
 
 _BUDGET_OF_ONE = 2.5  # what a sampled coordinate is given, about: Wang et al., ICDE 2019
 
@@ -33,15 +33,12 @@ class Numeric(Means):
     interval: Interval = (-1.0, 1.0)
 
     takes: ClassVar[Takes | None] = "reals"
-    _spends: ClassVar[tuple[str, ...]] = ("split", "sample")
 
     @abstractmethod
     def _released(self, epsilon: float, interval: tuple[float, float]) -> Release:
         """Return the release of one number at an exact epsilon."""
 
     def _build(self) -> None:
-        if self.spend not in self._spends:
-            checks.choice("spend", self.spend, self._spends)
         k = self._sampled()
         release, guarantee = self._promise(self.epsilon, k or self.features, self.interval)
         spread = release.spread

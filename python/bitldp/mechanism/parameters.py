@@ -58,6 +58,31 @@ def _optional(check: Check, name: str, value: Any) -> Any:
     return None if value is None else check(name, value)
 
 
+@dataclass(frozen=True)
+class Option:
+    """How a command line gives a parameter, where its name and its type do not say it.
+
+    Attributes
+    ----------
+    name : str
+        Name of the option, with underscores; empty: that of the parameter.
+    form : str
+        What it may be, in the words of a help; empty: what its type says.
+    read : callable, optional
+        Reads the text of it.
+    hidden : bool
+        Whether a command line does not give it.
+    short : str
+        What it is for, where the docstring does not begin with it.
+    """
+
+    name: str = ""
+    form: str = ""
+    read: Callable[[str], Any] | None = None
+    hidden: bool = False
+    short: str = ""
+
+
 Budget = Annotated[float, checks.budget]
 """A privacy budget: finite, zero or more."""
 
@@ -76,33 +101,15 @@ Interval = Annotated[tuple[float, float], checks.interval]
 Unit = Annotated[_Unit, one_of("record", "feature")]
 """What a budget covers."""
 
-Calibration = Annotated[_Calibration, one_of("exact", "paper")]
+Calibration = Annotated[
+    _Calibration,
+    one_of("exact", "paper"),
+    Option(short="Whether a budget is kept exactly, or the paper's formula is used."),
+]
 """Whether a budget is kept exactly, or the paper's formula is used."""
 
 Criterion = Annotated[Literal["mean", "worst"], one_of("mean", "worst")]
 """Which variance is minimised: the mean over uniform inputs, or that of the worst one."""
-
-
-@dataclass(frozen=True)
-class Option:
-    """How a command line gives a parameter, where its name and its type do not say it.
-
-    Attributes
-    ----------
-    name : str
-        Name of the option, with underscores; empty: that of the parameter.
-    form : str
-        What it may be, in the words of a help; empty: what its type says.
-    read : callable, optional
-        Reads the text of it.
-    hidden : bool
-        Whether a command line does not give it.
-    """
-
-    name: str = ""
-    form: str = ""
-    read: Callable[[str], Any] | None = None
-    hidden: bool = False
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource, keys
 from bitldp.mechanism.described import Variant
+from bitldp.mechanism.described import Variant
 from bitldp.mechanism.numeric import Numeric
-from bitldp.mechanism.parameters import Calibration, Option
+from bitldp.mechanism.parameters import Calibration, Option, one_of
 from bitldp.privacy import Guarantee
 from bitldp.release.base import Interval, Release
 from bitldp.release.cube import MOST, cap, cube_release, published_half
@@ -20,6 +21,8 @@ from bitldp.release.draws import permutations
 from bitldp.release.window import windowed
 
 __all__ = ["Duchi", "LDPFLDuchi"]
+
+AnySpend = Annotated[Literal["split", "sample", "cube"], one_of("split", "sample", "cube")]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,14 +93,14 @@ class Duchi(Numeric):
     """
 
     _: KW_ONLY
+    spend: AnySpend = "split"  # type: ignore[assignment]  # one more than the others
     calibration: Calibration = "exact"
 
-    _spends: ClassVar[tuple[str, ...]] = ("split", "sample", "cube")
     variants: ClassVar[tuple[Variant, ...]] = (
         Variant(
             "duchi-cube",
             "Duchi in d dimensions: half of the cube's corners are likelier",
-            {"spend": "cube"},
+            {"spend": "cube", "k": None},
             usual_size=100,
         ),
     )

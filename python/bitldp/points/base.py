@@ -15,12 +15,13 @@ from bitldp.base import checks
 from bitldp.base.arrays import readonly
 from bitldp.mechanism.base import Mechanism, Part, Takes
 from bitldp.mechanism.law import INPUTS, Experiment, Pair, Symbols, codes_of, of_rows, spread
-from bitldp.mechanism.parameters import one_of
+from bitldp.mechanism.parameters import Option, one_of
 from bitldp.points import places
 from bitldp.privacy import Guarantee, composed, share
 from bitldp.release.base import Release
 from bitldp.release.call import Call
 
+Candidates = Annotated[Any, Option(short="Points that the public range of a number is cut to.")]
 Rounding = Annotated[Literal["nearest", "dither"], one_of("nearest", "dither")]
 
 

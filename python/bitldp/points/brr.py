@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bitldp._core import Window
 from bitldp.mechanism.described import Described, spreads
 from bitldp.mechanism.parameters import Budget, Features, Option, Unit
-from bitldp.points.base import Rounding
+from bitldp.points.base import Candidates, Rounding
 from bitldp.points.bipartite import Bipartite, Region, build, widths
 from bitldp.points.width import equidistant_width, limit_ratio, printed_limit_ratio
 from bitldp.privacy import ONE, share
@@ -91,7 +91,7 @@ class BRR(Bipartite):
     (2,)
     """
 
-    candidates: Any
+    candidates: Candidates
     _: KW_ONLY
     epsilon: Budget
     m: Annotated[Any, Option(form="paper|best|N", read=_width)] = "paper"

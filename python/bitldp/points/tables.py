@@ -18,7 +18,7 @@ from bitldp.estimate.tables import FrequencyAccumulator, averages
 from bitldp.letters import solve
 from bitldp.mechanism.parameters import Budget, Features, Unit
 from bitldp.points import places
-from bitldp.points.base import CandidateRelease, Rounding
+from bitldp.points.base import CandidateRelease, Candidates, Rounding
 from bitldp.release.base import Release
 from bitldp.release.table import table
 
@@ -30,7 +30,7 @@ MOST = 2048
 class CandidateMatrix(CandidateRelease):
     """Base of the mechanisms that release a candidate by a table of their own making."""
 
-    candidates: Any
+    candidates: Candidates
     _: KW_ONLY
     epsilon: Budget
     metric: Any = "euclidean"

@@ -22,12 +22,16 @@ from bitldp.letters.spread import Spread
 from bitldp.mechanism.base import Mechanism, Takes
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
 from bitldp.mechanism.means import Means
-from bitldp.mechanism.parameters import Features, Flag, one_of
+from bitldp.mechanism.parameters import Features, Flag, Option, one_of
 from bitldp.privacy import Guarantee
 from bitldp.release.base import Release
 from bitldp.release.call import Call
 
-Dither = Annotated[Literal["unbiased", "conditional"], one_of("unbiased", "conditional")]
+Dither = Annotated[
+    Literal["unbiased", "conditional"],
+    one_of("unbiased", "conditional"),
+    Option(short="Whether each coordinate is dithered by itself, or all until the vector is in the ball."),
+]
 Norm = Annotated[Literal["l1", "l2"], one_of("l1", "l2")]
 Bound = Literal["best", "greedy", "coupled", "steepest", "interpolated"]
 
