@@ -83,8 +83,7 @@ class CategoricalWindow(Frequencies):
 
     def facts(self, users: int | None = None) -> dict[str, Any]:
         """Return the two probabilities and the errors of a frequency; see `Described.facts`."""
-        truth = self.channel.high / ONE
-        other = (1.0 - truth) / (self.channel.cells - 1)
+        truth, other = self._release.chances()
         law = {"the_true_category": truth, "each_other_category": other}
         return {"probabilities": law, **super().facts(users)}
 

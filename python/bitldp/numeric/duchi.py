@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource, keys
 from bitldp.mechanism.described import Variant
-from bitldp.mechanism.described import Variant
 from bitldp.mechanism.numeric import Numeric
 from bitldp.mechanism.parameters import Calibration, Option, one_of
 from bitldp.privacy import Guarantee
