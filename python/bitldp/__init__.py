@@ -45,8 +45,9 @@ from bitldp.compression import (
     Skellam,
     VectorMVU,
 )
-from bitldp.estimate.accumulators import Accumulator, CountAccumulator, MeanAccumulator
+from bitldp.estimate.accumulators import Accumulator, CountAccumulator
 from bitldp.estimate.estimates import Estimate, project_simplex
+from bitldp.estimate.means import MeanAccumulator
 from bitldp.ledger.budget import BudgetExceededError, Ledger
 from bitldp.numeric import (
     BitBudgets,

@@ -13,6 +13,7 @@ from bitldp._core import Bits, FixedPoint
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource, keys
 from bitldp.bits.facts import facts
+from bitldp.estimate.statistics import WordCounts
 from bitldp.mechanism.base import Takes
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols, neighbours
 from bitldp.mechanism.means import Means
@@ -202,6 +203,9 @@ class FixedPointBits(Means):
 
     def _records(self, reports: ArrayLike) -> NDArray[np.float64]:
         return self.unbias(reports).reshape(-1, self.features)
+
+    def _statistic(self) -> WordCounts:
+        return WordCounts(self.features, self._words)
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return the law of the bits.

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import Unary
+from bitldp._core import Unary, count_ones
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.mechanism.base import Part, Takes
@@ -179,16 +179,18 @@ class UnaryEncoding(Frequencies):
         ]
         return letters
 
-    def _count(self, reports: ArrayLike) -> tuple[int, NDArray[np.int64]]:
-        bits = self._check_bits(reports)
-        return len(bits), bits.sum(axis=0, dtype=np.int64)
-
-    def facts(self, users: int | None = None) -> dict[str, Any]:
-        """Return the two probabilities and the errors of a frequency; see `Described.facts`."""
-        p, q = self._law()
-        found = super().facts(users)
-        errors = {"epsilon_on_arbitrary_bit_strings": self.epsilon_arbitrary, **found["errors"]}
-        return {"probabilities": {"own_bit_is_1": p, "another_bit_is_1": q}, "errors": errors}
+    def _count(
+        self, reports: Any, records: int | None = None, threads: int | None = None
+    ) -> tuple[int, NDArray[np.int64]]:
+        form, array = "packed", reports
+        if records is None:
+            form, array = "bits", checks.plain("reports", reports)
+            array = array if array.dtype in (np.uint8, np.bool_) else self._check_bits(array).astype(np.uint8)
+            if array.ndim != 2 or array.shape[1] != self.categories:
+                raise ValueError(f"reports: shape must be (n, {self.categories}), got {array.shape}")
+            records = len(array)
+        ones = count_ones(array, self.categories, form=form, records=records, threads=threads)  # type: ignore[arg-type]
+        return records, ones.astype(np.int64)
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return P(report 1 | bit 1) and P(report 1 | bit 0), shape (2,)."""

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base import checks
-from bitldp.estimate.accumulators import Accumulated, MeanAccumulator
+from bitldp.estimate.accumulators import Accumulated, unpacked
+from bitldp.estimate.means import MeanAccumulator, countable
+from bitldp.estimate.statistics import of_sampled
 from bitldp.release.sampled import SampledReports
 
 
@@ -57,33 +59,20 @@ class SampledMeanAccumulator(MeanAccumulator):
         deviations: NDArray[np.float64],
         check: Callable[[Any], SampledReports],
     ) -> None:
-        super().__init__(mechanism, features, self.dense)
+        super().__init__(mechanism, features, self.dense, of_sampled(features, middle, deviations))
         self._middle = middle
         self._deviations = deviations
         self._check = check
 
-    def update(self, reports: Any) -> None:
-        """Add a batch of reports: a pair (indices, codes), each of shape (n, k).
-
-        Raises
-        ------
-        ValueError, TypeError
-            For reports of another form, or out of range. Nothing is added then.
-        """
+    def _shaped(self, reports: Any, output: str, records: int | None) -> tuple[int, Any]:
+        if records is not None:
+            reports = unpacked(self.mechanism, reports, records)
         indices, codes = self._check(reports)
-        n = len(codes)
-        if n == 0:
-            return
-        # Sums by coordinate, without the table of (n, features) letters that are mostly the middle.
-        flat, deviations = indices.ravel().astype(np.intp), self._deviations[codes.ravel()]
-        features = len(self.mean)
-        mean = np.bincount(flat, deviations, features) / n
-        squares = np.bincount(flat, np.square(deviations), features)
-        self._combine(n, self._middle + mean, np.maximum(squares - n * np.square(mean), 0.0))
+        return len(codes), (countable("reports.indices", indices), countable("reports.codes", codes))
 
     def dense(self, reports: ArrayLike) -> NDArray[np.float64]:
         """Return the letters of all coordinates, shape (n, features)."""
         indices, codes = self._check(reports)
-        letters = np.full((len(codes), len(self.mean)), self._middle)
+        letters = np.full((len(codes), len(self._summed[1])), self._middle)
         np.put_along_axis(letters, indices.astype(np.intp), self._middle + self._deviations[codes], axis=1)
         return letters

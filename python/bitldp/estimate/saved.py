@@ -56,6 +56,14 @@ def counts(value: Any, shape: tuple[int, ...], n: int, *, exclusive: bool) -> ND
     return array.astype(np.int64)
 
 
+def integers(value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return integers of zero or more read from JSON, of any size, or raise ValueError."""
+    array = np.array(value, dtype=object) if isinstance(value, list) else np.array(None)
+    if array.shape != shape or not all(type(each) is int and each >= 0 for each in array.flat):
+        raise ValueError(f"text: must hold integers of shape {shape}, zero or more")
+    return array
+
+
 def moments(state: dict[str, Any], features: int, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return mean and squared deviations of n reports read from JSON, or raise ValueError."""
     mean, m2 = (numbers(state.get(name), (features,)).astype(np.float64) for name in ("mean", "m2"))

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from bitldp.estimate.accumulators import Accumulated, CountAccumulator
+from bitldp.estimate.accumulators import Accumulated, Count, CountAccumulator
 from bitldp.estimate.estimates import Estimate, project_simplex
 
 
@@ -30,7 +28,7 @@ class FrequencyAccumulator(CountAccumulator):
         self,
         mechanism: Accumulated,
         shape: tuple[int, ...],
-        count: Callable[[ArrayLike], tuple[int, NDArray[np.int64]]],
+        count: Count,
         indicators: NDArray[np.float64],
     ) -> None:
         super().__init__(mechanism, shape, count, (1.0, 0.0))

@@ -95,7 +95,7 @@ class CodeLetters:
         )
 
     @cached_property
-    def _signs(self) -> NDArray[np.float64]:
+    def sign_letters(self) -> NDArray[np.float64]:
         """Letters of a reported sign bit, shape (laws, 2)."""
         signs: NDArray[np.float64] = self._positive * (2.0 * self.bit_letters[:, 0, :] - 1.0)
         return signs
@@ -121,7 +121,7 @@ class CodeLetters:
         magnitude = low[law, words & (low.shape[1] - 1)]
         if high is not None:
             magnitude = magnitude + high[law, words >> _TABLE_BITS & (high.shape[1] - 1)]
-        letters: NDArray[np.float64] = self._signs[law, words >> (self.bits - 1)] * magnitude
+        letters: NDArray[np.float64] = self.sign_letters[law, words >> (self.bits - 1)] * magnitude
         return letters
 
     def variance(self, codes: NDArray[Any]) -> NDArray[np.float64]:

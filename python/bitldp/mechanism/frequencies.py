@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp.base import checks
 from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import Estimate, indicator_spread, indicator_variance
+from bitldp.estimate.means import countable
+from bitldp.estimate.statistics import counts_of
 from bitldp.mechanism.base import Mechanism
 from bitldp.mechanism.described import spreads
 
@@ -34,13 +36,18 @@ class Frequencies(Mechanism):
     def _check_speaks(self) -> tuple[float, float]:
         """Return p and q, or raise where no unbiased decode exists."""
 
-    def _count(self, reports: ArrayLike) -> tuple[int, NDArray[np.int64]]:
-        """Return how many records reported, and the counts of their categories."""
-        codes = checks.codes("reports", reports, self._cells)
-        checks.records("reports", codes, self.columns)
-        table = codes.reshape(-1, self.columns)
-        counts = np.stack([np.bincount(column, minlength=self._cells) for column in table.T])
-        return len(table), counts[0] if self.columns == 1 else counts
+    def _count(
+        self, reports: Any, records: int | None = None, threads: int | None = None
+    ) -> tuple[int, NDArray[np.int64]]:
+        """Return how many records reported, and the counts of their categories; `records` if packed."""
+        form, array = "packed", reports
+        if records is None:
+            form, array = "codes", countable("reports", reports)
+            checks.records("reports", array, self.columns)
+            records = array.size // self.columns
+        shape = self.columns, self._cells
+        counts = counts_of(array, *shape, form, records, threads)
+        return records, counts[0] if self.columns == 1 else counts
 
     def estimate_frequencies(self, reports: ArrayLike, *, project: bool = False) -> Estimate:
         """Estimate the frequency of every category among the records, without bias.

@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Cube, Grid
 from bitldp.base import checks
 from bitldp.base.arrays import place
-from bitldp.estimate.accumulators import MeanAccumulator
 from bitldp.estimate.estimates import Estimate
+from bitldp.estimate.means import MeanAccumulator
 from bitldp.estimate.sampled import SampledMeanAccumulator, checked
+from bitldp.estimate.statistics import Statistic, of_letters
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.base import Mechanism, Part
 from bitldp.mechanism.cube import opposite_corners
@@ -210,7 +211,13 @@ class Means(Mechanism):
             If the reports say nothing (epsilon 0).
         """
         self._check_speaks()
-        return MeanAccumulator(self, self.features, self._records) if self.k is None else self._pairs()
+        if self.k is not None:
+            return self._pairs()
+        return MeanAccumulator(self, self.features, self._records, self._statistic())
+
+    def _statistic(self) -> Statistic | None:
+        """Return what the core counts of the reports; None where they are summed as letters."""
+        return of_letters(self.features, self.letters)
 
     def _records(self, reports: ArrayLike) -> NDArray[np.float64]:
         return self.decode(reports).reshape(-1, self.features)

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Shift
 from bitldp.base import checks
-from bitldp.estimate.accumulators import MeanAccumulator
 from bitldp.estimate.estimates import Estimate, project_simplex
+from bitldp.estimate.means import MeanAccumulator
+from bitldp.estimate.statistics import of_letters
 from bitldp.mechanism.base import Mechanism, Part, Takes
 from bitldp.mechanism.law import Block, Experiment, Pair
 from bitldp.mechanism.parameters import Budget, Categories
@@ -197,7 +198,10 @@ class LabelLaplace(Mechanism):
             If the reports say nothing (epsilon 0).
         """
         self._check_speaks()
-        return MeanAccumulator(self, self.classes, lambda x: self.decode(x).reshape(-1, self.classes))
+        letters = of_letters(self.classes, self.letters)
+        return MeanAccumulator(
+            self, self.classes, lambda x: self.decode(x).reshape(-1, self.classes), letters
+        )
 
     def _check_speaks(self) -> None:
         _ = self.letters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,7 @@ from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.tables import FrequencyAccumulator, averages
 from bitldp.letters import solve
+from bitldp.mechanism.frequencies import Frequencies
 from bitldp.mechanism.parameters import Budget, Features, Unit
 from bitldp.points import places
 from bitldp.points.base import CandidateRelease, Candidates, Rounding
@@ -27,7 +28,7 @@ MOST = 2048
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CandidateMatrix(CandidateRelease):
+class CandidateMatrix(CandidateRelease, Frequencies):
     """Base of the mechanisms that release a candidate by a table of their own making."""
 
     candidates: Candidates
@@ -285,12 +286,12 @@ class CandidateMatrix(CandidateRelease):
         """
         return float(self.variance(np.arange(len(self._points))).max())
 
-    def _count(self, reports: ArrayLike) -> tuple[int, NDArray[np.int64]]:
-        codes, cells = checks.codes("reports", reports, len(self._points)), len(self._points)
-        checks.records("reports", codes, self._columns)
-        table = codes.reshape(-1, self._columns)
-        counts = np.stack([np.bincount(column, minlength=cells) for column in table.T])
-        return len(table), counts[0] if self._columns == 1 else counts
+    @property
+    def _cells(self) -> int:
+        return len(self._points)
+
+    def _check_speaks(self) -> NoReturn:
+        raise NotImplementedError("a table has no two chances; its estimates are by `_indicators`")
 
     def accumulator(self) -> CountAccumulator:
         """Return an empty accumulator of the counts: streams, merges and serialises.
@@ -304,30 +305,6 @@ class CandidateMatrix(CandidateRelease):
         cells = len(self._points)
         shape = (cells,) if self._columns == 1 else (self._columns, cells)
         return FrequencyAccumulator(self, shape, self._count, indicators)
-
-    def estimate_frequencies(self, reports: ArrayLike, *, project: bool = False) -> Estimate:
-        """Estimate the frequency of every candidate among the records, without bias.
-
-        Parameters
-        ----------
-        reports : array_like of int
-            Codes of n >= 1 records, of the shapes that `randomize` takes.
-        project : bool
-            Whether to project the frequencies to the simplex (which makes them biased).
-
-        Returns
-        -------
-        Estimate
-            Shape (N,), or (features, N) for several features.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists, with regions, for no reports, or for a report out of range.
-        """
-        accumulator = self.accumulator()
-        accumulator.update(reports)
-        return accumulator.estimate(project=project)
 
     def estimate_mean(self, reports: ArrayLike) -> Estimate:
         """Estimate the mean of the points that the records hold, for candidates on a line.

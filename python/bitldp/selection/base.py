@@ -12,6 +12,8 @@ from bitldp._core import Select
 from bitldp.base import checks
 from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import Estimate
+from bitldp.estimate.means import countable
+from bitldp.estimate.statistics import counts_of
 from bitldp.mechanism.base import Mechanism, Part, Takes
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols, worst_pair
 from bitldp.privacy import Guarantee
@@ -285,10 +287,18 @@ class TopSelection(Selection):
         shape = (self._channel.dimensions,)
         return TopAccumulator(self, shape, self._count, self._chances(), exclusive=False)
 
-    def _count(self, reports: ArrayLike) -> tuple[int, NDArray[np.int64]]:
-        codes = self._check_reports(reports)
-        counts = np.bincount(codes.astype(np.intp), minlength=self._channel.outputs)
-        return len(codes), counts[: self._channel.dimensions].astype(np.int64)
+    def _count(
+        self, reports: Any, records: int | None = None, threads: int | None = None
+    ) -> tuple[int, NDArray[np.int64]]:
+        form, array = "packed", reports
+        if records is None:
+            form, array = "codes", countable("reports", reports)
+            if array.ndim != 1:
+                raise ValueError(f"reports: shape must be (n,), got {array.shape}")
+            records = len(array)
+        cells = self._channel.outputs
+        found = counts_of(array, 1, cells, form, records, threads)
+        return records, found[0, : self._channel.dimensions]
 
     def variance(self, scores: ArrayLike) -> NDArray[np.float64]:
         """Return the variance of the letters that `decode` gives, in closed form.

@@ -13,8 +13,8 @@ from bitldp._core import CHUNK, pack
 from bitldp.base import checks
 from bitldp.base.arrays import place
 from bitldp.base.keys import RandomSource
-from bitldp.estimate.accumulators import MeanAccumulator
 from bitldp.estimate.estimates import Estimate
+from bitldp.estimate.means import MeanAccumulator
 from bitldp.mechanism.base import Mechanism, Part
 from bitldp.mechanism.law import Block, Experiment, Pair
 from bitldp.mechanism.means import Means
@@ -67,16 +67,10 @@ class SelectedMeanAccumulator(MeanAccumulator):
         self._worth = letters
         self._check = check
 
-    def update(self, reports: Any) -> None:
-        """Add a batch of reports: a pair (indices, codes), each of shape (n,).
-
-        Raises
-        ------
-        ValueError, TypeError
-            For reports of another form, or out of range. Nothing is added then.
-        """
+    def _add_letters(self, reports: Any) -> None:
+        """Add a batch of reports: a pair (indices, codes), each of shape (n,)."""
         indices, codes = self._check(reports)
-        n, features = len(codes), len(self.mean)
+        n, features = len(codes), len(self._summed[1])
         if n == 0:
             return
         places, letters = indices.astype(np.intp), self._worth[codes]

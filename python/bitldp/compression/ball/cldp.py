@@ -195,6 +195,9 @@ class CLDP(Means):
     def _records(self, reports: ArrayLike) -> NDArray[np.float64]:
         return self.decode(reports).reshape(-1, self.features)
 
+    def _statistic(self) -> None:
+        return None  # a report is worth a whole vector
+
     def estimate_mean(self, reports: ArrayLike) -> Estimate:
         """Estimate the mean of the (clipped) records, without bias; see `Means.estimate_mean`."""
         accumulator = self.accumulator()
