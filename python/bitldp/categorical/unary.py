@@ -184,7 +184,7 @@ class UnaryEncoding(Frequencies):
         return len(bits), bits.sum(axis=0, dtype=np.int64)
 
     def facts(self, users: int | None = None) -> dict[str, Any]:
-        """Return the two probabilities and the errors of a frequency; see `Described.facts`."""
+        """Return the two probabilities and the errors of a frequency; see `Mechanism.facts`."""
         p, q = self._law()
         found = super().facts(users)
         errors = {"epsilon_on_arbitrary_bit_strings": self.epsilon_arbitrary, **found["errors"]}
