@@ -20,7 +20,7 @@ def facts(mechanism: Any, bounds: dict[str, float], users: int | None) -> dict[s
     bounds : dict
         What a paper bounds its errors by.
     users : int or None
-        As of `Described.facts`.
+        As of `Mechanism.facts`.
     """
     codec = mechanism.codec
     laws = [

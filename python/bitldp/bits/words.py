@@ -253,7 +253,7 @@ class FixedPointBits(Means):
         return {}
 
     def facts(self, users: int | None = None) -> dict[str, Any]:
-        """Return the laws of the bits and the errors of reports; see `Described.facts`."""
+        """Return the laws of the bits and the errors of reports; see `Mechanism.facts`."""
         return facts(self, self._bounds(), users)
 
     def worst_variance(self) -> float:

@@ -192,6 +192,13 @@ class UnaryEncoding(Frequencies):
         ones = count_ones(array, self.categories, form=form, records=records, threads=threads)  # type: ignore[arg-type]
         return records, ones.astype(np.int64)
 
+    def facts(self, users: int | None = None) -> dict[str, Any]:
+        """Return the two probabilities and the errors of a frequency; see `Mechanism.facts`."""
+        p, q = self._law()
+        found = super().facts(users)
+        errors = {"epsilon_on_arbitrary_bit_strings": self.epsilon_arbitrary, **found["errors"]}
+        return {"probabilities": {"own_bit_is_1": p, "another_bit_is_1": q}, "errors": errors}
+
     def probabilities(self) -> NDArray[np.float64]:
         """Return P(report 1 | bit 1) and P(report 1 | bit 0), shape (2,)."""
         return np.array(self._law())

@@ -82,7 +82,7 @@ class CategoricalWindow(Frequencies):
         return self._release.chances()
 
     def facts(self, users: int | None = None) -> dict[str, Any]:
-        """Return the two probabilities and the errors of a frequency; see `Described.facts`."""
+        """Return the two probabilities and the errors of a frequency; see `Mechanism.facts`."""
         truth, other = self._release.chances()
         law = {"the_true_category": truth, "each_other_category": other}
         return {"probabilities": law, **super().facts(users)}

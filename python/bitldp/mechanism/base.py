@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -14,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base.keys import RandomSource
 from bitldp.estimate.estimates import Estimate
-from bitldp.mechanism.described import Described
+from bitldp.mechanism.described import Variant, letter_facts
+from bitldp.mechanism.identity import frozen, plain, short
 from bitldp.mechanism.law import Experiment, Pair, Symbols, far_ends
 from bitldp.mechanism.parameters import declared
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
@@ -35,7 +35,7 @@ _M = TypeVar("_M", bound="Mechanism")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mechanism(Described, ABC):
+class Mechanism(ABC):
     """A mechanism of local differential privacy: parameters in, reports out.
 
     A subclass is a frozen dataclass whose fields are its parameters; those that are annotated with a check
@@ -47,7 +47,12 @@ class Mechanism(Described, ABC):
     random stream can be copied with it. (There is none: keys live as long as one call.)
     """
 
-    takes: ClassVar[Takes | None] = None
+    takes: ClassVar[Takes | None] = None  # None where no command line can give its parameters
+    on_points: ClassVar[bool] = False  # whether its categories may also be the points of an interval
+    command: ClassVar[str] = ""  # its name on the command line, where it is not that of the class
+    sized_by: ClassVar[str | None] = "features"  # the parameter that says how large an input is
+    usual_size: ClassVar[int] = 1  # of the input of an example, or the only one
+    variants: ClassVar[tuple[Variant, ...]] = ()  # settings that have a name of their own
     outputs: ClassVar[tuple[str, ...]] = ("codes", "packed")
     wire_output: ClassVar[str] = "codes"
 
@@ -115,11 +120,11 @@ class Mechanism(Described, ABC):
         """
         return {
             "name": type(self).__name__,
-            "parameters": {name: _plain(value) for name, value in self.parameters.items()},
+            "parameters": {name: plain(value) for name, value in self.parameters.items()},
         }
 
     def _identity(self) -> Hashable:
-        return (type(self), *(_frozen(value) for value in self.parameters.values()))
+        return (type(self), *(frozen(value) for value in self.parameters.values()))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Mechanism) and self._identity() == other._identity()
@@ -128,7 +133,7 @@ class Mechanism(Described, ABC):
         return hash(self._identity())
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={_short(value)}" for name, value in self.parameters.items())
+        shown = ", ".join(f"{name}={short(value)}" for name, value in self.parameters.items())
         return f"{type(self).__name__}({shown})"
 
     def __reduce__(self) -> tuple[Callable[..., Mechanism], tuple[type[Mechanism], dict[str, Any]]]:
@@ -305,6 +310,50 @@ class Mechanism(Described, ABC):
         """
         raise ValueError(f"{type(self).__name__} has no unbiased letters: {self._no_letters}")
 
+    @classmethod
+    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+        """Return the parameters of an example, as `for_record` takes them.
+
+        Parameters
+        ----------
+        epsilon : float
+            Budget of a record.
+        size : int, optional
+            Size of an input; None: `usual_size`.
+        """
+        sized = {} if cls.sized_by is None else {cls.sized_by: cls.usual_size if size is None else size}
+        return {"epsilon": epsilon, **sized}
+
+    @classmethod
+    def for_record(cls, **parameters: Any) -> Any:
+        """Construct from what a command line gives.
+
+        Those of the constructor, but that `epsilon` is the budget of a record (or of one `unit`), and that
+        the `interval` of numbers is always its two ends.
+        """
+        return cls(**parameters)
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """The independent mechanisms that each answer for a part of a record."""
+        return (self,)
+
+    def facts(self, users: int | None = None) -> dict[str, Any]:
+        """Return what is known of reports before there are any, as JSON values.
+
+        Parameters
+        ----------
+        users : int, optional
+            Number of records behind an estimate; None leaves its standard errors out.
+
+        Returns
+        -------
+        dict
+            ``"errors"``: how far off a report and an estimate are, or under ``"unbiased"`` why there is no
+            estimate. Where they are few, ``"probabilities"``.
+        """
+        return letter_facts(self, users)
+
     @abstractmethod
     def accumulator(self) -> Accumulator:
         """Return an empty accumulator of the mechanism's estimate."""
@@ -312,36 +361,3 @@ class Mechanism(Described, ABC):
 
 def _rebuild(kind: type[Mechanism], parameters: dict[str, Any]) -> Mechanism:
     return kind._quiet(**parameters)
-
-
-def _digest(array: NDArray[Any]) -> str:
-    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
-
-
-def _frozen(value: Any) -> Hashable:
-    if isinstance(value, np.ndarray):
-        return (value.shape, value.dtype.str, _digest(value))
-    hashable: Hashable = value
-    return hashable
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return {"shape": list(value.shape), "dtype": value.dtype.str, "sha256": _digest(value)}
-    if callable(value):
-        return _name(value)
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _name(function: Any) -> str:
-    """Return a stable name of a callable, which may be an instance or a partial function."""
-    named = function if hasattr(function, "__qualname__") else type(function)
-    return f"{named.__module__}.{named.__qualname__}"
-
-
-def _short(value: Any) -> str:
-    if callable(value):
-        return f"<{_name(value)}>"
-    if isinstance(value, np.ndarray):
-        return f"<array {'x'.join(str(axis) for axis in value.shape)}>"
-    return repr(value)

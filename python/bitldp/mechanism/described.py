@@ -1,10 +1,10 @@
-"""What a mechanism says of itself to people: what it takes, an example of it, how far off its reports are."""
+"""What a mechanism tells people: settings with a name of their own, how far off its reports are."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 
 class Variant(NamedTuple):
@@ -26,87 +26,26 @@ class Variant(NamedTuple):
     usual_size: int
 
 
-class Described:
-    """Base of what has a name on the command line; its options are the parameters of the constructor.
+class Lettered(Protocol):
+    """What has letters, or says why it has none."""
 
-    Attributes
-    ----------
-    on_points : bool
-        Whether its categories may also be the points of an interval.
-    command : str
-        Its name on the command line; empty: that of the class, in small letters and with hyphens.
-    sized_by : str or None
-        The parameter that says how large an input is: a record, a list of categories, a line of points.
-    usual_size : int
-        That of an example, or the only one.
-    variants : tuple of Variant
-        Settings that have a name of their own.
-    """
+    def mean_variance(self) -> float:
+        """Return the variance of a report's letter, averaged over inputs."""
 
-    on_points: ClassVar[bool] = False
-    command: ClassVar[str] = ""
-    sized_by: ClassVar[str | None] = "features"
-    usual_size: ClassVar[int] = 1
-    variants: ClassVar[tuple[Variant, ...]] = ()
+    def worst_variance(self) -> float:
+        """Return the variance of a report's letter for the worst input."""
 
-    if TYPE_CHECKING:
 
-        def mean_variance(self) -> float:
-            """Return the variance of a report's letter, averaged over inputs."""
-
-        def worst_variance(self) -> float:
-            """Return the variance of a report's letter for the worst input."""
-
-    @classmethod
-    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
-        """Return the parameters of an example, as `for_record` takes them.
-
-        Parameters
-        ----------
-        epsilon : float
-            Budget of a record.
-        size : int, optional
-            Size of an input; None: `usual_size`.
-        """
-        sized = {} if cls.sized_by is None else {cls.sized_by: cls.usual_size if size is None else size}
-        return {"epsilon": epsilon, **sized}
-
-    @classmethod
-    def for_record(cls, **parameters: Any) -> Any:
-        """Construct from what a command line gives.
-
-        Those of the constructor, but that `epsilon` is the budget of a record (or of one `unit`), and that
-        the `interval` of numbers is always its two ends.
-        """
-        return cls(**parameters)
-
-    @property
-    def parts(self) -> tuple[Any, ...]:
-        """The independent mechanisms that each answer for a part of a record."""
-        return (self,)
-
-    def facts(self, users: int | None = None) -> dict[str, Any]:
-        """Return what is known of reports before there are any, as JSON values.
-
-        Parameters
-        ----------
-        users : int, optional
-            Number of records behind an estimate; None leaves its standard errors out.
-
-        Returns
-        -------
-        dict
-            ``"errors"``: how far off a report and an estimate are, or under ``"unbiased"`` why there is no
-            estimate. Where they are few, ``"probabilities"``.
-        """
-        try:
-            deviations = {
-                "for_the_worst_input": math.sqrt(self.worst_variance()),
-                "on_average": math.sqrt(self.mean_variance()),
-            }
-        except ValueError as error:
-            return {"errors": {"unbiased": str(error)}}
-        return {"errors": spreads("an_estimate", deviations, users)}
+def letter_facts(mechanism: Lettered, users: int | None) -> dict[str, Any]:
+    """Return the errors of a letter and of an estimate; see `Mechanism.facts`."""
+    try:
+        deviations = {
+            "for_the_worst_input": math.sqrt(mechanism.worst_variance()),
+            "on_average": math.sqrt(mechanism.mean_variance()),
+        }
+    except ValueError as error:
+        return {"errors": {"unbiased": str(error)}}
+    return {"errors": spreads("an_estimate", deviations, users)}
 
 
 def spreads(

@@ -110,7 +110,7 @@ class Frequencies(Mechanism):
     def facts(self, users: int | None = None) -> dict[str, Any]:
         """Return the errors of a frequency, of a category that nobody has and that all have.
 
-        See `Described.facts`.
+        See `Mechanism.facts`.
         """
         try:
             everybody, nobody = np.sqrt(self.variance([0])[0, :2]).tolist()

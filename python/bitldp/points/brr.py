@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Window
-from bitldp.mechanism.described import Described, spreads
+from bitldp.mechanism.described import letter_facts, spreads
 from bitldp.mechanism.parameters import Budget, Features, Option, Unit
 from bitldp.points.base import Candidates, Rounding
 from bitldp.points.bipartite import Bipartite, Region, build, widths
@@ -124,10 +124,10 @@ class BRR(Bipartite):
     def facts(self, users: int | None = None) -> dict[str, Any]:
         """Return the near points, the expected error, GRR's beside it, and the errors of a mean.
 
-        See `Described.facts`.
+        See `Mechanism.facts`.
         """
         if len(self._regions) > 1 or self._larger_is_better or self._points.ndim > 1:
-            return Described.facts(self, users)
+            return letter_facts(self, users)
         (region,) = self._regions
         near, cells, width = self.channel.high / ONE, len(self._points), region.m
         grr = self._quiet(**{**self.parameters, "m": 1})

@@ -260,7 +260,7 @@ class CandidateMatrix(CandidateRelease, Frequencies):
         return chosen
 
     def facts(self, users: int | None = None) -> dict[str, Any]:
-        """Return the errors of a report and of a frequency; see `Described.facts`."""
+        """Return the errors of a report and of a frequency; see `Mechanism.facts`."""
         found = super().facts(users)
         if self.utility is not None:
             return found

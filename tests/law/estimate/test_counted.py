@@ -58,7 +58,7 @@ def test_packed_reports_count_as_the_others_do(counted):
     assert contents(packed) == contents(plain)
     with pytest.raises((ValueError, TypeError), match="records"):
         packed.update(mechanism.randomize(*inputs, rng=3, output="packed"), output="packed")
-    with pytest.raises(ValueError, match="^records: is for output"):
+    with pytest.raises(ValueError, match="records"):
         packed.update(mechanism.randomize(*inputs, rng=3, output=form), output=form, records=N)
     assert packed.n == N
 
@@ -120,5 +120,5 @@ def test_damaged_counts_are_refused(damage):
     accumulator.update(mechanism.randomize(np.zeros((5, 2)), rng=1))
     document = json.loads(accumulator.to_json())
     document["state"] |= damage
-    with pytest.raises(ValueError, match="^text"):
+    with pytest.raises(ValueError, match="text"):
         Accumulator.from_json(json.dumps(document), mechanism)
