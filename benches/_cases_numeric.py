@@ -13,8 +13,8 @@ import bitldp
 import numpy as np
 from _cases import SAMPLES, SEED, Array, Case
 from bitldp import reference
+from bitldp.mechanism.numeric import Numeric
 from bitldp.numeric import Duchi, Hybrid, Laplace, Piecewise, ThreeOutputs
-from bitldp.numeric._policy import Numeric
 from bitldp.numeric.laplace import layout
 
 EPSILON = 2.0

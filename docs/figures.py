@@ -14,7 +14,7 @@ from pathlib import Path
 
 import bitldp
 import numpy as np
-from bitldp._mechanism import Mechanism
+from bitldp.mechanism.base import Mechanism
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, ScalarFormatter

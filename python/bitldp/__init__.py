@@ -7,17 +7,30 @@ Parameters in, reports out, and a `guarantee` that is computed from the very int
 >>> reports = mechanism.randomize(np.array([3, 1, 4]))
 >>> print(mechanism.guarantee)
 exact epsilon 1 per record, 1 per feature, 1 worst bit; claimed 1 per record: holds
+
+The house; every folder is one idea, and stands only on those that come before it:
+
+    what all others stand on   base, privacy
+    a value becomes a code     codecs
+    privacy happens here       channels: a code becomes a report; nothing else makes anything private
+    what a report is worth     letters
+    the three as one           release
+    what a mechanism is        mechanism; with estimate for many reports, and design for solved tables
+    what releases cost         accounting, amplification, ledger
+    the named mechanisms       categorical, numeric, bits, points, record, compression, selection
+    what to do with them       recommend, audit, federated; papers, on the sets of data
+    where to meet them         report, cli; and reference, the same laws once more in NumPy
 """
 
 from __future__ import annotations
 
 from bitldp._core import __version__, pack, unpack
 from bitldp.accounting import Account, account
-from bitldp.accumulate import Accumulator, CountAccumulator, MeanAccumulator
-from bitldp.bitrand import BitRand
-from bitldp.bits import FRR
-from bitldp.brr import BRR
-from bitldp.categorical import GRR, LabelRR, WarnerRR
+from bitldp.bits.bitrand import BitRand
+from bitldp.bits.frr import FRR
+from bitldp.bits.moue import MOUE, UER
+from bitldp.categorical.responses import GRR, LabelRR, WarnerRR
+from bitldp.categorical.unary import OUE, SUE
 from bitldp.channels import Bits, Cube, Matrix, Mixture, Select, Shift, Unary, Window
 from bitldp.codecs import Categories, FixedPoint, Grid
 from bitldp.compression import (
@@ -32,11 +45,9 @@ from bitldp.compression import (
     Skellam,
     VectorMVU,
 )
-from bitldp.estimate import Estimate, project_simplex
-from bitldp.exponential import Exponential
-from bitldp.ledger import BudgetExceededError, Ledger
-from bitldp.lsrr import LSRR, location_codes
-from bitldp.moue import MOUE, UER
+from bitldp.estimate.accumulators import Accumulator, CountAccumulator, MeanAccumulator
+from bitldp.estimate.estimates import Estimate, project_simplex
+from bitldp.ledger.budget import BudgetExceededError, Ledger
 from bitldp.numeric import (
     BitBudgets,
     Duchi,
@@ -51,13 +62,15 @@ from bitldp.numeric import (
     SampledReports,
     ThreeOutputs,
 )
-from bitldp.optimal import OptimalUtility
+from bitldp.points.brr import BRR
+from bitldp.points.exponential import Exponential
+from bitldp.points.lsrr import LSRR, location_codes
+from bitldp.points.optimal import OptimalUtility
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
-from bitldp.privunit import HypercubePrivUnit
-from bitldp.recommend import Recommendation, recommend
+from bitldp.recommend.recommend import Recommendation, recommend
+from bitldp.record.privunit import HypercubePrivUnit
+from bitldp.record.signs import SampledSigns
 from bitldp.selection import EXP, PE, PS, FedSel, TwoStage
-from bitldp.signs import SampledSigns
-from bitldp.unary import OUE, SUE
 
 __all__ = [
     "BRR",

@@ -1,4 +1,4 @@
-"""Privacy amplification by shuffling: a bound in the CENTRAL model, and no guarantee of a mechanism.
+"""Amplification by shuffling: a bound in the CENTRAL model, not a guarantee of a mechanism.
 
 Everything else in this package is local: it holds against whoever sees a single report and knows whose it is.
 The bound here does not. It needs a party between the users and the server that is trusted to shuffle.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from bitldp import _checks
+from bitldp.base import checks
 
 __all__ = ["shuffled_central_epsilon"]
 
@@ -70,9 +70,9 @@ def shuffled_central_epsilon(local_epsilon: float, n: int, delta: float) -> floa
     >>> round(shuffled_central_epsilon(1.0, 100_000, 1e-6), 4)
     0.0726
     """
-    epsilon = _checks.budget("local_epsilon", local_epsilon)
-    n = _checks.integer("n", n, 1)
-    delta = _checks.real("delta", delta)
+    epsilon = checks.budget("local_epsilon", local_epsilon)
+    n = checks.integer("n", n, 1)
+    delta = checks.real("delta", delta)
     if not 0.0 < delta < 1.0:
         raise ValueError(f"delta: must be above 0 and below 1, got {delta}")
     # compared in logarithms, since e^epsilon may exceed every double

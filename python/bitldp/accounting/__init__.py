@@ -13,8 +13,8 @@ The last two convert with the library ``dp_accounting`` (extra ``design``).
 
 from __future__ import annotations
 
-from bitldp.accounting._compose import Account, account
-from bitldp.accounting._distribution import pld
-from bitldp.accounting._renyi import ORDERS, renyi
+from bitldp.accounting.compose import Account, account
+from bitldp.accounting.divergence import ORDERS, renyi
+from bitldp.accounting.losses import pld
 
 __all__ = ["ORDERS", "Account", "account", "pld", "renyi"]

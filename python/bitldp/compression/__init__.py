@@ -7,15 +7,15 @@ a number.
 
 from __future__ import annotations
 
-from bitldp.compression.ball_gaussian import BallGaussian
-from bitldp.compression.cldp import CLDP
-from bitldp.compression.interpolated_mvu import InterpolatedMVU
+from bitldp.compression.ball.cldp import CLDP
+from bitldp.compression.ball.gaussian import BallGaussian
+from bitldp.compression.ball.interpolated_mvu import InterpolatedMVU
+from bitldp.compression.ball.signsgd import SignSGD
+from bitldp.compression.ball.skellam import Skellam
+from bitldp.compression.ball.vector_mvu import VectorMVU
 from bitldp.compression.metric import MetricMVU
 from bitldp.compression.mvu import MVU
 from bitldp.compression.response import BitwiseRR, GeneralizedRR, best_bits
-from bitldp.compression.signsgd import SignSGD
-from bitldp.compression.skellam import Skellam
-from bitldp.compression.vector_mvu import VectorMVU
 
 __all__ = [
     "CLDP",

@@ -5,21 +5,20 @@ from __future__ import annotations
 import math
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
-import numpy as np
-
-from bitldp import _checks
 from bitldp._core import Matrix, log_ratio
-from bitldp._designed import Designed, Table
-from bitldp._mechanism import readonly
-from bitldp.compression._table import designed, tabled
-from bitldp.design._distance import Metric, canonical, distances
-from bitldp.design._result import keeps
+from bitldp.base import checks
+from bitldp.base.arrays import readonly
+from bitldp.compression.designs import designed, tabled
+from bitldp.design.distance import Metric, canonical, distances
 from bitldp.design.mvu import METRIC_BITS, load_or_solve
-from bitldp.numeric._policy import OnInterval
-from bitldp.numeric._scalar import Interval, Scalar, equidistant
+from bitldp.design.result import keeps
+from bitldp.mechanism.designed import Designed, Table
+from bitldp.mechanism.numeric import Numeric
+from bitldp.mechanism.parameters import Interval, whole
 from bitldp.privacy import Guarantee, composed
+from bitldp.release.base import Release, equidistant
 
 __all__ = ["MetricMVU"]
 
@@ -30,7 +29,7 @@ def _solved(bits: tuple[int, int], epsilon: float, metric: Metric) -> Table:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MetricMVU(Designed, OnInterval):
+class MetricMVU(Designed, Numeric):
     """Minimum variance unbiased mechanism under a metric (metric differential privacy).
 
     Parameters
@@ -84,26 +83,15 @@ class MetricMVU(Designed, OnInterval):
 
     _: KW_ONLY
     metric: Any = 1.0
-    input_bits: int = 3
-    output_bits: int = 3
-    interval: tuple[float, float] = (0.0, 1.0)
+    input_bits: Annotated[int, whole(1, METRIC_BITS)] = 3
+    output_bits: Annotated[int, whole(1, METRIC_BITS)] = 3
+    interval: Interval = (0.0, 1.0)
 
     def _build(self) -> None:
-        self._set(
-            input_bits=_checks.integer("input_bits", self.input_bits, 1, METRIC_BITS),
-            output_bits=_checks.integer("output_bits", self.output_bits, 1, METRIC_BITS),
-            _made=[],
-        )
-        super()._build()
-
-    def _settle(self, interval: Interval) -> None:
-        epsilon = _checks.positive("epsilon", self.epsilon)
-        features = _checks.count("features", self.features, 1)
+        epsilon, features, interval = checks.positive("epsilon", self.epsilon), self.features, self.interval
         for name, only in (("spend", "split"), ("k", None), ("unit", "record")):
             if getattr(self, name) != only:
                 raise ValueError(f"{name}: must be {only!r} under a metric, where every feature is released")
-        if not isinstance(self.clip, (bool, np.bool_)):
-            raise TypeError(f"clip: must be True or False, not {type(self.clip).__name__}")
         count = 1 << self.input_bits
         metric = canonical(self.metric, equidistant(interval, count).tolist())
         if metric is None:
@@ -115,18 +103,15 @@ class MetricMVU(Designed, OnInterval):
         budget = epsilon if isinstance(metric, tuple) else widest
         bits = (self.input_bits, self.output_bits)
         drawn = self._table(lambda: _solved(bits, budget, metric))
-        scalar = designed(drawn, bits, interval)
+        release = designed(drawn, bits, interval)
         if not keeps(tuple(map(tuple, drawn.channel.weights())), budget, metric):
             raise ValueError("epsilon: the table that came with the parameters exceeds it")
-        exact = scalar.epsilon
+        exact = release.epsilon
         self._set(
-            epsilon=epsilon,
-            features=features,
-            clip=bool(self.clip),
             metric=readonly(table) if isinstance(metric, tuple) else metric,
-            _scalar=scalar,
+            _release=release,
             _ends=interval,
-            _spread=scalar.spread,
+            _spread=release.spread,
             _guarantee=Guarantee.judge(
                 composed(widest, features),
                 (exact, exact, composed(exact, features)),
@@ -135,8 +120,8 @@ class MetricMVU(Designed, OnInterval):
             ),
         )
 
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
-        raise AssertionError("the metric, not a share of the budget, says how a number is released")
+    def _released(self, epsilon: float, interval: Interval) -> Release:
+        raise NotImplementedError("the metric, not a share of the budget, says how a number is released")
 
     def _weights(self) -> list[list[int]]:
         (channel,) = self.channels
@@ -157,8 +142,8 @@ class MetricMVU(Designed, OnInterval):
             For a number that is none of a point.
         """
         last = len(self.points) - 1
-        one = self._weights()[_checks.integer("first", first, 0, last)]
-        two = self._weights()[_checks.integer("second", second, 0, last)]
+        one = self._weights()[checks.integer("first", first, 0, last)]
+        two = self._weights()[checks.integer("second", second, 0, last)]
         pairs = [*zip(one, two, strict=True), *zip(two, one, strict=True)]
         return max(log_ratio(more, less) for more, less in pairs if more >= less)
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Annotated
 
-from bitldp import _checks
-from bitldp._designed import Designed, Table
-from bitldp.compression._table import designed, silent, tabled
+from bitldp.compression.designs import designed, tabled
 from bitldp.design.mvu import BITS, load_or_solve
-from bitldp.numeric._policy import OnInterval
-from bitldp.numeric._scalar import Interval, Scalar
+from bitldp.mechanism.designed import Designed, Table
+from bitldp.mechanism.numeric import Numeric
+from bitldp.mechanism.parameters import Criterion, Interval, whole
+from bitldp.release.base import Release
+from bitldp.release.table import silent
 
 __all__ = ["MVU"]
-
-Objective = Literal["mean", "worst"]
 
 
 @lru_cache(maxsize=64)
@@ -24,7 +23,7 @@ def _solved(bits: tuple[int, int], epsilon: float, objective: str) -> Table:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MVU(Designed, OnInterval):
+class MVU(Designed, Numeric):
     """Minimum variance unbiased mechanism (MVU) for numbers of an interval.
 
     Parameters
@@ -75,21 +74,12 @@ class MVU(Designed, OnInterval):
     """
 
     _: KW_ONLY
-    input_bits: int = 3
-    output_bits: int = 3
-    objective: Objective = "mean"
-    interval: tuple[float, float] = (0.0, 1.0)
+    input_bits: Annotated[int, whole(1, BITS)] = 3
+    output_bits: Annotated[int, whole(1, BITS)] = 3
+    objective: Criterion = "mean"
+    interval: Interval = (0.0, 1.0)
 
-    def _build(self) -> None:
-        self._set(
-            input_bits=_checks.integer("input_bits", self.input_bits, 1, BITS),
-            output_bits=_checks.integer("output_bits", self.output_bits, 1, BITS),
-        )
-        _checks.choice("objective", self.objective, ("mean", "worst"))
-        self._set(_made=[])
-        super()._build()
-
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         bits = (self.input_bits, self.output_bits)
         if epsilon == 0.0:
             return silent(1 << bits[0], 1 << bits[1], interval)

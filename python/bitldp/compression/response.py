@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
-from bitldp import _checks
 from bitldp._core import Matrix, log_ratio
-from bitldp.compression._table import bitwise
+from bitldp.base import checks
+from bitldp.compression.designs import bitwise
 from bitldp.design.mvu import BITS
-from bitldp.numeric._policy import OnInterval
-from bitldp.numeric._scalar import Interval, Scalar, windowed
+from bitldp.mechanism.numeric import Numeric
+from bitldp.mechanism.parameters import Interval, whole
+from bitldp.release.base import Release
+from bitldp.release.window import windowed
 
 __all__ = ["BitwiseRR", "GeneralizedRR", "best_bits"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Response(OnInterval):
+class Response(Numeric):
     """Base of those that dither a number to 2**bits points and report one of as many codes."""
 
     _: KW_ONLY
-    bits: int = 3
-    interval: tuple[float, float] = (0.0, 1.0)
-
-    def _build(self) -> None:
-        self._set(bits=_checks.integer("bits", self.bits, 1, BITS))
-        super()._build()
+    bits: Annotated[int, whole(1, BITS)] = 3
+    interval: Interval = (0.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,7 +62,7 @@ class GeneralizedRR(Response):
     (3, 3.985)
     """
 
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         return windowed(1 << self.bits, 1, epsilon, interval)
 
 
@@ -107,7 +105,7 @@ class BitwiseRR(Response):
         if self.epsilon > 0.0:
             self._set(_guarantee=replace(self._guarantee, bit=self._worst_bit()))
 
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         return bitwise(self.bits, epsilon, interval)
 
     def _worst_bit(self) -> float:
@@ -152,8 +150,8 @@ def best_bits(
     >>> [best_bits(GeneralizedRR, epsilon) for epsilon in (1.0, 2.0, 4.0, 8.0)]
     [1, 2, 3, 4]
     """
-    _checks.positive("epsilon", epsilon)
-    _checks.choice("criterion", criterion, ("mean", "worst"))
+    checks.positive("epsilon", epsilon)
+    checks.choice("criterion", criterion, ("mean", "worst"))
 
     def variance(bits: int) -> float:
         made = mechanism(epsilon, bits=bits)

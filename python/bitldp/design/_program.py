@@ -1,4 +1,4 @@
-"""The linear programs behind a design: the best table for letters that are held, or nearly.
+"""Linear programs of a design: the best table for letters that are fixed, or nearly.
 
 A table P and letters a that minimise the variance without bias solve a program that is bilinear in (P, a).
 With a held it is linear; so is its linearisation around some (P, a). Both are built here.
@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp import _extras
-from bitldp.design._distance import Metric, binding, distances, shortest
+from bitldp.base import extras
+from bitldp.design.distance import Metric, binding, distances, shortest
 
 Floats = NDArray[np.float64]
 
@@ -28,7 +28,7 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Answer:
-    """What a linear program found.
+    """Solution of a linear program.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Program:
     """
 
     def __init__(self, shape: tuple[int, int], budget: float, metric: Metric | None, criterion: str) -> None:
-        _extras.require("solving a design", ["scipy"], "design")
+        extras.require("solving a design", ["scipy"], "design")
         from scipy import sparse
 
         points, letters = shape
@@ -132,7 +132,7 @@ class Program:
         self._less = np.square(np.concatenate([self.points, where]))
 
     def held(self, coordinates: Floats) -> Answer | None:
-        """Return the best table for given letters; None where the solver finds none."""
+        """Return the best table for fixed letters; None where the solver finds none."""
         return self._solve(coordinates, None, 0.0)
 
     def moved(self, coordinates: Floats, table: Floats, radius: float) -> Answer | None:

@@ -1,4 +1,4 @@
-"""The search for a design: a sequential linear program over table and letters, from several starts."""
+"""Search for a design: a sequential linear program over table and letters, from several starts."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bitldp.design._distance import Metric
 from bitldp.design._program import Floats, Program
-from bitldp.design._result import DesignError
+from bitldp.design.distance import Metric
+from bitldp.design.result import DesignError
 
 _GAIN = 1e-10  # relative; a step that promises less is the last
 _UNBIASED = 1e-7  # sum of the biases that rounding to integers can still make up for
@@ -47,7 +47,7 @@ class _Run:
 def best(
     shape: tuple[int, int], budget: float, metric: Metric | None, criterion: str
 ) -> tuple[Floats, Floats]:
-    """Return a table and letters on [0, 1], ascending, in floating point.
+    """Search for a table and ascending letters on [0, 1], in floating point.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The release of least expected loss under local differential privacy: a linear program."""
+"""Solver for the release of least expected loss under local differential privacy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Matrix
-from bitldp._extras import require
+from bitldp.base.extras import require
 from bitldp.design import DesignError
 from bitldp.design._settled import settled
 
@@ -20,7 +20,7 @@ _MARGIN = 1e-7  # relative: how far below the budget the program is solved, so t
 def least_loss(
     losses: NDArray[np.float64], epsilon: float, prior: NDArray[np.float64] | None = None
 ) -> Matrix:
-    """Return the channel of integers with the least expected loss at an exact epsilon.
+    """Solve for the channel of integers with the least expected loss at an exact epsilon.
 
     Parameters
     ----------

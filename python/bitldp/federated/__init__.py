@@ -11,18 +11,17 @@ Needs the extra ``fl``. Flower's commands report usage statistics to its makers 
 
 from __future__ import annotations
 
-from bitldp.federated import _flower as _flower  # says what to install, before anything else is imported
-from bitldp.federated._arrays import Layout, to_numpy
-from bitldp.federated.account import Account
-from bitldp.federated.codec import Plan, UpdateCodec
-from bitldp.federated.composed import ComposedAccount
-from bitldp.federated.data import PrivateData, Released
-from bitldp.federated.examples import Bucketed, Randomized
+from bitldp.federated.client.account import Account
+from bitldp.federated.client.composed import ComposedAccount
+from bitldp.federated.client.data import PrivateData, Released
+from bitldp.federated.client.examples import Bucketed, Randomized
+from bitldp.federated.client.mod import PrivateUpdateMod
 from bitldp.federated.grid import InProcessGrid, InProcessRun, run_in_process
-from bitldp.federated.mod import PrivateUpdateMod
-from bitldp.federated.records import from_record, to_record
-from bitldp.federated.strategy import DecodingStrategy, RoundFailedError
-from bitldp.federated.wire import WireError
+from bitldp.federated.server.strategy import DecodingStrategy, RoundFailedError
+from bitldp.federated.wire.arrays import Layout, to_numpy
+from bitldp.federated.wire.codec import Plan, UpdateCodec
+from bitldp.federated.wire.records import from_record, to_record
+from bitldp.federated.wire.wire import WireError
 
 __all__ = [
     "Account",

@@ -16,8 +16,8 @@ from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import Result
 from flwr.supercore.run import Run
 
-from bitldp import _checks
-from bitldp.federated import _flower
+from bitldp.base import checks
+from bitldp.federated import flower
 
 __all__ = ["CLIENT_SENTENCE", "InProcessGrid", "InProcessRun", "run_in_process"]
 
@@ -29,7 +29,7 @@ log = logging.getLogger("bitldp.federated")
 
 
 class InProcessGrid(Grid):
-    """A Grid whose clients live in this process.
+    """Grid whose clients live in this process.
 
     Parameters
     ----------
@@ -71,19 +71,19 @@ class InProcessGrid(Grid):
     ) -> None:
         if not callable(client_app):
             raise TypeError(f"client_app: must be a ClientApp, not {type(client_app).__name__}")
-        clients = _checks.integer("clients", clients, 1)
+        clients = checks.integer("clients", clients, 1)
         self._app = client_app
-        self._threads = _checks.integer("threads", threads, 1, 1 << 10)
+        self._threads = checks.integer("threads", threads, 1, 1 << 10)
         self._recorder = recorder
         self._raise_errors = raise_errors
-        self._run = _flower.empty_run(1)
+        self._run = flower.empty_run(1)
         self._sent = 0
         self._waiting: dict[str, Message] = {}
         self.result: Result | None = None
         self.contexts = {
-            _flower.SERVER + 1 + place: Context(
+            flower.SERVER + 1 + place: Context(
                 run_id=1,
-                node_id=_flower.SERVER + 1 + place,
+                node_id=flower.SERVER + 1 + place,
                 node_config={**(node_config or {}), "partition-id": place, "num-partitions": clients},
                 state=RecordDict(),
                 run_config=dict(run_config or {}),
@@ -116,11 +116,11 @@ class InProcessGrid(Grid):
         return Message(content, dst_node_id, message_type, group_id=group_id, ttl=ttl)
 
     def get_node_ids(self) -> Iterable[int]:
-        """Return the clients' node numbers, ascending."""
+        """Return the numbers of the clients' nodes, ascending."""
         return list(self.contexts)
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
-        """Take messages; their clients work when the replies are pulled."""
+        """Take messages for the clients, who answer when the replies are pulled."""
         names = []
         for message in messages:
             node = message.metadata.dst_node_id
@@ -128,13 +128,13 @@ class InProcessGrid(Grid):
                 raise ValueError(f"messages: no client has node id {node}")
             self._sent += 1
             name = f"in-process-{self._sent}"
-            _flower.number(message, name)
+            flower.number(message, name)
             self._waiting[name] = message
             names.append(name)
         return names
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
-        """Return the replies to messages, in their order; of unknown or answered ones, none."""
+        """Return the replies to messages in their order; unknown and answered ones have none."""
         messages = [self._waiting.pop(name) for name in list(message_ids) if name in self._waiting]
         queues: dict[int, list[int]] = {}
         for place, message in enumerate(messages):
@@ -154,7 +154,7 @@ class InProcessGrid(Grid):
         answered = [reply for reply in replies if reply is not None]
         if self._recorder is not None:
             for reply in answered:
-                self._recorder(reply.metadata.src_node_id, _flower.to_bytes(reply))
+                self._recorder(reply.metadata.src_node_id, flower.to_bytes(reply))
         return answered
 
     def send_and_receive(
@@ -177,8 +177,8 @@ class InProcessGrid(Grid):
             if self._raise_errors:
                 raise
             log.warning("client %d: %s (%s)", node, CLIENT_SENTENCE, type(error).__name__)
-            return _flower.refusal(message, _flower.FAILED, CLIENT_SENTENCE)
-        _flower.number(reply, f"reply-to-{message.metadata.message_id}")
+            return flower.refusal(message, flower.FAILED, CLIENT_SENTENCE)
+        flower.number(reply, f"reply-to-{message.metadata.message_id}")
         return reply
 
 
@@ -194,7 +194,7 @@ def _copied(content: RecordDict) -> RecordDict:
 
 @dataclass(frozen=True)
 class InProcessRun:
-    """What is left of a run.
+    """Results of a run in one process.
 
     Attributes
     ----------
@@ -262,16 +262,16 @@ def run_in_process(
     )
     context = Context(
         run_id=1,
-        node_id=_flower.SERVER,
+        node_id=flower.SERVER,
         node_config={},
         state=RecordDict(),
         run_config=dict(run_config or {}),
     )
     state = random.getstate()
     if seed is not None:
-        random.seed(_checks.integer("seed", seed, 0))
+        random.seed(checks.integer("seed", seed, 0))
     try:
-        with _flower.identity(1):
+        with flower.identity(1):
             server_app(grid, context)
     finally:
         random.setstate(state)

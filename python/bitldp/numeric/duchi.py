@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp import _checks
-from bitldp._rng import RandomSource, keys
-from bitldp.numeric._cube import MOST, cap, cube_scalar, published_half
-from bitldp.numeric._draws import permutations
-from bitldp.numeric._policy import Numeric, OnInterval
-from bitldp.numeric._scalar import Interval, Scalar, check_interval, windowed
-from bitldp.privacy import Calibration, Guarantee
+from bitldp.base import checks
+from bitldp.base.keys import RandomSource, keys
+from bitldp.mechanism.numeric import Numeric
+from bitldp.mechanism.parameters import Calibration
+from bitldp.privacy import Guarantee
+from bitldp.release.base import Interval, Release
+from bitldp.release.cube import MOST, cap, cube_release, published_half
+from bitldp.release.draws import permutations
+from bitldp.release.window import windowed
 
 __all__ = ["Duchi", "LDPFLDuchi"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Duchi(OnInterval):
+class Duchi(Numeric):
     """Duchi's mechanism: dither to the two ends of the interval, then randomized response.
 
     Parameters
@@ -91,22 +93,21 @@ class Duchi(OnInterval):
 
     _spends: ClassVar[tuple[str, ...]] = ("split", "sample", "cube")
 
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         return windowed(2, 1, epsilon, interval)
 
-    def _promise(self, epsilon: float, parts: int, interval: Interval) -> tuple[Scalar, Guarantee]:
-        _checks.choice("calibration", self.calibration, ("exact", "paper"))
+    def _promise(self, epsilon: float, parts: int, interval: Interval) -> tuple[Release, Guarantee]:
         if self.spend != "cube":
             return super()._promise(epsilon, parts, interval)
-        _checks.count("features", parts, 1, MOST)
+        checks.count("features", parts, 1, MOST)
         if self.calibration == "paper":
             law = published_half(parts, epsilon)
         else:
             law = cap(parts, parts // 2 + 1, epsilon)
-        scalar = cube_scalar(law, interval)
+        release = cube_release(law, interval)
         # One sign that differs may tell near from far: a feature costs as much as the record.
-        exact = scalar.epsilon
-        return scalar, Guarantee.judge(epsilon, (exact, exact, exact), unit=self.unit)
+        exact = release.epsilon
+        return release, Guarantee.judge(epsilon, (exact, exact, exact), unit=self.unit)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -146,16 +147,17 @@ class LDPFLDuchi(Numeric):
     """
 
     _: KW_ONLY
-    center: float = 0.0
-    radius: float = 1.0
+    center: Annotated[float, checks.real] = 0.0
+    radius: Annotated[float, checks.positive] = 1.0
+
+    interval: ClassVar[Interval]  # type: ignore[misc]  # follows from the two
 
     def _build(self) -> None:
-        center = _checks.real("center", self.center)
-        radius = _checks.positive("radius", self.radius)
-        self._set(center=center, radius=radius)
-        self._settle(check_interval("radius", (center - radius, center + radius)))
+        ends = (self.center - self.radius, self.center + self.radius)
+        self._set(interval=checks.interval("radius", ends))
+        super()._build()
 
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         return windowed(2, 1, epsilon, interval)
 
     def shuffle(self, reports: ArrayLike, *, rng: RandomSource = None) -> NDArray[Any]:

@@ -3,66 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Grid, Matrix, Mixture
-from bitldp._mechanism import readonly
-from bitldp.numeric._policy import OnInterval
-from bitldp.numeric._scalar import Interval, Scalar, WindowScalar, windowed
-from bitldp.numeric._spread import Spread
+from bitldp.base.arrays import readonly
+from bitldp.letters.spread import Spread
+from bitldp.mechanism.numeric import Numeric
 from bitldp.numeric.piecewise import cells, window_share
-from bitldp.privacy import calibrated
+from bitldp.privacy import ONE, calibrated
+from bitldp.release.base import Interval, Release
+from bitldp.release.coin import CoinRelease
+from bitldp.release.window import windowed
 
 __all__ = ["Hybrid"]
 
-_ONE = 1 << 64
 _DUCHI_ONLY = 0.61  # epsilon up to which Duchi's mechanism alone has the least worst-case variance
 _RAREST = 2.0**-32  # least chance of Duchi's mechanism, and of its false answer: neither vanishes
-
-
-@dataclass(frozen=True, eq=False)
-class CoinScalar(Scalar):
-    """A release by the piecewise mechanism if the coin says so, else by Duchi's.
-
-    The report tells which: codes below N are the piecewise one's cells, the last two are Duchi's points. The
-    coin is a channel of two inputs, Duchi's points, and three answers: the piecewise mechanism decides (as
-    likely for both inputs), low, high.
-    """
-
-    piecewise: WindowScalar
-    mixture: Mixture
-    grid: Grid
-
-    streams = 2
-
-    @property
-    def alphabet(self) -> int:
-        return self.mixture.outputs
-
-    def randomize(
-        self,
-        x: ArrayLike,
-        keys: Sequence[bytes | None],
-        output: str,
-        out: NDArray[Any] | None,
-        threads: int | None,
-        first_chunk: int,
-    ) -> NDArray[Any]:
-        grids = (self.piecewise.grid, self.grid)
-        streams = (keys[0], keys[1])
-        return self.mixture.randomize(x, grids, self.letters, streams, output, out, threads, first_chunk)
-
-    def probabilities(self) -> NDArray[np.float64]:
-        law = self.mixture.matrix.probabilities()
-        shares = np.linspace(0.0, 1.0, len(self.points))[:, None]  # chance of the dither to the upper end
-        dithered = (1.0 - shares) * law[0, 1:] + shares * law[1, 1:]
-        return np.hstack([law[0, 0] * self.piecewise.probabilities(), dithered])
 
 
 def thrown(epsilon: float) -> Matrix:
@@ -82,7 +41,7 @@ def thrown(epsilon: float) -> Matrix:
 
 
 @lru_cache(maxsize=64)
-def mixed(epsilon: float, interval: Interval) -> Scalar:
+def mixed(epsilon: float, interval: Interval) -> Release:
     """Return the hybrid release: its exact epsilon is that of the worse part, as the report tells the coin.
 
     Given that Duchi's mechanism answers, its letters are as there, +-C half-lengths from the middle with
@@ -99,41 +58,30 @@ def mixed(epsilon: float, interval: Interval) -> Scalar:
     reach = (high - low) / 2.0 * ((true + false) / (true - false))
     middle = low + (high - low) / 2.0
     letters = np.concatenate([piecewise.letters, [middle - reach, middle + reach]])
-    moments = chance / _ONE * piecewise.spread.moments + (true + false) / _ONE * (reach * reach)
-    return CoinScalar(
+    moments = chance / ONE * piecewise.spread.moments + (true + false) / ONE * (reach * reach)
+    return CoinRelease(
+        Mixture(piecewise.channel, coin),
         max(piecewise.epsilon, coin.epsilon),
+        len(letters),
+        None,
         piecewise.points,
         readonly(letters),
-        Spread(piecewise.points, readonly(moments)),
-        (*piecewise.channels, coin),
-        piecewise,
-        Mixture(piecewise.law.channel, coin),
-        Grid(2, low=low, high=high),
+        Spread(piecewise.spread.points, readonly(moments)),
+        piecewise=piecewise,
+        ends=Grid(2, low=low, high=high),
     )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Hybrid(OnInterval):
+class Hybrid(Numeric):
     """Hybrid mechanism (HM): the piecewise one with probability 1 - e^(-eps/2), else Duchi's.
 
     Parameters
     ----------
     epsilon : float
         Exact epsilon of one `unit`, finite, zero or more.
-    features : int
-        Numbers of a record, d; each is released by itself.
-    interval : (float, float)
-        Where every number lies.
-    spend : {"split", "sample"}
-        How a record's budget is spent: evenly on all features, or on `k` of them that are drawn for every
-        record without looking at it.
-    k : int, optional
-        Features that are sampled, 1 to d. None: max(1, min(d, floor(epsilon/2.5))). Holds the number
-        afterwards.
-    clip : bool
-        Whether values outside the interval are clipped to it, or refused.
-    unit : {"record", "feature"}
-        What `epsilon` covers; a record's is split evenly over the features that are released.
+    features, interval, spend, k, clip, unit
+        As of `Duchi`.
 
     Raises
     ------
@@ -160,5 +108,5 @@ class Hybrid(OnInterval):
     [1.04, 1.04, 1.04]
     """
 
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         return mixed(epsilon, interval)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
+from typing import Annotated
 
 import numpy as np
 
-from bitldp import _checks, _solve
 from bitldp._core import Grid
-from bitldp._designed import Designed, Table
-from bitldp._mechanism import readonly
-from bitldp.numeric._policy import OnInterval
-from bitldp.numeric._scalar import Interval, Scalar, equidistant
-from bitldp.numeric._spread import Spread
-from bitldp.numeric.three_outputs import MatrixScalar
+from bitldp.base.arrays import readonly
+from bitldp.letters import solve
+from bitldp.letters.spread import Spread
+from bitldp.mechanism.designed import Designed, Table
+from bitldp.mechanism.numeric import Numeric
+from bitldp.mechanism.parameters import whole
+from bitldp.release.base import Interval, Release, equidistant
 
 __all__ = ["MinimaxVariance"]
 
@@ -30,36 +31,24 @@ def _solved(points: int, epsilon: float) -> Table:
 
     draft = least_worst(points, epsilon)
     law = draft.channel.probabilities()
-    letters = _solve.letters(law, np.linspace(-1.0, 1.0, points), draft.letters)
+    letters = solve.letters(law, np.linspace(-1.0, 1.0, points), draft.letters)
     if letters is None:
         raise DesignError("the integers of the minimax release have no unbiased letters")
     return Table(draft.channel, readonly(letters))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MinimaxVariance(Designed, OnInterval):
+class MinimaxVariance(Designed, Numeric):
     """Minimax mechanism: a number dithered to a grid, then the law of least worst-case variance.
 
     Parameters
     ----------
     epsilon : float
         Exact epsilon of one `unit`; that of one released number must be from 0.05 to 12.
-    features : int
-        Numbers of a record, d; each is released by itself.
     grid_points : int
         Points of the grid, 2 to 24. More of them cost less dither and more time to design.
-    interval : (float, float)
-        Where every number lies.
-    spend : {"split", "sample"}
-        How a record's budget is spent: evenly on all features, or on `k` of them that are drawn for every
-        record without looking at it.
-    k : int, optional
-        Features that are sampled, 1 to d. None: max(1, min(d, floor(epsilon/2.5))). Holds the number
-        afterwards.
-    clip : bool
-        Whether values outside the interval are clipped to it, or refused.
-    unit : {"record", "feature"}
-        What `epsilon` covers; a record's is split evenly over the features that are released.
+    features, interval, spend, k, clip, unit
+        As of `Duchi`.
 
     Raises
     ------
@@ -92,13 +81,9 @@ class MinimaxVariance(Designed, OnInterval):
     """
 
     _: KW_ONLY
-    grid_points: int = 16
+    grid_points: Annotated[int, whole(2, _MOST)] = 16
 
-    def _build(self) -> None:
-        self._set(grid_points=_checks.integer("grid_points", self.grid_points, 2, _MOST), _made=[])
-        super()._build()
-
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         if not _LEAST <= epsilon <= _LARGEST:
             raise ValueError(
                 f"epsilon: {_LEAST} to {_LARGEST} for one released number, got {epsilon:.6g}; below, Duchi's "
@@ -112,12 +97,12 @@ class MinimaxVariance(Designed, OnInterval):
         moments = channel.probabilities() @ np.square(letters)
         half = (high - low) / 2.0
         places = equidistant(interval, count)
-        return MatrixScalar(
+        return Release(
+            channel,
             channel.epsilon,
+            channel.outputs,
+            Grid(count, low=low, high=high),
             places,
             readonly(low + half + half * letters),
             Spread(places, readonly(half * half * moments)),
-            (channel,),
-            channel,
-            Grid(count, low=low, high=high),
         )

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Grid, Matrix
-from bitldp._mechanism import readonly
-from bitldp.numeric._policy import OnInterval
-from bitldp.numeric._scalar import Interval, Scalar, equidistant
-from bitldp.numeric._spread import Spread
-from bitldp.privacy import calibrated
+from bitldp.base.arrays import readonly
+from bitldp.letters.spread import Spread
+from bitldp.mechanism.numeric import Numeric
+from bitldp.privacy import ONE, calibrated
+from bitldp.release.base import Interval, Release, equidistant
 
 __all__ = ["ThreeOutputs"]
 
-_ONE = 1 << 64
 _HALVINGS = 200  # of an interval within [0, 1/2]: past the last place of a double
 
 
@@ -78,34 +74,8 @@ def table(epsilon: float) -> Matrix:
     return Matrix(np.array([[near, a * u, far], [b, a, b], [far, a * u, near]]))
 
 
-@dataclass(frozen=True, eq=False)
-class MatrixScalar(Scalar):
-    """A release by a table, one row for each point of the grid."""
-
-    channel: Matrix
-    grid: Grid
-
-    @property
-    def alphabet(self) -> int:
-        return self.channel.outputs
-
-    def randomize(
-        self,
-        x: ArrayLike,
-        keys: Sequence[bytes | None],
-        output: str,
-        out: NDArray[Any] | None,
-        threads: int | None,
-        first_chunk: int,
-    ) -> NDArray[Any]:
-        return self.channel.randomize(x, self.grid, self.letters, keys[0], output, out, threads, first_chunk)
-
-    def probabilities(self) -> NDArray[np.float64]:
-        return self.channel.probabilities()
-
-
 @lru_cache(maxsize=64)
-def three(epsilon: float, interval: Interval) -> MatrixScalar:
+def three(epsilon: float, interval: Interval) -> Release:
     """Return the release by three outputs, of exact epsilon `epsilon`.
 
     The letter of the ends is C = 1/(P(high | high) - P(low | high)) half-lengths from the middle: a quotient
@@ -119,36 +89,24 @@ def three(epsilon: float, interval: Interval) -> MatrixScalar:
     weights = channel.weights()
     excess = weights[2][2] - weights[2][0]
     if channel.epsilon == 0.0 or excess == 0:
-        return MatrixScalar(channel.epsilon, points, None, None, (channel,), channel, grid)
-    reach = (high - low) / 2.0 * (_ONE / excess)
+        return Release(channel, 0.0, 3, grid, points)
+    reach = (high - low) / 2.0 * (ONE / excess)
     letters = low + (high - low) / 2.0 + reach * np.array([-1.0, 0.0, 1.0])
-    moments = reach * reach * np.array([(row[0] + row[2]) / _ONE for row in weights])
+    moments = reach * reach * np.array([(row[0] + row[2]) / ONE for row in weights])
     spread = Spread(points, readonly(moments))
-    return MatrixScalar(channel.epsilon, points, readonly(letters), spread, (channel,), channel, grid)
+    return Release(channel, channel.epsilon, 3, grid, points, readonly(letters), spread)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ThreeOutputs(OnInterval):
+class ThreeOutputs(Numeric):
     """Three-outputs mechanism: a number becomes low, middle or high, with the least worst-case variance.
 
     Parameters
     ----------
     epsilon : float
         Exact epsilon of one `unit`, finite, zero or more.
-    features : int
-        Numbers of a record, d; each is released by itself.
-    interval : (float, float)
-        Where every number lies.
-    spend : {"split", "sample"}
-        How a record's budget is spent: evenly on all features, or on `k` of them that are drawn for every
-        record without looking at it.
-    k : int, optional
-        Features that are sampled, 1 to d. None: max(1, min(d, floor(epsilon/2.5))). Holds the number
-        afterwards.
-    clip : bool
-        Whether values outside the interval are clipped to it, or refused.
-    unit : {"record", "feature"}
-        What `epsilon` covers; a record's is split evenly over the features that are released.
+    features, interval, spend, k, clip, unit
+        As of `Duchi`.
 
     Raises
     ------
@@ -166,5 +124,5 @@ class ThreeOutputs(OnInterval):
     An input is placed with a resolution of 2**-32 of a step of the grid, in the precision of its dtype.
     """
 
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         return three(epsilon, interval)

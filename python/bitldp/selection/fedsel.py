@@ -9,13 +9,13 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from bitldp import _checks
-from bitldp._rng import RandomSource
-from bitldp.ledger import BudgetExceededError
+from bitldp.base import checks
+from bitldp.base.keys import RandomSource
+from bitldp.ledger.budget import BudgetExceededError
+from bitldp.mechanism.numeric import Numeric
 from bitldp.numeric import Piecewise
-from bitldp.numeric._policy import Numeric
 from bitldp.privacy import Calibration, Guarantee, added, composed, share
-from bitldp.selection._selection import Selection
+from bitldp.selection.base import Selection
 from bitldp.selection.mechanisms import EXP, PE, PS
 from bitldp.selection.two_stage import SelectedReports, TwoStage, _floats
 
@@ -57,10 +57,10 @@ def split_budget(
     Source: FedSel, Section 5.3, which gives the order sqrt(d log d/m), taken with the factor 1 here, and
     found theta = 0.2 by experiment.
     """
-    epsilon = _checks.positive("epsilon", epsilon)
-    dimensions = _checks.integer("dimensions", dimensions, 2)
-    batch = _checks.integer("batch", batch, 1)
-    threshold = _checks.real("threshold", threshold)
+    epsilon = checks.positive("epsilon", epsilon)
+    dimensions = checks.integer("dimensions", dimensions, 2)
+    batch = checks.integer("batch", batch, 1)
+    threshold = checks.real("threshold", threshold)
     if not 0.0 <= threshold < 1.0:
         raise ValueError(f"threshold: must be in [0, 1), got {threshold}")
     first = math.sqrt(dimensions * math.log(dimensions) / batch)
@@ -157,11 +157,11 @@ class FedSel:
         calibration: Calibration = "exact",
         dtype: DTypeLike = np.float64,
     ) -> None:
-        dimensions = _checks.integer("dimensions", dimensions, 2)
-        epsilon = _checks.positive("epsilon", epsilon)
-        self._rounds = _checks.integer("rounds", rounds, 1)
-        clients = _checks.count("clients", clients, 1)
-        self._momentum = _checks.budget("momentum", momentum)
+        dimensions = checks.integer("dimensions", dimensions, 2)
+        epsilon = checks.positive("epsilon", epsilon)
+        self._rounds = checks.integer("rounds", rounds, 1)
+        clients = checks.count("clients", clients, 1)
+        self._momentum = checks.budget("momentum", momentum)
         if not (isinstance(values, type) and issubclass(values, Numeric)):
             raise TypeError("values: must be a class of numeric mechanisms, such as Piecewise")
         if np.dtype(dtype) not in (np.float32, np.float64):
@@ -243,7 +243,7 @@ class FedSel:
             A gradient that is not finite, or not in sum with the residual (an index is given, not the value),
             wrong shape or dtype, a client twice. In all these cases nothing is released and no state changes.
         """
-        _checks.choice("output", output, ("codes", "packed"))
+        checks.choice("output", output, ("codes", "packed"))
         rows = self._rows(clients)
         dimensions = self._residual.shape[1]
         steps = _floats("gradients", gradients, dimensions)
@@ -284,7 +284,7 @@ class FedSel:
         ValueError, TypeError
             If `clients` is no number of clients.
         """
-        clients = _checks.count("clients", clients, 1)
+        clients = checks.count("clients", clients, 1)
         other = object.__new__(type(self))
         other._rounds, other._momentum = self._rounds, self._momentum
         other._stages, other._guarantee = self._stages, self._guarantee
@@ -295,7 +295,7 @@ class FedSel:
     def _rows(self, clients: ArrayLike | None) -> NDArray[np.intp]:
         if clients is None:
             return np.arange(len(self._released))
-        rows = _checks.codes("clients", clients, len(self._released)).astype(np.intp)
+        rows = checks.codes("clients", clients, len(self._released)).astype(np.intp)
         if rows.ndim != 1:
             raise ValueError(f"clients: shape must be (n,), got {rows.shape}")
         if len(np.unique(rows)) != len(rows):
@@ -321,7 +321,7 @@ class FedSel:
             If it does not fit these clients; nothing changes then.
         """
         residual = _floats("state['residual']", state["residual"], self._residual.shape[1])
-        released = _checks.codes("state['released']", state["released"], self._rounds + 1)
+        released = checks.codes("state['released']", state["released"], self._rounds + 1)
         if residual.shape != self._residual.shape or released.shape != self._released.shape:
             raise ValueError(f"state: is not that of {len(self._released)} clients")
         self._residual = residual.astype(self._residual.dtype)
@@ -349,7 +349,7 @@ def _split(
         if batch is None:
             raise ValueError("mu: give it, or give batch, the clients of a round, to derive it")
         return split_budget(epsilon, dimensions, batch=batch, threshold=threshold)
-    mu = _checks.real("mu", mu)
+    mu = checks.real("mu", mu)
     if not 0.0 <= mu < 1.0:
         raise ValueError(f"mu: must be in [0, 1), got {mu}")
     return _parts(epsilon, mu * epsilon)
@@ -359,8 +359,8 @@ def selection_of(
     select: str, dimensions: int, k: int | None, epsilon: float, calibration: Calibration
 ) -> Selection:
     """Return the selection that a word names."""
-    _checks.choice("select", select, ("PS", "EXP", "PE"))
-    _checks.choice("calibration", calibration, ("exact", "paper"))
+    checks.choice("select", select, ("PS", "EXP", "PE"))
+    checks.choice("calibration", calibration, ("exact", "paper"))
     if select != "PE" and calibration == "paper":
         raise ValueError("calibration: 'paper' is for select='PE'; the claims of the others hold")
     if select == "EXP":

@@ -7,12 +7,12 @@ Dimension Selection", DASFAA 2020, Section 4.1 and Algorithms 2 to 4.
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from bitldp import _checks
-from bitldp.privacy import Calibration
-from bitldp.selection._laws import exp_channel, pe_channel, ps_channel
-from bitldp.selection._selection import _MOST, Selection, TopSelection
+from bitldp.base import checks
+from bitldp.mechanism.parameters import Budget, Calibration, at_least
+from bitldp.selection.base import MOST, Selection, TopSelection
+from bitldp.selection.laws import exp_channel, pe_channel, ps_channel
 
 __all__ = ["EXP", "PE", "PS"]
 
@@ -52,14 +52,12 @@ class EXP(Selection):
     array([1], dtype=uint8)
     """
 
-    dimensions: int
+    dimensions: Annotated[int, at_least(2, MOST)]
     _: KW_ONLY
-    epsilon: float
+    epsilon: Budget
 
     def _build(self) -> None:
-        dimensions = _checks.count("dimensions", self.dimensions, 2, _MOST)
-        epsilon = _checks.budget("epsilon", self.epsilon)
-        self._finish(exp_channel(dimensions, epsilon), dimensions=dimensions, epsilon=epsilon)
+        self._finish(exp_channel(self.dimensions, self.epsilon))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,16 +98,14 @@ class PS(TopSelection):
     (4,)
     """
 
-    dimensions: int
+    dimensions: Annotated[int, at_least(2, MOST)]
     k: int
     _: KW_ONLY
-    epsilon: float
+    epsilon: Budget
 
     def _build(self) -> None:
-        dimensions = _checks.count("dimensions", self.dimensions, 2, _MOST)
-        k = _checks.integer("k", self.k, 1, dimensions - 1)
-        epsilon = _checks.budget("epsilon", self.epsilon)
-        self._finish(ps_channel(dimensions, k, epsilon), dimensions=dimensions, k=k, epsilon=epsilon)
+        self._set(k=checks.integer("k", self.k, 1, self.dimensions - 1))
+        self._finish(ps_channel(self.dimensions, self.k, self.epsilon))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -151,21 +147,18 @@ class PE(TopSelection):
     0.9805119
     """
 
-    dimensions: int
+    dimensions: Annotated[int, at_least(2, MOST)]
     k: int
     _: KW_ONLY
-    epsilon: float
+    epsilon: Budget
     calibration: Calibration = "exact"
 
     _p: ClassVar[float]
 
     def _build(self) -> None:
-        dimensions = _checks.count("dimensions", self.dimensions, 2, _MOST)
-        k = _checks.integer("k", self.k, 1, dimensions - 1)
-        epsilon = _checks.budget("epsilon", self.epsilon)
-        _checks.choice("calibration", self.calibration, ("exact", "paper"))
-        channel, p = pe_channel(dimensions, k, epsilon, self.calibration)
-        self._finish(channel, dimensions=dimensions, k=k, epsilon=epsilon)
+        self._set(k=checks.integer("k", self.k, 1, self.dimensions - 1))
+        channel, p = pe_channel(self.dimensions, self.k, self.epsilon, self.calibration)
+        self._finish(channel)
         self._set(_p=p)
 
     @property

@@ -1,12 +1,12 @@
-//! Everything that can be refused: one enum, one sentence a variant.
+//! Errors: why an operation was refused, one sentence a variant.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// What an operation of this crate answers.
+/// The result of an operation of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why an operation was refused.
+/// The reason why an operation was refused.
 ///
 /// No variant holds a private value: a bad element of an input is named by its flat index.
 #[derive(Clone, Debug, PartialEq, Eq)]

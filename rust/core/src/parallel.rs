@@ -1,4 +1,4 @@
-//! Fixed chunks over rayon: the answer never depends on the number of threads.
+//! Runs fixed chunks on threads: the answer never depends on how many there are.
 //!
 //! A chunk of [`CHUNK`] values draws from its own part of the keystream, so it does not matter who works on it, nor
 //! when. Threads are used only where the batch is worth waking them, and the caller is one of them. `BITLDP_THREADS` says
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::error::{Error, Result};
 
-/// Values (features or samples) that one addressed chunk of the keystream serves.
+/// Values (features or samples) in one chunk of the keystream.
 pub const CHUNK: usize = 8192;
 
 /// Work below this many nanoseconds for each further thread stays on the caller's: waking a worker costs about a tenth.

@@ -1,4 +1,4 @@
-//! `bitldp.FixedPoint`.
+//! The class `FixedPoint`: sign, integer and fraction bits.
 
 use bitldp_core::{Infinities, Input, Output, SignBit};
 use numpy::PyUntypedArrayMethods;

@@ -1,4 +1,4 @@
-//! `bitldp.Grid`.
+//! The class `Grid`: equidistant points of an interval.
 
 use bitldp_core::{GridRounding, Input};
 use numpy::{IntoPyArray, PyArray1};

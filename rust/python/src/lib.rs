@@ -3,17 +3,19 @@
 mod aggregate;
 mod arrays;
 mod bits;
-mod categorical;
+mod channel;
 mod cube;
 mod error;
 mod fixed_point;
 mod grid;
+mod matrix;
 mod mixture;
 mod numbers;
 mod pack;
 mod select;
 mod shift;
 mod unary;
+mod window;
 
 use bitldp_core::{CHUNK, Isa};
 use pyo3::prelude::*;
@@ -29,13 +31,13 @@ mod _core {
     #[pymodule_export]
     use super::bits::Bits;
     #[pymodule_export]
-    use super::categorical::{Matrix, Window};
-    #[pymodule_export]
     use super::cube::Cube;
     #[pymodule_export]
     use super::fixed_point::FixedPoint;
     #[pymodule_export]
     use super::grid::Grid;
+    #[pymodule_export]
+    use super::matrix::Matrix;
     #[pymodule_export]
     use super::mixture::Mixture;
     #[pymodule_export]
@@ -46,6 +48,8 @@ mod _core {
     use super::shift::Shift;
     #[pymodule_export]
     use super::unary::Unary;
+    #[pymodule_export]
+    use super::window::Window;
     #[pymodule_export]
     use super::{available_isas, isa, keystream, log_ratio};
 

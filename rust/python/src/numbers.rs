@@ -1,4 +1,4 @@
-//! Integers of any size: Python has no largest one, and what does not fit is refused by its argument's name.
+//! Integers of Python: what the core's types do not hold is refused by its argument's name.
 
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};

@@ -6,9 +6,9 @@ use super::source::{Scratch, Source};
 use super::vector::Vector;
 use super::vertical::{BYTES, Counters, MOST_ROWS, ROWS};
 use super::{Batch, Failed, Totals};
+use crate::codec::Code;
 use crate::error::zeros;
-use crate::kernel::Isa;
-use crate::kernel::bits::Word;
+use crate::isa::Isa;
 use crate::parallel::for_chunks;
 
 /// Sets of counters that one thread works on at a time: 2 KB each.
@@ -103,7 +103,7 @@ struct Part<'a, S> {
 
 impl Batch<'_> {
     /// Counts the bits of `source` by column and calls `fold(counters, columns, counts)` for each group of counters.
-    pub(super) fn count_columns<W: Word, S: Source<W>>(
+    pub(super) fn count_columns<W: Code, S: Source<W>>(
         &self,
         source: &S,
         layout: &Layout,
@@ -145,7 +145,7 @@ impl Batch<'_> {
 
 impl<S> Part<'_, S> {
     /// The counters of the part, those of each group together.
-    fn count<W: Word>(&self, isa: Isa) -> Result<Vec<Counters>, Failed>
+    fn count<W: Code>(&self, isa: Isa) -> Result<Vec<Counters>, Failed>
     where
         S: Source<W>,
     {
@@ -177,7 +177,7 @@ impl<S> Part<'_, S> {
     /// # Safety
     /// As [`Vector`].
     #[inline(always)]
-    unsafe fn blocks<V: Vector, W: Word>(&self, sets: &mut [Counters], room: &mut Room<W>) -> bool
+    unsafe fn blocks<V: Vector, W: Code>(&self, sets: &mut [Counters], room: &mut Room<W>) -> bool
     where
         S: Source<W>,
     {
@@ -210,7 +210,7 @@ impl<S> Part<'_, S> {
 
     /// Where the bytes of the groups begin in eight rows from `first` on; of rows that are not there, zeros.
     #[inline(always)]
-    fn eight<W: Word>(&self, first: usize, room: &mut Room<W>) -> [*const u8; ROWS]
+    fn eight<W: Code>(&self, first: usize, room: &mut Room<W>) -> [*const u8; ROWS]
     where
         S: Source<W>,
     {
@@ -284,12 +284,12 @@ impl Shape {
 mod x86 {
     use std::arch::x86_64::{__m256i, __m512i};
 
-    use super::{Counters, Part, Room, Source, Word};
+    use super::{Code, Counters, Part, Room, Source};
 
     /// # Safety
     /// The CPU has AVX-512 F, BW, DQ and VL.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
-    pub(super) unsafe fn avx512<W: Word, S: Source<W>>(
+    pub(super) unsafe fn avx512<W: Code, S: Source<W>>(
         part: &Part<'_, S>,
         sets: &mut [Counters],
         room: &mut Room<W>,
@@ -301,7 +301,7 @@ mod x86 {
     /// # Safety
     /// The CPU has AVX2.
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    pub(super) unsafe fn avx2<W: Word, S: Source<W>>(
+    pub(super) unsafe fn avx2<W: Code, S: Source<W>>(
         part: &Part<'_, S>,
         sets: &mut [Counters],
         room: &mut Room<W>,

@@ -2,9 +2,9 @@
 
 use super::source::{PIECE, Scratch, Source, with_words};
 use super::{Batch, Failed, Totals, table};
+use crate::codec::Code;
 use crate::error::{Result, argument, zeros};
-use crate::kernel::bits::Word;
-use crate::kernel::{Isa, vectorised};
+use crate::isa::{Isa, vectorised};
 use crate::parallel::for_chunks;
 
 /// Counters that a thread keeps at most, of 4 bytes: those of a part of the columns, if the alphabet is large.
@@ -25,7 +25,7 @@ impl Batch<'_> {
         totals.finish(|| self.refusal(most))
     }
 
-    fn count_codes<W: Word, S: Source<W>>(&self, words: &S, alphabet: usize, most: u32, totals: &Totals) {
+    fn count_codes<W: Code, S: Source<W>>(&self, words: &S, alphabet: usize, most: u32, totals: &Totals) {
         // Columns whose counters fit, but at least one: all of them, mostly.
         let together = (MOST_COUNTERS / alphabet).clamp(1, self.columns);
         let strips = self.columns.div_ceil(together);
@@ -49,7 +49,7 @@ impl Batch<'_> {
 
     /// The counts of some rows and some columns. Of short ones there are several tables, whose counts add: neighbours
     /// that are alike would wait for each other's addition.
-    fn part<W: Word, S: Source<W>>(
+    fn part<W: Code, S: Source<W>>(
         &self,
         words: &S,
         rows: std::ops::Range<usize>,
@@ -92,7 +92,7 @@ const TABLES: usize = 4;
 
 /// Counts a piece that begins at `column`.
 #[inline]
-fn tally<W: Word>(
+fn tally<W: Code>(
     piece: &[W],
     column: usize,
     columns: usize,
@@ -140,6 +140,6 @@ pub(super) fn most(alphabet: usize) -> Result<u32> {
 
 /// The largest of some words.
 #[inline]
-pub(super) fn largest<W: Word>(isa: Isa, piece: &[W]) -> u32 {
+pub(super) fn largest<W: Code>(isa: Isa, piece: &[W]) -> u32 {
     vectorised(isa, || piece.iter().fold(0, |largest, word| word.widen().max(largest)))
 }

@@ -23,7 +23,7 @@ mod words;
 use std::sync::Mutex;
 
 use crate::error::{Error, Result, argument, element, zeros};
-use crate::kernel::Isa;
+use crate::isa::Isa;
 
 pub use sampled::Sampled;
 

@@ -3,8 +3,8 @@
 use super::histogram::{largest, most};
 use super::source::{PIECE, Scratch, Source, with_words};
 use super::{Batch, Failed, Totals, table};
+use crate::codec::Code;
 use crate::error::{Error, Result, argument};
-use crate::kernel::bits::Word;
 
 /// Codes with the index of the coordinate that each is about: what is counted is counted for each index.
 ///
@@ -82,7 +82,7 @@ impl<'a> Sampled<'a> {
         })
     }
 
-    fn pairs<I: Word, P: Source<I>, C: Word, Q: Source<C>>(
+    fn pairs<I: Code, P: Source<I>, C: Code, Q: Source<C>>(
         &self,
         indices: &P,
         codes: &Q,

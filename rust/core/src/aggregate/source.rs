@@ -1,10 +1,10 @@
 //! Reports as a flat row of code words, read piece by piece whatever their form.
 
 use super::{Batch, Reports};
+use crate::codec::Code;
 use crate::codec::{squeeze, unpack_into};
 use crate::error::{Result, zeros};
-use crate::kernel::Isa;
-use crate::kernel::bits::Word;
+use crate::isa::Isa;
 
 /// The most words that are asked for at once.
 pub(super) const PIECE: usize = 1024;
@@ -17,7 +17,7 @@ pub(super) struct Scratch<W> {
     seen: u8,
 }
 
-impl<W: Word> Scratch<W> {
+impl<W: Code> Scratch<W> {
     /// Room for pieces of `words`.
     pub(super) fn new(words: usize) -> Result<Scratch<W>> {
         Ok(Scratch { words: zeros(words)?, packed: zeros(4 * words)?, seen: 0 })
@@ -30,7 +30,7 @@ impl<W: Word> Scratch<W> {
 }
 
 /// A flat row of words.
-pub(super) trait Source<W: Word>: Sync {
+pub(super) trait Source<W: Code>: Sync {
     /// How many there are.
     fn len(&self) -> usize;
     /// Those of `start .. start + count`, at most as many as `scratch` has room for.
@@ -55,7 +55,7 @@ fn ask<T>(bytes: &[T], start: usize, count: usize) {
     let _ = (bytes, start, count);
 }
 
-impl<W: Word> Source<W> for &[W] {
+impl<W: Code> Source<W> for &[W] {
     #[inline(always)]
     fn len(&self) -> usize {
         <[W]>::len(self)
@@ -82,7 +82,7 @@ pub(super) struct Flat<'a> {
     words: usize,
 }
 
-impl<W: Word> Source<W> for Flat<'_> {
+impl<W: Code> Source<W> for Flat<'_> {
     fn len(&self) -> usize {
         self.words
     }

@@ -3,9 +3,9 @@
 use super::histogram::{largest, most};
 use super::source::{PIECE, Scratch, Source, with_words};
 use super::{Batch, Failed, Totals, table};
+use crate::codec::Code;
 use crate::error::{Result, argument, zeros};
-use crate::kernel::bits::Word;
-use crate::kernel::vectorised;
+use crate::isa::vectorised;
 use crate::parallel::for_chunks;
 
 /// Rows after which narrow sums go over into wide ones: 2^16 codes of 16 bits are below 2^32.
@@ -33,7 +33,7 @@ impl Batch<'_> {
         totals.finish(|| self.refusal(most))
     }
 
-    fn add_codes<W: Word, S: Source<W>>(&self, words: &S, most: u32, totals: &Totals) {
+    fn add_codes<W: Code, S: Source<W>>(&self, words: &S, most: u32, totals: &Totals) {
         // Short rows are laid side by side, so that every sum has a lane of its own.
         let merged = if self.columns < 64 { 256 / self.columns } else { 1 };
         let width = self.columns * merged;
@@ -59,7 +59,7 @@ impl Batch<'_> {
     }
 
     #[allow(clippy::too_many_arguments, reason = "a part of the work, and the shape of the whole")]
-    fn add_part<W: Word, S: Source<W>>(
+    fn add_part<W: Code, S: Source<W>>(
         &self,
         words: &S,
         rows: std::ops::Range<usize>,

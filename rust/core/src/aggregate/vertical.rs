@@ -4,7 +4,7 @@
 //! every count and, every other time, a carry that waits for the next one: 2^15 rows take 16 levels.
 
 use super::vector::Vector;
-use crate::kernel::{Isa, vectorised};
+use crate::isa::{Isa, vectorised};
 
 /// Rows that are added at once.
 pub(super) const ROWS: usize = 8;

@@ -1,10 +1,10 @@
-//! Sign, integer and fraction bits: a real number as a code word of `l` bits.
+//! Fixed-point codes: a real number as sign, integer and fraction bits.
 
+use crate::codec::Code;
 use crate::error::{Result, argument, element};
-use crate::kernel::Loop;
-use crate::kernel::bits::Word;
+use crate::isa::Loop;
 
-/// Which sign bit a non-negative number has.
+/// The sign bit of numbers that are not negative.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SignBit {
     /// BitRand, section 3.1: the sign bit is 1 iff `x >= 0`.
@@ -13,7 +13,7 @@ pub enum SignBit {
     ZeroIfNonNegative,
 }
 
-/// What becomes of an infinite input.
+/// The treatment of infinite inputs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Infinities {
     /// An error, as for NaN.
@@ -75,7 +75,7 @@ impl FixedPoint {
         self.sign
     }
 
-    /// What becomes of an infinite input.
+    /// The treatment of infinite inputs.
     pub fn infinities(&self) -> Infinities {
         self.infinities
     }
@@ -166,7 +166,7 @@ pub(crate) struct Encode<'a, F, W> {
     pub(crate) words: &'a mut [W],
 }
 
-impl<F: Real, W: Word> Loop for Encode<'_, F, W> {
+impl<F: Real, W: Code> Loop for Encode<'_, F, W> {
     type Answer = ();
 
     #[inline(always)]
@@ -182,7 +182,7 @@ pub(crate) struct Decode<'a, W, F> {
     pub(crate) values: &'a mut [F],
 }
 
-impl<F: Real, W: Word> Loop for Decode<'_, W, F> {
+impl<F: Real, W: Code> Loop for Decode<'_, W, F> {
     type Answer = u32;
 
     #[inline(always)]
@@ -197,7 +197,7 @@ impl<F: Real, W: Word> Loop for Decode<'_, W, F> {
 }
 
 /// The two floating-point types that the codec takes and gives.
-pub trait Real: Copy + Default + Send + Sync + sealed::Sealed + 'static {
+pub trait Real: Flushed + Copy + Default + Send + Sync + sealed::Sealed + 'static {
     /// Whether the number has a code: not NaN and, unless they `saturate`, not infinite.
     fn is_encodable(self, saturate: bool) -> bool;
     /// Whether every number has a code.
@@ -206,8 +206,7 @@ pub trait Real: Copy + Default + Send + Sync + sealed::Sealed + 'static {
     fn is_negative(self) -> bool;
     /// [`FixedPoint::encode`] of all numbers.
     #[doc(hidden)]
-    #[allow(private_bounds, reason = "the two types of floats are all that there will be")]
-    fn encode_each<W: Word>(codec: &FixedPoint, values: &[Self], words: &mut [W]);
+    fn encode_each<W: Code>(codec: &FixedPoint, values: &[Self], words: &mut [W]);
     /// `min(floor(|x| * scale), most)`, with `scale` a power of two.
     fn magnitude(self, scale: f64, most: u32) -> u32;
     /// `±(magnitude * step)`, with `step` a power of two.
@@ -242,8 +241,7 @@ macro_rules! real {
             }
 
             #[inline(always)]
-            #[allow(private_bounds, reason = "as in the trait")]
-            fn encode_each<W: Word>(codec: &FixedPoint, values: &[$float], words: &mut [W]) {
+            fn encode_each<W: Code>(codec: &FixedPoint, values: &[$float], words: &mut [W]) {
                 real!(@each $float, codec, values, words)
             }
 
@@ -296,7 +294,9 @@ macro_rules! real {
 const SINGLE: u32 = 1 << 24;
 
 /// A number whose subnormals are zeros of their sign: arithmetic with those can take longer, and would tell them from 0.
-pub(crate) trait Flushed {
+#[doc(hidden)]
+pub trait Flushed {
+    /// The number, or zero of its sign.
     fn flushed(self) -> Self;
 }
 

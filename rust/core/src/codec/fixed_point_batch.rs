@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::fixed_point::{Decode, Encode, FixedPoint, Real};
-use crate::channel::{Input, Output};
+use crate::codec::Code;
 use crate::error::{Error, Result, argument, element};
-use crate::kernel::bits::Word;
-use crate::kernel::{Isa, compiled, vectorised};
+use crate::io::{Input, Output};
+use crate::isa::{Isa, compiled, vectorised};
 use crate::parallel::{CHUNK, Parts, for_chunks};
 
 /// What a single thread takes for four numbers, roughly, in nanoseconds.
@@ -38,7 +38,7 @@ impl FixedPoint {
         }
     }
 
-    fn encode_words<F: Real, W: Word>(
+    fn encode_words<F: Real, W: Code>(
         &self,
         values: &[F],
         out: &mut [W],
@@ -68,7 +68,7 @@ impl FixedPoint {
         }
     }
 
-    fn decode_to<W: Word>(&self, codes: &[W], output: Output<'_>, threads: Option<usize>) -> Result<()> {
+    fn decode_to<W: Code>(&self, codes: &[W], output: Output<'_>, threads: Option<usize>) -> Result<()> {
         match output {
             Output::F32(out) => self.decode_words(codes, out, threads),
             Output::F64(out) => self.decode_words(codes, out, threads),
@@ -76,7 +76,7 @@ impl FixedPoint {
         }
     }
 
-    fn decode_words<W: Word, F: Real>(
+    fn decode_words<W: Code, F: Real>(
         &self,
         codes: &[W],
         out: &mut [F],

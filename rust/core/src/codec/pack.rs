@@ -8,19 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[path = "pack_avx2.rs"]
 mod avx2;
 
+use super::code::Code;
 use super::unpack::unpack_into;
 use crate::error::{Error, Result, argument, element, zeros};
-use crate::kernel::bits::Word;
-use crate::kernel::{Isa, vectorised};
+use crate::isa::{Isa, vectorised};
 use crate::parallel::{CHUNK, Parts, for_chunks};
-
-/// A code word in memory: `u8`, `u16` or `u32`.
-#[allow(private_bounds, reason = "the bound keeps other types out")]
-pub trait Code: Copy + Default + Into<u32> + Word {}
-
-impl Code for u8 {}
-impl Code for u16 {}
-impl Code for u32 {}
 
 fn check_bits(bits: u32) -> Result<()> {
     if (1..=32).contains(&bits) {
@@ -136,7 +128,7 @@ fn check_packed<C: Code>(packed: &[u8], bits: u32, count: usize) -> Result<()> {
 /// Packs reports that have no more than `bits` bits into exactly as many bytes as they need: what the kernels call for
 /// each block. A block that is not the last one holds a multiple of eight reports, so the next one starts at a whole byte.
 #[inline(always)]
-pub(crate) fn pack_into<W: Word>(isa: Isa, reports: &[W], bits: u32, out: &mut [u8]) {
+pub(crate) fn pack_into<W: Code>(isa: Isa, reports: &[W], bits: u32, out: &mut [u8]) {
     debug_assert_eq!(out.len(), (reports.len() * bits as usize).div_ceil(8));
     if bits > 16 {
         return write(reports.iter().map(|report| report.widen()), bits, out);

@@ -2,12 +2,12 @@
 
 use std::arch::x86_64::*;
 
-use crate::kernel::bits::Word;
+use crate::codec::Code;
 
 /// Packs reports of at most `bits` bits (1 to 16), sixteen at a time, as long as whole registers can be written, and says
 /// how many.
 #[target_feature(enable = "avx2")]
-pub(super) fn pack<W: Word>(reports: &[W], bits: u32, out: &mut [u8]) -> usize {
+pub(super) fn pack<W: Code>(reports: &[W], bits: u32, out: &mut [u8]) -> usize {
     let width = bits as usize;
     // Eight reports are `width` bytes; the second register of a step begins behind the first eight, and is 16 bytes.
     let steps = (reports.len() / 16).min((out.len() + width).saturating_sub(16) / (2 * width));
@@ -65,7 +65,7 @@ fn order(width: usize, half: usize) -> __m256i {
 /// Sixteen reports in lanes of 16 bits.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn load<W: Word>(reports: &[W; 16]) -> __m256i {
+fn load<W: Code>(reports: &[W; 16]) -> __m256i {
     let from = reports.as_ptr();
     // SAFETY: 16 elements of 1, 2 or 4 bytes.
     unsafe {

@@ -1,11 +1,11 @@
 //! Packed reports and 0/1 bytes as code words again: what everything that reads reports in these forms calls.
 
-use crate::kernel::Isa;
-use crate::kernel::bits::Word;
+use crate::codec::Code;
+use crate::isa::Isa;
 
 /// The code words `first ..` of a stream of `bits` bits each, as many as `out` has room for. The stream has them all.
 #[inline]
-pub(crate) fn unpack_into<W: Word>(isa: Isa, packed: &[u8], first: usize, bits: u32, out: &mut [W]) {
+pub(crate) fn unpack_into<W: Code>(isa: Isa, packed: &[u8], first: usize, bits: u32, out: &mut [W]) {
     debug_assert!(((first + out.len()) * bits as usize).div_ceil(8) <= packed.len());
     // Eight words are whole bytes: up to the first of those, one by one.
     let head = (first.next_multiple_of(8) - first).min(out.len());
@@ -27,7 +27,7 @@ pub(crate) fn unpack_into<W: Word>(isa: Isa, packed: &[u8], first: usize, bits: 
 }
 
 /// [`unpack_into`] by the definition: a word's bits, most significant first, one byte of the stream after the other.
-fn one_by_one<W: Word>(packed: &[u8], first: usize, bits: u32, out: &mut [W]) {
+fn one_by_one<W: Code>(packed: &[u8], first: usize, bits: u32, out: &mut [W]) {
     if out.is_empty() {
         return;
     }
@@ -72,7 +72,7 @@ pub(crate) fn squeeze(isa: Isa, bits: &[u8], packed: &mut [u8]) -> u8 {
 mod avx2 {
     use std::arch::x86_64::*;
 
-    use crate::kernel::bits::Word;
+    use crate::codec::Code;
 
     /// Where four words of up to 16 bits, or two of up to 32, lie behind a bit of their first byte: the bytes of each
     /// lane, most significant last, and how far to shift them down.
@@ -116,7 +116,7 @@ mod avx2 {
     /// Unpacks words from byte `at` on, eight at a time, as long as 16 bytes can be read wherever that is needed, and says
     /// how many.
     #[target_feature(enable = "avx2")]
-    pub(super) fn unpack<W: Word>(packed: &[u8], at: usize, bits: u32, out: &mut [W]) -> usize {
+    pub(super) fn unpack<W: Code>(packed: &[u8], at: usize, bits: u32, out: &mut [W]) -> usize {
         let width = bits as usize;
         // The last load of eight words begins before their end.
         let readable = packed.len().saturating_sub(at + 16) / width;
@@ -171,7 +171,7 @@ mod avx2 {
     /// Eight words in the width of `W`.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn store<W: Word>(words: __m256i, out: &mut [W; 8]) {
+    fn store<W: Code>(words: __m256i, out: &mut [W; 8]) {
         let short = _mm256_permute4x64_epi64::<0xD8>(_mm256_packus_epi32(words, words));
         match size_of::<W>() {
             // SAFETY: eight elements of four bytes.

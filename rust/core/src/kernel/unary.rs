@@ -1,12 +1,12 @@
-//! How one-hot strings are sampled: bytes of eight positions as if none were the category's, and the category's own
+//! Samples one-hot strings: bytes of eight positions as if none were the category's, and the category's own
 //! position put in their place.
 //!
 //! The byte that holds the category's position is found by comparing, never by addressing, so no address depends on it.
 
-use super::Isa;
 use super::bits::{Lanes, Plan};
 use super::categorical::load_rows;
-use crate::channel::{Input, Output};
+use crate::io::{Input, Output};
+use crate::isa::Isa;
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
 
 /// Positions' bytes, or records, that one group of keystream serves: two bytes each.

@@ -1,13 +1,13 @@
-//! Placing numbers on a grid 64 at a time.
+//! Places numbers on a grid, 64 at a time.
 
 use std::arch::x86_64::*;
 
-use super::{Ruler, TOGETHER};
+use super::ruler::{Ruler, TOGETHER};
 
 /// Numbers of single precision in a register.
 const VECTOR: usize = 16;
 
-/// [`Coordinate::heads`](super::Coordinate::heads) of single precision, to the bit.
+/// [`Coordinate::heads`](super::coordinate::Coordinate::heads) of single precision, to the bit.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 pub(super) fn heads(

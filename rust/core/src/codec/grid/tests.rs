@@ -175,11 +175,11 @@ proptest! {
     #[test]
     fn the_expected_point_is_the_value(points in 2u32..300, x in -1.0f64..=1.0) {
         let grid = grid(points, -1.0, 1.0, GridRounding::Dither);
-        let (cell, fraction) = x.place(&Ruler::new(&grid));
+        let (cell, fraction) = x.place(&grid.ruler());
         let step = 2.0 / f64::from(points - 1);
         let mean = -1.0 + step * (f64::from(cell) + f64::from(fraction) / 2f64.powi(32));
         prop_assert!((mean - x).abs() <= step * (2f64.powi(-32) + 2f64.powi(-40)));
-        let (cell, fraction) = (x as f32).place(&Ruler::new(&grid));
+        let (cell, fraction) = (x as f32).place(&grid.ruler());
         let mean = -1.0 + step * (f64::from(cell) + f64::from(fraction) / 2f64.powi(32));
         prop_assert!((mean - x).abs() <= 2f64.powi(-22));
     }

@@ -1,4 +1,4 @@
-//! Sampling code words 16 lanes at a time.
+//! Samples code words with AVX2, 16 lanes at a time.
 //!
 //! A table lookup is made of `vpshufb`, which reads 16 bytes: 32 entries of 16 bits are two such tables for the low bytes
 //! and two for the high ones.

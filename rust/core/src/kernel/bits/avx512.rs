@@ -1,4 +1,4 @@
-//! Sampling code words 32 lanes at a time.
+//! Samples code words with AVX-512, 32 lanes at a time.
 //!
 //! An alias table over 5 bits is 32 entries of 16 bits: one register, which `vpermw` reads with 32 indices at once and in
 //! constant time. Tables over 6, 7 and 8 bits take 2, 4 and 8 registers.
@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 
 use super::plan::{Plan, Table};
 use crate::codec::FixedPoint;
-use crate::kernel::ones;
+use crate::isa::ones;
 use crate::random::Refine;
 
 /// The most table vectors in a law of up to 16 bits: two parts, each with a mask of ones and one of zeros.

@@ -1,1 +1,0 @@
-"""The audit, part by part: `bitldp.audit` is its face."""

@@ -1,1 +1,0 @@
-"""The command line, part by part: `app` has the commands."""

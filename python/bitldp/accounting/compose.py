@@ -1,0 +1,270 @@
+"""Composition: what many releases about the same records cost together, by three accountants."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bitldp.accounting import losses
+from bitldp.accounting.divergence import ORDERS, check_orders, renyi
+from bitldp.accounting.laws import Tables, parts
+from bitldp.base import checks, extras
+from bitldp.privacy import Guarantee, added, composed
+
+__all__ = ["Account", "Method", "account"]
+
+Method = Literal["basic", "renyi", "pld"]
+
+_UP = 1.0 + 2.0**-40  # more than the rounding of the conversions
+_CONCENTRATED = 1e9  # the largest rho that is looked at
+_HALVINGS = 100  # of the search for a concentration: more mean that there is none
+_ROUNDING = 1e-12  # delta that is set aside for the rounding of convolutions
+
+
+@dataclass(frozen=True)
+class Account:
+    """What releases cost together: they are (epsilon, delta)-differentially private, locally.
+
+    Attributes
+    ----------
+    epsilon : float
+        Epsilon of all releases, rounded up.
+    delta : float
+        The delta that it holds with.
+    method : {"basic", "renyi", "pld"}
+        Which accountant found it.
+    order : float or None
+        The Rényi order that gave the bound; None where none did.
+    releases : tuple of (str, int)
+        Name and number of the releases.
+    """
+
+    epsilon: float
+    delta: float
+    method: Method
+    order: float | None
+    releases: tuple[tuple[str, int], ...]
+
+    def __str__(self) -> str:
+        """Return one line: epsilon, delta and method."""
+        total = sum(count for _, count in self.releases)
+        order = "" if self.order is None else f", order {self.order:.4g}"
+        return (
+            f"{total} releases: local epsilon {self.epsilon:.6g} at delta {self.delta:.3g} "
+            f"({self.method}{order})"
+        )
+
+
+def account(
+    releases: Iterable[tuple[Any, int]],
+    *,
+    delta: float | None = None,
+    epsilon: float | None = None,
+    method: Method = "pld",
+    orders: ArrayLike = ORDERS,
+) -> Account:
+    """Compose releases about the same records: epsilon at a given delta, or delta at a given epsilon.
+
+    Parameters
+    ----------
+    releases : iterable of (release, int)
+        Mechanisms, channels or guarantees, each with the number of its releases (rounds, parts or clients
+        that hold the same record), 1 or more. Each may be chosen after seeing the reports before.
+    delta : float, optional
+        Delta, in [0, 1) for "basic", else in (0, 1).
+    epsilon : float, optional
+        Epsilon, zero or more, in place of `delta`: the delta at it is found.
+    method : {"basic", "renyi", "pld"}
+        The accountant.
+    orders : array_like of float
+        Rényi orders that "renyi" looks at, above 1.
+
+    Returns
+    -------
+    Account
+        Never more than basic composition, which holds too, and which the other methods return where nothing
+        they find is better.
+
+    Raises
+    ------
+    ValueError
+        For delta outside its range, neither or both of delta and epsilon, no releases, a count below 1, or a
+        delta that basic composition of the releases' own deltas exceeds. "pld" takes no delta below 2e-12:
+        the rounding of its convolutions would show.
+    TypeError
+        For an argument of another kind.
+    MissingExtraError
+        Without the extra ``design``, for "renyi" and "pld".
+
+    Notes
+    -----
+    Local differential privacy: neighbouring inputs are any two series of records that one person may have.
+    Claimed epsilons play no part; the laws are those of the integers that the samplers use. "renyi" converts
+    by Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020,
+    Proposition 12, as ``dp_accounting.rdp`` has it.
+
+    Examples
+    --------
+    >>> import bitldp
+    >>> from bitldp.accounting import account
+    >>> rounds = [(bitldp.Duchi(0.1), 100)]
+    >>> for method in ("basic", "renyi", "pld"):
+    ...     print(account(rounds, delta=1e-6, method=method))
+    100 releases: local epsilon 10 at delta 1e-06 (basic)
+    100 releases: local epsilon 5.08034 at delta 1e-06 (renyi, order 6.657)
+    100 releases: local epsilon 4.77457 at delta 1e-06 (pld)
+    """
+    checks.choice("method", method, ("basic", "renyi", "pld"))
+    listed = _listed(releases)
+    if (delta is None) == (epsilon is None):
+        raise ValueError("delta: exactly one of delta and epsilon must be given")
+    names = tuple((type(release).__name__, count) for release, count in listed)
+    alphas = np.atleast_1d(check_orders(orders))
+    whole, own = _basic(listed)
+    if delta is not None:
+        given = checks.real("delta", delta)
+        if not (0.0 <= given < 1.0 and (given > 0.0 or method == "basic")):
+            least = "at least" if method == "basic" else "above"
+            raise ValueError(f"delta: must be {least} 0 and below 1, got {given}")
+        return _epsilon_at(listed, given, method, alphas, (whole, own), names)
+    target = checks.budget("epsilon", epsilon)
+    return _delta_at(listed, target, method, alphas, (whole, own), names)
+
+
+def _listed(releases: Any) -> list[tuple[Any, int]]:
+    if isinstance(releases, (str, bytes, Guarantee)) or not isinstance(releases, Iterable):
+        raise TypeError(f"releases: must be pairs (release, count), not {type(releases).__name__}")
+    listed: list[tuple[Any, int]] = []
+    for each in releases:
+        if not isinstance(each, (tuple, list)) or len(each) != 2:
+            raise TypeError("releases: must be pairs (release, count)")
+        listed.append((each[0], checks.integer("count", each[1], 1)))
+        parts(each[0])  # refuses what is no release
+    if not listed:
+        raise ValueError("releases: at least one is needed")
+    return listed
+
+
+def _basic(listed: list[tuple[Any, int]]) -> tuple[float, float]:
+    """Return the sums of the exact epsilons and of the deltas, rounded up."""
+    epsilons, deltas = [], []
+    for release, count in listed:
+        guarantee = release if isinstance(release, Guarantee) else getattr(release, "guarantee", None)
+        if guarantee is None:  # a channel
+            found = parts(release)
+            each = added(*(composed(max(t.epsilon for t in part.tables), part.times) for part in found))
+            guarantee = Guarantee.judge(each, (each, each, each))
+        epsilons.append(composed(guarantee.record, count))
+        deltas.append(Fraction(guarantee.delta) * count)
+    exact = sum(deltas, Fraction(0))
+    nearest = float(exact)
+    return added(*epsilons), nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+
+
+def _epsilon_at(
+    listed: list[tuple[Any, int]],
+    delta: float,
+    method: Method,
+    alphas: NDArray[np.float64],
+    basic: tuple[float, float],
+    names: tuple[tuple[str, int], ...],
+) -> Account:
+    whole = basic[0] if basic[1] <= delta else math.inf
+    order = None
+    if method == "basic":
+        if math.isinf(whole) and basic[1] > delta:
+            raise ValueError(f"delta: the deltas of the releases add up to {basic[1]:.6g}, above {delta:.6g}")
+        found = whole
+    elif method == "renyi":
+        converted, best = _rdp().compute_epsilon(alphas, _curve(listed, alphas), delta)
+        found = float(converted) * _UP  # as from_renyi
+        order = float(best) if found < whole else None
+    else:
+        if not delta > 2.0 * _ROUNDING:
+            raise ValueError(f"delta: must be above {2.0 * _ROUNDING} for 'pld', got {delta}")
+        found = float(_loss(listed).get_epsilon_for_delta(delta - _ROUNDING)) * _UP
+    return Account(min(found, whole), delta, method, order, names)
+
+
+def _delta_at(
+    listed: list[tuple[Any, int]],
+    epsilon: float,
+    method: Method,
+    alphas: NDArray[np.float64],
+    basic: tuple[float, float],
+    names: tuple[tuple[str, int], ...],
+) -> Account:
+    whole = min(basic[1], 1.0) if basic[0] <= epsilon else 1.0
+    order = None
+    if method == "basic":
+        found = whole
+    elif method == "renyi":
+        converted, best = _rdp().compute_delta(alphas, _curve(listed, alphas), epsilon)
+        found = float(converted) * _UP
+        order = float(best) if found < whole else None
+    else:
+        found = float(_loss(listed).get_delta_for_epsilon(epsilon)) + _ROUNDING
+    return Account(epsilon, min(found, whole), method, order, names)
+
+
+def from_renyi(curve: ArrayLike, orders: ArrayLike, delta: float) -> float:
+    """Return the epsilon at a delta that a Rényi curve converts to, rounded up."""
+    return float(_rdp().compute_epsilon(np.asarray(orders), np.asarray(curve), delta)[0]) * _UP
+
+
+def searched(curve: Callable[[NDArray[np.float64]], NDArray[np.float64]], delta: float) -> float:
+    """Return the epsilon at a delta that a Rényi curve converts to, rounded up, without looking at all of it.
+
+    Every fourth of `ORDERS` is looked at, then those around the best: any order gives a bound.
+    """
+    orders = np.array(ORDERS)
+    every = np.arange(0, len(orders), 4)
+    coarse = curve(orders[every])
+    each = [from_renyi([value], [order], delta) for value, order in zip(coarse, orders[every], strict=True)]
+    best = int(every[int(np.argmin(each))])
+    near = orders[max(best - 3, 0) : best + 4]
+    return min(*each, from_renyi(curve(near), near, delta))
+
+
+def concentration(epsilon: float, delta: float) -> float:
+    """Return the largest rho whose curve, rho alpha, converts to no more than epsilon at delta.
+
+    Rounded down. Source of the notion: Bun and Steinke, "Concentrated differential privacy", TCC 2016.
+    """
+    orders = np.array(ORDERS)
+    low, high = 0.0, min(epsilon, _CONCENTRATED)
+    for _ in range(_HALVINGS):
+        if high - low <= 1e-9 * high:
+            break
+        middle = (low + high) / 2.0
+        fits = from_renyi(middle * orders, orders, delta) <= epsilon
+        low, high = (middle, high) if fits else (low, middle)
+    if low == 0.0:
+        raise ValueError(f"epsilon: {epsilon:g} is too small for any noise at delta {delta:g}")
+    return low
+
+
+def _rdp() -> Any:
+    extras.require("accounting", ["dp_accounting"], "design")
+    return importlib.import_module("dp_accounting.rdp.rdp_privacy_accountant")
+
+
+def _curve(listed: list[tuple[Any, int]], alphas: NDArray[np.float64]) -> NDArray[np.float64]:
+    curve = np.zeros(len(alphas))
+    for release, count in listed:
+        curve += count * renyi(release, alphas)
+    return np.asarray(curve * (1.0 + 2.0**-48))
+
+
+def _loss(listed: list[tuple[Any, int]]) -> Any:
+    symbols: list[tuple[Tables, int]] = [
+        (part, part.times * count) for release, count in listed for part in parts(release)
+    ]
+    return losses.composed(symbols)

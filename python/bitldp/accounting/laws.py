@@ -1,0 +1,187 @@
+"""What the accountants know of each kind of release: the tables of its independent symbols."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import singledispatch
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitldp._core import Bits, Cube, Matrix, Mixture, Select, Shift, Unary, Window
+from bitldp.accounting.table import Table, of_weights, promised, two_rows
+from bitldp.channels.noise import is_log_concave
+from bitldp.privacy import ONE, Guarantee
+
+__all__ = ["Tables", "parts"]
+
+_ENTRIES = 1 << 18  # of a table of shifts that is made
+_LOOKED_AT = 2048  # candidates up to which the overlaps of all windows are counted
+
+
+class Tables(NamedTuple):
+    """The law of independent symbols as an accountant takes it.
+
+    Attributes
+    ----------
+    tables : tuple of Table
+        The law; several where a public choice, such as the region, says which of them applies.
+    times : int
+        How many independent symbols.
+    """
+
+    tables: tuple[Table, ...]
+    times: int
+
+
+@singledispatch
+def parts(release: Any) -> list[Tables]:
+    """Return the symbols of a report; every input of a symbol may be met with every other.
+
+    Parameters
+    ----------
+    release
+        A channel, a mechanism (which names its channels: `Mechanism.symbols`), or a `Guarantee`, which stands
+        for the worst law that it allows of a record.
+
+    Raises
+    ------
+    TypeError
+        If it is none of them.
+    """
+    stated = getattr(release, "symbols", None)  # a mechanism's own word; no kind of mechanism is known here
+    if not callable(stated):
+        name = type(release).__name__
+        raise TypeError(f"release: must be a mechanism, a channel or a Guarantee, not {name}")
+    found = []
+    for laws, times in stated():
+        of_laws = [parts(law) for law in laws]
+        if len(of_laws) == 1:
+            found += [Tables(each.tables, each.times * times) for each in of_laws[0]]
+        else:  # one of several, each the law of one symbol
+            found.append(
+                Tables(tuple(table for law in of_laws for each in law for table in each.tables), times)
+            )
+    return found
+
+
+@parts.register
+def _(release: Guarantee) -> list[Tables]:
+    return [Tables((promised(release.record, release.delta),), 1)]
+
+
+@parts.register
+def _(release: Matrix) -> list[Tables]:
+    return [Tables((of_weights(release.weights(), release.epsilon),), 1)]
+
+
+@parts.register
+def _(release: Window) -> list[Tables]:
+    return [Tables((_window_table(release),), 1)]
+
+
+@parts.register
+def _(release: Bits) -> list[Tables]:
+    pattern = release.__getnewargs__()[3]
+    features = [release.features] if pattern is None else np.bincount(pattern).tolist()
+    return [
+        Tables((_bernoulli(p, q),), count)
+        for law, count in zip(release.thresholds(), features, strict=False)
+        if count
+        for p, q in law
+    ]
+
+
+@parts.register
+def _(release: Unary) -> list[Tables]:
+    # Two one-hot inputs differ in two bits: (1, 0) and (0, 1).
+    p, q = (Fraction(each, ONE) for each in release.thresholds())
+    one = [(1 - p) * (1 - q), (1 - p) * q, p * (1 - q), p * q]
+    return [Tables((two_rows(one, [one[0], one[2], one[1], one[3]]),), 1)]
+
+
+@parts.register
+def _(release: Shift) -> list[Tables]:
+    # With log-concave noise the likelihood ratios of reports are monotone, so that thresholds tell best, and
+    # best between the two ends of the inputs.
+    if is_log_concave(release.weights()):
+        inputs = [0, release.inputs - 1]
+    elif release.inputs * release.outputs <= _ENTRIES:
+        inputs = list(range(release.inputs))
+    else:
+        return [Tables((promised(release.epsilon, 0.0),), 1)]
+    return [Tables((of_weights([_shifted(release, x) for x in inputs], release.epsilon),), 1)]
+
+
+@parts.register
+def _(release: Cube) -> list[Tables]:
+    if release.near != release.far + 1:  # ties are in both sets
+        return [Tables((promised(release.epsilon, 0.0),), 1)]
+    # As with windows: records whose likely sets have least in common are told apart best, opposite ones.
+    near, far = release.sizes()
+    high, own = Fraction(release.high, ONE), min(near, far)
+    inside, outside = own * high / near, own * (1 - high) / far
+    rest = 1 - inside - outside
+    table = two_rows([inside, outside, rest], [outside, inside, rest])
+    return [Tables((Table(table.rows, min(table.epsilon, release.epsilon)),), 1)]
+
+
+@parts.register
+def _(release: Mixture) -> list[Tables]:
+    if release.matrix.inputs != 2:
+        return [Tables((promised(release.epsilon, 0.0),), 1)]
+    # Inputs are worst at both ends: those of the window that are told apart best, and the matrix's two.
+    (heads, *low), (_, *high) = ([Fraction(w, ONE) for w in row] for row in release.matrix.weights())
+    one, other = _window_rows(release.window)
+    table = two_rows([heads * each for each in one] + low, [heads * each for each in other] + high)
+    return [Tables((Table(table.rows, min(table.epsilon, release.epsilon)),), 1)]
+
+
+@parts.register
+def _(release: Select) -> list[Tables]:
+    return [Tables((promised(release.epsilon, 0.0),), 1)]
+
+
+def _shifted(channel: Shift, x: int) -> list[int]:
+    row = [0] * channel.outputs
+    for place, weight in enumerate(channel.weights()):
+        report = x + place - channel.reach + channel.offset
+        row[min(max(report, 0), channel.outputs - 1)] += weight
+    return row
+
+
+def _bernoulli(p: int, q: int) -> Table:
+    one, zero = Fraction(p, ONE), Fraction(q, ONE)
+    return two_rows([1 - one, one], [1 - zero, zero])
+
+
+def _window_rows(channel: Window) -> tuple[list[Fraction], list[Fraction]]:
+    """Return the laws of the two inputs whose windows have least in common.
+
+    No other two are easier to tell apart: with k cells in common, the others of the two windows have the
+    chance (m - k) H/m against (m - k)(1 - H)/(N - m), and all else is as likely for both. So the divergences
+    decrease with k.
+    """
+    cells, width, high = channel.cells, channel.width, Fraction(channel.high, ONE)
+    own = width - _least_overlap(channel)
+    inside, outside = own * high / width, own * (1 - high) / (cells - width)
+    rest = 1 - inside - outside
+    return [inside, outside, rest], [outside, inside, rest]
+
+
+def _window_table(channel: Window) -> Table:
+    table = two_rows(*_window_rows(channel))
+    return Table(table.rows, min(table.epsilon, channel.epsilon))
+
+
+def _least_overlap(channel: Window) -> int:
+    """Return how many cells two windows share at least; of many windows in any order, a lower bound."""
+    cells, width = channel.cells, channel.width
+    least = max(0, 2 * width - cells)
+    order: NDArray[np.uint16] | None = channel.__getnewargs__()[3]
+    if order is None or cells > _LOOKED_AT:
+        return least
+    inside = np.zeros((len(order), cells), np.float32)
+    np.put_along_axis(inside, order[:, :width].astype(np.intp), np.float32(1.0), axis=1)
+    return max(least, int((inside @ inside.T).min()))

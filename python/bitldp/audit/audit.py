@@ -1,0 +1,247 @@
+"""Audit of a mechanism: many reports of several inputs, and the most telling event among them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from bitldp._core import Grid, Matrix, Window
+from bitldp.audit.run import Event, Run
+from bitldp.base import checks
+from bitldp.base.extras import require
+from bitldp.base.keys import RandomSource
+from bitldp.base.plain import jsonable
+from bitldp.mechanism.base import Mechanism
+from bitldp.mechanism.law import Experiment, Pair, codes_of, far_ends, of_rows
+from bitldp.privacy import Guarantee
+from bitldp.release.base import Release
+from bitldp.release.window import WindowRelease
+
+__all__ = ["AuditResult", "Event", "audit"]
+
+
+@dataclass(frozen=True, eq=False)
+class AuditResult:
+    """Result of an audit: its most telling event, the bound and the verdict.
+
+    Of the events whose bound exceeds what is allowed, the one that does so most (one above the exact epsilon
+    of a record before any other); where there is none, the one with the largest bound.
+
+    Attributes
+    ----------
+    mechanism : str
+        Name of the audited mechanism.
+    lower : float
+        Lower bound of ln P(event | first input)/P(event | second input), hence on epsilon. Below zero where
+        it says nothing; infinite where two calls repeated their reports.
+    exact : float
+        What `lower` must not exceed: the exact log-ratio of this event under the law of the mechanism; where
+        that is not known, the exact epsilon of a record. It is never more than that epsilon, and below zero
+        for an event that the second input should make likelier.
+    claimed : float
+        Claimed epsilon of the guarantee.
+    n : int
+        Reports of each input.
+    confidence : float
+        Probability with which all bounds of the audit hold together.
+    pair : tuple
+        The two inputs, one record each. Not shown in the repr.
+    between : tuple of str
+        The same in words.
+    event : str
+        The event, in words.
+    guarantee : Guarantee
+        What was audited.
+    """
+
+    mechanism: str
+    lower: float
+    exact: float
+    claimed: float
+    n: int
+    confidence: float
+    pair: tuple[Any, Any] = field(repr=False)
+    between: tuple[str, str]
+    event: str
+    guarantee: Guarantee
+
+    @property
+    def passed(self) -> bool:
+        """Whether the bound is within the exact epsilon; an audit with repeated reports fails."""
+        return self.lower <= self.exact and self.lower < math.inf
+
+    def __str__(self) -> str:
+        """Return one line: bound, exact values, event, verdict."""
+        a, b = self.between
+        inputs = f"{a} against {b}" if a != b else f"{a}, twice"
+        claimed = f"claimed {self.claimed:.4g}"
+        if self.guarantee.unit == "record" and self.lower > self.claimed:
+            claimed += ": refuted"
+        return (
+            f"{self.mechanism}: epsilon >= {self.lower:.4g} (exact for this event {self.exact:.4g}, "
+            f"per record {self.guarantee.record:.4g}, {claimed}) by "
+            f'"{self.event}" for {inputs}, n = {self.n} each, confidence '
+            f"{self.confidence:g}: {'passes' if self.passed else 'FAILS'}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON values, without the inputs themselves; infinities as ``"infinity"``."""
+        plain = {
+            "mechanism": self.mechanism,
+            "passed": self.passed,
+            "lower": self.lower,
+            "exact": self.exact,
+            "claimed": self.claimed,
+            "n": self.n,
+            "confidence": self.confidence,
+            "between": list(self.between),
+            "event": self.event,
+            "guarantee": asdict(self.guarantee),
+        }
+        return {name: jsonable(value) for name, value in plain.items()}
+
+
+def audit(
+    mechanism: Any,
+    *,
+    n: int = 100_000,
+    confidence: float = 0.999,
+    rng: RandomSource = None,
+    pair: tuple[Any, Any] | None = None,
+    event: Event | None = None,
+) -> AuditResult:
+    """Bound the epsilon of a mechanism from below by its reports, and compare with the exact one.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Anything with a `guarantee` and a ``randomize(x, *, rng)`` that returns one report (an array's row, or
+        one row of each array of a tuple) for each record of `x`.
+    n : int
+        Reports to draw of each input, 100 or more.
+    confidence : float
+        Probability with which all bounds hold together, in [0.5, 1).
+    rng : None, int, SeedSequence or Generator
+        None: the mechanism draws its own keys, as it does in use. The others make the audit reproducible.
+    pair : tuple, optional
+        Two inputs to compare: one record each, a tuple where `randomize` takes several arguments. None: they
+        are chosen from the law; for a mechanism of unknown law, the ends of its `interval`.
+    event : callable, optional
+        An event to look at, in place of those below; see `Event`.
+
+    Returns
+    -------
+    AuditResult
+        Its `passed` says whether no bound exceeded what is exact.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For an argument out of its range, for an unknown law without `pair` or `interval`, for reports or an
+        event of the wrong shape.
+    MissingExtraError
+        Without SciPy: ``pip install "bitldp[design]"``.
+
+    Notes
+    -----
+    *Known law* (all mechanisms of bits and categories; others whose `channel` is a `Matrix` or `Window` and
+    whose reports are its codes). Events come from the law, before anything is drawn: every value of every
+    symbol of the report, for all inputs or up to 32 of them (bits: four records whose code words are
+    complements in pairs), and whether the log-likelihood ratio of a whole report reaches a threshold, for the
+    worst pairs. Neighbouring records are any two records.
+
+    An event of known law is held to its own log-ratio, in both orders of the inputs. So departures from the
+    law are found in either direction, also those toward more privacy, which would bias the estimates.
+
+    *Unknown law*. Half of the `n` reports of each input serve to find two events (one for each order of the
+    inputs); the bounds come from the other half, so that no report is used twice. They are compared with the
+    exact epsilon of a record.
+
+    *Bounds*. Clopper-Pearson intervals, whose error probability ``1 - confidence`` is shared evenly by all of
+    them (Bonferroni). So a correct mechanism fails with probability at most ``1 - confidence``, whatever n
+    is. A mechanism with a delta is treated as one of unknown law, and ln (P(event | a) - delta)/P(event | b)
+    is bounded.
+
+    *Keys*. Before that, two calls without `rng` are compared: if the second repeats the reports of the first
+    where chance would do so less than once in 10^9, the keys are stale, and the bound is infinite, since two
+    releases under one key tell where their inputs differ.
+
+    Memory is bounded: reports are drawn in blocks of about a million symbols.
+
+    Examples
+    --------
+    >>> import bitldp
+    >>> from bitldp.audit import audit
+    >>> result = audit(bitldp.GRR(4, epsilon=1.0), n=20_000, rng=1)
+    >>> result.passed, 0.8 < result.lower <= 1.0
+    (True, True)
+    """
+    require("the audit", ["scipy"], "design")
+    n = checks.integer("n", n, 100)
+    confidence = checks.real("confidence", confidence)
+    if not 0.5 <= confidence < 1.0:
+        raise ValueError(f"confidence: must be in [0.5, 1), got {confidence}")
+    guarantee = getattr(mechanism, "guarantee", None)
+    if not isinstance(guarantee, Guarantee) or not callable(getattr(mechanism, "randomize", None)):
+        raise TypeError("mechanism: must have a guarantee and a randomize method")
+    if pair is not None and not (isinstance(pair, tuple) and len(pair) == 2):
+        raise TypeError("pair: must be a tuple of two inputs")
+    if event is not None and not callable(event):
+        raise TypeError(f"event: must be callable, not {type(event).__name__}")
+    known = _experiment(mechanism, pair)
+    run = Run(mechanism, guarantee, n, confidence, rng)
+    inputs: Sequence[Any]
+    names: Sequence[str]
+    if known is not None and known.blocks and event is None and guarantee.delta == 0.0:
+        inputs, names = known.inputs, known.names
+        finding = run.known(known)
+    else:
+        inputs, names = _two_inputs(pair, known)
+        both = (inputs[0], inputs[1])
+        finding = run.searched(both) if event is None else run.given(both, event)
+    if pair is not None:  # what was given is not shown
+        names = ("pair[0]", "pair[1]")
+    a, b = finding.a, finding.b
+    return AuditResult(
+        mechanism=type(mechanism).__name__,
+        lower=finding.lower,
+        exact=finding.exact,
+        claimed=guarantee.claimed,
+        n=n,
+        confidence=confidence,
+        pair=(inputs[a], inputs[b]),
+        between=(names[a], names[b]),
+        event=finding.event,
+        guarantee=guarantee,
+    )
+
+
+def _experiment(mechanism: Any, pair: Pair | None) -> Experiment | None:
+    """Return what a mechanism says of its law; of other objects, what their `channel` or `interval` says."""
+    if isinstance(mechanism, Mechanism):
+        return mechanism.extremes(pair)
+    channel, codec = getattr(mechanism, "channel", None), getattr(mechanism, "codec", None)
+    if getattr(mechanism, "features", 1) == 1 and isinstance(channel, (Matrix, Window)):
+        release = (WindowRelease if isinstance(channel, Window) else Release)(
+            channel, channel.epsilon, channel.cells if isinstance(channel, Window) else channel.outputs
+        )
+        count = channel.cells if isinstance(channel, Window) else channel.inputs
+        points = codec.values() if isinstance(codec, Grid) else None
+        chosen = codes_of(pair, count, points)
+        return None if chosen is None else of_rows(release.row, count, release.alphabet, chosen, 1, points)
+    interval = getattr(mechanism, "interval", None)
+    if pair is not None or not isinstance(interval, tuple):
+        return None
+    return far_ends(interval, getattr(mechanism, "features", 1))
+
+
+def _two_inputs(pair: Pair | None, known: Experiment | None) -> tuple[Sequence[Any], Sequence[str]]:
+    """Return the given pair, or the worst of a known law, or two that are far apart; with their names."""
+    if pair is not None:
+        return pair, ("pair[0]", "pair[1]")
+    if known is None:
+        raise ValueError("pair: is needed, since neither the law nor the inputs of this mechanism are known")
+    a, b = known.pairs[0]
+    return (known.inputs[a], known.inputs[b]), (known.names[a], known.names[b])

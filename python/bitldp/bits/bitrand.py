@@ -1,0 +1,254 @@
+"""BitRand: f-RR on the features of a record, label-RR on its label.
+
+"Bit-aware randomized response for local differential privacy in federated learning" (submitted to ICLR 2022),
+Algorithm 1, lines 15 to 18.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from bitldp.base import checks
+from bitldp.base.keys import RandomSource
+from bitldp.bits.frr import FRR
+from bitldp.bits.words import Infinities, Sign
+from bitldp.categorical.responses import LabelRR
+from bitldp.estimate.estimates import Estimate
+from bitldp.estimate.pairs import PairAccumulator
+from bitldp.mechanism.base import Mechanism, Part, Takes
+from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
+from bitldp.mechanism.parameters import Budget, Calibration, Categories, Features, Unit
+from bitldp.privacy import Guarantee, added
+from bitldp.release.call import Call, called
+
+__all__ = ["BitRand"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BitRand(Mechanism):
+    """BitRand: features by f-RR, the label by label-RR, with independent keys.
+
+    Parameters
+    ----------
+    features : int
+        Features r of a record.
+    classes : int
+        Classes C of the label, 2 or more.
+    epsilon_x : float
+        Budget of the features, as `epsilon` of `FRR`.
+    epsilon_y : float
+        Budget of the label, as `epsilon` of `LabelRR`.
+    bits, integer_bits, calibration, unit, sign, infinities
+        As of `FRR`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range; the message names it.
+
+    Notes
+    -----
+    The parts are independent, so the exact epsilon of a (features, label) record is the sum of both. In the
+    guarantee, `bit` and `feature` are the worst single symbol and the worst single field, the label being one
+    of each; with ``unit="feature"`` the claim is the larger of the two budgets.
+
+    Examples
+    --------
+    >>> import numpy as np, bitldp
+    >>> both = bitldp.BitRand(features=3, classes=4, epsilon_x=2.0, epsilon_y=1.0)
+    >>> codes, labels = both.randomize(np.zeros((5, 3)), np.arange(5) % 4, rng=7)
+    >>> codes.shape, labels.shape
+    ((5, 3), (5,))
+    """
+
+    features: Features
+    _: KW_ONLY
+    classes: Categories
+    epsilon_x: Budget
+    epsilon_y: Budget
+    bits: int = 10
+    integer_bits: int = 5
+    calibration: Calibration = "exact"
+    unit: Unit = "record"
+    sign: Sign = "bitrand"
+    infinities: Infinities = "refuse"
+
+    takes: ClassVar[Takes | None] = "numbers"
+    outputs: ClassVar[tuple[str, ...]] = FRR.outputs
+    _x: ClassVar[FRR]  # set on the instance, by _build; ClassVar keeps them out of the dataclass' fields
+    _y: ClassVar[LabelRR]
+
+    def _build(self) -> None:
+        epsilon_x, epsilon_y = self.epsilon_x, self.epsilon_y
+        x = FRR._quiet(
+            features=self.features,
+            bits=self.bits,
+            integer_bits=self.integer_bits,
+            epsilon=epsilon_x,
+            calibration=self.calibration,
+            unit=self.unit,
+            sign=self.sign,
+            infinities=self.infinities,
+        )
+        y = LabelRR._quiet(classes=self.classes, epsilon=epsilon_y)
+        label = y.guarantee.record
+        guarantee = Guarantee(
+            claimed=added(epsilon_x, epsilon_y) if self.unit == "record" else max(epsilon_x, epsilon_y),
+            bit=max(x.guarantee.bit, label),
+            feature=max(x.guarantee.feature, label),
+            record=added(x.guarantee.record, label),
+            holds=x.guarantee.holds and y.guarantee.holds,
+            unit=self.unit,
+        )
+        self._set(
+            bits=x.bits,
+            integer_bits=x.integer_bits,
+            _x=x,
+            _y=y,
+            _guarantee=guarantee,
+        )
+
+    @property
+    def features_mechanism(self) -> FRR:
+        """The f-RR that answers for the features: its estimators take the first part of the reports."""
+        return self._x
+
+    @property
+    def label_mechanism(self) -> LabelRR:
+        """The label-RR that answers for the label: its estimators take the second part of the reports."""
+        return self._y
+
+    @property
+    def report_parts(self) -> tuple[Part, ...]:
+        """(columns, bits) of the features' code words, and of the label."""
+        return self._x.report_parts + self._y.report_parts
+
+    def join(self, parts: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return reports, as `decode` takes them, of the arrays of features and of labels."""
+        return parts[0], parts[1].ravel()
+
+    @property
+    def columns(self) -> int:
+        """Features of a record."""
+        return self.features
+
+    def symbols(self) -> tuple[Symbols, ...]:
+        """Return the channels of the features' bits and of the label."""
+        return self._x.symbols() + self._y.symbols()
+
+    def extremes(self, pair: Pair | None = None) -> Experiment:
+        """Return records that differ in every bit and in the label; see `Mechanism.extremes`."""
+        bits = self._x.extremes(None if pair is None else (pair[0][0], pair[1][0]))
+        classes = [each % 2 * (self.classes - 1) for each in range(len(bits.inputs))]
+        if pair is not None:
+            classes = [int(y) for y in checks.codes("pair", [y for _, y in pair], self.classes)]
+        names = [f"{name}, class {label}" for name, label in zip(bits.names, classes, strict=False)]
+        rows = np.stack([self._y._release.row(each) for each in classes])[:, None, :]
+        label = Block(rows, lambda _, value: f"class {value} is reported")
+        inputs = [(np.reshape(x, -1), y) for x, y in zip(bits.inputs, classes, strict=True)]
+        return Experiment(inputs, names, [*bits.blocks, label], bits.pairs, bits.options)
+
+    def randomize(  # type: ignore[override]
+        self,
+        x: ArrayLike,
+        y: ArrayLike,
+        *,
+        rng: RandomSource = None,
+        output: str = "codes",
+        out: NDArray[Any] | None = None,
+        threads: int | None = None,
+        first_chunk: int = 0,
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Randomize features and labels.
+
+        Parameters
+        ----------
+        x : array_like of float32 or float64, shape (n, features) or (features,)
+            Features of the records, as of `FRR.randomize`.
+        y : array_like of int, shape (n,) or ()
+            Labels in [0, classes).
+        rng, threads
+            As of `FRR.randomize`; features and labels get a key each.
+        output : {"codes", "bits", "values", "packed"}
+            Form of the features; labels are always codes.
+        out : ndarray, optional
+            Array for the features.
+        first_chunk : int
+            How many chunks of ``bitldp._core.CHUNK`` *records* of the stream to skip.
+
+        Returns
+        -------
+        features : ndarray
+            Reports of the features.
+        labels : ndarray of unsigned int
+            Reports of the labels, shape of `y`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As of the two mechanisms, and where `x` and `y` differ in length. Nothing is written to `out`
+            then.
+        """
+        shape, many = checks.shape("x", x), checks.shape("y", y)
+        if shape[:-1] != many and not (self.features == 1 and shape == many):
+            raise ValueError(f"y: shape must be {shape[:-1]}, one label for each record of x, got {many}")
+        call = called(rng, output, out, threads, first_chunk, self.outputs, 2)
+        checks.integer("first_chunk", call.first_chunk, 0, ((1 << 63) - 1) // self.features)
+        label = np.atleast_1d(checks.codes("y", y, self.classes))
+        key_x, key_y = call.keys[:2]
+        labels = self._y._release.randomize(label, call.codes([key_y]))
+        beyond = call.first_chunk * self.features
+        codes = self._x._release.randomize(x, Call([key_x], call.output, out, call.threads, beyond))
+        return codes, labels.reshape(many)
+
+    def decode(
+        self, reports: tuple[ArrayLike, ArrayLike], *, dtype: DTypeLike = np.float32
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the values that the code words spell, and the labels.
+
+        Parameters
+        ----------
+        reports : tuple of array_like
+            Code words and labels, as `randomize` returns them.
+        dtype : dtype
+            float32 or float64, of the values.
+
+        Returns
+        -------
+        values, labels : ndarray
+        """
+        codes, labels = reports
+        return self._x.decode(codes, dtype=dtype), self._y.decode(labels)
+
+    def estimate_mean(self, reports: ArrayLike) -> Estimate:
+        """Estimate the mean of every feature from code words: `FRR.estimate_mean`."""
+        return self._x.estimate_mean(reports)
+
+    def estimate_frequencies(self, labels: ArrayLike, *, project: bool = False) -> Estimate:
+        """Estimate the frequencies of the classes from reported labels: `LabelRR.estimate_frequencies`."""
+        return self._y.estimate_frequencies(labels, project=project)
+
+    def accumulator(self) -> PairAccumulator:
+        """Return an empty accumulator of both: ``update(codes, labels)``."""
+        return PairAccumulator(self, self._x.accumulator(), self._y.accumulator())
+
+    def variance(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Return the variance of the unbiased letter of each feature: `FRR.variance`."""
+        return self._x.variance(x)
+
+    def worst_variance(self) -> float:
+        """Return the largest variance of the unbiased letter of a feature: `FRR.worst_variance`."""
+        return self._x.worst_variance()
+
+    def mean_variance(self) -> float:
+        """Return the mean variance of the unbiased letter of a feature: `FRR.mean_variance`."""
+        return self._x.mean_variance()
+
+    def probabilities(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return `FRR.probabilities` of the bits and `LabelRR.probabilities` of the label."""
+        return self._x.probabilities(), self._y.probabilities()

@@ -1,0 +1,128 @@
+"""f-RR, the bit-aware randomizer of BitRand, on the bits of fixed-point numbers.
+
+[BitRand] is "Bit-aware randomized response for local differential privacy in federated learning" (submitted
+to ICLR 2022). Independent bits (l > 1) never beat a categorical or piecewise channel at equal exact epsilon:
+they are here because the paper's users run them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitldp._core import Bits
+from bitldp.bits.words import FixedPointBits, of_unit
+from bitldp.privacy import Calibration, Unit, calibrated
+
+__all__ = ["FRR"]
+
+_UNIT_IN_LAST_PLACE = 2.0**-53
+_LARGE = 1e300  # 2 l times it is still a double; every law has reached its limit by then
+
+
+def _symmetric(losses: NDArray[np.float64]) -> tuple[list[float], list[float]]:
+    """Return p and q = 1 - p, exactly, of bits with ln(p/q) = loss.
+
+    The larger of the two is formed first: subtracting it from 1 is exact. It stays below 1, so a finite
+    budget never yields a certain bit.
+    """
+    large = np.minimum(0.5 + 0.5 * np.tanh(np.abs(losses) / 2.0), 1.0 - _UNIT_IN_LAST_PLACE)
+    p = np.where(losses >= 0.0, large, 1.0 - large)
+    return p.tolist(), (1.0 - p).tolist()
+
+
+def _frr_paper_losses(features: int, bits: int, epsilon: float) -> NDArray[np.float64]:
+    """Return ln(p_i/q_i) = -(ln alpha + i epsilon/l), alpha the upper end of Theorem 2 of [BitRand]."""
+    epsilon = min(epsilon, _LARGE)
+    steps = epsilon * np.arange(bits) / bits
+    log_sum = 2.0 * steps[-1] + math.log(math.fsum(np.exp(2.0 * (steps - steps[-1]))))
+    log_alpha = 0.5 * (math.log(epsilon + features * bits) - math.log(2.0 * features) - log_sum)
+    losses: NDArray[np.float64] = -(log_alpha + steps)
+    return losses
+
+
+@lru_cache(maxsize=64)
+def _frr_channel(features: int, bits: int, epsilon: float, calibration: Calibration, unit: Unit) -> Bits:
+    if calibration == "paper":
+        p, q = _symmetric(_frr_paper_losses(features, bits, epsilon))
+        return Bits([p], [q], features)
+
+    def build(target: float) -> Bits:
+        # e_i = t (l - i)/l sums to t (l + 1)/2 over a feature
+        per_feature = target / features if unit == "record" else target
+        p, q = _symmetric(2.0 * per_feature / (bits + 1) * np.arange(bits, 0, -1) / bits)
+        return Bits([p], [q], features)
+
+    return calibrated(build, epsilon, lambda channel: of_unit(channel, unit))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FRR(FixedPointBits):
+    """f-RR of BitRand: symmetric flips, rarer at the more significant bits.
+
+    Parameters
+    ----------
+    features : int
+        Features r of a record.
+    bits : int
+        Bits l of a code word, 2 to 32: one sign, `integer_bits`, the rest fraction.
+    integer_bits : int
+        Integer bits m, 0 to l - 1. Values saturate at ``2**m - 2**(m + 1 - l)``.
+    epsilon : float
+        Privacy budget, finite, zero or more.
+    calibration : {"exact", "paper"}
+        "exact": the exact epsilon of one `unit` is at most `epsilon` (see Notes), with bit budgets in
+        proportion to l - i.
+        "paper": the flip probabilities of [BitRand], Eq. 2 with alpha at the upper end of Theorem 2, whose
+        claim (`epsilon` for the whole record) fails; the guarantee shows by how much and a
+        `PrivacyClaimWarning` is given.
+    unit : {"record", "feature"}
+        What an exact `epsilon` covers.
+    sign : {"bitrand", "ldpfl"}
+        Sign bit 1 or 0 for x >= 0.
+    infinities : {"refuse", "saturate"}
+        What to do with infinite values.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range; the message names it.
+
+    Notes
+    -----
+    Neighbouring records differ in any way: every bit may differ between them. No probability is nearer to 1
+    than 1 - 2**-53, so the exact epsilon of a bit is at most 36.74, however large the budget. At equal exact
+    epsilon, independent bits (l > 1) never beat a mechanism that releases a number as one symbol: this one is
+    for those who need its reports, or compare with the paper.
+
+    Examples
+    --------
+    >>> import numpy as np, bitldp
+    >>> mechanism = bitldp.FRR(features=2, bits=8, integer_bits=1, epsilon=8.0)
+    >>> codes = mechanism.randomize(np.array([[0.5, -1.25]]), rng=1)
+    >>> codes.shape, codes.dtype
+    ((1, 2), dtype('uint8'))
+    >>> mechanism.guarantee.record <= 8.0
+    True
+    """
+
+    def _bits(self) -> tuple[Bits, None]:
+        return _frr_channel(self.features, self.bits, self.epsilon, self.calibration, self.unit), None
+
+    def error_bound(self) -> float:
+        """Return the bound of Theorem 4 of [BitRand] on the expected error: the sum of q_i times sensitivity.
+
+        Returns
+        -------
+        float
+            In units of `x`. The paper calls it the expected error; it is an upper bound (see
+            `expected_error`). Its sensitivities are 2**(m + 1) for the sign and 2**(m - i) for bit i.
+        """
+        flips = self.probabilities()[0, :, 1]
+        sensitivities = 2.0 ** (self.integer_bits - np.arange(self.bits, dtype=np.float64))
+        sensitivities[0] = 2.0 ** (self.integer_bits + 1)
+        return float(flips @ sensitivities)

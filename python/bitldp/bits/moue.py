@@ -1,0 +1,208 @@
+"""MOUE and UER: unary-encoding ideas (OUE) on the bits of fixed-point numbers.
+
+MOUE is the randomizer of LATENT, UER that of OME; both as [LDPFL] states them: "Local differential privacy
+for federated learning in industrial settings" (Chamikara et al., 2022), Theorems 1 and 2. [BitRand] is
+"Bit-aware randomized response for local differential privacy in federated learning" (submitted to ICLR 2022).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import KW_ONLY, dataclass
+from functools import lru_cache
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitldp._core import Bits
+from bitldp.base import checks
+from bitldp.base.arrays import readonly
+from bitldp.bits.words import FixedPointBits, Sign, of_unit
+from bitldp.privacy import Calibration, Unit, calibrated
+
+__all__ = ["MOUE", "UER"]
+
+_SMALL = 0.5  # below, differences of probabilities are formed by expm1
+_LARGE = 700.0  # e^700 is still a double
+_LEAST = 2.0**-60  # keeps a finite budget from excluding a report
+_UNIT_IN_LAST_PLACE = 2.0**-53  # keeps the other probability below 1, for the same reason
+_PATTERN_LIMIT = 1 << 24  # features whose laws are listed one by one, which takes some bytes each
+
+
+def _rarity(name: str, value: float) -> float:
+    number = checks.positive(name, value)
+    if not 1e-6 <= number <= 1e6:
+        raise ValueError(f"{name}: must be between 1e-6 and 1e6, got {number}")
+    return number
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Asymmetric(FixedPointBits):
+    """Base of those that report ones rarely, by a parameter of its own."""
+
+    _: KW_ONLY
+    sign: Sign = "ldpfl"
+    alpha: Annotated[float, _rarity] = 10.0
+
+
+@lru_cache(maxsize=64)
+def _moue_channel(
+    features: int, bits: int, epsilon: float, alpha: float, calibration: Calibration, unit: Unit
+) -> Bits:
+    p = 1.0 / (1.0 + alpha)
+    positions = features * bits if unit == "record" else bits
+    if calibration == "paper":
+        return Bits([[p] * bits], [[_paper_q(alpha, epsilon / positions)] * bits], features)
+
+    def build(target: float) -> Bits:
+        return Bits([[p] * bits], [[_least_q(p, target / positions)] * bits], features)
+
+    return calibrated(build, epsilon, lambda channel: of_unit(channel, unit))
+
+
+def _paper_q(alpha: float, share: float) -> float:
+    """Return q = 1/(1 + alpha e^E) of the budget E of one bit, kept above 0.
+
+    At small E it is formed as p minus p alpha (e^E - 1)/(1 + alpha e^E), so that p - q keeps all its digits.
+    """
+    low = math.exp(-share)
+    if share > _SMALL:
+        return max(low / (low + alpha), _LEAST)
+    p = 1.0 / (1.0 + alpha)
+    return p - p * alpha * -math.expm1(-share) / (low + alpha)
+
+
+def _least_q(p: float, share: float) -> float:
+    """Return the least q with p/q <= e^E and (1 - q)/(1 - p) <= e^E, E the budget of one bit.
+
+    Written as q = 1/(1 + alpha e^delta): where alpha >= 1, or E > -ln alpha, the first binds and gives
+    e^delta = ((1 + alpha) e^E - 1)/alpha; otherwise the second, e^delta = e^E/(1 + alpha - alpha e^E).
+    """
+    share = min(share, _LARGE)
+    if share > _SMALL:
+        return max(p * math.exp(-share), 1.0 - (1.0 - p) * math.exp(share), _LEAST)
+    return p - min(-p * math.expm1(-share), (1.0 - p) * math.expm1(share))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MOUE(_Asymmetric):
+    """MOUE (LATENT): every bit with p = 1/(1 + alpha), q = 1/(1 + alpha e^(epsilon/(r l))).
+
+    Parameters
+    ----------
+    features, bits, integer_bits, epsilon : int, int, int, float
+        As of `FRR`.
+    alpha : float
+        Above zero; the larger, the rarer are ones among the reports.
+    calibration : {"exact", "paper"}
+        "exact": q is chosen so that the exact epsilon of one `unit` is at most `epsilon` (see Notes).
+        "paper": Theorem 1 of [LDPFL], whose claim holds with slack.
+    unit, sign, infinities : str
+        As of `FRR`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range; the message names it.
+
+    Notes
+    -----
+    Neighbouring records differ in any way. Exact epsilon of the paper's parameters: r l max(A, E - A) with
+    E = epsilon/(r l), A = ln((1 + alpha e^E)/(1 + alpha)). q is at least 2**-60, so the exact epsilon of a
+    bit is at most 41.6 - ln(1 + alpha), however large the budget.
+    """
+
+    def _bits(self) -> tuple[Bits, None]:
+        channel = _moue_channel(
+            self.features, self.bits, self.epsilon, self.alpha, self.calibration, self.unit
+        )
+        return channel, None
+
+    def paper_reported_epsilon(self) -> float:
+        """Return the "corrected" epsilon of Theorem 5 of [BitRand], as the paper reports it.
+
+        Returns
+        -------
+        float
+            (1 + a)(1 + a e^E)/(a (1 + e^E)) epsilon, E = epsilon/(r l). It is not the privacy of this
+            mechanism; that is `guarantee`. Kept for comparison with the paper only.
+        """
+        share = self.epsilon / (self.features * self.bits)
+        weight = (math.exp(-share) + self.alpha) / (math.exp(-share) + 1.0)
+        return (1.0 + self.alpha) / self.alpha * weight * self.epsilon
+
+
+@lru_cache(maxsize=64)
+def _uer_channel(
+    features: int, bits: int, epsilon: float, alpha: float
+) -> tuple[Bits, NDArray[np.intp] | None]:
+    """Theorem 2 of [LDPFL], and the law of each feature.
+
+    The parity is that of the 0-based position in the record's concatenated r*l bits, so every second feature
+    starts at an odd position where l is odd.
+    """
+    q = _paper_q(alpha, epsilon / (features * bits))
+    even, odd = alpha / (1.0 + alpha), min(1.0 / (1.0 + alpha**3), 1.0 - _UNIT_IN_LAST_PLACE)
+    law = [even if place % 2 == 0 else odd for place in range(bits + 1)]
+    if bits % 2 == 0 or features == 1:
+        return Bits([law[:bits]], [[q] * bits], features), None
+    if features > _PATTERN_LIMIT:
+        raise ValueError(f"features: must be at most {_PATTERN_LIMIT} where bits is odd, got {features}")
+    pattern = readonly(np.arange(features) % 2)
+    return Bits([law[:bits], law[1:]], [[q] * bits] * 2, features, pattern.tolist()), pattern
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UER(_Asymmetric):
+    """UER (OME): p = alpha/(1 + alpha) at even and 1/(1 + alpha^3) at odd positions, q as of MOUE.
+
+    Parameters
+    ----------
+    features, bits, integer_bits, epsilon : int, int, int, float
+        As of `FRR`.
+    alpha : float
+        Above zero. With alpha other than 1 no epsilon of the formula is the exact one.
+    calibration : {"exact", "paper"}
+        "paper": Theorem 2 of [LDPFL], whose claim fails; the guarantee shows by how much. "exact" exists for
+        ``alpha=1`` only, where UER is MOUE, and is refused otherwise.
+    unit, sign, infinities : str
+        As of `FRR`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range; the message names it.
+
+    Notes
+    -----
+    Positions are counted, from 0, over the r*l bits of the record, and start again at each record: with odd
+    l, every second feature has even and odd exchanged. Neighbouring records differ in any way.
+    """
+
+    def _bits(self) -> tuple[Bits, NDArray[np.intp] | None]:
+        if self.calibration == "paper":
+            return _uer_channel(self.features, self.bits, self.epsilon, self.alpha)
+        if self.alpha == 1.0:
+            return _moue_channel(self.features, self.bits, self.epsilon, 1.0, "exact", self.unit), None
+        raise ValueError(
+            f"calibration: 'exact' exists for UER only with alpha=1, got alpha={self.alpha}: odd and even "
+            "positions lose a constant each, whatever epsilon is; use MOUE, or calibration='paper'"
+        )
+
+    def paper_reported_epsilon(self) -> float:
+        """Return the "corrected" epsilon of Theorem 6 of [BitRand], as the paper reports it.
+
+        Returns
+        -------
+        float
+            (r l/Q1 - r l/Q2) ln a + epsilon/(2 Q1) + epsilon/(2 Q2), where Q1 and Q2 are p(1 - q) + q(1 - p)
+            at even and at odd positions. It is not the privacy of this mechanism (it is negative for alpha >
+            1); that is `guarantee`. Kept for comparison with the paper only.
+        """
+        positions = self.features * self.bits
+        q = _paper_q(self.alpha, self.epsilon / positions)
+        even, odd = self.alpha / (1.0 + self.alpha), 1.0 / (1.0 + self.alpha**3)
+        q1 = even * (1.0 - q) + q * (1.0 - even)
+        q2 = odd * (1.0 - q) + q * (1.0 - odd)
+        return positions * (1.0 / q1 - 1.0 / q2) * math.log(self.alpha) + self.epsilon * (0.5 / q1 + 0.5 / q2)

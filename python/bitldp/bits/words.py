@@ -1,0 +1,290 @@
+"""What FRR, MOUE and UER share: fixed-point code words whose bits are answered independently."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from bitldp._core import Bits, FixedPoint
+from bitldp.base import checks
+from bitldp.base.keys import RandomSource, keys
+from bitldp.mechanism.base import Takes
+from bitldp.mechanism.law import Block, Experiment, Pair, Symbols, neighbours
+from bitldp.mechanism.means import Means
+from bitldp.mechanism.parameters import Budget, Calibration, Features, Unit, one_of, whole
+from bitldp.privacy import Guarantee
+from bitldp.release.words import WordsRelease, words
+
+Sign = Annotated[Literal["bitrand", "ldpfl"], one_of("bitrand", "ldpfl")]
+Infinities = Annotated[Literal["refuse", "saturate"], one_of("refuse", "saturate")]
+
+
+def of_unit(channel: Bits, unit: str) -> float:
+    """Return the exact epsilon of a record or of a feature."""
+    return channel.epsilon[2] if unit == "record" else channel.epsilon[1]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FixedPointBits(Means):
+    """Base of the mechanisms that encode each feature to l bits and answer each bit by itself."""
+
+    features: Features
+    _: KW_ONLY
+    bits: Annotated[int, whole(2, 32)] = 10
+    integer_bits: int = 5
+    epsilon: Budget
+    calibration: Calibration = "exact"
+    unit: Unit = "record"
+    sign: Sign = "bitrand"
+    infinities: Infinities = "refuse"
+
+    takes: ClassVar[Takes | None] = "numbers"
+    outputs: ClassVar[tuple[str, ...]] = ("codes", "bits", "values", "packed")
+    k: ClassVar[None] = None  # type: ignore[misc]  # no coordinate is left out
+    _release: ClassVar[WordsRelease]  # set on the instance, by _build; ClassVar keeps it out of the fields
+
+    def _build(self) -> None:
+        self._set(integer_bits=checks.integer("integer_bits", self.integer_bits, 0, self.bits - 1))
+        if self.calibration == "paper" and self.unit != "record":
+            raise ValueError(
+                "unit: must be 'record' with calibration='paper', since the paper's claim is about a record"
+            )
+        codec = FixedPoint(
+            self.bits, integer_bits=self.integer_bits, sign=self.sign, infinities=self.infinities
+        )
+        channel, pattern = self._bits()
+        self._set(
+            _release=words(channel, codec, pattern),
+            _ends=(-codec.limit, codec.limit),
+            _guarantee=Guarantee.judge(self.epsilon, channel.epsilon, unit=self.unit),
+        )
+
+    def _bits(self) -> tuple[Bits, NDArray[np.intp] | None]:
+        """Return the channel of all bits of a record, and which law each feature has."""
+        raise NotImplementedError
+
+    @property
+    def codec(self) -> FixedPoint:
+        """The codec between values and code words."""
+        codec: FixedPoint = self._release.codec  # type: ignore[assignment]
+        return codec
+
+    @property
+    def channel(self) -> Bits:
+        """The channel: its `thresholds()` are the law."""
+        channel: Bits = self._release.channel
+        return channel
+
+    @property
+    def _words(self) -> Any:
+        return self._release.letters
+
+    def symbols(self) -> tuple[Symbols, ...]:
+        """Return the channel of all bits of a record."""
+        return (Symbols((self.channel,), 1),)
+
+    def extremes(self, pair: Pair | None = None) -> Experiment:
+        """Return records whose code words are complements: largest and "-0", zero and the most negative.
+
+        Zero is among them since code that scales noise by the data may leave it as it is.
+        """
+        codec, features = self.codec, self.features
+        tiny = -codec.step / 2.0  # truncated to the code word "-0"
+        names = [f"every feature {codec.limit:g}", 'every feature "-0"']
+        names += ["every feature 0", f"every feature {-codec.limit:g}"]
+        inputs = [np.full(features, x) for x in (codec.limit, tiny, 0.0, -codec.limit)]
+        if pair is not None:
+            inputs = [np.asarray(each, dtype=np.float64) for each in pair]
+            for each in inputs:
+                checks.records("pair", each, features)
+        rows = self._release.bit_rows(np.stack([each.reshape(-1) for each in inputs]))
+
+        def describe(symbol: int, value: int) -> str:
+            return f"bit {symbol % codec.bits} of feature {symbol // codec.bits} is reported {value}"
+
+        pairs = neighbours(len(inputs))
+        return Experiment(inputs, names, [Block(rows, describe)], pairs, {"output": "bits"})
+
+    def randomize(
+        self,
+        x: ArrayLike,
+        *,
+        rng: RandomSource = None,
+        output: str = "codes",
+        out: NDArray[Any] | None = None,
+        threads: int | None = None,
+        first_chunk: int = 0,
+    ) -> NDArray[Any]:
+        """Encode records and randomize every bit; the arguments are those of `Mechanism.randomize`.
+
+        Magnitudes past the codec's `limit` saturate, and the fraction is truncated toward zero. "codes" are
+        code words of the shape of `x`, "bits" 0/1 bytes of shape (n, features * bits), most significant
+        first, "packed" one-dimensional bytes with `bits` a feature. Infinity is refused as NaN is, unless
+        ``infinities="saturate"``.
+        """
+        # The common call stays short: a record of a thousand features takes about a microsecond.
+        key = None if rng is None else keys(rng, 1)[0]
+        if threads is not None or first_chunk != 0:
+            threads, first_chunk = checks.stream(threads, first_chunk)
+        try:
+            return self._release.channel.randomize(
+                x, self._release.codec, key, output, out, threads, first_chunk
+            )
+        except (TypeError, ValueError):
+            checks.form(output)  # which the core's own message does not name
+            checks.shape("x", x)  # nor NumPy's
+            raise
+
+    def decode(self, reports: ArrayLike, *, dtype: DTypeLike = np.float32) -> NDArray[Any]:
+        """Return the value that each reported code word spells (biased toward the middle of the range).
+
+        Parameters
+        ----------
+        reports : array_like of int
+            Code words, any shape.
+        dtype : dtype
+            float32 or float64.
+
+        Returns
+        -------
+        ndarray
+            Values, same shape.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a code word out of range (its index is given), or for anything but integers.
+        """
+        words = checks.codes("reports", reports, 1 << self.codec.bits)
+        smallest = np.min_scalar_type((1 << self.codec.bits) - 1)
+        return self.codec.decode(words.astype(smallest, copy=False), dtype)
+
+    def unbias(self, reports: Any) -> NDArray[np.float64]:
+        """Return letters whose mean is the encoded value.
+
+        Parameters
+        ----------
+        reports : array_like of unsigned int, shape (n, features) or (features,)
+            Code words; ``(n,)`` too where `features` is 1.
+
+        Returns
+        -------
+        ndarray of float64
+            Same shape. Unbiased for the value after encoding: truncated toward zero to a multiple of
+            ``codec.step``, saturated at ``codec.limit``.
+
+        Raises
+        ------
+        ValueError
+            If some position answers 0 and 1 alike (p == q): then no unbiased decode exists.
+        """
+        self._check_speaks()
+        return self._words.unbias(self._check_codes(reports))
+
+    def _check_codes(self, reports: Any) -> NDArray[Any]:
+        """Return code words with the features on the last axis; refuse another width."""
+        words = checks.codes("reports", reports, 1 << self.codec.bits)
+        checks.records("reports", words, self.features)
+        return words
+
+    def _check_speaks(self) -> Any:
+        place = self._words.silent
+        if place is not None:
+            raise ValueError(
+                f"{type(self).__name__}: no unbiased decode exists, because position {place} of the code "
+                "word is reported alike whatever its bit is (p == q)"
+            )
+
+    def _records(self, reports: ArrayLike) -> NDArray[np.float64]:
+        return self.unbias(reports).reshape(-1, self.features)
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """Return the law of the bits.
+
+        Returns
+        -------
+        ndarray of float64, shape (laws, bits, 2)
+            P(report 1 | bit 1) and P(report 1 | bit 0) by position, most significant (the sign) first. One
+            law, except where the law depends on the feature.
+        """
+        return self._release.probabilities()
+
+    def variance(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Return the variance of the unbiased letter of one report, in closed form.
+
+        Parameters
+        ----------
+        x : array_like of float, shape (n, features) or (features,)
+            True values, encoded first.
+
+        Returns
+        -------
+        ndarray of float64
+            Same shape, in squared units of `x`.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists.
+        """
+        self._check_speaks()
+        values = np.asarray(x)
+        if values.dtype not in (np.float32, np.float64):
+            values = values.astype(np.float64)
+        checks.records("x", values, self.features)
+        return self._words.variance(self.codec.encode(values))
+
+    def worst_variance(self) -> float:
+        """Return the largest `variance` of a feature, over all code words.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists, or if words of more than 21 bits would have to be tried one by one.
+        """
+        self._check_speaks()
+        return float(self._words.worst_variances().max())
+
+    def mean_variance(self) -> float:
+        """Return the mean of `variance` over uniform code words and over the features.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists.
+        """
+        self._check_speaks()
+        return float(np.average(self._words.mean_variances(), weights=self._words.law_counts))
+
+    def expected_error(self) -> float:
+        """Return E|decode(report) - value| over uniform codes and the coins of the channel, exactly.
+
+        Returns
+        -------
+        float
+            In units of `x`; the mean over the features' laws.
+
+        Notes
+        -----
+        The sum over all pairs of true and reported code words collapses. If the sign flips, the error is the
+        sum of the two magnitudes. If not, it is the absolute difference of magnitudes, and that has the sign
+        of the highest position at which they differ: given that position, the lower ones only add their mean
+        difference.
+        """
+        weights = self._words.weights
+        per_law = []
+        for law in self.probabilities():
+            rises, falls = law[:, 1] / 2.0, (1.0 - law[:, 0]) / 2.0  # a uniform bit turns 0 -> 1, 1 -> 0
+            change = rises[0] + falls[0]
+            ones = 0.5 + rises[1:] - falls[1:]
+            flipped = math.fsum(weights * 0.5) + math.fsum(weights * ones)
+            equal_above = np.cumprod(np.append(1.0, 1.0 - rises[1:] - falls[1:]))[:-1]
+            drift = weights * (rises[1:] - falls[1:])
+            below = np.append(np.cumsum(drift[::-1])[::-1][1:], 0.0)  # mean difference of the lower positions
+            kept = math.fsum(equal_above * (rises[1:] * (weights + below) + falls[1:] * (weights - below)))
+            per_law.append(change * flipped + (1.0 - change) * kept)
+        return float(np.average(per_law, weights=self._words.law_counts))

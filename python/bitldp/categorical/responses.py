@@ -1,0 +1,163 @@
+"""Categorical mechanisms: GRR, label-RR and Warner's randomized response.
+
+Each is a window of width one: the true category with probability p, every other one with the same q.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated
+
+from bitldp._core import Window
+from bitldp.base import checks
+from bitldp.categorical.window import CategoricalWindow
+from bitldp.mechanism.parameters import Budget, Categories, Features, Unit, optional
+from bitldp.privacy import Guarantee, composed, share
+from bitldp.release.window import WindowRelease, window
+
+__all__ = ["GRR", "LabelRR", "WarnerRR"]
+
+_UNIT_IN_LAST_PLACE = 2.0**-53
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GRR(CategoricalWindow):
+    """Generalized randomized response (k-RR): the true category with p = e^eps/(e^eps + C - 1).
+
+    Parameters
+    ----------
+    categories : int
+        Categories C, 2 or more.
+    epsilon : float
+        Privacy budget of one `unit`, finite, zero or more; the exact epsilon is at most that (see Notes).
+    features : int
+        Categorical features of a record, each released by itself.
+    unit : {"record", "feature"}
+        What `epsilon` covers; a record's is split evenly over its features.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range; the message names it.
+
+    Notes
+    -----
+    Neighbouring records differ in any way. No probability is nearer to 1 than 1 - 2**-53, so the exact
+    epsilon of a feature is at most 36.74 + ln(C - 1), however large the budget. Source: Kairouz, Oh and
+    Viswanath, "Extremal mechanisms for local differential privacy", JMLR 17 (2016).
+
+    Examples
+    --------
+    >>> import numpy as np, bitldp
+    >>> mechanism = bitldp.GRR(4, epsilon=2.0)
+    >>> reports = mechanism.randomize(np.full(10_000, 3), rng=1)
+    >>> bool(abs(mechanism.estimate_frequencies(reports).value[3] - 1.0) < 0.05)
+    True
+    """
+
+    categories: Categories
+    _: KW_ONLY
+    epsilon: Budget
+    features: Features = 1
+    unit: Unit = "record"
+
+    def _build(self) -> None:
+        epsilon, features = self.epsilon, self.features
+        release = window(self.categories, 1, share(epsilon, features) if self.unit == "record" else epsilon)
+        exact = release.epsilon
+        self._set(
+            _columns=features,
+            _release=release,
+            _guarantee=Guarantee.judge(epsilon, (exact, exact, composed(exact, features)), unit=self.unit),
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelRR(CategoricalWindow):
+    """label-RR of BitRand: the true class with p = e^beta/(1 + e^beta), the rest evenly.
+
+    Parameters
+    ----------
+    classes : int
+        Classes C, 2 or more.
+    epsilon : float
+        Privacy budget, finite, zero or more.
+    beta : float, optional
+        The paper's parameter. None: beta = epsilon - ln(C - 1), where the exact epsilon is at most `epsilon`
+        (it is GRR then). Any other beta has the exact epsilon abs(beta + ln(C - 1)), up to the ceiling
+        (see Notes). Theorem 3 of the paper claims
+        `epsilon` for every beta <= epsilon - ln(C - 1), which fails for those far below; a
+        `PrivacyClaimWarning` says so then.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range; the message names it.
+
+    Notes
+    -----
+    Neighbouring labels differ in any way. The true class has a probability of at least 2**-53 and at most
+    1 - 2**-53, so the exact epsilon is at most 36.74 + ln(C - 1). Source: "Bit-aware randomized response for
+    local differential privacy in federated learning" (submitted to ICLR 2022), Eq. 3 and Theorem 3.
+    """
+
+    classes: Categories
+    _: KW_ONLY
+    epsilon: Budget
+    beta: Annotated[float | None, optional(checks.real)] = None
+
+    def _build(self) -> None:
+        epsilon, beta = self.epsilon, self.beta
+        release = window(self.classes, 1, epsilon) if beta is None else _beta(self.classes, epsilon, beta)
+        exact = release.epsilon
+        self._set(_release=release, _guarantee=Guarantee.judge(epsilon, (exact, exact, exact)))
+
+
+def _beta(classes: int, epsilon: float, beta: float) -> WindowRelease:
+    loss = beta + math.log(classes - 1)
+    at_most = epsilon * (1.0 + 1e-12)  # beta at the bound of Theorem 3 may have been rounded by the caller
+    if 0.0 <= loss <= at_most:
+        return window(classes, 1, min(loss, epsilon))
+    chance = 1.0 / (1.0 + math.exp(-beta)) if beta > -700.0 else 0.0
+    # no finite beta makes an answer certain or impossible; either would cost an infinite epsilon
+    chance = min(max(chance, _UNIT_IN_LAST_PLACE), 1.0 - _UNIT_IN_LAST_PLACE)
+    channel = Window(classes, 1, chance)
+    return WindowRelease(channel, channel.epsilon, classes)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WarnerRR(CategoricalWindow):
+    """Warner's randomized response: a 0/1 answer, true with probability e^eps/(1 + e^eps).
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy budget of the answer, finite, zero or more; the exact epsilon is at most that (see Notes).
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range; the message names it.
+
+    Notes
+    -----
+    Neighbouring answers differ. No probability is nearer to 1 than 1 - 2**-53, so the exact epsilon is at
+    most 36.74, however large the budget. Source: Warner, "Randomized response: a survey technique for
+    eliminating evasive answer bias", JASA 60 (1965).
+
+    Examples
+    --------
+    >>> import numpy as np, bitldp
+    >>> mechanism = bitldp.WarnerRR(1.0)
+    >>> answers = mechanism.randomize(np.array([True, False, True]), rng=3)
+    >>> answers.dtype, answers.shape
+    (dtype('uint8'), (3,))
+    """
+
+    epsilon: Budget
+
+    def _build(self) -> None:
+        release = window(2, 1, self.epsilon)
+        exact = release.epsilon
+        self._set(_release=release, _guarantee=Guarantee.judge(self.epsilon, (exact, exact, exact)))

@@ -1,0 +1,241 @@
+"""Unary encodings of a category: SUE (basic RAPPOR) and OUE, independent bits on one-hot input."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
+from functools import lru_cache
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bitldp._core import Unary
+from bitldp.base import checks
+from bitldp.base.keys import RandomSource
+from bitldp.mechanism.base import Part, Takes
+from bitldp.mechanism.frequencies import Frequencies
+from bitldp.mechanism.law import INPUTS, TABLE, Block, Experiment, Pair, Symbols, spread
+from bitldp.mechanism.parameters import Budget, at_least
+from bitldp.privacy import ONE, Guarantee, calibrated
+from bitldp.release.call import Call
+
+__all__ = ["OUE", "SUE"]
+
+_SMALLEST = 2.0**-53
+_MOST = 1 << 31  # categories: a report is as many bits
+
+
+@lru_cache(maxsize=64)
+def _sue_channel(categories: int, epsilon: float) -> Unary:
+    def build(target: float) -> Unary:
+        # p = e^(eps/2)/(1 + e^(eps/2)); q = 1 - p is exact, since p >= 1/2
+        p = min(0.5 + 0.5 * math.tanh(target / 4.0), 1.0 - _SMALLEST)
+        return Unary(categories, p, 1.0 - p)
+
+    return calibrated(build, epsilon, lambda channel: channel.epsilon[2])
+
+
+@lru_cache(maxsize=64)
+def _oue_channel(categories: int, epsilon: float) -> Unary:
+    def build(target: float) -> Unary:
+        q = max(0.5 - 0.5 * math.tanh(target / 2.0), _SMALLEST)  # 1/(1 + e^eps), without loss near 1/2
+        if target > 1.0:
+            q = max(math.exp(-target) / (1.0 + math.exp(-target)), 2.0**-60)  # nor in the tail
+        return Unary(categories, 0.5, q)
+
+    return calibrated(build, epsilon, lambda channel: channel.epsilon[2])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UnaryEncoding(Frequencies):
+    """Base of the mechanisms that answer the k bits of a one-hot vector independently."""
+
+    categories: Annotated[int, at_least(2, _MOST)]
+    _: KW_ONLY
+    epsilon: Budget
+
+    takes: ClassVar[Takes | None] = "categories"
+    outputs: ClassVar[tuple[str, ...]] = ("bits", "packed")
+    wire_output: ClassVar[str] = "bits"
+    _exclusive: ClassVar[bool] = False
+    _channel: ClassVar[Unary]  # set on the instance, by _build; ClassVar keeps it out of the fields
+
+    @abstractmethod
+    def _unary(self) -> Unary:
+        """Return the channel of exact epsilon `epsilon`."""
+
+    def _build(self) -> None:
+        channel = self._unary()
+        self._set(
+            _channel=channel,
+            _guarantee=Guarantee.judge(self.epsilon, channel.epsilon, given="one-hot input"),
+        )
+
+    @property
+    def channel(self) -> Unary:
+        """The channel: its `thresholds()` are the law."""
+        return self._channel
+
+    @property
+    def report_parts(self) -> tuple[Part, ...]:
+        """(columns, bits) of a report: one bit a category."""
+        return ((self.categories, 1),)
+
+    @property
+    def epsilon_arbitrary(self) -> float:
+        """Exact epsilon if the same bits were answered on arbitrary strings: the sum over all bits.
+
+        One-hot inputs differ in two bits, whatever k is; that is what `guarantee` counts.
+        """
+        return self._channel.epsilon_arbitrary
+
+    def symbols(self) -> tuple[Symbols, ...]:
+        """Return the channel behind a report, whose bits are independent."""
+        return (Symbols((self._channel,), 1),)
+
+    def extremes(self, pair: Pair | None = None) -> Experiment:
+        """Return categories to compare and the law of their bits; see `Mechanism.extremes`."""
+        count = self.categories
+        chosen = spread(count, min(INPUTS, max(2, TABLE // count)))
+        if pair is not None:
+            chosen = [int(each) for each in checks.codes("pair", list(pair), count)]
+        p, q = self._law()
+        own = np.array(chosen)[:, None] == np.arange(count)
+        table = np.where(own[..., None], [1.0 - p, p], [1.0 - q, q])
+        block = Block(table, lambda place, value: f"the bit of category {place} is reported {value}")
+        names = [f"category {each}" for each in chosen]
+        return Experiment(chosen, names, [block], [(0, 1)], {"output": "bits"})
+
+    def randomize(
+        self,
+        x: ArrayLike,
+        *,
+        rng: RandomSource = None,
+        output: str = "bits",
+        out: NDArray[Any] | None = None,
+        threads: int | None = None,
+        first_chunk: int = 0,
+    ) -> NDArray[Any]:
+        """Randomize categories, shape (n,): 0/1 bytes of shape (n, categories), or packed bytes.
+
+        The arguments are those of `Mechanism.randomize`; a chunk is ``channel.chunk`` records.
+        """
+        reports: NDArray[Any] = super().randomize(
+            x, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk
+        )
+        return reports
+
+    def _perturb(self, x: ArrayLike, call: Call) -> NDArray[Any]:
+        (key, *_), output, out, threads, first_chunk = call
+        return self._channel.randomize(checks.plain("x", x), key, output, out, threads, first_chunk)
+
+    def _law(self) -> tuple[float, float]:
+        p, q = self._channel.thresholds()
+        return p / ONE, q / ONE
+
+    @property
+    def _cells(self) -> int:
+        return self.categories
+
+    def _check_speaks(self) -> tuple[float, float]:
+        p, q = self._channel.thresholds()
+        if p == q:
+            raise ValueError(
+                f"{type(self).__name__}: no unbiased decode exists at epsilon 0, every bit is reported alike"
+            )
+        return self._law()
+
+    def _check_bits(self, reports: ArrayLike) -> NDArray[Any]:
+        bits = checks.codes("reports", reports, 2)
+        if bits.ndim != 2 or bits.shape[1] != self.categories:
+            raise ValueError(f"reports: shape must be (n, {self.categories}), got {bits.shape}")
+        return bits
+
+    def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
+        """Return unbiased letters of the bits: their mean over the coins is the one-hot vector.
+
+        Parameters
+        ----------
+        reports : array_like of 0 and 1, shape (n, categories)
+            Reported bits.
+
+        Returns
+        -------
+        ndarray of float64
+            (bit - q)/(p - q), same shape.
+
+        Raises
+        ------
+        ValueError
+            If the bits say nothing (epsilon 0), or for anything but bits of that shape.
+        """
+        p, q = self._check_speaks()
+        letters: NDArray[np.float64] = np.array([-q / (p - q), (1.0 - q) / (p - q)])[
+            self._check_bits(reports)
+        ]
+        return letters
+
+    def _count(self, reports: ArrayLike) -> tuple[int, NDArray[np.int64]]:
+        bits = self._check_bits(reports)
+        return len(bits), bits.sum(axis=0, dtype=np.int64)
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """Return P(report 1 | bit 1) and P(report 1 | bit 0), shape (2,)."""
+        return np.array(self._law())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SUE(UnaryEncoding):
+    """Symmetric unary encoding (basic one-time RAPPOR): p = e^(eps/2)/(1 + e^(eps/2)), q = 1 - p.
+
+    Parameters
+    ----------
+    categories : int
+        Categories k, 2 or more.
+    epsilon : float
+        Privacy budget of a record, finite, zero or more; the exact epsilon is at most that (see Notes).
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range; the message names it.
+
+    Notes
+    -----
+    Neighbouring records hold any two categories, so their one-hot vectors differ in two bits: exact epsilon
+    is ln(p(1 - q)/((1 - p)q)). No probability is nearer to 1 than 1 - 2**-53, so it is at most 73.5, however
+    large the budget. Source: Erlingsson, Pihur and Korolova, "RAPPOR", CCS 2014.
+    """
+
+    def _unary(self) -> Unary:
+        return _sue_channel(self.categories, self.epsilon)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OUE(UnaryEncoding):
+    """Optimized unary encoding: p = 1/2, q = 1/(1 + e^eps).
+
+    Parameters
+    ----------
+    categories : int
+        Categories k, 2 or more.
+    epsilon : float
+        Privacy budget of a record, finite, zero or more; the exact epsilon is at most that (see Notes).
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range; the message names it.
+
+    Notes
+    -----
+    Neighbouring records hold any two categories, so their one-hot vectors differ in two bits: exact epsilon
+    is ln(p(1 - q)/((1 - p)q)) = ln((1 - q)/q). q is at least 2**-60, so it is at most 41.6, however large the
+    budget. Source: Wang, Blocki, Li and Jha, "Locally differentially
+    private protocols for frequency estimation", USENIX Security 2017.
+    """
+
+    def _unary(self) -> Unary:
+        return _oue_channel(self.categories, self.epsilon)

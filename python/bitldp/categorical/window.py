@@ -1,0 +1,84 @@
+"""What the categorical mechanisms share: a window of exact epsilon, whose width is one for those here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bitldp._core import Window
+from bitldp.base import checks
+from bitldp.mechanism.base import Part, Takes
+from bitldp.mechanism.frequencies import Frequencies
+from bitldp.mechanism.law import Experiment, Pair, Symbols, codes_of, of_rows
+from bitldp.release.call import Call
+from bitldp.release.window import WindowRelease
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CategoricalWindow(Frequencies):
+    """Base of the mechanisms that report the true category with p, any other with q."""
+
+    takes: ClassVar[Takes | None] = "categories"
+
+    # Set on the instance, by _build; ClassVar keeps them out of the dataclass' fields.
+    _release: ClassVar[WindowRelease]
+    _columns: ClassVar[int] = 1
+
+    @property
+    def channel(self) -> Window:
+        """The channel: its `high` is the law. At epsilon 0 it is given zeros in place of the input."""
+        channel: Window = self._release.channel
+        return channel
+
+    @property
+    def columns(self) -> int:
+        """Categories of a record."""
+        return self._columns
+
+    @property
+    def _cells(self) -> int:
+        return self._release.alphabet
+
+    @property
+    def report_parts(self) -> tuple[Part, ...]:
+        """(columns, bits) of a report: as few bits a feature as tell its reports apart."""
+        return ((self._columns, self._release.bits),)
+
+    def symbols(self) -> tuple[Symbols, ...]:
+        """Return the channels behind a report: one a feature."""
+        laws = self._release.laws
+        return (Symbols(laws, self._columns),) if laws else ()
+
+    def extremes(self, pair: Pair | None = None) -> Experiment | None:
+        """Return categories to compare and the law of their reports; see `Mechanism.extremes`."""
+        chosen = codes_of(pair, self._cells, None)
+        if chosen is None:  # a record with different categories: its rows differ by feature
+            return None
+        return of_rows(self._release.row, self._cells, self._cells, chosen, self._columns)
+
+    def _perturb(self, x: ArrayLike, call: Call) -> NDArray[Any]:
+        checks.records("x", x, self._columns)
+        codes = checks.plain("x", x)
+        if codes.dtype == np.bool_:  # answers to a yes-or-no question
+            codes = codes.view(np.uint8)
+        return self._release.randomize(codes, call)
+
+    def decode(self, reports: ArrayLike) -> NDArray[Any]:
+        """Return the reported categories, checked to be in range: a category stands for itself."""
+        return checks.codes("reports", reports, self._cells)
+
+    def _check_speaks(self) -> tuple[float, float]:
+        """Return P(report v | v) and P(report v | another), from the integers of the channel."""
+        if self._release.epsilon == 0.0:
+            raise ValueError(
+                f"{type(self).__name__}: no unbiased decode exists at epsilon 0, where all categories are "
+                "reported alike"
+            )
+        return self._release.chances()
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """Return the law of one category: P[x, y] = P(report y | x), shape (categories, categories)."""
+        return self._release.probabilities()

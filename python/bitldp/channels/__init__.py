@@ -1,0 +1,19 @@
+"""Channels, the only place where privacy happens: the types of the extension module.
+
+Each holds its law as integers over 2**64 and computes its exact epsilon from them:
+
+- `Bits`: independent bits on arbitrary bit strings, one (p, q) for each position;
+- `Unary`: independent bits on one-hot input;
+- `Window`: some cells of N share one probability, the others the rest;
+- `Shift`: integer noise that is added, the sum clamped; exact delta at any epsilon, too;
+- `Matrix`: any row-stochastic table;
+- `Mixture`: a window or a matrix, by a coin that does not look at the input;
+- `Select`: one coordinate of a vector, by the rank of its magnitude; its integers are over their sum;
+- `Cube`: whole records of signs, near the input in many places or in few.
+"""
+
+from __future__ import annotations
+
+from bitldp._core import Bits, Cube, Matrix, Mixture, Select, Shift, Unary, Window
+
+__all__ = ["Bits", "Cube", "Matrix", "Mixture", "Select", "Shift", "Unary", "Window"]

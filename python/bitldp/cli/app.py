@@ -1,0 +1,221 @@
+"""Commands of the ``bitldp`` program: options in, one sentence out when something is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import bitldp
+from bitldp.base.extras import require
+from bitldp.cli.audit import audit
+from bitldp.cli.catalogue.entries import ENTRIES
+from bitldp.cli.catalogue.settings import (
+    Alpha,
+    Bits,
+    Calibration,
+    Delta,
+    High,
+    InputBits,
+    IntegerBits,
+    K,
+    LabelEpsilon,
+    Low,
+    M,
+    OutputBits,
+    Points,
+    Spend,
+    Unit,
+    settings,
+)
+from bitldp.cli.explain.explain import explain
+from bitldp.cli.fl import fl
+from bitldp.cli.options import MOST_THREADS, names
+from bitldp.cli.options import categories as read_categories
+from bitldp.cli.perturb.files import UsageError, report_path
+from bitldp.cli.screen import Screen, sentences, wide_console
+from bitldp.report.totals import number
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    help="Local differential privacy at the level of bits: randomize files, see what a setting guarantees.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    # Local variables of a failed run may be private data.
+    pretty_exceptions_enable=False,
+)
+
+_MECHANISMS = ", ".join(each.name for each in ENTRIES.values() if each.perturbs)
+
+
+def _version(show: bool) -> None:
+    if show:
+        print(f"bitldp {bitldp.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def perturb(
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="IN", help="Table (.csv, .parquet, .arrow, .feather) or array (.npy)."),
+    ],
+    target: Annotated[
+        Path, typer.Option("-o", "--out", metavar="OUT", help="File to write; a table may change its format.")
+    ],
+    mechanism: Annotated[str, typer.Option("--mechanism", metavar="NAME", help=f"One of {_MECHANISMS}.")],
+    epsilon: Annotated[
+        float,
+        typer.Option("--epsilon", metavar="E", help="Privacy budget of one row over --columns together."),
+    ],
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            help="Columns to randomize; others are dropped. A name with a comma stands in double quotes. "
+            "An array has columns 0,1,...; all by default.",
+        ),
+    ] = None,
+    keep: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,...", help="Columns to pass through as they are, WITHOUT privacy."),
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option(metavar="A", help="Column of class labels, randomized by label-rr.")
+    ] = None,
+    label_epsilon: LabelEpsilon = None,
+    categories: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[COLUMN=]A,B,...",
+            help="Public list of a column's categories, or of every column's; 0..9 for a range; "
+            "65,536 at most. Repeatable.",
+        ),
+    ] = None,
+    categories_file: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--categories-file",
+            "--labels-file",
+            metavar="[COLUMN=]FILE",
+            help="The same from a text file with one category a line. Repeatable.",
+        ),
+    ] = None,
+    bits: Bits = None,
+    integer_bits: IntegerBits = None,
+    alpha: Alpha = None,
+    calibration: Calibration = None,
+    unit: Unit = None,
+    low: Low = None,
+    high: High = None,
+    points: Points = None,
+    m: M = None,
+    k: K = None,
+    spend: Spend = None,
+    delta: Delta = None,
+    input_bits: InputBits = None,
+    output_bits: OutputBits = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            metavar="values|codes|bits", help="Numbers or labels (default), code words, or one column a bit."
+        ),
+    ] = None,
+    delimiter: Annotated[str, typer.Option(help="Separator of CSV files.")] = ",",
+    threads: Annotated[
+        int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads; the result does not depend on them.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Reproducible output, for tests ONLY: it undoes the privacy.")
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace an existing output and its report.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no summary.")] = False,
+) -> None:
+    """Randomize columns of a file under local differential privacy.
+
+    Each row is one record. Memory does not grow with the file. OUT appears only when it is complete, with a
+    report OUT.privacy.json beside it that states the exact epsilon.
+
+    Example: bitldp perturb people.csv -o out.csv --mechanism frr --columns height,weight --epsilon 4
+    --integer-bits 8
+    """
+    options = locals()
+    with sentences():
+        from bitldp.cli.perturb.perturb import perturb as run
+        from bitldp.cli.perturb.plan import OUTPUTS, Request
+
+        given = settings(epsilon, options)
+        chosen, kept = names(columns), names(keep, "--keep")
+        for option, word, allowed in (
+            ("--output", output, OUTPUTS),
+            ("--calibration", calibration, ("exact", "paper")),
+            ("--unit", unit, ("record", "feature")),
+        ):
+            if word is not None and word not in allowed:
+                raise UsageError(f"{option} {word}: must be one of {', '.join(allowed)}")
+        if len(delimiter) != 1:
+            raise UsageError("--delimiter: must be one character")
+        if delimiter in '"\r\n' or not delimiter.isascii():
+            raise UsageError("--delimiter: must be a character of ASCII, and no quote or end of a line")
+        request = Request(
+            source=source,
+            target=target,
+            mechanism=mechanism,
+            settings=given,
+            columns=chosen,
+            keep=kept,
+            label=label,
+            categories=read_categories(
+                categories or [], categories_file or [], (*chosen, *([label] if label else []))
+            ),
+            points=points,
+            output=output,
+            delimiter=delimiter,
+            threads=threads,
+            seed=seed,
+            force=force,
+        )
+        with Screen(quiet) as screen:
+            report = run(request, screen)
+        if not quiet:
+            total = report["total_per_record"]
+            exact, claimed = (number(float(total[name]), 6) for name in ("epsilon_exact", "epsilon_claimed"))
+            condition = f", {total['given']}" if total["given"] else ""
+            print(
+                f"{target}: {report['rows']} rows, exact epsilon {exact} a row{condition} "
+                f"(claimed {claimed}); report in {report_path(target).name}"
+            )
+
+
+app.command()(explain)
+app.command()(audit)
+app.command()(fl)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Plot to write (PNG).")] = Path(
+        "demo-output"
+    )
+    / "demo.png",
+) -> None:
+    """Perturb real data, train on it, and compare with the unperturbed data (about a minute)."""
+    with sentences():
+        require("the demo", ["sklearn", "matplotlib", "flwr", "jax"], "demo")
+        from bitldp.cli.demo.demo import run
+
+        run(out, wide_console())

@@ -1,0 +1,1 @@
+"""The mechanisms that the command line offers, and the options that each takes."""

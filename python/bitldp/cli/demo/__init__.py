@@ -1,0 +1,1 @@
+"""The command `bitldp demo`: the whole package on real data in a minute."""

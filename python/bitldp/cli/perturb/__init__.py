@@ -1,0 +1,1 @@
+"""The command `bitldp perturb`: columns of a file in, randomized columns out."""

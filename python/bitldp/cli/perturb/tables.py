@@ -1,0 +1,257 @@
+"""Tables of the command line: CSV, Parquet and Arrow files read and written a batch at a time.
+
+A reader holds one batch and what its format forces on it: a block of a CSV file, a page of a Parquet column.
+No error passes on the text of a library, since that may quote a value of the file.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet
+
+from bitldp.cli.perturb.files import CommandError
+
+_TITLES = {"csv": "a CSV", "parquet": "a Parquet", "arrow": "an Arrow"}
+
+__all__ = ["TableReader", "TableWriter", "open_reader", "open_writer"]
+
+#: Bytes of a CSV file that are parsed at once; also the longest row it may have.
+CSV_BLOCK = 1 << 20
+
+
+class TableReader(Protocol):
+    """A table file.
+
+    Attributes
+    ----------
+    names : list of str
+        The columns, in the order of the file.
+    total : int
+        The end of the progress bar: rows, or bytes of a CSV file.
+    """
+
+    names: list[str]
+    total: int
+
+    def batches(self, columns: Sequence[str], rows: int) -> Generator[pa.Table, None, None]:
+        """Yield an empty table that shows the types, then the chosen columns in pieces of `rows` rows.
+
+        Only the last piece may be shorter.
+        """
+        ...
+
+    def position(self) -> int:
+        """Return how much of `total` has been read."""
+        ...
+
+
+class TableWriter(Protocol):
+    """A table file being written."""
+
+    def write(self, table: pa.Table) -> None:
+        """Append the rows of `table`."""
+        ...
+
+    def close(self) -> None:
+        """Write what the format needs at its end; the file itself stays open."""
+        ...
+
+
+def open_reader(path: Path, form: str, *, delimiter: str = ",") -> TableReader:
+    """Open a table for reading; nothing but its header is read."""
+    try:
+        if form == "csv":
+            return _CsvReader(path, delimiter)
+        if form == "parquet":
+            return _ParquetReader(path)
+        return _ArrowReader(path)
+    except (pa.ArrowException, csv.Error):
+        raise CommandError(f"{path}: not {_TITLES[form]} file") from None
+
+
+def open_writer(file: BinaryIO, form: str, schema: pa.Schema, *, delimiter: str = ",") -> TableWriter:
+    """Start a table with the columns of `schema` in an open binary file."""
+    writer: TableWriter
+    if form == "csv":
+        writer = pa.csv.CSVWriter(file, schema, write_options=pa.csv.WriteOptions(delimiter=delimiter))
+    elif form == "parquet":
+        writer = pa.parquet.ParquetWriter(file, schema, compression="zstd")
+    else:
+        writer = pa.ipc.new_file(file, schema)
+    return writer
+
+
+def rebatch(pieces: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
+    """Cut or join tables into tables of exactly `rows` rows; the last may be shorter."""
+    waiting: list[pa.Table] = []
+    held = 0
+    for piece in pieces:
+        start = 0
+        while held + piece.num_rows - start >= rows:
+            yield pa.concat_tables([*waiting, piece.slice(start, rows - held)])
+            start += rows - held
+            waiting, held = [], 0
+        if start < piece.num_rows:
+            waiting.append(piece.slice(start))
+            held += piece.num_rows - start
+    if held:
+        yield pa.concat_tables(waiting)
+
+
+class _CsvReader:
+    """CSV with a header. Every field is read as text; numbers are parsed where the row is known."""
+
+    def __init__(self, path: Path, delimiter: str) -> None:
+        self._path = path
+        self._delimiter = delimiter
+        # Bytes that are no UTF-8 concern only the columns that hold them: the header's reader lets them pass.
+        with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
+            self.names = next(csv.reader(file, delimiter=delimiter), [])
+        if not self.names:
+            raise CommandError(f"{path}: empty; a CSV file starts with a row of column names")
+        self.total = path.stat().st_size
+        self._position = 0
+
+    def position(self) -> int:
+        return self._position
+
+    def batches(self, columns: Sequence[str], rows: int) -> Generator[pa.Table, None, None]:
+        yield pa.table({name: pa.array([], pa.string()) for name in columns})
+        with closing(self._blocks(columns)) as blocks:
+            yield from rebatch(blocks, rows)
+
+    def _blocks(self, columns: Sequence[str]) -> Generator[pa.Table, None, None]:
+        # Arrow reads ahead in threads of its own. They must have nothing of Python in their hands, neither a
+        # file object nor a handler of bad rows: a thread that asks for the interpreter while it shuts down
+        # aborts the process.
+        with pa.OSFile(str(self._path)) as file:
+            try:
+                with pa.csv.open_csv(
+                    file,
+                    read_options=pa.csv.ReadOptions(use_threads=False, block_size=CSV_BLOCK),
+                    parse_options=pa.csv.ParseOptions(
+                        delimiter=self._delimiter,
+                        newlines_in_values=True,
+                        # A blank line is a record too: without a value, and refused for it.
+                        ignore_empty_lines=False,
+                    ),
+                    convert_options=pa.csv.ConvertOptions(
+                        include_columns=list(columns),
+                        column_types=dict.fromkeys(columns, pa.string()),
+                        strings_can_be_null=False,
+                    ),
+                ) as reader:
+                    for batch in reader:
+                        self._position = file.tell()
+                        yield pa.Table.from_batches([batch])
+            except pa.ArrowException:
+                raise CommandError(f"{self._path}: {self._problem()}") from None
+
+    def _problem(self) -> str:
+        """Say why Arrow refused the file: a second reading, as Arrow's own words quote the row."""
+        with suppress(csv.Error), self._path.open(newline="", encoding="utf-8", errors="replace") as file:
+            rows = csv.reader(file, delimiter=self._delimiter)
+            next(rows, None)
+            for number, row in enumerate(rows, 1):
+                if row and len(row) != len(self.names):  # a blank line is a row without values
+                    return f"row {number} has {len(row)} fields, where the header has {len(self.names)}"
+        return f"not well-formed CSV in UTF-8, or a row longer than {CSV_BLOCK >> 20} MiB"
+
+
+class _ParquetReader:
+    """Parquet, read through pages: a row group larger than memory is no obstacle."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with pa.parquet.ParquetFile(path) as file:
+            self.names = list(file.schema_arrow.names)
+            self.total = file.metadata.num_rows
+        self._position = 0
+
+    def position(self) -> int:
+        return self._position
+
+    def batches(self, columns: Sequence[str], rows: int) -> Generator[pa.Table, None, None]:
+        try:
+            # A buffer makes columns stream; without it each column chunk of a row group is read whole.
+            with pa.parquet.ParquetFile(self._path, buffer_size=1 << 16, pre_buffer=False) as file:
+                schema = file.schema_arrow
+                yield pa.schema([schema.field(name) for name in columns]).empty_table()
+                batches = file.iter_batches(batch_size=rows, columns=list(columns), use_threads=False)
+                tables = (pa.Table.from_batches([batch]).select(list(columns)) for batch in batches)
+                for table in rebatch(tables, rows):
+                    self._position += table.num_rows
+                    yield table
+        except (pa.ArrowException, OSError):
+            raise CommandError(f"{self._path}: damaged Parquet data, or not readable") from None
+
+
+class _ArrowReader:
+    """Arrow IPC: the file format (also called Feather 2) and the stream format."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._position = 0
+        with pa.memory_map(str(path)) as source:
+            self._stream = source.read(6) != b"ARROW1"
+            source.seek(0)
+            reader = pa.ipc.open_stream(source) if self._stream else pa.ipc.open_file(source)
+            self._schema = reader.schema
+            self.names = list(self._schema.names)
+            self._batches = 0 if self._stream else reader.num_record_batches
+        self.total = path.stat().st_size
+
+    def position(self) -> int:
+        return self._position
+
+    def batches(self, columns: Sequence[str], rows: int) -> Generator[pa.Table, None, None]:
+        yield pa.schema([self._schema.field(name) for name in columns]).empty_table()
+        try:
+            yield from self._from_stream(columns, rows) if self._stream else self._from_file(columns, rows)
+        except (pa.ArrowException, OSError):
+            raise CommandError(f"{self._path}: damaged Arrow data, or not readable") from None
+
+    def _options(self, columns: Sequence[str]) -> Any:
+        fields = [self.names.index(name) for name in columns]
+        return pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
+
+    def _from_stream(self, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+        with pa.OSFile(str(self._path)) as source:
+            reader = pa.ipc.open_stream(source, options=self._options(columns))
+            tables = (pa.Table.from_batches([batch]).select(list(columns)) for batch in reader)
+            for table in rebatch(tables, rows):
+                self._position = source.tell()
+                yield table
+
+    def _from_file(self, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+        # The file may be one record batch larger than memory. A map reads only the pages that are touched,
+        # and a new map for every piece lets go of those of the piece before.
+        number = offset = 0
+        while number < self._batches:
+            pieces: list[pa.Table] = []
+            wanted = rows
+            with pa.memory_map(str(self._path)) as source:
+                # Without a choice of fields the batch is a view of the map; with one, Arrow would copy it.
+                reader = pa.ipc.open_file(source)
+                while wanted and number < self._batches:
+                    batch = reader.get_batch(number)
+                    part = batch.slice(offset, wanted)
+                    wanted -= part.num_rows
+                    offset += part.num_rows
+                    if offset == batch.num_rows:
+                        number, offset = number + 1, 0
+                    pieces.append(pa.Table.from_batches([part]).select(list(columns)))
+            self._position = self.total * number // self._batches
+            table = pa.concat_tables(pieces)
+            del pieces, batch, part, reader
+            if table.num_rows:
+                yield table
+            del table

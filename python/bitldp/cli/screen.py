@@ -1,0 +1,96 @@
+"""What a person sees of a command: progress, notes, warnings, and one sentence when it fails."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from bitldp.base.extras import MissingExtraError
+from bitldp.cli.perturb.files import CommandError, UsageError
+
+__all__ = ["Screen", "sentences", "wide_console"]
+
+
+def wide_console() -> Console:
+    """Return where tables are printed: standard output, 150 columns wide if it is no terminal."""
+    return Console() if sys.stdout.isatty() else Console(width=150)
+
+
+@contextmanager
+def sentences() -> Iterator[None]:
+    """Turn what goes wrong into one sentence on standard error and an exit code; never a traceback."""
+    code = 1
+    try:
+        yield
+        return
+    except UsageError as error:
+        sentence, code = str(error), 2
+    except (CommandError, MissingExtraError) as error:
+        sentence = str(error)
+    except KeyboardInterrupt:
+        sentence = "interrupted; no output was written"
+    except OSError as error:
+        sentence = f"{error.filename or 'a file'}: {error.strerror or type(error).__name__}"
+    except MemoryError:
+        sentence = "out of memory; no output was written"
+    except (typer.Exit, typer.BadParameter):
+        raise
+    except Exception as error:
+        # The text of an unforeseen exception may quote a value of the data; its kind and place do not.
+        trace = error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        place = (
+            "" if trace is None else f" at {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
+        )
+        sentence = (
+            f"internal failure ({type(error).__name__}{place}); no output was written, please report it"
+        )
+    print(f"error: {sentence}", file=sys.stderr)
+    raise typer.Exit(code)
+
+
+class Screen:
+    """Shows a run on standard error: warnings always, a progress bar on a terminal."""
+
+    def __init__(self, quiet: bool) -> None:
+        console = Console(stderr=True)
+        self._quiet = quiet
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.percentage:>3.0f} %"),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=quiet or not console.is_terminal,
+        )
+        self._task: TaskID = self._bar.add_task("perturbing", total=None)
+
+    def __enter__(self) -> Screen:
+        if not self._bar.disable:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if not self._bar.disable:  # some versions of rich end even a disabled bar with an empty line
+            self._bar.stop()
+
+    def warn(self, sentence: str) -> None:
+        """Print a warning, also where the screen is quiet."""
+        print(f"warning: {sentence}", file=sys.stderr)
+
+    def note(self, sentence: str) -> None:
+        """Print a note, unless the screen is quiet."""
+        if not self._quiet:
+            print(f"note: {sentence}", file=sys.stderr)
+
+    def progress(self, position: int, total: int) -> None:
+        """Move the bar to a position of a total."""
+        self._bar.update(self._task, completed=position, total=total)

@@ -1,0 +1,1 @@
+"""Compression of vectors that lie in a ball."""

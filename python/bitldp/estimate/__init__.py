@@ -1,0 +1,8 @@
+"""Estimates with standard errors, and accumulators that stream, merge and serialise."""
+
+from __future__ import annotations
+
+from bitldp.estimate.accumulators import Accumulator, CountAccumulator, MeanAccumulator
+from bitldp.estimate.estimates import Estimate, frequencies, project_simplex
+
+__all__ = ["Accumulator", "CountAccumulator", "Estimate", "MeanAccumulator", "frequencies", "project_simplex"]

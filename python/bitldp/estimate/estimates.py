@@ -1,0 +1,144 @@
+"""Estimates from reports, with standard errors and numbers of reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Estimate", "frequencies", "indicator_variance", "project_simplex"]
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Estimate with its standard error and its number of reports.
+
+    Attributes
+    ----------
+    value : ndarray of float64
+        The estimate.
+    stderr : ndarray of float64
+        Standard error of each entry of `value`; NaN where it cannot be known (one report of a mean).
+    n : int
+        Number of reports behind it.
+    """
+
+    value: NDArray[np.float64]
+    stderr: NDArray[np.float64]
+    n: int
+
+
+def frequencies(counts: ArrayLike, n: int, p: float, q: float, *, project: bool = False) -> Estimate:
+    """Estimate frequencies of categories from counts of reports.
+
+    A category is reported with probability p by those who have it and q by those who have not, so the
+    expected share of its reports is m = q + f (p - q), and ``(share - q)/(p - q)`` is unbiased for its
+    frequency f.
+
+    Parameters
+    ----------
+    counts : array_like of int
+        Reports of each category.
+    n : int
+        Number of reporting records, at least 1.
+    p, q : float
+        The two probabilities, different.
+    project : bool
+        Whether to project `value` to the simplex over the last axis, which trades the unbiasedness for
+        frequencies that are none below 0 and sum to 1. `stderr` stays that of the unbiased value.
+
+    Returns
+    -------
+    Estimate
+        `stderr` is sqrt(m (1 - m)/n)/abs(p - q) with m estimated by the share, held between q and p, where it
+        must lie; so it is never zero for want of reports. It covers the sampling of records, too.
+
+    Raises
+    ------
+    ValueError
+        If n is 0 or p equals q.
+    """
+    if n < 1:
+        raise ValueError("reports: at least one is needed for an estimate")
+    if p == q:
+        raise ValueError("no unbiased estimate exists: every category is reported alike (p == q)")
+    share = np.asarray(counts, dtype=np.float64) / n
+    value = (share - q) / (p - q)
+    held = np.clip(share, min(p, q), max(p, q))
+    stderr = np.sqrt(held * (1.0 - held) / n) / abs(p - q)
+    return Estimate(project_simplex(value) if project else value, stderr, n)
+
+
+def project_simplex(values: ArrayLike) -> NDArray[np.float64]:
+    """Project vectors to the probability simplex: the nearest point in Euclidean distance.
+
+    Parameters
+    ----------
+    values : array_like of float, shape (..., k)
+        Vectors on the last axis, finite.
+
+    Returns
+    -------
+    ndarray of float64
+        Same shape; entries zero or more, each vector summing to 1.
+
+    Raises
+    ------
+    ValueError
+        For a scalar, an empty last axis, or a value that is not finite.
+
+    Notes
+    -----
+    The projection is max(v - t, 0) for the one t that makes the sum 1. With v sorted in descending order, the
+    entries that stay positive are the first j, for the largest j with v_j > (v_1 + ... + v_j - 1)/j (Held,
+    Wolfe and Crowder 1974). A common shift of all entries changes nothing, and t is at least the largest
+    entry less 1; so the largest is made 0 and what is below -1 (hence 0 in the end) is raised to -1, which
+    keeps all digits of large inputs. The sum is 1 within a few units in the last place.
+    """
+    points = np.asarray(values, dtype=np.float64)
+    if points.ndim == 0 or points.shape[-1] == 0:
+        raise ValueError(f"values: need a last axis of at least one entry, got shape {points.shape}")
+    if not np.isfinite(points).all():
+        raise ValueError("values: must be finite")
+    with np.errstate(over="ignore"):  # -inf becomes -1, too
+        points = np.maximum(points - points.max(axis=-1, keepdims=True), -1.0)
+    ordered = -np.sort(-points, axis=-1)
+    shifts = (np.cumsum(ordered, axis=-1) - 1.0) / np.arange(1, points.shape[-1] + 1)
+    kept = np.count_nonzero(ordered > shifts, axis=-1, keepdims=True)  # true exactly on a prefix, never empty
+    # the running sum of a long vector is less exact than the pairwise one of the entries that stay
+    stays = points >= np.take_along_axis(ordered, kept - 1, axis=-1)
+    total = np.where(stays, points, 0.0).sum(axis=-1, keepdims=True)
+    threshold = (total - 1.0) / np.count_nonzero(stays, axis=-1, keepdims=True)
+    projected = np.maximum(points - threshold, 0.0)
+    scaled: NDArray[np.float64] = projected / projected.sum(axis=-1, keepdims=True)
+    return scaled
+
+
+def indicator_variance(truth: NDArray[Any], categories: int, p: float, q: float) -> NDArray[np.float64]:
+    """Return the variance of one report's unbiased indicator of every category.
+
+    Parameters
+    ----------
+    truth : ndarray of int
+        True categories, checked, any shape.
+    categories : int
+        Number of categories.
+    p, q : float
+        Probability of reporting a category for a record that has it, and that has not; different.
+
+    Returns
+    -------
+    ndarray of float64
+        One more axis, of length `categories`: p(1 - p)/(p - q)^2 at the true category, q(1 - q)/(p - q)^2
+        elsewhere.
+    """
+    own = truth[..., None] == np.arange(categories)
+    return np.where(own, p * (1.0 - p), q * (1.0 - q)) / (p - q) ** 2
+
+
+def indicator_spread(categories: int, p: float, q: float) -> tuple[float, float]:
+    """Return the largest entry of `indicator_variance`, and its mean over uniform categories."""
+    own, other = p * (1.0 - p) / (p - q) ** 2, q * (1.0 - q) / (p - q) ** 2
+    return max(own, other), (own + (categories - 1) * other) / categories

@@ -1,0 +1,1 @@
+"""Client's side of a Flower app: private reports and their cost."""

@@ -1,0 +1,132 @@
+"""Budget of one client: a ledger that outlives rounds, in a file or in Flower's context."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from flwr.app import ConfigRecord, Context
+
+from bitldp.base import checks
+from bitldp.federated.client.lock import locked
+from bitldp.ledger.budget import Ledger
+from bitldp.ledger.entry import Entry
+from bitldp.mechanism.base import Mechanism
+from bitldp.privacy import Guarantee
+
+__all__ = ["Account", "Charge"]
+
+Place = str | os.PathLike[str] | Callable[[Context], str | os.PathLike[str]]
+
+UPDATE = "federated update"
+"""Note of the charge of an update."""
+
+RECORD = "bitldp.ledger"
+"""Name of the record of `Context.state` that holds the ledger where no file does."""
+
+
+class Charge(NamedTuple):
+    """Cost of a reply: a mechanism or guarantee, the number of its releases, and a note."""
+
+    release: Mechanism | Guarantee
+    times: int
+    note: str
+
+
+@dataclass(frozen=True)
+class Account:
+    """Place of a client's ledger, and the budget that it keeps.
+
+    Parameters
+    ----------
+    budget, delta : float
+        As of `bitldp.Ledger`.
+    path : path-like, or callable of the Context that returns one, optional
+        File of the ledger. Without one it is kept in `Context.state`, which Flower keeps for one run: a new
+        run, or a restarted SuperNode, would begin with the whole budget. A file outlives both.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range.
+    """
+
+    budget: float
+    delta: float = 0.0
+    path: Place | None = None
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        Ledger(self.budget, self.delta)
+        if self.path is not None and not callable(self.path):
+            parent = Path(self.path).absolute().parent
+            if not parent.is_dir():
+                raise ValueError(f"ledger: the folder {parent} does not exist")
+
+    def ledger(self, context: Context) -> Ledger:
+        """Return a copy of a client's present ledger; a new one if nothing was charged."""
+        path = self._path(context)
+        if path is None:
+            record: Any = context.state.get(RECORD)
+            found = None if record is None else Ledger.from_json(record["json"], place=RECORD)
+            return Ledger(self.budget, self.delta) if found is None else self._same(found)
+        return self._load(path)
+
+    def _load(self, path: Path) -> Ledger:
+        return self._same(Ledger.load(path)) if path.exists() else Ledger(self.budget, self.delta)
+
+    def _same(self, found: Ledger) -> Ledger:
+        """Return a ledger, or refuse one that was begun with another budget."""
+        if (found.budget, found.delta) != (self.budget, self.delta):
+            raise ValueError(
+                f"ledger: was begun with budget {found.budget:g} and delta {found.delta:g}, not "
+                f"{self.budget:g} and {self.delta:g}"
+            )
+        return found
+
+    def check(self, context: Context, charges: Sequence[Charge]) -> None:
+        """Raise `BudgetExceededError` if charges would exceed the budget; charge nothing."""
+        self._charged(self.ledger(context), charges)
+
+    def charge(self, context: Context, charges: Sequence[Charge]) -> None:
+        """Make all charges or none, and save the ledger, before anything is released.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the charges would exceed the budget.
+        ValueError, OSError
+            If the ledger is damaged, of another budget, or cannot be written.
+        """
+        path = self._path(context)
+        if path is None:
+            kept = self._charged(self.ledger(context), charges)
+            context.state[RECORD] = ConfigRecord({"json": kept.to_json()})
+            return
+        with locked(path):
+            self._charged(self._load(path), charges).save(path)
+
+    def _charged(self, ledger: Ledger, charges: Sequence[Charge]) -> Ledger:
+        """Return a ledger with charges added; they add up."""
+        for each in charges:
+            ledger.charge(each.release, each.times, note=each.note)
+        return merged(ledger)
+
+    def _path(self, context: Context) -> Path | None:
+        place = self.path(context) if callable(self.path) else self.path
+        return None if place is None else Path(place)
+
+
+def merged(ledger: Ledger) -> Ledger:
+    """Return a ledger with equal charges in one entry: its size does not grow with the rounds."""
+    counts: dict[Entry, int] = {}
+    for entry in ledger.entries:
+        alike = replace(entry, count=1)
+        counts[alike] = counts.get(alike, 0) + entry.count
+    short = Ledger(ledger.budget, ledger.delta)
+    for entry, count in counts.items():
+        short._take(replace(entry, count=checks.integer("count", count, 1)))
+    return short

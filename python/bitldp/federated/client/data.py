@@ -1,0 +1,246 @@
+"""Records that are released once and served in every round; training sees nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bitldp.base import checks
+from bitldp.base.keys import RandomSource
+from bitldp.federated.client.lock import locked
+from bitldp.federated.client.released import Released, digest_of, note, read, readonly, write
+from bitldp.federated.wire.arrays import to_numpy
+from bitldp.ledger.budget import Ledger
+from bitldp.mechanism.base import Mechanism
+from bitldp.privacy import Guarantee
+
+__all__ = ["PrivateData", "Released"]
+
+
+class PrivateData:
+    """Records of a client, released once and kept on disk.
+
+    Parameters
+    ----------
+    path : path-like
+        File (npz) of the released copy. Beside it: ``NAME.lock``, and for a moment ``NAME.pending``.
+    mechanism : Mechanism
+        What releases the features; one of records with a label (`BitRand`) releases both.
+    labels : Mechanism, optional
+        What releases the labels, as `LabelRR`. Labels are refused where nothing releases them.
+    output : str
+        Form of the released features, as of the mechanism's `randomize`: "values", "bits" or "codes".
+    ledger : Ledger or path-like, optional
+        What is charged: the exact epsilon of a record, once. A path is a file that `Ledger.save` writes; it
+        is made with `budget` and `delta` if it does not exist.
+    budget, delta : float
+        Of a new ledger file.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range.
+
+    Notes
+    -----
+    The original is given to `get` as a function, called at the first release alone, and not kept: nothing in
+    an object of this class, its repr or its pickle holds it.
+
+    The release is charged once also where processes race or die. The released copy is written under another
+    name, the ledger charged with the copy's checksum as a note, and then the copy takes its name. A copy that
+    a crash left between the last two steps is found charged, and was served to nobody. Deleting the copy
+    means a new release, and a new charge.
+
+    Neighbouring data sets differ in one record, in any way; every record is released by itself. That a file
+    belongs to the same people again is for the caller to see to: one file, one set of people.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, bitldp
+    >>> from bitldp.federated import PrivateData
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> both = bitldp.BitRand(3, classes=4, epsilon_x=4.0, epsilon_y=1.0)
+    >>> data = PrivateData(folder.name + "/client.npz", both, ledger=bitldp.Ledger(5.0))
+    >>> data.get(lambda: (np.zeros((5, 3)), np.arange(5) % 4))
+    Released(features=<(5, 3) float64>, labels=<(5,) uint8>)
+    >>> folder.cleanup()
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        mechanism: Mechanism,
+        *,
+        labels: Mechanism | None = None,
+        output: str = "values",
+        ledger: Ledger | str | os.PathLike[str] | None = None,
+        budget: float | None = None,
+        delta: float = 0.0,
+    ) -> None:
+        for name, each in (("mechanism", mechanism), ("labels", labels)):
+            if not isinstance(each, Mechanism) and not (name == "labels" and each is None):
+                raise TypeError(f"{name}: must be a mechanism, not {type(each).__name__}")
+        self._pair = hasattr(mechanism, "label_mechanism")
+        if self._pair and labels is not None:
+            raise ValueError(f"labels: {type(mechanism).__name__} releases them already")
+        checks.choice("output", output, ("values", "bits", "codes"))
+        if not isinstance(ledger, Ledger) and ledger is not None and not Path(ledger).exists():
+            if budget is None:
+                raise ValueError("budget: must be given, the file of the ledger does not exist yet")
+            Ledger(budget, delta)
+        self._path = Path(path)
+        self._mechanism, self._labels, self._output = mechanism, labels, output
+        self._ledger, self._budget, self._delta = ledger, budget, delta
+
+    def __repr__(self) -> str:
+        """Return file and mechanisms."""
+        labels = "" if self._labels is None else f", labels={self._labels!r}"
+        return f"PrivateData({str(self._path)!r}, {self._mechanism!r}{labels})"
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """Guarantees to charge: of the features (or of both), and of the labels by themselves."""
+        both = (self._mechanism,) if self._labels is None else (self._mechanism, self._labels)
+        return tuple(each.guarantee for each in both)
+
+    @property
+    def released(self) -> bool:
+        """Whether the released copy is on disk."""
+        return self._path.exists()
+
+    def get(
+        self, original: Callable[[], tuple[ArrayLike, ArrayLike | None]], *, rng: RandomSource = None
+    ) -> Released:
+        """Return the released copy, and release it the first time.
+
+        Parameters
+        ----------
+        original : callable
+            Returns (features, labels), labels None where there are none. Not called where a copy exists.
+        rng : None, int, SeedSequence or Generator
+            As of every mechanism; None for fresh keys of the operating system.
+
+        Returns
+        -------
+        Released
+
+        Raises
+        ------
+        BudgetExceededError
+            If the release would exceed the ledger's budget. Nothing is released then.
+        ValueError
+            If the copy on disk is damaged, or was released by other mechanisms, or for bad input.
+        OSError
+            If a file cannot be read or written.
+        """
+        with locked(self._path):
+            if self._path.exists():
+                return self._open(self._path)
+            pending = self._path.with_name(self._path.name + ".pending")
+            if pending.exists() and self._settled(pending):
+                return self._open(self._path)
+            released = self._release(original, rng)
+            self._charge(write(pending, released, self._identity()))
+            pending.replace(self._path)
+            return released
+
+    def _settled(self, pending: Path) -> bool:
+        """Finish a release that a crash cut short, if it was charged; else drop it: nobody has seen it."""
+        try:
+            digest = digest_of(pending)
+        except ValueError:
+            digest = None
+        if digest is not None and self._charged(note(digest)):
+            self._open(pending)  # refuses what other mechanisms released
+            pending.replace(self._path)
+            return True
+        pending.unlink()
+        return False
+
+    def _release(self, original: Callable[[], Any], rng: RandomSource) -> Released:
+        pair = original()
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise TypeError("original: must return a pair (features, labels)")
+        features, labels = (None if each is None else _plain(each) for each in pair)
+        if features is None or (labels is None) == (self._pair or self._labels is not None):
+            wanted = "features and labels" if labels is None else "features, for nothing releases the labels"
+            raise ValueError(f"original: must return {wanted}")
+        if labels is not None and len(labels) != len(features):
+            raise ValueError(f"original: {len(features)} records of features, {len(labels)} labels")
+        randomize: Any = self._mechanism.randomize
+        if self._pair:
+            reports = randomize(features, labels, rng=rng, output=self._output)
+        else:
+            if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and rng >= 0:
+                rng = np.random.SeedSequence(int(rng))
+            one, other = (
+                rng.spawn(2) if isinstance(rng, np.random.SeedSequence) else (rng, rng)
+            )  # streams that do not repeat each other
+            reports = (randomize(features, rng=one, output=self._output), None)
+            if self._labels is not None:
+                reports = (reports[0], self._labels.randomize(labels, rng=other))  # type: ignore[arg-type]
+        if not all(each is None or isinstance(each, np.ndarray) for each in reports):
+            raise TypeError(f"output: {self._output!r} of {type(self._mechanism).__name__} is no array")
+        return readonly(*reports)
+
+    def _identity(self) -> dict[str, Any]:
+        labels = None if self._labels is None else self._labels.fingerprint()
+        identity = {"mechanism": self._mechanism.fingerprint(), "labels": labels, "output": self._output}
+        plain: dict[str, Any] = json.loads(json.dumps(identity, default=repr))
+        return plain
+
+    def _open(self, path: Path) -> Released:
+        about, arrays = read(path)
+        theirs = {name: about.get(name) for name in self._identity()}
+        if theirs != self._identity():
+            raise ValueError(
+                f"{path}: was released by another mechanism, or in another form; the copy is served to those "
+                "alone who name the mechanism that made it"
+            )
+        return readonly(arrays["features"], arrays.get("labels"))
+
+    def _charged(self, remark: str) -> bool:
+        if self._ledger is None:
+            return False
+        if isinstance(self._ledger, Ledger):
+            ledger = self._ledger
+        elif Path(self._ledger).exists():
+            ledger = Ledger.load(self._ledger)
+        else:
+            return False
+        return any(entry.note == remark for entry in ledger.entries)
+
+    def _charge(self, remark: str) -> None:
+        """Charge all that a release costs, or nothing."""
+        if self._ledger is None:
+            return
+        file = None if isinstance(self._ledger, Ledger) else Path(self._ledger)
+        with nullcontext() if file is None else locked(file):
+            if isinstance(self._ledger, Ledger):
+                ledger = self._ledger
+            elif file is not None and file.exists():
+                ledger = Ledger.load(file)
+            else:
+                ledger = Ledger(self._budget, self._delta)  # type: ignore[arg-type]  # checked by __init__
+            trial = Ledger.from_json(ledger.to_json())
+            both = (self._mechanism,) if self._labels is None else (self._mechanism, self._labels)
+            for each in both:
+                trial.charge(each, note=remark)
+            for each in both:
+                ledger.charge(each, note=remark)
+            if file is not None:
+                ledger.save(file)
+
+
+def _plain(array: Any) -> NDArray[Any]:
+    plain = np.asarray(array) if isinstance(array, (list, tuple)) else to_numpy(array)
+    if plain.ndim == 0:
+        raise ValueError("original: features and labels must be arrays of records")
+    return plain

@@ -1,0 +1,1 @@
+"""Server's side of a Flower app: means of decoded reports."""

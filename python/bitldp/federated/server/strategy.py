@@ -1,0 +1,229 @@
+"""Flower strategy that decodes private reports and averages them without bias."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import random
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import numpy as np
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord
+from flwr.serverapp import Grid
+from flwr.serverapp.strategy import FedAvg, Result
+from numpy.typing import NDArray
+
+from bitldp.base import checks
+from bitldp.federated.client.mod import REPORT, STYPE
+from bitldp.federated.server.mean import ReportMean
+from bitldp.federated.wire.arrays import Layout
+from bitldp.federated.wire.codec import Factory, Plan, UpdateCodec
+from bitldp.federated.wire.wire import WireError
+from bitldp.mechanism.base import Mechanism
+
+__all__ = ["DecodingStrategy", "RoundFailedError"]
+
+log = logging.getLogger("bitldp.federated")
+
+
+class RoundFailedError(RuntimeError):
+    """Error for a round with too few readable reports. The run ends with the last good model."""
+
+
+class DecodingStrategy(FedAvg):
+    """Federated averaging of private reports, without bias.
+
+    Parameters
+    ----------
+    mechanism : Mechanism, callable, or UpdateCodec
+        As of `PrivateUpdateMod`; equal on both sides.
+    rate : float
+        What the mean update is multiplied by before it is added; -0.1, say, for gradients of a loss. Not for
+        ``update="replace"``.
+    weighting : {"fixed", "examples"}
+        Whether every report counts the same, or by the number of examples that the client states.
+    min_fraction : float
+        Share of the clients asked whose reports must arrive, in [0, 1]. At least one always must.
+    seed : int, optional
+        Makes the choice of clients reproducible (where fewer than all are asked).
+    first_round : int
+        Number of the first round, for a run that goes on from a checkpoint: clients are told, and metrics
+        are filed under, the number of the round since the beginning.
+    **options
+        Of `UpdateCodec` (`clip`, `norm`, `update`, `interval`, `integers`, `allow_biased`, `rows`) and of
+        `flwr.serverapp.strategy.FedAvg`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range.
+
+    Notes
+    -----
+    Each round's metrics are: "clients" asked, "reports" averaged, "failed" (Error replies), "missing" (no
+    reply in time), "rejected" (bytes that are no such report) and "rejected-REASON" for each reason that
+    occurred; "bytes-up" of all reports that came, headers included; and "stderr", the standard error of the
+    mean update, as root mean square over its coordinates (absent for one report).
+
+    Reports are summed in an order that depends on their bytes alone, so that the same reports make the same
+    model, whatever the clients' numbers and the order of arrival.
+
+    Examples
+    --------
+    >>> import bitldp
+    >>> from bitldp.federated import DecodingStrategy
+    >>> strategy = DecodingStrategy(lambda d: bitldp.Duchi(1.0, features=d), clip=1.0)
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism | Factory | UpdateCodec,
+        *,
+        rate: float = 1.0,
+        weighting: Literal["fixed", "examples"] = "fixed",
+        min_fraction: float = 0.0,
+        seed: int | None = None,
+        first_round: int = 1,
+        **options: Any,
+    ) -> None:
+        own = ("clip", "norm", "update", "interval", "integers", "allow_biased", "rows")
+        self.codec = UpdateCodec.of(mechanism, {name: options.pop(name) for name in own if name in options})
+        super().__init__(**options)
+        self.rate = checks.real("rate", rate)
+        if self.codec.update == "replace" and self.rate != 1.0:
+            raise ValueError("rate: not with update='replace', where the mean takes the place of the model")
+        self.weighting = checks.choice("weighting", weighting, ("fixed", "examples"))
+        self.min_fraction = checks.real("min_fraction", min_fraction)
+        if not 0.0 <= self.min_fraction <= 1.0:
+            raise ValueError(f"min_fraction: must be in [0, 1], got {min_fraction}")
+        self.seed = None if seed is None else checks.integer("seed", seed, 0)
+        self.first_round = checks.integer("first_round", first_round, 1)
+        self._model: dict[str, NDArray[Any]] = {}
+        self._asked: set[int] = set()
+
+    def configure_train(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Choose the clients of a round, and remember the model that they are sent."""
+        turn = self._turn(server_round)
+        self._model = {name: array.numpy() for name, array in arrays.items()}
+        self.codec.plan(Layout.of(self._model, self.codec.integers))  # refuses now what no client could send
+        if self.seed is None:
+            messages = list(super().configure_train(turn, arrays, config, grid))
+        else:  # FedAvg draws from Python's global generator
+            state = random.getstate()
+            random.seed(f"bitldp {self.seed} {turn}")
+            try:
+                messages = list(super().configure_train(turn, arrays, config, grid))
+            finally:
+                random.setstate(state)
+        self._asked = {message.metadata.dst_node_id for message in messages}
+        return messages
+
+    def aggregate_train(
+        self, server_round: int, replies: Iterable[Message]
+    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        """Decode the reports, and return the new model and the metrics of the round.
+
+        Raises
+        ------
+        RoundFailedError
+            If no report, or less than `min_fraction` of those asked for, could be read.
+        """
+        if not self._asked:
+            return None, None
+        layout = Layout.of(self._model, self.codec.integers)
+        plan = self.codec.plan(layout)
+        mean, counts = self._collect(plan, replies)
+        if mean.reports == 0 or mean.reports < self.min_fraction * len(self._asked):
+            seen = ", ".join(f"{count} {name}" for name, count in counts.items() if name != "bytes-up")
+            raise RoundFailedError(
+                f"round {self._turn(server_round)}: {mean.reports} of {len(self._asked)} clients sent a "
+                f"report that could be read ({seen})"
+            )
+        arrays = self.updated(layout, mean.value)
+        metrics: dict[str, Any] = {"clients": len(self._asked), "reports": mean.reports, **counts}
+        if mean.reports > 1:
+            metrics["stderr"] = mean.stderr()
+        return ArrayRecord({name: Array(array) for name, array in arrays.items()}), MetricRecord(metrics)
+
+    def updated(self, layout: Layout, mean: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
+        """Return the new arrays of the model, given the mean update; subclasses may replace this."""
+        if self.codec.update == "replace":
+            return layout.restore(mean, self._model)
+        return layout.restore(layout.flatten(self._model) + self.rate * mean, self._model)
+
+    def _collect(self, plan: Plan, replies: Iterable[Message]) -> tuple[ReportMean, dict[str, int]]:
+        """Decode and average what came; count what did not, and why."""
+        waiting = set(self._asked)
+        rejected: Counter[str] = Counter()
+        failed = size = 0
+        found: list[tuple[bytes, bytes, float]] = []
+        for reply in replies:
+            node = reply.metadata.src_node_id
+            expected = node in waiting
+            waiting.discard(node)
+            if reply.has_error():
+                failed += 1
+                log.info("client %d sent no report: error %d", node, reply.error.code)
+                continue
+            try:
+                if not expected:
+                    raise WireError("unexpected", "report: of a client that was not asked, or a second one")
+                data = self._report(reply)
+                size += len(data)
+                found.append((hashlib.sha256(data).digest(), data, self._weight(reply)))
+            except WireError as error:
+                rejected[error.reason] += 1
+                log.warning("client %d: %s", node, error)
+        mean = ReportMean(plan.header.coordinates)
+        for _, data, weight in sorted(found):
+            try:
+                mean.add(plan.decode(data), weight)
+            except WireError as error:
+                rejected[error.reason] += 1
+                log.warning("a client's %s", error)
+        counts = {"failed": failed, "missing": len(waiting), "rejected": sum(rejected.values())}
+        counts |= {f"rejected-{reason}": count for reason, count in sorted(rejected.items())}
+        return mean, counts | {"bytes-up": size}
+
+    def _report(self, reply: Message) -> bytes:
+        record = reply.content.get(self.arrayrecord_key) if reply.has_content() else None
+        array = record.get(REPORT) if isinstance(record, ArrayRecord) else None
+        if array is None or array.stype != STYPE:
+            raise WireError("garbage", "report: the reply holds none, but something else")
+        return bytes(array.data)
+
+    def _weight(self, reply: Message) -> float:
+        if self.weighting == "fixed":
+            return 1.0
+        for record in reply.content.metric_records.values():
+            stated = record.get(self.weighted_by_key)
+            if isinstance(stated, (int, float)) and 0.0 < stated < 2.0**53:  # NaN fails
+                return float(stated)
+        raise WireError("examples", f"report: {self.weighted_by_key!r} must be a number above zero")
+
+    def _turn(self, server_round: int) -> int:
+        return server_round + self.first_round - 1
+
+    def start(self, grid: Grid, *args: Any, **options: Any) -> Result:
+        """Run the rounds: `FedAvg.start`, with the rounds numbered from `first_round`.
+
+        Raises
+        ------
+        RoundFailedError
+            See `aggregate_train`.
+        """
+        result = super().start(grid, *args, **options)
+        if self.first_round > 1:
+            for name in ("train_metrics_clientapp", "evaluate_metrics_clientapp"):
+                filed = {self._turn(number): metrics for number, metrics in getattr(result, name).items()}
+                setattr(result, name, filed)
+            scored = result.evaluate_metrics_serverapp
+            result.evaluate_metrics_serverapp = {self._turn(turn): each for turn, each in scored.items()}
+        keep = getattr(grid, "keep_result", None)
+        if keep is not None:
+            keep(result)
+        return result

@@ -1,0 +1,1 @@
+"""Reports as messages: their form, their bytes, and the codec of updates."""

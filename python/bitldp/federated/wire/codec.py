@@ -1,0 +1,300 @@
+"""Codec of a model update as a private report, for the client's mod and the server's strategy."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitldp.base import checks
+from bitldp.base.keys import RandomSource
+from bitldp.federated.wire.arrays import Integers, Layout
+from bitldp.federated.wire.forms import Form, letters_of
+from bitldp.federated.wire.wire import NORMS, UPDATES, Header, WireError, fingerprint_digest, read, write
+from bitldp.mechanism.base import Mechanism
+from bitldp.privacy import Guarantee
+
+__all__ = ["Plan", "UpdateCodec"]
+
+Norm = Literal["l2", "l1", "linf"]
+Update = Literal["difference", "gradient", "replace"]
+Factory = Callable[[int], Mechanism]
+
+_MOST_PLANS = 16
+_MOST_ROWS = 1 << 20
+_SLACK = 1.0 - 2.0**-48  # of a clipped norm, so that rounding of the products never leads past it
+
+
+@dataclass(frozen=True)
+class UpdateCodec:
+    """Recipe of a report: clip an update by a norm, scale it to the interval, randomize, pack.
+
+    The client's `PrivateUpdateMod` and the server's `DecodingStrategy` must be given equal ones; a report
+    that was made with another is refused.
+
+    Parameters
+    ----------
+    mechanism : Mechanism or callable
+        What releases the update, or a function of its number of coordinates that returns one: then the
+        mechanism can cover the whole update as one record, as ``lambda d: bitldp.Duchi(1.0, features=d)``.
+    clip : float
+        Norm that the update is clipped to, above zero.
+    norm : {"l2", "l1", "linf"}
+        Which norm. "l2" and "l1" scale an update that is longer; "linf" clips every coordinate by itself.
+    update : {"difference", "gradient", "replace"}
+        What is released: the client's arrays minus those it was sent, or its arrays as they are. The server
+        adds the mean to its arrays ("difference", and "gradient" times the rate), or puts it in their place.
+    interval : (float, float), optional
+        What [-clip, clip] is mapped to, linearly. Default: the mechanism's own interval, or the radius of
+        its ball.
+    integers : {"refuse", "keep"}
+        What happens to arrays of integers or booleans: refused, or not sent, so that the server keeps its
+        own.
+    allow_biased : bool
+        Whether a mechanism without an unbiased decode (BRR with m >= 2) may be averaged all the same.
+    rows : int
+        Updates in a reply, 1 or more, as gradients of so many records. With 1 the reply's arrays have the
+        shapes of the model's. With more they have an axis of that length in front; each update is clipped and
+        released by itself, and the report is worth their mean.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range.
+
+    Notes
+    -----
+    The update of one client is cut into records of as many coordinates as the mechanism has features. Where
+    these are several, their exact epsilons add up, and so they are charged: a mechanism of one number at
+    epsilon 1 on a model of 1000 weights costs 1000. All `rows` are charged, too: an account that knows that
+    they are of different records may charge less (`bitldp.federated.ComposedAccount`).
+    """
+
+    mechanism: Mechanism | Factory
+    clip: float
+    norm: Norm = "l2"
+    update: Update = "difference"
+    interval: tuple[float, float] | None = None
+    integers: Integers = "refuse"
+    allow_biased: bool = False
+    rows: int = 1
+    _plans: dict[Layout, Plan] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _lock: Any = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        if not isinstance(self.mechanism, Mechanism) and not callable(self.mechanism):
+            raise TypeError(
+                "mechanism: must be a mechanism or a function that makes one of a number of coordinates, not "
+                f"{type(self.mechanism).__name__}"
+            )
+        object.__setattr__(self, "clip", checks.positive("clip", self.clip))
+        checks.choice("norm", self.norm, NORMS)
+        checks.choice("update", self.update, UPDATES)
+        checks.choice("integers", self.integers, ("refuse", "keep"))
+        object.__setattr__(self, "rows", checks.integer("rows", self.rows, 1, _MOST_ROWS))
+        if self.interval is not None:
+            object.__setattr__(self, "interval", checks.pair("interval", self.interval))
+        if isinstance(self.mechanism, Mechanism):
+            letters_of(self.mechanism, allow_biased=self.allow_biased)
+            self._ends(self.mechanism)
+
+    def _ends(self, mechanism: Mechanism) -> tuple[float, float]:
+        ball = getattr(mechanism, "norm", None)
+        if ball in NORMS and self.norm not in (ball, "l1"):  # the l1 ball is inside the others
+            raise ValueError(f"norm: must be {ball!r}, that of the ball of {type(mechanism).__name__}")
+        ends = mechanism.ends if self.interval is None else self.interval
+        if ends is None:
+            raise ValueError(
+                f"interval: must be given, {type(mechanism).__name__} has none that an update could be "
+                "scaled to"
+            )
+        return ends
+
+    @classmethod
+    def of(cls, mechanism: Mechanism | Factory | UpdateCodec, options: dict[str, Any]) -> UpdateCodec:
+        """Return a given codec, or one of a mechanism and options."""
+        if not isinstance(mechanism, UpdateCodec):
+            if "clip" not in options:
+                raise TypeError("clip: must be given, the norm that updates are clipped to")
+            return cls(mechanism, **options)
+        if options:
+            raise TypeError(f"{next(iter(options))}: the codec has it already; give it there")
+        return mechanism
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the parameters alone."""
+        options = (self.norm, self.update, self.interval, self.integers, self.allow_biased, self.rows)
+        return type(self), (self.mechanism, self.clip, *options)
+
+    def plan(self, layout: Layout) -> Plan:
+        """Return the plan for updates of a layout; each is built once."""
+        with self._lock:
+            if layout not in self._plans:
+                if len(self._plans) >= _MOST_PLANS:  # a server that asks for ever new ones costs no memory
+                    self._plans.clear()
+                self._plans[layout] = self._build(layout)
+            return self._plans[layout]
+
+    def _build(self, layout: Layout) -> Plan:
+        size = layout.size
+        mechanism = self.mechanism if isinstance(self.mechanism, Mechanism) else self.mechanism(size)
+        if not isinstance(mechanism, Mechanism):
+            raise TypeError(f"mechanism: the function returned {type(mechanism).__name__}, no mechanism")
+        features = mechanism.columns
+        if size % features:
+            raise ValueError(
+                f"mechanism: its records of {features} numbers do not divide an update of {size} coordinates"
+            )
+        low, high = self._ends(mechanism)
+        form = Form(mechanism)
+        header = Header(
+            name=type(mechanism).__name__,
+            mechanism=fingerprint_digest(mechanism),
+            layout=layout.digest,
+            update=self.update,
+            norm=self.norm,
+            clip=self.clip,
+            low=low,
+            high=high,
+            coordinates=size,
+            records=self.rows * (size // features),
+            fields=form.fields,
+        )
+        letters = letters_of(mechanism, allow_biased=self.allow_biased)
+        return Plan(mechanism, layout, header, form, letters, self.rows)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Encoder and decoder of updates of one layout.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        What releases the records.
+    layout : Layout
+        Of the arrays.
+    header : Header
+        Of every report.
+    form : Form
+        Of the mechanism's reports.
+    letters : callable
+        Turns reports into numbers.
+    rows : int
+        Updates in a reply.
+    """
+
+    mechanism: Mechanism
+    layout: Layout
+    header: Header
+    form: Form
+    letters: Callable[[Any], NDArray[np.float64]]
+    rows: int = 1
+
+    @property
+    def records(self) -> int:
+        """Number of records that a reply's updates are cut into: releases to charge for each report."""
+        return self.header.records
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Guarantee of one record."""
+        return self.mechanism.guarantee
+
+    def flatten(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+        """Return the arrays of a reply as vectors, shape (coordinates,) or (rows, coordinates).
+
+        Raises
+        ------
+        ValueError
+            If names, shapes or dtypes are not those of the layout, with an axis for several rows in front.
+        """
+        if self.rows == 1:
+            return self.layout.flatten(arrays)
+        if any(array.shape[:1] != (self.rows,) for array in arrays.values()):
+            raise ValueError(f"arrays: must all have an axis of {self.rows} rows in front")
+        return np.stack(
+            [
+                self.layout.flatten({name: array[row] for name, array in arrays.items()})
+                for row in range(self.rows)
+            ]
+        )
+
+    def clipped(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return a vector clipped to a norm of at most `clip`; of shape (rows, coordinates), each row.
+
+        Raises
+        ------
+        ValueError
+            If a coordinate is not finite; the message does not say which.
+        """
+        if self.rows > 1:
+            if vector.ndim != 2 or len(vector) != self.rows:
+                raise ValueError(f"update: {self.rows} rows of coordinates are needed")
+            return np.stack([self._clipped(row) for row in vector])
+        return self._clipped(vector)
+
+    def _clipped(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
+        if vector.shape != (self.header.coordinates,):
+            raise ValueError(f"update: {self.header.coordinates} coordinates are needed")
+        if not np.isfinite(vector).all():
+            raise ValueError("update: it has coordinates that are not finite")
+        clip = self.header.clip
+        if self.header.norm == "linf":
+            return np.clip(vector, -clip, clip)
+        largest = float(np.abs(vector).max())
+        if largest == 0.0:
+            return vector
+        unit = vector / largest  # so that squares can neither overflow nor vanish
+        length = float(np.abs(unit).sum()) if self.header.norm == "l1" else math.sqrt(float(unit @ unit))
+        if length * largest <= clip:
+            return vector
+        return unit * (clip * _SLACK / length)
+
+    def perturb(self, vector: NDArray[np.float64], *, rng: RandomSource = None) -> NDArray[np.uint8]:
+        """Return the private report of an update, or of several, as bytes.
+
+        Parameters
+        ----------
+        vector : ndarray of float64, shape (coordinates,) or (rows, coordinates)
+            As of `flatten`.
+        rng : None, int, SeedSequence or Generator
+            As of every mechanism; None for fresh keys of the operating system.
+
+        Raises
+        ------
+        ValueError
+            For coordinates that are not finite. No message contains a value.
+        """
+        low, high = self.header.low, self.header.high
+        shares = self.clipped(vector) / self.header.clip
+        values = np.clip(low + (high - low) * (0.5 + 0.5 * shares), low, high)
+        table = values.reshape(self.records, -1)
+        reports = self.mechanism.randomize(table, rng=rng, output=self.form.output)
+        return write(self.header, self.form.split(reports, self.records))
+
+    def decode(self, data: bytes | NDArray[np.uint8]) -> NDArray[np.float64]:
+        """Return the vector of a report; its mean over the coins is the mean clipped update.
+
+        Raises
+        ------
+        WireError
+            For bytes that are no such report, or a code outside the mechanism's alphabet.
+        """
+        codes = read(data, self.header)
+        try:
+            letters = np.asarray(self.letters(self.form.assemble(codes)), dtype=np.float64)
+            letters = letters.reshape(self.rows, -1).mean(axis=0)
+        except (TypeError, ValueError, IndexError):
+            raise WireError("range", "report: a code is outside the alphabet of the mechanism") from None
+        if letters.shape != (self.header.coordinates,) or not np.isfinite(letters).all():
+            raise WireError("range", "report: its codes are not worth one number for each coordinate")
+        low, high = self.header.low, self.header.high
+        worth: NDArray[np.float64] = letters - (low + (high - low) / 2.0)
+        return worth * (2.0 * self.header.clip / (high - low))

@@ -1,0 +1,8 @@
+"""Ledger of a privacy budget: the releases so far and what is left."""
+
+from __future__ import annotations
+
+from bitldp.ledger.budget import BudgetExceededError, Ledger
+from bitldp.ledger.entry import Entry
+
+__all__ = ["BudgetExceededError", "Entry", "Ledger"]

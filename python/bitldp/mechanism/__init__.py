@@ -1,0 +1,1 @@
+"""What every named mechanism is: parameters, a guarantee, a law, and estimates."""

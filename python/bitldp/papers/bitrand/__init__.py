@@ -1,0 +1,7 @@
+"""BitRand as a federated system."""
+
+from __future__ import annotations
+
+from bitldp.papers.bitrand.system import SYSTEM, BitRandSettings, client_app, server_app
+
+__all__ = ["SYSTEM", "BitRandSettings", "client_app", "server_app"]

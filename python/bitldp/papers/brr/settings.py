@@ -1,0 +1,158 @@
+"""Settings of the system `brr`, and the mechanism that all its tasks use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+import bitldp
+from bitldp.base import checks
+from bitldp.federated import PrivateUpdateMod, UpdateCodec
+from bitldp.mechanism.base import Mechanism
+from bitldp.papers.run.client import Client
+from bitldp.papers.run.drive import Privacy
+from bitldp.papers.run.settings import Settings
+from bitldp.privacy import composed, share
+
+__all__ = [
+    "MECHANISMS",
+    "NAME",
+    "TASKS",
+    "UNITS",
+    "WITHOUT",
+    "BRRSettings",
+    "privacy",
+    "update_mod",
+]
+
+NAME = "brr"
+TASKS = ("sgd", "vectors", "trees")
+WITHOUT = "noiseless"
+MECHANISMS = ("brr", "brr-best", "laplace", WITHOUT)
+UNITS = ("feature", "record")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BRRSettings(Settings):
+    """Settings of the system `brr`.
+
+    Attributes
+    ----------
+    task : {"sgd", "vectors", "trees"}
+    mechanism : {"brr", "brr-best", "laplace", "noiseless"}
+        BRR with the paper's m or with the best one, or discrete Laplace noise, or none.
+    unit : {"feature", "record"}
+        What `epsilon` covers: one number of one release, as in the paper's comparisons, or everything that a
+        client (with ``task="vectors"``: one of its records) releases in all rounds.
+    points : int
+        Points that the range of a number is cut to for BRR.
+    hidden, epochs, batch : int
+        Units of the network's layer, and a client's training ("sgd": one gradient over `batch` records).
+    rate : float
+        Step size; of trees, what a leaf's mean is multiplied by.
+    norm : {"l2", "linf"}
+        "sgd": which norm of the gradient is clipped; the paper's is l2, which leaves each of many coordinates
+        a small part of the range that is cut to points.
+    clip, clip_least, decay : float
+        "sgd": norm that the first gradient is clipped to, the least such norm C_min, and rho of its moving
+        average.
+    depth : int
+        "trees": of every tree; there are `rounds` trees.
+    shrink, ridge : float
+        "trees": leaves of tree t are clipped to ``clip (1 - shrink)^(t-1)``; ridge is lambda.
+    """
+
+    data: str = "digits"
+    task: str = "sgd"
+    mechanism: str = "brr"
+    unit: str = "feature"
+    epsilon: float = 1.0
+    points: int = 21
+    hidden: int = 64
+    clients: int = 20
+    rounds: int = 100
+    epochs: int = 5
+    batch: int = 64
+    rate: float = 1.0
+    norm: str = "l2"
+    clip: float = 1.0
+    clip_least: float = 0.01
+    decay: float = 0.9
+    depth: int = 4
+    shrink: float = 0.05
+    ridge: float = 1.0
+
+    quick: ClassVar[Mapping[str, Any]] = {
+        "clients": 20,
+        "rounds": 30,
+        "hidden": 32,
+        "epsilon": 4.0,
+        "norm": "linf",
+        "clip": 0.05,
+    }
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        super().__post_init__()
+        checks.choice("task", self.task, TASKS)
+        checks.choice("mechanism", self.mechanism, MECHANISMS)
+        checks.choice("unit", self.unit, UNITS)
+        checks.choice("norm", self.norm, ("l2", "linf"))
+        checks.integer("points", self.points, 2, 1 << 12)
+        checks.integer("depth", self.depth, 1, 12)
+        for name in ("hidden", "epochs", "batch"):
+            checks.integer(name, getattr(self, name), 1)
+        for name in ("rate", "clip", "clip_least", "ridge"):
+            checks.positive(name, getattr(self, name))
+        for name in ("decay", "shrink"):
+            if not 0.0 <= checks.real(name, getattr(self, name)) < 1.0:
+                raise ValueError(f"{name}: must be in [0, 1)")
+
+    @property
+    def private(self) -> bool:
+        """Whether anything is released through a mechanism."""
+        return self.mechanism != WITHOUT
+
+    def build(self, features: int, releases: int) -> Mechanism:
+        """Return the mechanism for `features` numbers of [-1, 1], one of `releases` that share a budget."""
+        epsilon = share(self.epsilon, releases) if self.unit == "record" else self.epsilon
+        if self.mechanism == "laplace":
+            laplace: Mechanism = bitldp.Laplace(epsilon, features=features, unit=self.unit)  # type: ignore[arg-type]
+            return laplace
+        return bitldp.BRR(
+            self.points,
+            epsilon=epsilon,
+            m="best" if self.mechanism == "brr-best" else "paper",
+            interval=(-1.0, 1.0),
+            features=features,
+            unit=self.unit,  # type: ignore[arg-type]
+        )
+
+
+def update_mod(settings: BRRSettings, client: Client, codec: UpdateCodec, size: int) -> PrivateUpdateMod:
+    """Return the mod that releases an update of `size` numbers in every round."""
+    needed = composed(settings.build(size, settings.rounds).guarantee.record, settings.rounds)
+    return PrivateUpdateMod(
+        codec,
+        budget=min(needed, client.budget),
+        ledger=client.home / "ledger.json",
+        rng=settings.seed if client.seeded else None,
+        repeat=client.home / "last-report.npz",
+    )
+
+
+def privacy(settings: BRRSettings, size: int, releases: int, *, covers: str, not_covered: str) -> Privacy:
+    """Return the cost of `releases` releases of `size` numbers each."""
+    if not settings.private:
+        return Privacy(claimed=np.inf, record=np.inf, covers="nothing: this run has no privacy")
+    exact = settings.build(size, releases).guarantee
+    return Privacy(
+        claimed=settings.epsilon,
+        record=composed(exact.record, releases),
+        covers=covers,
+        not_covered=not_covered,
+        claimed_for="one number of one release" if settings.unit == "feature" else "",
+    )

@@ -1,0 +1,1 @@
+"""Models that the systems of the papers train."""

@@ -1,0 +1,1 @@
+"""Common parts of the systems: settings, clients, rounds and results."""

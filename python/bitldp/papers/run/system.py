@@ -1,0 +1,126 @@
+"""Federated system of a paper: two Flower apps, their settings, and how to run them in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from flwr.app import Context, Message
+from flwr.clientapp import ClientApp
+from flwr.serverapp import ServerApp
+
+from bitldp.federated.grid import Recorder, run_in_process
+from bitldp.papers.run.drive import Summary, Watcher, finishing, folder_of, watching
+from bitldp.papers.run.settings import Settings
+
+__all__ = ["System"]
+
+
+@dataclass(frozen=True)
+class System:
+    """Federated system of a paper.
+
+    Attributes
+    ----------
+    name : str
+        What ``bitldp fl`` calls it.
+    summary : str
+        One line.
+    settings : type
+        Its `Settings`.
+    client_app, server_app : ClientApp, ServerApp
+        The same that ``flwr run`` starts.
+    choices : mapping of str to tuple of str
+        What each setting that is a word can be.
+    """
+
+    name: str
+    summary: str
+    settings: type[Settings]
+    client_app: ClientApp
+    server_app: ServerApp
+    choices: Mapping[str, tuple[str, ...]]
+
+    def configure(self, *, quick: bool = False, **given: Any) -> Settings:
+        """Return the settings of a run.
+
+        Parameters
+        ----------
+        quick : bool
+            Whether to start from the short run rather than from the paper's.
+        **given
+            Fields of the settings.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a field that there is not, or a value that it cannot have.
+        """
+        known = tuple(field.name for field in fields(self.settings))
+        for name in given:
+            if name not in known:
+                raise ValueError(f"{name}: {self.name} has no such setting; there are {', '.join(known)}")
+        chosen = replace(self.settings(), **(dict(self.settings.quick) if quick else {}))
+        return type(chosen).of({**chosen.config(), **{k.replace("_", "-"): v for k, v in given.items()}})
+
+    def run(
+        self,
+        settings: Settings,
+        *,
+        threads: int = 1,
+        seeded: bool = False,
+        watcher: Watcher | None = None,
+        recorder: Recorder | None = None,
+        stop: Callable[[], None] | None = None,
+    ) -> Summary:
+        """Run the system in this process.
+
+        Parameters
+        ----------
+        settings : Settings
+        threads : int
+            Clients that work at a time; the model does not depend on it.
+        seeded : bool
+            Whether the releases take their randomness from the settings' seed, too: reproducible, for
+            experiments only.
+        watcher : callable, optional
+            Called with the metrics of each round.
+        recorder : callable, optional
+            As of `run_in_process`: every byte that leaves a client.
+        stop : callable, optional
+            Called before each client works: a KeyboardInterrupt that it raises ends the run.
+
+        Returns
+        -------
+        Summary
+
+        Raises
+        ------
+        ValueError, RoundFailedError
+            See `drive`.
+        """
+        found: list[Summary] = []
+
+        def client_app(message: Message, context: Context) -> Message:
+            if stop is not None:
+                stop()
+            return self.client_app(message, context)
+
+        with ExitStack() as stack:
+            if watcher is not None:
+                stack.enter_context(watching(watcher))
+            stack.enter_context(finishing(found.append))
+            run_in_process(
+                self.server_app,
+                client_app,  # type: ignore[arg-type]  # called like one
+                settings.clients,
+                run_config=settings.config(),
+                threads=threads,
+                seed=settings.seed,
+                node_config={"home": str(Path(folder_of(settings, self.name)) / "clients"), "seeded": seeded},
+                recorder=recorder,
+            )
+        return found[0]

@@ -1,0 +1,234 @@
+"""What a release of one of N candidates is, whatever its law: points in, points out, regions kept apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bitldp._core import Grid, pack
+from bitldp.base import checks
+from bitldp.base.arrays import readonly
+from bitldp.mechanism.base import Mechanism, Part, Takes
+from bitldp.mechanism.law import INPUTS, Experiment, Pair, Symbols, codes_of, of_rows, spread
+from bitldp.mechanism.parameters import one_of
+from bitldp.points import places
+from bitldp.privacy import Guarantee, composed, share
+from bitldp.release.base import Release
+from bitldp.release.call import Call
+
+Rounding = Annotated[Literal["nearest", "dither"], one_of("nearest", "dither")]
+
+
+class Region(Protocol):
+    """Candidates that a release stays within, and the release of their positions."""
+
+    @property
+    def members(self) -> NDArray[np.intp]:
+        """Indices of the candidates, ascending."""
+
+    @property
+    def release(self) -> Release:
+        """The release of positions in `members`."""
+
+
+_Region = TypeVar("_Region", bound=Region)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CandidateRelease(Mechanism):
+    """Base of the mechanisms that release one of N public candidates for each value."""
+
+    takes: ClassVar[Takes | None] = "points"
+    outputs: ClassVar[tuple[str, ...]] = ("codes", "values", "packed")
+
+    # Set on the instance, by _build; ClassVar keeps them out of the dataclass' fields.
+    _points: ClassVar[NDArray[np.float64]]
+    _columns: ClassVar[int]
+    _release: ClassVar[Release]  # that of the first region
+    _regions: ClassVar[Sequence[Any]]
+    _grid: ClassVar[Grid | None]
+    _region_index: ClassVar[
+        tuple[NDArray[np.intp], NDArray[np.intp]]
+    ]  # region of a candidate, place in the region
+
+    if TYPE_CHECKING:  # fields of every subclass, each in its own order
+        metric: Any
+        utility: Any
+        regions: Any
+
+    def _compose(
+        self, make: Callable[[NDArray[np.float64], list[NDArray[np.intp]], Any, float], list[_Region]]
+    ) -> list[_Region]:
+        """Let `make` build the regions, and compose the guarantee.
+
+        `make` is given the points, the indices of each region's candidates, the checked metric, and the
+        budget of one value.
+        """
+        given: Any = self
+        epsilon, features = given.epsilon, given.features
+        candidates, interval, points = places.place(given.candidates, given.interval, given.utility)
+        metric = places.check_metric(given.metric, given.utility, len(points))
+        regions, members = None, [np.arange(len(points))]
+        if given.regions is not None:
+            if interval is not None:
+                raise ValueError("regions: need candidates of their own, not an interval")
+            regions, members = places.groups(given.regions, len(points))
+        parts = make(points, members, metric, share(epsilon, features) if given.unit == "record" else epsilon)
+        exact = max(part.release.epsilon for part in parts)
+        grid = None
+        if interval is not None:
+            grid = Grid(len(points), low=interval[0], high=interval[1], rounding=given.rounding)
+        self._set(
+            candidates=candidates,
+            metric=metric,
+            interval=interval,
+            regions=regions,
+            _points=readonly(points),
+            _columns=features,
+            _release=parts[0].release,
+            _regions=parts,
+            _grid=grid,
+            _region_index=places.region_index(members, len(points)),
+            _guarantee=Guarantee.judge(
+                epsilon,
+                (exact, exact, composed(exact, features)),
+                unit=given.unit,
+                given="" if regions is None else "given the public region",
+            ),
+        )
+        return parts
+
+    @property
+    def report_parts(self) -> tuple[Part, ...]:
+        """(columns, bits) of a report: as few bits a feature as tell the candidates apart."""
+        return ((self._columns, max(1, (len(self._points) - 1).bit_length())),)
+
+    @property
+    def columns(self) -> int:
+        """Values of a record."""
+        return self._columns
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The ends of the interval; None where inputs are codes."""
+        interval: tuple[float, float] | None = getattr(self, "interval", None)
+        return interval
+
+    def symbols(self) -> tuple[Symbols, ...]:
+        """Return the channel of a value; of all regions, one of which applies."""
+        laws = tuple(law for region in self._regions for law in region.release.laws)
+        return (Symbols(laws, self._columns),) if laws else ()
+
+    def extremes(self, pair: Pair | None = None) -> Experiment | None:
+        """Return candidates to compare and the law of their reports; see `Mechanism.extremes`."""
+        count = len(self._points)
+        points = self._points if self._grid is not None else None
+        chosen = codes_of(pair, count, points)
+        if chosen is None:  # a value between the candidates: its row is a matter of the rounding
+            return None
+        if len(self._regions) == 1:
+            return of_rows(self._release.row, count, count, chosen, self._columns, points)
+        region_of, place_of = self._region_index
+
+        def row(x: int) -> NDArray[np.float64]:
+            region = self._regions[region_of[x]]
+            whole = np.zeros(count)
+            whole[region.members] = region.release.row(int(place_of[x]))
+            return whole
+
+        if not chosen:  # the two ends of each region, and what lies between in the region of greatest loss
+            worst = max(self._regions, key=lambda each: each.release.epsilon).members
+            ends = [int(each.members[end]) for each in self._regions[: INPUTS // 2] for end in (0, -1)]
+            between = [int(worst[each]) for each in spread(len(worst), INPUTS)]
+            chosen = list(dict.fromkeys(between + ends))
+        found = of_rows(row, count, count, chosen, self._columns, points)
+        return replace(found, groups=[int(region_of[x]) for x in chosen])
+
+    @property
+    def points(self) -> NDArray[np.float64]:
+        """The candidates as points, by code, shape (N,) or (N, d); read-only."""
+        return self._points
+
+    def encode(self, x: ArrayLike) -> NDArray[Any]:
+        """Return the code of the candidate nearest to each point, for inputs that are no candidates.
+
+        Parameters
+        ----------
+        x : array_like of float, shape (n,) or (n, d)
+            Finite points, as many coordinates as the candidates have.
+
+        Returns
+        -------
+        ndarray of unsigned int, shape (n,)
+            Codes of least loss; of the first one of equals.
+
+        Raises
+        ------
+        ValueError
+            For another shape, or for values that are not finite (the index is given).
+        """
+        table = self._points.reshape(len(self._points), -1)
+        points = np.asarray(x, dtype=np.float64)
+        points = points[:, None] if points.ndim == 1 and self._points.ndim == 1 else points
+        if points.ndim != 2 or points.shape[1] != table.shape[1]:
+            raise ValueError(
+                f"x: needs {table.shape[1]} coordinates on the last of two axes, got {np.shape(x)}"
+            )
+        finite = np.isfinite(points).all(axis=1)
+        if not finite.all():
+            raise ValueError(f"x: the point at index {int(np.argmin(finite))} is not finite")
+        return places.nearest(points, table, self.metric, self.utility)
+
+    @property
+    def _streams(self) -> int:
+        return len(self._regions)
+
+    def _perturb(self, x: ArrayLike, call: Call) -> NDArray[Any]:
+        checks.records("x", x, self._columns)
+        if self.regions is not None:
+            return self._by_region(x, call)
+        if call.output != "values":
+            return self._placed.randomize(x, call)
+        if self._points.ndim == 1:
+            return replace(self._placed, letters=self._points).randomize(x, call)
+        if call.out is not None:
+            raise ValueError("out: not offered for points in space; take output='codes' and decode")
+        return self.decode(self._placed.randomize(x, call.codes(call.keys)))
+
+    @cached_property
+    def _placed(self) -> Release:
+        """The release of values: of real ones where there is an interval."""
+        return replace(self._release, codec=self._grid)
+
+    def _by_region(self, x: ArrayLike, call: Call) -> NDArray[Any]:
+        """Release every value within its region: the region decides the channel, and is public."""
+        if call.first_chunk != 0:
+            raise ValueError("first_chunk: not offered with regions, each of which has a stream of its own")
+        if call.out is not None:
+            raise ValueError("out: not offered with regions")
+        codes = checks.codes("x", x, len(self._points))
+        reports = places.release(self._regions, self._region_index, codes, call)
+        if call.output == "packed":
+            return pack(reports, self.report_parts[0][1])
+        return self._points[reports] if call.output == "values" else reports
+
+    def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
+        """Return the point of each reported code; on average it lies nearer to the middle than the truth.
+
+        Parameters
+        ----------
+        reports : array_like of int
+            Codes in [0, N), any shape.
+
+        Returns
+        -------
+        ndarray of float64
+            Same shape; one axis more for points in space.
+        """
+        points: NDArray[np.float64] = self._points[checks.codes("reports", reports, len(self._points))]
+        return points

@@ -1,0 +1,253 @@
+"""What the reports of BRR are worth: the expected loss, and estimates where m is 1."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bitldp._core import Window
+from bitldp.base import checks
+from bitldp.estimate.estimates import Estimate
+from bitldp.estimate.tables import averages
+from bitldp.mechanism.frequencies import Frequencies
+from bitldp.points.base import CandidateRelease
+from bitldp.points.places import losses_between
+from bitldp.points.width import (
+    best_width,
+    equidistant_column_sums,
+    equidistant_width,
+    nearest_first,
+    paper_width,
+)
+from bitldp.privacy import ONE
+from bitldp.release.window import WindowRelease, ordered_window, window
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Bipartite(CandidateRelease, Frequencies):
+    """Base of BRR: everything that is computed from its law rather than sampled from it."""
+
+    # Set on the instance, by _build; ClassVar keeps them out of the dataclass' fields.
+    _regions: ClassVar[list[Region]]
+    _larger_is_better: ClassVar[bool]
+
+    def _check_speaks(self) -> tuple[float, float]:
+        if len(self._regions) > 1:
+            raise ValueError(
+                "BRR: estimates are not offered across regions; build one mechanism for each region"
+            )
+        if self._regions[0].m > 1:
+            reason = (
+                "candidates at the ends have identical rows of the law, so no unbiased decode exists"
+                if self._regions[0].alike
+                else "an unbiased decode is offered for m = 1 only"
+            )
+            raise ValueError(f"BRR with m = {self._regions[0].m}: {reason}")
+        if self._release.epsilon == 0.0:
+            raise ValueError(
+                "BRR: no unbiased decode exists at epsilon 0, where all categories are reported alike"
+            )
+        return self._regions[0].release.chances()
+
+    @property
+    def channel(self) -> Window:
+        """The channel: its `high` is the law. At epsilon 0 it is given zeros in place of the input."""
+        channel: Window = self._release.channel
+        return channel
+
+    @property
+    def _cells(self) -> int:
+        return len(self._points)
+
+    def estimate_mean(self, reports: ArrayLike) -> Estimate:
+        """Estimate the mean of the points that the records hold, where m = 1 and the points are on a line.
+
+        Parameters
+        ----------
+        reports : array_like of int
+            Codes of n >= 1 records, of the shapes that `randomize` takes.
+
+        Returns
+        -------
+        Estimate
+            Shape (features,). Unbiased for the candidates that the inputs were rounded to; with
+            ``rounding="dither"`` for the (clipped) inputs themselves.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists (m >= 2, or epsilon 0), with regions, for points in space, for no
+            reports.
+        """
+        letters = self._mean_letters()
+        n, counts = self._count(reports)
+        value, stderr = averages(counts.reshape(-1, len(letters)), n, letters)
+        return Estimate(value, stderr, n)
+
+    def unbias(self, reports: ArrayLike) -> NDArray[np.float64]:
+        """Return the letters of reports: numbers whose mean over the coins is the candidate, where m = 1.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As for `estimate_mean`, or for a code out of range.
+        """
+        letters = self._mean_letters()
+        values: NDArray[np.float64] = letters[checks.codes("reports", reports, len(letters))]
+        return values
+
+    def _mean_letters(self) -> NDArray[np.float64]:
+        """Return what each code is worth: the sum over v of v (1[y = v] - q)/(p - q)."""
+        if self._points.ndim > 1:
+            raise ValueError("BRR: points in space have no mean here; see estimate_frequencies")
+        p, q = self._check_speaks()
+        letters: NDArray[np.float64] = (self._points - q * self._points.sum()) / (p - q)
+        return letters
+
+    def expected_error(self) -> float:
+        """Return the global expected error Q_g (Eq. 11): the mean loss of a report over uniform inputs.
+
+        Returns
+        -------
+        float
+            In units of the metric, computed from the integers of the channel.
+
+        Raises
+        ------
+        ValueError
+            If the mechanism has a `utility`; see `expected_utility`.
+        """
+        if self._larger_is_better:
+            raise ValueError("utility: was given in place of a loss; see expected_utility")
+        return sum(part.total_error() for part in self._regions) / len(self._points)
+
+    def expected_utility(self) -> float:
+        """Return the global utility Q_g of a mechanism that has a `utility`: the larger, the better.
+
+        Raises
+        ------
+        ValueError
+            If the mechanism has a loss; see `expected_error`.
+        """
+        if not self._larger_is_better:
+            raise ValueError("utility: was not given; see expected_error")
+        return -sum(part.total_error() for part in self._regions) / len(self._points)
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """Return the law of one value: P[x, y] = P(report y | x), shape (N, N); zero between regions."""
+        law = np.zeros((len(self._points),) * 2)
+        for part in self._regions:
+            law[np.ix_(part.members, part.members)] = part.release.channel.probabilities()
+        return law
+
+
+_TABLE_LIMIT = 8192  # candidates of a part that needs a table of all losses: 0.5 GB of float64
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """A BRR over one set of candidates.
+
+    Attributes
+    ----------
+    members : ndarray of int
+        Indices of the candidates, ascending.
+    m : int
+        How many of them a release favours.
+    release : WindowRelease
+        The release of positions in `members`, of width m.
+    column_sums : ndarray of float64
+        Sum over the members of their i-th smallest loss.
+    alike : bool
+        Whether two members have the same window, hence the same row of the law.
+    """
+
+    members: NDArray[np.intp]
+    m: int
+    release: WindowRelease
+    column_sums: NDArray[np.float64]
+    alike: bool
+
+    def total_error(self) -> float:
+        """Return the members' expected losses, summed, from the integers of the channel."""
+        high, others = self.release.channel.high, len(self.members) - self.m
+        inside = high / (self.m * ONE) * self.column_sums[: self.m].sum()
+        outside = (ONE - high) / (others * ONE) * self.column_sums[self.m :].sum()
+        return float(inside + outside)
+
+
+def _line_region(members: NDArray[np.intp], step: float, epsilon: float, m: int | str) -> Region:
+    """Build the part of equidistant points: closed forms only, no table of all losses."""
+    count = len(members)
+    sums = equidistant_column_sums(count, step)
+    _check_sums(sums)
+    if isinstance(m, str):
+        m = equidistant_width(count, epsilon) if m == "paper" else best_width(sums, epsilon)
+    return Region(members, m, window(count, m, epsilon), sums, alike=m > 1)
+
+
+def _check_sums(sums: NDArray[np.float64]) -> None:
+    with np.errstate(over="ignore"):
+        total = np.abs(sums).sum()
+    if not math.isfinite(total):
+        raise ValueError("candidates: the losses between them add up past the range of doubles")
+
+
+def _table_region(
+    members: NDArray[np.intp], losses: NDArray[np.float64], epsilon: float, m: int | str
+) -> Region:
+    """Build the part of candidates with any losses, by Algorithm 2 where m is "paper"."""
+    count = len(members)
+    order = nearest_first(losses)
+    ordered = np.take_along_axis(losses, order, axis=1)
+    with np.errstate(over="ignore"):
+        sums = ordered.sum(axis=0)
+    _check_sums(sums)
+    if m == "paper":  # Algorithm 2 could only reach m = N at epsilon 0
+        width = min(paper_width(ordered, epsilon), count - 1)
+    else:
+        width = best_width(sums, epsilon) if isinstance(m, str) else m
+    cells = order.astype(np.uint16)
+    law = ordered_window(count, width, epsilon, cells)
+    windows = np.sort(cells[:, :width], axis=1)
+    return Region(members, width, law, sums, alike=len(np.unique(windows, axis=0)) < count)
+
+
+def widths(m: Any, members: list[NDArray[np.intp]]) -> list[int | str]:
+    """Return the checked m of each part."""
+    given = [m] * len(members) if isinstance(m, str) or np.ndim(m) == 0 else list(m)
+    if len(given) != len(members):
+        raise ValueError(f"m: must be one, or one for each of {len(members)} regions, got {len(given)}")
+    checked: list[int | str] = []
+    for each, part in zip(given, members, strict=True):
+        if isinstance(each, str):
+            checked.append(checks.choice("m", each, ("paper", "best")))
+        else:
+            checked.append(checks.integer("m", each, 1, len(part) - 1))
+    return checked
+
+
+def build(
+    points: NDArray[np.float64],
+    members: NDArray[np.intp],
+    metric: Any,
+    utility: Any,
+    epsilon: float,
+    m: int | str,
+) -> Region:
+    """Build the part of some of the candidates."""
+    own = points[members].reshape(len(members), -1)
+    plain = utility is None and isinstance(metric, str) and metric in ("euclidean", "manhattan")
+    if plain and own.shape[1] == 1:
+        gaps = np.diff(own[:, 0])
+        if gaps[0] > 0.0 and np.allclose(gaps, gaps[0], rtol=1e-9, atol=0.0):
+            return _line_region(members, float(gaps[0]), epsilon, m)
+    if len(members) > _TABLE_LIMIT:
+        raise ValueError(
+            f"candidates: at most {_TABLE_LIMIT} where they are not equidistant on a line, got {len(members)}"
+        )
+    return _table_region(members, losses_between(points, members, metric, utility), epsilon, m)

@@ -1,0 +1,132 @@
+"""The release of a candidate with the least expected loss that an exact epsilon allows."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitldp._core import Matrix
+from bitldp.base.arrays import readonly
+from bitldp.mechanism.designed import Designed, Table
+from bitldp.points.tables import CandidateMatrix
+
+__all__ = ["OptimalUtility"]
+
+_MOST = 300  # candidates of a region: a program of 90,000 variables, some seconds
+_LEAST, _LARGEST = 1e-3, 30.0  # budgets that a solver in double precision tells apart from none, and from any
+
+
+@lru_cache(maxsize=32)
+def _solved(losses: bytes, count: int, epsilon: float, prior: bytes | None) -> Matrix:
+    """Solve once for all mechanisms of these parameters."""
+    from bitldp.design.optimal import least_loss
+
+    table = np.frombuffer(losses).reshape(count, count)
+    return least_loss(table, epsilon, None if prior is None else np.frombuffer(prior))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OptimalUtility(Designed, CandidateMatrix):
+    """Release of least expected loss: the optimum of a linear program over all laws of an exact epsilon.
+
+    Parameters
+    ----------
+    candidates : int or array_like
+        N, 2 to 300: the equidistant points 0 to N - 1 (or of `interval`; or 1 to N with
+        ``utility="jaccard"``). Or the public points themselves: shape (N,) on a line, (N, d) in space; at
+        most 300 of them in a region.
+    epsilon : float
+        Privacy budget of one `unit`; that of one value must be from 1e-3 to 30.
+    prior : array_like of float, shape (N,), optional
+        How often each candidate is expected; public. Zero or more, in each region not all zero. None: all
+        alike. It shapes the law, not the guarantee, and `expected_error` is the mean over it.
+    metric : {"euclidean", "manhattan", "haversine"}, callable, or array of shape (N, N)
+        Loss of reporting b for a: by name ("haversine" takes (latitude, longitude) in degrees and gives km),
+        by a function of two arrays of shape (n, d) that gives the table of losses, as
+        ``scipy.spatial.distance.cdist`` does, or as that table between the candidates.
+    utility : {"jaccard"} or callable, optional
+        In place of `metric`, where larger is better.
+    interval, rounding, regions, features, unit
+        As for `Exponential`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range; the message names it.
+    MissingExtraError
+        Without SciPy: ``pip install "bitldp[design]"``.
+    DesignError
+        If the solver fails; nothing is returned in its place.
+
+    Notes
+    -----
+    Neighbouring records are any two candidates (of the same region, if there are regions). The optimum often
+    leaves some candidates unreported (with little to spend, all but one) and gives several inputs the same
+    law: then no unbiased decode exists. Its expected loss is the least of all mechanisms with these
+    candidates, within a relative 1e-6; `BRR` with the best m is 1.07 to 1.30 times as far off on equidistant
+    points, and needs no solver. A program takes 0.01 s for 20 candidates, 0.3 s for 100 and up to 10 s for
+    300.
+
+    Another version of the solver may find another table of the same loss. So client and server share one
+    mechanism as a pickle, which holds the table; `fingerprint` tells tables apart.
+
+    The sampler reads the row that the input chooses: above 32 candidates that is not constant-time.
+
+    Examples
+    --------
+    >>> import bitldp
+    >>> mechanism = bitldp.OptimalUtility(20, epsilon=1.0)
+    >>> round(mechanism.expected_error(), 4), round(bitldp.BRR(20, epsilon=1.0).expected_error(), 4)
+    (4.2599, 4.8715)
+    """
+
+    _: KW_ONLY
+    prior: Any = None
+
+    def _check(self) -> None:
+        if self.prior is None:
+            return
+        prior = np.asarray(self.prior)
+        if prior.dtype.kind not in "iuf":
+            raise TypeError(f"prior: must be numbers, not {prior.dtype}")
+        prior = prior.astype(np.float64)
+        if prior.ndim != 1 or not np.isfinite(prior).all() or (prior < 0.0).any():
+            raise ValueError("prior: must be a sequence of finite numbers, zero or more")
+        self._set(prior=readonly(prior))
+
+    def _arrange(self, points: NDArray[np.float64]) -> None:
+        if self.prior is not None and len(self.prior) != len(points):
+            raise ValueError(f"prior: shape must be ({len(points)},), one number a candidate")
+
+    def _channel(
+        self,
+        points: NDArray[np.float64],
+        members: NDArray[np.intp],
+        losses: NDArray[np.float64],
+        epsilon: float,
+    ) -> Matrix:
+        if len(members) > _MOST:
+            raise ValueError(f"candidates: at most {_MOST} in a region, got {len(members)}")
+        if not _LEAST <= epsilon <= _LARGEST:
+            raise ValueError(
+                f"epsilon: {_LEAST} to {_LARGEST} for one value is what the solver tells apart, got {epsilon}"
+            )
+        prior = None
+        if self.prior is not None:
+            chosen = np.ascontiguousarray(self.prior[members])
+            if not chosen.any():
+                raise ValueError("prior: must not be zero for all candidates of a region")
+            prior = chosen.tobytes()
+        table = np.ascontiguousarray(losses).tobytes()
+        made = self._table(lambda: Table(_solved(table, len(members), epsilon, prior), None))
+        return made.channel
+
+    def _expected(self) -> float:
+        if self.prior is None:
+            return super()._expected()
+        order = np.concatenate([part.members for part in self._regions])
+        return float(np.average(self._errors(), weights=self.prior[order]))

@@ -1,0 +1,1 @@
+"""Codec, channel and letters as one thing: what releases one number or symbol."""

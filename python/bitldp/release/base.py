@@ -1,0 +1,88 @@
+"""A codec, a channel and letters as one thing: what releases one number or symbol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bitldp._core import Grid
+from bitldp.base.arrays import readonly
+from bitldp.letters.spread import Spread
+from bitldp.privacy import ONE
+from bitldp.release.call import Call
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A codec, a channel and letters: what releases one number, or one symbol of an alphabet.
+
+    Attributes
+    ----------
+    channel
+        The channel: a `Window`, `Matrix` or `Shift`; its subclasses have others.
+    epsilon : float
+        Exact epsilon between any two inputs; where it is 0, reports say nothing.
+    alphabet : int
+        How many codes a report can be.
+    codec : Grid or None
+        Places numbers; None where the inputs are codes.
+    points : ndarray of float64, or None
+        The points of the interval that a number is dithered to, ascending.
+    letters : ndarray of float64, shape (alphabet,), or None
+        What every code of a report is worth; None where a report stands for itself, or says nothing.
+    spread : Spread or None
+        Variance of the letters; None without letters.
+    """
+
+    channel: Any
+    epsilon: float
+    alphabet: int
+    codec: Grid | None = None
+    points: NDArray[np.float64] | None = None
+    letters: NDArray[np.float64] | None = None
+    spread: Spread | None = None
+
+    streams: ClassVar[int] = 1  # keys that a call needs
+    whole: ClassVar[bool] = False  # whether one release is about all numbers of a record together
+
+    @property
+    def bits(self) -> int:
+        """Bits of a code."""
+        return (self.alphabet - 1).bit_length()
+
+    @property
+    def channels(self) -> tuple[Any, ...]:
+        """The channels behind it; more than one where a coin chooses between them."""
+        return (self.channel,)
+
+    @property
+    def laws(self) -> tuple[Any, ...]:
+        """The law of one release, as a channel; none where it says nothing."""
+        return () if self.epsilon == 0.0 else (self.channel,)
+
+    def randomize(self, x: ArrayLike, call: Call) -> NDArray[Any]:
+        """Release values of any shape, each by itself."""
+        return self.channel.randomize(
+            x, self.codec, self.letters, call.keys[0], call.output, call.out, call.threads, call.first_chunk
+        )
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """Return P(code | input), one row for each of the points or input codes."""
+        law: NDArray[np.float64] = self.channel.probabilities()
+        return law
+
+    def row(self, x: int) -> NDArray[np.float64]:
+        """Return P(code | input) for one input code."""
+        weights = self.channel.weights()[x]
+        return np.array([weight / ONE for weight in weights])
+
+
+def equidistant(interval: Interval, count: int) -> NDArray[np.float64]:
+    """Return `count` points of an interval, both ends among them and exact; read-only."""
+    shares = np.arange(count) / (count - 1)
+    return readonly(interval[0] * (1.0 - shares) + interval[1] * shares)

@@ -1,0 +1,68 @@
+"""How one number is released by noise: dither to a grid, integer noise, a clamp, and letters."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitldp._core import Grid, Shift
+from bitldp.base.arrays import readonly
+from bitldp.letters.spread import Spread
+from bitldp.privacy import ONE
+from bitldp.release.base import Interval, Release, equidistant
+
+_RESOLUTION = 1 << 16  # a grid's ends may be off by this part of a step, as for single precision in the core
+
+
+def law_of(channel: Shift) -> NDArray[np.float64]:
+    """Return the probabilities of the noise -K..K."""
+    return np.array(channel.weights(), dtype=np.float64) / ONE
+
+
+def shifted(
+    channel: Shift, epsilon: float, interval: Interval, steps: int, places: NDArray[np.float64] | None
+) -> Release:
+    """Return the release of a number of an interval by a shift.
+
+    Parameters
+    ----------
+    channel : Shift
+        Of ``steps + 1`` inputs.
+    epsilon : float
+        Exact epsilon of its use.
+    interval : (float, float)
+        Where the number lies; it is dithered to ``steps + 1`` points.
+    steps : int
+        Steps between the points.
+    places : ndarray of float64, shape (outputs,), or None
+        What every report stands for, in steps from the middle of the interval; None where it says nothing.
+
+    Raises
+    ------
+    ValueError
+        If the interval is so narrow for its distance from 0 that doubles blur the steps of the grid.
+
+    Notes
+    -----
+    The second moment of a letter at a point sums the squares of the letters that the noise reaches from it,
+    those beyond the ends being the ends' own.
+    """
+    low, high = interval
+    step = (high - low) / steps
+    if steps > 1 and math.ulp(max(abs(low), abs(high))) * _RESOLUTION > step:
+        raise ValueError(
+            f"interval: ({low}, {high}) is too narrow for its distance from 0; {steps} steps in it cannot "
+            "be told apart in double precision"
+        )
+    points, grid = equidistant(interval, steps + 1), Grid(steps + 1, low=low, high=high)
+    if places is None:
+        return Release(channel, 0.0, channel.outputs, grid, points)
+    squares = np.square(places * step)
+    start = channel.offset - channel.reach  # the report that input 0 and the least noise would give
+    reached = np.arange(start, start + channel.inputs + 2 * channel.reach)
+    moments = np.correlate(squares[np.clip(reached, 0, channel.outputs - 1)], law_of(channel), "valid")
+    letters = readonly(low + (high - low) / 2.0 + places * step)
+    spread = Spread(points, readonly(moments))
+    return Release(channel, epsilon, channel.outputs, grid, points, letters, spread)

@@ -1,0 +1,19 @@
+"""Tables and plots: claimed against exact epsilon, and accuracy against exact epsilon."""
+
+from __future__ import annotations
+
+from bitldp.report.claims import Claim, claims, claims_markdown, claims_table
+from bitldp.report.plots import accuracy_plot, rounds_plot
+from bitldp.report.totals import Total, number, total
+
+__all__ = [
+    "Claim",
+    "Total",
+    "accuracy_plot",
+    "claims",
+    "claims_markdown",
+    "claims_table",
+    "number",
+    "rounds_plot",
+    "total",
+]

@@ -1,0 +1,126 @@
+"""Plots of accuracy against exact epsilon, and over the rounds of a federated run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from bitldp.base.extras import require
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["accuracy_plot", "rounds_plot"]
+
+
+def accuracy_plot(
+    panels: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]],
+    references: Mapping[str, Mapping[str, float]],
+    path: str | PathLike[str],
+    *,
+    title: str,
+) -> None:
+    """Save a PNG of accuracy against exact epsilon: a panel for each data set, a line for each mechanism.
+
+    Parameters
+    ----------
+    panels : mapping
+        ``{data set: {mechanism: [(exact epsilon of a record, accuracy), ...]}}``.
+    references : mapping
+        ``{data set: {name: accuracy}}``: horizontal lines.
+    path : path
+        The file to write.
+    title : str
+        Title of the figure.
+
+    Raises
+    ------
+    MissingExtraError
+        Without matplotlib (extra ``plot``).
+    """
+    require("a plot", ["matplotlib"], "plot")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import LogFormatter, PercentFormatter
+
+    figure = Figure(figsize=(6.4 * len(panels), 5.6), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
+    styles = dict(
+        zip(sorted({name for lines in panels.values() for name in lines}), _STYLES * 3, strict=False)
+    )
+    for axis, (data, lines) in zip(axes, panels.items(), strict=True):
+        for name, points in lines.items():
+            ordered = sorted(point for point in points if 0 < point[0] < math.inf)
+            color, marker = styles[name]
+            axis.plot(*zip(*ordered, strict=True), color=color, marker=marker, label=name, linewidth=1.8)
+        for (name, level), dashes in zip(references.get(data, {}).items(), ("--", ":", "-."), strict=False):
+            axis.axhline(level, color="0.25", linestyle=dashes, linewidth=1.2, label=name)
+        axis.set(
+            xscale="log",
+            xlabel="exact epsilon of a record (features and label)",
+            title=data,
+            ylim=(0.0, 1.02),
+        )
+        axis.xaxis.set_major_formatter(LogFormatter())
+        axis.yaxis.set_major_formatter(PercentFormatter(1.0))
+        axis.grid(True, which="major", color="0.9")
+    axes[0].set_ylabel("accuracy on clean test records")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+    figure.suptitle(title)
+    figure.savefig(path, dpi=130, format="png")
+
+
+def rounds_plot(
+    rows: Sequence[Mapping[str, Any]], metric: str, path: str | PathLike[str], *, title: str
+) -> None:
+    """Save a PNG of a federated run's score by round.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        The lines of a run's metrics: "round", and the score under `metric`, or None.
+    metric : str
+        Name of the score; "accuracy" is drawn from 0 to 100 %.
+    path : path
+        The file to write.
+    title : str
+
+    Raises
+    ------
+    MissingExtraError
+        Without matplotlib (extra ``plot``).
+    """
+    require("a plot", ["matplotlib"], "plot")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+    figure = Figure(figsize=(6.8, 4.4), layout="constrained")
+    FigureCanvasAgg(figure)
+    axis = figure.subplots()
+    points = [(row["round"], row[metric]) for row in rows if row.get(metric) is not None]
+    color, marker = _STYLES[0]
+    axis.plot(*zip(*points, strict=True), color=color, marker=marker, markersize=4, linewidth=1.8)
+    axis.set(xlabel="round", ylabel=f"{metric} on clean test records", title=title)
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if metric == "accuracy":
+        axis.set_ylim(0.0, 1.02)
+        axis.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axis.grid(True, which="major", color="0.9")
+    figure.savefig(path, dpi=130, format="png")
+
+
+# Okabe and Ito's colours, told apart by colour-blind readers and, with the markers, in grey.
+_STYLES = (
+    ("#0072B2", "o"),
+    ("#D55E00", "s"),
+    ("#009E73", "^"),
+    ("#CC79A7", "D"),
+    ("#E69F00", "v"),
+    ("#56B4E9", "P"),
+    ("#000000", "X"),
+)

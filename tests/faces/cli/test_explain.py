@@ -1,0 +1,291 @@
+"""``bitldp explain``: the guarantee and the errors of a setting, against the library."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import bitldp
+import numpy as np
+import pytest
+from bitldp.cli.catalogue.entries import ENTRIES
+from bitldp.cli.catalogue.entry import FAMILIES, Settings
+from support.command import invoke
+
+
+def explain(*arguments: object) -> dict[str, Any]:
+    """Return the JSON of ``bitldp explain``."""
+    result = invoke("explain", *arguments, "--json")
+    assert result.exit_code == 0, result.stderr
+    facts: dict[str, Any] = json.loads(result.stdout)
+    return facts
+
+
+def test_list_of_mechanisms() -> None:
+    text = invoke("explain").stdout
+    for name, entry in ENTRIES.items():
+        assert f" {name} " in text
+        assert entry.summary in text
+    assert list(json.loads(invoke("explain", "--json").stdout)) == list(ENTRIES)
+
+
+SETTINGS: dict[str, tuple[object, ...]] = {
+    "frr": ("--features", 12),
+    "bitrand": ("--features", 12, "--classes", 4, "--label-epsilon", 1),
+    "moue": ("--features", 12),
+    "uer": ("--features", 12, "--calibration", "paper"),
+    "sue": ("--classes", 9),
+    "oue": ("--classes", 9),
+    "grr": ("--classes", 9),
+    "label-rr": ("--classes", 9),
+    "warner-rr": (),
+    "brr": ("--points", 30, "--low", 0, "--high", 1, "--m", 1),
+    "exponential": ("--points", 9, "--low", 0, "--high", 1),
+    "lsrr": ("--points", 9, "--low", 0, "--high", 1),
+    "optimal-utility": ("--points", 9),
+    "label-laplace": ("--classes", 9),
+    "gaussian": ("--delta", 1e-6),
+    "vector-mvu": ("--features", 3, "--delta", 1e-6),
+    "interpolated-mvu": ("--features", 3, "--delta", 1e-6),
+    "ball-gaussian": ("--features", 3, "--delta", 1e-6),
+    "skellam": ("--features", 3, "--delta", 1e-6),
+    "sign-sgd": ("--features", 3, "--delta", 1e-6),
+    "exp": ("--features", 9),
+    "pe": ("--features", 9, "--k", 2),
+    "ps": ("--features", 9, "--k", 2),
+}
+
+
+#: Mechanisms without an unbiased decode, so that no number of users makes an estimate.
+SILENT = ("optimal-utility", "sign-sgd", "exp")
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_every_mechanism(name: str) -> None:
+    users = () if name in SILENT else ("--users", 400)
+    arguments = (name, "--epsilon", 3, *SETTINGS.get(name, ("--features", 3)), *users)
+    facts = explain(*arguments)
+    table = invoke("explain", *arguments).stdout
+    for part in facts["mechanisms"]:
+        assert part["mechanism"] in table
+        guarantee = part["guarantee"]
+        assert guarantee["bit"] <= guarantee["feature"] <= guarantee["record"]
+        assert guarantee["holds"] is (guarantee["record"] <= guarantee["claimed"])
+        assert part["bits_on_the_wire"] >= 1
+    assert ("features and label together" in table) is (name == "bitrand")
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in ENTRIES.values() if "reals" in entry.inputs])
+def test_errors_of_numbers(name: str) -> None:
+    delta = ("--delta", 1e-6) if name == "gaussian" else ()
+    arguments = (name, "--epsilon", 2, "--low", 0, "--high", 4, "--users", 900, *delta)
+    (part,) = explain(*arguments)["mechanisms"]
+    one, many = (
+        part["errors"][key] for key in ("standard_deviation_of_one_report", "standard_error_of_an_estimate")
+    )
+    mechanism = ENTRIES[name].construct(Settings(epsilon=2.0, low=0.0, high=4.0, delta=1e-6), 1)
+    spread = mechanism.variance(np.linspace(0.0, 4.0, 4097)[:, None])
+    assert one["for_the_worst_input"] == pytest.approx(math.sqrt(spread.max()), rel=1e-3)
+    assert one["on_average"] == pytest.approx(math.sqrt(spread.mean()), rel=1e-3)
+    for key, deviation in one.items():
+        assert many[key] == pytest.approx(deviation / 30.0)
+
+
+def test_all_mechanisms_in_one_table() -> None:
+    rows = {
+        row["name"]: row for row in json.loads(invoke("explain", "--all", "--epsilon", 1, "--json").stdout)
+    }
+    assert list(rows) == [
+        entry.name for family in FAMILIES for entry in ENTRIES.values() if entry.family == family
+    ]
+    table = invoke("explain", "--all", "--epsilon", 1).stdout
+    for name, row in rows.items():
+        assert f" {name} " in table.replace("\n", " \n ")
+        assert "refused" not in row, row
+        guarantee = row["guarantee"]
+        # One budget for all: whoever claims it keeps it, and uses all of it but for a rounding.
+        if name == "uer":
+            assert guarantee["record"] > guarantee["claimed"] == 1.0
+            continue
+        assert guarantee["holds"]
+        assert guarantee["claimed"] == 1.0
+        assert 0.0 < guarantee["bit"] <= guarantee["feature"] <= guarantee["record"] <= 1.0
+        assert row["bits_on_the_wire"] >= 1
+        if "no_variance" in row:
+            assert row["no_variance"] in table.replace("\n", " ")
+        else:
+            assert 0.0 < row["mean_variance"] <= row["worst_variance"]
+    duchi = bitldp.Duchi(1.0)
+    assert rows["duchi"]["worst_variance"] == duchi.worst_variance()
+    assert rows["duchi"]["mean_variance"] == duchi.mean_variance()
+    assert rows["grr"]["worst_variance"] == bitldp.GRR(10, epsilon=1.0).variance([0]).max()
+    given = json.loads(invoke("explain", "--all", "--epsilon", 1, "--classes", 50, "--json").stdout)
+    assert {row["name"]: row for row in given}["oue"]["bits_on_the_wire"] == 50
+
+
+def test_frr_against_the_reference_case(vectors: dict[int, dict[str, Any]]) -> None:
+    arguments = ("frr", "--features", 1000, "--epsilon", 1, "--calibration", "paper", "--users", 10_000)
+    (part,) = explain(*arguments)["mechanisms"]
+    flips = [bit["zero_becomes_one"] for bit in part["laws_of_the_bits"][0]]
+    assert flips == pytest.approx(vectors[2]["expected"], abs=1e-12)
+    assert part["guarantee"]["record"] == pytest.approx(vectors[3]["expected"]["record"], rel=1e-9)
+    assert part["errors"]["theorem_4_bound"] == pytest.approx(vectors[6]["expected"]["bound"], abs=1e-6)
+    exact = vectors[6]["expected"]["exact_uniform_codes"]
+    assert part["errors"]["expected_absolute_error"] == pytest.approx(exact, abs=1e-6)
+    with pytest.warns(bitldp.PrivacyClaimWarning):
+        mechanism = bitldp.FRR(1000, epsilon=1.0, calibration="paper")
+    variance = mechanism.variance(np.zeros((1, 1000)))[0, 0]
+    errors = part["errors"]["standard_error_of_a_mean"]
+    assert errors["at_zero"] == pytest.approx(math.sqrt(variance / 10_000))
+    assert errors["at_the_limit"] > errors["at_zero"]
+
+
+@pytest.mark.parametrize("name", ["grr", "oue", "sue"])
+def test_standard_error_of_a_frequency(name: str) -> None:
+    (part,) = explain(name, "--epsilon", 1, "--classes", 5, "--users", 2000)["mechanisms"]
+    mechanism = getattr(bitldp, name.upper())(5, epsilon=1.0)
+    rng = np.random.default_rng(2)
+    nobody, everybody = [], []
+    for _ in range(400):
+        value = mechanism.estimate_frequencies(mechanism.randomize(np.zeros(2000, int), rng=rng)).value
+        everybody.append(value[0])
+        nobody.append(value[1])
+    errors = part["errors"]["standard_error_of_a_frequency"]
+    # 400 estimates: a standard deviation is known to 1/sqrt(800) = 3.5 %; five of that, alpha below 1e-6.
+    assert np.std(nobody) == pytest.approx(errors["of_a_category_nobody_has"], rel=0.18)
+    assert np.std(everybody) == pytest.approx(errors["of_a_category_everybody_has"], rel=0.18)
+
+
+def test_where_nothing_unbiased_exists() -> None:
+    (frr,) = explain("frr", "--epsilon", 0, "--features", 1)["mechanisms"]
+    assert "no unbiased decode exists" in frr["errors"]["unbiased"]
+    (grr,) = explain("grr", "--epsilon", 0, "--classes", 3)["mechanisms"]
+    assert "no unbiased decode exists" in grr["errors"]["unbiased"]
+    (brr,) = explain("brr", "--epsilon", 1, "--points", 50)["mechanisms"]
+    assert "no unbiased decode exists" in brr["errors"]["unbiased"]
+
+
+def test_brr_error_by_enumeration() -> None:
+    (part,) = explain("brr", "--epsilon", 2, "--points", 20, "--low", -1, "--high", 1)["mechanisms"]
+    law = bitldp.BRR(20, epsilon=2.0, interval=(-1.0, 1.0)).probabilities()
+    points = np.linspace(-1, 1, 20)
+    expected = (law * np.abs(points[:, None] - points)).sum() / 20
+    assert part["errors"]["expected_absolute_error"] == pytest.approx(expected, rel=1e-9)
+    assert part["probabilities"]["near_points"] == (law[0] == law[0].max()).sum()
+
+
+def test_claims() -> None:
+    table = invoke("explain", "--claims").stdout
+    assert "Claimed epsilon against the exact one" in table
+    rows = json.loads(invoke("explain", "--claims", "--json").stdout)
+    assert {row["guarantee"]["holds"] for row in rows} == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fragment"),
+    [
+        (("frr",), "--epsilon is needed"),
+        (("frr", "--epsilon", 1), "--features is needed"),
+        (("grr", "--epsilon", 1), "--classes is needed"),
+        (("brr", "--epsilon", 1), "--points is needed"),
+        (("bitrand", "--epsilon", 1, "--features", 3), "give --classes and --label-epsilon"),
+        (("grr", "--epsilon", 1, "--classes", 1), "categories: must be at least 2"),
+        (("grr", "--epsilon", 1, "--classes", 3, "--bits", 4), "--bits does not apply to grr"),
+        (("rrf", "--epsilon", 1), "no mechanism 'rrf'"),
+        (("frr", "--epsilon", 1, "--features", 3, "--points", 9), "--points does not apply to frr"),
+        (
+            ("grr", "--epsilon", 1, "--classes", 3, "--label-epsilon", 1),
+            "--label-epsilon does not apply to grr",
+        ),
+        (("frr", "--epsilon", 1, "--features", 3, "--unit", "row"), "--unit row: must be one of"),
+        (("grr", "--epsilon", 1, "--classes", 3, "--unit", "row"), "--unit row: must be one of"),
+        (("brr", "--epsilon", 1, "--points", 3, "--low", 0), "--low and --high go together"),
+        (("brr", "--epsilon", 1, "--points", 30, "--users", 9), "--users does not apply to brr here: no unb"),
+        (("grr", "--epsilon", 0, "--classes", 3, "--users", 9), "--users does not apply to grr here: "),
+        (("--epsilon", 1), "--epsilon says nothing without a mechanism"),
+        (("--users", 1), "--users says nothing without a mechanism"),
+        (("brr", "--epsilon", 1, "--points", 9, "--m", "²"), "brr: m: "),
+        (("--all",), "--epsilon is needed"),
+        (("--all", "--epsilon", 1, "--users", 5), "--users says nothing with --all"),
+        (("--all", "--epsilon", 1, "--features", 10**12), "--features: must be at most 1,048,576"),
+        (("--all", "--claims"), "--all and --claims are tables of their own"),
+        (("hybrid", "--epsilon", 1, "--alpha", 2), "--alpha does not apply to hybrid (it does to moue, uer)"),
+        (("hybrid", "--epsilon", 1, "--low", 2), "--low and --high go together"),
+        (("duchi", "--epsilon", 1, "--k", 2), "duchi: k: is for spend='sample'"),
+        (("--claims", "--users", 1), "--users says nothing with --claims"),
+        (("frr", "--claims"), "a mechanism says nothing with --claims"),
+        (("frr", "--epsilon", 1, "--features", 10**12), "--features: must be at most 1,048,576"),
+        (("grr", "--epsilon", 1, "--classes", 10**30), "--classes: must be at most 65,536"),
+        (("brr", "--epsilon", 1, "--points", 10**9), "--points: must be at most 65,536"),
+        (("frr", "--epsilon", 1, "--features", 3, "--bits", 10**30), "bits: must be between 2 and 32"),
+    ],
+)
+def test_refusals(arguments: tuple[object, ...], fragment: str) -> None:
+    result = invoke("explain", *arguments)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: ")
+    assert fragment in result.stderr
+
+
+@pytest.mark.parametrize("width", ["paper", 1, 3])
+def test_brr_against_grr(width: str | int) -> None:
+    (part,) = explain("brr", "--epsilon", 2, "--points", 25, "--m", width)["mechanisms"]
+    errors = part["errors"]
+    points = np.arange(25)
+    losses = [
+        (mechanism.probabilities() * np.abs(points[:, None] - points)).sum()
+        for mechanism in (bitldp.BRR(25, epsilon=2.0, m=width), bitldp.GRR(25, epsilon=2.0))
+    ]
+    assert errors["ratio_of_that_error_to_grr"] == pytest.approx(losses[0] / losses[1], rel=1e-9)
+    if width == "paper":
+        h = math.e  # e^(epsilon/2)
+        limit = (7 * h + 9) / (4 * (h + 1) ** 2)
+        assert errors["limit_of_that_ratio_for_n_to_infinity"] == pytest.approx(limit, rel=1e-9)
+    else:
+        assert not any(name.startswith("limit") for name in errors)
+
+
+def test_standard_error_of_a_mean_by_brr() -> None:
+    arguments = ("brr", "--epsilon", 2, "--points", 8, "--low", -1, "--high", 2, "--m", 1, "--users", 1000)
+    errors = explain(*arguments)["mechanisms"][0]["errors"]["standard_error_of_a_mean"]
+    mechanism = bitldp.BRR(8, epsilon=2.0, m=1, interval=(-1.0, 2.0))
+    rng = np.random.default_rng(4)
+    for name, code in (("at_an_end", 0), ("in_the_middle", 4)):
+        value = np.full(1000, mechanism.points[code])
+        found = [mechanism.estimate_mean(mechanism.randomize(value, rng=rng)) for _ in range(400)]
+        # 400 estimates: a standard deviation is known to 3.5 %; five of that, alpha below 1e-6.
+        assert np.std([estimate.value[0] for estimate in found]) == pytest.approx(errors[name], rel=0.18)
+        assert np.mean([estimate.stderr[0] for estimate in found]) == pytest.approx(errors[name], rel=0.03)
+
+
+@pytest.mark.parametrize("name", ["grr", "oue", "brr", "frr"])
+def test_the_unit_is_the_one_asked_for(name: str) -> None:
+    sizes = {"brr": "--points", "frr": "--features"}
+    arguments = (name, "--epsilon", 1, sizes.get(name, "--classes"), 5, "--unit", "feature")
+    (part,) = explain(*arguments)["mechanisms"]
+    assert part["guarantee"]["unit"] == "feature"
+    assert part["parameters"].get("unit", "feature") == "feature"
+    assert "claimed epsilon, per feature" in invoke("explain", *arguments).stdout
+    audited = invoke("audit", *arguments, "--n", 100, "--seed", 1)
+    assert audited.exit_code == 0, audited.output
+    assert "per feature" in audited.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fragment"),
+    [
+        (("grr", "--epsilon", 1), "--classes is needed"),
+        (("grr", "--epsilon", 1, "--classes", 3, "--points", 9), "--points does not apply to grr"),
+        (("brr", "--epsilon", 1, "--points", 9, "--high", 9), "--low and --high go together"),
+        (("frr", "--epsilon", 1, "--features", 10**12), "--features: must be at most 1,048,576"),
+        (("bitrand", "--epsilon", 1, "--features", 3), "give --classes and --label-epsilon"),
+        (("grr", "--epsilon", 1, "--classes", 3, "--confidence", 0.2), "--confidence: must be 0.5 or more"),
+    ],
+)
+def test_refusals_of_an_audit(arguments: tuple[object, ...], fragment: str) -> None:
+    pytest.importorskip("scipy")
+    result = invoke("audit", *arguments)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: ")
+    assert fragment in result.stderr

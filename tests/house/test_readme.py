@@ -1,0 +1,78 @@
+"""The README's code runs as written."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+import warnings
+from pathlib import Path
+
+import bitldp
+import pytest
+from support.arrows import between_rooms, python_arrows
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_python_blocks_run_and_print_what_they_say() -> None:
+    """Every block runs, in one namespace; the lines ``# -> text`` are what it prints."""
+    namespace: dict[str, object] = {}
+    assert blocks("python"), "the README shows Python"
+    for source in blocks("python"):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed), warnings.catch_warnings():
+            warnings.simplefilter("default")  # as in an interpreter, not as in this suite
+            exec(compile(source, "README.md", "exec"), namespace)  # the README is ours
+        promised = re.findall(r"# -> (.*)", source)
+        assert printed.getvalue().splitlines() == promised
+
+
+def test_console_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every ``bitldp`` command of the README exits with 0, in the order shown."""
+    pytest.importorskip("typer", reason='needs pip install "bitldp[cli]"')
+    from bitldp.cli import main
+
+    commands = [
+        line[2:] for block in blocks("console") for line in block.splitlines() if line.startswith("$ ")
+    ]
+    ours = [shlex.split(command)[1:] for command in commands if command.startswith("bitldp ")]
+    assert ours, "the README shows the command line"
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{150 + i % 50},{50 + i % 40},{'yes' if i % 3 else 'no'}" for i in range(999)]
+    people = "\n".join(["height,weight,smoker", *rows])
+    (tmp_path / "people.csv").write_text(people, encoding="utf-8")
+    for arguments in ours:
+        with pytest.raises(SystemExit) as exit_of:
+            main(arguments)
+        assert not exit_of.value.code, arguments
+
+
+def test_the_claims_are_those_that_are_computed() -> None:
+    """The table of claimed and exact epsilons is what ``bitldp explain --claims`` computes."""
+    pytest.importorskip("rich", reason='needs pip install "bitldp[cli]"')
+    from bitldp import report
+
+    table = re.search("<!-- claims:begin -->\n(.*?)<!-- claims:end -->", README, flags=re.DOTALL)
+    assert table is not None
+    assert table[1].strip() == report.claims_markdown().strip()
+
+
+def test_the_map_is_that_of_the_package() -> None:
+    """The README and the package draw the same house, in ten lines, and leave no room out."""
+    drawn = blocks("text")[0].splitlines()
+    assert len(drawn) == 10
+    assert "\n".join(f"    {line}" for line in drawn) in str(bitldp.__doc__)
+    rooms = set(between_rooms(python_arrows(Path(bitldp.__file__).parent))) - {"bitldp", "demo", "__main__"}
+    assert rooms <= set(re.findall(r"\w+", " ".join(line[27:] for line in drawn)))
+
+
+def test_the_speed_table_is_there() -> None:
+    table = re.search("<!-- speed:begin -->\n(.*?)<!-- speed:end -->", README, flags=re.DOTALL)
+    assert table is not None
+    assert table[1].count("|") > 40

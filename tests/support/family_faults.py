@@ -1,0 +1,177 @@
+"""Planted faults in the mechanisms of numbers, of compression and of selection: what an audit must find.
+
+As in `faults`: the parameters, the law and the guarantee stay those of the mechanism that is derived from.
+"""
+
+from __future__ import annotations
+
+import bitldp
+import numpy as np
+from bitldp._core import Cube
+from bitldp.compression import CLDP, SignSGD
+from bitldp.selection.laws import pe_channel
+
+from support.faults import Stale, key
+
+
+class EvenNoise(bitldp.Laplace):
+    """Noise of a step that is twice the grid's: whether a report is even tells whether its input is."""
+
+    def randomize(self, x, **options):
+        codes = super().randomize(x, **options).astype(np.int64)
+        low, high = self.interval
+        channel = self.channels[0]
+        steps = (np.asarray(x) - low) / (high - low) * (channel.inputs - 1)
+        true = np.rint(steps).astype(np.int64) + channel.offset
+        return np.clip(true + (codes - true) // 2 * 2, 0, channel.outputs - 1)
+
+
+class CoinFromData(bitldp.Hybrid):
+    """Large numbers, which Duchi's mechanism serves well, are always given to it."""
+
+    def randomize(self, x, *, rng=None, output="codes"):
+        codes = super().randomize(x, rng=rng)
+        duchi = bitldp.Duchi(self.epsilon).randomize(x, rng=rng) + (self.alphabet - 2)
+        return np.where(np.asarray(x) > 0.9, duchi, codes)
+
+
+class TiesInBothHalves(bitldp.Duchi):
+    """The half-cubes of the paper, which overlap for an even number of features."""
+
+    def randomize(self, x, *, rng=None, output="codes"):
+        # the sets of the paper, at its own p
+        bits, high = self.features, round(2.0**64 / (1.0 + np.exp(-self.epsilon)))
+        channel = Cube(bits, bits // 2, bits // 2, high)
+        signs = (np.asarray(x) > 0.0).astype(np.uint8)
+        return channel.randomize(signs, None, None, key(rng), "codes", None, None, 0)
+
+
+class CapOneTooSmall(bitldp.HypercubePrivUnit):
+    """The cap begins one agreement later than the one whose chance was calibrated."""
+
+    def randomize(self, x, *, rng=None, output="codes"):
+        channel = Cube(self.features, self.threshold + 1, self.threshold, self.channel.high)
+        signs = (np.asarray(x) > 0.0).astype(np.uint8)
+        return channel.randomize(signs, None, None, key(rng), "codes", None, None, 0)
+
+
+class LastSignUnprotected(bitldp.SampledSigns):
+    """The lowest bit of the symbol is the true sign."""
+
+    def randomize(self, x, **options):
+        indices, symbols = super().randomize(x, **options)
+        true = np.take_along_axis(np.asarray(x), indices[:, -1:].astype(np.intp), axis=1)[:, 0] > 0.0
+        return bitldp.SampledReports(indices, (symbols & ~np.uint8(1)) | true)
+
+
+class LargestSampled(bitldp.Duchi):
+    """The coordinates that are reported are the largest, not random ones."""
+
+    def randomize(self, x, **options):
+        x = np.asarray(x)
+        order = np.argsort(-np.abs(x), axis=1, kind="stable")[:, : self.k]
+        one = bitldp.Duchi(self.epsilon / self.k)
+        codes = one.randomize(np.take_along_axis(x, order, axis=1).ravel(), **options)
+        return bitldp.SampledReports(order.astype(np.uint8), codes.reshape(order.shape))
+
+
+class TrueClassOnly(bitldp.LabelLaplace):
+    """Noise is added to the entry of the true class alone: a sparse loop over what is not zero."""
+
+    def randomize(self, x, **options):
+        codes = super().randomize(x, **options)
+        zeros = np.asarray(x)[:, None] != np.arange(self.classes)
+        codes[zeros] = self.channel.offset
+        return codes
+
+
+class ByteTable(bitldp.MVU):
+    """The rows of the table are compared with random bytes."""
+
+    def randomize(self, x, *, rng=None, output="codes"):
+        rng = np.random.default_rng() if rng is None else rng
+        rows = np.rint(np.cumsum(self.probabilities(), axis=1) * 256.0)
+        places = np.rint((np.asarray(x) - self.points[0]) / np.ptp(self.points) * (len(self.points) - 1))
+        drawn = rng.integers(0, 256, len(places))
+        return np.argmax(drawn[:, None] < rows[places.astype(np.intp)], axis=1).astype(np.uint8)
+
+
+class LastPointTrue(bitldp.GeneralizedRR):
+    """The last point is always told truly."""
+
+    def randomize(self, x, **options):
+        codes = super().randomize(x, **options)
+        return np.where(np.asarray(x) == self.interval[1], self.alphabet - 1, codes).astype(np.uint8)
+
+
+class RankNotScaled(bitldp.EXP):
+    """A rank is not divided by d - 1: the weight is e^(epsilon z)."""
+
+    def randomize(self, x, **options):
+        steep = bitldp.EXP(self.dimensions, epsilon=self.epsilon * (self.dimensions - 1))
+        return steep.randomize(x, **options)
+
+
+class LargestOfTop(bitldp.PS):
+    """Of the k largest coordinates, always the largest."""
+
+    def randomize(self, x, **options):
+        codes = super().randomize(x, **options)
+        largest = np.argsort(np.abs(x), axis=1)[:, -self.k :]
+        top = (codes[:, None] == largest).any(axis=1)
+        return np.where(top, largest[:, -1], codes).astype(np.uint8)
+
+
+class PaperPE(bitldp.PE):
+    """Exact calibration asked for, the paper's given."""
+
+    def randomize(self, x, **options):
+        channel = pe_channel(self.dimensions, self.k, self.epsilon, "paper")[0]
+        return channel.randomize(x, key(options.get("rng")), "codes", None, None, 0)
+
+
+class RawValue(bitldp.TwoStage):
+    """The value of the selected coordinate leaves as it is."""
+
+    def randomize(self, x, **options):
+        indices, codes = super().randomize(x, **options)
+        true = np.take_along_axis(np.asarray(x), indices[:, None].astype(np.intp), axis=1)[:, 0] > 0.0
+        return indices, true.astype(codes.dtype)
+
+
+class SignFlipsLess(SignSGD):
+    """The noise is that of four times the budget."""
+
+    def randomize(self, x, *, rng=None, output="codes"):
+        return SignSGD(self.features, epsilon=4.0 * self.epsilon).randomize(x, rng=rng)
+
+
+class CoefficientUnprotected(CLDP):
+    """The first row, which is the sum of the coordinates, is thought to be harmless."""
+
+    def randomize(self, x, **options):
+        codes = super().randomize(x, **options)
+        return np.where(codes >> 1 == 0, np.asarray(x).sum(axis=1) > 0.0, codes).astype(codes.dtype)
+
+
+class SteepExponential(bitldp.Exponential):
+    """The scale of the weights is half as large again."""
+
+    def randomize(self, x, **options):
+        return bitldp.Exponential(self.candidates, epsilon=1.5 * self.epsilon).randomize(x, **options)
+
+
+class StaleDuchi(Stale, bitldp.Duchi):
+    pass
+
+
+class StaleSigns(Stale, bitldp.SampledSigns):
+    pass
+
+
+class StalePS(Stale, bitldp.PS):
+    pass
+
+
+class StaleMVU(Stale, bitldp.MVU):
+    pass

@@ -1,0 +1,75 @@
+"""Planted faults in the newer mechanisms are caught, and the same audits pass without the fault."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from bitldp import PS, Duchi
+from bitldp.audit import audit
+from support import family_faults as faults
+
+pytest.importorskip("scipy")
+
+LOW, HIGH = np.array([1.0, 0.0, 0.0, 0.0]), np.array([0.0, 0.0, 0.0, 1.0])
+ONE_SIGN = np.ones(4), np.array([-1.0, 1.0, 1.0, 1.0])  # a tie for one is none for the other
+CAUGHT = {
+    "EvenNoise": (faults.EvenNoise, (1.1,), {}, 20_000, None),
+    "CoinFromData": (faults.CoinFromData, (2.0,), {}, 20_000, None),
+    "TiesInBothHalves": (
+        faults.TiesInBothHalves,
+        (0.5,),
+        {"features": 4, "spend": "cube"},
+        200_000,
+        ONE_SIGN,
+    ),
+    "CapOneTooSmall": (faults.CapOneTooSmall, (6,), {"epsilon": 2.0}, 50_000, None),
+    "LastSignUnprotected": (faults.LastSignUnprotected, (6,), {"epsilon": 3.0, "k": 2}, 10_000, None),
+    "LargestSampled": (
+        faults.LargestSampled,
+        (1.0,),
+        {"features": 4, "spend": "sample", "k": 1},
+        10_000,
+        (LOW, HIGH),
+    ),
+    "TrueClassOnly": (faults.TrueClassOnly, (4,), {"epsilon": 2.0}, 5_000, None),
+    "ByteTable": (faults.ByteTable, (8.0,), {}, 50_000, None),
+    "LastPointTrue": (faults.LastPointTrue, (1.0,), {"bits": 2}, 5_000, None),
+    "RankNotScaled": (faults.RankNotScaled, (5,), {"epsilon": 1.0}, 20_000, None),
+    "LargestOfTop": (faults.LargestOfTop, (6, 2), {"epsilon": 1.0}, 20_000, None),
+    "PaperPE": (faults.PaperPE, (4, 1), {"epsilon": 1.0}, 100_000, None),
+    "RawValue": (faults.RawValue, (PS(4, 1, epsilon=1.0), Duchi(1.0)), {}, 5_000, None),
+    "SignFlipsLess": (faults.SignFlipsLess, (1,), {"epsilon": 1.0}, 20_000, None),
+    "CoefficientUnprotected": (faults.CoefficientUnprotected, (4,), {"epsilon": 1.0}, 10_000, None),
+    "SteepExponential": (faults.SteepExponential, (8,), {"epsilon": 2.0}, 20_000, None),
+}
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("name", CAUGHT)
+def test_faults_are_caught(name, seed):
+    faulty, place, named, n, pair = CAUGHT[name]
+    result = audit(faulty(*place, **named), n=n, rng=seed, pair=pair)
+    assert not result.passed, result
+    assert result.lower > result.exact
+
+
+@pytest.mark.parametrize("name", CAUGHT)
+def test_the_same_without_the_fault_passes(name):
+    faulty, place, named, n, pair = CAUGHT[name]
+    right = faulty.__mro__[1]
+    assert audit(right(*place, **named), n=n, rng=1, pair=pair).passed
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        faults.StaleDuchi(1.0),
+        faults.StaleSigns(6, epsilon=2.0),
+        faults.StalePS(6, 2, epsilon=1.0),
+        faults.StaleMVU(1.0),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_stale_keys_are_caught(mechanism):
+    result = audit(mechanism, n=2_000)
+    assert not result.passed
