@@ -6,7 +6,7 @@
 use std::arch::x86_64::*;
 
 use super::laws::Laws;
-use super::plan::{Plan, Table};
+use super::plan::Table;
 use crate::codec::FixedPoint;
 use crate::isa::ones;
 use crate::random::Refine;
@@ -92,7 +92,7 @@ unsafe fn groups16(
     load: impl Fn(usize) -> __m512i,
 ) {
     let plan = laws.shape();
-    if !laws.is_one() {
+    if laws.plans.len() > 2 {
         // SAFETY: passed on from the caller.
         return unsafe {
             match plan.registers {
@@ -104,40 +104,63 @@ unsafe fn groups16(
         };
     }
     macro_rules! instance {
-        ($($registers:literal)*) => {
+        ($laws:literal: $($registers:literal)*) => {
             match (plan.symmetric, plan.vectors(), plan.registers) {
                 // SAFETY: passed on from the caller.
-                $((true, 1, $registers) => unsafe { shape16::<$registers, 1, true>(plan, keystream, words, groups, refine, load) },
+                $((true, 1, $registers) => unsafe { shape16::<$registers, 1, true, $laws>(laws, keystream, words, groups, refine, load) },
                 // SAFETY: passed on from the caller.
-                (true, 2, $registers) => unsafe { shape16::<$registers, 2, true>(plan, keystream, words, groups, refine, load) },
+                (true, 2, $registers) => unsafe { shape16::<$registers, 2, true, $laws>(laws, keystream, words, groups, refine, load) },
                 // SAFETY: passed on from the caller.
-                (false, 2, $registers) => unsafe { shape16::<$registers, 2, false>(plan, keystream, words, groups, refine, load) },
+                (false, 2, $registers) => unsafe { shape16::<$registers, 2, false, $laws>(laws, keystream, words, groups, refine, load) },
                 // SAFETY: passed on from the caller.
-                (false, 4, $registers) => unsafe { shape16::<$registers, 4, false>(plan, keystream, words, groups, refine, load) },)*
+                (false, 4, $registers) => unsafe { shape16::<$registers, 4, false, $laws>(laws, keystream, words, groups, refine, load) },)*
                 other => unreachable!("words of up to 16 bits are drawn in one or two parts, not {other:?}"),
             }
         };
     }
-    instance!(1 2 4 8)
+    if laws.is_one() { instance!(1: 1 2 4 8) } else { instance!(2: 1 2 4 8) }
 }
 
-/// `VECTORS` tables of `REGISTERS` registers each; `words` has room for `groups` groups of 32.
+/// `LAWS` laws, one or two, of `VECTORS` tables of `REGISTERS` registers each; `words` has room for `groups` groups of 32.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-unsafe fn shape16<const REGISTERS: usize, const VECTORS: usize, const SYMMETRIC: bool>(
-    plan: &Plan,
+unsafe fn shape16<const REGISTERS: usize, const VECTORS: usize, const SYMMETRIC: bool, const LAWS: usize>(
+    laws: Laws<'_>,
     keystream: &[u8],
     words: *mut u16,
     groups: usize,
     refine: &mut Refine,
     load: impl Fn(usize) -> __m512i,
 ) {
+    let plan = laws.shape();
     assert!(plan.tables.len() == VECTORS && keystream.len() >= 64 * VECTORS * groups);
-    let mut tables = [[_mm512_setzero_si512(); REGISTERS]; MOST_VECTORS];
-    for (registers, table) in tables.iter_mut().zip(&plan.tables) {
-        *registers = load_table(table);
+    assert!(laws.plans.len() == LAWS);
+    let mut tables = [[[_mm512_setzero_si512(); REGISTERS]; LAWS]; MOST_VECTORS];
+    for (k, plan) in laws.plans.iter().enumerate() {
+        for (registers, table) in tables.iter_mut().zip(&plan.tables) {
+            registers[k] = load_table(table);
+        }
     }
     for g in 0..groups {
+        // The lanes that follow the second law.
+        let second = if LAWS == 2 {
+            // SAFETY: 32 bytes.
+            let classes = unsafe { _mm256_loadu_si256(laws.classes::<32>(32 * g).as_ptr().cast()) };
+            _mm256_cmpeq_epi8_mask(classes, _mm256_set1_epi8(1))
+        } else {
+            0
+        };
+        let draw = |v: usize, random: __m512i, refine: &mut Refine| {
+            let mut entry = look_up(random, &tables[v][0]);
+            if LAWS == 2 {
+                entry = _mm512_mask_mov_epi16(entry, second, look_up(random, &tables[v][LAWS - 1]));
+            }
+            let table = &plan.tables[v];
+            let outcome = decide(random, entry, table.mask, refine, |lane, random, refine| {
+                laws.table(v, 32 * g + lane).settle(random, refine)
+            });
+            _mm512_sll_epi16(outcome, _mm_cvtsi32_si128(table.shift as i32))
+        };
         // One vector of keystream for each table.
         let random = |v: usize| {
             // SAFETY: vector `g * VECTORS + v` lies inside `keystream`, by the assertion above.
@@ -146,20 +169,15 @@ unsafe fn shape16<const REGISTERS: usize, const VECTORS: usize, const SYMMETRIC:
         let old = load(g);
         let new = if SYMMETRIC {
             let mut flips = _mm512_setzero_si512();
-            #[allow(
-                clippy::needless_range_loop,
-                reason = "the number is a constant, so the loop is unrolled"
-            )]
             for v in 0..VECTORS {
-                let mask = draw(random(v), &tables[v], &plan.tables[v], refine);
-                flips = _mm512_or_si512(flips, mask);
+                flips = _mm512_or_si512(flips, draw(v, random(v), refine));
             }
             _mm512_xor_si512(old, flips)
         } else {
             let (mut keep, mut set) = (_mm512_setzero_si512(), _mm512_setzero_si512());
             for v in (0..VECTORS).step_by(2) {
-                keep = _mm512_or_si512(keep, draw(random(v), &tables[v], &plan.tables[v], refine));
-                set = _mm512_or_si512(set, draw(random(v + 1), &tables[v + 1], &plan.tables[v + 1], refine));
+                keep = _mm512_or_si512(keep, draw(v, random(v), refine));
+                set = _mm512_or_si512(set, draw(v + 1, random(v + 1), refine));
             }
             // Truth table of (old & keep) | (!old & set).
             _mm512_ternarylogic_epi32::<0xCA>(old, keep, set)
@@ -169,7 +187,7 @@ unsafe fn shape16<const REGISTERS: usize, const VECTORS: usize, const SYMMETRIC:
     }
 }
 
-/// [`shape16`] under several laws.
+/// [`shape16`] under more than two laws.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 unsafe fn blended16<const REGISTERS: usize>(
@@ -272,19 +290,6 @@ fn load_table<const REGISTERS: usize>(table: &Table) -> [__m512i; REGISTERS] {
     const { assert!(REGISTERS <= 8) };
     // SAFETY: a table has 256 entries, eight registers, at 64-byte alignment.
     std::array::from_fn(|i| unsafe { _mm512_load_si512(table.entries.as_ptr().add(32 * i).cast()) })
-}
-
-/// 32 draws from one table, moved to their place in the code words.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-fn draw<const REGISTERS: usize>(
-    random: __m512i,
-    registers: &[__m512i; REGISTERS],
-    table: &Table,
-    refine: &mut Refine,
-) -> __m512i {
-    let by = _mm_cvtsi32_si128(table.shift as i32);
-    _mm512_sll_epi16(outcome(random, registers, table, refine), by)
 }
 
 /// 32 draws from one table.
