@@ -75,6 +75,11 @@ impl Isa {
         Err(Error::Isa { reason: format!("{reason}; allowed are {allowed}") })
     }
 
+    /// This instruction set: a value of it says that the processor has it.
+    pub(crate) fn checked(self) -> Result<Isa> {
+        Ok(self)
+    }
+
     /// `"scalar"`, `"avx2"` or `"avx512"`.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -155,18 +160,6 @@ pub(crate) fn vectorised<R>(isa: Isa, work: impl FnOnce() -> R) -> R {
     }
 }
 
-/// The places of the ones in `mask`, from the lowest.
-#[inline(always)]
-pub(crate) fn ones(mask: impl Into<u64>) -> impl Iterator<Item = usize> {
-    let mut left = mask.into();
-    std::iter::from_fn(move || {
-        let place = left.trailing_zeros() as usize;
-        let any = left != 0;
-        left &= left.wrapping_sub(1);
-        any.then_some(place)
-    })
-}
-
 /// A loop that the compiler can vectorise, where [`vectorised`] is too weak: a closure that is called once an instruction
 /// set is inlined only if it is short, and is not compiled for any of them otherwise.
 pub(crate) trait Loop {
@@ -198,7 +191,7 @@ pub(crate) fn compiled<L: Loop>(isa: Isa, work: L) -> L::Answer {
         work.run()
     }
     match isa {
-        // SAFETY: an `Isa` is made only of what this processor has.
+        // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512 => unsafe { on_avx512(work) },
         // SAFETY: as above.
@@ -206,6 +199,18 @@ pub(crate) fn compiled<L: Loop>(isa: Isa, work: L) -> L::Answer {
         Isa::Avx2 => unsafe { on_avx2(work) },
         _ => work.run(),
     }
+}
+
+/// The places of the ones in `mask`, from the lowest.
+#[inline(always)]
+pub(crate) fn ones(mask: impl Into<u64>) -> impl Iterator<Item = usize> {
+    let mut left = mask.into();
+    std::iter::from_fn(move || {
+        let place = left.trailing_zeros() as usize;
+        let any = left != 0;
+        left &= left.wrapping_sub(1);
+        any.then_some(place)
+    })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{self, Form, packed_len};
+use crate::arrays::{self, Form};
 use crate::channel::{channel, wrong_shape};
 use crate::error::to_python;
 use crate::fixed_point::{CODES, FixedPoint};
@@ -75,7 +75,7 @@ channel! {
             }
             Ok(match form {
                 Form::Codes | Form::Values => shape.to_vec(),
-                Form::Packed => vec![packed_len(x.len(), bits)?],
+                Form::Packed => vec![arrays::packed_len(x.len(), bits)?],
                 Form::Bits if features == 1 => vec![shape[0], bits],
                 Form::Bits => shape.iter().rev().skip(1).copied().chain([features * bits]).collect(),
             })

@@ -50,10 +50,13 @@ impl<'a, 'py, T: for<'b> FromPyObject<'b, 'py>> FromPyObject<'a, 'py> for List<T
     type Error = PyErr;
 
     fn extract(list: Borrowed<'a, 'py, PyAny>) -> PyResult<List<T>> {
-        if list.is_instance_of::<PyString>() {
-            return Err(PyTypeError::new_err("a sequence of numbers is needed, not a str"));
+        // SAFETY: the object is alive, and the interpreter is held.
+        let is_sequence = unsafe { pyo3::ffi::PySequence_Check(list.as_ptr()) } != 0;
+        if !is_sequence || list.is_instance_of::<PyString>() {
+            let kind = list.get_type().name()?;
+            return Err(PyTypeError::new_err(format!("a sequence of numbers is needed, not {kind}")));
         }
-        let said = list.len()?; // of anything that has a length and can be walked through: NumPy rows, too
+        let said = list.len()?;
         let mut items = Vec::new();
         for item in list.try_iter()? {
             items.push(item?.extract::<T>().map_err(Into::into)?);

@@ -5,7 +5,7 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyUntypedArray, PyUntypedAr
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 
-use crate::arrays::{self, Form, packed_len};
+use crate::arrays::{self, Form};
 use crate::channel::{channel, wrong_shape};
 use crate::error::to_python;
 use crate::numbers::Weight;
@@ -60,7 +60,7 @@ channel! {
             let d = self.0.dimensions() as usize;
             match x.shape() {
                 &[n, columns] if columns == d => Ok(match form {
-                    Form::Packed => vec![packed_len(n, self.0.report_bits())?],
+                    Form::Packed => vec![arrays::packed_len(n, self.0.report_bits())?],
                     _ => vec![n],
                 }),
                 _ => Err(wrong_shape(x, &format!("(n, {d}) is"))),

@@ -4,7 +4,7 @@ use bitldp_core::{Bit, Channel};
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
-use crate::arrays::{self, Form, packed_len};
+use crate::arrays::{self, Form};
 use crate::channel::{channel, wrong_shape};
 use crate::error::to_python;
 use crate::numbers::{Whole, count};
@@ -51,7 +51,7 @@ channel! {
                 return Err(wrong_shape(x, "(n,) is"));
             };
             let k = self.0.categories();
-            Ok(if form == Form::Bits { vec![n, k] } else { vec![packed_len(n, k)?] })
+            Ok(if form == Form::Bits { vec![n, k] } else { vec![arrays::packed_len(n, k)?] })
         }
 
         fn work(&self, values: usize) -> usize {

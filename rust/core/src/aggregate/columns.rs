@@ -156,7 +156,7 @@ impl<S> Part<'_, S> {
             room.scratch.push(Scratch::new(words)?);
         }
         let refused = match isa {
-            // SAFETY: an `Isa` is made only of what this processor has.
+            // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 => unsafe { x86::avx512(self, &mut sets, &mut room) },
             // SAFETY: as above.

@@ -99,9 +99,11 @@ impl<'a> Batch<'a> {
     }
 
     /// The same, counted with the kernels of `isa`: the counts do not depend on it.
-    #[must_use]
-    pub fn on(self, isa: Isa) -> Batch<'a> {
-        Batch { isa, ..self }
+    ///
+    /// # Errors
+    /// [`Error::Isa`] if the processor lacks it.
+    pub fn on(self, isa: Isa) -> Result<Batch<'a>> {
+        Ok(Batch { isa: isa.checked()?, ..self })
     }
 
     /// The same, counted on so many threads (`None`: as many as it is worth): the counts do not depend on it.

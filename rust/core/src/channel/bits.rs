@@ -6,7 +6,7 @@ use crate::codec::{FixedPoint, Real};
 use crate::error::{Error, Result, argument, element};
 use crate::io::{Input, Output};
 use crate::isa::{Isa, vectorised};
-use crate::kernel::bits::{Plan, Sampler, Spread};
+use crate::kernel::bits::{Plan, Sampler, Spread, unrolled};
 use crate::parallel::CHUNK;
 use crate::probability::{Probability, Rounding, abs_log_ratio, add_up, mul_up};
 use crate::random::Key;
@@ -79,6 +79,8 @@ pub struct BitsEpsilon {
 pub struct Bits {
     laws: Vec<Vec<Bit>>,
     pattern: Option<Vec<u32>>,
+    /// The pattern as the kernels read it.
+    classes: Vec<u8>,
     features: usize,
     bits: u32,
     plans: Vec<Plan>,
@@ -140,7 +142,17 @@ impl Bits {
             })
             .collect();
         let epsilon = exact_epsilon(&laws, &members);
-        Ok(Bits { bits: bits as u32, spread: Spread::new(bits), laws, pattern, features, plans, epsilon })
+        let classes = unrolled(pattern.as_deref(), laws.len());
+        Ok(Bits {
+            bits: bits as u32,
+            spread: Spread::new(bits),
+            laws,
+            pattern,
+            classes,
+            features,
+            plans,
+            epsilon,
+        })
     }
 
     /// Bits of a feature, l.
@@ -256,7 +268,8 @@ impl Channel for Bits {
         let chunks = Chunks { reports: input.len(), bits, values: 1, chunk: CHUNK, first_chunk, threads };
         self.check(isa, codec, input, &output, &chunks)?;
         let (plans, pattern, spread) = (&self.plans, self.pattern.as_deref(), &self.spread);
-        let sampler = Sampler { isa, key, plans, pattern, bits, spread, codec };
+        let classes = &self.classes;
+        let sampler = Sampler { isa, key, plans, pattern, classes, bits, spread, codec };
         chunks.walk(output, NANOSECONDS, |chunk, range, output| {
             sampler.chunk(chunk, range.start, input.part(range), output);
         });

@@ -1,6 +1,6 @@
 //! Fixed-point codes: a real number as sign, integer and fraction bits.
 
-use super::code::Code;
+use crate::codec::Code;
 use crate::error::{Result, argument, element};
 use crate::isa::Loop;
 
@@ -113,7 +113,7 @@ impl FixedPoint {
     /// Refuses NaN and, unless they saturate, infinities.
     ///
     /// # Errors
-    /// [`Error::Value`](crate::Error::Value) with the flat index of the first of them, never its value.
+    /// [`Error::Value`] with the flat index of the first of them, never its value.
     pub fn check<F: Real>(&self, values: &[F]) -> Result<()> {
         let refused = |index| Err(element("x", index, self.refusal()));
         self.first_refused(values).map_or(Ok(()), refused)
@@ -197,7 +197,7 @@ impl<F: Real, W: Code> Loop for Decode<'_, W, F> {
 }
 
 /// The two floating-point types that the codec takes and gives.
-pub trait Real: Copy + Default + Send + Sync + sealed::Sealed + 'static {
+pub trait Real: Flushed + Copy + Default + Send + Sync + sealed::Sealed + 'static {
     /// Whether the number has a code: not NaN and, unless they `saturate`, not infinite.
     fn is_encodable(self, saturate: bool) -> bool;
     /// Whether every number has a code.
@@ -206,7 +206,6 @@ pub trait Real: Copy + Default + Send + Sync + sealed::Sealed + 'static {
     fn is_negative(self) -> bool;
     /// [`FixedPoint::encode`] of all numbers.
     #[doc(hidden)]
-    #[allow(private_bounds, reason = "the two types of floats are all that there will be")]
     fn encode_each<W: Code>(codec: &FixedPoint, values: &[Self], words: &mut [W]);
     /// `min(floor(|x| * scale), most)`, with `scale` a power of two.
     fn magnitude(self, scale: f64, most: u32) -> u32;
@@ -242,7 +241,6 @@ macro_rules! real {
             }
 
             #[inline(always)]
-            #[allow(private_bounds, reason = "as in the trait")]
             fn encode_each<W: Code>(codec: &FixedPoint, values: &[$float], words: &mut [W]) {
                 real!(@each $float, codec, values, words)
             }
@@ -296,7 +294,9 @@ macro_rules! real {
 const SINGLE: u32 = 1 << 24;
 
 /// A number whose subnormals are zeros of their sign: arithmetic with those can take longer, and would tell them from 0.
-pub(crate) trait Flushed {
+#[doc(hidden)]
+pub trait Flushed {
+    /// The number, or zero of its sign.
     fn flushed(self) -> Self;
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::code::Code;
 use super::fixed_point::{Decode, Encode, FixedPoint, Real};
+use crate::codec::Code;
 use crate::error::{Error, Result, argument, element};
 use crate::io::{Input, Output};
 use crate::isa::{Isa, compiled, vectorised};

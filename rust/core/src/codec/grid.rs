@@ -9,7 +9,7 @@ pub use coordinate::Coordinate;
 
 use ruler::{Ruler, TOGETHER};
 
-use super::code::Code;
+use crate::codec::Code;
 use crate::error::{Result, argument, element, zeros};
 use crate::isa::{Isa, ones};
 use crate::random::Refine;

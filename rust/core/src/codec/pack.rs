@@ -137,7 +137,7 @@ pub(crate) fn pack_into<W: Code>(isa: Isa, reports: &[W], bits: u32, out: &mut [
     let (reports, out) = match isa {
         Isa::Scalar => (reports, out),
         Isa::Avx2 | Isa::Avx512 => {
-            // SAFETY: an `Isa` is made only of what this processor has, and both have AVX2.
+            // SAFETY: an `Isa` that reaches the kernels was checked against this processor, and both have AVX2.
             let done = unsafe { avx2::pack(reports, bits, out) };
             (&reports[done..], &mut out[done / 8 * bits as usize..])
         }

@@ -1,6 +1,6 @@
 //! Packed reports and 0/1 bytes as code words again: what everything that reads reports in these forms calls.
 
-use super::code::Code;
+use crate::codec::Code;
 use crate::isa::Isa;
 
 /// The code words `first ..` of a stream of `bits` bits each, as many as `out` has room for. The stream has them all.
@@ -15,7 +15,7 @@ pub(crate) fn unpack_into<W: Code>(isa: Isa, packed: &[u8], first: usize, bits: 
     #[cfg(target_arch = "x86_64")]
     let done = match isa {
         Isa::Scalar => 0,
-        // SAFETY: an `Isa` is made only of what this processor has, and both have AVX2.
+        // SAFETY: an `Isa` that reaches the kernels was checked against this processor, and both have AVX2.
         Isa::Avx2 | Isa::Avx512 => unsafe { avx2::unpack(packed, first / 8 * bits as usize, bits, body) },
     };
     #[cfg(not(target_arch = "x86_64"))]
@@ -72,7 +72,7 @@ pub(crate) fn squeeze(isa: Isa, bits: &[u8], packed: &mut [u8]) -> u8 {
 mod avx2 {
     use std::arch::x86_64::*;
 
-    use super::super::code::Code;
+    use crate::codec::Code;
 
     /// Where four words of up to 16 bits, or two of up to 32, lie behind a bit of their first byte: the bytes of each
     /// lane, most significant last, and how far to shift them down.

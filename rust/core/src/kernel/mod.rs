@@ -5,3 +5,6 @@ pub(crate) mod categorical;
 pub(crate) mod cube;
 pub(crate) mod select;
 pub(crate) mod unary;
+
+// The keystream takes it from here.
+pub(crate) use crate::isa::Isa;

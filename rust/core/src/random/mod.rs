@@ -16,7 +16,7 @@ use std::fmt;
 use rand::{CryptoRng, TryRng};
 
 use crate::error::{Error, Result};
-use crate::isa::Isa;
+use crate::kernel::Isa;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -123,7 +123,8 @@ fn fill_rounds<const ROUNDS: usize>(isa: Isa, key: &Key, nonce: u64, group: u64,
     debug_assert!(out.len().is_multiple_of(GROUP));
     match isa {
         Isa::Scalar => scalar::fill::<ROUNDS>(key, nonce, group, out),
-        // SAFETY: an `Isa` is made only of what this processor has.
+        // SAFETY: an `Isa` that reaches the kernels comes from `Isa::current` or `Isa::checked`, which made sure that
+        // the processor has its instructions.
         #[cfg(target_arch = "x86_64")]
         Isa::Avx2 => unsafe { avx2::fill::<ROUNDS>(key, nonce, group, out) },
         // SAFETY: as above.
@@ -150,12 +151,21 @@ pub fn block<const R: usize>(key: &Key, counter: u64, nonce: u64) -> [u8; 64] {
 /// # Errors
 /// [`Error::Isa`] as [`Isa::current`].
 pub fn keystream(key: &Key, nonce: u64, out: &mut [u8]) -> Result<()> {
-    keystream_on::<ROUNDS>(Isa::current()?, key, nonce, 0, out);
-    Ok(())
+    keystream_on::<ROUNDS>(Isa::current()?, key, nonce, 0, out)
 }
 
 /// [`keystream`] from `group` on with `R` rounds, on a given instruction set: the bytes are the same on all of them.
-pub fn keystream_on<const R: usize>(isa: Isa, key: &Key, nonce: u64, group: u64, out: &mut [u8]) {
+///
+/// # Errors
+/// [`Error::Isa`] if the processor lacks it.
+pub fn keystream_on<const R: usize>(
+    isa: Isa,
+    key: &Key,
+    nonce: u64,
+    group: u64,
+    out: &mut [u8],
+) -> Result<()> {
+    let isa = isa.checked()?;
     let whole = out.len() / GROUP * GROUP;
     let (groups, rest) = out.split_at_mut(whole);
     fill_rounds::<R>(isa, key, nonce, group, groups);
@@ -164,6 +174,7 @@ pub fn keystream_on<const R: usize>(isa: Isa, key: &Key, nonce: u64, group: u64,
         fill_rounds::<R>(isa, key, nonce, group.wrapping_add((whole / GROUP) as u64), &mut last);
         rest.copy_from_slice(&last[..rest.len()]);
     }
+    Ok(())
 }
 
 #[cfg(test)]

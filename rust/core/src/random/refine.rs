@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 
 use super::{GROUP, Key, fill};
-use crate::isa::Isa;
+use crate::kernel::Isa;
 
 /// A stream of 64-bit words with a nonce of its own. Nothing is computed before the first word is taken.
 pub(crate) struct Refine<'a> {

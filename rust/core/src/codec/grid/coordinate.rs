@@ -3,12 +3,11 @@
 #[cfg(target_arch = "x86_64")]
 use super::avx512;
 use super::ruler::{Ruler, TOGETHER};
-use crate::codec::fixed_point::{Flushed, Real};
+use crate::codec::fixed_point::Real;
 use crate::isa::Isa;
 
 /// The two floating-point types that a grid takes: `f32` and `f64`.
-#[allow(private_bounds, reason = "the two types of floats are all that there will be")]
-pub trait Coordinate: Real + PartialOrd + Into<f64> + Flushed {
+pub trait Coordinate: Real + PartialOrd + Into<f64> {
     /// Whether this is single precision.
     #[doc(hidden)]
     const SINGLE: bool;

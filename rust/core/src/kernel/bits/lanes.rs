@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 
 use super::emit::Spread;
-use super::plan::{MOST_FEATURES, MOST_KEYSTREAM, Plan};
+use super::laws::Laws;
+use super::plan::{MOST_FEATURES, MOST_KEYSTREAM};
 use super::scalar;
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
@@ -36,14 +37,14 @@ pub(crate) trait Lanes: Code {
     fn with_scratch<R>(work: impl FnOnce(&mut Scratch<Self>) -> R) -> R;
 
     /// Randomizes a multiple of 32 words in place.
-    fn randomize(isa: Isa, plan: &Plan, keystream: &[u8], words: &mut [Self], refine: &mut Refine);
+    fn randomize(isa: Isa, laws: Laws<'_>, keystream: &[u8], words: &mut [Self], refine: &mut Refine);
 
     /// Encodes and randomizes in one pass, where there is such a version; otherwise nothing happens and the answer is no.
     fn encode_and_randomize(
         _isa: Isa,
         _codec: &FixedPoint,
         _values: &[f32],
-        _plan: &Plan,
+        _laws: Laws<'_>,
         _keystream: &[u8],
         _words: &mut [Self],
         _refine: &mut Refine,
@@ -63,15 +64,15 @@ impl Lanes for u16 {
         lend_scratch!(u16, work)
     }
 
-    fn randomize(isa: Isa, plan: &Plan, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
+    fn randomize(isa: Isa, laws: Laws<'_>, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
         match isa {
             // SAFETY: an `Isa` is made only of what this processor has.
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => unsafe { avx512::randomize16(plan, keystream, words, refine) },
+            Isa::Avx512 => unsafe { avx512::randomize16(laws, keystream, words, refine) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => unsafe { avx2::randomize16(plan, keystream, words, refine) },
-            _ => scalar::randomize(|_| plan, keystream, words, refine),
+            Isa::Avx2 => unsafe { avx2::randomize16(laws, keystream, words, refine) },
+            _ => scalar::randomize(|i| laws.plan(i), keystream, words, refine),
         }
     }
 
@@ -80,14 +81,14 @@ impl Lanes for u16 {
         isa: Isa,
         codec: &FixedPoint,
         values: &[f32],
-        plan: &Plan,
+        laws: Laws<'_>,
         keystream: &[u8],
         words: &mut [u16],
         refine: &mut Refine,
     ) -> bool {
         if isa == Isa::Avx512 {
             // SAFETY: an `Isa` is made only of what this processor has.
-            unsafe { avx512::encode_and_randomize16(codec, values, plan, keystream, words, refine) };
+            unsafe { avx512::encode_and_randomize16(codec, values, laws, keystream, words, refine) };
         }
         isa == Isa::Avx512
     }
@@ -114,15 +115,15 @@ impl Lanes for u32 {
         lend_scratch!(u32, work)
     }
 
-    fn randomize(isa: Isa, plan: &Plan, keystream: &[u8], words: &mut [u32], refine: &mut Refine) {
+    fn randomize(isa: Isa, laws: Laws<'_>, keystream: &[u8], words: &mut [u32], refine: &mut Refine) {
         match isa {
             // SAFETY: an `Isa` is made only of what this processor has.
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => unsafe { avx512::randomize32(plan, keystream, words, refine) },
+            Isa::Avx512 => unsafe { avx512::randomize32(laws, keystream, words, refine) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => unsafe { avx2::randomize32(plan, keystream, words, refine) },
-            _ => scalar::randomize(|_| plan, keystream, words, refine),
+            Isa::Avx2 => unsafe { avx2::randomize32(laws, keystream, words, refine) },
+            _ => scalar::randomize(|i| laws.plan(i), keystream, words, refine),
         }
     }
 

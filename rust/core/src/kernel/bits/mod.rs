@@ -2,6 +2,7 @@
 
 mod emit;
 mod lanes;
+mod laws;
 mod plan;
 mod sampler;
 mod scalar;
@@ -13,5 +14,6 @@ mod avx512;
 
 pub(crate) use emit::Spread;
 pub(crate) use lanes::Lanes;
+pub(crate) use laws::{Laws, unrolled};
 pub(crate) use plan::Plan;
 pub(crate) use sampler::Sampler;

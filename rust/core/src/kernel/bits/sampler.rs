@@ -3,6 +3,7 @@
 
 use super::emit::{self, Spread};
 use super::lanes::{Lanes, Scratch};
+use super::laws::Laws;
 use super::plan::{MOST_FEATURES, Plan};
 use super::scalar;
 use crate::codec::{Code, Encode, FixedPoint, Real, pack_into};
@@ -18,6 +19,8 @@ pub(crate) struct Sampler<'a> {
     pub(crate) plans: &'a [Plan],
     /// The plan of each feature of a record, where there are several.
     pub(crate) pattern: Option<&'a [u32]>,
+    /// The same as [`unrolled`](super::unrolled) gives it: nothing where there are too many laws for that.
+    pub(crate) classes: &'a [u8],
     /// Bits of a code word.
     pub(crate) bits: u32,
     pub(crate) spread: &'a Spread,
@@ -64,12 +67,13 @@ impl Sampler<'_> {
             fill(self.isa, self.key, main, group as u64, keystream);
             let keystream = &keystream[..taken];
 
+            let laws = self.laws(first + start, padded);
             // The one combination worth a path of its own: numbers to codes in one pass over registers.
-            if let (Some(codec), Input::F32(values), [plan]) = (self.codec, input, self.plans)
+            if let (Some(codec), Input::F32(values), Some(laws)) = (self.codec, input, laws)
                 && count == padded
             {
                 let fused = |words: &mut [W], refine: &mut Refine| {
-                    W::encode_and_randomize(self.isa, codec, values, plan, keystream, words, refine)
+                    W::encode_and_randomize(self.isa, codec, values, laws, keystream, words, refine)
                 };
                 if let Some(words) = W::of_output(&mut output) {
                     if fused(words, &mut refine) {
@@ -82,18 +86,31 @@ impl Sampler<'_> {
             }
             let words = &mut scratch.words[..padded];
             self.load(input, &mut words[..count]);
-            match (self.pattern, self.plans) {
-                (None, [plan]) => W::randomize(self.isa, plan, keystream, words, &mut refine),
-                (pattern, plans) => {
+            match laws {
+                Some(laws) => W::randomize(self.isa, laws, keystream, words, &mut refine),
+                None => {
                     let mut classes = [0; MOST_FEATURES];
-                    let cycle = pattern.unwrap_or(&[0]);
+                    let cycle = self.pattern.unwrap_or(&[0]);
                     let (before, from) = cycle.split_at((first + start) % cycle.len());
                     let features = from.iter().chain(before).cycle();
                     classes.iter_mut().zip(features).for_each(|(class, &of_feature)| *class = of_feature);
-                    scalar::randomize(|i| &plans[classes[i] as usize], keystream, words, &mut refine);
+                    scalar::randomize(|i| &self.plans[classes[i] as usize], keystream, words, &mut refine);
                 }
             }
             self.emit(&words[..count], output);
+        }
+    }
+
+    /// The laws of `count` features from `feature` on, if the kernels of vector units have them.
+    fn laws(&self, feature: usize, count: usize) -> Option<Laws<'_>> {
+        match (self.pattern, self.plans) {
+            (None, [plan]) => Some(Laws::one(plan)),
+            (Some(pattern), plans) if !self.classes.is_empty() => {
+                Some(Laws::several(plans, &self.classes[feature % pattern.len()..][..count]))
+            }
+            // A pattern of a single law.
+            (Some(_), [plan]) => Some(Laws::one(plan)),
+            _ => None,
         }
     }
 
@@ -160,6 +177,7 @@ mod tests {
                     key: &key,
                     plans: &plans,
                     pattern: None,
+                    classes: &[],
                     bits: 3,
                     spread: &spread,
                     codec: None,
