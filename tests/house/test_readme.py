@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
+import pickle
 import re
 import shlex
 import warnings
 from pathlib import Path
 
 import bitldp
+import numpy as np
 import pytest
+from bitldp.federated.wire.forms import Form
 from support.arrows import between_rooms, python_arrows
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
@@ -31,6 +35,31 @@ def test_python_blocks_run_and_print_what_they_say() -> None:
             exec(compile(source, "README.md", "exec"), namespace)  # the README is ours
         promised = re.findall(r"# -> (.*)", source)
         assert printed.getvalue().splitlines() == promised
+
+
+def test_the_mechanism_that_contributing_adds_is_a_mechanism(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The block runs as a file of its own, in 40 lines, and everyone who asks a mechanism gets an answer."""
+    text = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (source,) = re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    assert len(source.splitlines()) <= 40
+    (tmp_path / "grid_response.py").write_text(source, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    mechanism = importlib.import_module("grid_response").GridResponse(2.0, bits=2, features=3)
+    assert mechanism.guarantee.holds
+    assert mechanism == pickle.loads(pickle.dumps(mechanism))
+    x = np.linspace(-1.0, 1.0, 60_000).reshape(-1, 3)
+    packed = mechanism.randomize(x, rng=1, output="packed")
+    mean = mechanism.accumulator()
+    mean.update(packed, output="packed", records=len(x))
+    estimate = mean.estimate()
+    assert (abs(estimate.value - x.mean(axis=0)) < 5.0 * estimate.stderr).all()
+    assert bitldp.account([(mechanism, 1)], epsilon=2.0).delta <= 1e-9
+    assert mechanism.extremes().blocks
+    assert Form(mechanism).fields[0].bits == 2
+    with pytest.raises(ValueError, match=r"^bits: must be between 1 and 8"):
+        type(mechanism)(1.0, bits=9)
 
 
 def test_console_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
