@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find rust -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: demo test lint rust-test python-test bench bench-peers bench-design bench-kernels figures docs wheel example clean
+.PHONY: demo test lint rust-test python-test bench bench-peers bench-design bench-kernels timing figures docs wheel example clean
 
 demo: .venv/demo ## perturb real data, train on it, print the table, save the plot
 	$(BIN)/bitldp demo --out demo-output/demo.png
@@ -33,6 +33,9 @@ bench-peers: .venv/bench ## the same, with other libraries beside it; the figure
 
 bench-design: .venv/dev ## how long the designs of least variance take, and how good they are
 	$(BIN)/python benches/design.py
+
+timing: .venv/dev ## whether time tells a subnormal from zero, beside pairs that cannot differ
+	$(BIN)/python benches/timing.py
 
 bench-kernels: ## the kernels alone, with criterion
 	cargo bench -p bitldp-core --locked

@@ -13,9 +13,9 @@ import bitldp
 import numpy as np
 from _cases import SAMPLES, SEED, Array, Case
 from bitldp import reference
+from bitldp.mechanism.numeric import Numeric
 from bitldp.numeric import Duchi, Hybrid, Laplace, Piecewise, ThreeOutputs
 from bitldp.numeric.laplace import layout
-from bitldp.numeric.spend import Numeric
 
 EPSILON = 2.0
 NOISE_EPSILON = 1.0

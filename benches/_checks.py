@@ -13,7 +13,7 @@ import bitldp
 import numpy as np
 from _measure import require
 from bitldp import reference
-from bitldp.numeric.spend import Numeric
+from bitldp.mechanism.numeric import Numeric
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -3,8 +3,8 @@
 //! Every benchmark asserts its result against the scalar oracle before it is timed.
 
 use bitldp_core::{
-    Bit, Bits, FixedPoint, Grid, GridRounding, Infinities, Input, Isa, Key, Matrix, Output, SignBit, Window,
-    keystream_on,
+    Bit, Bits, Call, Channel, FixedPoint, Grid, GridRounding, Infinities, Input, Isa, Key, Matrix, Output,
+    ROUNDS, SignBit, Window, keystream_on,
 };
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
@@ -38,7 +38,7 @@ fn on_each<T: Clone + PartialEq + std::fmt::Debug>(
 fn chacha(criterion: &mut Criterion) {
     let mut out = vec![0u8; 1 << 20];
     on_each(criterion, "keystream", Throughput::Bytes(1 << 20), &mut out, |isa, out| {
-        keystream_on(isa, &key(), 0, 0, out).unwrap();
+        keystream_on::<ROUNDS>(isa, &key(), 0, 0, out).unwrap();
     });
 }
 
@@ -53,7 +53,12 @@ fn bits(criterion: &mut Criterion) {
     for (law, channel) in [("symmetric", symmetric), ("asymmetric", asymmetric)] {
         let channel = Bits::new(vec![channel], 1, None).unwrap();
         let run = |isa, output: Output<'_>| {
-            channel.randomize_on(isa, Some(&codec), Input::F32(&x), output, &key(), 0, Some(1)).unwrap();
+            channel
+                .randomize_on(
+                    isa,
+                    Call { threads: Some(1), ..Call::new(Some(&codec), Input::F32(&x), output, &key()) },
+                )
+                .unwrap();
         };
         let name = |form: &str| format!("float32 to {form}, l=10, {law}");
         on_each(criterion, &name("codes"), values.clone(), &mut vec![0u16; FEATURES], |isa, out| {
@@ -77,7 +82,10 @@ fn categorical(criterion: &mut Criterion) {
         let x: Vec<u16> = (0..SAMPLES).map(|i| (i * 7919 % usize::from(cells)) as u16).collect();
         on_each(criterion, name, samples.clone(), &mut vec![0u16; SAMPLES], |isa, out| {
             window
-                .randomize_on(isa, None, Input::U16(&x), None, Output::U16(out), &key(), 0, Some(1))
+                .randomize_on(
+                    isa,
+                    Call { threads: Some(1), ..Call::new(None, Input::U16(&x), Output::U16(out), &key()) },
+                )
                 .unwrap();
         });
     }
@@ -94,7 +102,13 @@ fn categorical(criterion: &mut Criterion) {
         let name = format!("matrix {size}x{size}, dithered");
         on_each(criterion, &name, samples.clone(), &mut vec![0u8; SAMPLES], |isa, out| {
             matrix
-                .randomize_on(isa, Some(&grid), Input::F32(&x), None, Output::U8(out), &key(), 0, Some(1))
+                .randomize_on(
+                    isa,
+                    Call {
+                        threads: Some(1),
+                        ..Call::new(Some(&grid), Input::F32(&x), Output::U8(out), &key())
+                    },
+                )
                 .unwrap();
         });
     }

@@ -7,6 +7,19 @@ Parameters in, reports out, and a `guarantee` that is computed from the very int
 >>> reports = mechanism.randomize(np.array([3, 1, 4]))
 >>> print(mechanism.guarantee)
 exact epsilon 1 per record, 1 per feature, 1 worst bit; claimed 1 per record: holds
+
+The house; every folder is one idea, and stands only on those that come before it:
+
+    what all others stand on   base, privacy
+    a value becomes a code     codecs
+    privacy happens here       channels: a code becomes a report; nothing else makes anything private
+    what a report is worth     letters
+    the three as one           release
+    what a mechanism is        mechanism; with estimate for many reports, and design for solved tables
+    what releases cost         accounting, amplification, ledger
+    the named mechanisms       categorical, numeric, bits, points, record, compression, selection
+    what to do with them       recommend, audit, federated; papers, on the sets of data
+    where to meet them         report, cli; and reference, the same laws once more in NumPy
 """
 
 from __future__ import annotations
@@ -32,8 +45,9 @@ from bitldp.compression import (
     Skellam,
     VectorMVU,
 )
-from bitldp.estimate.accumulators import Accumulator, CountAccumulator, MeanAccumulator
+from bitldp.estimate.accumulators import Accumulator, CountAccumulator
 from bitldp.estimate.estimates import Estimate, project_simplex
+from bitldp.estimate.means import MeanAccumulator
 from bitldp.ledger.budget import BudgetExceededError, Ledger
 from bitldp.numeric import (
     BitBudgets,

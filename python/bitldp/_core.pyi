@@ -20,10 +20,16 @@ __all__ = [
     "Window",
     "__version__",
     "available_isas",
+    "count_ones",
+    "count_words",
+    "histogram",
     "isa",
     "keystream",
     "log_ratio",
     "pack",
+    "sampled_histogram",
+    "sampled_sums",
+    "sums",
     "unpack",
 ]
 
@@ -34,8 +40,74 @@ def isa() -> Literal["avx512", "avx2", "scalar"]: ...
 def available_isas() -> list[str]: ...
 def log_ratio(numerator: int, denominator: int) -> float: ...
 def keystream(key: bytes, nonce: int, length: int) -> bytes: ...
-def pack(reports: ArrayLike, bits: int) -> NDArray[np.uint8]: ...
-def unpack(packed: NDArray[np.uint8], bits: int, count: int) -> NDArray[Any]: ...
+def pack(
+    reports: ArrayLike,
+    bits: int,
+    *,
+    out: NDArray[np.uint8] | None = None,
+    threads: int | None = None,
+) -> NDArray[np.uint8]: ...
+def unpack(
+    packed: NDArray[np.uint8],
+    bits: int,
+    count: int,
+    *,
+    out: NDArray[Any] | None = None,
+    threads: int | None = None,
+) -> NDArray[Any]: ...
+def count_ones(
+    reports: ArrayLike,
+    width: int,
+    *,
+    form: Literal["bits", "packed"] = "bits",
+    records: int | None = None,
+    threads: int | None = None,
+) -> NDArray[np.uint64]: ...
+def count_words(
+    reports: ArrayLike,
+    columns: int,
+    bits: int,
+    *,
+    form: Literal["codes", "bits", "packed"] = "codes",
+    records: int | None = None,
+    threads: int | None = None,
+) -> NDArray[np.uint64]: ...
+def histogram(
+    reports: ArrayLike,
+    columns: int,
+    alphabet: int,
+    *,
+    form: Literal["codes", "bits", "packed"] = "codes",
+    records: int | None = None,
+    threads: int | None = None,
+) -> NDArray[np.uint64]: ...
+def sums(
+    reports: ArrayLike,
+    columns: int,
+    alphabet: int,
+    *,
+    form: Literal["codes", "bits", "packed"] = "codes",
+    records: int | None = None,
+    threads: int | None = None,
+) -> NDArray[np.uint64]: ...
+def sampled_histogram(
+    indices: ArrayLike,
+    codes: ArrayLike,
+    dimensions: int,
+    alphabet: int,
+    *,
+    form: Literal["codes", "packed"] = "codes",
+    pairs: int | None = None,
+) -> NDArray[np.uint64]: ...
+def sampled_sums(
+    indices: ArrayLike,
+    codes: ArrayLike,
+    dimensions: int,
+    alphabet: int,
+    *,
+    form: Literal["codes", "packed"] = "codes",
+    pairs: int | None = None,
+) -> NDArray[np.uint64]: ...
 
 @final
 class FixedPoint:
@@ -61,8 +133,17 @@ class FixedPoint:
     def step(self) -> float: ...
     @property
     def limit(self) -> float: ...
-    def encode(self, x: ArrayLike) -> NDArray[Any]: ...
-    def decode(self, codes: ArrayLike, dtype: DTypeLike | None = None) -> NDArray[Any]: ...
+    def encode(
+        self, x: ArrayLike, *, out: NDArray[Any] | None = None, threads: int | None = None
+    ) -> NDArray[Any]: ...
+    def decode(
+        self,
+        codes: ArrayLike,
+        dtype: DTypeLike | None = None,
+        *,
+        out: NDArray[Any] | None = None,
+        threads: int | None = None,
+    ) -> NDArray[Any]: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self, /) -> int: ...
     def __getnewargs_ex__(self) -> tuple[tuple[int], dict[str, Any]]: ...
@@ -186,7 +267,12 @@ class Unary:
 @final
 class Window:
     def __new__(
-        cls, cells: int, width: int, high: float, order: NDArray[np.uint16] | None = None
+        cls,
+        cells: int,
+        width: int,
+        high: float,
+        order: NDArray[np.uint16] | None = None,
+        mute: bool = False,
     ) -> Window: ...
     @property
     def cells(self) -> int: ...
@@ -196,6 +282,8 @@ class Window:
     def epsilon(self) -> float: ...
     @property
     def high(self) -> int: ...
+    @property
+    def mute(self) -> bool: ...
     def start(self, x: int) -> int: ...
     def probabilities(self) -> NDArray[np.float64]: ...
     def randomize(
@@ -210,7 +298,7 @@ class Window:
         first_chunk: int,
         /,
     ) -> NDArray[Any]: ...
-    def __getnewargs__(self) -> tuple[int, int, float, NDArray[np.uint16] | None]: ...
+    def __getnewargs__(self) -> tuple[int, int, float, NDArray[np.uint16] | None, bool]: ...
 
 @final
 class Matrix:
@@ -267,7 +355,9 @@ class Mixture:
 
 @final
 class Shift:
-    def __new__(cls, inputs: int, outputs: int, weights: Sequence[int], offset: int = 0) -> Shift: ...
+    def __new__(
+        cls, inputs: int, outputs: int, weights: Sequence[int], offset: int = 0, mute: bool = False
+    ) -> Shift: ...
     @property
     def inputs(self) -> int: ...
     @property
@@ -278,6 +368,8 @@ class Shift:
     def offset(self) -> int: ...
     @property
     def epsilon(self) -> float: ...
+    @property
+    def mute(self) -> bool: ...
     def delta(self, epsilon: float) -> float: ...
     def weights(self) -> list[int]: ...
     def probabilities(self) -> NDArray[np.float64]: ...
@@ -293,11 +385,11 @@ class Shift:
         first_chunk: int,
         /,
     ) -> NDArray[Any]: ...
-    def __getnewargs__(self) -> tuple[int, int, list[int], int]: ...
+    def __getnewargs__(self) -> tuple[int, int, list[int], int, bool]: ...
 
 @final
 class Cube:
-    def __new__(cls, bits: int, near: int, far: int, high: int) -> Cube: ...
+    def __new__(cls, bits: int, near: int, far: int, high: int, mute: bool = False) -> Cube: ...
     @property
     def bits(self) -> int: ...
     @property
@@ -310,7 +402,9 @@ class Cube:
     def chunk(self) -> int: ...
     @property
     def epsilon(self) -> float: ...
-    def with_high(self, high: int) -> Cube: ...
+    @property
+    def mute(self) -> bool: ...
+    def with_high(self, high: int, mute: bool = False) -> Cube: ...
     def sizes(self) -> tuple[int, int]: ...
     def edges(self) -> tuple[int, int]: ...
     def randomize(
@@ -325,4 +419,4 @@ class Cube:
         first_chunk: int,
         /,
     ) -> NDArray[Any]: ...
-    def __getnewargs__(self) -> tuple[int, int, int, int]: ...
+    def __getnewargs__(self) -> tuple[int, int, int, int, bool]: ...

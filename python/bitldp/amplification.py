@@ -1,4 +1,4 @@
-"""Privacy amplification by shuffling: a bound in the CENTRAL model, and no guarantee of a mechanism.
+"""Amplification by shuffling: a bound in the CENTRAL model, not a guarantee of a mechanism.
 
 Everything else in this package is local: it holds against whoever sees a single report and knows whose it is.
 The bound here does not. It needs a party between the users and the server that is trusted to shuffle.

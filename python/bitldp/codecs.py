@@ -1,4 +1,4 @@
-"""Codecs: value to code and back, without any randomness that privacy rests on.
+"""Codecs between values and codes, without any randomness that privacy rests on.
 
 `FixedPoint` and `Grid` are the types of the extension module. `Categories` is a public dictionary of labels.
 """
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bitldp._core import FixedPoint, Grid
 from bitldp.base import checks
-from bitldp.base.arrays import readonly
+from bitldp.base.arrays import first, readonly
 
 __all__ = ["Categories", "FixedPoint", "Grid"]
 
@@ -22,7 +22,7 @@ _INT64_MAX = (1 << 63) - 1
 
 
 class Categories:
-    """A public dictionary between labels and the integers 0 to N-1, in the given order.
+    """Public dictionary between labels and the integers 0 to N-1, in the given order.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class Categories:
         place = np.minimum(np.searchsorted(self._sorted, array), len(self) - 1)
         unknown |= self._sorted[place] != array
         if unknown.any():
-            index = tuple(int(axis) for axis in np.unravel_index(int(np.argmax(unknown)), array.shape))
+            index = first(unknown)
             raise ValueError(f"x: the label at index {index} is not one of the {len(self)} labels")
         codes: NDArray[Any] = self._order[place]
         return codes

@@ -14,6 +14,9 @@ from typing import Literal, TypeVar
 
 __all__ = ["Guarantee", "PrivacyClaimWarning", "calibrated"]
 
+ONE = 1 << 64
+"""What the integers of a law sum to."""
+
 Unit = Literal["record", "feature"]
 Calibration = Literal["exact", "paper"]
 

@@ -10,7 +10,9 @@ import warnings
 from importlib.util import find_spec
 from pathlib import Path
 
+import bitldp
 import pytest
+from support.arrows import between_rooms, python_arrows
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
@@ -64,6 +66,15 @@ def test_the_claims_are_those_that_are_computed() -> None:
     table = re.search("<!-- claims:begin -->\n(.*?)<!-- claims:end -->", README, flags=re.DOTALL)
     assert table is not None
     assert table[1].strip() == report.claims_markdown().strip()
+
+
+def test_the_map_is_that_of_the_package() -> None:
+    """The README and the package draw the same house, in ten lines, and leave no room out."""
+    drawn = blocks("text")[0].splitlines()
+    assert len(drawn) == 10
+    assert "\n".join(f"    {line}" for line in drawn) in str(bitldp.__doc__)
+    rooms = set(between_rooms(python_arrows(Path(bitldp.__file__).parent))) - {"bitldp", "demo", "__main__"}
+    assert rooms <= set(re.findall(r"\w+", " ".join(line[27:] for line in drawn)))
 
 
 def test_the_speed_table_is_there() -> None:

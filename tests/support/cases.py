@@ -88,6 +88,7 @@ CASES = [
 
 _CODES = ("codes", "packed")
 _VALUES = ("codes", "values", "packed")
+_UNIT: dict[str, Any] = {"interval": (0.0, 1.0)}
 _FIVE: dict[str, Any] = {"features": 5, "spend": "sample", "k": 2}
 
 # Those of numbers, compression and selection: `families/mechanism` holds them to what all have in common.
@@ -110,9 +111,11 @@ FAMILIES = [
     Case("HypercubePrivUnit", lambda: bitldp.HypercubePrivUnit(6, epsilon=2.0), _floats(6, 0.5), _VALUES),
     Case("SampledSigns", lambda: bitldp.SampledSigns(6, epsilon=3.0, k=3), _floats(6, 0.5), _VALUES),
     Case("MVU", lambda: bitldp.MVU(2.0, interval=(-1.0, 1.0)), _floats(1, 0.5), _VALUES),
-    Case("MVU-one-bit", lambda: bitldp.MVU(2.0, output_bits=1, features=2), _floats(2, 0.5), _VALUES),
-    Case("GeneralizedRR", lambda: bitldp.GeneralizedRR(2.0, bits=4), _floats(1, 0.5), _VALUES),
-    Case("BitwiseRR", lambda: bitldp.BitwiseRR(4.0, bits=3, features=2), _floats(2, 0.5), _VALUES),
+    Case(
+        "MVU-one-bit", lambda: bitldp.MVU(2.0, output_bits=1, features=2, **_UNIT), _floats(2, 0.5), _VALUES
+    ),
+    Case("GeneralizedRR", lambda: bitldp.GeneralizedRR(2.0, bits=4, **_UNIT), _floats(1, 0.5), _VALUES),
+    Case("BitwiseRR", lambda: bitldp.BitwiseRR(4.0, bits=3, features=2, **_UNIT), _floats(2, 0.5), _VALUES),
     Case("CLDP", lambda: CLDP(6, epsilon=2.0), _floats(6, 0.1), _CODES),
     Case("EXP", lambda: bitldp.EXP(6, epsilon=2.0), _floats(6, 0.5), _CODES),
     Case("PS", lambda: bitldp.PS(6, 2, epsilon=2.0), _floats(6, 0.5), _CODES),

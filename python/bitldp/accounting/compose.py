@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp.accounting import losses
 from bitldp.accounting.divergence import ORDERS, check_orders, renyi
-from bitldp.accounting.laws import Part, parts
+from bitldp.accounting.laws import Tables, parts
 from bitldp.base import checks, extras
-from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import Guarantee, added, composed
 
 __all__ = ["Account", "Method", "account"]
@@ -140,7 +139,7 @@ def account(
 
 
 def _listed(releases: Any) -> list[tuple[Any, int]]:
-    if isinstance(releases, (str, bytes, Mechanism, Guarantee)) or not isinstance(releases, Iterable):
+    if isinstance(releases, (str, bytes, Guarantee)) or not isinstance(releases, Iterable):
         raise TypeError(f"releases: must be pairs (release, count), not {type(releases).__name__}")
     listed: list[tuple[Any, int]] = []
     for each in releases:
@@ -265,7 +264,7 @@ def _curve(listed: list[tuple[Any, int]], alphas: NDArray[np.float64]) -> NDArra
 
 
 def _loss(listed: list[tuple[Any, int]]) -> Any:
-    symbols: list[tuple[Part, int]] = [
+    symbols: list[tuple[Tables, int]] = [
         (part, part.times * count) for release, count in listed for part in parts(release)
     ]
     return losses.composed(symbols)

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp.accounting.laws import parts
 from bitldp.accounting.table import Table
-from bitldp.mechanism.base import Mechanism
 
 __all__ = ["ORDERS", "check_orders", "renyi"]
 
@@ -64,7 +63,7 @@ def renyi(release: Any, orders: ArrayLike = ORDERS) -> NDArray[np.float64]:
     [0.735326, 0.989895]
     """
     alphas = check_orders(orders)
-    if isinstance(release, Mechanism) and hasattr(release, "renyi"):
+    if hasattr(release, "renyi"):
         own: NDArray[np.float64] = release.renyi(alphas)
         return own
     flat = np.atleast_1d(alphas)

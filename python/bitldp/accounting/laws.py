@@ -1,4 +1,4 @@
-"""What the accountants know of each kind of release: the tables of its independent symbols."""
+"""Tables of the independent symbols of a release, as the accountants take them."""
 
 from __future__ import annotations
 
@@ -10,27 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Bits, Cube, Matrix, Mixture, Select, Shift, Unary, Window
-from bitldp.accounting.table import ONE, Table, of_weights, promised, two_rows
-from bitldp.bits.bitrand import BitRand
-from bitldp.bits.words import FixedPointBits
-from bitldp.categorical.unary import UnaryEncoding
-from bitldp.categorical.window import CategoricalWindow
+from bitldp.accounting.table import Table, of_weights, promised, two_rows
 from bitldp.channels.noise import is_log_concave
-from bitldp.mechanism.base import Mechanism
-from bitldp.numeric.unbiased import Unbiased
-from bitldp.points.brr import BRR
-from bitldp.privacy import Guarantee
-from bitldp.release.coin import CoinScalar
-from bitldp.release.window import Law, WindowScalar
+from bitldp.privacy import ONE, Guarantee
 
-__all__ = ["Part", "parts"]
+__all__ = ["Tables", "parts"]
 
 _ENTRIES = 1 << 18  # of a table of shifts that is made
 _LOOKED_AT = 2048  # candidates up to which the overlaps of all windows are counted
 
 
-class Part(NamedTuple):
-    """Symbols of a report with the same law.
+class Tables(NamedTuple):
+    """The law of independent symbols as an accountant takes it.
 
     Attributes
     ----------
@@ -45,49 +36,57 @@ class Part(NamedTuple):
 
 
 @singledispatch
-def parts(release: Any) -> list[Part]:
+def parts(release: Any) -> list[Tables]:
     """Return the symbols of a report; every input of a symbol may be met with every other.
 
     Parameters
     ----------
     release
-        A channel, a mechanism, or a `Guarantee`. Of a mechanism whose law is not known here, the worst law
-        that its guarantee of a record allows.
+        A channel, a mechanism (which names its channels: `Mechanism.symbols`), or a `Guarantee`, which stands
+        for the worst law that it allows of a record.
 
     Raises
     ------
     TypeError
         If it is none of them.
     """
-    raise TypeError(f"release: must be a mechanism, a channel or a Guarantee, not {type(release).__name__}")
+    stated = getattr(release, "symbols", None)  # a mechanism's own word; no kind of mechanism is known here
+    if not callable(stated):
+        name = type(release).__name__
+        raise TypeError(f"release: must be a mechanism, a channel or a Guarantee, not {name}")
+    found = []
+    for laws, times in stated():
+        of_laws = [parts(law) for law in laws]
+        if len(of_laws) == 1:
+            found += [Tables(each.tables, each.times * times) for each in of_laws[0]]
+        else:  # one of several, each the law of one symbol
+            found.append(
+                Tables(tuple(table for law in of_laws for each in law for table in each.tables), times)
+            )
+    return found
 
 
 @parts.register
-def _(release: Guarantee) -> list[Part]:
-    return [Part((promised(release.record, release.delta),), 1)]
+def _(release: Guarantee) -> list[Tables]:
+    return [Tables((promised(release.record, release.delta),), 1)]
 
 
 @parts.register
-def _(release: Mechanism) -> list[Part]:
-    return parts(release.guarantee)
+def _(release: Matrix) -> list[Tables]:
+    return [Tables((of_weights(release.weights(), release.epsilon),), 1)]
 
 
 @parts.register
-def _(release: Matrix) -> list[Part]:
-    return [Part((of_weights(release.weights(), release.epsilon),), 1)]
+def _(release: Window) -> list[Tables]:
+    return [Tables((_window_table(release),), 1)]
 
 
 @parts.register
-def _(release: Window) -> list[Part]:
-    return [Part((_window_table(release),), 1)]
-
-
-@parts.register
-def _(release: Bits) -> list[Part]:
+def _(release: Bits) -> list[Tables]:
     pattern = release.__getnewargs__()[3]
     features = [release.features] if pattern is None else np.bincount(pattern).tolist()
     return [
-        Part((_bernoulli(p, q),), count)
+        Tables((_bernoulli(p, q),), count)
         for law, count in zip(release.thresholds(), features, strict=False)
         if count
         for p, q in law
@@ -95,15 +94,15 @@ def _(release: Bits) -> list[Part]:
 
 
 @parts.register
-def _(release: Unary) -> list[Part]:
+def _(release: Unary) -> list[Tables]:
     # Two one-hot inputs differ in two bits: (1, 0) and (0, 1).
     p, q = (Fraction(each, ONE) for each in release.thresholds())
     one = [(1 - p) * (1 - q), (1 - p) * q, p * (1 - q), p * q]
-    return [Part((two_rows(one, [one[0], one[2], one[1], one[3]]),), 1)]
+    return [Tables((two_rows(one, [one[0], one[2], one[1], one[3]]),), 1)]
 
 
 @parts.register
-def _(release: Shift) -> list[Part]:
+def _(release: Shift) -> list[Tables]:
     # With log-concave noise the likelihood ratios of reports are monotone, so that thresholds tell best, and
     # best between the two ends of the inputs.
     if is_log_concave(release.weights()):
@@ -111,86 +110,37 @@ def _(release: Shift) -> list[Part]:
     elif release.inputs * release.outputs <= _ENTRIES:
         inputs = list(range(release.inputs))
     else:
-        return [Part((promised(release.epsilon, 0.0),), 1)]
-    return [Part((of_weights([_shifted(release, x) for x in inputs], release.epsilon),), 1)]
+        return [Tables((promised(release.epsilon, 0.0),), 1)]
+    return [Tables((of_weights([_shifted(release, x) for x in inputs], release.epsilon),), 1)]
 
 
 @parts.register
-def _(release: Cube) -> list[Part]:
+def _(release: Cube) -> list[Tables]:
     if release.near != release.far + 1:  # ties are in both sets
-        return [Part((promised(release.epsilon, 0.0),), 1)]
+        return [Tables((promised(release.epsilon, 0.0),), 1)]
     # As with windows: records whose likely sets have least in common are told apart best, opposite ones.
     near, far = release.sizes()
     high, own = Fraction(release.high, ONE), min(near, far)
     inside, outside = own * high / near, own * (1 - high) / far
     rest = 1 - inside - outside
     table = two_rows([inside, outside, rest], [outside, inside, rest])
-    return [Part((Table(table.rows, min(table.epsilon, release.epsilon)),), 1)]
+    return [Tables((Table(table.rows, min(table.epsilon, release.epsilon)),), 1)]
 
 
 @parts.register
-def _(release: Mixture) -> list[Part]:
+def _(release: Mixture) -> list[Tables]:
     if release.matrix.inputs != 2:
-        return [Part((promised(release.epsilon, 0.0),), 1)]
+        return [Tables((promised(release.epsilon, 0.0),), 1)]
     # Inputs are worst at both ends: those of the window that are told apart best, and the matrix's two.
     (heads, *low), (_, *high) = ([Fraction(w, ONE) for w in row] for row in release.matrix.weights())
     one, other = _window_rows(release.window)
     table = two_rows([heads * each for each in one] + low, [heads * each for each in other] + high)
-    return [Part((Table(table.rows, min(table.epsilon, release.epsilon)),), 1)]
+    return [Tables((Table(table.rows, min(table.epsilon, release.epsilon)),), 1)]
 
 
 @parts.register
-def _(release: Select) -> list[Part]:
-    return [Part((promised(release.epsilon, 0.0),), 1)]
-
-
-@parts.register
-def _(release: Law) -> list[Part]:
-    return [] if release.mute else parts(release.channel)
-
-
-@parts.register
-def _(release: FixedPointBits) -> list[Part]:
-    return parts(release.channel)
-
-
-@parts.register
-def _(release: BitRand) -> list[Part]:
-    return parts(release.features_mechanism) + parts(release.label_mechanism)
-
-
-@parts.register
-def _(release: UnaryEncoding) -> list[Part]:
-    return parts(release.channel)
-
-
-@parts.register
-def _(release: CategoricalWindow) -> list[Part]:
-    return [Part(part.tables, release._columns) for part in parts(release._law)]
-
-
-@parts.register
-def _(release: BRR) -> list[Part]:
-    laws = [release._law] if release.regions is None else [region.law for region in release._regions]
-    tables = tuple(table for law in laws for part in parts(law) for table in part.tables)
-    return [Part(tables, release._columns)] if tables else []
-
-
-@parts.register
-def _(release: Unbiased) -> list[Part]:
-    scalar = release._scalar
-    count = 1 if scalar.whole else release.k or release.features
-    if scalar.epsilon == 0.0:
-        return []
-    if isinstance(scalar, WindowScalar):
-        found = parts(scalar.law)
-    elif isinstance(scalar, CoinScalar):
-        found = parts(scalar.mixture)
-    elif len(scalar.channels) == 1:
-        found = parts(scalar.channels[0])
-    else:
-        found = parts(Guarantee.judge(scalar.epsilon, (scalar.epsilon,) * 3))
-    return [Part(part.tables, count) for part in found]
+def _(release: Select) -> list[Tables]:
+    return [Tables((promised(release.epsilon, 0.0),), 1)]
 
 
 def _shifted(channel: Shift, x: int) -> list[int]:

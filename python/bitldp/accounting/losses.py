@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp.accounting.laws import Part, parts
+from bitldp.accounting.laws import Tables, parts
 from bitldp.accounting.table import Table
 from bitldp.base import checks, extras
 
@@ -71,7 +71,7 @@ def pld(release: Any, *, interval: float | None = None) -> Any:
     return composed(symbols, _step(symbols, _FEW) if interval is None else interval)
 
 
-def composed(symbols: Sequence[tuple[Part, int]], interval: float | None = None) -> Any:
+def composed(symbols: Sequence[tuple[Tables, int]], interval: float | None = None) -> Any:
     """Return the distribution of independent symbols, each so many times."""
     extras.require("accounting", ["dp_accounting"], "design")
     library: Any = importlib.import_module("dp_accounting.pld.privacy_loss_distribution")
@@ -91,7 +91,7 @@ def composed(symbols: Sequence[tuple[Part, int]], interval: float | None = None)
     return library.identity(step) if total is None else total
 
 
-def profile(part: Part, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+def profile(part: Tables, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the largest hockey-stick divergence ``sum_y max(P(y) - e^eps P'(y), 0)`` of any pair."""
     found = np.zeros(len(epsilons))
     for table in part.tables:
@@ -114,7 +114,7 @@ def _losses(table: Table) -> NDArray[np.float64]:
     return np.asarray(np.nanmax(spread, axis=0) - np.nanmin(spread, axis=0), dtype=np.float64)
 
 
-def _points(part: Part, step: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _points(part: Tables, step: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return grid points, in steps, and the divergences there."""
     chosen = [0]
     for table in part.tables:
@@ -129,7 +129,7 @@ def _points(part: Part, step: float) -> tuple[NDArray[np.int64], NDArray[np.floa
     return steps, np.minimum.accumulate(profile(part, np.asarray(steps * step, dtype=np.float64)))
 
 
-def _step(symbols: Sequence[tuple[Part, int]], points: int = _POINTS) -> float:
+def _step(symbols: Sequence[tuple[Tables, int]], points: int = _POINTS) -> float:
     """Return a step that is fine for the losses of a symbol, and not too fine for their sum."""
     worst = [
         (max((float(_losses(table).max(initial=0.0)) for table in part.tables), default=0.0), count)

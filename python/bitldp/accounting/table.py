@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import log_ratio
+from bitldp.privacy import ONE
 
 __all__ = ["Table", "of_rows", "of_weights", "promised", "two_rows"]
 
-ONE = 1 << 64
 _BLOCK = 1 << 21  # entries of the pairs of rows that are looked at together
 
 

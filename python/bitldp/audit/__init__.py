@@ -1,4 +1,4 @@
-"""Empirical lower bounds on epsilon, from reports alone, against the exact one.
+"""Empirical lower bounds on epsilon, from reports alone, beside the exact one.
 
 A guarantee is a statement about numbers inside the sampler; an audit is one about what comes out of it. It
 draws many reports of several inputs, counts events, and bounds their log-ratios from below at a stated

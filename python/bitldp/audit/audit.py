@@ -1,4 +1,4 @@
-"""An audit of a mechanism: many reports of several inputs, and the most telling event among them."""
+"""Audit of a mechanism: many reports of several inputs, and the most telling event among them."""
 
 from __future__ import annotations
 
@@ -7,22 +7,24 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from bitldp.audit.known import families as _families  # noqa: F401 - registers what is known of each
-from bitldp.audit.known.ends import far_apart
-from bitldp.audit.known.setting import setting
-from bitldp.audit.law import Setting
+from bitldp._core import Grid, Matrix, Window
 from bitldp.audit.run import Event, Run
 from bitldp.base import checks
 from bitldp.base.extras import require
 from bitldp.base.keys import RandomSource
+from bitldp.base.plain import jsonable
+from bitldp.mechanism.base import Mechanism
+from bitldp.mechanism.law import Experiment, Pair, codes_of, far_ends, of_rows
 from bitldp.privacy import Guarantee
+from bitldp.release.base import Release
+from bitldp.release.window import WindowRelease
 
 __all__ = ["AuditResult", "Event", "audit"]
 
 
 @dataclass(frozen=True, eq=False)
 class AuditResult:
-    """The most telling event of an audit.
+    """Result of an audit: its most telling event, the bound and the verdict.
 
     Of the events whose bound exceeds what is allowed, the one that does so most (one above the exact epsilon
     of a record before any other); where there is none, the one with the largest bound.
@@ -67,7 +69,7 @@ class AuditResult:
 
     @property
     def passed(self) -> bool:
-        """Whether the bound is within what is exact; repeated reports never are."""
+        """Whether the bound is within the exact epsilon; an audit with repeated reports fails."""
         return self.lower <= self.exact and self.lower < math.inf
 
     def __str__(self) -> str:
@@ -98,15 +100,7 @@ class AuditResult:
             "event": self.event,
             "guarantee": asdict(self.guarantee),
         }
-        return {name: _jsonable(value) for name, value in plain.items()}
-
-
-def _jsonable(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _jsonable(each) for name, each in value.items()}
-    if isinstance(value, float) and not math.isfinite(value):
-        return "infinity" if value > 0.0 else "-infinity"
-    return value
+        return {name: jsonable(value) for name, value in plain.items()}
 
 
 def audit(
@@ -118,7 +112,7 @@ def audit(
     pair: tuple[Any, Any] | None = None,
     event: Event | None = None,
 ) -> AuditResult:
-    """Bound the epsilon of a mechanism from below, by its reports, and compare with the exact one.
+    """Bound the epsilon of a mechanism from below by its reports, and compare with the exact one.
 
     Parameters
     ----------
@@ -196,15 +190,15 @@ def audit(
         raise TypeError("pair: must be a tuple of two inputs")
     if event is not None and not callable(event):
         raise TypeError(f"event: must be callable, not {type(event).__name__}")
-    known = setting(mechanism, pair)
+    known = _experiment(mechanism, pair)
     run = Run(mechanism, guarantee, n, confidence, rng)
     inputs: Sequence[Any]
     names: Sequence[str]
-    if known is not None and event is None and guarantee.delta == 0.0:
+    if known is not None and known.blocks and event is None and guarantee.delta == 0.0:
         inputs, names = known.inputs, known.names
         finding = run.known(known)
     else:
-        inputs, names = _two_inputs(mechanism, pair, known)
+        inputs, names = _two_inputs(pair, known)
         both = (inputs[0], inputs[1])
         finding = run.searched(both) if event is None else run.given(both, event)
     if pair is not None:  # what was given is not shown
@@ -224,16 +218,30 @@ def audit(
     )
 
 
-def _two_inputs(
-    mechanism: Any, pair: tuple[Any, Any] | None, known: Setting | None
-) -> tuple[Sequence[Any], Sequence[str]]:
+def _experiment(mechanism: Any, pair: Pair | None) -> Experiment | None:
+    """Return what a mechanism says of its law; of other objects, what their `channel` or `interval` says."""
+    if isinstance(mechanism, Mechanism):
+        return mechanism.extremes(pair)
+    channel, codec = getattr(mechanism, "channel", None), getattr(mechanism, "codec", None)
+    if getattr(mechanism, "features", 1) == 1 and isinstance(channel, (Matrix, Window)):
+        release = (WindowRelease if isinstance(channel, Window) else Release)(
+            channel, channel.epsilon, channel.cells if isinstance(channel, Window) else channel.outputs
+        )
+        count = channel.cells if isinstance(channel, Window) else channel.inputs
+        points = codec.values() if isinstance(codec, Grid) else None
+        chosen = codes_of(pair, count, points)
+        return None if chosen is None else of_rows(release.row, count, release.alphabet, chosen, 1, points)
+    interval = getattr(mechanism, "interval", None)
+    if pair is not None or not isinstance(interval, tuple):
+        return None
+    return far_ends(interval, getattr(mechanism, "features", 1))
+
+
+def _two_inputs(pair: Pair | None, known: Experiment | None) -> tuple[Sequence[Any], Sequence[str]]:
     """Return the given pair, or the worst of a known law, or two that are far apart; with their names."""
     if pair is not None:
         return pair, ("pair[0]", "pair[1]")
-    if known is not None:
-        a, b = known.pairs[0]
-        return (known.inputs[a], known.inputs[b]), (known.names[a], known.names[b])
-    ends = far_apart(mechanism)
-    if ends is None:
+    if known is None:
         raise ValueError("pair: is needed, since neither the law nor the inputs of this mechanism are known")
-    return ends
+    a, b = known.pairs[0]
+    return (known.inputs[a], known.inputs[b]), (known.names[a], known.names[b])

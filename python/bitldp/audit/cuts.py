@@ -1,4 +1,4 @@
-"""Events of whole reports: the log-likelihood ratio of two inputs, cut where the law says it tells most.
+"""Events on whole reports: likelihood ratios of two inputs, cut where they tell most.
 
 The symbols of a report are independent, so its log-likelihood ratio is a sum over them, and by Neyman and
 Pearson no event of the same probability under one input is rarer under the other.
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp.audit.events import Finding, allowed, clopper_pearson, logs
-from bitldp.audit.law import Setting
+from bitldp.mechanism.law import Experiment
 
 __all__ = ["Cuts"]
 
@@ -32,7 +32,7 @@ class _Side:
     """
 
     def __init__(
-        self, law: Setting, weights: list[NDArray[np.float64]], a: int, b: int, n: int, tail: float
+        self, law: Experiment, weights: list[NDArray[np.float64]], a: int, b: int, n: int, tail: float
     ) -> None:
         self.a, self.b = a, b
         self.most = sum(float(each.max(axis=1).sum()) for each in weights)
@@ -82,7 +82,7 @@ def _best(
     return float(cuts[int(np.argmax(logs(low[:, 0]) - logs(high[:, 1])))])
 
 
-def _moments(law: Setting, weights: list[NDArray[np.float64]], a: int) -> tuple[float, float]:
+def _moments(law: Experiment, weights: list[NDArray[np.float64]], a: int) -> tuple[float, float]:
     """Return mean and standard deviation of the score of input a."""
     mean = variance = 0.0
     for each, block in zip(weights, law.blocks, strict=True):
@@ -93,11 +93,11 @@ def _moments(law: Setting, weights: list[NDArray[np.float64]], a: int) -> tuple[
 
 
 class Cuts:
-    """Events of whole reports for one pair of inputs, in both orders.
+    """Events on whole reports for one pair of inputs, in both orders.
 
     Parameters
     ----------
-    law : Setting
+    law : Experiment
         The law.
     a, b : int
         Numbers of the two inputs.
@@ -107,7 +107,7 @@ class Cuts:
         Error probability of one bound, roughly.
     """
 
-    def __init__(self, law: Setting, a: int, b: int, n: int, tail: float) -> None:
+    def __init__(self, law: Experiment, a: int, b: int, n: int, tail: float) -> None:
         self._pair = (a, b)
         self._weights = [
             np.log(np.maximum(block.table[a], _FLOOR)) - np.log(np.maximum(block.table[b], _FLOOR))
@@ -122,7 +122,7 @@ class Cuts:
         return sum(len(side.cuts) * (2 if side.law is None else 4) for side in (self._for_a, self._for_b))
 
     def add(self, given: int, symbols: list[NDArray[Any]]) -> None:
-        """Add reports of an input; those of a third one do not count."""
+        """Add reports of an input; reports of inputs outside the pair are ignored."""
         if given not in self._pair:
             return
         scores = np.zeros(len(symbols[0]))
@@ -135,7 +135,7 @@ class Cuts:
             side.counts[int(given == side.b)] += [np.count_nonzero(own >= cut) for cut in side.cuts]
 
     def findings(self, n: int, tail: float, record: float) -> Iterator[Finding]:
-        """Yield what the events show, with `n` reports of each input and `record` the exact epsilon.
+        """Yield the findings from `n` reports of each input; `record` is the exact epsilon.
 
         Of one symbol, the law gives the probability of the event, so that it and its complement are compared
         in both orders of the inputs; of several, only that its log-ratio is at most the largest score.

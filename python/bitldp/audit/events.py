@@ -1,4 +1,4 @@
-"""Events of an audit: how often they happened, what that proves, and what the law allows.
+"""Events of an audit: their counts, the bounds that these prove, and the ratio that the law allows.
 
 With k_a of n reports of input a in an event, and k_b of n of input b, Clopper and Pearson's intervals give
 ``ln P(event | a)/P(event | b) >= ln low(k_a)/high(k_b)``. All bounds of one audit share its error probability
@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp.audit.law import Block, Setting
+from bitldp.mechanism.law import Block, Experiment
 
 __all__ = ["Counts", "Finding", "allowed", "clopper_pearson", "findings_of_symbols", "logs"]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one event shows about two inputs.
+    """Evidence of one event about two inputs.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ def logs(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class Counts:
-    """How often each symbol had each value, by input; exact integers.
+    """Exact counts of each symbol's values, by input.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class Counts:
         self.tables: list[NDArray[np.int64]] = [np.zeros(block.table.shape, np.int64) for block in blocks]
 
     def add(self, given: int, symbols: list[NDArray[Any]]) -> None:
-        """Add reports of an input, as `Setting.split` gives them."""
+        """Add reports of an input, as `Experiment.split` gives them."""
         for table, block in zip(self.tables, symbols, strict=True):
             values = table.shape[2]
             if values == 2:
@@ -114,13 +114,13 @@ class Counts:
 
 
 def findings_of_symbols(
-    setting: Setting, counts: Counts, n: int, tail: float, record: float
+    setting: Experiment, counts: Counts, n: int, tail: float, record: float
 ) -> Iterator[Finding]:
     """Yield, for each ordered pair of inputs and each block, the most telling events "symbol s is v".
 
     Parameters
     ----------
-    setting : Setting
+    setting : Experiment
         The law.
     counts : Counts
         Of n reports of each input.

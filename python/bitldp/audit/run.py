@@ -1,4 +1,4 @@
-"""An audit, step by step: fresh keys, then events from the law, from a search, or given by the caller."""
+"""Steps of an audit: fresh keys, then events from the law, from a search or from the caller."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from bitldp.audit.cuts import Cuts
 from bitldp.audit.events import Counts, Finding, clopper_pearson, findings_of_symbols
-from bitldp.audit.law import Setting
 from bitldp.audit.sample import Source
 from bitldp.audit.search import learn
 from bitldp.base.keys import RandomSource
+from bitldp.mechanism.law import Experiment
 from bitldp.privacy import Guarantee
 
 __all__ = ["Event", "Run"]
@@ -24,7 +24,7 @@ Event = Callable[[Any], NDArray[np.bool_]]
 
 
 class Run:
-    """One audit: what all ways of finding events share.
+    """One audit, and what all ways of finding events share.
 
     Parameters
     ----------
@@ -75,8 +75,8 @@ class Run:
         likely = float(low[0]) - self._guarantee.delta
         return math.log(likely / float(high[1])) if likely > 0.0 else -math.inf
 
-    def known(self, law: Setting) -> Finding:
-        """Look at the events that the law gives."""
+    def known(self, law: Experiment) -> Finding:
+        """Look at the events that a known law gives."""
         source = self._source(dict(law.options))
         stale = self._stale(source, law.inputs[0])
         if stale is not None:
@@ -136,7 +136,7 @@ class Run:
         return self._most_telling(findings)
 
     def given(self, inputs: tuple[Any, Any], event: Event) -> Finding:
-        """Look at a given event, for the inputs in both orders."""
+        """Look at an event that the caller gives, for the inputs in both orders."""
         source = self._source({})
         stale = self._stale(source, inputs[0])
         if stale is not None:

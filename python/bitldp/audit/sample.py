@@ -1,4 +1,4 @@
-"""Reports for an audit: many copies of an input, in blocks of bounded memory, each call with its own key."""
+"""Reports for an audit: many copies of an input, in blocks of bounded memory, with fresh keys."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp.audit.events import clopper_pearson
-from bitldp.audit.law import arguments
 from bitldp.base.keys import RandomSource, keys
+from bitldp.mechanism.law import arguments
 
 __all__ = ["Source", "parts"]
 
@@ -19,12 +19,12 @@ _CHANCE = 1e-9  # of calling a mechanism stale that is not
 
 
 def parts(reports: Any) -> tuple[NDArray[Any], ...]:
-    """Return reports as a tuple of arrays, also where there is just one."""
+    """Return reports as a tuple of arrays, even if there is just one."""
     return tuple(np.asarray(each) for each in (reports if isinstance(reports, tuple) else (reports,)))
 
 
 class Source:
-    """Where the reports come from.
+    """Source of an audit's reports.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Source:
             rows = max(1, _BLOCK // width)
 
     def repeats(self, record: Any, most: int) -> int:
-        """Return how many reports a second call repeated, where chance cannot explain it; otherwise 0.
+        """Return how many reports a second call repeated beyond chance; 0 where chance explains them.
 
         Both calls are made as an application makes them, without `rng`. How often two independent reports
         agree is bounded from the pairs within one call; if the chance that all of them agree is still above

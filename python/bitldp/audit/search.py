@@ -29,7 +29,7 @@ def _numbers(reports: Any) -> NDArray[np.float64]:
 
 
 class Score:
-    """Sum over the numbers of a report of the score of the cell each lies in.
+    """Score of a report: the sum of scores of the cells in which its numbers lie.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def _edges(column: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def learn(source: Source, inputs: tuple[Any, Any], n: int, tail: float) -> tuple[Score, list[float]]:
-    """Choose a score and, for each direction, where it is cut.
+    """Learn a score from reports, and a cut of it for each direction.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""What every room stands on: checks of arguments, keys, extras, files, arrays."""
+"""Common ground of all rooms: checks of arguments, keys, extras, files and arrays."""

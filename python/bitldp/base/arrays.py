@@ -1,4 +1,4 @@
-"""Arrays that cannot be written, and where in an array something stands."""
+"""Read-only arrays, and the place of an entry in an array, in words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,25 @@ def readonly(array: NDArray[Any]) -> NDArray[Any]:
     return copy
 
 
+def first(chosen: NDArray[np.bool_]) -> tuple[int, ...]:
+    """Return the index of the first true entry."""
+    return tuple(int(axis) for axis in np.unravel_index(int(np.argmax(chosen)), chosen.shape))
+
+
 def place(chosen: NDArray[np.bool_]) -> str:
-    """Say where the first true entry is."""
-    index = tuple(int(axis) for axis in np.unravel_index(int(np.argmax(chosen)), chosen.shape))
-    return f"the value at index {index}"
+    """Return the place of the first true entry, in words."""
+    return f"the value at index {first(chosen)}"
+
+
+def fill(out: NDArray[Any], reports: NDArray[Any]) -> NDArray[Any]:
+    """Copy reports into an array that the caller gave, once it is checked."""
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"out: must be an array, not {type(out).__name__}")
+    if out.shape != reports.shape or out.dtype != reports.dtype:
+        raise ValueError(
+            f"out: must have shape {reports.shape} and dtype {reports.dtype}, got {out.shape} and {out.dtype}"
+        )
+    if not (out.flags.c_contiguous and out.flags.writeable):
+        raise ValueError("out: must be C-contiguous and writable")
+    np.copyto(out, reports)
+    return out

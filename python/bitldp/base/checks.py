@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitldp.base.arrays import first
+
 MOST = (1 << 32) - 1
 """The most features, categories or candidates: the core counts them in 32 bits."""
 
@@ -17,7 +19,7 @@ _SHOWN_BITS = 128
 
 
 def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
-    """Return `value` as an int of [low, high], or raise."""
+    """Return `value` as an int between `low` and `high`, or raise."""
     if isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name}: must be an integer, not bool")
     try:
@@ -31,7 +33,9 @@ def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
 
 
 def count(name: str, value: Any, least: int, most: int = MOST) -> int:
-    """Return `value` as a number of things, `least` or more, that still fits where it is used."""
+    """Return `value` as a count of at least `least` that fits where it is used, or raise."""
+    if type(value) is int and least <= value <= most:
+        return value
     number = integer(name, value, least)
     if number > most:
         raise ValueError(f"{name}: must be at most {most}, got {_shown(number)}")
@@ -60,6 +64,8 @@ def real(name: str, value: Any) -> float:
 
 def budget(name: str, value: Any) -> float:
     """Return a privacy budget: a finite float, zero or more."""
+    if type(value) is float and 0.0 <= value < math.inf:
+        return value
     number = real(name, value)
     if not number >= 0.0:
         raise ValueError(f"{name}: must be zero or more, got {number}")
@@ -74,6 +80,36 @@ def positive(name: str, value: Any) -> float:
     return number
 
 
+def chance(name: str, value: Any) -> float:
+    """Return a probability above 0 and below 1, or raise."""
+    number = real(name, value)
+    if not 0.0 < number < 1.0:
+        raise ValueError(f"{name}: must be above 0 and below 1, got {number}")
+    return number
+
+
+def pair(name: str, value: Any) -> tuple[float, float]:
+    """Return a pair (low, high) of finite floats, low below high, or raise."""
+    ends = shape(name, value)
+    if ends != (2,):
+        raise ValueError(f"{name}: must be a pair (low, high), got shape {ends}")
+    low, high = real(name, value[0]), real(name, value[1])
+    if not low < high:
+        raise ValueError(f"{name}: low must be below high, got ({low}, {high})")
+    return low, high
+
+
+def interval(name: str, value: Any) -> tuple[float, float]:
+    """Return an interval (low, high) as floats; refuse one at whose ends squares of letters overflow."""
+    plain_pair = type(value) is tuple and len(value) == 2 and type(value[0]) is type(value[1]) is float
+    low, high = value if plain_pair and value[0] < value[1] else pair(name, value)
+    if not 1e-100 <= high - low <= 1e100:
+        raise ValueError(
+            f"{name}: the interval must rise from low to high, by 1e-100 to 1e100, got ({low}, {high})"
+        )
+    return low, high
+
+
 def choice(name: str, value: Any, allowed: Collection[str]) -> str:
     """Return `value` if it is one of the allowed words, or raise."""
     if not isinstance(value, str) or value not in allowed:
@@ -84,20 +120,20 @@ def choice(name: str, value: Any, allowed: Collection[str]) -> str:
 
 
 def flag(name: str, value: Any) -> bool:
-    """Return a yes or no, or raise."""
+    """Return `value` as a bool, or raise."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name}: must be True or False, not {type(value).__name__}")
     return bool(value)
 
 
 def form(output: Any) -> None:
-    """Refuse a form of the reports that is no word; the core says which words it takes."""
+    """Refuse a form of reports that is no string; the core knows the allowed ones."""
     if not isinstance(output, str):
         raise TypeError(f"output: must be a str, not {type(output).__name__}")
 
 
 def stream(threads: Any, first_chunk: Any) -> tuple[int | None, int]:
-    """Return the two arguments that say how a key's stream is walked through, checked."""
+    """Return the checked number of threads and first chunk of a call."""
     return (
         None if threads is None else integer("threads", threads, 1, 1 << 16),
         integer("first_chunk", first_chunk, 0, (1 << 63) - 1),
@@ -105,7 +141,7 @@ def stream(threads: Any, first_chunk: Any) -> tuple[int | None, int]:
 
 
 def plain(name: str, values: Any) -> NDArray[Any]:
-    """Return values as an array; refuse masked ones: what is masked is still there, and would be released."""
+    """Return values as an array; refuse masked arrays, whose masked values would be released, too."""
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError(f"{name}: a masked array is not allowed; fill or drop what is masked")
     try:
@@ -115,15 +151,23 @@ def plain(name: str, values: Any) -> NDArray[Any]:
 
 
 def shape(name: str, values: Any) -> tuple[int, ...]:
-    """Return the shape of values; refuse what has none."""
+    """Return the shape of values; refuse values without one."""
     try:
         return np.shape(values)
     except ValueError:
         raise ValueError(f"{name}: must be an array, not nested sequences of unequal lengths") from None
 
 
+def records(name: str, values: Any, columns: int) -> None:
+    """Refuse values that are not one record of so many columns, or some."""
+    axes = values.shape if type(values) is np.ndarray else shape(name, values)
+    if len(axes) not in (1, 2) or (axes[-1] != columns and (columns > 1 or len(axes) == 2)):
+        allowed = "(n,) or (n, 1)" if columns == 1 else f"(n, {columns}) or ({columns},)"
+        raise ValueError(f"{name}: shape must be {allowed}, got {axes}")
+
+
 def codes(name: str, values: Any, count: int) -> NDArray[Any]:
-    """Return integers of [0, count) as an array; an error gives the first bad index, never the value."""
+    """Return an array of integers in [0, count); an error gives the first bad index, never the value."""
     array = plain(name, values)
     if array.dtype == np.bool_:
         array = array.view(np.uint8)
@@ -132,7 +176,6 @@ def codes(name: str, values: Any, count: int) -> NDArray[Any]:
     if array.size == 0 or (array.dtype.kind == "u" and count > np.iinfo(array.dtype).max):
         return array
     if int(array.max()) >= count or int(array.min()) < 0:
-        place = np.unravel_index(int(np.argmax((array < 0) | (array >= count))), array.shape)
-        where = tuple(int(axis) for axis in place)
+        where = first((array < 0) | (array >= count))
         raise ValueError(f"{name}: the integer at index {where} is outside [0, {count})")
     return array

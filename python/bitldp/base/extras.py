@@ -1,4 +1,4 @@
-"""Optional dependencies: one sentence that says what to install."""
+"""Optional dependencies, and the sentence that says what to install."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ __all__ = ["MissingExtraError", "missing", "require"]
 
 
 class MissingExtraError(ImportError):
-    """A part of the package needs libraries that are not installed.
+    """Error for libraries that a part of the package needs and that are not installed.
 
     The message ends with the ``pip install`` line that brings them.
     """
 
 
 def missing(modules: Iterable[str]) -> list[str]:
-    """Return those of `modules` (top-level names) that cannot be imported, without importing any."""
+    """Return the modules that cannot be imported, without importing any."""
     return [name for name in modules if importlib.util.find_spec(name) is None]
 
 

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Writing of files that appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def resolved(path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file in the folder of `path` that takes its name when the block succeeds.
+    """Open a temporary file that takes the place of `path` when the block succeeds.
 
     The bytes are on disk (fsync) before the name is given, and the name is given in one step (rename), so
     that nobody ever sees half a file. When the block raises, also through an interrupt, the temporary file is

@@ -1,4 +1,4 @@
-"""Keys of the keystream: where the randomness of a call comes from.
+"""Keys of the keystream, which is the source of a call's randomness.
 
 A call without `rng` passes no key at all: the extension then draws a fresh 256-bit key from the operating
 system, so nothing can be reused after a fork, a pickle or a copy. Every other choice is reproducible and

@@ -1,4 +1,4 @@
-"""A lock between threads and processes, on a file beside the one that is protected."""
+"""Lock between threads and processes, on a file beside the protected one."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ else:
 
 
 class _Turn:
-    """A lock between the threads of this process that knows who holds it."""
+    """Lock between the threads of this process that knows its holder."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -60,7 +60,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a file: ``NAME.lock`` beside it, which stays. Waits while another holds it.
+    """Hold the lock of a file: ``NAME.lock`` beside it, which stays. Wait while another holds it.
 
     Links are followed first, so that all names of a file have one lock. The operating system gives the lock
     back when the process ends, however it ends.

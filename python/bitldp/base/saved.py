@@ -1,4 +1,4 @@
-"""Reading JSON that somebody saved: whatever the text is, it is read or refused by a ValueError."""
+"""Reader of saved JSON, which refuses any other text by a ValueError."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["document"]
 
 
 def document(text: Any) -> Any:
-    """Return what a JSON text holds.
+    """Return the contents of a JSON text.
 
     Parameters
     ----------

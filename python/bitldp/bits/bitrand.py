@@ -6,28 +6,32 @@ Algorithm 1, lines 15 to 18.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from bitldp.base import checks
-from bitldp.base.keys import RandomSource, keys
+from bitldp.base.keys import RandomSource
 from bitldp.bits.frr import FRR
-from bitldp.bits.words import Infinities, Output, Sign
+from bitldp.bits.words import Infinities, Sign
 from bitldp.categorical.responses import LabelRR
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.pairs import PairAccumulator
-from bitldp.mechanism.base import Mechanism
-from bitldp.privacy import Calibration, Guarantee, Unit, added
+from bitldp.mechanism.base import Mechanism, Part, Takes
+from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
+from bitldp.mechanism.parameters import Budget, Calibration, Categories, Features, Option, Unit
+from bitldp.privacy import Guarantee, added
+from bitldp.release.call import Call, called
 
 __all__ = ["BitRand"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BitRand(Mechanism):
-    """BitRand: features by f-RR, the label by label-RR, with independent keys.
+    """BitRand: f-RR on the features of a record and label-RR on its label, independently.
 
     Parameters
     ----------
@@ -62,11 +66,11 @@ class BitRand(Mechanism):
     ((5, 3), (5,))
     """
 
-    features: int
+    features: Features
     _: KW_ONLY
-    classes: int
-    epsilon_x: float
-    epsilon_y: float
+    classes: Categories
+    epsilon_x: Annotated[Budget, Option("epsilon")]
+    epsilon_y: Annotated[Budget, Option("label_epsilon")]
     bits: int = 10
     integer_bits: int = 5
     calibration: Calibration = "exact"
@@ -74,12 +78,14 @@ class BitRand(Mechanism):
     sign: Sign = "bitrand"
     infinities: Infinities = "refuse"
 
+    takes: ClassVar[Takes | None] = "numbers"
+    command: ClassVar[str] = "bitrand"
+    outputs: ClassVar[tuple[str, ...]] = FRR.outputs
     _x: ClassVar[FRR]  # set on the instance, by _build; ClassVar keeps them out of the dataclass' fields
     _y: ClassVar[LabelRR]
 
     def _build(self) -> None:
-        epsilon_x = checks.budget("epsilon_x", self.epsilon_x)
-        epsilon_y = checks.budget("epsilon_y", self.epsilon_y)
+        epsilon_x, epsilon_y = self.epsilon_x, self.epsilon_y
         x = FRR._quiet(
             features=self.features,
             bits=self.bits,
@@ -101,16 +107,28 @@ class BitRand(Mechanism):
             unit=self.unit,
         )
         self._set(
-            features=x.features,
-            classes=y.classes,
-            epsilon_x=epsilon_x,
-            epsilon_y=epsilon_y,
             bits=x.bits,
             integer_bits=x.integer_bits,
             _x=x,
             _y=y,
             _guarantee=guarantee,
         )
+
+    @classmethod
+    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+        """Return the parameters of an example: half of the budget for the features, half for the label."""
+        parameters = FRR.usual(epsilon / 2.0, size)
+        return parameters | {"classes": LabelRR.usual_size, "epsilon_y": epsilon / 2.0}
+
+    @classmethod
+    def for_record(cls, **parameters: Any) -> Any:
+        """Construct from what a command line gives; `epsilon` is the budget of the features."""
+        return cls(epsilon_x=parameters.pop("epsilon"), **parameters)
+
+    @property
+    def parts(self) -> tuple[Mechanism, ...]:
+        """The f-RR of the features, and the label-RR of the label."""
+        return self._x, self._y
 
     @property
     def features_mechanism(self) -> FRR:
@@ -123,17 +141,42 @@ class BitRand(Mechanism):
         return self._y
 
     @property
-    def report_bits(self) -> int:
-        """Bits of one record's report in its packed form, features and label."""
-        return self._x.report_bits + self._y.report_bits
+    def report_parts(self) -> tuple[Part, ...]:
+        """(columns, bits) of the features' code words, and of the label."""
+        return self._x.report_parts + self._y.report_parts
 
-    def randomize(
+    def join(self, parts: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return reports, as `decode` takes them, of the arrays of features and of labels."""
+        return parts[0], parts[1].ravel()
+
+    @property
+    def columns(self) -> int:
+        """Features of a record."""
+        return self.features
+
+    def symbols(self) -> tuple[Symbols, ...]:
+        """Return the channels of the features' bits and of the label."""
+        return self._x.symbols() + self._y.symbols()
+
+    def extremes(self, pair: Pair | None = None) -> Experiment:
+        """Return records that differ in every bit and in the label; see `Mechanism.extremes`."""
+        bits = self._x.extremes(None if pair is None else (pair[0][0], pair[1][0]))
+        classes = [each % 2 * (self.classes - 1) for each in range(len(bits.inputs))]
+        if pair is not None:
+            classes = [int(y) for y in checks.codes("pair", [y for _, y in pair], self.classes)]
+        names = [f"{name}, class {label}" for name, label in zip(bits.names, classes, strict=False)]
+        rows = np.stack([self._y._release.row(each) for each in classes])[:, None, :]
+        label = Block(rows, lambda _, value: f"class {value} is reported")
+        inputs = [(np.reshape(x, -1), y) for x, y in zip(bits.inputs, classes, strict=True)]
+        return Experiment(inputs, names, [*bits.blocks, label], bits.pairs, bits.options)
+
+    def randomize(  # type: ignore[override]
         self,
         x: ArrayLike,
         y: ArrayLike,
         *,
         rng: RandomSource = None,
-        output: Output = "codes",
+        output: str = "codes",
         out: NDArray[Any] | None = None,
         threads: int | None = None,
         first_chunk: int = 0,
@@ -146,14 +189,12 @@ class BitRand(Mechanism):
             Features of the records, as of `FRR.randomize`.
         y : array_like of int, shape (n,) or ()
             Labels in [0, classes).
-        rng : None, int, SeedSequence or Generator
+        rng, threads
             As of `FRR.randomize`; features and labels get a key each.
         output : {"codes", "bits", "values", "packed"}
             Form of the features; labels are always codes.
         out : ndarray, optional
             Array for the features.
-        threads : int, optional
-            Number of threads; the result does not depend on it.
         first_chunk : int
             How many chunks of ``bitldp._core.CHUNK`` *records* of the stream to skip.
 
@@ -173,15 +214,13 @@ class BitRand(Mechanism):
         shape, many = checks.shape("x", x), checks.shape("y", y)
         if shape[:-1] != many and not (self.features == 1 and shape == many):
             raise ValueError(f"y: shape must be {shape[:-1]}, one label for each record of x, got {many}")
-        threads, first_chunk = checks.stream(threads, first_chunk)
-        checks.integer("first_chunk", first_chunk, 0, ((1 << 63) - 1) // self.features)
-        checks.form(output)
+        call = called(rng, output, out, threads, first_chunk, self.outputs, 2)
+        checks.integer("first_chunk", call.first_chunk, 0, ((1 << 63) - 1) // self.features)
         label = np.atleast_1d(checks.codes("y", y, self.classes))
-        key_x, key_y = keys(rng, 2)
-        labels = self._y._law.randomize(label, None, None, key_y, "codes", None, threads, first_chunk)
-        codes = self._x.channel.randomize(
-            x, self._x.codec, key_x, output, out, threads, first_chunk * self.features
-        )
+        key_x, key_y = call.keys[:2]
+        labels = self._y._release.randomize(label, call.codes([key_y]))
+        beyond = call.first_chunk * self.features
+        codes = self._x._release.randomize(x, Call([key_x], call.output, out, call.threads, beyond))
         return codes, labels.reshape(many)
 
     def decode(

@@ -8,14 +8,14 @@ they are here because the paper's users run them.
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp._core import Bits, FixedPoint
-from bitldp.bits.words import FixedPointBits, Infinities, Sign, of_unit
+from bitldp._core import Bits
+from bitldp.bits.words import FixedPointBits, of_unit
 from bitldp.privacy import Calibration, Unit, calibrated
 
 __all__ = ["FRR"]
@@ -62,7 +62,7 @@ def _frr_channel(features: int, bits: int, epsilon: float, calibration: Calibrat
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FRR(FixedPointBits):
-    """f-RR of BitRand: symmetric flips, rarer at the more significant bits.
+    """f-RR of BitRand: flips bits of fixed-point numbers, the significant ones less often.
 
     Parameters
     ----------
@@ -110,24 +110,11 @@ class FRR(FixedPointBits):
     True
     """
 
-    features: int
-    _: KW_ONLY
-    bits: int = 10
-    integer_bits: int = 5
-    epsilon: float
-    calibration: Calibration = "exact"
-    unit: Unit = "record"
-    sign: Sign = "bitrand"
-    infinities: Infinities = "refuse"
+    def _bits(self) -> tuple[Bits, None]:
+        return _frr_channel(self.features, self.bits, self.epsilon, self.calibration, self.unit), None
 
-    def _build(self) -> None:
-        self._check_shape(self.features, self.bits, self.integer_bits, self.epsilon)
-        self._check_words(self.calibration, self.unit, self.sign, self.infinities)
-        codec = FixedPoint(
-            self.bits, integer_bits=self.integer_bits, sign=self.sign, infinities=self.infinities
-        )
-        channel = _frr_channel(self.features, self.bits, self.epsilon, self.calibration, self.unit)
-        self._finish(channel, codec, self.epsilon, self.unit)
+    def _bounds(self) -> dict[str, float]:
+        return {"theorem_4_bound": self.error_bound()}
 
     def error_bound(self) -> float:
         """Return the bound of Theorem 4 of [BitRand] on the expected error: the sum of q_i times sensitivity.

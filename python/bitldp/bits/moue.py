@@ -10,14 +10,15 @@ from __future__ import annotations
 import math
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp._core import Bits, FixedPoint
+from bitldp._core import Bits
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
-from bitldp.bits.words import FixedPointBits, Infinities, Sign, of_unit
+from bitldp.bits.words import FixedPointBits, Sign, of_unit
 from bitldp.privacy import Calibration, Unit, calibrated
 
 __all__ = ["MOUE", "UER"]
@@ -29,11 +30,20 @@ _UNIT_IN_LAST_PLACE = 2.0**-53  # keeps the other probability below 1, for the s
 _PATTERN_LIMIT = 1 << 24  # features whose laws are listed one by one, which takes some bytes each
 
 
-def _check_alpha(alpha: float) -> float:
-    value = checks.positive("alpha", alpha)
-    if not 1e-6 <= value <= 1e6:
-        raise ValueError(f"alpha: must be between 1e-6 and 1e6, got {value}")
-    return value
+def _rarity(name: str, value: float) -> float:
+    number = checks.positive(name, value)
+    if not 1e-6 <= number <= 1e6:
+        raise ValueError(f"{name}: must be between 1e-6 and 1e6, got {number}")
+    return number
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Asymmetric(FixedPointBits):
+    """Base of those that report ones rarely, by a parameter of its own."""
+
+    _: KW_ONLY
+    sign: Sign = "ldpfl"
+    alpha: Annotated[float, _rarity] = 10.0
 
 
 @lru_cache(maxsize=64)
@@ -76,15 +86,17 @@ def _least_q(p: float, share: float) -> float:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MOUE(FixedPointBits):
-    """MOUE (LATENT): every bit with p = 1/(1 + alpha), q = 1/(1 + alpha e^(epsilon/(r l))).
+class MOUE(_Asymmetric):
+    """MOUE of LATENT: asymmetric flips, the same law for every bit.
+
+    Every bit has p = 1/(1 + alpha) and q = 1/(1 + alpha e^(epsilon/(r l))).
 
     Parameters
     ----------
     features, bits, integer_bits, epsilon : int, int, int, float
         As of `FRR`.
     alpha : float
-        Above zero; the larger, the rarer are ones among the reports.
+        How rare ones are among the reports, above zero; the larger, the rarer.
     calibration : {"exact", "paper"}
         "exact": q is chosen so that the exact epsilon of one `unit` is at most `epsilon` (see Notes).
         "paper": Theorem 1 of [LDPFL], whose claim holds with slack.
@@ -103,28 +115,11 @@ class MOUE(FixedPointBits):
     bit is at most 41.6 - ln(1 + alpha), however large the budget.
     """
 
-    features: int
-    _: KW_ONLY
-    bits: int = 10
-    integer_bits: int = 5
-    epsilon: float
-    alpha: float = 10.0
-    calibration: Calibration = "exact"
-    unit: Unit = "record"
-    sign: Sign = "ldpfl"
-    infinities: Infinities = "refuse"
-
-    def _build(self) -> None:
-        self._check_shape(self.features, self.bits, self.integer_bits, self.epsilon)
-        self._check_words(self.calibration, self.unit, self.sign, self.infinities)
-        self._set(alpha=_check_alpha(self.alpha))
-        codec = FixedPoint(
-            self.bits, integer_bits=self.integer_bits, sign=self.sign, infinities=self.infinities
-        )
+    def _bits(self) -> tuple[Bits, None]:
         channel = _moue_channel(
             self.features, self.bits, self.epsilon, self.alpha, self.calibration, self.unit
         )
-        self._finish(channel, codec, self.epsilon, self.unit)
+        return channel, None
 
     def paper_reported_epsilon(self) -> float:
         """Return the "corrected" epsilon of Theorem 5 of [BitRand], as the paper reports it.
@@ -161,15 +156,17 @@ def _uer_channel(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class UER(FixedPointBits):
-    """UER (OME): p = alpha/(1 + alpha) at even and 1/(1 + alpha^3) at odd positions, q as of MOUE.
+class UER(_Asymmetric):
+    """UER of OME: MOUE with different laws at even and odd bits; its claim does not hold.
+
+    p is alpha/(1 + alpha) at even and 1/(1 + alpha^3) at odd positions, q is as of `MOUE`.
 
     Parameters
     ----------
     features, bits, integer_bits, epsilon : int, int, int, float
         As of `FRR`.
     alpha : float
-        Above zero. With alpha other than 1 no epsilon of the formula is the exact one.
+        As of `MOUE`. With alpha other than 1 no epsilon of the formula is the exact one.
     calibration : {"exact", "paper"}
         "paper": Theorem 2 of [LDPFL], whose claim fails; the guarantee shows by how much. "exact" exists for
         ``alpha=1`` only, where UER is MOUE, and is refused otherwise.
@@ -187,35 +184,20 @@ class UER(FixedPointBits):
     l, every second feature has even and odd exchanged. Neighbouring records differ in any way.
     """
 
-    features: int
-    _: KW_ONLY
-    bits: int = 10
-    integer_bits: int = 5
-    epsilon: float
-    alpha: float = 10.0
-    calibration: Calibration = "exact"
-    unit: Unit = "record"
-    sign: Sign = "ldpfl"
-    infinities: Infinities = "refuse"
+    @classmethod
+    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+        """Return the parameters of an example: those of the paper, since no others keep `alpha`."""
+        return super().usual(epsilon, size) | {"calibration": "paper"}
 
-    def _build(self) -> None:
-        self._check_shape(self.features, self.bits, self.integer_bits, self.epsilon)
-        self._check_words(self.calibration, self.unit, self.sign, self.infinities)
-        self._set(alpha=_check_alpha(self.alpha))
-        codec = FixedPoint(
-            self.bits, integer_bits=self.integer_bits, sign=self.sign, infinities=self.infinities
-        )
+    def _bits(self) -> tuple[Bits, NDArray[np.intp] | None]:
         if self.calibration == "paper":
-            channel, pattern = _uer_channel(self.features, self.bits, self.epsilon, self.alpha)
-        elif self.alpha == 1.0:
-            channel = _moue_channel(self.features, self.bits, self.epsilon, 1.0, "exact", self.unit)
-            pattern = None
-        else:
-            raise ValueError(
-                f"calibration: 'exact' exists for UER only with alpha=1, got alpha={self.alpha}: odd and "
-                "even positions lose a constant each, whatever epsilon is; use MOUE, or calibration='paper'"
-            )
-        self._finish(channel, codec, self.epsilon, self.unit, pattern)
+            return _uer_channel(self.features, self.bits, self.epsilon, self.alpha)
+        if self.alpha == 1.0:
+            return _moue_channel(self.features, self.bits, self.epsilon, 1.0, "exact", self.unit), None
+        raise ValueError(
+            f"calibration: 'exact' exists for UER only with alpha=1, got alpha={self.alpha}: odd and even "
+            "positions lose a constant each, whatever epsilon is; use MOUE, or calibration='paper'"
+        )
 
     def paper_reported_epsilon(self) -> float:
         """Return the "corrected" epsilon of Theorem 6 of [BitRand], as the paper reports it.

@@ -1,10 +1,10 @@
-"""What FRR, MOUE and UER share: fixed-point code words whose bits are answered independently."""
+"""Base of FRR, MOUE and UER: fixed-point code words whose bits are answered independently."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -12,134 +12,130 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from bitldp._core import Bits, FixedPoint
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource, keys
-from bitldp.estimate.accumulators import MeanAccumulator
-from bitldp.estimate.estimates import Estimate
-from bitldp.letters.words import CodeLetters
-from bitldp.mechanism.base import Mechanism
-from bitldp.privacy import Guarantee, Unit
+from bitldp.bits.facts import facts
+from bitldp.estimate.statistics import WordCounts
+from bitldp.mechanism.base import Takes
+from bitldp.mechanism.law import Block, Experiment, Pair, Symbols, neighbours
+from bitldp.mechanism.means import Means
+from bitldp.mechanism.parameters import Budget, Calibration, Features, Unit, one_of, whole
+from bitldp.privacy import Guarantee
+from bitldp.release.words import WordsRelease, words
 
-Output = Literal["codes", "bits", "values", "packed"]
-Sign = Literal["bitrand", "ldpfl"]
-Infinities = Literal["refuse", "saturate"]
-
-_ONE = 1 << 64
+Sign = Annotated[Literal["bitrand", "ldpfl"], one_of("bitrand", "ldpfl")]
+Infinities = Annotated[Literal["refuse", "saturate"], one_of("refuse", "saturate")]
 
 
-def of_unit(channel: Bits, unit: Unit) -> float:
+def of_unit(channel: Bits, unit: str) -> float:
     """Return the exact epsilon of a record or of a feature."""
     return channel.epsilon[2] if unit == "record" else channel.epsilon[1]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FixedPointBits(Mechanism):
+class FixedPointBits(Means):
     """Base of the mechanisms that encode each feature to l bits and answer each bit by itself."""
 
-    # Set on the instance, by _build; ClassVar keeps them out of the dataclass' fields.
-    _channel: ClassVar[Bits]
-    _codec: ClassVar[FixedPoint]
-    _letters: ClassVar[CodeLetters]
-    _no_frequencies: ClassVar[str] = "its reports are numbers; use estimate_mean"
+    features: Features
+    _: KW_ONLY
+    bits: Annotated[int, whole(2, 32)] = 10
+    integer_bits: int = 5
+    epsilon: Budget
+    calibration: Calibration = "exact"
+    unit: Unit = "record"
+    sign: Sign = "bitrand"
+    infinities: Infinities = "refuse"
 
-    def _check_shape(self, features: Any, bits: Any, integer_bits: Any, epsilon: Any) -> None:
-        """Normalise the parameters that all of them have."""
-        l_bits = checks.integer("bits", bits, 2, 32)
-        self._set(
-            features=checks.count("features", features, 1),
-            bits=l_bits,
-            integer_bits=checks.integer("integer_bits", integer_bits, 0, l_bits - 1),
-            epsilon=checks.budget("epsilon", epsilon),
-        )
+    takes: ClassVar[Takes | None] = "numbers"
+    outputs: ClassVar[tuple[str, ...]] = ("codes", "bits", "values", "packed")
+    k: ClassVar[None] = None  # type: ignore[misc]  # no coordinate is left out
+    _release: ClassVar[WordsRelease]  # set on the instance, by _build; ClassVar keeps it out of the fields
 
-    def _check_words(self, calibration: Any, unit: Any, sign: Any, infinities: Any) -> None:
-        checks.choice("calibration", calibration, ("exact", "paper"))
-        checks.choice("unit", unit, ("record", "feature"))
-        checks.choice("sign", sign, ("bitrand", "ldpfl"))
-        checks.choice("infinities", infinities, ("refuse", "saturate"))
-        if calibration == "paper" and unit != "record":
+    def _build(self) -> None:
+        self._set(integer_bits=checks.integer("integer_bits", self.integer_bits, 0, self.bits - 1))
+        if self.calibration == "paper" and self.unit != "record":
             raise ValueError(
                 "unit: must be 'record' with calibration='paper', since the paper's claim is about a record"
             )
-
-    def _finish(
-        self,
-        channel: Bits,
-        codec: FixedPoint,
-        claimed: float,
-        unit: Unit,
-        pattern: NDArray[np.intp] | None = None,
-    ) -> None:
-        self._set(
-            _channel=channel,
-            _codec=codec,
-            _letters=CodeLetters(channel.thresholds(), codec, channel.features, pattern),
-            _guarantee=Guarantee.judge(claimed, channel.epsilon, unit=unit),
+        codec = FixedPoint(
+            self.bits, integer_bits=self.integer_bits, sign=self.sign, infinities=self.infinities
         )
+        channel, pattern = self._bits()
+        self._set(
+            _release=words(channel, codec, pattern),
+            _ends=(-codec.limit, codec.limit),
+            _guarantee=Guarantee.judge(self.epsilon, channel.epsilon, unit=self.unit),
+        )
+
+    def _bits(self) -> tuple[Bits, NDArray[np.intp] | None]:
+        """Return the channel of all bits of a record, and which law each feature has."""
+        raise NotImplementedError
 
     @property
     def codec(self) -> FixedPoint:
         """The codec between values and code words."""
-        return self._codec
+        codec: FixedPoint = self._release.codec  # type: ignore[assignment]
+        return codec
 
     @property
     def channel(self) -> Bits:
         """The channel: its `thresholds()` are the law."""
-        return self._channel
+        channel: Bits = self._release.channel
+        return channel
 
     @property
-    def report_bits(self) -> int:
-        """Bits of one record's report in its packed form."""
-        return int(self._channel.features * self._codec.bits)
+    def _words(self) -> Any:
+        return self._release.letters
+
+    def symbols(self) -> tuple[Symbols, ...]:
+        """Return the channel of all bits of a record."""
+        return (Symbols((self.channel,), 1),)
+
+    def extremes(self, pair: Pair | None = None) -> Experiment:
+        """Return records whose code words are complements: largest and "-0", zero and the most negative.
+
+        Zero is among them since code that scales noise by the data may leave it as it is.
+        """
+        codec, features = self.codec, self.features
+        tiny = -codec.step / 2.0  # truncated to the code word "-0"
+        names = [f"every feature {codec.limit:g}", 'every feature "-0"']
+        names += ["every feature 0", f"every feature {-codec.limit:g}"]
+        inputs = [np.full(features, x) for x in (codec.limit, tiny, 0.0, -codec.limit)]
+        if pair is not None:
+            inputs = [np.asarray(each, dtype=np.float64) for each in pair]
+            for each in inputs:
+                checks.records("pair", each, features)
+        rows = self._release.bit_rows(np.stack([each.reshape(-1) for each in inputs]))
+
+        def describe(symbol: int, value: int) -> str:
+            return f"bit {symbol % codec.bits} of feature {symbol // codec.bits} is reported {value}"
+
+        pairs = neighbours(len(inputs))
+        return Experiment(inputs, names, [Block(rows, describe)], pairs, {"output": "bits"})
 
     def randomize(
         self,
         x: ArrayLike,
         *,
         rng: RandomSource = None,
-        output: Output = "codes",
+        output: str = "codes",
         out: NDArray[Any] | None = None,
         threads: int | None = None,
         first_chunk: int = 0,
     ) -> NDArray[Any]:
-        """Encode records and randomize every bit.
+        """Encode records and randomize every bit; the arguments are those of `Mechanism.randomize`.
 
-        Parameters
-        ----------
-        x : array_like of float32 or float64, shape (n, features) or (features,)
-            Records. Magnitudes past the codec's `limit` saturate; the fraction is truncated toward zero.
-        rng : None, int, SeedSequence or Generator
-            None: a fresh 256-bit key of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
-        output : {"codes", "bits", "values", "packed"}
-            Code words (same shape, smallest unsigned dtype); 0/1 bytes of shape (n, features * bits), most
-            significant first; decoded values (dtype of `x`); packed bytes (one-dimensional, `bits` a
-            feature).
-        out : ndarray, optional
-            C-contiguous array of the exact shape and dtype to fill; must not overlap `x`.
-        threads : int, optional
-            Number of threads; the result does not depend on it. None chooses by the size of `x`.
-        first_chunk : int
-            How many chunks (``bitldp._core.CHUNK`` features) of the key's stream to skip: batches of whole
-            chunks, each with its own offset, concatenate to the result of one call.
-
-        Returns
-        -------
-        ndarray
-            The reports, safe to release at `guarantee`.
-
-        Raises
-        ------
-        ValueError
-            NaN, infinity (unless ``infinities="saturate"``), wrong shape, unfit `out`. Nothing is written
-            then.
-        TypeError
-            Wrong dtype or kind of argument.
+        Magnitudes past the codec's `limit` saturate, and the fraction is truncated toward zero. "codes" are
+        code words of the shape of `x`, "bits" 0/1 bytes of shape (n, features * bits), most significant
+        first, "packed" one-dimensional bytes with `bits` a feature. Infinity is refused as NaN is, unless
+        ``infinities="saturate"``.
         """
         # The common call stays short: a record of a thousand features takes about a microsecond.
         key = None if rng is None else keys(rng, 1)[0]
         if threads is not None or first_chunk != 0:
             threads, first_chunk = checks.stream(threads, first_chunk)
         try:
-            return self._channel.randomize(x, self._codec, key, output, out, threads, first_chunk)
+            return self._release.channel.randomize(
+                x, self._release.codec, key, output, out, threads, first_chunk
+            )
         except (TypeError, ValueError):
             checks.form(output)  # which the core's own message does not name
             checks.shape("x", x)  # nor NumPy's
@@ -165,11 +161,11 @@ class FixedPointBits(Mechanism):
         ValueError, TypeError
             For a code word out of range (its index is given), or for anything but integers.
         """
-        words = checks.codes("reports", reports, 1 << self._codec.bits)
-        smallest = np.min_scalar_type((1 << self._codec.bits) - 1)
-        return self._codec.decode(words.astype(smallest, copy=False), dtype)
+        words = checks.codes("reports", reports, 1 << self.codec.bits)
+        smallest = np.min_scalar_type((1 << self.codec.bits) - 1)
+        return self.codec.decode(words.astype(smallest, copy=False), dtype)
 
-    def unbias(self, reports: ArrayLike) -> NDArray[np.float64]:
+    def unbias(self, reports: Any) -> NDArray[np.float64]:
         """Return letters whose mean is the encoded value.
 
         Parameters
@@ -189,66 +185,27 @@ class FixedPointBits(Mechanism):
             If some position answers 0 and 1 alike (p == q): then no unbiased decode exists.
         """
         self._check_speaks()
-        return self._letters.unbias(self._check_codes("reports", reports))
+        return self._words.unbias(self._check_codes(reports))
 
-    def _check_codes(self, name: str, reports: ArrayLike) -> NDArray[Any]:
+    def _check_codes(self, reports: Any) -> NDArray[Any]:
         """Return code words with the features on the last axis; refuse another width."""
-        words = checks.codes(name, reports, 1 << self._codec.bits)
-        self._check_axis(name, words)
+        words = checks.codes("reports", reports, 1 << self.codec.bits)
+        checks.records("reports", words, self.features)
         return words
 
-    def _check_axis(self, name: str, array: NDArray[Any]) -> None:
-        features = self._channel.features
-        shapes = (
-            ((features,),) if features > 1 else (array.shape[:1],)
-        )  # of one feature, many records in a row
-        if array.ndim not in (1, 2) or (array.shape[1:] != (features,) and array.shape not in shapes):
-            raise ValueError(f"{name}: shape must be (n, {features}) or ({features},), got {array.shape}")
-
-    def _check_speaks(self) -> None:
-        place = self._letters.silent
+    def _check_speaks(self) -> Any:
+        place = self._words.silent
         if place is not None:
             raise ValueError(
                 f"{type(self).__name__}: no unbiased decode exists, because position {place} of the code "
                 "word is reported alike whatever its bit is (p == q)"
             )
 
-    def estimate_mean(self, reports: ArrayLike) -> Estimate:
-        """Estimate the mean of every feature over the records.
-
-        Parameters
-        ----------
-        reports : array_like of unsigned int, shape (n, features)
-            Code words of n >= 1 records.
-
-        Returns
-        -------
-        Estimate
-            `value` and `stderr` of shape (features,); the standard error needs n >= 2 and is NaN for one
-            record. The mean is that of the encoded values (see `unbias`).
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists, or for no reports.
-        """
-        accumulator = self.accumulator()
-        accumulator.update(reports)
-        return accumulator.estimate()
-
-    def accumulator(self) -> MeanAccumulator:
-        """Return an empty accumulator of the mean: streams, merges and serialises.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists.
-        """
-        self._check_speaks()
-        return MeanAccumulator(self, self._channel.features, self._records)
-
     def _records(self, reports: ArrayLike) -> NDArray[np.float64]:
-        return self.unbias(reports).reshape(-1, self._channel.features)
+        return self.unbias(reports).reshape(-1, self.features)
+
+    def _statistic(self) -> WordCounts:
+        return WordCounts(self.features, self._words)
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return the law of the bits.
@@ -259,7 +216,7 @@ class FixedPointBits(Mechanism):
             P(report 1 | bit 1) and P(report 1 | bit 0) by position, most significant (the sign) first. One
             law, except where the law depends on the feature.
         """
-        return np.array([[(p / _ONE, q / _ONE) for p, q in law] for law in self._channel.thresholds()])
+        return self._release.probabilities()
 
     def variance(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return the variance of the unbiased letter of one report, in closed form.
@@ -283,8 +240,21 @@ class FixedPointBits(Mechanism):
         values = np.asarray(x)
         if values.dtype not in (np.float32, np.float64):
             values = values.astype(np.float64)
-        self._check_axis("x", values)
-        return self._letters.variance(self._codec.encode(values))
+        checks.records("x", values, self.features)
+        return self._words.variance(self.codec.encode(values))
+
+    @classmethod
+    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+        """Return the parameters of an example: 8 bits on [-1, 1], so that variances compare."""
+        return super().usual(epsilon, size) | {"bits": 8, "integer_bits": 0}
+
+    def _bounds(self) -> dict[str, float]:
+        """Return what a paper bounds the errors by."""
+        return {}
+
+    def facts(self, users: int | None = None) -> dict[str, Any]:
+        """Return the laws of the bits and the errors of reports; see `Mechanism.facts`."""
+        return facts(self, self._bounds(), users)
 
     def worst_variance(self) -> float:
         """Return the largest `variance` of a feature, over all code words.
@@ -295,7 +265,7 @@ class FixedPointBits(Mechanism):
             If no unbiased decode exists, or if words of more than 21 bits would have to be tried one by one.
         """
         self._check_speaks()
-        return float(self._letters.worst_variances().max())
+        return float(self._words.worst_variances().max())
 
     def mean_variance(self) -> float:
         """Return the mean of `variance` over uniform code words and over the features.
@@ -306,7 +276,7 @@ class FixedPointBits(Mechanism):
             If no unbiased decode exists.
         """
         self._check_speaks()
-        return float(np.average(self._letters.mean_variances(), weights=self._letters.law_counts))
+        return float(np.average(self._words.mean_variances(), weights=self._words.law_counts))
 
     def expected_error(self) -> float:
         """Return E|decode(report) - value| over uniform codes and the coins of the channel, exactly.
@@ -323,7 +293,7 @@ class FixedPointBits(Mechanism):
         of the highest position at which they differ: given that position, the lower ones only add their mean
         difference.
         """
-        weights = self._letters.weights
+        weights = self._words.weights
         per_law = []
         for law in self.probabilities():
             rises, falls = law[:, 1] / 2.0, (1.0 - law[:, 0]) / 2.0  # a uniform bit turns 0 -> 1, 1 -> 0
@@ -335,4 +305,4 @@ class FixedPointBits(Mechanism):
             below = np.append(np.cumsum(drift[::-1])[::-1][1:], 0.0)  # mean difference of the lower positions
             kept = math.fsum(equal_above * (rises[1:] * (weights + below) + falls[1:] * (weights - below)))
             per_law.append(change * flipped + (1.0 - change) * kept)
-        return float(np.average(per_law, weights=self._letters.law_counts))
+        return float(np.average(per_law, weights=self._words.law_counts))

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, ClassVar
 
 from bitldp._core import Window
 from bitldp.base import checks
 from bitldp.categorical.window import CategoricalWindow
-from bitldp.privacy import Guarantee, Unit, composed, share
-from bitldp.release.window import Law, window
+from bitldp.mechanism.parameters import Budget, Categories, Features, Unit, optional
+from bitldp.privacy import Guarantee, composed, share
+from bitldp.release.window import WindowRelease, window
 
 __all__ = ["GRR", "LabelRR", "WarnerRR"]
 
@@ -21,7 +23,9 @@ _UNIT_IN_LAST_PLACE = 2.0**-53
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GRR(CategoricalWindow):
-    """Generalized randomized response (k-RR): the true category with p = e^eps/(e^eps + C - 1).
+    """k-ary randomized response (GRR): the true category, or any other with equal probability.
+
+    The true one has p = e^eps/(e^eps + C - 1).
 
     Parameters
     ----------
@@ -54,32 +58,30 @@ class GRR(CategoricalWindow):
     True
     """
 
-    categories: int
+    categories: Categories
     _: KW_ONLY
-    epsilon: float
-    features: int = 1
+    epsilon: Budget
+    features: Features = 1
     unit: Unit = "record"
 
+    on_points: ClassVar[bool] = True
+
     def _build(self) -> None:
-        categories = checks.count("categories", self.categories, 2)
-        epsilon = checks.budget("epsilon", self.epsilon)
-        features = checks.count("features", self.features, 1)
-        checks.choice("unit", self.unit, ("record", "feature"))
-        law = window(categories, 1, share(epsilon, features) if self.unit == "record" else epsilon)
-        exact = law.epsilon
+        epsilon, features = self.epsilon, self.features
+        release = window(self.categories, 1, share(epsilon, features) if self.unit == "record" else epsilon)
+        exact = release.epsilon
         self._set(
-            categories=categories,
-            epsilon=epsilon,
-            features=features,
             _columns=features,
-            _law=law,
+            _release=release,
             _guarantee=Guarantee.judge(epsilon, (exact, exact, composed(exact, features)), unit=self.unit),
         )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelRR(CategoricalWindow):
-    """label-RR of BitRand: the true class with p = e^beta/(1 + e^beta), the rest evenly.
+    """label-RR of BitRand: k-ary randomized response for class labels.
+
+    The true class has p = e^beta/(1 + e^beta), the rest share what is left evenly.
 
     Parameters
     ----------
@@ -106,27 +108,21 @@ class LabelRR(CategoricalWindow):
     local differential privacy in federated learning" (submitted to ICLR 2022), Eq. 3 and Theorem 3.
     """
 
-    classes: int
+    classes: Categories
     _: KW_ONLY
-    epsilon: float
-    beta: float | None = None
+    epsilon: Budget
+    beta: Annotated[float | None, optional(checks.real)] = None
+
+    sized_by: ClassVar[str | None] = "classes"
 
     def _build(self) -> None:
-        classes = checks.count("classes", self.classes, 2)
-        epsilon = checks.budget("epsilon", self.epsilon)
-        beta = None if self.beta is None else checks.real("beta", self.beta)
-        law = window(classes, 1, epsilon) if beta is None else _beta_window(classes, epsilon, beta)
-        exact = law.epsilon
-        self._set(
-            classes=classes,
-            epsilon=epsilon,
-            beta=beta,
-            _law=law,
-            _guarantee=Guarantee.judge(epsilon, (exact, exact, exact)),
-        )
+        epsilon, beta = self.epsilon, self.beta
+        release = window(self.classes, 1, epsilon) if beta is None else _beta(self.classes, epsilon, beta)
+        exact = release.epsilon
+        self._set(_release=release, _guarantee=Guarantee.judge(epsilon, (exact, exact, exact)))
 
 
-def _beta_window(classes: int, epsilon: float, beta: float) -> Law:
+def _beta(classes: int, epsilon: float, beta: float) -> WindowRelease:
     loss = beta + math.log(classes - 1)
     at_most = epsilon * (1.0 + 1e-12)  # beta at the bound of Theorem 3 may have been rounded by the caller
     if 0.0 <= loss <= at_most:
@@ -134,12 +130,15 @@ def _beta_window(classes: int, epsilon: float, beta: float) -> Law:
     chance = 1.0 / (1.0 + math.exp(-beta)) if beta > -700.0 else 0.0
     # no finite beta makes an answer certain or impossible; either would cost an infinite epsilon
     chance = min(max(chance, _UNIT_IN_LAST_PLACE), 1.0 - _UNIT_IN_LAST_PLACE)
-    return Law(Window(classes, 1, chance), mute=False)
+    channel = Window(classes, 1, chance)
+    return WindowRelease(channel, channel.epsilon, classes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WarnerRR(CategoricalWindow):
-    """Warner's randomized response: a 0/1 answer, true with probability e^eps/(1 + e^eps).
+    """Warner's randomized response: the truth about yes or no, or the opposite.
+
+    The truth has the probability e^eps/(1 + e^eps).
 
     Parameters
     ----------
@@ -166,10 +165,12 @@ class WarnerRR(CategoricalWindow):
     (dtype('uint8'), (3,))
     """
 
-    epsilon: float
+    epsilon: Budget
+
+    sized_by: ClassVar[str | None] = None
+    usual_size: ClassVar[int] = 2  # and no other
 
     def _build(self) -> None:
-        epsilon = checks.budget("epsilon", self.epsilon)
-        law = window(2, 1, epsilon)
-        exact = law.epsilon
-        self._set(epsilon=epsilon, _law=law, _guarantee=Guarantee.judge(epsilon, (exact, exact, exact)))
+        release = window(2, 1, self.epsilon)
+        exact = release.epsilon
+        self._set(_release=release, _guarantee=Guarantee.judge(self.epsilon, (exact, exact, exact)))

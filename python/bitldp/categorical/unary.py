@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import Unary
+from bitldp._core import Unary, count_ones
 from bitldp.base import checks
-from bitldp.base.keys import RandomSource, keys
-from bitldp.estimate.accumulators import CountAccumulator
-from bitldp.estimate.estimates import Estimate, indicator_spread, indicator_variance
-from bitldp.mechanism.base import Mechanism
-from bitldp.privacy import Guarantee, calibrated
+from bitldp.base.keys import RandomSource
+from bitldp.mechanism.base import Part, Takes
+from bitldp.mechanism.frequencies import Frequencies
+from bitldp.mechanism.law import INPUTS, TABLE, Block, Experiment, Pair, Symbols, spread
+from bitldp.mechanism.parameters import Budget, at_least
+from bitldp.privacy import ONE, Guarantee, calibrated
+from bitldp.release.call import Call
 
 __all__ = ["OUE", "SUE"]
 
-_ONE = 1 << 64
 _SMALLEST = 2.0**-53
 _MOST = 1 << 31  # categories: a report is as many bits
 
@@ -47,19 +49,30 @@ def _oue_channel(categories: int, epsilon: float) -> Unary:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class UnaryEncoding(Mechanism):
+class UnaryEncoding(Frequencies):
     """Base of the mechanisms that answer the k bits of a one-hot vector independently."""
 
-    # Set on the instance, by _finish; ClassVar keeps it out of the dataclass' fields.
-    _channel: ClassVar[Unary]
-    _no_mean: ClassVar[str] = "its reports are categories; use estimate_frequencies"
+    categories: Annotated[int, at_least(2, _MOST)]
+    _: KW_ONLY
+    epsilon: Budget
 
-    def _finish(self, categories: int, epsilon: float, channel: Unary) -> None:
+    takes: ClassVar[Takes | None] = "categories"
+    sized_by: ClassVar[str | None] = "categories"
+    usual_size: ClassVar[int] = 10
+    outputs: ClassVar[tuple[str, ...]] = ("bits", "packed")
+    wire_output: ClassVar[str] = "bits"
+    _exclusive: ClassVar[bool] = False
+    _channel: ClassVar[Unary]  # set on the instance, by _build; ClassVar keeps it out of the fields
+
+    @abstractmethod
+    def _unary(self) -> Unary:
+        """Return the channel of exact epsilon `epsilon`."""
+
+    def _build(self) -> None:
+        channel = self._unary()
         self._set(
-            categories=categories,
-            epsilon=epsilon,
             _channel=channel,
-            _guarantee=Guarantee.judge(epsilon, channel.epsilon, given="one-hot input"),
+            _guarantee=Guarantee.judge(self.epsilon, channel.epsilon, given="one-hot input"),
         )
 
     @property
@@ -68,9 +81,9 @@ class UnaryEncoding(Mechanism):
         return self._channel
 
     @property
-    def report_bits(self) -> int:
-        """Bits of one record's report: one a category."""
-        return int(self._channel.categories)
+    def report_parts(self) -> tuple[Part, ...]:
+        """(columns, bits) of a report: one bit a category."""
+        return ((self.categories, 1),)
 
     @property
     def epsilon_arbitrary(self) -> float:
@@ -80,53 +93,53 @@ class UnaryEncoding(Mechanism):
         """
         return self._channel.epsilon_arbitrary
 
+    def symbols(self) -> tuple[Symbols, ...]:
+        """Return the channel behind a report, whose bits are independent."""
+        return (Symbols((self._channel,), 1),)
+
+    def extremes(self, pair: Pair | None = None) -> Experiment:
+        """Return categories to compare and the law of their bits; see `Mechanism.extremes`."""
+        count = self.categories
+        chosen = spread(count, min(INPUTS, max(2, TABLE // count)))
+        if pair is not None:
+            chosen = [int(each) for each in checks.codes("pair", list(pair), count)]
+        p, q = self._law()
+        own = np.array(chosen)[:, None] == np.arange(count)
+        table = np.where(own[..., None], [1.0 - p, p], [1.0 - q, q])
+        block = Block(table, lambda place, value: f"the bit of category {place} is reported {value}")
+        names = [f"category {each}" for each in chosen]
+        return Experiment(chosen, names, [block], [(0, 1)], {"output": "bits"})
+
     def randomize(
         self,
         x: ArrayLike,
         *,
         rng: RandomSource = None,
-        output: Literal["bits", "packed"] = "bits",
+        output: str = "bits",
         out: NDArray[Any] | None = None,
         threads: int | None = None,
         first_chunk: int = 0,
     ) -> NDArray[Any]:
-        """Encode categories as one-hot vectors and randomize every bit.
+        """Randomize categories, shape (n,): 0/1 bytes of shape (n, categories), or packed bytes.
 
-        Parameters
-        ----------
-        x : array_like of int, shape (n,)
-            Categories in [0, categories).
-        rng : None, int, SeedSequence or Generator
-            None: a fresh 256-bit key of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
-        output : {"bits", "packed"}
-            0/1 bytes of shape (n, categories), or packed bytes (one-dimensional, no padding between records).
-        out : ndarray, optional
-            C-contiguous uint8 array of the exact shape to fill; must not overlap `x`.
-        threads : int, optional
-            Number of threads; the result does not depend on it.
-        first_chunk : int
-            How many chunks (of ``channel.chunk`` records) of the key's stream to skip.
-
-        Returns
-        -------
-        ndarray of uint8
-            The reports, safe to release at `guarantee`.
-
-        Raises
-        ------
-        ValueError, TypeError
-            A category out of range (its index is given, never the value), wrong shape or dtype, unfit `out`.
-            Nothing is written then.
+        The arguments are those of `Mechanism.randomize`; a chunk is ``channel.chunk`` records.
         """
-        key = None if rng is None else keys(rng, 1)[0]
-        threads, first_chunk = checks.stream(threads, first_chunk)
-        checks.form(output)
+        reports: NDArray[Any] = super().randomize(
+            x, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk
+        )
+        return reports
+
+    def _perturb(self, x: ArrayLike, call: Call) -> NDArray[Any]:
+        (key, *_), output, out, threads, first_chunk = call
         return self._channel.randomize(checks.plain("x", x), key, output, out, threads, first_chunk)
 
     def _law(self) -> tuple[float, float]:
         p, q = self._channel.thresholds()
-        return p / _ONE, q / _ONE
+        return p / ONE, q / ONE
+
+    @property
+    def _cells(self) -> int:
+        return self.categories
 
     def _check_speaks(self) -> tuple[float, float]:
         p, q = self._channel.thresholds()
@@ -138,8 +151,8 @@ class UnaryEncoding(Mechanism):
 
     def _check_bits(self, reports: ArrayLike) -> NDArray[Any]:
         bits = checks.codes("reports", reports, 2)
-        if bits.ndim != 2 or bits.shape[1] != self._channel.categories:
-            raise ValueError(f"reports: shape must be (n, {self._channel.categories}), got {bits.shape}")
+        if bits.ndim != 2 or bits.shape[1] != self.categories:
+            raise ValueError(f"reports: shape must be (n, {self.categories}), got {bits.shape}")
         return bits
 
     def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
@@ -166,96 +179,36 @@ class UnaryEncoding(Mechanism):
         ]
         return letters
 
-    def estimate_frequencies(self, reports: ArrayLike, *, project: bool = False) -> Estimate:
-        """Estimate the frequency of every category among the records, without bias.
+    def _count(
+        self, reports: Any, records: int | None = None, threads: int | None = None
+    ) -> tuple[int, NDArray[np.int64]]:
+        form, array = "packed", reports
+        if records is None:
+            form, array = "bits", checks.plain("reports", reports)
+            array = array if array.dtype in (np.uint8, np.bool_) else self._check_bits(array).astype(np.uint8)
+            if array.ndim != 2 or array.shape[1] != self.categories:
+                raise ValueError(f"reports: shape must be (n, {self.categories}), got {array.shape}")
+            records = len(array)
+        ones = count_ones(array, self.categories, form=form, records=records, threads=threads)  # type: ignore[arg-type]
+        return records, ones.astype(np.int64)
 
-        Parameters
-        ----------
-        reports : array_like of 0 and 1, shape (n, categories)
-            Reported bits of n >= 1 records.
-        project : bool
-            Whether to project the frequencies to the simplex (which makes them biased).
-
-        Returns
-        -------
-        Estimate
-            Shape (categories,).
-
-        Raises
-        ------
-        ValueError
-            If the bits say nothing (epsilon 0), or for no reports.
-        """
-        accumulator = self.accumulator()
-        accumulator.update(reports)
-        return accumulator.estimate(project=project)
-
-    def accumulator(self) -> CountAccumulator:
-        """Return an empty accumulator of the ones at each position: streams, merges and serialises.
-
-        Raises
-        ------
-        ValueError
-            If the bits say nothing (epsilon 0).
-        """
-        return CountAccumulator(
-            self, (self._channel.categories,), self._count, self._check_speaks(), exclusive=False
-        )
-
-    def _count(self, reports: ArrayLike) -> tuple[int, NDArray[np.int64]]:
-        bits = self._check_bits(reports)
-        return len(bits), bits.sum(axis=0, dtype=np.int64)
+    def facts(self, users: int | None = None) -> dict[str, Any]:
+        """Return the two probabilities and the errors of a frequency; see `Mechanism.facts`."""
+        p, q = self._law()
+        found = super().facts(users)
+        errors = {"epsilon_on_arbitrary_bit_strings": self.epsilon_arbitrary, **found["errors"]}
+        return {"probabilities": {"own_bit_is_1": p, "another_bit_is_1": q}, "errors": errors}
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return P(report 1 | bit 1) and P(report 1 | bit 0), shape (2,)."""
         return np.array(self._law())
 
-    def variance(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Return the variance of one record's unbiased letters, in closed form.
-
-        Parameters
-        ----------
-        x : array_like of int, shape (n,)
-            True categories.
-
-        Returns
-        -------
-        ndarray of float64, shape (n, categories)
-            p(1 - p)/(p - q)^2 at the true category, q(1 - q)/(p - q)^2 at the others.
-
-        Raises
-        ------
-        ValueError
-            If the bits say nothing (epsilon 0), or for a category out of range.
-        """
-        p, q = self._check_speaks()
-        truth = checks.codes("x", x, self._channel.categories)
-        return indicator_variance(truth, self._channel.categories, p, q)
-
-    def worst_variance(self) -> float:
-        """Return the largest variance of an unbiased indicator of a category.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists.
-        """
-        return indicator_spread(self._channel.categories, *self._check_speaks())[0]
-
-    def mean_variance(self) -> float:
-        """Return the variance of the unbiased indicators, averaged over categories and over uniform inputs.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists.
-        """
-        return indicator_spread(self._channel.categories, *self._check_speaks())[1]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SUE(UnaryEncoding):
-    """Symmetric unary encoding (basic one-time RAPPOR): p = e^(eps/2)/(1 + e^(eps/2)), q = 1 - p.
+    """Symmetric unary encoding (basic RAPPOR): a category as k bits, all flipped alike.
+
+    p = e^(eps/2)/(1 + e^(eps/2)), q = 1 - p.
 
     Parameters
     ----------
@@ -276,19 +229,15 @@ class SUE(UnaryEncoding):
     large the budget. Source: Erlingsson, Pihur and Korolova, "RAPPOR", CCS 2014.
     """
 
-    categories: int
-    _: KW_ONLY
-    epsilon: float
-
-    def _build(self) -> None:
-        categories = checks.count("categories", self.categories, 2, _MOST)
-        epsilon = checks.budget("epsilon", self.epsilon)
-        self._finish(categories, epsilon, _sue_channel(categories, epsilon))
+    def _unary(self) -> Unary:
+        return _sue_channel(self.categories, self.epsilon)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OUE(UnaryEncoding):
-    """Optimized unary encoding: p = 1/2, q = 1/(1 + e^eps).
+    """Optimized unary encoding: a category as k bits; best for frequencies of many categories.
+
+    p = 1/2, q = 1/(1 + e^eps).
 
     Parameters
     ----------
@@ -310,11 +259,5 @@ class OUE(UnaryEncoding):
     private protocols for frequency estimation", USENIX Security 2017.
     """
 
-    categories: int
-    _: KW_ONLY
-    epsilon: float
-
-    def _build(self) -> None:
-        categories = checks.count("categories", self.categories, 2, _MOST)
-        epsilon = checks.budget("epsilon", self.epsilon)
-        self._finish(categories, epsilon, _oue_channel(categories, epsilon))
+    def _unary(self) -> Unary:
+        return _oue_channel(self.categories, self.epsilon)

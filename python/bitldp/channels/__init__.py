@@ -1,4 +1,4 @@
-"""Channels: the only place where privacy happens. The types of the extension module, under their own name.
+"""Channels, the only place where privacy happens: the types of the extension module.
 
 Each holds its law as integers over 2**64 and computes its exact epsilon from them:
 

@@ -1,4 +1,4 @@
-"""Symmetric integer noise as integer weights over 2^64: what the channel `Shift` takes.
+"""Symmetric integer noise as integer weights over 2^64, for the channel `Shift`.
 
 Every law here is computed in decimal arithmetic of 60 digits, whose results are the same on every platform.
 A weight is its real value, rounded; what is missing to 2^64 is made up for where it matters least.
@@ -10,12 +10,13 @@ import decimal
 from decimal import Decimal
 from typing import TypeAlias
 
+from bitldp.privacy import ONE
+
 __all__ = ["gaussian_weights", "geometric_weights", "is_log_concave", "skellam_weights"]
 
 Real: TypeAlias = "float | Decimal"
 
-_ONE = 1 << 64
-_UNITS = Decimal(_ONE)
+_UNITS = Decimal(ONE)
 _CONTEXT = decimal.Context(
     prec=60, rounding=decimal.ROUND_HALF_EVEN, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX, traps=[]
 )
@@ -25,7 +26,7 @@ _START = 60.0  # how far above its last term the recurrence for Skellam starts: 
 
 
 def geometric_weights(rate: Real, reach: int) -> list[int]:
-    """Return two-sided geometric noise, e^(-rate |k|) in proportion, its tails lumped at the ends.
+    """Return the weights of two-sided geometric noise, e^(-rate |k|), with its tails lumped at the ends.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ def geometric_weights(rate: Real, reach: int) -> list[int]:
         middle = share * (1 - fading)
         half = [_up(middle * power) for power in powers[:-1]]
         half.append(_up(share * powers[-1]))
-    excess = half[0] + 2 * sum(half[1:]) - _ONE
+    excess = half[0] + 2 * sum(half[1:]) - ONE
     half[0] -= excess & 1
     excess -= excess & 1
     if half[reach] > half[0]:
@@ -66,7 +67,7 @@ def geometric_weights(rate: Real, reach: int) -> list[int]:
 
 
 def gaussian_weights(sigma: Real, reach: int) -> list[int]:
-    """Return discrete Gaussian noise, P(k) proportional to e^(-k^2/(2 sigma^2)), given that abs(k) <= reach.
+    """Return the weights of discrete Gaussian noise, e^(-k^2/(2 sigma^2)), for abs(k) <= reach.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ def gaussian_weights(sigma: Real, reach: int) -> list[int]:
 
 
 def skellam_weights(mu: Real, reach: int) -> list[int]:
-    """Return Skellam noise, the difference of two Poisson(mu) numbers, given that abs(k) <= reach.
+    """Return the weights of Skellam noise, a difference of two Poisson(mu), for abs(k) <= reach.
 
     Parameters
     ----------
@@ -147,7 +148,7 @@ def skellam_weights(mu: Real, reach: int) -> list[int]:
 
 
 def is_log_concave(weights: list[int]) -> bool:
-    """Return whether the square of every weight is at least the product of its neighbours, without gaps.
+    """Tell whether the square of each weight is at least the product of its neighbours, without gaps.
 
     Then noise that is shifted farther is told apart better, by every hockey-stick divergence: the likelihood
     ratio of a shift is monotone, so the best test is a threshold, and a larger shift moves more beyond it.
@@ -168,10 +169,10 @@ def _log_concave(name: str, law: list[Decimal]) -> list[int]:
         for k in range(2, len(half)):
             # As the ratio of neighbours must not rise again, none may be above what the two before it allow.
             half[k] = min(half[k], half[k - 1] * half[k - 1] // half[k - 2] if half[k - 2] else 0)
-        missing = _ONE - half[0] - 2 * sum(half[1:])
+        missing = ONE - half[0] - 2 * sum(half[1:])
         if abs(missing) <= len(half):
             break
-        unit *= 1 + Decimal(missing) / _ONE
+        unit *= 1 + Decimal(missing) / ONE
     half[0] += missing
     weights = _mirrored(half)
     if half[0] <= 0 or not is_log_concave(weights):

@@ -1,4 +1,4 @@
-"""The delta of several independent releases by the same noise, from the integers, bounded from above."""
+"""Upper bound of the delta of several independent releases by the same noise, from its integers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from bitldp.privacy import ONE
+
 __all__ = ["delta_of_sum"]
 
-_ONE = 1 << 64
 _ROUND = 2.0**-53  # unit roundoff of doubles
 _WIDTH = 9.0  # standard deviations of the sum, to either side, that are looked at one by one
 _SLACK = 1e-7  # of epsilon: what all losses together may be rounded up by
@@ -106,7 +107,7 @@ def _lattice(
     far smaller; they are raised to the opposite of the largest.
     """
     skipped, rare = steps, sum(weights[:steps])
-    while rare + weights[skipped] <= _ONE * spare or not weights[skipped - steps]:
+    while rare + weights[skipped] <= ONE * spare or not weights[skipped - steps]:
         rare += weights[skipped]
         skipped += 1
     here = np.array(weights[skipped:], dtype=np.float64)  # w(y), for y from there on
@@ -116,8 +117,8 @@ def _lattice(
     points = np.ceil((losses - slack) / scale - steps / 2.0)
     points = np.maximum(points, -points.max() - steps).astype(np.int64)
     first = int(points.min())
-    law: NDArray[np.float64] = np.bincount(points - first, weights=here / _ONE).astype(np.float64)
-    return law, first, rare / _ONE
+    law: NDArray[np.float64] = np.bincount(points - first, weights=here / ONE).astype(np.float64)
+    return law, first, rare / ONE
 
 
 def _tilted(

@@ -3,32 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import bitldp
 from bitldp.base.extras import require
 from bitldp.cli.audit import audit
-from bitldp.cli.catalogue.entries import ENTRIES
-from bitldp.cli.catalogue.settings import (
-    Alpha,
-    Bits,
-    Calibration,
-    Delta,
-    High,
-    InputBits,
-    IntegerBits,
-    K,
-    LabelEpsilon,
-    Low,
-    M,
-    OutputBits,
-    Points,
-    Spend,
-    Unit,
-    settings,
-)
+from bitldp.cli.catalogue.command import MechanismCommand, offering
+from bitldp.cli.catalogue.entries import entries
 from bitldp.cli.explain.explain import explain
 from bitldp.cli.fl import fl
 from bitldp.cli.options import MOST_THREADS, names
@@ -48,7 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-_MECHANISMS = ", ".join(each.name for each in ENTRIES.values() if each.perturbs)
+_MECHANISMS = ", ".join(each.name for each in entries().values() if each.perturbs)
 
 
 def _version(show: bool) -> None:
@@ -66,7 +49,8 @@ def _program(
     pass
 
 
-@app.command()
+@app.command(cls=MechanismCommand)
+@offering(lambda entry: entry.perturbs, without=("features", "classes", "label_epsilon"))
 def perturb(
     source: Annotated[
         Path,
@@ -95,7 +79,9 @@ def perturb(
     label: Annotated[
         str | None, typer.Option(metavar="A", help="Column of class labels, randomized by label-rr.")
     ] = None,
-    label_epsilon: LabelEpsilon = None,
+    label_epsilon: Annotated[
+        float | None, typer.Option(metavar="E", help="Budget of the label, added to --epsilon.")
+    ] = None,
     categories: Annotated[
         list[str] | None,
         typer.Option(
@@ -113,20 +99,6 @@ def perturb(
             help="The same from a text file with one category a line. Repeatable.",
         ),
     ] = None,
-    bits: Bits = None,
-    integer_bits: IntegerBits = None,
-    alpha: Alpha = None,
-    calibration: Calibration = None,
-    unit: Unit = None,
-    low: Low = None,
-    high: High = None,
-    points: Points = None,
-    m: M = None,
-    k: K = None,
-    spend: Spend = None,
-    delta: Delta = None,
-    input_bits: InputBits = None,
-    output_bits: OutputBits = None,
     output: Annotated[
         str | None,
         typer.Option(
@@ -144,6 +116,8 @@ def perturb(
         bool, typer.Option("--force", help="Replace an existing output and its report.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no summary.")] = False,
+    *,
+    options: dict[str, Any],
 ) -> None:
     """Randomize columns of a file under local differential privacy.
 
@@ -153,20 +127,13 @@ def perturb(
     Example: bitldp perturb people.csv -o out.csv --mechanism frr --columns height,weight --epsilon 4
     --integer-bits 8
     """
-    options = locals()
     with sentences():
         from bitldp.cli.perturb.perturb import perturb as run
         from bitldp.cli.perturb.plan import OUTPUTS, Request
 
-        given = settings(epsilon, options)
         chosen, kept = names(columns), names(keep, "--keep")
-        for option, word, allowed in (
-            ("--output", output, OUTPUTS),
-            ("--calibration", calibration, ("exact", "paper")),
-            ("--unit", unit, ("record", "feature")),
-        ):
-            if word is not None and word not in allowed:
-                raise UsageError(f"{option} {word}: must be one of {', '.join(allowed)}")
+        if output not in (None, *OUTPUTS):
+            raise UsageError(f"--output {output}: must be one of {', '.join(OUTPUTS)}")
         if len(delimiter) != 1:
             raise UsageError("--delimiter: must be one character")
         if delimiter in '"\r\n' or not delimiter.isascii():
@@ -175,14 +142,15 @@ def perturb(
             source=source,
             target=target,
             mechanism=mechanism,
-            settings=given,
+            epsilon=epsilon,
+            options=options,
             columns=chosen,
             keep=kept,
             label=label,
+            label_epsilon=label_epsilon,
             categories=read_categories(
                 categories or [], categories_file or [], (*chosen, *([label] if label else []))
             ),
-            points=points,
             output=output,
             delimiter=delimiter,
             threads=threads,
@@ -201,8 +169,8 @@ def perturb(
             )
 
 
-app.command()(explain)
-app.command()(audit)
+app.command(cls=MechanismCommand)(explain)
+app.command(cls=MechanismCommand)(audit)
 app.command()(fl)
 
 

@@ -4,64 +4,28 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-import bitldp
 from bitldp.base.extras import require
-from bitldp.cli.catalogue.entries import ENTRIES, check, entry
-from bitldp.cli.catalogue.entry import Entry, Settings
-from bitldp.cli.catalogue.settings import (
-    Alpha,
-    AsJson,
-    Bits,
-    Calibration,
-    Classes,
-    Delta,
-    Features,
-    High,
-    InputBits,
-    IntegerBits,
-    K,
-    LabelEpsilon,
-    Low,
-    M,
-    OutputBits,
-    Points,
-    Spend,
-    Unit,
-    settings,
-    sizes,
-)
+from bitldp.cli.catalogue.command import AsJson, offering
+from bitldp.cli.catalogue.entries import entries, entry
+from bitldp.cli.catalogue.entry import Entry
 from bitldp.cli.perturb.files import UsageError
 from bitldp.cli.screen import sentences, wide_console
+from bitldp.privacy import PrivacyClaimWarning
 from bitldp.report.totals import number
 
 __all__ = ["audit"]
 
 
+@offering()
 def audit(
-    mechanism: Annotated[str, typer.Argument(metavar="MECHANISM", help=f"One of {', '.join(ENTRIES)}.")],
+    mechanism: Annotated[str, typer.Argument(metavar="MECHANISM", help=f"One of {', '.join(entries())}.")],
     epsilon: Annotated[float, typer.Option(metavar="E", help="Privacy budget of a record.")],
-    features: Features = None,
-    classes: Classes = None,
-    points: Points = None,
-    label_epsilon: LabelEpsilon = None,
-    bits: Bits = None,
-    integer_bits: IntegerBits = None,
-    alpha: Alpha = None,
-    calibration: Calibration = None,
-    unit: Unit = None,
-    low: Low = None,
-    high: High = None,
-    m: M = None,
-    k: K = None,
-    spend: Spend = None,
-    delta: Delta = None,
-    input_bits: InputBits = None,
-    output_bits: OutputBits = None,
     n: Annotated[
         int, typer.Option("--n", min=100, max=10**9, help="Reports to draw of each input.")
     ] = 100_000,
@@ -70,6 +34,8 @@ def audit(
     ] = 0.999,
     seed: Annotated[int | None, typer.Option(min=0, help="Reproducible reports.")] = None,
     as_json: AsJson = False,
+    *,
+    options: dict[str, Any],
 ) -> None:
     """Draw reports, bound epsilon from below, and compare with the exact one; no data is needed.
 
@@ -77,48 +43,29 @@ def audit(
 
     Example: bitldp audit grr --classes 10 --epsilon 1 --n 1000000
     """
-    options = locals()
     with sentences():
         require("the audit", ["scipy"], "design")
         from bitldp.audit.audit import audit as run
 
         if not 0.5 <= confidence < 1.0:
             raise UsageError("--confidence: must be 0.5 or more and below 1")
-        given = settings(epsilon, options)
         chosen = entry(mechanism)
-        check(chosen, given)
-        if unit not in (None, "record", "feature"):
-            raise UsageError(f"--unit {unit}: must be one of record, feature")
-        built = _built(chosen, given, chosen.size(sizes(options)), classes)
+        chosen.check(options, entries())
+        built = _built(chosen, epsilon, options)
         result = run(built, n=n, confidence=confidence, rng=seed)
         if as_json:
             print(json.dumps(result.to_dict(), indent=2))
         else:
-            _print(result, unit or result.guarantee.unit)
+            _print(result, options.get("unit", result.guarantee.unit))
         if not result.passed:
             raise typer.Exit(1)
 
 
-def _built(chosen: Entry, given: Settings, size: int, classes: int | None) -> Any:
-    """Return the mechanism; the one with a label has both its parts."""
+def _built(chosen: Entry, epsilon: float, options: Mapping[str, Any]) -> Any:
     with warnings.catch_warnings():
         # The result shows both epsilons.
-        warnings.simplefilter("ignore", bitldp.PrivacyClaimWarning)
-        mechanism = chosen.construct(given, size)
-        if "label_epsilon" not in chosen.options:
-            return mechanism
-        if classes is None or given.label_epsilon is None:
-            raise UsageError(f"{chosen.name} has a label: give --classes and --label-epsilon")
-        try:
-            return bitldp.BitRand(
-                size,
-                classes=classes,
-                epsilon_x=given.epsilon,
-                epsilon_y=given.label_epsilon,
-                **given.given("bits", "integer_bits", "calibration", "unit"),
-            )
-        except (ValueError, TypeError, OverflowError) as error:
-            raise UsageError(f"{chosen.name}: {error}") from None
+        warnings.simplefilter("ignore", PrivacyClaimWarning)
+        return chosen.build(epsilon, options)
 
 
 def _print(result: Any, unit: str) -> None:

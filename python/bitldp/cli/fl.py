@@ -19,7 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from bitldp.base.extras import require
-from bitldp.cli.explain.facts import jsonable
+from bitldp.base.plain import jsonable
 from bitldp.cli.options import MOST_THREADS
 from bitldp.cli.perturb.files import CommandError, UsageError
 from bitldp.cli.screen import sentences, wide_console

@@ -14,8 +14,8 @@ from bitldp.design.exact import unbiased
 from bitldp.design.result import Design, spread
 from bitldp.mechanism.designed import Table
 from bitldp.privacy import calibrated
-from bitldp.release.base import Interval
-from bitldp.release.table import MatrixScalar, placed, silent
+from bitldp.release.base import Interval, Release
+from bitldp.release.table import placed, silent
 
 MOST_OF_BITS = 30.0
 """The most that is spent of one bit's budget: beyond it, 2**-64 is too coarse for products of e^-epsilon."""
@@ -29,7 +29,7 @@ def tabled(design: Design) -> Table:
     return Table(design.channel(), readonly(np.array(design.letters)))
 
 
-def designed(table: Table, bits: tuple[int, int], interval: Interval) -> MatrixScalar:
+def designed(table: Table, bits: tuple[int, int], interval: Interval) -> Release:
     """Return the release of a number of `interval` by the table of a design."""
     channel, letters = table
     if letters is None or (channel.inputs, channel.outputs) != (1 << bits[0], 1 << bits[1]):
@@ -40,7 +40,7 @@ def designed(table: Table, bits: tuple[int, int], interval: Interval) -> MatrixS
 
 
 @lru_cache(maxsize=64)
-def bitwise(bits: int, epsilon: float, interval: Interval) -> MatrixScalar:
+def bitwise(bits: int, epsilon: float, interval: Interval) -> Release:
     """Return the release of the bits of a grid point, each by randomized response of epsilon/b.
 
     With p = e^(epsilon/b)/(1 + e^(epsilon/b)), a report y has P(y|x) = p^s (1 - p)^(b - s), where s bits

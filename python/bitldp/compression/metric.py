@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
-from typing import Any
-
-import numpy as np
+from typing import Annotated, Any
 
 from bitldp._core import Matrix, log_ratio
 from bitldp.base import checks
@@ -17,9 +15,10 @@ from bitldp.design.distance import Metric, canonical, distances
 from bitldp.design.mvu import METRIC_BITS, load_or_solve
 from bitldp.design.result import keeps
 from bitldp.mechanism.designed import Designed, Table
-from bitldp.numeric.spend import OnInterval
+from bitldp.mechanism.numeric import Numeric
+from bitldp.mechanism.parameters import Interval, whole
 from bitldp.privacy import Guarantee, composed
-from bitldp.release.base import Interval, Scalar, equidistant
+from bitldp.release.base import Release, equidistant
 
 __all__ = ["MetricMVU"]
 
@@ -30,8 +29,8 @@ def _solved(bits: tuple[int, int], epsilon: float, metric: Metric) -> Table:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MetricMVU(Designed, OnInterval):
-    """Minimum variance unbiased mechanism under a metric (metric differential privacy).
+class MetricMVU(Designed, Numeric):
+    """MVU under a metric: near numbers are told apart less than far ones (needs SciPy).
 
     Parameters
     ----------
@@ -43,9 +42,9 @@ class MetricMVU(Designed, OnInterval):
         d. A number p > 0 stands for |x - y|^p in the units of the interval; else distances of the points, or
         ``d(x, y)``. It holds the power or the table (read-only) afterwards.
     input_bits : int
-        b_in, 1 to 6: a number is dithered to one of 2**b_in points.
+        Bits of the grid, b_in, 1 to 6: a number is dithered to one of 2**b_in points.
     output_bits : int
-        b_out, 1 to 6: bits of a report.
+        Bits of a report, b_out, 1 to 6.
     interval : (float, float)
         Where every number lies.
     features : int
@@ -77,33 +76,29 @@ class MetricMVU(Designed, OnInterval):
     Examples
     --------
     >>> from bitldp.compression import MetricMVU
-    >>> mechanism = MetricMVU(2.0, metric=1.0, input_bits=2, output_bits=2)
+    >>> mechanism = MetricMVU(1.0, metric=1.0, input_bits=2, output_bits=2)
     >>> mechanism.distance_epsilon(0, 1) <= 2.0 / 3.0
     True
     """
 
     _: KW_ONLY
     metric: Any = 1.0
-    input_bits: int = 3
-    output_bits: int = 3
-    interval: tuple[float, float] = (0.0, 1.0)
+    input_bits: Annotated[int, whole(1, METRIC_BITS)] = 3
+    output_bits: Annotated[int, whole(1, METRIC_BITS)] = 3
+    interval: Interval = (-1.0, 1.0)
+
+    @classmethod
+    def for_record(cls, **parameters: Any) -> Any:
+        """Construct from what a command line gives; `epsilon` is for the greatest distance of a record."""
+        low, high = parameters.get("interval", cls.interval)
+        budget = parameters.pop("epsilon") / ((high - low) * parameters.get("features", cls.features))
+        return cls(budget, **parameters)
 
     def _build(self) -> None:
-        self._set(
-            input_bits=checks.integer("input_bits", self.input_bits, 1, METRIC_BITS),
-            output_bits=checks.integer("output_bits", self.output_bits, 1, METRIC_BITS),
-            _made=[],
-        )
-        super()._build()
-
-    def _settle(self, interval: Interval) -> None:
-        epsilon = checks.positive("epsilon", self.epsilon)
-        features = checks.count("features", self.features, 1)
+        epsilon, features, interval = checks.positive("epsilon", self.epsilon), self.features, self.interval
         for name, only in (("spend", "split"), ("k", None), ("unit", "record")):
             if getattr(self, name) != only:
                 raise ValueError(f"{name}: must be {only!r} under a metric, where every feature is released")
-        if not isinstance(self.clip, (bool, np.bool_)):
-            raise TypeError(f"clip: must be True or False, not {type(self.clip).__name__}")
         count = 1 << self.input_bits
         metric = canonical(self.metric, equidistant(interval, count).tolist())
         if metric is None:
@@ -115,18 +110,15 @@ class MetricMVU(Designed, OnInterval):
         budget = epsilon if isinstance(metric, tuple) else widest
         bits = (self.input_bits, self.output_bits)
         drawn = self._table(lambda: _solved(bits, budget, metric))
-        scalar = designed(drawn, bits, interval)
+        release = designed(drawn, bits, interval)
         if not keeps(tuple(map(tuple, drawn.channel.weights())), budget, metric):
             raise ValueError("epsilon: the table that came with the parameters exceeds it")
-        exact = scalar.epsilon
+        exact = release.epsilon
         self._set(
-            epsilon=epsilon,
-            features=features,
-            clip=bool(self.clip),
             metric=readonly(table) if isinstance(metric, tuple) else metric,
-            _scalar=scalar,
+            _release=release,
             _ends=interval,
-            _spread=scalar.spread,
+            _spread=release.spread,
             _guarantee=Guarantee.judge(
                 composed(widest, features),
                 (exact, exact, composed(exact, features)),
@@ -135,8 +127,8 @@ class MetricMVU(Designed, OnInterval):
             ),
         )
 
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
-        raise AssertionError("the metric, not a share of the budget, says how a number is released")
+    def _released(self, epsilon: float, interval: Interval) -> Release:
+        raise NotImplementedError("the metric, not a share of the budget, says how a number is released")
 
     def _weights(self) -> list[list[int]]:
         (channel,) = self.channels

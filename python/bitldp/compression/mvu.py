@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Annotated
 
-from bitldp.base import checks
 from bitldp.compression.designs import designed, tabled
 from bitldp.design.mvu import BITS, load_or_solve
 from bitldp.mechanism.designed import Designed, Table
-from bitldp.numeric.spend import OnInterval
-from bitldp.release.base import Interval, Scalar
+from bitldp.mechanism.numeric import Numeric
+from bitldp.mechanism.parameters import Criterion, Interval, whole
+from bitldp.release.base import Release
 from bitldp.release.table import silent
 
 __all__ = ["MVU"]
-
-Objective = Literal["mean", "worst"]
 
 
 @lru_cache(maxsize=64)
@@ -25,8 +23,8 @@ def _solved(bits: tuple[int, int], epsilon: float, objective: str) -> Table:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MVU(Designed, OnInterval):
-    """Minimum variance unbiased mechanism (MVU) for numbers of an interval.
+class MVU(Designed, Numeric):
+    """MVU: numbers in a few bits with the least variance, by a program that was solved before.
 
     Parameters
     ----------
@@ -34,9 +32,9 @@ class MVU(Designed, OnInterval):
         Exact epsilon of one `unit`, finite, zero or more. A number's share must be 0 or at least 1e-4 (1e-9
         with one output bit); at most 16 of it is spent.
     input_bits : int
-        b_in, 1 to 8: a number is dithered to one of 2**b_in points.
+        Bits of the grid, b_in, 1 to 8: a number is dithered to one of 2**b_in points.
     output_bits : int
-        b_out, 1 to 8: bits of a report.
+        Bits of a report, b_out, 1 to 8.
     objective : {"mean", "worst"}
         What is minimised: the sum of the variances at the points, or the largest variance of any number.
     interval : (float, float)
@@ -76,21 +74,12 @@ class MVU(Designed, OnInterval):
     """
 
     _: KW_ONLY
-    input_bits: int = 3
-    output_bits: int = 3
-    objective: Objective = "mean"
-    interval: tuple[float, float] = (0.0, 1.0)
+    input_bits: Annotated[int, whole(1, BITS)] = 3
+    output_bits: Annotated[int, whole(1, BITS)] = 3
+    objective: Criterion = "mean"
+    interval: Interval = (-1.0, 1.0)
 
-    def _build(self) -> None:
-        self._set(
-            input_bits=checks.integer("input_bits", self.input_bits, 1, BITS),
-            output_bits=checks.integer("output_bits", self.output_bits, 1, BITS),
-        )
-        checks.choice("objective", self.objective, ("mean", "worst"))
-        self._set(_made=[])
-        super()._build()
-
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         bits = (self.input_bits, self.output_bits)
         if epsilon == 0.0:
             return silent(1 << bits[0], 1 << bits[1], interval)

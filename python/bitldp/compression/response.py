@@ -4,42 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
 from bitldp._core import Matrix, log_ratio
 from bitldp.base import checks
 from bitldp.compression.designs import bitwise
 from bitldp.design.mvu import BITS
-from bitldp.numeric.spend import OnInterval
-from bitldp.release.base import Interval, Scalar
+from bitldp.mechanism.numeric import Numeric
+from bitldp.mechanism.parameters import Interval, Option, whole
+from bitldp.release.base import Release
 from bitldp.release.window import windowed
 
 __all__ = ["BitwiseRR", "GeneralizedRR", "best_bits"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Response(OnInterval):
+class Response(Numeric):
     """Base of those that dither a number to 2**bits points and report one of as many codes."""
 
     _: KW_ONLY
-    bits: int = 3
-    interval: tuple[float, float] = (0.0, 1.0)
-
-    def _build(self) -> None:
-        self._set(bits=checks.integer("bits", self.bits, 1, BITS))
-        super()._build()
+    bits: Annotated[int, whole(1, BITS), Option("output_bits")] = 3
+    interval: Interval = (-1.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GeneralizedRR(Response):
-    """Unbiased generalized randomized response (gRR) on a grid of 2**bits points.
+    """Unbiased k-ary randomized response (gRR) on the points of a grid.
 
     Parameters
     ----------
     epsilon : float
         Exact epsilon of one `unit`, finite, zero or more.
     bits : int
-        b, 1 to 8: bits of a report. `best_bits` finds those of least variance.
+        Bits of a report, b, 1 to 8. `best_bits` finds those of least variance.
     interval : (float, float)
         Where every number lies.
     features, spend, k, clip, unit
@@ -62,23 +59,25 @@ class GeneralizedRR(Response):
     >>> from bitldp.compression import GeneralizedRR
     >>> mechanism = GeneralizedRR(1.0, bits=3)
     >>> mechanism.report_bits, round(mechanism.worst_variance(), 3)
-    (3, 3.985)
+    (3, 15.941)
     """
 
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         return windowed(1 << self.bits, 1, epsilon, interval)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BitwiseRR(Response):
-    """Unbiased bitwise randomized response (bRR): each bit of a grid point by itself, at epsilon/b.
+    """Unbiased bitwise randomized response (bRR): each bit of a grid point by itself.
+
+    Each of b bits has epsilon/b.
 
     Parameters
     ----------
     epsilon : float
         Exact epsilon of one `unit`, finite, zero or more; at most 30 is spent on a bit.
     bits : int
-        b, 1 to 8: bits of a report.
+        Bits of a report, b, 1 to 8.
     interval : (float, float)
         Where every number lies.
     features, spend, k, clip, unit
@@ -108,7 +107,7 @@ class BitwiseRR(Response):
         if self.epsilon > 0.0:
             self._set(_guarantee=replace(self._guarantee, bit=self._worst_bit()))
 
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         return bitwise(self.bits, epsilon, interval)
 
     def _worst_bit(self) -> float:

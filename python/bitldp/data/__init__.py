@@ -1,4 +1,4 @@
-"""Data sets for experiments: scikit-learn's bundled ones, and real ones from a folder of yours.
+"""Data sets for experiments: scikit-learn's bundled ones, and real ones from a local folder.
 
 Nothing is shipped and nothing is downloaded. `load` reads ``digits``, ``breast_cancer`` and ``wine`` from an
 installed scikit-learn, and the other names from the folder that the environment variable ``BITLDP_DATA``
@@ -20,7 +20,7 @@ __all__ = ["Dataset", "DatasetError", "load", "names"]
 
 
 def names() -> tuple[str, ...]:
-    """Return every name that `load` knows."""
+    """Return every name that `load` accepts."""
     return tuple(LOADERS)
 
 

@@ -1,4 +1,4 @@
-"""What a data set is, and the verified files that it comes from."""
+"""Type of a data set, and verified access to its files."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Task = Literal["classification", "regression", "locations"]
 
 
 class DatasetError(Exception):
-    """A data set cannot be had: no folder, no file, a file with another checksum, or a library missing."""
+    """Error for a data set that cannot be had: no folder, file or library, or another checksum."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Records in a training and a test part.
+    """Records in a training part and a test part.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Dataset:
 
 
 class Folder:
-    """The files of one data set, verified as they are asked for."""
+    """Files of one data set, verified when they are asked for."""
 
     def __init__(self, name: str, root: str | os.PathLike[str] | None) -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""Offline optimisers: mechanisms that are found by a computer, then rounded to exact integers.
+"""Offline solvers: mechanisms found by optimisation and rounded to exact integers.
 
 `bitldp.design.mvu` has the mechanisms of least variance behind `bitldp.MVU`. Solving needs the extra
 ``design`` (SciPy); what is shipped or cached is loaded without it.

@@ -1,4 +1,4 @@
-"""Designs on disk: shipped with the package, and cached for the user. None is used before it is checked.
+"""Cache of designs: shipped with the package or kept for the user, and checked before use.
 
 A file is JSON: integers and doubles in hexadecimal, so that nothing is lost, and a SHA-256 of the content.
 The checksum finds accidents only, since anyone can compute it; so the law itself is judged, too.
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 class Key(NamedTuple):
-    """What a design is found by."""
+    """Parameters by which a design is found."""
 
     shape: tuple[int, int]
     budget: float
@@ -55,12 +55,12 @@ class Key(NamedTuple):
         }
 
     def name(self) -> str:
-        """Return the name of its file."""
+        """Return the name of the design's file."""
         return f"mvu-{self.shape[0]}-{self.shape[1]}-{_digest(self.fields())[:32]}.json"
 
 
 def folder() -> Path | None:
-    """Return where designs are cached; None where they are not.
+    """Return the folder of cached designs; None where there is no cache.
 
     ``BITLDP_CACHE`` names the folder; empty, it turns the cache off. Else it is ``bitldp`` in
     ``XDG_CACHE_HOME``, or in the place where the platform keeps caches.
@@ -82,7 +82,7 @@ def folder() -> Path | None:
 
 
 def load(key: Key) -> Design | None:
-    """Return a cached design; None if there is none, or none that passes. The latter is logged."""
+    """Return a cached design; None if there is none that passes its checks. A failing one is logged."""
     place = folder()
     if place is None:
         return None
@@ -115,7 +115,7 @@ def store(key: Key, design: Design) -> None:
 
 
 def shipped(key: Key) -> Design | None:
-    """Return a design that comes with the package, or None. One that fails its checks is logged."""
+    """Return a design that comes with the package, or None. A failing one is logged."""
     record = _shipped().get(_digest(key.fields()))
     if record is None:
         return None
@@ -140,7 +140,7 @@ def _shipped() -> dict[str, Any]:
 
 
 def encoded(key: Key, design: Design) -> dict[str, Any]:
-    """Return the JSON value of a design, with its checksum."""
+    """Return a design as a JSON value, with its checksum."""
     content = {
         **key.fields(),
         "letters": [letter.hex() for letter in design.letters],
@@ -150,7 +150,7 @@ def encoded(key: Key, design: Design) -> dict[str, Any]:
 
 
 def decoded(key: Key, record: Any) -> Design:
-    """Return the design of a JSON value, once everything about it is checked.
+    """Return the design in a JSON value, after checking everything about it.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The linear programs behind a design: the best table for letters that are held, or nearly.
+"""Linear programs of a design: the best table for letters that are fixed, or nearly.
 
 A table P and letters a that minimise the variance without bias solve a program that is bilinear in (P, a).
 With a held it is linear; so is its linearisation around some (P, a). Both are built here.
@@ -28,7 +28,7 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Answer:
-    """What a linear program found.
+    """Solution of a linear program.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class Program:
         self._less = np.square(np.concatenate([self.points, where]))
 
     def held(self, coordinates: Floats) -> Answer | None:
-        """Return the best table for given letters; None where the solver finds none."""
+        """Return the best table for fixed letters; None where the solver finds none."""
         return self._solve(coordinates, None, 0.0)
 
     def moved(self, coordinates: Floats, table: Floats, radius: float) -> Answer | None:

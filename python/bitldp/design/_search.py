@@ -1,4 +1,4 @@
-"""The search for a design: a sequential linear program over table and letters, from several starts."""
+"""Search for a design: a sequential linear program over table and letters, from several starts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Run:
 def best(
     shape: tuple[int, int], budget: float, metric: Metric | None, criterion: str
 ) -> tuple[Floats, Floats]:
-    """Return a table and letters on [0, 1], ascending, in floating point.
+    """Search for a table and ascending letters on [0, 1], in floating point.
 
     Parameters
     ----------

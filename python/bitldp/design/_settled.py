@@ -1,4 +1,4 @@
-"""From what a solver of linear programs returns to a channel of integers that keeps its budget."""
+"""Rounding of a linear program's solution to a channel of integers within its budget."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STEPS = 60
 
 
 def settled(law: NDArray[np.float64], epsilon: float) -> Matrix:
-    """Return the channel of integers that is nearest to a law, and whose exact epsilon is at most `epsilon`.
+    """Return the channel of integers nearest to a law whose exact epsilon is at most `epsilon`.
 
     Parameters
     ----------

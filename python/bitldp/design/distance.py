@@ -1,4 +1,4 @@
-"""How far two points of the grid count as apart, for privacy under a metric."""
+"""Distances between points of the grid, for privacy under a metric."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MetricLike: TypeAlias = float | ArrayLike | Callable[[float, float], float]
 
 
 def canonical(metric: MetricLike | None, points: Sequence[float]) -> Metric | None:
-    """Return a metric in the form that is compared and stored.
+    """Return a metric in the form in which it is compared and stored.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def distances(metric: Metric, count: int) -> NDArray[np.float64]:
 
 
 def shortest(table: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the lengths of the shortest ways between points, by Floyd and Warshall."""
+    """Return the lengths of the shortest ways between points (Floyd and Warshall)."""
     ways: NDArray[np.float64] = table.copy()
     for middle in range(len(ways)):
         np.minimum(ways, ways[:, middle, None] + ways[middle], out=ways)
@@ -72,7 +72,7 @@ def shortest(table: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def binding(table: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return the pairs whose distance no way over other points reaches: the others' privacy follows.
+    """Return the pairs of points whose distance is shorter than any way over others; they imply the rest.
 
     Notes
     -----

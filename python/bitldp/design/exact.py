@@ -1,4 +1,4 @@
-"""From a table of floats to integers over 2**64 that keep the budget exactly and are unbiased."""
+"""Rounding of a table of floats to unbiased integers over 2**64 that keep the budget exactly."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 
 from bitldp.design._program import Floats
 from bitldp.design.distance import Metric, distances, shortest
-from bitldp.design.result import ONE, Design, DesignError, Weights, judged, residuals
+from bitldp.design.result import Design, DesignError, Weights, judged, residuals
+from bitldp.privacy import ONE
 
 _SUM = 1e-6  # how far from 1 the rows of a solution may sum; the solver's tolerance is far below
 
@@ -25,7 +26,7 @@ def exact(
     criterion: str,
     found: tuple[Floats, Floats],
 ) -> Design:
-    """Return the design of integers next to a table and letters of the search.
+    """Round a table and letters of the search to a design of integers.
 
     Raises
     ------
@@ -77,7 +78,7 @@ def _rounded(row: Floats) -> list[int]:
 
 
 def unbiased(weights: Sequence[Sequence[int]], letters: tuple[float, ...]) -> Weights:
-    """Return integers next to given ones whose letters have the points as their means, to rounding.
+    """Adjust integers so that the means of their letters are the points, to rounding.
 
     Raises
     ------

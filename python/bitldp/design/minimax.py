@@ -1,4 +1,4 @@
-"""The unbiased release of a number with the least worst-case variance: a linear program over letters."""
+"""Solver for the unbiased release of a number with the least worst-case variance."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _USED = 1e-8  # a letter that no input reports more often is not in use
 
 @dataclass(frozen=True, eq=False)
 class Draft:
-    """What a solver found on [-1, 1].
+    """Solution on [-1, 1], in floating point.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Draft:
 
 
 def least_worst(points: int, epsilon: float) -> Draft:
-    """Return the release on equidistant points of [-1, 1] with the least largest variance, dither included.
+    """Solve for the release on equidistant points of [-1, 1] with the least worst variance, dither included.
 
     Parameters
     ----------

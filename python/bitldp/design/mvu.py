@@ -1,4 +1,4 @@
-"""Mechanisms of least variance: tables and letters found by optimisation, as exact integers.
+"""Solver for mechanisms of least variance: optimised tables and letters, as exact integers.
 
 The minimum variance unbiased mechanism of Chaudhuri, Guo and Rabbat, "Privacy-aware compression for federated
 data analysis" (UAI 2022), Section 4: of all tables from the points of a grid to as many letters as a report
@@ -16,8 +16,8 @@ from bitldp.base import checks
 from bitldp.design import _cache
 from bitldp.design.distance import Metric, MetricLike, canonical
 from bitldp.design.exact import exact, unbiased
-from bitldp.design.result import ONE, Design, DesignError, Weights, judged
-from bitldp.privacy import calibrated
+from bitldp.design.result import Design, DesignError, Weights, judged
+from bitldp.privacy import ONE, calibrated
 
 __all__ = ["BITS", "LEAST", "METRIC_BITS", "MOST", "Design", "DesignError", "design", "load_or_solve"]
 
@@ -97,7 +97,7 @@ def load_or_solve(
     metric: MetricLike | None = None,
     objective: str = "mean",
 ) -> Design:
-    """Return the design that is shipped with the package or cached; solve and cache it else.
+    """Return the shipped or cached design; where there is none, solve and cache it.
 
     Parameters, result and errors are those of `design`. What is loaded is checked as if it were new: its
     checksum, shape, row sums, exact epsilon and bias. A file that fails is logged and solved again.

@@ -1,4 +1,4 @@
-"""The release of least expected loss under local differential privacy: a linear program."""
+"""Solver for the release of least expected loss under local differential privacy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MARGIN = 1e-7  # relative: how far below the budget the program is solved, so t
 def least_loss(
     losses: NDArray[np.float64], epsilon: float, prior: NDArray[np.float64] | None = None
 ) -> Matrix:
-    """Return the channel of integers with the least expected loss at an exact epsilon.
+    """Solve for the channel of integers with the least expected loss at an exact epsilon.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A design: integers over 2**64 and letters, and what is recomputed from them before they are used."""
+"""Designs of integers over 2**64 and letters, whose properties are recomputed before use."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from bitldp._core import Matrix, log_ratio
 from bitldp.design.distance import Metric, distances
 from bitldp.letters.spread import Spread
+from bitldp.privacy import ONE
 
-ONE = 1 << 64
 BIAS = 1e-9
 """How far the mean of the letters may be from a point of [0, 1]."""
 
@@ -22,12 +22,12 @@ Weights = tuple[tuple[int, ...], ...]
 
 
 class DesignError(RuntimeError):
-    """No mechanism was found that keeps what was asked. The message says why; nothing is returned instead."""
+    """Error for a design that was asked for and not found; its message says why."""
 
 
 @dataclass(frozen=True)
 class Design:
-    """A mechanism from the points of a grid on [0, 1] to letters, found by optimisation.
+    """Mechanism from the points of a grid on [0, 1] to letters, found by optimisation.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ def judged(
     weights: Weights,
     letters: tuple[float, ...],
 ) -> Design:
-    """Return the design with everything that can be computed from its integers.
+    """Return the design of given integers, with everything that they imply.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def judged(
 
 
 def keeps(weights: Weights, budget: float, metric: Metric) -> bool:
-    """Whether the exact epsilon of every two points is at most the budget times their distance."""
+    """Tell whether the exact epsilon of every two points is at most the budget times their distance."""
     rows = np.array([[weight / ONE for weight in row] for row in weights])
     table = distances(metric, len(weights))
     with np.errstate(divide="ignore"):
@@ -131,7 +131,7 @@ def keeps(weights: Weights, budget: float, metric: Metric) -> bool:
 
 
 def residuals(weights: Sequence[Sequence[int]], letters: tuple[float, ...]) -> list[Fraction]:
-    """Return point less mean of the letters, exactly, for every row of integers over 2**64."""
+    """Return each point minus the exact mean of its letters, by rows of integers over 2**64."""
     scale, whole = common(letters)
     count = len(weights)
     return [
@@ -141,7 +141,7 @@ def residuals(weights: Sequence[Sequence[int]], letters: tuple[float, ...]) -> l
 
 
 def common(letters: tuple[float, ...]) -> tuple[int, list[int]]:
-    """Return a power of two by which all letters are integers, and those integers."""
+    """Return a power of two that makes all letters integers, and those integers."""
     ratios = [letter.as_integer_ratio() for letter in letters]
     scale = max(denominator for _, denominator in ratios)
     return scale, [numerator * (scale // denominator) for numerator, denominator in ratios]

@@ -9,26 +9,44 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from bitldp._core import unpack
+from bitldp.base import checks
 from bitldp.estimate import saved
 from bitldp.estimate.estimates import Estimate, frequencies
-from bitldp.mechanism.base import Mechanism
 
-__all__ = ["Accumulator", "CountAccumulator", "MeanAccumulator"]
+__all__ = ["Accumulator", "CountAccumulator"]
 
 _FORMAT = "bitldp.accumulator"
 _VERSION = 1
-_BATCH = 1 << 20  # letters decoded at once: bounds the working memory of an update to a few tens of MB
 
 _A = TypeVar("_A", bound="Accumulator")
 
 
+@runtime_checkable
+class Accumulated(Protocol):
+    """What an accumulator knows of the mechanism whose reports it holds."""
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return what two mechanisms share whose reports may be aggregated together."""
+
+    def accumulator(self) -> Accumulator:
+        """Return an empty accumulator."""
+
+    @property
+    def report_parts(self) -> tuple[tuple[int, int], ...]:
+        """(columns, bits) of each array of codes that makes one record's report."""
+
+    def join(self, parts: Any) -> Any:
+        """Return reports of one array of shape (n, columns) for each part."""
+
+
 class Accumulator(ABC):
-    """Common part of the accumulators; `Mechanism.accumulator()` makes them.
+    """Base of the accumulators; `Mechanism.accumulator()` makes them.
 
     Parameters
     ----------
@@ -38,7 +56,7 @@ class Accumulator(ABC):
 
     kind: ClassVar[str]
 
-    def __init__(self, mechanism: Mechanism) -> None:
+    def __init__(self, mechanism: Accumulated) -> None:
         self.mechanism = mechanism
         self.n = 0
 
@@ -74,7 +92,7 @@ class Accumulator(ABC):
         return json.dumps(document, allow_nan=False)
 
     @classmethod
-    def from_json(cls: type[_A], text: str, mechanism: Mechanism) -> _A:
+    def from_json(cls: type[_A], text: str, mechanism: Accumulated) -> _A:
         """Return an accumulator with the contents of a JSON text.
 
         Parameters
@@ -98,7 +116,7 @@ class Accumulator(ABC):
             If `text` is no str, or `mechanism` no mechanism, or its accumulators are of another class than
             this one.
         """
-        if not isinstance(mechanism, Mechanism):
+        if not isinstance(mechanism, Accumulated):
             raise TypeError(f"mechanism: must be a Mechanism, not {type(mechanism).__name__}")
         accumulator = mechanism.accumulator()
         if not isinstance(accumulator, cls):
@@ -124,8 +142,35 @@ class Accumulator(ABC):
         return state
 
 
+Count = Callable[[Any, "int | None", "int | None"], "tuple[int, NDArray[np.int64]]"]
+
+
+def packed_records(output: Any, records: Any) -> int | None:
+    """Return the number of records of packed reports, None for others; refuse what does not fit together."""
+    checks.choice("output", output, ("codes", "bits", "packed"))
+    if output == "packed":
+        return checks.integer("records", records, 0)
+    if records is not None:
+        raise ValueError("records: is for output='packed'; other reports say themselves how many there are")
+    return None
+
+
+def unpacked(mechanism: Accumulated, reports: Any, records: int) -> Any:
+    """Return packed reports as the arrays of codes that they are of."""
+    parts = mechanism.report_parts
+    arrays = reports if isinstance(reports, tuple) else (reports,)
+    if len(arrays) != len(parts):
+        raise ValueError(f"reports: {len(parts)} packed arrays are needed, got {len(arrays)}")
+    return mechanism.join(
+        [
+            unpack(checks.plain("reports", array), bits, records * columns).reshape(records, columns)
+            for array, (columns, bits) in zip(arrays, parts, strict=True)
+        ]
+    )
+
+
 class CountAccumulator(Accumulator):
-    """Counts of reported categories: exact integers, so the order of updates and merges is immaterial.
+    """Exact counts of reported categories, in any order of updates and merges.
 
     Parameters
     ----------
@@ -134,7 +179,7 @@ class CountAccumulator(Accumulator):
     shape : tuple of int
         Shape of the counts: (categories,) or (features, categories).
     count : callable
-        Counts one batch of reports: (n, counts).
+        Counts one batch of reports: (n, counts), given the records of packed ones (else None) and threads.
     law : tuple of float
         (p, q): probability of reporting a category for a record that has it, and that has not.
     exclusive : bool
@@ -146,9 +191,9 @@ class CountAccumulator(Accumulator):
 
     def __init__(
         self,
-        mechanism: Mechanism,
+        mechanism: Accumulated,
         shape: tuple[int, ...],
-        count: Callable[[ArrayLike], tuple[int, NDArray[np.int64]]],
+        count: Count,
         law: tuple[float, float],
         *,
         exclusive: bool = True,
@@ -159,9 +204,33 @@ class CountAccumulator(Accumulator):
         self._law = law
         self._exclusive = exclusive
 
-    def update(self, reports: ArrayLike) -> None:
-        """Add a batch of reports, in the form that the mechanism's `estimate_frequencies` takes."""
-        n, counts = self._count(reports)
+    def update(
+        self,
+        reports: Any,
+        *,
+        output: str = "codes",
+        records: int | None = None,
+        threads: int | None = None,
+    ) -> None:
+        """Add a batch of reports.
+
+        Parameters
+        ----------
+        reports : array_like
+            As `randomize` gives them in the form `output`.
+        output : str
+            "codes" (or "bits", where those are the reports), or "packed".
+        records : int, optional
+            How many records packed reports are of; needed for them.
+        threads : int, optional
+            Number of threads; the counts do not depend on it.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For reports of another form, or out of range. Nothing is added then.
+        """
+        n, counts = self._count(reports, packed_records(output, records), threads)
         self.n = saved.together("reports", self.n, n)
         self.counts += counts
 
@@ -193,99 +262,4 @@ class CountAccumulator(Accumulator):
     def _restore(self, state: dict[str, Any]) -> None:
         n = saved.whole(state.get("n"))
         self.counts = saved.counts(state.get("counts"), self.counts.shape, n, exclusive=self._exclusive)
-        self.n = n
-
-
-class MeanAccumulator(Accumulator):
-    """Mean and variance of unbiased letters by feature, merged as by Chan, Golub and LeVeque (1979).
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        Whose reports are accumulated.
-    features : int
-        Letters of a record.
-    letters : callable
-        Letters of a batch of reports, shape (n, features).
-    """
-
-    kind = "mean"
-
-    def __init__(
-        self, mechanism: Mechanism, features: int, letters: Callable[[ArrayLike], NDArray[np.float64]]
-    ) -> None:
-        super().__init__(mechanism)
-        self.mean: NDArray[np.float64] = np.zeros(features)
-        self.m2: NDArray[np.float64] = np.zeros(features)
-        self._letters = letters
-
-    def update(self, reports: ArrayLike) -> None:
-        """Add a batch of reports, in the form that the mechanism's `estimate_mean` takes.
-
-        Results of the same reports in other batches agree up to rounding of floats.
-        """
-        batch = np.asarray(reports)
-        if batch.ndim < 2:
-            self._add(self._letters(batch))
-            return
-        before = self.n, self.mean, self.m2
-        step = max(1, _BATCH // max(1, len(self.mean)))
-        try:
-            for start in range(0, max(1, len(batch)), step):
-                self._add(self._letters(batch[start : start + step]))
-        except (TypeError, ValueError):
-            self.n, self.mean, self.m2 = before  # all of a batch or nothing
-            raise
-
-    def _add(self, letters: NDArray[np.float64]) -> None:
-        if len(letters):
-            mean = letters.mean(axis=0)
-            self._combine(len(letters), mean, np.square(letters - mean).sum(axis=0))
-
-    def _combine(
-        self, n: int, mean: NDArray[np.float64], m2: NDArray[np.float64], name: str = "reports"
-    ) -> None:
-        total = saved.together(name, self.n, n)
-        if not total:
-            return
-        with np.errstate(over="ignore", invalid="ignore"):  # looked at next
-            shift = mean - self.mean
-            mean = self.mean + shift * (n / total)
-            m2 = self.m2 + m2 + shift * shift * (self.n / total * n)
-        if not (np.isfinite(mean).all() and np.isfinite(m2).all()):
-            raise ValueError(f"{name}: the sum of squares would pass the range of doubles")
-        self.n, self.mean, self.m2 = total, mean, m2
-
-    def merge(self, other: MeanAccumulator) -> None:
-        """Add the contents of another accumulator of the same mechanism.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For an accumulator of another mechanism or kind, or if there would be 2**63 reports or more.
-            Nothing is added then.
-        """
-        self._same(other)
-        self._combine(other.n, other.mean, other.m2, "other")
-
-    def estimate(self) -> Estimate:
-        """Estimate the mean of every feature, with the standard error of the sample.
-
-        Raises
-        ------
-        ValueError
-            If nothing has been accumulated.
-        """
-        if not self.n:
-            raise ValueError("reports: at least one is needed for an estimate")
-        if self.n == 1:
-            return Estimate(self.mean.copy(), np.full_like(self.mean, np.nan), 1)
-        return Estimate(self.mean.copy(), np.sqrt(self.m2 / (self.n - 1) / self.n), self.n)
-
-    def _state(self) -> dict[str, Any]:
-        return {"n": self.n, "mean": self.mean.tolist(), "m2": self.m2.tolist()}
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        n = saved.whole(state.get("n"))
-        self.mean, self.m2 = saved.moments(state, len(self.mean), n)
         self.n = n

@@ -1,4 +1,4 @@
-"""Estimates from reports: value, standard error, number of reports."""
+"""Estimates from reports, with standard errors and numbers of reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Estimate", "frequencies", "indicator_variance", "project_simplex"]
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """An estimate with its standard error.
+    """Estimate with its standard error and its number of reports.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The accumulator of records that have features and a label."""
+"""Accumulator for records with features and a label."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bitldp.estimate.accumulators import Accumulator, CountAccumulator, MeanAccumulator
+from bitldp.estimate.accumulators import Accumulated, Accumulator, CountAccumulator
 from bitldp.estimate.estimates import Estimate
-from bitldp.mechanism.base import Mechanism
+from bitldp.estimate.means import MeanAccumulator
 
 
 class PairAccumulator(Accumulator):
@@ -27,21 +27,29 @@ class PairAccumulator(Accumulator):
 
     kind = "pair"
 
-    def __init__(self, mechanism: Mechanism, features: MeanAccumulator, labels: CountAccumulator) -> None:
+    def __init__(self, mechanism: Accumulated, features: MeanAccumulator, labels: CountAccumulator) -> None:
         super().__init__(mechanism)
         self.features = features
         self.labels = labels
 
-    def update(self, features: ArrayLike, labels: ArrayLike) -> None:
-        """Add a batch of reported features and labels, of equal length."""
-        before = (self.features.n, self.features.mean, self.features.m2)
-        self.features.update(features)
+    def update(
+        self,
+        features: ArrayLike,
+        labels: ArrayLike,
+        *,
+        output: str = "codes",
+        records: int | None = None,
+        threads: int | None = None,
+    ) -> None:
+        """Add a batch of reported features and labels, of equal length; `output` is that of the features."""
+        before, n = self.features.kept(), self.features.n
+        self.features.update(features, output=output, records=records, threads=threads)
         try:
-            if self.features.n - before[0] != np.size(labels):
+            if self.features.n - n != np.size(labels):
                 raise ValueError("labels: must be as many as there are records of features")
-            self.labels.update(labels)
+            self.labels.update(labels, threads=threads)
         except (TypeError, ValueError):
-            self.features.n, self.features.mean, self.features.m2 = before
+            self.features.restore(before)
             raise
         self.n = self.labels.n
 

@@ -1,35 +1,22 @@
-"""Reports about some coordinates of each record, and the estimate of the mean from them."""
+"""Reports on some coordinates of each record, and the accumulator of their mean."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base import checks
-from bitldp.estimate.accumulators import MeanAccumulator
-from bitldp.mechanism.base import Mechanism
-
-
-class SampledReports(NamedTuple):
-    """What is released of n records of which k coordinates each were sampled.
-
-    Attributes
-    ----------
-    indices : ndarray of unsigned int, shape (n, k)
-        The coordinates, chosen without looking at the data; different within a record.
-    codes : ndarray, shape (n, k)
-        The report of each of them.
-    """
-
-    indices: NDArray[Any]
-    codes: NDArray[Any]
+from bitldp.estimate.accumulators import Accumulated, unpacked
+from bitldp.estimate.means import MeanAccumulator, countable
+from bitldp.estimate.statistics import of_sampled
+from bitldp.release.sampled import SampledReports
 
 
 def checked(reports: Any, features: int, k: int, alphabet: int) -> SampledReports:
-    """Return reports as arrays of shape (n, k), checked to be such as the mechanism makes."""
+    """Return reports as arrays of shape (n, k), after checking them against the mechanism's form."""
     if not isinstance(reports, (tuple, list)) or len(reports) != 2:
         raise TypeError("reports: must be a pair (indices, codes), as randomize gives it")
     indices = checks.codes("reports.indices", reports[0], features)
@@ -48,7 +35,7 @@ def checked(reports: Any, features: int, k: int, alphabet: int) -> SampledReport
 
 
 class SampledMeanAccumulator(MeanAccumulator):
-    """Mean and variance of the letters of sampled coordinates; the others count as the middle.
+    """Mean and variance of sampled coordinates; the others count as the middle.
 
     Parameters
     ----------
@@ -66,39 +53,26 @@ class SampledMeanAccumulator(MeanAccumulator):
 
     def __init__(
         self,
-        mechanism: Mechanism,
+        mechanism: Accumulated,
         features: int,
         middle: float,
         deviations: NDArray[np.float64],
         check: Callable[[Any], SampledReports],
     ) -> None:
-        super().__init__(mechanism, features, self.dense)
+        super().__init__(mechanism, features, self.dense, of_sampled(features, middle, deviations))
         self._middle = middle
         self._deviations = deviations
         self._check = check
 
-    def update(self, reports: Any) -> None:
-        """Add a batch of reports: a pair (indices, codes), each of shape (n, k).
-
-        Raises
-        ------
-        ValueError, TypeError
-            For reports of another form, or out of range. Nothing is added then.
-        """
+    def _shaped(self, reports: Any, output: str, records: int | None) -> tuple[int, Any]:
+        if records is not None:
+            reports = unpacked(self.mechanism, reports, records)
         indices, codes = self._check(reports)
-        n = len(codes)
-        if n == 0:
-            return
-        # Sums by coordinate, without the table of (n, features) letters that are mostly the middle.
-        flat, deviations = indices.ravel().astype(np.intp), self._deviations[codes.ravel()]
-        features = len(self.mean)
-        mean = np.bincount(flat, deviations, features) / n
-        squares = np.bincount(flat, np.square(deviations), features)
-        self._combine(n, self._middle + mean, np.maximum(squares - n * np.square(mean), 0.0))
+        return len(codes), (countable("reports.indices", indices), countable("reports.codes", codes))
 
     def dense(self, reports: ArrayLike) -> NDArray[np.float64]:
         """Return the letters of all coordinates, shape (n, features)."""
         indices, codes = self._check(reports)
-        letters = np.full((len(codes), len(self.mean)), self._middle)
+        letters = np.full((len(codes), len(self._summed[1])), self._middle)
         np.put_along_axis(letters, indices.astype(np.intp), self._middle + self._deviations[codes], axis=1)
         return letters

@@ -1,4 +1,4 @@
-"""Reading an accumulator's JSON: every number is checked before it is taken over."""
+"""Reader of an accumulator's JSON, which checks every number."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bitldp.base.saved import document
 
-__all__ = ["MOST_REPORTS", "counts", "document", "moments", "numbers", "together", "whole"]
+__all__ = ["MOST_REPORTS", "counts", "document", "integers", "moments", "numbers", "together", "whole"]
 
 MOST_REPORTS = (1 << 63) - 1
 """The most reports of one accumulator: counts are 64-bit integers."""
@@ -47,6 +47,14 @@ def counts(value: Any, shape: tuple[int, ...], n: int, *, exclusive: bool) -> ND
     return array.astype(np.int64)
 
 
+def integers(value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return integers of zero or more read from JSON, of any size, or raise ValueError."""
+    array = np.array(value, dtype=object) if isinstance(value, list) else np.array(None)
+    if array.shape != shape or not all(type(each) is int and each >= 0 for each in array.flat):
+        raise ValueError(f"text: must hold integers of shape {shape}, zero or more")
+    return array
+
+
 def moments(state: dict[str, Any], features: int, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return mean and squared deviations of n reports read from JSON, or raise ValueError."""
     mean, m2 = (numbers(state.get(name), (features,)).astype(np.float64) for name in ("mean", "m2"))
@@ -58,7 +66,7 @@ def moments(state: dict[str, Any], features: int, n: int) -> tuple[NDArray[np.fl
 
 
 def together(name: str, mine: int, more: int) -> int:
-    """Return the sum of two numbers of reports; refuse one past the limit."""
+    """Return the sum of two numbers of reports; refuse one above the limit."""
     if mine + more > MOST_REPORTS:
         raise ValueError(f"{name}: with these there would be more than {MOST_REPORTS} reports")
     return mine + more

@@ -1,19 +1,16 @@
-"""Estimates from counts of reports: frequencies and means by the inverse of a table."""
+"""Frequencies and means from counts of reports, by the inverse of a table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from bitldp.estimate.accumulators import CountAccumulator
+from bitldp.estimate.accumulators import Accumulated, Count, CountAccumulator
 from bitldp.estimate.estimates import Estimate, project_simplex
-from bitldp.mechanism.base import Mechanism
 
 
 class FrequencyAccumulator(CountAccumulator):
-    """Counts of reports of a table, and the frequencies that its inverse makes of them.
+    """Counts of a table's reports, and the frequencies that its inverse makes of them.
 
     Parameters
     ----------
@@ -29,9 +26,9 @@ class FrequencyAccumulator(CountAccumulator):
 
     def __init__(
         self,
-        mechanism: Mechanism,
+        mechanism: Accumulated,
         shape: tuple[int, ...],
-        count: Callable[[ArrayLike], tuple[int, NDArray[np.int64]]],
+        count: Count,
         indicators: NDArray[np.float64],
     ) -> None:
         super().__init__(mechanism, shape, count, (1.0, 0.0))
@@ -57,7 +54,7 @@ class FrequencyAccumulator(CountAccumulator):
 def averages(
     counts: NDArray[np.int64], n: int, letters: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return mean and standard error of letters (reports on the first axis) from counts of reports."""
+    """Return mean and standard error of letters from counts of reports, which lie on the first axis."""
     if n < 1:
         raise ValueError("reports: at least one is needed for an estimate")
     shares = counts / n

@@ -1,4 +1,4 @@
-"""What is used of Flower beyond its documented interface, in one place.
+"""Use of Flower beyond its documented interface, in one place.
 
 Flower has no public way to send a message within a process: a `Message` takes its sender from a class that
 the worker process of an app fills, and its number from the SuperLink.
@@ -15,11 +15,11 @@ LOWEST, BELOW = (1, 41), (1, 43)
 
 
 class UnsupportedFlowerError(ImportError):
-    """The installed Flower is not one that this package was written for."""
+    """Error for an installed Flower for which this package was not written."""
 
 
 def check_version(installed: str) -> None:
-    """Raise unless a version of flwr is one whose internals are known.
+    """Raise unless the internals of the installed flwr are known.
 
     Raises
     ------
@@ -50,7 +50,7 @@ REFUSED = ErrorCode.MOD_FAILED_PRECONDITION
 
 
 def refusal(message: Message, code: int, sentence: str) -> Message:
-    """Return an Error reply: a code and a fixed sentence, nothing of the client's."""
+    """Return an Error reply with a code and a fixed sentence, and nothing of the client's."""
     return Message(Error(code, sentence), reply_to=message)
 
 
@@ -60,18 +60,18 @@ def empty_run(number: int) -> Run:
 
 
 def to_bytes(message: Message) -> bytes:
-    """Return a message as the bytes of its protocol buffer: all that would leave the client."""
+    """Return a message as the bytes of its protocol buffer, all that would leave the client."""
     return bytes(message_to_proto(message).SerializeToString())
 
 
 def number(message: Message, name: str) -> None:
-    """Give a message the identity that the SuperLink would give it."""
+    """Give a message the identity that a SuperLink would give it."""
     message.metadata.__dict__["_message_id"] = name
 
 
 @contextmanager
 def identity(run: int) -> Iterator[None]:
-    """Be the server's task while the block runs, so that messages can be made."""
+    """Take the identity of the server's task while the block runs, to make messages."""
     names = ("_task_id", "_run_id", "_node_id")
     before: list[Any] = [getattr(TaskIdentity, name) for name in names]
     TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = 1, run, SERVER

@@ -29,7 +29,7 @@ log = logging.getLogger("bitldp.federated")
 
 
 class InProcessGrid(Grid):
-    """A Grid whose clients live in this process.
+    """Grid whose clients live in this process.
 
     Parameters
     ----------
@@ -116,11 +116,11 @@ class InProcessGrid(Grid):
         return Message(content, dst_node_id, message_type, group_id=group_id, ttl=ttl)
 
     def get_node_ids(self) -> Iterable[int]:
-        """Return the clients' node numbers, ascending."""
+        """Return the numbers of the clients' nodes, ascending."""
         return list(self.contexts)
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
-        """Take messages; their clients work when the replies are pulled."""
+        """Take messages for the clients, who answer when the replies are pulled."""
         names = []
         for message in messages:
             node = message.metadata.dst_node_id
@@ -134,7 +134,7 @@ class InProcessGrid(Grid):
         return names
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
-        """Return the replies to messages, in their order; of unknown or answered ones, none."""
+        """Return the replies to messages in their order; unknown and answered ones have none."""
         messages = [self._waiting.pop(name) for name in list(message_ids) if name in self._waiting]
         queues: dict[int, list[int]] = {}
         for place, message in enumerate(messages):
@@ -194,7 +194,7 @@ def _copied(content: RecordDict) -> RecordDict:
 
 @dataclass(frozen=True)
 class InProcessRun:
-    """What is left of a run.
+    """Results of a run in one process.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The ledger of a budget: what has been released, what is left."""
+"""Ledger of a privacy budget: the releases so far and what is left."""
 
 from __future__ import annotations
 

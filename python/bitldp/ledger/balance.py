@@ -1,4 +1,4 @@
-"""Exact sums of charges against a budget, and the refusal of what would exceed it."""
+"""Exact sums of charges, and the refusal of one that exceeds a budget."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["Balance", "BudgetExceededError", "Spent", "above", "below"]
 
 
 class BudgetExceededError(ValueError):
-    """A release was refused, since it would cost more than remains. Nothing was charged."""
+    """Error for a release that would cost more than remains. Nothing was charged."""
 
 
 class Spent(NamedTuple):
-    """What charges cost together, exactly."""
+    """Exact cost of several charges together."""
 
     epsilon: Fraction
     delta: Fraction
@@ -53,14 +53,14 @@ class Balance:
         self.add(found, self.after(found))
 
     def after(self, entries: Sequence[Entry]) -> Spent:
-        """Return what would be spent after some charges more, or refuse them; nothing changes."""
+        """Return the cost after more charges, or refuse them; nothing changes."""
         spent = self.spent
         for entry in entries:
             spent = self._after(spent, entry)
         return spent
 
     def add(self, entries: Sequence[Entry], spent: Spent) -> None:
-        """Add charges, and what `after` said of them."""
+        """Add charges, with the cost that `after` returned."""
         self.entries.extend(entries)
         self.spent = spent
 

@@ -1,4 +1,4 @@
-"""A ledger of releases: what they cost together, and a refusal of the one that would cost too much.
+"""Ledger of releases, which adds up their cost and refuses the one that would exceed the budget.
 
 Every epsilon in it is the exact one of a record, and the total is for all releases about the same records
 (basic composition: Dwork and Roth, "The algorithmic foundations of differential privacy", 2014, Theorem
@@ -24,7 +24,7 @@ __all__ = ["BudgetExceededError", "Entry", "Ledger", "LedgerChangedError", "NoLe
 
 
 class Ledger(Charges):
-    """What has been released about a set of people, within a budget.
+    """Releases about a set of people, and their cost within a budget.
 
     Parameters
     ----------

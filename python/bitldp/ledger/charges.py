@@ -22,7 +22,7 @@ __all__ = ["Charges"]
 
 
 class Charges:
-    """What a `Ledger` does without a file; whatever is charged is given to `_kept` first."""
+    """Ledger without a file; every charge passes through `_kept` before it counts."""
 
     def __init__(self, budget: float, delta: float = 0.0) -> None:
         self._balance = Balance(budget, delta)
@@ -70,7 +70,7 @@ class Charges:
             return tuple(self._balance.entries)
 
     def charge(self, release: Mechanism | Guarantee, count: int = 1, *, note: str = "") -> Entry:
-        """Charge releases before they are made, or refuse them.
+        """Charge releases before they are made, or refuse to.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class Charges:
         yield self.charge(release, count, note=note)
 
     def account(self, delta: float, method: Literal["basic", "renyi", "pld"] = "pld") -> Account:
-        """Return what the releases cost together by a finer accountant than the sum that the budget is for.
+        """Return the cost of all releases by a finer accountant than the sum that the budget is for.
 
         Parameters
         ----------

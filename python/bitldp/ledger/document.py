@@ -1,4 +1,4 @@
-"""A ledger as a JSON text with a checksum, and back."""
+"""JSON text of a ledger, with a checksum: writing and checked reading."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VERSION = 1
 
 
 class Contents(NamedTuple):
-    """What a text says: a budget, a delta, and the charges, which are checked one by one, not their sum."""
+    """Budget, delta and charges of a text. Each charge is checked by itself, their sum is not."""
 
     budget: float
     delta: float
@@ -33,7 +33,7 @@ def write(budget: float, delta: float, entries: Iterable[Entry]) -> str:
 
 
 def read(text: str) -> Contents:
-    """Return what a text says.
+    """Return the budget and the charges in a text.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""One charge of a ledger: what it holds, and what it refuses to hold."""
+"""Charges of a ledger: checks, and their form in a file."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bitldp.base import checks
+from bitldp.base.plain import jsonable
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import Guarantee
 
@@ -24,7 +25,7 @@ _WORDS = ("mechanism", "note")
 
 @dataclass(frozen=True)
 class Entry:
-    """One charge.
+    """One charge of a ledger.
 
     Attributes
     ----------
@@ -45,7 +46,7 @@ class Entry:
 
 
 def named(release: Mechanism | Guarantee) -> tuple[str, Guarantee]:
-    """Return name and guarantee of what is charged."""
+    """Return the name and the guarantee of a release to charge."""
     if isinstance(release, Guarantee):
         return "Guarantee", release
     guarantee = getattr(release, "guarantee", None)
@@ -55,7 +56,7 @@ def named(release: Mechanism | Guarantee) -> tuple[str, Guarantee]:
 
 
 def checked(entry: Entry) -> Entry:
-    """Return an entry that a file can hold and that means what it says, or raise.
+    """Return an entry of plain values that a file can hold, or raise.
 
     Raises
     ------
@@ -72,7 +73,7 @@ def checked(entry: Entry) -> Entry:
 
 
 def _guarantee(guarantee: Guarantee) -> Guarantee:
-    """Return a guarantee of plain floats and words, or refuse one whose numbers are none."""
+    """Return a guarantee of plain floats and words, or refuse one with numbers that no release can have."""
     numbers: dict[str, Any] = {
         name: _number(name, getattr(guarantee, name)) for name in (*_EPSILONS, "delta")
     }
@@ -99,18 +100,18 @@ def _number(name: str, value: Any) -> float:
 
 
 def to_json(entry: Entry) -> dict[str, Any]:
-    """Return an entry as JSON values; infinity, which JSON lacks, as a word."""
+    """Return an entry as JSON values; infinity, which JSON lacks, is a word."""
     guarantee = {field.name: getattr(entry.guarantee, field.name) for field in fields(Guarantee)}
     return {
         "mechanism": entry.mechanism,
-        "guarantee": {name: "infinity" if value == math.inf else value for name, value in guarantee.items()},
+        "guarantee": jsonable(guarantee),
         "count": entry.count,
         "note": entry.note,
     }
 
 
 def from_json(record: Any) -> Entry:
-    """Return the entry of its JSON values.
+    """Return the entry in JSON values.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The file of a ledger: locked while it is changed, and never written over what nobody has read."""
+"""File of a ledger, which is never written over contents that nobody has read."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["LedgerChangedError", "NoLedgerError", "place_of", "read", "write"]
 
 
 class LedgerChangedError(RuntimeError):
-    """A ledger was not saved: its file is not the one that was read, another has charged it perhaps."""
+    """Error for a save over a file that is not the one that was read: another may have charged it."""
 
 
 class NoLedgerError(FileNotFoundError):
-    """There is no ledger where one was to be, and nobody said that one is to be begun."""
+    """Error for a ledger that does not exist, where nobody asked to begin one."""
 
     def __init__(self, path: os.PathLike[str] | str) -> None:
         text = (
@@ -32,7 +32,7 @@ class NoLedgerError(FileNotFoundError):
 
 
 def place_of(path: str | os.PathLike[str]) -> Path:
-    """Return where a path leads to, links followed."""
+    """Return the path of a ledger's file, with links followed."""
     return resolved(path)
 
 

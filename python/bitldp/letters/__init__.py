@@ -1,1 +1,1 @@
-"""What a report is worth: letters of words, their spread, and the equations that give them."""
+"""Letters of reports: the values that they stand for, their variance, and how to solve for them."""

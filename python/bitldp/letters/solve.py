@@ -1,4 +1,4 @@
-"""Unbiased letters of a finite channel: linear systems, solved and then checked."""
+"""Solver for the unbiased letters of a finite channel: linear systems, checked after they are solved."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STEPS = 3  # of iterative refinement; each gains about ten digits where the sys
 def letters(
     law: NDArray[np.float64], targets: NDArray[np.float64], near: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64] | None:
-    """Return letters a with ``law @ a = targets``, of least variance; None where there are none.
+    """Solve ``law @ a = targets`` for the letters a of least variance; None where there are none.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def letters(
 
 
 def inverse(law: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """Return letters L with ``law @ L = I``, one column for each input; None where there are none.
+    """Solve ``law @ L = I`` for the letters L, one column for each input; None where there are none.
 
     Parameters
     ----------

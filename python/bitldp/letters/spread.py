@@ -1,4 +1,4 @@
-"""The variance of an unbiased letter as a function of the input, dither included."""
+"""Variance of an unbiased letter as a function of the input, dither included."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """Second moments of a letter at the points that an input is dithered to.
+    """Second moments of a letter at the points to which an input is dithered.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Spread:
         return float(self.points[0] + (self.points[-1] - self.points[0]) / 2.0)
 
     def scaled(self, factor: float) -> Spread:
-        """Return the same for moments `factor` times as large."""
+        """Return the spread of letters whose moments are `factor` times as large."""
         return Spread(self.points, factor * self.moments)
 
     def at(self, x: ArrayLike) -> NDArray[np.float64]:

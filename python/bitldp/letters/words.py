@@ -1,4 +1,4 @@
-"""Unbiased letters of sign-magnitude code words: what a randomized code is worth.
+"""Unbiased letters of sign-magnitude code words after their bits were randomized.
 
 Bits are flipped independently. With p and q the probabilities of reporting 1 on a 1 and on a 0, the letter of
 a bit c is ``(c - q)/(p - q)``, whose mean is the true bit. A code word is worth sign times magnitude, a
@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import FixedPoint
+from bitldp.privacy import ONE
 
-_ONE = 1 << 64
 _TRIED_BITS = 21  # the longest words that are tried one by one
 _TABLE_BITS = 16  # the largest magnitude that one table covers; longer ones are split in two
 
@@ -56,14 +56,14 @@ class CodeLetters:
 
     @property
     def law_counts(self) -> NDArray[np.intp]:
-        """How many features have each law, shape (laws,)."""
+        """Number of features that have each law, shape (laws,)."""
         if self._pattern is None:
             return np.array([self._features], np.intp)
         return np.bincount(self._pattern, minlength=len(self._thresholds))
 
     @property
     def silent(self) -> int | None:
-        """Return the first position at which some law in use says nothing about its bit (p == q), if any."""
+        """Return the first position whose reports are independent of the bit (p == q), if any."""
         laws = [self._thresholds[law] for law in np.flatnonzero(self.law_counts)]
         places = [place for law in laws for place, (one, zero) in enumerate(law) if one == zero]
         return min(places, default=None)
@@ -76,7 +76,7 @@ class CodeLetters:
         """
         return np.array(
             [
-                [(-zero / (one - zero), (_ONE - zero) / (one - zero)) for one, zero in law]
+                [(-zero / (one - zero), (ONE - zero) / (one - zero)) for one, zero in law]
                 for law in self._thresholds
             ]
         )
@@ -87,7 +87,7 @@ class CodeLetters:
         return np.array(
             [
                 [
-                    (zero * (_ONE - zero) / (one - zero) ** 2, one * (_ONE - one) / (one - zero) ** 2)
+                    (zero * (ONE - zero) / (one - zero) ** 2, one * (ONE - one) / (one - zero) ** 2)
                     for one, zero in law
                 ]
                 for law in self._thresholds
@@ -95,7 +95,7 @@ class CodeLetters:
         )
 
     @cached_property
-    def _signs(self) -> NDArray[np.float64]:
+    def sign_letters(self) -> NDArray[np.float64]:
         """Letters of a reported sign bit, shape (laws, 2)."""
         signs: NDArray[np.float64] = self._positive * (2.0 * self.bit_letters[:, 0, :] - 1.0)
         return signs
@@ -114,18 +114,18 @@ class CodeLetters:
         return low, self._magnitudes(1, self.bits - _TABLE_BITS) if self.bits - 1 > _TABLE_BITS else None
 
     def unbias(self, codes: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the unbiased letters of codes whose last axis is the features (checked by the caller)."""
+        """Return the unbiased letters of codes, whose last axis is the features."""
         law: Any = 0 if self._pattern is None else self._pattern
         low, high = self._tables
         words = codes.astype(np.int64, copy=False)
         magnitude = low[law, words & (low.shape[1] - 1)]
         if high is not None:
             magnitude = magnitude + high[law, words >> _TABLE_BITS & (high.shape[1] - 1)]
-        letters: NDArray[np.float64] = self._signs[law, words >> (self.bits - 1)] * magnitude
+        letters: NDArray[np.float64] = self.sign_letters[law, words >> (self.bits - 1)] * magnitude
         return letters
 
     def variance(self, codes: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the variance of the letter of one report, for each true code (last axis the features).
+        """Return the variance of a report's letter for each true code; the last axis is the features.
 
         ``Var(S M) = E[S^2] E[M^2] - (s m)^2`` for the independent letters S of the sign and M of the
         magnitude.

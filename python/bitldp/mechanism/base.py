@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bitldp.base.keys import RandomSource
 from bitldp.estimate.estimates import Estimate
+from bitldp.mechanism.described import Variant, letter_facts
+from bitldp.mechanism.identity import frozen, plain, short
+from bitldp.mechanism.law import Experiment, Pair, Symbols, far_ends
+from bitldp.mechanism.parameters import declared
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
+from bitldp.release.call import Call, called
 
 if TYPE_CHECKING:
     from bitldp.estimate.accumulators import Accumulator
 
+Takes = Literal["numbers", "reals", "categories", "points", "ball", "scores"]
+"""What a mechanism takes: all columns together as fixed-point numbers, or as numbers of an interval; each
+column by itself as a category, or as one of N points; a vector of a ball; a vector of which one dimension is
+chosen."""
+
+Part = tuple[int, int]
+"""Columns of an array of codes, and bits of a code."""
 
 _M = TypeVar("_M", bound="Mechanism")
 
@@ -26,10 +38,23 @@ _M = TypeVar("_M", bound="Mechanism")
 class Mechanism(ABC):
     """A mechanism of local differential privacy: parameters in, reports out.
 
-    A subclass is a frozen dataclass whose fields are its parameters. `_build` turns them into a channel and a
-    guarantee. Two mechanisms are equal when their parameters are; a pickle holds the parameters only, so no
-    state of a random stream can be copied with it. (There is none: keys live as long as one call.)
+    A subclass is a frozen dataclass whose fields are its parameters; those that are annotated with a check
+    (`bitldp.mechanism.parameters`) are checked here. `_build` turns them into a release and a guarantee, and
+    `_perturb` calls the release. What others ask of a mechanism it says itself: `symbols` (accountants),
+    `extremes` (audits), `report_parts` and `join` (wire formats), `takes` and `facts` (the command line).
+
+    Two mechanisms are equal when their parameters are; a pickle holds the parameters only, so no state of a
+    random stream can be copied with it. (There is none: keys live as long as one call.)
     """
+
+    takes: ClassVar[Takes | None] = None  # None where no command line can give its parameters
+    on_points: ClassVar[bool] = False  # whether its categories may also be the points of an interval
+    command: ClassVar[str] = ""  # its name on the command line, where it is not that of the class
+    sized_by: ClassVar[str | None] = "features"  # the parameter that says how large an input is
+    usual_size: ClassVar[int] = 1  # of the input of an example, or the only one
+    variants: ClassVar[tuple[Variant, ...]] = ()  # settings that have a name of their own
+    outputs: ClassVar[tuple[str, ...]] = ("codes", "packed")
+    wire_output: ClassVar[str] = "codes"
 
     _guarantee: ClassVar[Guarantee]  # set on the instance, by _build; ClassVar keeps it out of the fields
     _no_mean: ClassVar[str] = "its reports are not numbers"
@@ -37,8 +62,8 @@ class Mechanism(ABC):
     _no_letters: ClassVar[str] = "the mean of its reports does not tell the input"
 
     def __post_init__(self) -> None:
-        self._build()
-        guarantee = self.guarantee
+        self._settle()
+        guarantee = self._guarantee
         if not guarantee.holds:
             covered = guarantee.record if guarantee.unit == "record" else guarantee.feature
             warnings.warn(
@@ -49,9 +74,15 @@ class Mechanism(ABC):
                 stacklevel=3,  # here, the dataclass' __init__, the caller who constructs
             )
 
+    def _settle(self) -> None:
+        """Check the parameters that are declared with a check, then build."""
+        for name, check in declared(type(self)):
+            object.__setattr__(self, name, check(name, getattr(self, name)))
+        self._build()
+
     @abstractmethod
     def _build(self) -> None:
-        """Check the parameters, then set the channel and `_guarantee`."""
+        """Set the release and `_guarantee`, once each parameter by itself has been checked."""
 
     def _set(self, **attributes: Any) -> None:
         """Set attributes of a frozen instance, while it is being built."""
@@ -65,7 +96,7 @@ class Mechanism(ABC):
         for field in fields(cls):
             default = parameters[field.name] if field.default is MISSING else field.default
             object.__setattr__(mechanism, field.name, parameters.get(field.name, default))
-        mechanism._build()
+        mechanism._settle()
         return mechanism
 
     @property
@@ -89,11 +120,11 @@ class Mechanism(ABC):
         """
         return {
             "name": type(self).__name__,
-            "parameters": {name: _plain(value) for name, value in self.parameters.items()},
+            "parameters": {name: plain(value) for name, value in self.parameters.items()},
         }
 
     def _identity(self) -> Hashable:
-        return (type(self), *(_frozen(value) for value in self.parameters.values()))
+        return (type(self), *(frozen(value) for value in self.parameters.values()))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Mechanism) and self._identity() == other._identity()
@@ -102,11 +133,137 @@ class Mechanism(ABC):
         return hash(self._identity())
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={_short(value)}" for name, value in self.parameters.items())
+        shown = ", ".join(f"{name}={short(value)}" for name, value in self.parameters.items())
         return f"{type(self).__name__}({shown})"
 
     def __reduce__(self) -> tuple[Callable[..., Mechanism], tuple[type[Mechanism], dict[str, Any]]]:
         return _rebuild, (type(self), dict(self.parameters))
+
+    def randomize(
+        self,
+        x: ArrayLike,
+        *,
+        rng: RandomSource = None,
+        output: str = "codes",
+        out: NDArray[Any] | None = None,
+        threads: int | None = None,
+        first_chunk: int = 0,
+    ) -> Any:
+        """Randomize records: what it returns is safe to release at `guarantee`.
+
+        Parameters
+        ----------
+        x : array_like
+            Records, one a row, of what the mechanism takes (see its class): numbers (float32 or float64),
+            categories or places of candidates (integers from 0). Shape (n, features) or (features,); (n,) too
+            where a record is one number or one category. Numbers outside the interval are clipped to it, or
+            refused with ``clip=False``.
+        rng : None, int, SeedSequence or Generator
+            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
+            only: a key that is used on two inputs reveals where they differ.
+        output : str
+            One of `outputs`. "codes" are of the smallest unsigned dtype, "values" what `decode` makes of them
+            (dtype of `x`), "bits" bytes of 0 and 1, "packed" bytes with as many bits a code as are needed.
+        out : ndarray, optional
+            C-contiguous array of the exact shape and dtype to fill; must not overlap `x`. Not where a report
+            is a pair of arrays.
+        threads : int, optional
+            Number of threads; the result does not depend on it.
+        first_chunk : int
+            How many chunks of the keys' streams to skip: of ``bitldp._core.CHUNK`` released values, or of
+            ``channels[0].chunk`` records where whole records are released.
+
+        Returns
+        -------
+        ndarray or tuple of ndarray
+            The reports: of the shape of `x`, but that "packed" is flat, and that "bits" have as many columns
+            as bits. Where coordinates are sampled, a pair (indices, codes); its "values" have the shape of
+            `x`, the middle of the interval standing for what was not sampled.
+
+        Raises
+        ------
+        ValueError
+            NaN, a value outside what is allowed (an index is given, never the value), wrong shape, unfit
+            `out`, or "values" where reports say nothing. Nothing is handed out then.
+        TypeError
+            Wrong dtype or kind of argument.
+        """
+        return self._perturb(x, called(rng, output, out, threads, first_chunk, self.outputs, self._streams))
+
+    def _perturb(self, x: ArrayLike, call: Call) -> Any:
+        """Release records; the arguments of the call are checked, `x` is not."""
+        raise NotImplementedError(f"{type(self).__name__} has a `randomize` of its own")
+
+    @property
+    def _streams(self) -> int:
+        """Keys that a call needs."""
+        return 1
+
+    @property
+    def whole(self) -> bool:
+        """Whether all numbers of a record are released together, as one symbol."""
+        return False
+
+    def symbols(self) -> tuple[Symbols, ...]:
+        """Return the independent channels behind a report, and how often each is used.
+
+        Returns
+        -------
+        tuple of Symbols
+            Where a mechanism does not know them: its guarantee, as the law of the whole report.
+        """
+        return (Symbols((self.guarantee,), 1),)
+
+    @property
+    @abstractmethod
+    def report_parts(self) -> tuple[Part, ...]:
+        """(columns, bits) of each array of codes that makes one record's report."""
+
+    def join(self, parts: Sequence[NDArray[Any]]) -> Any:
+        """Return reports, as `decode` takes them, of one array of shape (n, columns) for each part."""
+        return parts[0] if len(parts) == 1 else tuple(parts)
+
+    @property
+    def columns(self) -> int:
+        """Numbers or categories of a record."""
+        return 1
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """Where a record's numbers lie: (low, high); None for what is not a number."""
+        return None
+
+    def extremes(self, pair: Pair | None = None) -> Experiment | None:
+        """Return inputs that reports tell apart best, and the law of their reports where it is known.
+
+        Parameters
+        ----------
+        pair : tuple, optional
+            The two inputs to compare; chosen from the law where it is None.
+
+        Returns
+        -------
+        Experiment or None
+            None where nothing says what the inputs or their law are. Without a law in closed form, its
+            `blocks` are empty.
+        """
+        if pair is not None or self.ends is None:
+            return None
+        return far_ends(self.ends, self.columns)
+
+    @abstractmethod
+    def decode(self, reports: Any) -> Any:
+        """Return what reports stand for, or are worth; see the mechanism's own method."""
+
+    def unbias(self, reports: ArrayLike) -> NDArray[np.float64]:
+        """Return reports as numbers whose mean over the coins is the record, where the mechanism has them.
+
+        Raises
+        ------
+        ValueError
+            Where it has none. The message says why.
+        """
+        raise ValueError(f"{type(self).__name__} has no mean to estimate: {self._no_mean}")
 
     def estimate_mean(self, reports: ArrayLike) -> Estimate:
         """Estimate the mean of the records, where the mechanism has one; see its own method.
@@ -129,9 +286,9 @@ class Mechanism(ABC):
         raise ValueError(f"{type(self).__name__} has no frequencies to estimate: {self._no_frequencies}")
 
     @property
-    @abstractmethod
     def report_bits(self) -> int:
         """Bits of one record's report in its packed form."""
+        return sum(columns * bits for columns, bits in self.report_parts)
 
     def mean_variance(self) -> float:
         """Return the variance of one report's unbiased letter, averaged over inputs, where it has one.
@@ -153,6 +310,50 @@ class Mechanism(ABC):
         """
         raise ValueError(f"{type(self).__name__} has no unbiased letters: {self._no_letters}")
 
+    @classmethod
+    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+        """Return the parameters of an example, as `for_record` takes them.
+
+        Parameters
+        ----------
+        epsilon : float
+            Budget of a record.
+        size : int, optional
+            Size of an input; None: `usual_size`.
+        """
+        sized = {} if cls.sized_by is None else {cls.sized_by: cls.usual_size if size is None else size}
+        return {"epsilon": epsilon, **sized}
+
+    @classmethod
+    def for_record(cls, **parameters: Any) -> Any:
+        """Construct from what a command line gives.
+
+        Those of the constructor, but that `epsilon` is the budget of a record (or of one `unit`), and that
+        the `interval` of numbers is always its two ends.
+        """
+        return cls(**parameters)
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """The independent mechanisms that each answer for a part of a record."""
+        return (self,)
+
+    def facts(self, users: int | None = None) -> dict[str, Any]:
+        """Return what is known of reports before there are any, as JSON values.
+
+        Parameters
+        ----------
+        users : int, optional
+            Number of records behind an estimate; None leaves its standard errors out.
+
+        Returns
+        -------
+        dict
+            ``"errors"``: how far off a report and an estimate are, or under ``"unbiased"`` why there is no
+            estimate. Where they are few, ``"probabilities"``.
+        """
+        return letter_facts(self, users)
+
     @abstractmethod
     def accumulator(self) -> Accumulator:
         """Return an empty accumulator of the mechanism's estimate."""
@@ -160,36 +361,3 @@ class Mechanism(ABC):
 
 def _rebuild(kind: type[Mechanism], parameters: dict[str, Any]) -> Mechanism:
     return kind._quiet(**parameters)
-
-
-def _digest(array: NDArray[Any]) -> str:
-    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
-
-
-def _frozen(value: Any) -> Hashable:
-    if isinstance(value, np.ndarray):
-        return (value.shape, value.dtype.str, _digest(value))
-    hashable: Hashable = value
-    return hashable
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return {"shape": list(value.shape), "dtype": value.dtype.str, "sha256": _digest(value)}
-    if callable(value):
-        return _name(value)
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _name(function: Any) -> str:
-    """Return a stable name of a callable, which may be an instance or a partial function."""
-    named = function if hasattr(function, "__qualname__") else type(function)
-    return f"{named.__module__}.{named.__qualname__}"
-
-
-def _short(value: Any) -> str:
-    if callable(value):
-        return f"<{_name(value)}>"
-    if isinstance(value, np.ndarray):
-        return f"<array {'x'.join(str(axis) for axis in value.shape)}>"
-    return repr(value)

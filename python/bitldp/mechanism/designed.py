@@ -34,6 +34,10 @@ class Designed(Mechanism):
     _made: ClassVar[list[Table]]
     _held: ClassVar[Sequence[Table]] = ()
 
+    def _settle(self) -> None:
+        self._set(_made=[])
+        super()._settle()
+
     def _table(self, make: Callable[[], Table]) -> Table:
         """Return the next table: the one that came with the pickle, or a new one."""
         place = len(self._made)
@@ -69,5 +73,5 @@ def _rebuild(
         for weights, letters in tables
     ]
     object.__setattr__(mechanism, "_held", held)
-    mechanism._build()
+    mechanism._settle()
     return mechanism

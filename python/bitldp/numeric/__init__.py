@@ -5,7 +5,6 @@ Each is dither to a grid, a channel of integer probabilities, and letters. Nothi
 
 from __future__ import annotations
 
-from bitldp.estimate.sampled import SampledReports
 from bitldp.numeric.bit_budgets import BitBudgets
 from bitldp.numeric.duchi import Duchi, LDPFLDuchi
 from bitldp.numeric.gaussian import Gaussian
@@ -15,6 +14,7 @@ from bitldp.numeric.laplace import Laplace
 from bitldp.numeric.minimax import MinimaxVariance
 from bitldp.numeric.piecewise import Piecewise, PiecewiseSub
 from bitldp.numeric.three_outputs import ThreeOutputs
+from bitldp.release.sampled import SampledReports
 
 __all__ = [
     "BitBudgets",

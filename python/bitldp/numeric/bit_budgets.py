@@ -5,23 +5,23 @@ from __future__ import annotations
 import math
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import lru_cache
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Bits, Grid
-from bitldp.base import checks
 from bitldp.base.arrays import readonly
 from bitldp.letters.spread import Spread
-from bitldp.numeric.spend import OnInterval
-from bitldp.privacy import calibrated
-from bitldp.release.base import Interval, Scalar, equidistant
-from bitldp.release.bits import BitsScalar, _undisturbed
+from bitldp.mechanism.numeric import Numeric
+from bitldp.mechanism.parameters import optional, whole
+from bitldp.privacy import ONE, calibrated
+from bitldp.release.base import Interval, Release, equidistant
+from bitldp.release.bits import BitsRelease
 
 __all__ = ["BitBudgets"]
 _MOST = 8  # bits: a grid of 256 points, whose step is far below the noise of independent bits
 
-_ONE = 1 << 64
 _UNIT_IN_LAST_PLACE = 2.0**-53
 _HALVINGS = 64
 _LARGEST = 1e6  # budgets above have the shares of this one, at which no bit is ever flipped
@@ -86,7 +86,7 @@ def channel_of(bits: int, epsilon: float) -> Bits:
 
 def noise(channel: Bits) -> float:
     """Return the variance of the letters of a code on [-1, 1]: sum_i W_i p_i q_i/(p_i - q_i)^2."""
-    each = [one * (_ONE - one) / (one - zero) ** 2 for one, zero in channel.thresholds()[0]]
+    each = [one * (ONE - one) / (one - zero) ** 2 for one, zero in channel.thresholds()[0]]
     return math.fsum(weights(channel.bits) * each)
 
 
@@ -98,30 +98,18 @@ def best_bits(epsilon: float) -> int:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BitBudgets(OnInterval):
-    """Independent bits with the best shares of a budget: the significant ones get more.
+class BitBudgets(Numeric):
+    """Independent bits with the best shares of a budget: the most that bits by themselves can do.
 
     Parameters
     ----------
     epsilon : float
         Exact epsilon of one `unit`; that of one released number must be 1e-6 or more.
-    features : int
-        Numbers of a record, d; each is released by itself.
     bits : int, optional
         Bits l of a number's code, 1 to 8. None: the l of least worst-case variance. Holds the number
         afterwards.
-    interval : (float, float)
-        Where every number lies.
-    spend : {"split", "sample"}
-        How a record's budget is spent: evenly on all features, or on `k` of them that are drawn for every
-        record without looking at it.
-    k : int, optional
-        Features that are sampled, 1 to d. None: max(1, min(d, floor(epsilon/2.5))). Holds the number
-        afterwards.
-    clip : bool
-        Whether values outside the interval are clipped to it, or refused.
-    unit : {"record", "feature"}
-        What `epsilon` covers; a record's is split evenly over the features that are released.
+    features, interval, spend, k, clip, unit
+        As of `Duchi`.
 
     Raises
     ------
@@ -153,18 +141,16 @@ class BitBudgets(OnInterval):
     """
 
     _: KW_ONLY
-    bits: int | None = None
+    bits: Annotated[int | None, optional(whole(1, _MOST))] = None
 
     def _build(self) -> None:
-        if self.bits is not None:
-            self._set(bits=checks.integer("bits", self.bits, 1, _MOST))
         super()._build()
         self._set(_guarantee=replace(self._guarantee, bit=self.channel.epsilon[0]))
 
     @property
     def channel(self) -> Bits:
         """The channel of one number's code."""
-        channel = self._scalar.channels[0]
+        channel = self._release.channels[0]
         if not isinstance(channel, Bits):
             raise TypeError(f"channel: must be Bits, not {type(channel).__name__}")
         return channel
@@ -174,7 +160,7 @@ class BitBudgets(OnInterval):
         """The epsilon of each bit, the most significant first, shape (bits,): ln(p/(1 - p))."""
         return np.array([math.log(one / zero) for one, zero in self.channel.thresholds()[0]])
 
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         if epsilon < _LEAST:
             raise ValueError(f"epsilon: at least {_LEAST:g} for one released number, got {epsilon:g}")
         if self.bits is None:
@@ -186,16 +172,15 @@ class BitBudgets(OnInterval):
         half = (high - low) / 2.0
         letters = np.zeros(1)
         for weight, (one, zero) in zip(np.sqrt(weights(bits)), channel.thresholds()[0], strict=True):
-            step = weight * (_ONE / (one - zero)) / 2.0
+            step = weight * (ONE / (one - zero)) / 2.0
             letters = (letters[:, None] + np.array([-step, step])).ravel()
         moments = noise(channel) + np.square(np.linspace(-1.0, 1.0, 2**bits))
-        return BitsScalar(
+        return BitsRelease(
+            channel,
             channel.epsilon[1],
+            2**bits,
+            Grid(2**bits, low=low, high=high),
             points,
             readonly(low + half + half * letters),
             Spread(points, readonly(half * half * moments)),
-            (channel,),
-            channel,
-            Grid(2**bits, low=low, high=high),
-            _undisturbed(2**bits),
         )

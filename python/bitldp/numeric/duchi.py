@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource, keys
-from bitldp.numeric.spend import Numeric, OnInterval
-from bitldp.privacy import Calibration, Guarantee
-from bitldp.release.base import Interval, Scalar, check_interval
-from bitldp.release.cube import MOST, cap, cube_scalar, published_half
+from bitldp.mechanism.described import Variant
+from bitldp.mechanism.numeric import Numeric
+from bitldp.mechanism.parameters import Calibration, Option, one_of
+from bitldp.privacy import Guarantee
+from bitldp.release.base import Interval, Release
+from bitldp.release.cube import MOST, cap, cube_release, published_half
 from bitldp.release.draws import permutations
 from bitldp.release.window import windowed
 
 __all__ = ["Duchi", "LDPFLDuchi"]
 
+AnySpend = Annotated[Literal["split", "sample", "cube"], one_of("split", "sample", "cube")]
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Duchi(OnInterval):
-    """Duchi's mechanism: dither to the two ends of the interval, then randomized response.
+class Duchi(Numeric):
+    """Duchi's mechanism: a number as one of two letters; least variance at small epsilon.
 
     Parameters
     ----------
@@ -88,15 +92,22 @@ class Duchi(OnInterval):
     """
 
     _: KW_ONLY
+    spend: AnySpend = "split"  # type: ignore[assignment]  # one more than the others
     calibration: Calibration = "exact"
 
-    _spends: ClassVar[tuple[str, ...]] = ("split", "sample", "cube")
+    variants: ClassVar[tuple[Variant, ...]] = (
+        Variant(
+            "duchi-cube",
+            "Duchi in d dimensions: half of the cube's corners are likelier",
+            {"spend": "cube", "k": None},
+            usual_size=100,
+        ),
+    )
 
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         return windowed(2, 1, epsilon, interval)
 
-    def _promise(self, epsilon: float, parts: int, interval: Interval) -> tuple[Scalar, Guarantee]:
-        checks.choice("calibration", self.calibration, ("exact", "paper"))
+    def _promise(self, epsilon: float, parts: int, interval: Interval) -> tuple[Release, Guarantee]:
         if self.spend != "cube":
             return super()._promise(epsilon, parts, interval)
         checks.count("features", parts, 1, MOST)
@@ -104,15 +115,15 @@ class Duchi(OnInterval):
             law = published_half(parts, epsilon)
         else:
             law = cap(parts, parts // 2 + 1, epsilon)
-        scalar = cube_scalar(law, interval)
+        release = cube_release(law, interval)
         # One sign that differs may tell near from far: a feature costs as much as the record.
-        exact = scalar.epsilon
-        return scalar, Guarantee.judge(epsilon, (exact, exact, exact), unit=self.unit)
+        exact = release.epsilon
+        return release, Guarantee.judge(epsilon, (exact, exact, exact), unit=self.unit)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LDPFLDuchi(Numeric):
-    """The weight perturbation of LDP-FL: Duchi's mechanism on [center - radius, center + radius].
+    """Weight perturbation of LDP-FL: Duchi's mechanism around a centre, for the weights of a model.
 
     Parameters
     ----------
@@ -147,16 +158,24 @@ class LDPFLDuchi(Numeric):
     """
 
     _: KW_ONLY
-    center: float = 0.0
-    radius: float = 1.0
+    center: Annotated[float, checks.real, Option(hidden=True)] = 0.0
+    radius: Annotated[float, checks.positive, Option(hidden=True)] = 1.0
+
+    interval: ClassVar[Interval]  # type: ignore[misc]  # follows from the two
+
+    @classmethod
+    def for_record(cls, **parameters: Any) -> Any:
+        """Construct from what a command line gives; center and radius follow from the interval."""
+        low, high = parameters.pop("interval", (-1.0, 1.0))
+        radius = (high - low) / 2.0
+        return cls(center=low + radius, radius=radius, **parameters)
 
     def _build(self) -> None:
-        center = checks.real("center", self.center)
-        radius = checks.positive("radius", self.radius)
-        self._set(center=center, radius=radius)
-        self._settle(check_interval("radius", (center - radius, center + radius)))
+        ends = (self.center - self.radius, self.center + self.radius)
+        self._set(interval=checks.interval("radius", ends))
+        super()._build()
 
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         return windowed(2, 1, epsilon, interval)
 
     def shuffle(self, reports: ArrayLike, *, rng: RandomSource = None) -> NDArray[Any]:

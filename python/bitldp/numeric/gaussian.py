@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -13,10 +14,9 @@ from bitldp._core import Shift
 from bitldp.base import checks
 from bitldp.channels.noise import gaussian_weights
 from bitldp.channels.tails import delta_of_sum
-from bitldp.numeric.laplace import report_bits
-from bitldp.numeric.spend import OnInterval
-from bitldp.privacy import Guarantee
-from bitldp.release.base import Interval, Scalar
+from bitldp.mechanism.numeric import Numeric
+from bitldp.privacy import ONE, Guarantee
+from bitldp.release.base import Interval, Release
 from bitldp.release.shift import shifted
 
 __all__ = ["Gaussian"]
@@ -143,8 +143,10 @@ def least_epsilon(epsilon: float, delta: float, parts: int, count: int, known: f
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Gaussian(OnInterval):
-    """Gaussian mechanism: discrete Gaussian noise, the least for (epsilon, delta) of a whole record.
+class Gaussian(Numeric):
+    """Gaussian mechanism: discrete Gaussian noise on a grid, a baseline with a delta.
+
+    The least noise for (epsilon, delta) of a whole record.
 
     Parameters
     ----------
@@ -152,20 +154,8 @@ class Gaussian(OnInterval):
         Exact epsilon of one `unit` at `delta`, finite, zero or more.
     delta : float
         Above 0 and below 1.
-    features : int
-        Numbers of a record, d; each is released by itself.
-    interval : (float, float)
-        Where every number lies.
-    spend : {"split", "sample"}
-        Whether all features are released, or `k` of them that are drawn for every record without looking at
-        it. Sampling gains nothing here: the variance of the noise is proportional to the numbers released.
-    k : int, optional
-        Features that are sampled, 1 to d. None: max(1, min(d, floor(epsilon/2.5))). Holds the number
-        afterwards.
-    clip : bool
-        Whether values outside the interval are clipped to it, or refused.
-    unit : {"record", "feature"}
-        What `epsilon` and `delta` cover.
+    features, interval, spend, k, clip, unit
+        As of `Duchi`.
 
     Raises
     ------
@@ -195,7 +185,9 @@ class Gaussian(OnInterval):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from typing import Annotated
+
+    import numpy as np
     >>> from bitldp.numeric import Gaussian
     >>> mechanism = Gaussian(1.0, 1e-6, features=768)
     >>> mechanism.report_bits // 768, round(mechanism.worst_variance() / 768)
@@ -204,24 +196,22 @@ class Gaussian(OnInterval):
     True
     """
 
-    delta: float
+    delta: Annotated[float, checks.chance]
 
-    def _build(self) -> None:
-        delta = checks.real("delta", self.delta)
-        if not 0.0 < delta < 1.0:
-            raise ValueError(f"delta: must be above 0 and below 1, got {delta}")
-        self._set(delta=delta)
-        super()._build()
+    @classmethod
+    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+        """Return the parameters of an example, at a delta of 1e-6."""
+        return super().usual(epsilon, size) | {"delta": 1e-6}
 
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         return self._of(designed(epsilon, self.delta, 1)[0], interval)
 
-    def _of(self, channel: Shift, interval: Interval) -> Scalar:
+    def _of(self, channel: Shift, interval: Interval) -> Release:
         steps = channel.inputs - 1
         places = np.arange(channel.outputs, dtype=np.float64) - (channel.offset + steps / 2.0)
         return shifted(channel, channel.epsilon, interval, steps, places)
 
-    def _promise(self, epsilon: float, parts: int, interval: Interval) -> tuple[Scalar, Guarantee]:
+    def _promise(self, epsilon: float, parts: int, interval: Interval) -> tuple[Release, Guarantee]:
         covered = parts if self.unit == "record" else 1
         channel, _ = designed(epsilon, self.delta, covered)
         if parts == 1:
@@ -236,7 +226,7 @@ class Gaussian(OnInterval):
     @property
     def sigma(self) -> float:
         """Standard deviation of the noise, in units of the input, the dither not counted."""
-        law = np.array(self._channel.weights(), dtype=np.float64) / (1 << 64)
+        law = np.array(self._channel.weights(), dtype=np.float64) / ONE
         steps = np.arange(len(law)) - self._channel.reach
         low, high = self._ends
         return math.sqrt(float(law @ np.square(steps))) * (high - low) / (self._channel.inputs - 1)
@@ -259,8 +249,3 @@ class Gaussian(OnInterval):
         covered = parts if self.unit == "record" else 1
         channel, scale = designed(self.epsilon, self.delta, covered)
         return bound(channel, scale, parts, checks.budget("epsilon", epsilon), _SPARE * self.delta)
-
-    @property
-    def report_bits(self) -> int:
-        """Bits of one record's packed report."""
-        return report_bits(self.alphabet, self.features, self.k)

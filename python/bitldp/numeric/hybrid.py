@@ -11,16 +11,15 @@ import numpy as np
 from bitldp._core import Grid, Matrix, Mixture
 from bitldp.base.arrays import readonly
 from bitldp.letters.spread import Spread
+from bitldp.mechanism.numeric import Numeric
 from bitldp.numeric.piecewise import cells, window_share
-from bitldp.numeric.spend import OnInterval
-from bitldp.privacy import calibrated
-from bitldp.release.base import Interval, Scalar
-from bitldp.release.coin import CoinScalar
+from bitldp.privacy import ONE, calibrated
+from bitldp.release.base import Interval, Release
+from bitldp.release.coin import CoinRelease
 from bitldp.release.window import windowed
 
 __all__ = ["Hybrid"]
 
-_ONE = 1 << 64
 _DUCHI_ONLY = 0.61  # epsilon up to which Duchi's mechanism alone has the least worst-case variance
 _RAREST = 2.0**-32  # least chance of Duchi's mechanism, and of its false answer: neither vanishes
 
@@ -42,7 +41,7 @@ def thrown(epsilon: float) -> Matrix:
 
 
 @lru_cache(maxsize=64)
-def mixed(epsilon: float, interval: Interval) -> Scalar:
+def mixed(epsilon: float, interval: Interval) -> Release:
     """Return the hybrid release: its exact epsilon is that of the worse part, as the report tells the coin.
 
     Given that Duchi's mechanism answers, its letters are as there, +-C half-lengths from the middle with
@@ -59,41 +58,32 @@ def mixed(epsilon: float, interval: Interval) -> Scalar:
     reach = (high - low) / 2.0 * ((true + false) / (true - false))
     middle = low + (high - low) / 2.0
     letters = np.concatenate([piecewise.letters, [middle - reach, middle + reach]])
-    moments = chance / _ONE * piecewise.spread.moments + (true + false) / _ONE * (reach * reach)
-    return CoinScalar(
+    moments = chance / ONE * piecewise.spread.moments + (true + false) / ONE * (reach * reach)
+    return CoinRelease(
+        Mixture(piecewise.channel, coin),
         max(piecewise.epsilon, coin.epsilon),
+        len(letters),
+        None,
         piecewise.points,
         readonly(letters),
-        Spread(piecewise.points, readonly(moments)),
-        (*piecewise.channels, coin),
-        piecewise,
-        Mixture(piecewise.law.channel, coin),
-        Grid(2, low=low, high=high),
+        Spread(piecewise.spread.points, readonly(moments)),
+        piecewise=piecewise,
+        ends=Grid(2, low=low, high=high),
     )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Hybrid(OnInterval):
-    """Hybrid mechanism (HM): the piecewise one with probability 1 - e^(-eps/2), else Duchi's.
+class Hybrid(Numeric):
+    """Hybrid mechanism (HM): the piecewise one or Duchi's by a coin, with one variance for every number.
+
+    The piecewise one has the probability 1 - e^(-eps/2).
 
     Parameters
     ----------
     epsilon : float
         Exact epsilon of one `unit`, finite, zero or more.
-    features : int
-        Numbers of a record, d; each is released by itself.
-    interval : (float, float)
-        Where every number lies.
-    spend : {"split", "sample"}
-        How a record's budget is spent: evenly on all features, or on `k` of them that are drawn for every
-        record without looking at it.
-    k : int, optional
-        Features that are sampled, 1 to d. None: max(1, min(d, floor(epsilon/2.5))). Holds the number
-        afterwards.
-    clip : bool
-        Whether values outside the interval are clipped to it, or refused.
-    unit : {"record", "feature"}
-        What `epsilon` covers; a record's is split evenly over the features that are released.
+    features, interval, spend, k, clip, unit
+        As of `Duchi`.
 
     Raises
     ------
@@ -120,5 +110,5 @@ class Hybrid(OnInterval):
     [1.04, 1.04, 1.04]
     """
 
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         return mixed(epsilon, interval)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,21 +10,25 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Shift
 from bitldp.base import checks
-from bitldp.base.keys import RandomSource, keys
-from bitldp.estimate.accumulators import MeanAccumulator
 from bitldp.estimate.estimates import Estimate, project_simplex
-from bitldp.mechanism.base import Mechanism
+from bitldp.estimate.means import MeanAccumulator
+from bitldp.estimate.statistics import of_letters
+from bitldp.mechanism.base import Mechanism, Part, Takes
+from bitldp.mechanism.law import Block, Experiment, Pair
+from bitldp.mechanism.parameters import Budget, Categories
 from bitldp.numeric.laplace import noisy
-from bitldp.numeric.unbiased import Output
 from bitldp.privacy import Guarantee, composed, share
-from bitldp.release.shift import ShiftScalar
+from bitldp.release.base import Release
+from bitldp.release.call import Call
 
 __all__ = ["LabelLaplace"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelLaplace(Mechanism):
-    """Release a label as its one-hot vector with Laplace noise of scale 2/eps on every entry.
+    """Label-Laplace: a label as its one-hot vector, with Laplace noise on every entry.
+
+    The noise has the scale 2/eps.
 
     Parameters
     ----------
@@ -62,34 +66,48 @@ class LabelLaplace(Mechanism):
     ((20000, 4), True)
     """
 
-    classes: int
-    epsilon: float
+    classes: Categories
+    epsilon: Budget
 
-    _scalar: ClassVar[ShiftScalar]  # set on the instance, by _build; ClassVar keeps it out of the fields
+    takes: ClassVar[Takes | None] = "categories"
+    sized_by: ClassVar[str | None] = "classes"
+    usual_size: ClassVar[int] = 10
+    outputs: ClassVar[tuple[str, ...]] = ("codes", "values", "packed")
+    _release: ClassVar[Release]  # set on the instance, by _build; ClassVar keeps it out of the fields
     _no_mean: ClassVar[str] = "its reports are labels; use estimate_frequencies"
 
     def _build(self) -> None:
-        classes = checks.count("classes", self.classes, 2)
-        epsilon = checks.budget("epsilon", self.epsilon)
-        scalar = noisy(share(epsilon, 2), (0.0, 1.0))
-        both = composed(scalar.epsilon, 2)
-        guarantee = Guarantee.judge(epsilon, (scalar.epsilon, both, both), given="one-hot input")
-        self._set(classes=classes, epsilon=epsilon, _scalar=scalar, _guarantee=guarantee)
+        release = noisy(share(self.epsilon, 2), (0.0, 1.0))
+        both = composed(release.epsilon, 2)
+        guarantee = Guarantee.judge(self.epsilon, (release.epsilon, both, both), given="one-hot input")
+        self._set(_release=release, _guarantee=guarantee)
 
     @property
     def channel(self) -> Shift:
         """The channel of one entry: its inputs are 0 and the last one."""
-        return self._scalar.channel
+        channel: Shift = self._release.channel
+        return channel
 
     @property
     def alphabet(self) -> int:
         """How many codes an entry's report can be."""
-        return self._scalar.alphabet
+        return self._release.alphabet
 
     @property
-    def report_bits(self) -> int:
-        """Bits of one record's packed report."""
-        return self.classes * (self.alphabet - 1).bit_length()
+    def report_parts(self) -> tuple[Part, ...]:
+        """(columns, bits) of a report: one entry a class."""
+        return ((self.classes, self._release.bits),)
+
+    def extremes(self, pair: Pair | None = None) -> Experiment:
+        """Return two labels and the law of their entries; see `Mechanism.extremes`."""
+        labels = [0, self.classes - 1]
+        if pair is not None:
+            labels = [int(each) for each in checks.codes("pair", list(pair), self.classes)]
+        entries = np.array(labels)[:, None] == np.arange(self.classes)
+        table = self.probabilities()[entries.astype(np.intp)]
+        block = Block(table, lambda place, value: f"the entry of class {place} is reported as {value}")
+        names = [f"class {label}" for label in labels]
+        return Experiment(labels, names, [block], [(0, 1)], {"output": "codes"})
 
     @property
     def letters(self) -> NDArray[np.float64]:
@@ -100,62 +118,21 @@ class LabelLaplace(Mechanism):
         ValueError
             If the reports say nothing (epsilon 0).
         """
-        if self._scalar.letters is None:
+        if self._release.letters is None:
             raise ValueError(
                 "LabelLaplace: no unbiased decode exists at epsilon 0, where all labels are reported alike"
             )
-        return self._scalar.letters
+        return self._release.letters
 
-    def randomize(
-        self,
-        x: ArrayLike,
-        *,
-        rng: RandomSource = None,
-        output: Output = "codes",
-        out: NDArray[Any] | None = None,
-        threads: int | None = None,
-        first_chunk: int = 0,
-    ) -> NDArray[Any]:
-        """Randomize labels.
-
-        Parameters
-        ----------
-        x : array_like of int or bool, shape (n,) or ()
-            Labels in [0, classes).
-        rng : None, int, SeedSequence or Generator
-            None: a fresh 256-bit key of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
-        output : {"codes", "values", "packed"}
-            Codes of the entries (smallest unsigned dtype), their letters (float64), or bytes with as many
-            bits an entry as are needed.
-        out : ndarray, optional
-            C-contiguous array of the exact shape and dtype to fill.
-        threads : int, optional
-            Number of threads; the result does not depend on it.
-        first_chunk : int
-            How many chunks (``bitldp._core.CHUNK`` released entries) of the key's stream to skip.
-
-        Returns
-        -------
-        ndarray
-            Shape (n, classes) or (classes,); "packed" is flat. Safe to release at `guarantee`.
-
-        Raises
-        ------
-        ValueError, TypeError
-            A label out of range (its index is given, never the value), wrong shape or dtype, unfit `out`, or
-            "values" where reports say nothing. Nothing is written then.
-        """
+    def _perturb(self, x: ArrayLike, call: Call) -> NDArray[Any]:
         labels = checks.codes("x", x, self.classes)
         if labels.ndim > 1:
             raise ValueError(f"x: shape must be (n,) or (), got {labels.shape}")
-        threads, first_chunk = checks.stream(threads, first_chunk)
-        checks.choice("output", output, ("codes", "values", "packed"))
-        letters = self.letters if output == "values" else None
-        top = 0 if self._scalar.mute else self.channel.inputs - 1
-        entries = (labels[..., None] == np.arange(self.classes)).astype(np.uint16) * np.uint16(top)
-        key = keys(rng, 1)[0]
-        return self.channel.randomize(entries, None, letters, key, output, out, threads, first_chunk)
+        if call.output == "values":
+            self._check_speaks()
+        entries = (labels[..., None] == np.arange(self.classes)).astype(np.uint16)
+        entries *= np.uint16(self.channel.inputs - 1)
+        return replace(self._release, codec=None).randomize(entries, call)
 
     def _codes(self, reports: ArrayLike) -> NDArray[Any]:
         codes = checks.codes("reports", reports, self.alphabet)
@@ -221,14 +198,17 @@ class LabelLaplace(Mechanism):
             If the reports say nothing (epsilon 0).
         """
         self._check_speaks()
-        return MeanAccumulator(self, self.classes, lambda x: self.decode(x).reshape(-1, self.classes))
+        letters = of_letters(self.classes, self.letters)
+        return MeanAccumulator(
+            self, self.classes, lambda x: self.decode(x).reshape(-1, self.classes), letters
+        )
 
     def _check_speaks(self) -> None:
         _ = self.letters
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return the law of one entry: P[v, y] = P(code y | entry v) for v = 0, 1; shape (2, alphabet)."""
-        return self._scalar.probabilities()[[0, -1]]
+        return self._release.probabilities()[[0, -1]]
 
     def variance(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return the variance of one report's letter for every class, in closed form from the integers.
@@ -261,7 +241,7 @@ class LabelLaplace(Mechanism):
             If the reports say nothing (epsilon 0).
         """
         self._check_speaks()
-        spread = self._scalar.spread
+        spread = self._release.spread
         return 0.0 if spread is None else float(spread.at(1.0))
 
     def worst_variance(self) -> float:

@@ -11,10 +11,10 @@ import numpy as np
 
 from bitldp._core import Shift
 from bitldp.channels.noise import geometric_weights
-from bitldp.numeric.spend import OnInterval
+from bitldp.mechanism.numeric import Numeric
 from bitldp.privacy import calibrated
-from bitldp.release.base import Interval, Scalar
-from bitldp.release.shift import ShiftScalar, shifted
+from bitldp.release.base import Interval, Release
+from bitldp.release.shift import shifted
 
 __all__ = ["Laplace"]
 
@@ -37,7 +37,7 @@ def layout(epsilon: float) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=64)
-def noisy(epsilon: float, interval: Interval) -> ShiftScalar:
+def noisy(epsilon: float, interval: Interval) -> Release:
     """Return the release by two-sided geometric noise, of exact epsilon `epsilon`.
 
     A number is dithered to one of S + 1 points, x = 0..S in steps. The noise has P(k) in proportion to a^|k|,
@@ -54,15 +54,12 @@ def noisy(epsilon: float, interval: Interval) -> ShiftScalar:
     reach = steps + beyond
 
     def build(target: float) -> tuple[Shift, float]:
-        rate = Decimal(target) / steps if target else Decimal(1)  # any, where the channel is given zeros
+        rate = Decimal(target) / steps if target else Decimal(1)  # any, where the input is left out
         weights = geometric_weights(rate, reach)
-        return Shift(steps + 1, steps + 1 + 2 * beyond, weights, beyond), target
+        return Shift(steps + 1, steps + 1 + 2 * beyond, weights, beyond, mute=not target), target
 
-    def exact(built: tuple[Shift, float]) -> float:
-        return built[0].epsilon if built[1] else 0.0
-
-    channel, target = built = calibrated(build, epsilon, exact)
-    if exact(built) == 0.0:
+    channel, target = calibrated(build, epsilon, lambda built: built[0].epsilon)
+    if channel.epsilon == 0.0:
         return shifted(channel, 0.0, interval, steps, None)
     places = np.arange(-beyond, steps + beyond + 1, dtype=np.float64) - steps / 2.0
     overshoot = 1.0 / math.expm1(target / steps) if target < 700.0 * steps else 0.0
@@ -72,27 +69,17 @@ def noisy(epsilon: float, interval: Interval) -> ShiftScalar:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Laplace(OnInterval):
-    """Laplace mechanism: noise of scale (high - low)/eps is added, in its discrete form.
+class Laplace(Numeric):
+    """Laplace mechanism: discrete Laplace noise on a grid, a baseline.
+
+    Its scale is (high - low)/eps.
 
     Parameters
     ----------
     epsilon : float
         Exact epsilon of one `unit`, finite, zero or more.
-    features : int
-        Numbers of a record, d; each is released by itself.
-    interval : (float, float)
-        Where every number lies.
-    spend : {"split", "sample"}
-        How a record's budget is spent: evenly on all features, or on `k` of them that are drawn for every
-        record without looking at it.
-    k : int, optional
-        Features that are sampled, 1 to d. None: max(1, min(d, floor(epsilon/2.5))). Holds the number
-        afterwards.
-    clip : bool
-        Whether values outside the interval are clipped to it, or refused.
-    unit : {"record", "feature"}
-        What `epsilon` covers; a record's is split evenly over the features that are released.
+    features, interval, spend, k, clip, unit
+        As of `Duchi`.
 
     Raises
     ------
@@ -128,16 +115,5 @@ class Laplace(OnInterval):
     True
     """
 
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         return noisy(epsilon, interval)
-
-    @property
-    def report_bits(self) -> int:
-        """Bits of one record's packed report."""
-        return report_bits(self.alphabet, self.features, self.k)
-
-
-def report_bits(alphabet: int, features: int, k: int | None) -> int:
-    """Return the bits of a record's packed report: codes, and the indices of k sampled features."""
-    code = (alphabet - 1).bit_length()
-    return features * code if k is None else k * (code + max(1, (features - 1).bit_length()))

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from bitldp._core import Grid
-from bitldp.base import checks
 from bitldp.base.arrays import readonly
 from bitldp.letters import solve
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.designed import Designed, Table
-from bitldp.numeric.spend import OnInterval
-from bitldp.release.base import Interval, Scalar, equidistant
-from bitldp.release.table import MatrixScalar
+from bitldp.mechanism.numeric import Numeric
+from bitldp.mechanism.parameters import whole
+from bitldp.release.base import Interval, Release, equidistant
 
 __all__ = ["MinimaxVariance"]
 
@@ -38,29 +38,17 @@ def _solved(points: int, epsilon: float) -> Table:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MinimaxVariance(Designed, OnInterval):
-    """Minimax mechanism: a number dithered to a grid, then the law of least worst-case variance.
+class MinimaxVariance(Designed, Numeric):
+    """Minimax mechanism: the least worst-case variance, by a linear program (needs SciPy).
 
     Parameters
     ----------
     epsilon : float
         Exact epsilon of one `unit`; that of one released number must be from 0.05 to 12.
-    features : int
-        Numbers of a record, d; each is released by itself.
     grid_points : int
         Points of the grid, 2 to 24. More of them cost less dither and more time to design.
-    interval : (float, float)
-        Where every number lies.
-    spend : {"split", "sample"}
-        How a record's budget is spent: evenly on all features, or on `k` of them that are drawn for every
-        record without looking at it.
-    k : int, optional
-        Features that are sampled, 1 to d. None: max(1, min(d, floor(epsilon/2.5))). Holds the number
-        afterwards.
-    clip : bool
-        Whether values outside the interval are clipped to it, or refused.
-    unit : {"record", "feature"}
-        What `epsilon` covers; a record's is split evenly over the features that are released.
+    features, interval, spend, k, clip, unit
+        As of `Duchi`.
 
     Raises
     ------
@@ -93,13 +81,11 @@ class MinimaxVariance(Designed, OnInterval):
     """
 
     _: KW_ONLY
-    grid_points: int = 16
+    command: ClassVar[str] = "minimax"
 
-    def _build(self) -> None:
-        self._set(grid_points=checks.integer("grid_points", self.grid_points, 2, _MOST), _made=[])
-        super()._build()
+    grid_points: Annotated[int, whole(2, _MOST)] = 16
 
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         if not _LEAST <= epsilon <= _LARGEST:
             raise ValueError(
                 f"epsilon: {_LEAST} to {_LARGEST} for one released number, got {epsilon:.6g}; below, Duchi's "
@@ -113,12 +99,12 @@ class MinimaxVariance(Designed, OnInterval):
         moments = channel.probabilities() @ np.square(letters)
         half = (high - low) / 2.0
         places = equidistant(interval, count)
-        return MatrixScalar(
+        return Release(
+            channel,
             channel.epsilon,
+            channel.outputs,
+            Grid(count, low=low, high=high),
             places,
             readonly(low + half + half * letters),
             Spread(places, readonly(half * half * moments)),
-            (channel,),
-            channel,
-            Grid(count, low=low, high=high),
         )

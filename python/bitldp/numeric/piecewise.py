@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from bitldp.numeric.spend import OnInterval
-from bitldp.release.base import Interval, Scalar
+from bitldp.mechanism.numeric import Numeric
+from bitldp.release.base import Interval, Release
 from bitldp.release.window import windowed
 
 __all__ = ["Piecewise", "PiecewiseSub"]
@@ -39,27 +39,17 @@ def window_share(epsilon: float, root: int) -> float:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Piecewise(OnInterval):
-    """Piecewise mechanism (PM): a window around the number, t = e^(eps/2), on a fine grid.
+class Piecewise(Numeric):
+    """Piecewise mechanism (PM): numbers near the true one are likelier; good at large epsilon.
+
+    The window around the number is on a fine grid, t = e^(eps/2).
 
     Parameters
     ----------
     epsilon : float
         Exact epsilon of one `unit`, finite, zero or more.
-    features : int
-        Numbers of a record, d; each is released by itself.
-    interval : (float, float)
-        Where every number lies.
-    spend : {"split", "sample"}
-        How a record's budget is spent: evenly on all features, or on `k` of them that are drawn for every
-        record without looking at it.
-    k : int, optional
-        Features that are sampled, 1 to d. None: max(1, min(d, floor(epsilon/2.5))). Holds the number
-        afterwards.
-    clip : bool
-        Whether values outside the interval are clipped to it, or refused.
-    unit : {"record", "feature"}
-        What `epsilon` covers; a record's is split evenly over the features that are released.
+    features, interval, spend, k, clip, unit
+        As of `Duchi`.
 
     Raises
     ------
@@ -88,32 +78,22 @@ class Piecewise(OnInterval):
     (1, 2.23)
     """
 
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         return windowed(*cells(window_share(epsilon, 2)), epsilon, interval)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PiecewiseSub(OnInterval):
-    """Suboptimal piecewise mechanism (PM-SUB): as `Piecewise`, with the wider window t = e^(eps/3).
+class PiecewiseSub(Numeric):
+    """Suboptimal piecewise mechanism (PM-SUB): the piecewise mechanism with a wider window.
+
+    As `Piecewise`, with t = e^(eps/3).
 
     Parameters
     ----------
     epsilon : float
         Exact epsilon of one `unit`, finite, zero or more.
-    features : int
-        Numbers of a record, d; each is released by itself.
-    interval : (float, float)
-        Where every number lies.
-    spend : {"split", "sample"}
-        How a record's budget is spent: evenly on all features, or on `k` of them that are drawn for every
-        record without looking at it.
-    k : int, optional
-        Features that are sampled, 1 to d. None: max(1, min(d, floor(epsilon/2.5))). Holds the number
-        afterwards.
-    clip : bool
-        Whether values outside the interval are clipped to it, or refused.
-    unit : {"record", "feature"}
-        What `epsilon` covers; a record's is split evenly over the features that are released.
+    features, interval, spend, k, clip, unit
+        As of `Duchi`.
 
     Raises
     ------
@@ -128,5 +108,5 @@ class PiecewiseSub(OnInterval):
     (2021).
     """
 
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         return windowed(*cells(window_share(epsilon, 3)), epsilon, interval)

@@ -11,14 +11,12 @@ import numpy as np
 from bitldp._core import Grid, Matrix
 from bitldp.base.arrays import readonly
 from bitldp.letters.spread import Spread
-from bitldp.numeric.spend import OnInterval
-from bitldp.privacy import calibrated
-from bitldp.release.base import Interval, Scalar, equidistant
-from bitldp.release.table import MatrixScalar
+from bitldp.mechanism.numeric import Numeric
+from bitldp.privacy import ONE, calibrated
+from bitldp.release.base import Interval, Release, equidistant
 
 __all__ = ["ThreeOutputs"]
 
-_ONE = 1 << 64
 _HALVINGS = 200  # of an interval within [0, 1/2]: past the last place of a double
 
 
@@ -77,7 +75,7 @@ def table(epsilon: float) -> Matrix:
 
 
 @lru_cache(maxsize=64)
-def three(epsilon: float, interval: Interval) -> MatrixScalar:
+def three(epsilon: float, interval: Interval) -> Release:
     """Return the release by three outputs, of exact epsilon `epsilon`.
 
     The letter of the ends is C = 1/(P(high | high) - P(low | high)) half-lengths from the middle: a quotient
@@ -91,36 +89,24 @@ def three(epsilon: float, interval: Interval) -> MatrixScalar:
     weights = channel.weights()
     excess = weights[2][2] - weights[2][0]
     if channel.epsilon == 0.0 or excess == 0:
-        return MatrixScalar(channel.epsilon, points, None, None, (channel,), channel, grid)
-    reach = (high - low) / 2.0 * (_ONE / excess)
+        return Release(channel, 0.0, 3, grid, points)
+    reach = (high - low) / 2.0 * (ONE / excess)
     letters = low + (high - low) / 2.0 + reach * np.array([-1.0, 0.0, 1.0])
-    moments = reach * reach * np.array([(row[0] + row[2]) / _ONE for row in weights])
+    moments = reach * reach * np.array([(row[0] + row[2]) / ONE for row in weights])
     spread = Spread(points, readonly(moments))
-    return MatrixScalar(channel.epsilon, points, readonly(letters), spread, (channel,), channel, grid)
+    return Release(channel, channel.epsilon, 3, grid, points, readonly(letters), spread)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ThreeOutputs(OnInterval):
-    """Three-outputs mechanism: a number becomes low, middle or high, with the least worst-case variance.
+class ThreeOutputs(Numeric):
+    """Three-outputs mechanism: a number as low, middle or high, with the least worst-case variance.
 
     Parameters
     ----------
     epsilon : float
         Exact epsilon of one `unit`, finite, zero or more.
-    features : int
-        Numbers of a record, d; each is released by itself.
-    interval : (float, float)
-        Where every number lies.
-    spend : {"split", "sample"}
-        How a record's budget is spent: evenly on all features, or on `k` of them that are drawn for every
-        record without looking at it.
-    k : int, optional
-        Features that are sampled, 1 to d. None: max(1, min(d, floor(epsilon/2.5))). Holds the number
-        afterwards.
-    clip : bool
-        Whether values outside the interval are clipped to it, or refused.
-    unit : {"record", "feature"}
-        What `epsilon` covers; a record's is split evenly over the features that are released.
+    features, interval, spend, k, clip, unit
+        As of `Duchi`.
 
     Raises
     ------
@@ -138,5 +124,5 @@ class ThreeOutputs(OnInterval):
     An input is placed with a resolution of 2**-32 of a step of the grid, in the precision of its dtype.
     """
 
-    def _release(self, epsilon: float, interval: Interval) -> Scalar:
+    def _released(self, epsilon: float, interval: Interval) -> Release:
         return three(epsilon, interval)

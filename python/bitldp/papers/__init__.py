@@ -1,4 +1,4 @@
-"""The five federated systems of the papers, each a Flower app, run in one process or over the network."""
+"""Federated systems of five papers, as Flower apps for one process or a network."""
 
 from __future__ import annotations
 

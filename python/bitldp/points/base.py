@@ -1,10 +1,11 @@
-"""What a release of one of N candidates is, whatever its law: points in, points out, regions kept apart."""
+"""Base of the mechanisms that release one of N candidates: points in, points out, regions kept apart."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,79 +13,67 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Grid, pack
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
-from bitldp.base.keys import RandomSource, keys
-from bitldp.categorical.window import Output, check_axis
-from bitldp.mechanism.base import Mechanism
+from bitldp.mechanism.base import Mechanism, Part, Takes
+from bitldp.mechanism.law import INPUTS, Experiment, Pair, Symbols, codes_of, of_rows, spread
+from bitldp.mechanism.parameters import Option, one_of
 from bitldp.points import places
 from bitldp.privacy import Guarantee, composed, share
+from bitldp.release.base import Release
+from bitldp.release.call import Call
+
+Candidates = Annotated[Any, Option(short="Points that the public range of a number is cut to.")]
+Rounding = Annotated[Literal["nearest", "dither"], one_of("nearest", "dither")]
 
 
-class CandidateLaw(Protocol):
-    """A channel over candidates, as the release calls it."""
-
-    @property
-    def epsilon(self) -> float:
-        """Exact epsilon of one use."""
-
-    def randomize(
-        self,
-        x: ArrayLike,
-        grid: Grid | None,
-        letters: NDArray[np.float64] | None,
-        key: bytes | None,
-        output: str,
-        out: NDArray[Any] | None,
-        threads: int | None,
-        first_chunk: int,
-    ) -> NDArray[Any]:
-        """Release candidates, or numbers that the grid makes candidates of."""
-
-
-class CandidatePart(Protocol):
-    """Candidates that a release stays within, and its law over their positions."""
+class Region(Protocol):
+    """Candidates that a release stays within, and the release of their positions."""
 
     @property
     def members(self) -> NDArray[np.intp]:
         """Indices of the candidates, ascending."""
 
     @property
-    def law(self) -> CandidateLaw:
-        """The law over positions in `members`."""
+    def release(self) -> Release:
+        """The release of positions in `members`."""
 
 
-_Part = TypeVar("_Part", bound=CandidatePart)
+_Region = TypeVar("_Region", bound=Region)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CandidateRelease(Mechanism):
     """Base of the mechanisms that release one of N public candidates for each value."""
 
+    takes: ClassVar[Takes | None] = "points"
+    sized_by: ClassVar[str | None] = "candidates"
+    usual_size: ClassVar[int] = 16
+    outputs: ClassVar[tuple[str, ...]] = ("codes", "values", "packed")
+
     # Set on the instance, by _build; ClassVar keeps them out of the dataclass' fields.
     _points: ClassVar[NDArray[np.float64]]
     _columns: ClassVar[int]
-    _law: ClassVar[Any]  # that of the first part
-    _regions: ClassVar[Sequence[Any]]  # the parts
+    _release: ClassVar[Release]  # that of the first region
+    _regions: ClassVar[Sequence[Any]]
     _grid: ClassVar[Grid | None]
-    _homes: ClassVar[tuple[NDArray[np.intp], NDArray[np.intp]]]  # region of a candidate, place in the region
+    _region_index: ClassVar[
+        tuple[NDArray[np.intp], NDArray[np.intp]]
+    ]  # region of a candidate, place in the region
 
     if TYPE_CHECKING:  # fields of every subclass, each in its own order
         metric: Any
         utility: Any
         regions: Any
 
-    def _settle(
-        self, make: Callable[[NDArray[np.float64], list[NDArray[np.intp]], Any, float], list[_Part]]
-    ) -> list[_Part]:
-        """Check the parameters, let `make` build the parts, and compose the guarantee.
+    def _compose(
+        self, make: Callable[[NDArray[np.float64], list[NDArray[np.intp]], Any, float], list[_Region]]
+    ) -> list[_Region]:
+        """Let `make` build the regions, and compose the guarantee.
 
         `make` is given the points, the indices of each region's candidates, the checked metric, and the
         budget of one value.
         """
         given: Any = self
-        epsilon = checks.budget("epsilon", given.epsilon)
-        features = checks.count("features", given.features, 1)
-        checks.choice("rounding", given.rounding, ("nearest", "dither"))
-        checks.choice("unit", given.unit, ("record", "feature"))
+        epsilon, features = given.epsilon, given.features
         candidates, interval, points = places.place(given.candidates, given.interval, given.utility)
         metric = places.check_metric(given.metric, given.utility, len(points))
         regions, members = None, [np.arange(len(points))]
@@ -93,23 +82,21 @@ class CandidateRelease(Mechanism):
                 raise ValueError("regions: need candidates of their own, not an interval")
             regions, members = places.groups(given.regions, len(points))
         parts = make(points, members, metric, share(epsilon, features) if given.unit == "record" else epsilon)
-        exact = max(part.law.epsilon for part in parts)
+        exact = max(part.release.epsilon for part in parts)
         grid = None
         if interval is not None:
             grid = Grid(len(points), low=interval[0], high=interval[1], rounding=given.rounding)
         self._set(
             candidates=candidates,
-            epsilon=epsilon,
             metric=metric,
             interval=interval,
             regions=regions,
-            features=features,
             _points=readonly(points),
             _columns=features,
-            _law=parts[0].law,
+            _release=parts[0].release,
             _regions=parts,
             _grid=grid,
-            _homes=places.homes(members, len(points)),
+            _region_index=places.region_index(members, len(points)),
             _guarantee=Guarantee.judge(
                 epsilon,
                 (exact, exact, composed(exact, features)),
@@ -120,12 +107,50 @@ class CandidateRelease(Mechanism):
         return parts
 
     @property
-    def report_bits(self) -> int:
-        """Bits of one record's report in its packed form: as few a feature as tell the candidates apart."""
-        return self._columns * max(1, (len(self._points) - 1).bit_length())
+    def report_parts(self) -> tuple[Part, ...]:
+        """(columns, bits) of a report: as few bits a feature as tell the candidates apart."""
+        return ((self._columns, max(1, (len(self._points) - 1).bit_length())),)
 
-    def _check_axis(self, name: str, x: ArrayLike) -> None:
-        check_axis(name, checks.shape(name, x), self._columns)
+    @property
+    def columns(self) -> int:
+        """Values of a record."""
+        return self._columns
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The ends of the interval; None where inputs are codes."""
+        interval: tuple[float, float] | None = getattr(self, "interval", None)
+        return interval
+
+    def symbols(self) -> tuple[Symbols, ...]:
+        """Return the channel of a value; of all regions, one of which applies."""
+        laws = tuple(law for region in self._regions for law in region.release.laws)
+        return (Symbols(laws, self._columns),) if laws else ()
+
+    def extremes(self, pair: Pair | None = None) -> Experiment | None:
+        """Return candidates to compare and the law of their reports; see `Mechanism.extremes`."""
+        count = len(self._points)
+        points = self._points if self._grid is not None else None
+        chosen = codes_of(pair, count, points)
+        if chosen is None:  # a value between the candidates: its row is a matter of the rounding
+            return None
+        if len(self._regions) == 1:
+            return of_rows(self._release.row, count, count, chosen, self._columns, points)
+        region_of, place_of = self._region_index
+
+        def row(x: int) -> NDArray[np.float64]:
+            region = self._regions[region_of[x]]
+            whole = np.zeros(count)
+            whole[region.members] = region.release.row(int(place_of[x]))
+            return whole
+
+        if not chosen:  # the two ends of each region, and what lies between in the region of greatest loss
+            worst = max(self._regions, key=lambda each: each.release.epsilon).members
+            ends = [int(each.members[end]) for each in self._regions[: INPUTS // 2] for end in (0, -1)]
+            between = [int(worst[each]) for each in spread(len(worst), INPUTS)]
+            chosen = list(dict.fromkeys(between + ends))
+        found = of_rows(row, count, count, chosen, self._columns, points)
+        return replace(found, groups=[int(region_of[x]) for x in chosen])
 
     @property
     def points(self) -> NDArray[np.float64]:
@@ -162,84 +187,38 @@ class CandidateRelease(Mechanism):
             raise ValueError(f"x: the point at index {int(np.argmin(finite))} is not finite")
         return places.nearest(points, table, self.metric, self.utility)
 
-    def randomize(
-        self,
-        x: ArrayLike,
-        *,
-        rng: RandomSource = None,
-        output: Output = "codes",
-        out: NDArray[Any] | None = None,
-        threads: int | None = None,
-        first_chunk: int = 0,
-    ) -> NDArray[Any]:
-        """Randomize candidates.
+    @property
+    def _streams(self) -> int:
+        return len(self._regions)
 
-        Parameters
-        ----------
-        x : array_like
-            Codes of candidates (integers of [0, N)), or real values where there is an `interval`. Shape (n,)
-            or (n, 1) for one feature, else (n, features) or (features,).
-        rng : None, int, SeedSequence or Generator
-            None: a fresh 256-bit key of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
-        output : {"codes", "values", "packed"}
-            Codes (same shape, smallest unsigned dtype), points (float64; one axis more for points in space),
-            or bytes with as many bits a report as are needed.
-        out : ndarray, optional
-            C-contiguous array of the exact shape and dtype to fill; must not overlap `x`. Not for points in
-            space.
-        threads : int, optional
-            Number of threads; the result does not depend on it.
-        first_chunk : int
-            How many chunks (``bitldp._core.CHUNK`` values) of the key's stream to skip. Not with regions,
-            each of which has a stream of its own.
-
-        Returns
-        -------
-        ndarray
-            The reports, safe to release at `guarantee`.
-
-        Raises
-        ------
-        ValueError, TypeError
-            A code out of range (its index is given, never the value), NaN, wrong shape or dtype, unfit `out`.
-            Nothing is written then.
-        """
-        self._check_axis("x", x)
-        checks.form(output)
+    def _perturb(self, x: ArrayLike, call: Call) -> NDArray[Any]:
+        checks.records("x", x, self._columns)
         if self.regions is not None:
-            return self._by_region(x, rng, output, out, threads, first_chunk)
-        key = None if rng is None else keys(rng, 1)[0]
-        if output != "values" or self._points.ndim == 1:
-            letters = self._points if output == "values" else None
-            released: NDArray[Any] = self._law.randomize(
-                x, self._grid, letters, key, output, out, threads, first_chunk
-            )
-            return released
-        if out is not None:
+            return self._by_region(x, call)
+        if call.output != "values":
+            return self._placed.randomize(x, call)
+        if self._points.ndim == 1:
+            return replace(self._placed, letters=self._points).randomize(x, call)
+        if call.out is not None:
             raise ValueError("out: not offered for points in space; take output='codes' and decode")
-        return self.decode(self._law.randomize(x, None, None, key, "codes", None, threads, first_chunk))
+        return self.decode(self._placed.randomize(x, call.codes(call.keys)))
 
-    def _by_region(
-        self,
-        x: ArrayLike,
-        rng: RandomSource,
-        output: str,
-        out: NDArray[Any] | None,
-        threads: int | None,
-        first_chunk: int,
-    ) -> NDArray[Any]:
+    @cached_property
+    def _placed(self) -> Release:
+        """The release of values: of real ones where there is an interval."""
+        return replace(self._release, codec=self._grid)
+
+    def _by_region(self, x: ArrayLike, call: Call) -> NDArray[Any]:
         """Release every value within its region: the region decides the channel, and is public."""
-        checks.choice("output", output, ("codes", "values", "packed"))
-        if first_chunk != 0:
+        if call.first_chunk != 0:
             raise ValueError("first_chunk: not offered with regions, each of which has a stream of its own")
-        if out is not None:
+        if call.out is not None:
             raise ValueError("out: not offered with regions")
         codes = checks.codes("x", x, len(self._points))
-        reports = places.release(self._regions, self._homes, codes, keys(rng, len(self._regions)), threads)
-        if output == "packed":
-            return pack(reports, max(1, (len(self._points) - 1).bit_length()))
-        return self._points[reports] if output == "values" else reports
+        reports = places.release(self._regions, self._region_index, codes, call)
+        if call.output == "packed":
+            return pack(reports, self.report_parts[0][1])
+        return self._points[reports] if call.output == "values" else reports
 
     def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
         """Return the point of each reported code; on average it lies nearer to the middle than the truth.

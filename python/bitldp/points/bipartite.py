@@ -1,4 +1,4 @@
-"""What the reports of BRR are worth: the expected loss, and estimates where m is 1."""
+"""Base of BRR: its expected loss, and estimates where m is 1."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bitldp._core import Window
 from bitldp.base import checks
-from bitldp.categorical.window import CategoricalWindow
 from bitldp.estimate.estimates import Estimate
+from bitldp.estimate.tables import averages
+from bitldp.mechanism.frequencies import Frequencies
 from bitldp.points.base import CandidateRelease
 from bitldp.points.places import losses_between
 from bitldp.points.width import (
@@ -21,15 +23,16 @@ from bitldp.points.width import (
     nearest_first,
     paper_width,
 )
-from bitldp.release.window import Law, ordered_window, window
+from bitldp.privacy import ONE
+from bitldp.release.window import WindowRelease, ordered_window, window
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Bipartite(CandidateRelease, CategoricalWindow):
+class Bipartite(CandidateRelease, Frequencies):
     """Base of BRR: everything that is computed from its law rather than sampled from it."""
 
     # Set on the instance, by _build; ClassVar keeps them out of the dataclass' fields.
-    _regions: ClassVar[list[Part]]
+    _regions: ClassVar[list[Region]]
     _larger_is_better: ClassVar[bool]
 
     def _check_speaks(self) -> tuple[float, float]:
@@ -44,7 +47,21 @@ class Bipartite(CandidateRelease, CategoricalWindow):
                 else "an unbiased decode is offered for m = 1 only"
             )
             raise ValueError(f"BRR with m = {self._regions[0].m}: {reason}")
-        return super()._check_speaks()
+        if self._release.epsilon == 0.0:
+            raise ValueError(
+                "BRR: no unbiased decode exists at epsilon 0, where all categories are reported alike"
+            )
+        return self._regions[0].release.chances()
+
+    @property
+    def channel(self) -> Window:
+        """The channel: its `high` is the law; mute at epsilon 0."""
+        channel: Window = self._release.channel
+        return channel
+
+    @property
+    def _cells(self) -> int:
+        return len(self._points)
 
     def estimate_mean(self, reports: ArrayLike) -> Estimate:
         """Estimate the mean of the points that the records hold, where m = 1 and the points are on a line.
@@ -66,18 +83,55 @@ class Bipartite(CandidateRelease, CategoricalWindow):
             If no unbiased decode exists (m >= 2, or epsilon 0), with regions, for points in space, for no
             reports.
         """
+        letters = self._mean_letters()
+        n, counts = self._count(reports)
+        value, stderr = averages(counts.reshape(-1, len(letters)), n, letters)
+        return Estimate(value, stderr, n)
+
+    def unbias(self, reports: ArrayLike) -> NDArray[np.float64]:
+        """Return the letters of reports: numbers whose mean over the coins is the candidate, where m = 1.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As for `estimate_mean`, or for a code out of range.
+        """
+        letters = self._mean_letters()
+        values: NDArray[np.float64] = letters[checks.codes("reports", reports, len(letters))]
+        return values
+
+    def _mean_letters(self) -> NDArray[np.float64]:
+        """Return what each code is worth: the sum over v of v (1[y = v] - q)/(p - q)."""
         if self._points.ndim > 1:
             raise ValueError("BRR: points in space have no mean here; see estimate_frequencies")
         p, q = self._check_speaks()
-        n, counts = self._count(reports)
-        if n < 1:
-            raise ValueError("reports: at least one is needed for an estimate")
-        letters = (self._points - q * self._points.sum()) / (p - q)  # sum over v of v (1[y = v] - q)/(p - q)
-        shares = counts.reshape(-1, len(letters)) / n
-        value = shares @ letters
-        deviations = np.square(letters - value[:, None])
-        spread = np.sum(shares * deviations, axis=1) / (n - 1) if n > 1 else np.full_like(value, np.nan)
-        return Estimate(value, np.sqrt(spread), n)
+        letters: NDArray[np.float64] = (self._points - q * self._points.sum()) / (p - q)
+        return letters
+
+    def letter_variance(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Return the variance of a report's letter for candidates on a line, where m = 1.
+
+        Parameters
+        ----------
+        x : array_like of int
+            Codes of the true candidates, any shape.
+
+        Returns
+        -------
+        ndarray of float64
+            Same shape, in squared units of the candidates.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As for `estimate_mean`, or for a code out of range.
+        """
+        letters, (p, q) = self._mean_letters(), self._check_speaks()
+        codes = checks.codes("x", x, len(letters))
+        squares = np.square(letters - self._points[codes][..., None])
+        own = np.take_along_axis(squares, codes[..., None].astype(np.intp), axis=-1)[..., 0]
+        found: NDArray[np.float64] = q * squares.sum(axis=-1) + (p - q) * own
+        return found
 
     def expected_error(self) -> float:
         """Return the global expected error Q_g (Eq. 11): the mean loss of a report over uniform inputs.
@@ -112,16 +166,15 @@ class Bipartite(CandidateRelease, CategoricalWindow):
         """Return the law of one value: P[x, y] = P(report y | x), shape (N, N); zero between regions."""
         law = np.zeros((len(self._points),) * 2)
         for part in self._regions:
-            law[np.ix_(part.members, part.members)] = part.law.channel.probabilities()
+            law[np.ix_(part.members, part.members)] = part.release.channel.probabilities()
         return law
 
 
-_ONE = 1 << 64
 _TABLE_LIMIT = 8192  # candidates of a part that needs a table of all losses: 0.5 GB of float64
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class Region:
     """A BRR over one set of candidates.
 
     Attributes
@@ -130,8 +183,8 @@ class Part:
         Indices of the candidates, ascending.
     m : int
         How many of them a release favours.
-    law : Law
-        The channel over positions in `members`, of width m.
+    release : WindowRelease
+        The release of positions in `members`, of width m.
     column_sums : ndarray of float64
         Sum over the members of their i-th smallest loss.
     alike : bool
@@ -140,26 +193,26 @@ class Part:
 
     members: NDArray[np.intp]
     m: int
-    law: Law
+    release: WindowRelease
     column_sums: NDArray[np.float64]
     alike: bool
 
     def total_error(self) -> float:
         """Return the members' expected losses, summed, from the integers of the channel."""
-        high, others = self.law.channel.high, len(self.members) - self.m
-        inside = high / (self.m * _ONE) * self.column_sums[: self.m].sum()
-        outside = (_ONE - high) / (others * _ONE) * self.column_sums[self.m :].sum()
+        high, others = self.release.channel.high, len(self.members) - self.m
+        inside = high / (self.m * ONE) * self.column_sums[: self.m].sum()
+        outside = (ONE - high) / (others * ONE) * self.column_sums[self.m :].sum()
         return float(inside + outside)
 
 
-def _line_part(members: NDArray[np.intp], step: float, epsilon: float, m: int | str) -> Part:
+def _line_region(members: NDArray[np.intp], step: float, epsilon: float, m: int | str) -> Region:
     """Build the part of equidistant points: closed forms only, no table of all losses."""
     count = len(members)
     sums = equidistant_column_sums(count, step)
     _check_sums(sums)
     if isinstance(m, str):
         m = equidistant_width(count, epsilon) if m == "paper" else best_width(sums, epsilon)
-    return Part(members, m, window(count, m, epsilon), sums, alike=m > 1)
+    return Region(members, m, window(count, m, epsilon), sums, alike=m > 1)
 
 
 def _check_sums(sums: NDArray[np.float64]) -> None:
@@ -169,7 +222,9 @@ def _check_sums(sums: NDArray[np.float64]) -> None:
         raise ValueError("candidates: the losses between them add up past the range of doubles")
 
 
-def _table_part(members: NDArray[np.intp], losses: NDArray[np.float64], epsilon: float, m: int | str) -> Part:
+def _table_region(
+    members: NDArray[np.intp], losses: NDArray[np.float64], epsilon: float, m: int | str
+) -> Region:
     """Build the part of candidates with any losses, by Algorithm 2 where m is "paper"."""
     count = len(members)
     order = nearest_first(losses)
@@ -184,7 +239,7 @@ def _table_part(members: NDArray[np.intp], losses: NDArray[np.float64], epsilon:
     cells = order.astype(np.uint16)
     law = ordered_window(count, width, epsilon, cells)
     windows = np.sort(cells[:, :width], axis=1)
-    return Part(members, width, law, sums, alike=len(np.unique(windows, axis=0)) < count)
+    return Region(members, width, law, sums, alike=len(np.unique(windows, axis=0)) < count)
 
 
 def widths(m: Any, members: list[NDArray[np.intp]]) -> list[int | str]:
@@ -208,16 +263,16 @@ def build(
     utility: Any,
     epsilon: float,
     m: int | str,
-) -> Part:
+) -> Region:
     """Build the part of some of the candidates."""
     own = points[members].reshape(len(members), -1)
     plain = utility is None and isinstance(metric, str) and metric in ("euclidean", "manhattan")
     if plain and own.shape[1] == 1:
         gaps = np.diff(own[:, 0])
         if gaps[0] > 0.0 and np.allclose(gaps, gaps[0], rtol=1e-9, atol=0.0):
-            return _line_part(members, float(gaps[0]), epsilon, m)
+            return _line_region(members, float(gaps[0]), epsilon, m)
     if len(members) > _TABLE_LIMIT:
         raise ValueError(
             f"candidates: at most {_TABLE_LIMIT} where they are not equidistant on a line, got {len(members)}"
         )
-    return _table_part(members, losses_between(points, members, metric, utility), epsilon, m)
+    return _table_region(members, losses_between(points, members, metric, utility), epsilon, m)

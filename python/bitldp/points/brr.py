@@ -7,22 +7,30 @@ arXiv:2504.20926), with its closed form of m and its limit corrected; see `limit
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Window
-from bitldp.points.bipartite import Bipartite, Part, build, widths
-from bitldp.points.width import limit_ratio, printed_limit_ratio
-from bitldp.privacy import Unit
+from bitldp.mechanism.described import letter_facts, spreads
+from bitldp.mechanism.parameters import Budget, Features, Option, Unit
+from bitldp.points.base import Candidates, Rounding
+from bitldp.points.bipartite import Bipartite, Region, build, widths
+from bitldp.points.width import equidistant_width, limit_ratio, printed_limit_ratio
+from bitldp.privacy import ONE, share
 
 __all__ = ["BRR", "limit_ratio", "printed_limit_ratio"]
 
 
+def _width(text: str) -> int | str:
+    """Return a number of favoured candidates that a command line gives, or the word for one."""
+    return int(text) if text.isdecimal() else text
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class BRR(Bipartite):
-    """Bipartite randomized response over N candidates, with the loss of a wrong report in mind.
+    """Bipartite randomized response: the m candidates nearest to the truth are reported more often.
 
     Parameters
     ----------
@@ -83,32 +91,67 @@ class BRR(Bipartite):
     (2,)
     """
 
-    candidates: Any
+    candidates: Candidates
     _: KW_ONLY
-    epsilon: float
-    m: Any = "paper"
+    epsilon: Budget
+    m: Annotated[Any, Option(form="paper|best|N", read=_width)] = "paper"
     metric: Any = "euclidean"
     utility: Any = None
     interval: tuple[float, float] | None = None
-    rounding: Literal["nearest", "dither"] = "nearest"
+    rounding: Rounding = "nearest"
     regions: Any = None
-    features: int = 1
+    features: Features = 1
     unit: Unit = "record"
 
     def _build(self) -> None:
         def make(
             points: NDArray[np.float64], members: list[NDArray[np.intp]], metric: Any, budget: float
-        ) -> list[Part]:
+        ) -> list[Region]:
             return [
                 build(points, each, metric, self.utility, budget, m)
                 for each, m in zip(members, widths(self.m, members), strict=True)
             ]
 
-        parts = self._settle(make)
+        parts = self._compose(make)
         found = tuple(part.m for part in parts)
         self._set(m=found[0] if self.regions is None else found, _larger_is_better=self.utility is not None)
 
     @property
     def channels(self) -> list[Window]:
         """The channel of each region, by ascending label; just one without regions."""
-        return [part.law.channel for part in self._regions]
+        return [part.release.channel for part in self._regions]
+
+    def facts(self, users: int | None = None) -> dict[str, Any]:
+        """Return the near points, the expected error, GRR's beside it, and the errors of a mean.
+
+        See `Mechanism.facts`.
+        """
+        if len(self._regions) > 1 or self._larger_is_better or self._points.ndim > 1:
+            return letter_facts(self, users)
+        (region,) = self._regions
+        near, cells, width = self.channel.high / ONE, len(self._points), region.m
+        grr = self._quiet(**{**self.parameters, "m": 1})
+        errors: dict[str, Any] = {
+            "values": f"{cells} points from {self._points[0]:g} to {self._points[-1]:g}",
+            "expected_absolute_error": self.expected_error(),
+            "ratio_of_that_error_to_grr": self.expected_error() / grr.expected_error(),
+        }
+        epsilon = share(self.epsilon, self.features) if self.unit == "record" else self.epsilon
+        if isinstance(self.candidates, int) and width == equidistant_width(cells, epsilon):
+            # Of the paper's choice of m alone.
+            errors["limit_of_that_ratio_for_n_to_infinity"] = limit_ratio(self.guarantee.feature)
+        law = {
+            "near_points": width,
+            "each_near_point": near / width,
+            "each_far_point": (1.0 - near) / (cells - width),
+        }
+        return {"probabilities": law, "errors": errors | self._mean_facts(users)}
+
+    def _mean_facts(self, users: int | None) -> dict[str, Any]:
+        """Return the errors of `estimate_mean`, where everybody is at the same point."""
+        if self._regions[0].m > 1:
+            return {"unbiased": "no unbiased decode exists: points at the ends share their near points"}
+        if self._release.epsilon == 0.0:
+            return {"unbiased": "no unbiased decode exists: every point is reported alike"}
+        end, middle = np.sqrt(self.letter_variance([0, len(self._points) // 2])).tolist()
+        return spreads("a_mean", {"at_an_end": end, "in_the_middle": middle}, users)

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Matrix
-from bitldp.base import checks
+from bitldp.mechanism.parameters import Calibration
 from bitldp.points.tables import CandidateMatrix
-from bitldp.privacy import Calibration, calibrated
+from bitldp.privacy import calibrated
 
 __all__ = ["Exponential"]
 
@@ -70,7 +70,9 @@ def largest_root(function: Callable[[float], float], target: float, start: float
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Exponential(CandidateMatrix):
-    """Exponential mechanism: a candidate at loss d from the truth with weight exp(-s d).
+    """Exponential mechanism: a candidate is the likelier the nearer it is to the truth.
+
+    One at loss d from the truth has the weight exp(-s d).
 
     Parameters
     ----------
@@ -134,9 +136,6 @@ class Exponential(CandidateMatrix):
 
     _: KW_ONLY
     calibration: Calibration = "exact"
-
-    def _check(self) -> None:
-        checks.choice("calibration", self.calibration, ("exact", "paper"))
 
     def _channel(
         self,

@@ -17,9 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Matrix
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
+from bitldp.mechanism.parameters import Calibration
 from bitldp.points.exponential import largest_root
 from bitldp.points.tables import CandidateMatrix
-from bitldp.privacy import Calibration, calibrated
+from bitldp.privacy import calibrated
 
 __all__ = ["LSRR", "location_codes"]
 
@@ -118,7 +119,7 @@ def _column_loss(law: NDArray[np.float64]) -> float:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LSRR(CandidateMatrix):
-    """L-SRR: candidates in groups by the length of the prefix that their code shares with the input's.
+    """L-SRR: a staircase over groups of candidates whose codes share a prefix with that of the truth.
 
     Parameters
     ----------
@@ -180,7 +181,6 @@ class LSRR(CandidateMatrix):
     _divisions: ClassVar[list[tuple[int, ...]]]
 
     def _check(self) -> None:
-        checks.choice("calibration", self.calibration, ("exact", "paper"))
         given = None
         if self.prefixes is not None:
             if np.ndim(self.prefixes) != 1 or not len(self.prefixes):

@@ -31,7 +31,7 @@ def _solved(losses: bytes, count: int, epsilon: float, prior: bytes | None) -> M
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OptimalUtility(Designed, CandidateMatrix):
-    """Release of least expected loss: the optimum of a linear program over all laws of an exact epsilon.
+    """Optimal release: the least expected loss of a released point, by a linear program (needs SciPy).
 
     Parameters
     ----------
@@ -88,7 +88,6 @@ class OptimalUtility(Designed, CandidateMatrix):
     prior: Any = None
 
     def _check(self) -> None:
-        self._set(_made=[])
         if self.prior is None:
             return
         prior = np.asarray(self.prior)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
 from bitldp.points import metrics
+from bitldp.release.call import Call
 
-_ONE = 1 << 64
 _BLOCK = 1 << 22  # losses that are looked at together
 _LINE_LIMIT = 1 << 24  # equidistant candidates: points and losses by rank take 2 GB on the way
 _TABLE_LIMIT = 8192  # candidates of a part that needs a table of all losses: 0.5 GB of float64
@@ -45,13 +45,8 @@ def place(
     return points, None, points
 
 
-def _check_interval(interval: Any, count: int) -> tuple[float, float]:
-    ends = checks.shape("interval", interval)
-    if ends != (2,):
-        raise ValueError(f"interval: must be a pair (low, high), got shape {ends}")
-    low, high = (checks.real("interval", end) for end in interval)
-    if not low < high:
-        raise ValueError(f"interval: low must be below high, got ({low}, {high})")
+def _check_interval(value: Any, count: int) -> tuple[float, float]:
+    low, high = checks.pair("interval", value)
     if not (math.isfinite(high - low) and (high - low) / (count - 1) >= sys.float_info.min):
         raise ValueError(
             f"interval: high - low and the step between {count} points must be normal doubles, "
@@ -88,8 +83,8 @@ def groups(regions: Any, count: int) -> tuple[NDArray[Any], list[NDArray[np.intp
     return readonly(labels), members
 
 
-def homes(members: list[NDArray[np.intp]], count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the part of each candidate, and its place in the part."""
+def region_index(members: list[NDArray[np.intp]], count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the region of each candidate, and its place in the region."""
     part, place = np.empty(count, np.intp), np.empty(count, np.intp)
     for number, each in enumerate(members):
         part[each], place[each] = number, np.arange(len(each))
@@ -129,19 +124,18 @@ def nearest(
 
 
 def release(
-    parts: Sequence[Any],
-    homes: tuple[NDArray[np.intp], NDArray[np.intp]],
+    regions: Sequence[Any],
+    index: tuple[NDArray[np.intp], NDArray[np.intp]],
     codes: NDArray[Any],
-    keys: list[bytes | None],
-    threads: int | None,
+    call: Call,
 ) -> NDArray[Any]:
-    """Release checked codes, each within its part; the part decides the channel, and is public."""
-    part_of, place = homes
+    """Release checked codes, each within its region; the region decides the channel, and is public."""
+    region_of, place_of = index
     flat = codes.ravel()
-    reports = np.empty(flat.shape, np.min_scalar_type(len(part_of) - 1))
-    for number, (part, key) in enumerate(zip(parts, keys, strict=True)):
-        mine = np.flatnonzero(part_of[flat] == number)
-        inside = place[flat[mine]]
-        released = part.law.randomize(inside, None, None, key, "codes", None, threads, 0)
-        reports[mine] = part.members[released]
+    reports = np.empty(flat.shape, np.min_scalar_type(len(region_of) - 1))
+    keys = call.keys if call.keys[0] is not None else [None] * len(regions)
+    for number, (region, key) in enumerate(zip(regions, keys, strict=True)):
+        mine = np.flatnonzero(region_of[flat] == number)
+        released = region.release.randomize(place_of[flat[mine]], call.codes([key]))
+        reports[mine] = region.members[released]
     return reports.reshape(codes.shape)

@@ -1,11 +1,11 @@
-"""Releases of a candidate by any table: what Exponential, LSRR and OptimalUtility share."""
+"""Base of Exponential, LSRR and OptimalUtility: releases of a candidate by a table."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,31 +16,33 @@ from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.tables import FrequencyAccumulator, averages
 from bitldp.letters import solve
+from bitldp.mechanism.frequencies import Frequencies
+from bitldp.mechanism.parameters import Budget, Features, Unit
 from bitldp.points import places
-from bitldp.points.base import CandidateRelease
-from bitldp.privacy import Unit
-from bitldp.release.table import TableLaw
+from bitldp.points.base import CandidateRelease, Candidates, Rounding
+from bitldp.release.base import Release
+from bitldp.release.table import table
 
 MOST = 2048
 """Candidates of a table: its integers and its sampler then take 0.2 GB."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CandidateMatrix(CandidateRelease):
+class CandidateMatrix(CandidateRelease, Frequencies):
     """Base of the mechanisms that release a candidate by a table of their own making."""
 
-    candidates: Any
+    candidates: Candidates
     _: KW_ONLY
-    epsilon: float
+    epsilon: Budget
     metric: Any = "euclidean"
     utility: Any = None
     interval: tuple[float, float] | None = None
-    rounding: Literal["nearest", "dither"] = "nearest"
+    rounding: Rounding = "nearest"
     regions: Any = None
-    features: int = 1
+    features: Features = 1
     unit: Unit = "record"
 
-    _regions: ClassVar[list[TablePart]]
+    _regions: ClassVar[list[TableRegion]]
 
     @abstractmethod
     def _channel(
@@ -57,7 +59,7 @@ class CandidateMatrix(CandidateRelease):
 
         def make(
             points: NDArray[np.float64], members: list[NDArray[np.intp]], metric: Any, budget: float
-        ) -> list[TablePart]:
+        ) -> list[TableRegion]:
             self._arrange(points)
             parts = []
             for each in members:
@@ -70,10 +72,10 @@ class CandidateMatrix(CandidateRelease):
                             "candidates: the losses between them add up past the range of doubles"
                         )
                 channel = self._channel(points, each, losses, budget)
-                parts.append(TablePart(each, losses, TableLaw(channel)))
+                parts.append(TableRegion(each, losses, table(channel)))
             return parts
 
-        self._settle(make)
+        self._compose(make)
 
     def _check(self) -> None:
         """Check the parameters that the subclass adds."""
@@ -84,7 +86,7 @@ class CandidateMatrix(CandidateRelease):
     @property
     def channels(self) -> list[Matrix]:
         """The channel of each region, by ascending label; just one without regions."""
-        return [part.law.channel for part in self._regions]
+        return [part.release.channel for part in self._regions]
 
     @property
     def channel(self) -> Matrix:
@@ -95,9 +97,9 @@ class CandidateMatrix(CandidateRelease):
         ValueError
             With regions, each of which has a channel of its own; see `channels`.
         """
-        return self._alone().law.channel
+        return self._alone().release.channel
 
-    def _alone(self) -> TablePart:
+    def _alone(self) -> TableRegion:
         if len(self._regions) > 1:
             raise ValueError(
                 f"{type(self).__name__}: estimates are not offered across regions; build one mechanism for "
@@ -112,7 +114,7 @@ class CandidateMatrix(CandidateRelease):
         """Return the law of one value: P[x, y] = P(report y | x), shape (N, N); zero between regions."""
         law = np.zeros((len(self._points),) * 2)
         for part in self._regions:
-            law[np.ix_(part.members, part.members)] = part.law.channel.probabilities()
+            law[np.ix_(part.members, part.members)] = part.release.channel.probabilities()
         return law
 
     def _errors(self) -> NDArray[np.float64]:
@@ -164,8 +166,8 @@ class CandidateMatrix(CandidateRelease):
 
     @cached_property
     def _indicators(self) -> NDArray[np.float64]:
-        law = self._alone().law
-        found = None if law.epsilon == 0.0 else solve.inverse(law.channel.probabilities())
+        release = self._alone().release
+        found = None if release.epsilon == 0.0 else solve.inverse(release.channel.probabilities())
         if found is None:
             raise self._refuse("the rows of the law are not independent, or too nearly dependent")
         return found
@@ -176,8 +178,10 @@ class CandidateMatrix(CandidateRelease):
             raise ValueError(
                 f"{type(self).__name__}: points in space have no mean here; see estimate_frequencies"
             )
-        law = self._alone().law
-        found = None if law.epsilon == 0.0 else solve.letters(law.channel.probabilities(), self._points)
+        release = self._alone().release
+        found = (
+            None if release.epsilon == 0.0 else solve.letters(release.channel.probabilities(), self._points)
+        )
         if found is None:
             raise self._refuse("no letters of its reports have the candidates as their means")
         found.flags.writeable = False
@@ -226,7 +230,7 @@ class CandidateMatrix(CandidateRelease):
         ndarray of float64
             Same shape, in squared units of the candidates.
         """
-        law, codes = self._alone().law.channel.probabilities(), checks.codes("x", x, len(self._points))
+        law, codes = self._alone().release.channel.probabilities(), checks.codes("x", x, len(self._points))
         moments = np.sum(law * np.square(self._letters - self._points[:, None]), axis=1)
         chosen: NDArray[np.float64] = moments[codes]
         return chosen
@@ -250,10 +254,17 @@ class CandidateMatrix(CandidateRelease):
             If no unbiased decode exists, with regions, or for a code out of range.
         """
         indicators, codes = self._indicators, checks.codes("x", x, len(self._points))
-        rows = self._alone().law.channel.probabilities()
+        rows = self._alone().release.channel.probabilities()
         moments = rows @ np.square(indicators) - np.eye(len(rows))
         chosen: NDArray[np.float64] = moments[codes]
         return chosen
+
+    def facts(self, users: int | None = None) -> dict[str, Any]:
+        """Return the errors of a report and of a frequency; see `Mechanism.facts`."""
+        found = super().facts(users)
+        if self.utility is not None:
+            return found
+        return {"errors": {"expected_absolute_error": self.expected_error(), **found["errors"]}}
 
     def mean_variance(self) -> float:
         """Return the mean of `variance` over the indicators and over uniform inputs.
@@ -275,12 +286,12 @@ class CandidateMatrix(CandidateRelease):
         """
         return float(self.variance(np.arange(len(self._points))).max())
 
-    def _count(self, reports: ArrayLike) -> tuple[int, NDArray[np.int64]]:
-        codes, cells = checks.codes("reports", reports, len(self._points)), len(self._points)
-        self._check_axis("reports", codes)
-        table = codes.reshape(-1, self._columns)
-        counts = np.stack([np.bincount(column, minlength=cells) for column in table.T])
-        return len(table), counts[0] if self._columns == 1 else counts
+    @property
+    def _cells(self) -> int:
+        return len(self._points)
+
+    def _check_speaks(self) -> NoReturn:
+        raise NotImplementedError("a table has no two chances; its estimates are by `_indicators`")
 
     def accumulator(self) -> CountAccumulator:
         """Return an empty accumulator of the counts: streams, merges and serialises.
@@ -294,30 +305,6 @@ class CandidateMatrix(CandidateRelease):
         cells = len(self._points)
         shape = (cells,) if self._columns == 1 else (self._columns, cells)
         return FrequencyAccumulator(self, shape, self._count, indicators)
-
-    def estimate_frequencies(self, reports: ArrayLike, *, project: bool = False) -> Estimate:
-        """Estimate the frequency of every candidate among the records, without bias.
-
-        Parameters
-        ----------
-        reports : array_like of int
-            Codes of n >= 1 records, of the shapes that `randomize` takes.
-        project : bool
-            Whether to project the frequencies to the simplex (which makes them biased).
-
-        Returns
-        -------
-        Estimate
-            Shape (N,), or (features, N) for several features.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists, with regions, for no reports, or for a report out of range.
-        """
-        accumulator = self.accumulator()
-        accumulator.update(reports)
-        return accumulator.estimate(project=project)
 
     def estimate_mean(self, reports: ArrayLike) -> Estimate:
         """Estimate the mean of the points that the records hold, for candidates on a line.
@@ -345,14 +332,14 @@ class CandidateMatrix(CandidateRelease):
 
 
 @dataclass(frozen=True, eq=False)
-class TablePart:
+class TableRegion:
     """A table over one set of candidates, and the losses between them."""
 
     members: NDArray[np.intp]
     losses: NDArray[np.float64]
-    law: TableLaw
+    release: Release
 
     def errors(self) -> NDArray[np.float64]:
         """Return the expected loss of a report for each member, from the integers of the channel."""
-        errors: NDArray[np.float64] = np.sum(self.law.channel.probabilities() * self.losses, axis=1)
+        errors: NDArray[np.float64] = np.sum(self.release.channel.probabilities() * self.losses, axis=1)
         return errors

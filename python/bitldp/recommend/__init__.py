@@ -1,4 +1,4 @@
-"""Which mechanism has the least variance for a task."""
+"""Recommendation of the mechanism with the least variance for a task."""
 
 from __future__ import annotations
 

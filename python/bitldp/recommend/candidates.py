@@ -1,8 +1,7 @@
-"""What is compared for a task: one line a candidate."""
+"""Candidates for each task, one line each."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,6 +11,7 @@ from bitldp.categorical.unary import OUE, SUE
 from bitldp.compression import MVU, GeneralizedRR
 from bitldp.compression import best_bits as best_response_bits
 from bitldp.mechanism.base import Mechanism
+from bitldp.mechanism.numeric import sampled_features
 from bitldp.numeric import (
     BitBudgets,
     Duchi,
@@ -29,12 +29,12 @@ from bitldp.points.optimal import OptimalUtility
 from bitldp.record.privunit import HypercubePrivUnit
 from bitldp.record.signs import SampledSigns
 
-__all__ = ["REGISTRY", "Maker", "Setting"]
+__all__ = ["REGISTRY", "Maker", "Question"]
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What was asked for."""
+class Question:
+    """Parameters of a comparison, as the caller gave them."""
 
     epsilon: float
     features: int
@@ -46,11 +46,11 @@ class Setting:
     thorough: bool
 
 
-Maker = Callable[[Setting], Mechanism]
+Maker = Callable[[Question], Mechanism]
 
 
 def _numeric(kind: Any, spend: str, **options: Any) -> Maker:
-    def make(s: Setting) -> Mechanism:
+    def make(s: Question) -> Mechanism:
         if s.features == 1 and spend == "sample":
             raise ValueError("a record of one number has nothing to sample")
         made: Mechanism = kind(s.epsilon, features=s.features, spend=spend, interval=s.interval, **options)
@@ -62,8 +62,8 @@ def _numeric(kind: Any, spend: str, **options: Any) -> Maker:
 def _response(spend: str) -> Maker:
     """Return the maker of GRR on a grid, whose best number of points depends on a number's budget."""
 
-    def make(s: Setting) -> Mechanism:
-        sampled = max(1, min(s.features, math.floor(s.epsilon / 2.5))) if spend == "sample" else s.features
+    def make(s: Question) -> Mechanism:
+        sampled = sampled_features(s.epsilon, s.features) if spend == "sample" else s.features
         return _numeric(
             GeneralizedRR,
             spend,
@@ -76,8 +76,8 @@ def _response(spend: str) -> Maker:
 def _fine_mvu(spend: str) -> Maker:
     """Return the maker of MVU in 5 bits, which takes a few seconds the first time at a budget."""
 
-    def make(s: Setting) -> Mechanism:
-        parts = max(1, min(s.features, math.floor(s.epsilon / 2.5))) if spend == "sample" else s.features
+    def make(s: Question) -> Mechanism:
+        parts = sampled_features(s.epsilon, s.features) if spend == "sample" else s.features
         if s.epsilon / parts < 1.0:
             raise ValueError("with less than 1 to spend on a number, 3 bits are as good as 5")
         if not s.thorough:
@@ -93,14 +93,14 @@ def _whole(kind: Any) -> Maker:
 
 
 def _candidate(kind: Any, **options: Any) -> Maker:
-    def make(s: Setting) -> Mechanism:
+    def make(s: Question) -> Mechanism:
         made: Mechanism = kind(s.candidates, epsilon=s.epsilon, metric=s.metric, **options)
         return made
 
     return make
 
 
-def _warner(s: Setting) -> Mechanism:
+def _warner(s: Question) -> Mechanism:
     if s.categories != 2:
         raise ValueError("is for two categories")
     return WarnerRR(s.epsilon)

@@ -1,4 +1,4 @@
-"""Which mechanism for a task: all that fit, at the same exact epsilon, by what their reports cost.
+"""Comparison of all mechanisms that fit a task, at the same exact epsilon, by variance.
 
 Every number is computed from the integers of a mechanism that was built, not from a rule of thumb. What is
 compared is one line each of `REGISTRY`.
@@ -22,7 +22,7 @@ from bitldp.points import metrics, places
 from bitldp.points.brr import BRR
 from bitldp.points.tables import MOST
 from bitldp.privacy import PrivacyClaimWarning
-from bitldp.recommend.candidates import REGISTRY, Setting
+from bitldp.recommend.candidates import REGISTRY, Question
 
 __all__ = ["Recommendation", "Row", "recommend"]
 
@@ -31,7 +31,7 @@ Task = Literal["mean", "frequency", "point", "label"]
 
 @dataclass(frozen=True)
 class Row:
-    """One mechanism of the comparison.
+    """One mechanism in the comparison.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ def recommend(
     criterion: Literal["mean", "worst"] = "mean",
     thorough: bool = False,
 ) -> Recommendation:
-    """Compare the mechanisms that fit a task at the same exact epsilon of a record, and return the best.
+    """Compare the mechanisms that fit a task at the same exact epsilon of a record; the best is first.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def recommend(
         if isinstance(metric, str):
             metrics.named("metric", metric, metrics.METRICS)
     count = checks.count("features", features, 1)
-    setting = Setting(budget, count, categories or 2, candidates, interval, metric, criterion, thorough)
+    setting = Question(budget, count, categories or 2, candidates, interval, metric, criterion, thorough)
     if task == "mean":
         Duchi(budget, features=setting.features, interval=interval)  # refuses what no mechanism takes
     found: list[Row] = []

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from bitldp._core import Cube
 from bitldp.base import checks
-from bitldp.numeric.unbiased import Released
+from bitldp.mechanism.base import Takes
+from bitldp.mechanism.means import Means
+from bitldp.mechanism.parameters import Budget, Flag, Interval, at_least
 from bitldp.privacy import Guarantee
-from bitldp.release.base import checked_interval
-from bitldp.release.cube import MOST, CubeLaw, best_threshold, cap, cube_scalar
+from bitldp.release.cube import MOST, best_threshold, cap, cube_release
 
 __all__ = ["HypercubePrivUnit"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HypercubePrivUnit(Released):
-    """PrivUnit on the hypercube: a record as one vector of signs, with the whole budget on all of it.
+class HypercubePrivUnit(Means):
+    """PrivUnit on the hypercube: all signs of a record at once, good at large epsilon.
 
     Parameters
     ----------
@@ -68,47 +69,36 @@ class HypercubePrivUnit(Released):
     True
     """
 
-    features: int
+    features: Annotated[int, at_least(1, MOST)]
     _: KW_ONLY
-    epsilon: float
-    interval: tuple[float, float] = (-1.0, 1.0)
+    epsilon: Budget
+    interval: Interval = (-1.0, 1.0)
     threshold: int | None = None
-    clip: bool = True
+    clip: Flag = True
 
+    takes: ClassVar[Takes | None] = "reals"
+    command: ClassVar[str] = "privunit"
+    usual_size: ClassVar[int] = 100
     k: ClassVar[None] = None  # type: ignore[misc]  # no coordinate is left out
-    _law: ClassVar[CubeLaw]
 
     def _build(self) -> None:
-        features = checks.count("features", self.features, 1, MOST)
-        epsilon = checks.budget("epsilon", self.epsilon)
-        interval = checked_interval(self.interval)
-        clip = checks.flag("clip", self.clip)
+        features, epsilon = self.features, self.epsilon
         if self.threshold is None:
             threshold = best_threshold(features, epsilon)
         else:
             threshold = checks.integer("threshold", self.threshold, 1, features)
-        law = cap(features, threshold, epsilon)
-        scalar = cube_scalar(law, interval)
-        exact = scalar.epsilon
+        release = cube_release(cap(features, threshold, epsilon), self.interval)
+        exact = release.epsilon
         self._set(
-            features=features,
-            epsilon=epsilon,
-            interval=interval,
             threshold=threshold,
-            clip=clip,
-            _law=law,
-            _scalar=scalar,
-            _ends=interval,
-            _spread=scalar.spread,
+            _release=release,
+            _ends=self.interval,
+            _spread=release.spread,
             _guarantee=Guarantee.judge(epsilon, (exact, exact, exact)),
         )
 
     @property
     def channel(self) -> Cube:
-        """The channel: its `high`, `near` and `sizes()` are the law. At epsilon 0 it is given zeros."""
-        return self._law.channel
-
-    @property
-    def report_bits(self) -> int:
-        """Bits of one record's report: one a feature."""
-        return self.features
+        """The channel: its `high`, `near` and `sizes()` are the law; mute at epsilon 0."""
+        channel: Cube = self._release.channel
+        return channel

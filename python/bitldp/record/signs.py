@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Window, pack
 from bitldp.base import checks
-from bitldp.base.arrays import place
-from bitldp.base.keys import RandomSource, keys
-from bitldp.estimate.sampled import SampledReports
-from bitldp.numeric.unbiased import Unbiased, refuse_outside
+from bitldp.mechanism.base import Mechanism, Part, Takes
+from bitldp.mechanism.law import Experiment, Pair
+from bitldp.mechanism.means import Means, refuse_outside
+from bitldp.mechanism.parameters import Budget, Features, Flag, Interval
 from bitldp.privacy import Guarantee
-from bitldp.release.base import checked_interval
+from bitldp.release.call import Call
 from bitldp.release.draws import coordinates
-from bitldp.release.symbol import _symbols, _SymbolScalar
+from bitldp.release.sampled import SampledReports, checked_floats, index_bits
+from bitldp.release.symbol import symbols
 
 __all__ = ["SampledSigns"]
 
-_ONE = 1 << 64
 _MOST_SIGNS = 31  # a symbol is one of 2^k cells, which are counted in 32 bits
 
 
@@ -39,8 +40,8 @@ def _best(features: int, epsilon: float) -> int:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SampledSigns(Unbiased):
-    """The signs of k sampled coordinates as one symbol of 2^k, by generalised randomized response.
+class SampledSigns(Means):
+    """Sampled signs: the signs of k sampled coordinates as one symbol, by k-ary randomized response.
 
     Parameters
     ----------
@@ -82,120 +83,75 @@ class SampledSigns(Unbiased):
     ((5, 8), (5,))
     """
 
-    features: int
+    features: Features
     _: KW_ONLY
-    epsilon: float
+    epsilon: Budget
     k: int | None = None
-    interval: tuple[float, float] = (-1.0, 1.0)
-    clip: bool = True
+    interval: Interval = (-1.0, 1.0)
+    clip: Flag = True
 
+    takes: ClassVar[Takes | None] = "reals"
+    usual_size: ClassVar[int] = 100
     _size: ClassVar[int]
-    _symbols: ClassVar[_SymbolScalar]
 
     def _build(self) -> None:
-        features = checks.count("features", self.features, 1)
-        epsilon = checks.budget("epsilon", self.epsilon)
-        interval = checked_interval(self.interval)
-        clip = checks.flag("clip", self.clip)
+        features, epsilon = self.features, self.epsilon
         if self.k is None:
             k = _best(features, epsilon)
         else:
             k = checks.integer("k", self.k, 1, min(features, _MOST_SIGNS))
-        scalar = _symbols(k, epsilon, interval)
-        exact = scalar.epsilon
+        release = symbols(k, epsilon, self.interval)
+        exact = release.epsilon
         self._set(
-            features=features,
-            epsilon=epsilon,
             k=k,
-            interval=interval,
-            clip=clip,
             _size=k,
-            _symbols=scalar,
-            _scalar=scalar,
-            _ends=interval,
-            _spread=None if scalar.spread is None else scalar.spread.scaled(features / k),
+            _release=release,
+            _ends=self.interval,
+            _spread=None if release.spread is None else release.spread.scaled(features / k),
             _guarantee=Guarantee.judge(epsilon, (exact, exact, exact)),
         )
 
     @property
     def channel(self) -> Window:
-        """The channel of symbols: its `high` is the law. At epsilon 0 it is given zeros."""
-        return self._symbols.law.channel
+        """The channel of symbols: its `high` is the law; mute at epsilon 0."""
+        channel: Window = self._release.channel
+        return channel
 
     @property
-    def report_bits(self) -> int:
-        """Bits of one record's report: its indices and its symbol."""
-        return self._size * (_index_bits(self.features) + 1)
+    def report_parts(self) -> tuple[Part, ...]:
+        """(columns, bits): the indices, and the symbol."""
+        return ((self._size, index_bits(self.features)), (1, self._size))
 
-    def probabilities(self) -> NDArray[np.float64]:
-        """Return the law of one sampled sign: P[i, s] = P(sign s | the number is end i), shape (2, 2)."""
-        return self._scalar.probabilities()
+    def join(self, parts: Sequence[NDArray[Any]]) -> SampledReports:
+        """Return reports, as `decode` takes them, of the arrays of their parts."""
+        return SampledReports(parts[0], parts[1].ravel())
 
-    def outside(self, x: ArrayLike) -> int:
-        """Return how many values of `x` (float32 or float64) lie outside the interval and are clipped."""
-        return self._symbols.grid.outside(x)
+    def extremes(self, pair: Pair | None = None) -> Experiment | None:
+        """Return the corners of the interval: which coordinates were sampled is a part of the report."""
+        return Mechanism.extremes(self, pair)
 
-    def randomize(
-        self,
-        x: ArrayLike,
-        *,
-        rng: RandomSource = None,
-        output: Literal["codes", "values", "packed"] = "codes",
-        threads: int | None = None,
-        first_chunk: int = 0,
-    ) -> Any:
-        """Randomize records.
+    @property
+    def _streams(self) -> int:
+        return 3
 
-        Parameters
-        ----------
-        x : array_like of float32 or float64
-            Shape (n, features) or (features,); (n,) too for one feature.
-        rng : None, int, SeedSequence or Generator
-            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
-        output : {"codes", "values", "packed"}
-            The pair (indices, symbols), their letters (see `decode`), or both as packed bytes.
-        threads : int, optional
-            Number of threads; the result does not depend on it.
-        first_chunk : int
-            How many chunks (``bitldp._core.CHUNK`` values) of the keys' streams to skip.
-
-        Returns
-        -------
-        SampledReports or ndarray
-            Indices of shape (n, k) and symbols (n,) in the smallest unsigned dtypes, safe to release at
-            `guarantee`; for a record by itself n is 1. "values" have shape (n, features).
-
-        Raises
-        ------
-        ValueError
-            NaN, a value outside with ``clip=False`` (an index is given, never the value), wrong shape, or
-            "values" where reports say nothing. Nothing is written then.
-        TypeError
-            Wrong dtype or kind of argument.
-        """
-        self._check_axis("x", checks.shape("x", x))
-        threads, first_chunk = checks.stream(threads, first_chunk)
-        checks.choice("output", output, ("codes", "values", "packed"))
-        if output == "values":
+    def _perturb(self, x: ArrayLike, call: Call) -> Any:
+        checks.records("x", x, self.features)
+        if call.out is not None:
+            raise ValueError("out: not offered, since a report is a pair")
+        if call.output == "values":
             self._check_speaks()
         values = checks.plain("x", x)
-        if values.dtype not in (np.float32, np.float64):
-            raise TypeError(f"x: dtype {values.dtype} is not allowed; float32 and float64 are")
         if not self.clip:
             refuse_outside(values, self._ends)
-        missing = np.isnan(values)
-        if missing.any():  # in any coordinate: an error must not depend on the draw
-            raise ValueError(f"x: {place(missing)} is NaN")
-        table = values.reshape(-1, self.features)
-        streams = keys(rng, self._symbols.streams + 1)
-        indices = coordinates(streams[-1], len(table), self.features, self._size, first_chunk)
+        table = checked_floats(values).reshape(-1, self.features)
+        *keys, last = call.keys
+        indices = coordinates(last, len(table), self.features, self._size, call.first_chunk)
         chosen = np.take_along_axis(table, indices.astype(np.intp), axis=1)
-        symbols = self._symbols.randomize(chosen, streams[:-1], "codes", None, threads, first_chunk)
-        if output == "packed":
-            return SampledReports(pack(indices, _index_bits(self.features)), pack(symbols, self._size))
-        reports = SampledReports(indices, symbols)
-        return self.decode(reports).astype(values.dtype, copy=False) if output == "values" else reports
+        drawn = self._release.randomize(chosen, call.codes(keys))
+        if call.output == "packed":
+            return SampledReports(pack(indices, index_bits(self.features)), pack(drawn, self._size))
+        reports = SampledReports(indices, drawn)
+        return self.decode(reports).astype(values.dtype, copy=False) if call.output == "values" else reports
 
     def _check_pair(self, reports: Any) -> SampledReports:
         """Return the coordinates and their signs, shape (n, k) each, once they are checked."""
@@ -213,7 +169,3 @@ class SampledSigns(Unbiased):
             raise ValueError(f"reports.indices: record {int(np.argmax(repeated))} has a coordinate twice")
         places = np.arange(self._size - 1, -1, -1)
         return SampledReports(indices, symbols[:, None].astype(np.int64) >> places & 1)
-
-
-def _index_bits(features: int) -> int:
-    return max(1, (features - 1).bit_length())

@@ -189,7 +189,7 @@ def randomize_bits(codes: NDArray[Any], p: ArrayLike, q: ArrayLike, rng: np.rand
 def unary(
     x: NDArray[Any], categories: int, p: float, q: float, rng: np.random.Generator
 ) -> NDArray[np.uint8]:
-    """Randomize one-hot strings: a 1 stays with probability p, a 0 becomes one with probability q.
+    """Randomize one-hot strings: a 1 stays with probability p, a 0 becomes 1 with probability q.
 
     Parameters
     ----------

@@ -81,7 +81,7 @@ def window(x: NDArray[Any], cells: int, width: int, high: float, rng: np.random.
 def ordered_window(
     x: NDArray[Any], order: NDArray[Any], width: int, high: float, rng: np.random.Generator
 ) -> NDArray[Any]:
-    """Report one of the best `width` cells of the input's own order with probability `high`, else another.
+    """Report one of the input's `width` best cells with probability `high`, otherwise one of the others.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Whole records of signs in NumPy: half-cubes, caps, and the whole law of short records."""
+"""Whole records of signs, in NumPy: half-cubes, caps, and the law of short records."""
 
 from __future__ import annotations
 

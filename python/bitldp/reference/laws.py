@@ -1,4 +1,4 @@
-"""Whole laws of small channels as integers, and their exact epsilon by enumeration.
+"""Laws of small channels as integers, and their exact epsilon by enumeration.
 
 A law is a table of Python integers (an object array), a row for each input and a column for each report, in
 which every row has the same sum: dividing by it gives the probabilities. Nothing is rounded.

@@ -1,4 +1,4 @@
-"""Added noise in plain NumPy: what a good engineer would write, for comparison of speed and of law."""
+"""Added noise in plain NumPy, as a careful engineer would write it: a baseline for speed and law."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["discrete_laplace"]
 def discrete_laplace(
     x: NDArray[Any], steps: int, epsilon: float, beyond: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Return clamped reports of numbers in [-1, 1]: dither to a grid, then two-sided geometric noise.
+    """Dither numbers of [-1, 1] to a grid, add two-sided geometric noise, and clamp.
 
     Parameters
     ----------

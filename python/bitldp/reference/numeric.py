@@ -1,4 +1,4 @@
-"""Numbers of [-1, 1] as unbiased letters, in NumPy: the continuous laws of the papers.
+"""Unbiased letters of numbers in [-1, 1], in NumPy: the continuous laws of the papers.
 
 They report letters and not codes: the papers' mechanisms have no other report. Each takes one uniform
 float32 for each choice that the law has, and no more passes over the array than that takes.

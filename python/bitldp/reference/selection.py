@@ -1,4 +1,4 @@
-"""Selection of a coordinate in NumPy: EXP by sorting, PS by partitioning, and PE as it is printed."""
+"""Selection of a coordinate, in NumPy: EXP by sorting, PS by partitioning, PE as printed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def among_equals(sizes: NDArray[Any], chosen: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
-    """Replace every chosen coordinate by a random one of equal size in its vector: ties broken at random.
+    """Replace each chosen coordinate by a random one of the same size, which breaks ties at random.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def select_top(scores: NDArray[Any], k: int, p: float, rng: np.random.Generator)
 
 
 def perturbed_encoding(scores: NDArray[Any], k: int, p: float, rng: np.random.Generator) -> NDArray[Any]:
-    """Perturb the bits "is among the k largest" one by one, and return one of the ones: PE as it is printed.
+    """Perturb the bits "is among the k largest" one by one, and return one of the ones: PE as printed.
 
     Parameters
     ----------

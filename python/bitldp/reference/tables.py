@@ -1,4 +1,4 @@
-"""Any row-stochastic table, in NumPy: by alias tables, by inversion, and with a dithered input."""
+"""Sampling from any row-stochastic table, in NumPy: alias tables, inversion, dithered inputs."""
 
 from __future__ import annotations
 

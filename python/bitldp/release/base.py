@@ -1,94 +1,88 @@
-"""How one number is released: dither to a grid, a channel, and letters whose mean is the number."""
+"""A codec, a channel and letters as one thing: what releases one number or symbol."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import Bits, Cube, Matrix, Shift, Window
-from bitldp.base import checks
+from bitldp._core import Grid
 from bitldp.base.arrays import readonly
 from bitldp.letters.spread import Spread
+from bitldp.privacy import ONE
+from bitldp.release.call import Call
 
 Interval = tuple[float, float]
 
-_ONE = 1 << 64
-
 
 @dataclass(frozen=True, eq=False)
-class Scalar(ABC):
-    """A release of one number in an interval.
+class Release:
+    """A codec, a channel and letters: what releases one number, or one symbol of an alphabet.
 
     Attributes
     ----------
+    channel
+        The channel: a `Window`, `Matrix` or `Shift`; its subclasses have others.
     epsilon : float
-        Exact epsilon between any two numbers.
-    points : ndarray of float64
+        Exact epsilon between any two inputs; where it is 0, reports say nothing.
+    alphabet : int
+        How many codes a report can be.
+    codec : Grid or None
+        Places numbers; None where the inputs are codes.
+    points : ndarray of float64, or None
         The points of the interval that a number is dithered to, ascending.
     letters : ndarray of float64, shape (alphabet,), or None
-        What every code of a report is worth; None where reports say nothing (epsilon 0).
+        What every code of a report is worth; None where a report stands for itself, or says nothing.
     spread : Spread or None
         Variance of the letters; None without letters.
-    channels : tuple
-        The channels behind it.
     """
 
+    channel: Any
     epsilon: float
-    points: NDArray[np.float64]
-    letters: NDArray[np.float64] | None
-    spread: Spread | None
-    channels: tuple[Window | Matrix | Bits | Shift | Cube, ...]
+    alphabet: int
+    codec: Grid | None = None
+    points: NDArray[np.float64] | None = None
+    letters: NDArray[np.float64] | None = None
+    spread: Spread | None = None
 
-    streams = 1  # keys that a call needs
-    whole = False  # whether one release is about all numbers of a record together
+    streams: ClassVar[int] = 1  # keys that a call needs
+    whole: ClassVar[bool] = False  # whether one release is about all numbers of a record together
 
     @property
-    @abstractmethod
-    def alphabet(self) -> int:
-        """How many codes a report can be."""
+    def bits(self) -> int:
+        """Bits of a code."""
+        return (self.alphabet - 1).bit_length()
 
-    @abstractmethod
-    def randomize(
-        self,
-        x: ArrayLike,
-        keys: Sequence[bytes | None],
-        output: str,
-        out: NDArray[Any] | None,
-        threads: int | None,
-        first_chunk: int,
-    ) -> NDArray[Any]:
-        """Release floats of any shape; the caller has checked `threads` and `first_chunk`."""
+    @property
+    def channels(self) -> tuple[Any, ...]:
+        """The channels behind it; more than one where a coin chooses between them."""
+        return (self.channel,)
 
-    @abstractmethod
+    @property
+    def laws(self) -> tuple[Any, ...]:
+        """The law of one release, as a channel; none where it says nothing."""
+        return () if self.epsilon == 0.0 else (self.channel,)
+
+    def randomize(self, x: ArrayLike, call: Call) -> NDArray[Any]:
+        """Release values of any shape, each by itself."""
+        return self.channel.randomize(
+            x, self.codec, self.letters, call.keys[0], call.output, call.out, call.threads, call.first_chunk
+        )
+
     def probabilities(self) -> NDArray[np.float64]:
-        """Return P(code | point), one row for each of `points`."""
+        """Return P(code | input), one row for each of the points or input codes."""
+        law: NDArray[np.float64] = self.channel.probabilities()
+        return law
+
+    def row(self, x: int) -> NDArray[np.float64]:
+        """Return P(code | input) for one input code."""
+        weights = self.channel.weights()[x]
+        return np.array([weight / ONE for weight in weights])
 
 
 def equidistant(interval: Interval, count: int) -> NDArray[np.float64]:
     """Return `count` points of an interval, both ends among them and exact; read-only."""
     shares = np.arange(count) / (count - 1)
     return readonly(interval[0] * (1.0 - shares) + interval[1] * shares)
-
-
-def check_interval(name: str, interval: Interval) -> Interval:
-    """Refuse an interval unless the squares of letters stay in the range of doubles at any epsilon."""
-    low, high = interval
-    if not 1e-100 <= high - low <= 1e100:
-        raise ValueError(
-            f"{name}: the interval must rise from low to high, by 1e-100 to 1e100, got ({low}, {high})"
-        )
-    return interval
-
-
-def checked_interval(interval: tuple[float, float]) -> Interval:
-    """Return the parameter `interval` as a pair of floats, or raise."""
-    ends = checks.shape("interval", interval)
-    if ends != (2,):
-        raise ValueError(f"interval: must be a pair (low, high), got shape {ends}")
-    low, high = (checks.real("interval", end) for end in interval)
-    return check_interval("interval", (low, high))

@@ -2,46 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import Bits, Grid, Matrix, pack
-from bitldp.release.base import Scalar
+from bitldp._core import Matrix, pack
+from bitldp.base.arrays import fill
+from bitldp.privacy import ONE
+from bitldp.release.base import Release
+from bitldp.release.call import Call
 
-_ONE = 1 << 64
 _MOST = 8  # bits: a grid of 256 points, whose step is far below the noise of independent bits
 
 
+@lru_cache(maxsize=_MOST)
+def _undisturbed(count: int) -> Matrix:
+    return Matrix(np.eye(count))
+
+
 @dataclass(frozen=True, eq=False)
-class BitsScalar(Scalar):
+class BitsRelease(Release):
     """A release of a point's code by independent bits."""
 
-    channel: Bits
-    grid: Grid
-    dither: Matrix
-
-    streams = 2
-
     @property
-    def alphabet(self) -> int:
-        return len(self.points)
+    def dither(self) -> Matrix:
+        """The channel that places a number and leaves it there."""
+        return _undisturbed(self.alphabet)
 
-    def randomize(
-        self,
-        x: ArrayLike,
-        keys: Sequence[bytes | None],
-        output: str,
-        out: NDArray[Any] | None,
-        threads: int | None,
-        first_chunk: int,
-    ) -> NDArray[Any]:
+    streams: ClassVar[int] = 2
+
+    def randomize(self, x: ArrayLike, call: Call) -> NDArray[Any]:
         # The dither is a channel without noise; its codes never leave this function.
-        codes = self.dither.randomize(x, self.grid, None, keys[0], "codes", None, threads, first_chunk)
+        keys, output, out, threads, first_chunk = call
+        codes = self.dither.randomize(x, self.codec, None, keys[0], "codes", None, threads, first_chunk)
         flat = self.channel.randomize(codes.ravel(), None, keys[1], "codes", None, threads, first_chunk)
         reports: NDArray[Any] = flat.reshape(codes.shape)
         if output == "packed":
@@ -53,25 +49,6 @@ class BitsScalar(Scalar):
     def probabilities(self) -> NDArray[np.float64]:
         law: NDArray[np.float64] = np.ones((1, 1))
         for one, zero in self.channel.thresholds()[0]:
-            bit = np.array([[_ONE - zero, zero], [_ONE - one, one]]) / _ONE
+            bit = np.array([[ONE - zero, zero], [ONE - one, one]]) / ONE
             law = np.asarray(np.kron(law, bit), dtype=np.float64)
         return law
-
-
-@lru_cache(maxsize=_MOST)
-def _undisturbed(count: int) -> Matrix:
-    return Matrix(np.eye(count))
-
-
-def fill(out: NDArray[Any], reports: NDArray[Any]) -> NDArray[Any]:
-    """Copy reports into an array that the caller gave, once it is checked."""
-    if not isinstance(out, np.ndarray):
-        raise TypeError(f"out: must be an array, not {type(out).__name__}")
-    if out.shape != reports.shape or out.dtype != reports.dtype:
-        raise ValueError(
-            f"out: must have shape {reports.shape} and dtype {reports.dtype}, got {out.shape} and {out.dtype}"
-        )
-    if not (out.flags.c_contiguous and out.flags.writeable):
-        raise ValueError("out: must be C-contiguous and writable")
-    np.copyto(out, reports)
-    return out

@@ -2,52 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import Grid, Mixture
-from bitldp.release.base import Scalar
-from bitldp.release.window import WindowScalar
+from bitldp._core import Grid
+from bitldp.release.base import Release
+from bitldp.release.call import Call
 
 
 @dataclass(frozen=True, eq=False)
-class CoinScalar(Scalar):
+class CoinRelease(Release):
     """A release by the piecewise mechanism if the coin says so, else by Duchi's.
 
     The report tells which: codes below N are the piecewise one's cells, the last two are Duchi's points. The
     coin is a channel of two inputs, Duchi's points, and three answers: the piecewise mechanism decides (as
-    likely for both inputs), low, high.
+    likely for both inputs), low, high. The channel is the `Mixture` of both.
     """
 
-    piecewise: WindowScalar
-    mixture: Mixture
-    grid: Grid
+    _: KW_ONLY
+    piecewise: Release
+    ends: Grid
 
-    streams = 2
+    streams: ClassVar[int] = 2
 
     @property
-    def alphabet(self) -> int:
-        return self.mixture.outputs
+    def channels(self) -> tuple[Any, ...]:
+        return (*self.piecewise.channels, self.channel.matrix)
 
-    def randomize(
-        self,
-        x: ArrayLike,
-        keys: Sequence[bytes | None],
-        output: str,
-        out: NDArray[Any] | None,
-        threads: int | None,
-        first_chunk: int,
-    ) -> NDArray[Any]:
-        grids = (self.piecewise.grid, self.grid)
-        streams = (keys[0], keys[1])
-        return self.mixture.randomize(x, grids, self.letters, streams, output, out, threads, first_chunk)
+    def randomize(self, x: ArrayLike, call: Call) -> NDArray[Any]:
+        keys, output, out, threads, first_chunk = call
+        grids = (self.piecewise.codec, self.ends)
+        return self.channel.randomize(
+            x, grids, self.letters, (keys[0], keys[1]), output, out, threads, first_chunk
+        )
 
     def probabilities(self) -> NDArray[np.float64]:
-        law = self.mixture.matrix.probabilities()
-        shares = np.linspace(0.0, 1.0, len(self.points))[:, None]  # chance of the dither to the upper end
+        law = self.channel.matrix.probabilities()
+        points = self.piecewise.probabilities()
+        shares = np.linspace(0.0, 1.0, len(points))[:, None]  # chance of the dither to the upper end
         dithered = (1.0 - shares) * law[0, 1:] + shares * law[1, 1:]
-        return np.hstack([law[0, 0] * self.piecewise.probabilities(), dithered])
+        return np.hstack([law[0, 0] * points, dithered])

@@ -1,12 +1,12 @@
-"""How whole records of numbers are released: dither to signs, the half-cube channel, and two letters."""
+"""Releases of whole records of numbers: dither to signs, the half-cube channel, and two letters."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from operator import attrgetter
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,47 +15,27 @@ from bitldp._core import Cube, Grid, log_ratio
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
 from bitldp.letters.spread import Spread
-from bitldp.privacy import calibrated
-from bitldp.release.base import Interval, Scalar, equidistant
+from bitldp.privacy import ONE, calibrated
+from bitldp.release.base import Interval, Release, equidistant
+from bitldp.release.call import Call
 
 MOST = 1 << 17
 """The most features of a record: its sets are big integers of as many bits."""
 
-_ONE = 1 << 64
 
+def scale_of(channel: Cube) -> float | None:
+    """Return 1/m for the mean m of agreement less disagreement in one place; None where it is 0.
 
-@dataclass(frozen=True, eq=False)
-class CubeLaw:
-    """A calibrated channel of half-cubes or caps.
+    Exactly, with T = `high`, sizes N and F of the sets and E[2A/r - 1 | near] = e/N, E[... | far] = -f/F:
 
-    Attributes
-    ----------
-    channel : Cube
-        The channel.
-    mute : bool
-        Whether it is given zeros in place of the input, so that its reports say nothing.
+        m = (T e F - (2^64 - T) f N)/(2^64 N F),
+
+    a quotient of integers that is rounded once.
     """
-
-    channel: Cube
-    mute: bool
-
-    @property
-    def epsilon(self) -> float:
-        return 0.0 if self.mute else self.channel.epsilon
-
-    def scale(self) -> float | None:
-        """Return 1/m for the mean m of agreement less disagreement in one place; None where it is 0.
-
-        Exactly, with T = `high`, sizes N and F of the sets and E[2A/r - 1 | near] = e/N, E[... | far] = -f/F:
-
-            m = (T e F - (2^64 - T) f N)/(2^64 N F),
-
-        a quotient of integers that is rounded once.
-        """
-        high = self.channel.high
-        (near, far), (inner, outer) = self.channel.sizes(), self.channel.edges()
-        mean = high * inner * far - (_ONE - high) * outer * near
-        return None if self.mute or mean <= 0 else _ONE * near * far / mean
+    high = channel.high
+    (near, far), (inner, outer) = channel.sizes(), channel.edges()
+    mean = high * inner * far - (ONE - high) * outer * near
+    return None if mean <= 0 else ONE * near * far / mean
 
 
 @lru_cache(maxsize=16)
@@ -69,33 +49,33 @@ def _high(channel: Cube, epsilon: float) -> int:
     apart = abs(near.bit_length() - far.bit_length()) > 1000  # the quotient is no double
     odds = epsilon + (math.log(near) - math.log(far) if apart else math.log(near / far))
     rare = math.exp(-abs(odds)) / (1.0 + math.exp(-abs(odds)))
-    rarely = min(math.ceil(rare * _ONE), _ONE >> 1)
-    return _ONE - max(1, rarely) if odds > 0.0 else max(1, rarely)
+    rarely = min(math.ceil(rare * ONE), ONE >> 1)
+    return ONE - max(1, rarely) if odds > 0.0 else max(1, rarely)
 
 
 @lru_cache(maxsize=64)
-def cap(bits: int, near: int, epsilon: float) -> CubeLaw:
+def cap(bits: int, near: int, epsilon: float) -> Cube:
     """Return the law of exact epsilon `epsilon` whose likely set begins at `near` agreements."""
     sets = _sets(bits, near, near - 1)
 
-    def build(target: float) -> CubeLaw:
-        return CubeLaw(sets.with_high(_high(sets, target)), mute=target == 0.0)
+    def build(target: float) -> Cube:
+        return sets.with_high(_high(sets, target), mute=target == 0.0)
 
-    return calibrated(build, epsilon, lambda law: law.epsilon)
+    return calibrated(build, epsilon, attrgetter("epsilon"))
 
 
 @lru_cache(maxsize=64)
-def published_half(bits: int, epsilon: float) -> CubeLaw:
+def published_half(bits: int, epsilon: float) -> Cube:
     """Return the law of the paper: p = e^eps/(e^eps + 1), and ties in both halves where there are any."""
     near = (bits + 1) // 2
     sets = _sets(bits, near, bits // 2)
 
-    def build(target: float) -> CubeLaw:
+    def build(target: float) -> Cube:
         rare = math.exp(-target) / (1.0 + math.exp(-target))
-        return CubeLaw(sets.with_high(_ONE - max(1, math.ceil(rare * _ONE))), mute=False)
+        return sets.with_high(ONE - max(1, math.ceil(rare * ONE)))
 
-    def claimed(law: CubeLaw) -> float:
-        return log_ratio(law.channel.high, _ONE - law.channel.high)
+    def claimed(channel: Cube) -> float:
+        return log_ratio(channel.high, ONE - channel.high)
 
     return calibrated(build, epsilon, claimed)
 
@@ -118,59 +98,44 @@ def best_threshold(bits: int, epsilon: float) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class CubeScalar(Scalar):
+class CubeRelease(Release):
     """A release of whole records of signs; what it says of one number is the law of its place."""
 
-    law: CubeLaw
-    grid: Grid
+    whole: ClassVar[bool] = True
 
-    whole = True
-
-    @property
-    def alphabet(self) -> int:
-        return 2
-
-    def randomize(
-        self,
-        x: ArrayLike,
-        keys: Sequence[bytes | None],
-        output: str,
-        out: NDArray[Any] | None,
-        threads: int | None,
-        first_chunk: int,
-    ) -> NDArray[Any]:
-        values, channel = checks.plain("x", x), self.law.channel
+    def randomize(self, x: ArrayLike, call: Call) -> NDArray[Any]:
+        keys, output, out, threads, first_chunk = call
+        values, channel, codec = checks.plain("x", x), self.channel, self.codec
         letters = None if self.letters is None else (float(self.letters[0]), float(self.letters[1]))
         flat = channel.bits == 1 and values.ndim == 1
         if flat:  # n records of one feature
             values = values[:, None]
             out = out[:, None] if isinstance(out, np.ndarray) and out.ndim == 1 else out
-        grid: Grid | None = self.grid
-        if self.law.mute:
-            channel.randomize(values, grid, letters, None, output, None, threads, first_chunk)
-            values, grid = np.zeros(values.shape, np.uint8), None
-        reports = channel.randomize(values, grid, letters, keys[0], output, out, threads, first_chunk)
+        reports: NDArray[Any] = channel.randomize(
+            values, codec, letters, keys[0], output, out, threads, first_chunk
+        )
         return reports[:, 0] if flat and output != "packed" else reports
 
     def probabilities(self) -> NDArray[np.float64]:
-        scale = self.law.scale()
+        scale = None if self.epsilon == 0.0 else scale_of(self.channel)
         mean = 0.0 if scale is None else 1.0 / scale
         return np.array([[1.0 + mean, 1.0 - mean], [1.0 - mean, 1.0 + mean]]) / 2.0
 
 
-def cube_scalar(law: CubeLaw, interval: Interval) -> CubeScalar:
+def cube_release(channel: Cube, interval: Interval) -> CubeRelease:
     """Return the release of records of numbers of an interval by a law of signs.
 
-    A number x goes to an end of the interval, middle +- h; a sign is kept with the mean m (`CubeLaw.scale`),
+    A number x goes to an end of the interval, middle +- h; a sign is kept with the mean m (`scale_of`),
     so the letters middle +- h/m have the mean x, and the variance (h/m)^2 - (x - middle)^2.
     """
     low, high = interval
     points = equidistant(interval, 2)
     grid = Grid(2, low=low, high=high)
-    scale = law.scale()
+    exact = channel.epsilon
+    scale = None if exact == 0.0 else scale_of(channel)
     if scale is None:
-        return CubeScalar(law.epsilon, points, None, None, (law.channel,), law, grid)
+        return CubeRelease(channel, exact, 2, grid, points)
     half = (high - low) / 2.0 * scale
     letters = low + (high - low) / 2.0 + np.array([-half, half])
     spread = Spread(points, readonly(np.array([half * half, half * half])))
-    return CubeScalar(law.epsilon, points, readonly(letters), spread, (law.channel,), law, grid)
+    return CubeRelease(channel, exact, 2, grid, points, readonly(letters), spread)

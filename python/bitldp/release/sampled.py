@@ -1,44 +1,61 @@
-"""Reports about some coordinates of each record, and the estimate of the mean from them."""
+"""Releases of some coordinates of each record, drawn without looking at it."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import pack
 from bitldp.base.arrays import place
-from bitldp.estimate.sampled import SampledReports
-from bitldp.release.base import Scalar
+from bitldp.release.base import Release
+from bitldp.release.call import Call
 from bitldp.release.draws import coordinates
 
 
-def sampled(
-    scalar: Scalar,
-    x: NDArray[Any],
-    size: tuple[int, int],
-    streams: list[bytes | None],
-    output: str,
-    threads: int | None,
-    first_chunk: int,
-) -> SampledReports:
-    """Release k of the d numbers of each record; which ones depends on the last key alone.
+class SampledReports(NamedTuple):
+    """What is released of n records of which k coordinates each were sampled.
 
-    `size` is (d, k), and `output` "codes" or "packed".
+    Attributes
+    ----------
+    indices : ndarray of unsigned int, shape (n, k)
+        The coordinates, chosen without looking at the data; different within a record.
+    codes : ndarray, shape (n, k)
+        The report of each of them.
     """
-    features, k = size
+
+    indices: NDArray[Any]
+    codes: NDArray[Any]
+
+
+def index_bits(features: int) -> int:
+    """Return the bits that tell the coordinates of a record apart, at least 1."""
+    return max(1, (features - 1).bit_length())
+
+
+def checked_floats(x: NDArray[Any]) -> NDArray[Any]:
+    """Refuse other dtypes, and NaN in any coordinate: an error must not depend on which ones are drawn."""
     if x.dtype not in (np.float32, np.float64):
         raise TypeError(f"x: dtype {x.dtype} is not allowed; float32 and float64 are")
     missing = np.isnan(x)
-    if missing.any():  # in any coordinate: an error must not depend on the draw
+    if missing.any():
         raise ValueError(f"x: {place(missing)} is NaN")
-    table = x.reshape(-1, features)
-    indices = coordinates(streams[-1], len(table), features, k, first_chunk)
+    return x
+
+
+def sampled(release: Release, x: NDArray[Any], size: tuple[int, int], call: Call) -> SampledReports:
+    """Release k of the d numbers of each record; which ones depends on the last key alone.
+
+    `size` is (d, k). The reports are codes, or packed where the call asks for that.
+    """
+    features, k = size
+    table = checked_floats(x).reshape(-1, features)
+    *keys, last = call.keys
+    indices = coordinates(last, len(table), features, k, call.first_chunk)
     values = np.take_along_axis(table, indices.astype(np.intp), axis=1)
-    codes = scalar.randomize(values, streams[:-1], "codes", None, threads, first_chunk)
-    if output == "packed":
-        width = max(1, (features - 1).bit_length())
-        return SampledReports(pack(indices, width), pack(codes, (scalar.alphabet - 1).bit_length()))
+    codes = release.randomize(values, call.codes(keys))
+    if call.output == "packed":
+        return SampledReports(pack(indices, index_bits(features)), pack(codes, release.bits))
     shape = (k,) if x.shape == (features,) != (1,) else codes.shape
     return SampledReports(indices.reshape(shape), codes.reshape(shape))

@@ -3,83 +3,70 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from operator import attrgetter
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from bitldp._core import Grid, Window
-from bitldp.base import checks
 from bitldp.base.arrays import readonly
 from bitldp.letters.spread import Spread
-from bitldp.privacy import calibrated
-from bitldp.release.base import Interval, Scalar, equidistant
+from bitldp.privacy import ONE, calibrated
+from bitldp.release.base import Interval, Release, equidistant
 
 _UNIT_IN_LAST_PLACE = 2.0**-53
+_RESOLUTION = 1 << 16  # a grid's ends may be off by this part of a step, as for single precision in the core
+_exact = attrgetter("epsilon")
 
 
-@dataclass(frozen=True, eq=False)
-class Law:
-    """A calibrated window channel.
+class WindowRelease(Release):
+    """A release by a window of m in N cells whose place tells the input."""
 
-    Attributes
-    ----------
-    channel : Window
-        The channel.
-    mute : bool
-        Whether it is given zeros in place of the input, so that its reports say nothing.
-    epsilon : float
-        Exact epsilon of its use: 0 where it is mute.
+    def probabilities(self) -> NDArray[np.float64]:
+        if self.points is None:
+            return self.channel.probabilities()
+        first = self.channel.width // 2  # the cell whose window is the leftmost one
+        law: NDArray[np.float64] = self.channel.probabilities()[first : first + len(self.points)]
+        return law
 
-    Notes
-    -----
-    A window of m in N cells is uniform if its probability is m/N, which is no multiple of 2**-64 unless N/m
-    is a power of two. So the exact epsilon 0 needs the input to be left out.
-    """
+    def chances(self) -> tuple[float, float]:
+        """Return P(report v | v) and P(report v | another) of a window of one cell, from its integers."""
+        high, cells = self.channel.high, self.channel.cells
+        return high / ONE, (ONE - high) / ((cells - 1) * ONE)
 
-    channel: Window
-    mute: bool
-
-    @property
-    def epsilon(self) -> float:
-        return 0.0 if self.mute else self.channel.epsilon
-
-    def randomize(
-        self,
-        x: ArrayLike,
-        grid: Grid | None,
-        letters: NDArray[np.float64] | None,
-        key: bytes | None,
-        output: str,
-        out: NDArray[Any] | None,
-        threads: int | None,
-        first_chunk: int,
-    ) -> NDArray[Any]:
-        """Call the channel; where it is mute, with zeros, once it has checked the input."""
-        threads, first_chunk = checks.stream(threads, first_chunk)
-        checks.form(output)
-        if self.mute:
-            self.channel.randomize(x, grid, letters, None, output, None, threads, first_chunk)
-            x, grid = np.zeros(np.shape(x), np.uint8), None
-        return self.channel.randomize(x, grid, letters, key, output, out, threads, first_chunk)
+    def row(self, x: int) -> NDArray[np.float64]:
+        channel, given = self.channel, 0 if self.epsilon == 0.0 else x
+        order = channel.__getnewargs__()[3]
+        inside = channel.high / (channel.width * ONE)
+        whole = np.full(channel.cells, (ONE - channel.high) / ((channel.cells - channel.width) * ONE))
+        if order is None:
+            start = channel.start(given)
+            whole[start : start + channel.width] = inside
+        else:
+            whole[order[given, : channel.width]] = inside
+        return whole
 
 
 @lru_cache(maxsize=64)
-def window(cells: int, width: int, epsilon: float) -> Law:
-    """Return the window of exact epsilon `epsilon`: `width` cells at weight e^epsilon, the rest at 1."""
-    return ordered_window(cells, width, epsilon, None)
+def window(cells: int, width: int, epsilon: float, order: NDArray[np.uint16] | None = None) -> WindowRelease:
+    """Return the window of exact epsilon `epsilon`: `width` cells at weight e^epsilon, the rest at 1.
+
+    With an order, row x of it lists the cells from best to worst; see `ordered_window`, which keeps none.
+    """
+
+    def build(target: float) -> WindowRelease:
+        # A window of m in N cells is uniform at m/N, which is no multiple of 2^-64 unless N/m is a power of
+        # two: the exact epsilon 0 needs a channel that leaves its input out.
+        channel = Window(cells, width, high_share(cells, width, target), order, mute=target == 0.0)
+        return WindowRelease(channel, channel.epsilon, cells)
+
+    made: WindowRelease = calibrated(build, epsilon, _exact)
+    return made
 
 
-def ordered_window(cells: int, width: int, epsilon: float, order: NDArray[np.uint16] | None) -> Law:
-    """Return the same for windows in any order, row x of which lists the cells from best to worst."""
-
-    def build(target: float) -> Law:
-        return Law(Window(cells, width, high_share(cells, width, target), order), mute=target == 0.0)
-
-    return calibrated(build, epsilon, lambda law: law.epsilon)
+ordered_window = window.__wrapped__
+"""The same without a cache, for windows in an order of their own."""
 
 
 def high_share(cells: int, width: int, epsilon: float) -> float:
@@ -87,40 +74,8 @@ def high_share(cells: int, width: int, epsilon: float) -> float:
     return min(width / (width + (cells - width) * math.exp(-epsilon)), 1.0 - _UNIT_IN_LAST_PLACE)
 
 
-_ONE = 1 << 64
-_RESOLUTION = 1 << 16  # a grid's ends may be off by this part of a step, as for single precision in the core
-
-
-@dataclass(frozen=True, eq=False)
-class WindowScalar(Scalar):
-    """A release by a window of m in N cells whose place tells the number."""
-
-    law: Law
-    grid: Grid
-
-    @property
-    def alphabet(self) -> int:
-        return self.law.channel.cells
-
-    def randomize(
-        self,
-        x: ArrayLike,
-        keys: Sequence[bytes | None],
-        output: str,
-        out: NDArray[Any] | None,
-        threads: int | None,
-        first_chunk: int,
-    ) -> NDArray[Any]:
-        return self.law.randomize(x, self.grid, self.letters, keys[0], output, out, threads, first_chunk)
-
-    def probabilities(self) -> NDArray[np.float64]:
-        channel = self.law.channel
-        first = channel.width // 2  # the cell whose window is the leftmost one
-        return channel.probabilities()[first : first + len(self.points)]
-
-
 @lru_cache(maxsize=64)
-def windowed(cells: int, width: int, epsilon: float, interval: Interval) -> WindowScalar:
+def windowed(cells: int, width: int, epsilon: float, interval: Interval) -> WindowRelease:
     """Return the release by a sliding window, of exact epsilon `epsilon`.
 
     With N cells, m of them in the window, there are S + 1 = N - m + 1 windows, one for each of as many points
@@ -151,6 +106,7 @@ def windowed(cells: int, width: int, epsilon: float, interval: Interval) -> Wind
         If the interval is so narrow for its distance from 0 that doubles blur the steps of the grid.
     """
     law = window(cells, width, epsilon)
+    channel, exact = law.channel, law.epsilon
     low, high = interval
     slides = cells - width
     step = (high - low) / slides
@@ -162,14 +118,14 @@ def windowed(cells: int, width: int, epsilon: float, interval: Interval) -> Wind
     before = width // 2
     grid = Grid(cells, low=low - before * step, high=high + (width - 1 - before) * step)
     points = equidistant(interval, slides + 1)
-    excess = cells * law.channel.high - width * _ONE  # (H N - m) 2^64
-    if law.mute or excess == 0:
-        return WindowScalar(law.epsilon, points, None, None, (law.channel,), law, grid)
-    scale = (high - low) * (_ONE / excess)
+    excess = cells * channel.high - width * ONE  # (H N - m) 2^64
+    if exact == 0.0 or excess == 0:
+        return WindowRelease(channel, 0.0, cells, grid, points)
+    scale = (high - low) * (ONE / excess)
     middle = low + (high - low) / 2.0
     letters = middle + (np.arange(cells) - (cells - 1) / 2.0) * scale
     inside = np.square(np.arange(slides + 1) - slides / 2.0) + (width * width - 1) / 12.0
-    rest = (_ONE - law.channel.high) / _ONE * (cells * (cells * cells - 1) / (12 * slides))
-    moments = scale * scale * (inside * (excess / (slides * _ONE)) + rest)
+    rest = (ONE - channel.high) / ONE * (cells * (cells * cells - 1) / (12 * slides))
+    moments = scale * scale * (inside * (excess / (slides * ONE)) + rest)
     spread = Spread(points, readonly(moments))
-    return WindowScalar(law.epsilon, points, readonly(letters), spread, (law.channel,), law, grid)
+    return WindowRelease(channel, exact, cells, grid, points, readonly(letters), spread)

@@ -1,4 +1,4 @@
-"""Tables and plots: what is claimed against what is exact, and accuracy against exact epsilon."""
+"""Tables and plots: claimed against exact epsilon, and accuracy against exact epsilon."""
 
 from __future__ import annotations
 

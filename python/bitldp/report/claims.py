@@ -1,4 +1,4 @@
-"""What papers claim of their mechanisms, beside the exact epsilon at the papers' settings."""
+"""Claims of papers about their mechanisms, beside the exact epsilon at the papers' settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Claim", "claims", "claims_markdown", "claims_table"]
 
 @dataclass(frozen=True)
 class Claim:
-    """One published setting and what it is worth.
+    """One published setting, with its claimed and its exact epsilon.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ _SETTINGS: tuple[_Setting, ...] = (
 
 
 def claims() -> list[Claim]:
-    """Build the published settings and return what they claim and what is exact.
+    """Build the published settings, and return their claimed and exact epsilon.
 
     Returns
     -------

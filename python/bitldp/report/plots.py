@@ -1,4 +1,4 @@
-"""Plots of accuracy: against exact epsilon, and over the rounds of a federated run."""
+"""Plots of accuracy against exact epsilon, and over the rounds of a federated run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def accuracy_plot(
     *,
     title: str,
 ) -> None:
-    """Save accuracy against exact epsilon of a record as a PNG, a panel a data set and a line a mechanism.
+    """Save a PNG of accuracy against exact epsilon: a panel for each data set, a line for each mechanism.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def accuracy_plot(
 def rounds_plot(
     rows: Sequence[Mapping[str, Any]], metric: str, path: str | PathLike[str], *, title: str
 ) -> None:
-    """Save a score of a federated run by round as a PNG.
+    """Save a PNG of a federated run's score by round.
 
     Parameters
     ----------

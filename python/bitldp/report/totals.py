@@ -1,4 +1,4 @@
-"""Totals of a record: claimed and exact epsilon of its parts together, and numbers for people."""
+"""Total epsilon of a record's parts, claimed and exact, and numbers written for people."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Total", "number", "total"]
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Write a number for a person: `digits` significant ones, thousands apart, infinity as a word."""
+    """Write a number for a person: `digits` significant digits, thousands apart, infinity as a word."""
     if math.isinf(value):
         return "infinite"
     if value == 0 or 1e-4 <= abs(value) < 10 ** min(digits, 4):
@@ -26,7 +26,7 @@ def number(value: float, digits: int = 4) -> str:
 
 @dataclass(frozen=True)
 class Total:
-    """Privacy of a record whose parts are randomized independently.
+    """Privacy of a record with parts that are randomized independently.
 
     Attributes
     ----------

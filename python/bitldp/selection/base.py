@@ -1,27 +1,35 @@
-"""What EXP, PS and PE share: scores in, the place of one coordinate out."""
+"""Base of EXP, PS and PE: scores in, the place of one coordinate out."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NoReturn
+from collections.abc import Sequence
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Select
 from bitldp.base import checks
-from bitldp.base.keys import RandomSource, keys
 from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import Estimate
-from bitldp.mechanism.base import Mechanism
+from bitldp.estimate.means import countable
+from bitldp.estimate.statistics import counts_of
+from bitldp.mechanism.base import Mechanism, Part, Takes
+from bitldp.mechanism.law import Block, Experiment, Pair, Symbols, worst_pair
 from bitldp.privacy import Guarantee
+from bitldp.release.call import Call
 
-_MOST = 1 << 24  # coordinates: EXP's law has an entry for each
+MOST = 1 << 24  # coordinates: EXP's law has an entry for each
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Selection(Mechanism):
-    """Base of the mechanisms that report one coordinate of a vector, by the rank of its magnitude."""
+    """Base of the mechanisms that report one coordinate of a vector, by the rank of its magnitude.
+
+    Not a dataclass: a subclass says in which order its parameters come.
+    """
+
+    dimensions: int
+    epsilon: float
 
     # Set on the instance, by _finish; ClassVar keeps it out of the dataclass' fields.
     _channel: ClassVar[Select]
@@ -29,10 +37,13 @@ class Selection(Mechanism):
     _no_frequencies: ClassVar[str] = "its law is about ranks, and not about a set of largest coordinates"
     _no_letters: ClassVar[str] = _no_frequencies
 
-    def _finish(self, channel: Select, **parameters: Any) -> None:
+    takes: ClassVar[Takes | None] = "scores"
+    sized_by: ClassVar[str | None] = "dimensions"
+    usual_size: ClassVar[int] = 100
+
+    def _finish(self, channel: Select) -> None:
         exact = channel.epsilon
-        guarantee = Guarantee.judge(parameters["epsilon"], (exact, exact, exact))
-        self._set(**parameters, _channel=channel, _guarantee=guarantee)
+        self._set(_channel=channel, _guarantee=Guarantee.judge(self.epsilon, (exact, exact, exact)))
 
     @property
     def channel(self) -> Select:
@@ -40,54 +51,49 @@ class Selection(Mechanism):
         return self._channel
 
     @property
-    def report_bits(self) -> int:
-        """Bits of one packed report."""
-        return max(1, (self._channel.outputs - 1).bit_length())
+    def report_parts(self) -> tuple[Part, ...]:
+        """(columns, bits) of a report: one index."""
+        return ((1, max(1, (self._channel.outputs - 1).bit_length())),)
 
-    def randomize(
-        self,
-        x: ArrayLike,
-        *,
-        rng: RandomSource = None,
-        output: Literal["codes", "packed"] = "codes",
-        out: NDArray[Any] | None = None,
-        threads: int | None = None,
-        first_chunk: int = 0,
-    ) -> NDArray[Any]:
-        """Select one coordinate of each vector.
+    def join(self, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """Return reports, as `decode` takes them: one index a vector."""
+        return parts[0].ravel()
 
-        Parameters
-        ----------
-        x : array_like of float32 or float64, shape (n, dimensions)
-            One vector a client, finite. What counts is the order of the magnitudes; equal ones (zeros of
-            either sign among them) are ranked at random.
-        rng : None, int, SeedSequence or Generator
-            None: a fresh 256-bit key of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
-        output : {"codes", "packed"}
-            Indices (smallest unsigned dtype), or bytes of `report_bits` bits an index, no padding between.
-        out : ndarray, optional
-            C-contiguous array of the exact shape and dtype to fill; must not overlap `x`.
-        threads : int, optional
-            Number of threads; the result does not depend on it.
-        first_chunk : int
-            How many chunks (of ``channel.chunk`` vectors, 64) of the key's stream to skip. What vector i
-            draws depends on the key and on i alone, so batches of whole chunks concatenate.
+    @property
+    def columns(self) -> int:
+        """Coordinates of a vector."""
+        return self.dimensions
 
-        Returns
-        -------
-        ndarray of unsigned int, shape (n,)
-            The coordinates, 0 to dimensions - 1; `PE` also reports `dimensions`, for none.
+    def symbols(self) -> tuple[Symbols, ...]:
+        """Return the channel behind a report."""
+        return (Symbols((self._channel,), 1),)
 
-        Raises
-        ------
-        ValueError, TypeError
-            NaN or an infinite number (its index in C order is given, never the value), wrong shape or dtype,
-            unfit `out`. Nothing is written then.
+    def extremes(self, pair: Pair | None = None) -> Experiment:
+        """Return vectors of opposite order and the law of the index; see `Mechanism.extremes`."""
+        vectors, names = opposite_vectors(self.dimensions)
+        if pair is not None:
+            vectors, names = [np.asarray(each, dtype=np.float64) for each in pair], ["pair[0]", "pair[1]"]
+            if any(each.shape != (self.dimensions,) for each in vectors):
+                raise ValueError(f"pair: two vectors of shape ({self.dimensions},) are needed")
+        block = self.index_block(vectors)
+        return Experiment(vectors, names, [block], [worst_pair(block.table[:, 0])], {"output": "codes"})
+
+    def index_block(self, vectors: Sequence[NDArray[np.float64]]) -> Block:
+        """Return the law of the index for vectors."""
+        none = self._channel.dimensions
+
+        def describe(_: int, value: int) -> str:
+            return "none is selected" if value == none else f"coordinate {value} is selected"
+
+        return Block(self.law(np.stack(vectors))[:, None, :], describe)
+
+    def _perturb(self, x: ArrayLike, call: Call) -> NDArray[Any]:
+        """Select one coordinate of each vector of finite numbers, shape (n, dimensions).
+
+        What counts is the order of the magnitudes; equal ones (zeros of either sign among them) are ranked at
+        random. A report is an index, 0 to dimensions - 1; `PE` also reports `dimensions`, for none.
         """
-        key = keys(rng, 1)[0]
-        threads, first_chunk = checks.stream(threads, first_chunk)
-        checks.form(output)
+        (key, *_), output, out, threads, first_chunk = call
         return self._channel.randomize(checks.plain("x", x), key, output, out, threads, first_chunk)
 
     def probabilities(self) -> NDArray[np.float64]:
@@ -176,6 +182,13 @@ class Selection(Mechanism):
         raise ValueError(f"{type(self).__name__} has nothing to accumulate: {self._no_frequencies}")
 
 
+def opposite_vectors(dimensions: int) -> tuple[list[NDArray[np.float64]], list[str]]:
+    """Return vectors of opposite order, all magnitudes above 1, and one of equal magnitudes."""
+    rising = 1.0 + np.arange(1, dimensions + 1) / dimensions
+    vectors = [rising, -rising[::-1], np.full(dimensions, 1.5)]
+    return vectors, ["rising magnitudes", "falling magnitudes, negative", "equal magnitudes"]
+
+
 class TopAccumulator(CountAccumulator):
     """Counts of selected coordinates, for the share of vectors that have each among their top k."""
 
@@ -192,9 +205,14 @@ class TopAccumulator(CountAccumulator):
         return super().estimate()
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class TopSelection(Selection):
     """Base of PS and PE: each of the k largest is reported with one probability, each other with another."""
+
+    @classmethod
+    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+        """Return the parameters of an example: the 10 largest coordinates, or all but one."""
+        parameters = super().usual(epsilon, size)
+        return parameters | {"k": max(1, min(10, parameters["dimensions"] - 1))}
 
     def _chances(self) -> tuple[float, float]:
         """Return P(a given top coordinate) and P(a given other one), which must differ."""
@@ -269,10 +287,18 @@ class TopSelection(Selection):
         shape = (self._channel.dimensions,)
         return TopAccumulator(self, shape, self._count, self._chances(), exclusive=False)
 
-    def _count(self, reports: ArrayLike) -> tuple[int, NDArray[np.int64]]:
-        codes = self._check_reports(reports)
-        counts = np.bincount(codes.astype(np.intp), minlength=self._channel.outputs)
-        return len(codes), counts[: self._channel.dimensions].astype(np.int64)
+    def _count(
+        self, reports: Any, records: int | None = None, threads: int | None = None
+    ) -> tuple[int, NDArray[np.int64]]:
+        form, array = "packed", reports
+        if records is None:
+            form, array = "codes", countable("reports", reports)
+            if array.ndim != 1:
+                raise ValueError(f"reports: shape must be (n,), got {array.shape}")
+            records = len(array)
+        cells = self._channel.outputs
+        found = counts_of(array, 1, cells, form, records, threads)
+        return records, found[0, : self._channel.dimensions]
 
     def variance(self, scores: ArrayLike) -> NDArray[np.float64]:
         """Return the variance of the letters that `decode` gives, in closed form.

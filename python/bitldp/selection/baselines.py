@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, NoReturn
+from typing import Annotated, Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,18 +14,22 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import keystream
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
-from bitldp.base.keys import RandomSource, keys
-from bitldp.mechanism.base import Mechanism
+from bitldp.base.keys import keys
+from bitldp.mechanism.base import Mechanism, Part
+from bitldp.mechanism.law import Experiment, Pair, Symbols
+from bitldp.mechanism.numeric import Numeric
+from bitldp.mechanism.parameters import Budget, at_least
 from bitldp.numeric import Piecewise, SampledReports
-from bitldp.numeric.spend import OnInterval
+from bitldp.release.call import Call
 from bitldp.selection.two_stage import _floats
 
 __all__ = ["Compressed", "flat"]
 
+_FAR = 4.0  # bounds that a projected number is moved by, so that it is clipped
 _ENTRIES = 1 << 27  # of a projection: a gigabyte
 
 
-def flat(dimensions: int, *, epsilon: float, c: int = 1, values: type[OnInterval] = Piecewise) -> OnInterval:
+def flat(dimensions: int, *, epsilon: float, c: int = 1, values: type[Numeric] = Piecewise) -> Numeric:
     """Return the flat baseline: c coordinates drawn without looking, at epsilon/c each, scaled by d/c.
 
     It is the numeric mechanism itself, ``values(epsilon, features=dimensions, spend="sample", k=c)``, and it
@@ -52,7 +57,7 @@ def flat(dimensions: int, *, epsilon: float, c: int = 1, values: type[OnInterval
     """
     dimensions = checks.count("dimensions", dimensions, 1)
     c = checks.integer("c", c, 1, dimensions)
-    if not (isinstance(values, type) and issubclass(values, OnInterval)):
+    if not (isinstance(values, type) and issubclass(values, Numeric)):
         raise TypeError("values: must be a class of numeric mechanisms, such as Piecewise")
     return values(epsilon, features=dimensions, spend="sample", k=c)
 
@@ -113,16 +118,17 @@ class Compressed(Mechanism):
     differential privacy", IEEE TKDE 30 (2018), as FedSel (DASFAA 2020, Section 3.1) states it.
     """
 
-    dimensions: int
+    dimensions: Annotated[int, at_least(2)]
     compressed: int
     _: KW_ONLY
-    epsilon: float
-    seed: int
+    epsilon: Budget
+    seed: Annotated[int, at_least(0, 1 << 256)]
     c: int = 1
-    bound: float = 1.0
-    values: type[OnInterval] = Piecewise
+    bound: Annotated[float, checks.positive] = 1.0
+    values: type[Numeric] = Piecewise
 
-    _numbers: ClassVar[OnInterval]
+    usual_size: ClassVar[int] = 100
+    _numbers: ClassVar[Numeric]
     _no_mean: ClassVar[str] = (
         "a projection to fewer dimensions cannot be undone, so that no unbiased estimate exists; "
         "recover(reports) is the estimate by the pseudo-inverse"
@@ -130,32 +136,26 @@ class Compressed(Mechanism):
 
     _no_letters: ClassVar[str] = "a projection to fewer dimensions cannot be undone"
 
+    @classmethod
+    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+        """Return the parameters of an example: a projection to 10 numbers, or to all."""
+        dimensions = cls.usual_size if size is None else size
+        return {"dimensions": dimensions, "compressed": min(10, dimensions), "epsilon": epsilon, "seed": 0}
+
     def _build(self) -> None:
-        dimensions = checks.count("dimensions", self.dimensions, 2)
+        dimensions = self.dimensions
         compressed = checks.integer("compressed", self.compressed, 2, dimensions)
         if dimensions * compressed > _ENTRIES:
             raise ValueError(f"compressed: the projection must have at most {_ENTRIES} entries")
-        seed = checks.integer("seed", self.seed, 0)
         c = checks.integer("c", self.c, 1, compressed)
-        bound = checks.positive("bound", self.bound)
-        epsilon = checks.budget("epsilon", self.epsilon)
-        if not (isinstance(self.values, type) and issubclass(self.values, OnInterval)):
+        if not (isinstance(self.values, type) and issubclass(self.values, Numeric)):
             raise TypeError("values: must be a class of numeric mechanisms, such as Piecewise")
         options: dict[str, Any] = {"features": compressed, "spend": "sample", "k": c}
-        numbers = self.values(epsilon, interval=(-bound, bound), **options)
-        self._set(
-            dimensions=dimensions,
-            compressed=compressed,
-            epsilon=epsilon,
-            seed=seed,
-            c=c,
-            bound=bound,
-            _numbers=numbers,
-            _guarantee=numbers.guarantee,
-        )
+        numbers = self.values(self.epsilon, interval=(-self.bound, self.bound), **options)
+        self._set(compressed=compressed, c=c, _numbers=numbers, _guarantee=numbers.guarantee)
 
     @property
-    def numbers(self) -> OnInterval:
+    def numbers(self) -> Numeric:
         """The mechanism of the projected numbers."""
         return self._numbers
 
@@ -165,55 +165,40 @@ class Compressed(Mechanism):
         return _projection(self.dimensions, self.compressed, self.seed)[0]
 
     @property
-    def report_bits(self) -> int:
-        """Bits of one packed report: c indices and as many codes."""
-        return sum(columns * bits for columns, bits in self.report_parts)
+    def report_parts(self) -> tuple[Part, ...]:
+        """(columns, bits) of a record's indices, which are below `compressed`, and of its codes."""
+        return self._numbers.report_parts
+
+    def join(self, parts: Sequence[NDArray[Any]]) -> SampledReports:
+        """Return reports, as `decode` takes them, of the arrays of their parts."""
+        return SampledReports(*parts)
 
     @property
-    def report_parts(self) -> tuple[tuple[int, int], ...]:
-        """Columns and bits of a record's indices, which are below `compressed`, and of its codes."""
-        index = max(1, (self.compressed - 1).bit_length())
-        return (self.c, index), (self.c, max(1, (self._numbers.alphabet - 1).bit_length()))
+    def columns(self) -> int:
+        """Coordinates of a vector."""
+        return self.dimensions
 
-    def randomize(
-        self,
-        x: ArrayLike,
-        *,
-        rng: RandomSource = None,
-        output: Literal["codes", "packed"] = "codes",
-        threads: int | None = None,
-        first_chunk: int = 0,
-    ) -> SampledReports:
-        """Project vectors, clip, sample and perturb.
+    def symbols(self) -> tuple[Symbols, ...]:
+        """Return the channels of the projected numbers."""
+        return self._numbers.symbols()
 
-        Parameters
-        ----------
-        x : array_like of float32 or float64, shape (n, dimensions)
-            One vector a client, finite.
-        rng, threads, first_chunk
-            As of the numeric mechanisms.
-        output : {"codes", "packed"}
-            Arrays of numbers, or packed bytes.
+    def extremes(self, pair: Pair | None = None) -> Experiment | None:
+        """Return vectors whose projections are clipped at opposite ends; see `Mechanism.extremes`."""
+        if pair is not None:
+            return None
+        ones = np.full(self.compressed, _FAR * self.bound)
+        whole = ones @ np.linalg.pinv(self.projection)
+        return Experiment((whole, -whole), ("every projected number high", "every projected number low"))
 
-        Returns
-        -------
-        SampledReports
-            Indices below `compressed`, and codes.
+    @property
+    def _streams(self) -> int:
+        return self._numbers._streams
 
-        Raises
-        ------
-        ValueError, TypeError
-            A number that is not finite (an index is given, never the value), wrong shape or dtype.
-        """
-        checks.choice("output", output, ("codes", "packed"))
+    def _perturb(self, x: ArrayLike, call: Call) -> SampledReports:
+        if call.out is not None:
+            raise ValueError("out: not offered, since a report is a pair")
         projected = _floats("x", x, self.dimensions).astype(np.float64) @ self.projection
-        reports: SampledReports = self._numbers.randomize(
-            np.clip(projected, -self.bound, self.bound),
-            rng=rng,
-            output=output,
-            threads=threads,
-            first_chunk=first_chunk,
-        )
+        reports: SampledReports = self._numbers._perturb(np.clip(projected, -self.bound, self.bound), call)
         return reports
 
     def decode(self, reports: Any) -> NDArray[np.float64]:

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.ledger.budget import BudgetExceededError
+from bitldp.mechanism.numeric import Numeric
 from bitldp.numeric import Piecewise
-from bitldp.numeric.spend import Numeric
 from bitldp.privacy import Calibration, Guarantee, added, composed, share
 from bitldp.selection.base import Selection
 from bitldp.selection.mechanisms import EXP, PE, PS

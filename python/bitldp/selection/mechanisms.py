@@ -7,11 +7,11 @@ Dimension Selection", DASFAA 2020, Section 4.1 and Algorithms 2 to 4.
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from bitldp.base import checks
-from bitldp.privacy import Calibration
-from bitldp.selection.base import _MOST, Selection, TopSelection
+from bitldp.mechanism.parameters import Budget, Calibration, at_least
+from bitldp.selection.base import MOST, Selection, TopSelection
 from bitldp.selection.laws import exp_channel, pe_channel, ps_channel
 
 __all__ = ["EXP", "PE", "PS"]
@@ -19,7 +19,9 @@ __all__ = ["EXP", "PE", "PS"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EXP(Selection):
-    """Exponential selection: the coordinate of rank z = 1..d with weight e^(eps z/(d - 1)).
+    """Exponential selection (EXP): a coordinate by the rank of its magnitude.
+
+    That of rank z = 1..d has the weight e^(eps z/(d - 1)).
 
     Parameters
     ----------
@@ -52,19 +54,19 @@ class EXP(Selection):
     array([1], dtype=uint8)
     """
 
-    dimensions: int
+    dimensions: Annotated[int, at_least(2, MOST)]
     _: KW_ONLY
-    epsilon: float
+    epsilon: Budget
 
     def _build(self) -> None:
-        dimensions = checks.count("dimensions", self.dimensions, 2, _MOST)
-        epsilon = checks.budget("epsilon", self.epsilon)
-        self._finish(exp_channel(dimensions, epsilon), dimensions=dimensions, epsilon=epsilon)
+        self._finish(exp_channel(self.dimensions, self.epsilon))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PS(TopSelection):
-    """Perturbed sampling: one of the k largest with p = e^eps k/(d - k + e^eps k), else one of the others.
+    """Perturbed sampling (PS): one of the k largest with a chance, else one of the rest; the one to use.
+
+    The chance is p = e^eps k/(d - k + e^eps k).
 
     Parameters
     ----------
@@ -100,21 +102,19 @@ class PS(TopSelection):
     (4,)
     """
 
-    dimensions: int
+    dimensions: Annotated[int, at_least(2, MOST)]
     k: int
     _: KW_ONLY
-    epsilon: float
+    epsilon: Budget
 
     def _build(self) -> None:
-        dimensions = checks.count("dimensions", self.dimensions, 2, _MOST)
-        k = checks.integer("k", self.k, 1, dimensions - 1)
-        epsilon = checks.budget("epsilon", self.epsilon)
-        self._finish(ps_channel(dimensions, k, epsilon), dimensions=dimensions, k=k, epsilon=epsilon)
+        self._set(k=checks.integer("k", self.k, 1, self.dimensions - 1))
+        self._finish(ps_channel(self.dimensions, self.k, self.epsilon))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PE(TopSelection):
-    """Perturbed encoding: the bits "is among the k largest" by randomized response, then one of the ones.
+    """Perturbed encoding (PE): randomized response on who is among the k largest, then one of them.
 
     Parameters
     ----------
@@ -151,21 +151,18 @@ class PE(TopSelection):
     0.9805119
     """
 
-    dimensions: int
+    dimensions: Annotated[int, at_least(2, MOST)]
     k: int
     _: KW_ONLY
-    epsilon: float
+    epsilon: Budget
     calibration: Calibration = "exact"
 
     _p: ClassVar[float]
 
     def _build(self) -> None:
-        dimensions = checks.count("dimensions", self.dimensions, 2, _MOST)
-        k = checks.integer("k", self.k, 1, dimensions - 1)
-        epsilon = checks.budget("epsilon", self.epsilon)
-        checks.choice("calibration", self.calibration, ("exact", "paper"))
-        channel, p = pe_channel(dimensions, k, epsilon, self.calibration)
-        self._finish(channel, dimensions=dimensions, k=k, epsilon=epsilon)
+        self._set(k=checks.integer("k", self.k, 1, self.dimensions - 1))
+        channel, p = pe_channel(self.dimensions, self.k, self.epsilon, self.calibration)
+        self._finish(channel)
         self._set(_p=p)
 
     @property

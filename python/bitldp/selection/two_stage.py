@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import CHUNK, pack
 from bitldp.base import checks
-from bitldp.base.keys import RandomSource, keys
-from bitldp.estimate.accumulators import MeanAccumulator
+from bitldp.base.arrays import place
+from bitldp.base.keys import RandomSource
 from bitldp.estimate.estimates import Estimate
-from bitldp.mechanism.base import Mechanism
-from bitldp.numeric.unbiased import Unbiased
+from bitldp.estimate.means import MeanAccumulator
+from bitldp.mechanism.base import Mechanism, Part
+from bitldp.mechanism.law import Block, Experiment, Pair
+from bitldp.mechanism.means import Means
+from bitldp.numeric.duchi import Duchi
 from bitldp.privacy import Guarantee, added
-from bitldp.selection.base import Selection
+from bitldp.release.call import called
+from bitldp.selection.base import Selection, opposite_vectors
+from bitldp.selection.mechanisms import PS
+
+_PRINTED = 1 << 13  # codes of a law that is still written out
 
 __all__ = ["SelectedMeanAccumulator", "SelectedReports", "TwoStage"]
 
@@ -60,16 +67,10 @@ class SelectedMeanAccumulator(MeanAccumulator):
         self._worth = letters
         self._check = check
 
-    def update(self, reports: Any) -> None:
-        """Add a batch of reports: a pair (indices, codes), each of shape (n,).
-
-        Raises
-        ------
-        ValueError, TypeError
-            For reports of another form, or out of range. Nothing is added then.
-        """
+    def _add_letters(self, reports: Any) -> None:
+        """Add a batch of reports: a pair (indices, codes), each of shape (n,)."""
         indices, codes = self._check(reports)
-        n, features = len(codes), len(self.mean)
+        n, features = len(codes), len(self._summed[1])
         if n == 0:
             return
         places, letters = indices.astype(np.intp), self._worth[codes]
@@ -119,7 +120,7 @@ class TwoStage(Mechanism):
     """
 
     selection: Selection
-    values: Unbiased
+    values: Means
 
     _no_mean: ClassVar[str] = (
         "what was not selected counts as 0, so that no unbiased estimate of the mean of the vectors exists; "
@@ -128,11 +129,17 @@ class TwoStage(Mechanism):
     _no_letters: ClassVar[str] = "what was not selected counts as 0"
     _no_frequencies: ClassVar[str] = "estimate them from the indices, by the selection"
 
+    @classmethod
+    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+        """Return the parameters of an example: half of the budget for the selection, half for the value."""
+        half = epsilon / 2.0
+        return {"selection": PS.for_record(**PS.usual(half, size)), "values": Duchi(half)}
+
     def _build(self) -> None:
         selection, values = self.selection, self.values
         if not isinstance(selection, Selection):
             raise TypeError(f"selection: must be EXP, PS or PE, not {type(selection).__name__}")
-        if not isinstance(values, Unbiased):
+        if not isinstance(values, Means):
             raise TypeError(f"values: must be a mechanism of numbers, not {type(values).__name__}")
         if values.features != 1 or not values.clip or values.guarantee.delta:
             raise ValueError("values: must be a pure mechanism of one feature, with clip=True")
@@ -152,14 +159,39 @@ class TwoStage(Mechanism):
         return self.selection.channel.dimensions
 
     @property
-    def report_bits(self) -> int:
-        """Bits of one packed report, index and code."""
-        return self.selection.report_bits + self._code_bits
+    def report_parts(self) -> tuple[Part, ...]:
+        """(columns, bits) of a record's index and of its code; "none" is an index, too."""
+        return (1, self.selection.report_bits), (1, self._code_bits)
+
+    def join(self, parts: Sequence[NDArray[Any]]) -> SelectedReports:
+        """Return reports, as `decode` takes them, of the arrays of indices and of codes."""
+        return SelectedReports(parts[0].ravel(), parts[1].ravel())
 
     @property
-    def report_parts(self) -> tuple[tuple[int, int], ...]:
-        """Columns and bits of a record's indices and of its codes; "none" is an index, too."""
-        return (1, self.selection.report_bits), (1, self._code_bits)
+    def columns(self) -> int:
+        """Coordinates of a vector."""
+        return self.dimensions
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Where values lie: (low, high)."""
+        return self.values.ends
+
+    def extremes(self, pair: Pair | None = None) -> Experiment | None:
+        """Return vectors of opposite order and the law of their reports; see `Mechanism.extremes`."""
+        # Values beyond the interval, all of one sign, are reported alike wherever they are: then the code
+        # does not depend on the index, and the law is a product. With a report of none it is not.
+        if pair is not None:
+            return None
+        vectors, names = opposite_vectors(self.dimensions)
+        values, nothing = self.values, self.selection.channel.nothing
+        if nothing is not None or values.ends != (-1.0, 1.0) or values.alphabet > _PRINTED:
+            return Experiment(vectors[:2], names[:2])
+        law = values.probabilities()
+        rows = np.stack([law[-1], law[0], law[-1]])
+        codes = Block(rows[:, None, :], lambda _, value: f"the value is reported as {value}")
+        blocks = [self.selection.index_block(vectors), codes]
+        return Experiment(vectors, names, blocks, [(0, 1)], {"output": "codes"})
 
     @property
     def _code_bits(self) -> int:
@@ -175,13 +207,13 @@ class TwoStage(Mechanism):
         stages = {"selection": self.selection.fingerprint(), "values": self.values.fingerprint()}
         return {"name": type(self).__name__, "parameters": stages}
 
-    def randomize(
+    def randomize(  # type: ignore[override]
         self,
         scores: ArrayLike,
         values: ArrayLike | None = None,
         *,
         rng: RandomSource = None,
-        output: Literal["codes", "packed"] = "codes",
+        output: str = "codes",
         threads: int | None = None,
         first_chunk: int = 0,
     ) -> SelectedReports:
@@ -194,13 +226,10 @@ class TwoStage(Mechanism):
         values : array_like of float32 or float64, shape (n, dimensions), optional
             What is released of the selected coordinate, clipped to the interval of ``values``; finite. None:
             the scores.
-        rng : None, int, SeedSequence or Generator
-            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
+        rng, threads
+            As of `Mechanism.randomize`.
         output : {"codes", "packed"}
             Arrays of numbers, or packed bytes; they take `report_bits` bits a vector together.
-        threads : int, optional
-            Number of threads; the result does not depend on it.
         first_chunk : int
             How many chunks (of `chunk` vectors) of the keys' streams to skip.
 
@@ -214,24 +243,23 @@ class TwoStage(Mechanism):
         ValueError, TypeError
             A number that is not finite (an index is given, never the value), wrong shape or dtype.
         """
-        checks.choice("output", output, ("codes", "packed"))
-        threads, first_chunk = checks.stream(threads, first_chunk)
-        sizes = _floats("scores", scores, self.selection.channel.dimensions)
-        table = sizes if values is None else _floats("values", values, self.selection.channel.dimensions)
+        call = called(rng, output, None, threads, first_chunk, self.outputs, 1 + self.values._release.streams)
+        sizes = _floats("scores", scores, self.dimensions)
+        table = sizes if values is None else _floats("values", values, self.dimensions)
         if table.shape != sizes.shape:
             raise ValueError(f"values: shape must be that of scores, {sizes.shape}, got {table.shape}")
-        scalar, channel = self.values._scalar, self.selection.channel
-        streams = keys(rng, 1 + scalar.streams)
-        skipped = first_chunk * (CHUNK // channel.chunk)
-        indices = channel.randomize(sizes, streams[0], "codes", None, threads, skipped)
+        key, *rest = call.keys
+        channel = self.selection.channel
+        skipped = call.first_chunk * (CHUNK // channel.chunk)
+        indices = channel.randomize(sizes, key, "codes", None, call.threads, skipped)
         places = indices.astype(np.intp)
         none = places == channel.dimensions
         places[none] = 0
         chosen = np.take_along_axis(table, places[:, None], axis=1)[:, 0]
         chosen[none] = self._middle
-        codes = scalar.randomize(chosen, streams[1:], "codes", None, threads, first_chunk)
+        codes = self.values._release.randomize(chosen, call.codes(rest))
         reports = SelectedReports(indices, codes)
-        return self.pack(reports) if output == "packed" else reports
+        return self.pack(reports) if call.output == "packed" else reports
 
     @property
     def _middle(self) -> float:
@@ -345,6 +373,5 @@ def _floats(name: str, values: ArrayLike, dimensions: int) -> NDArray[Any]:
         raise ValueError(f"{name}: shape must be (n, {dimensions}), got {table.shape}")
     bad = ~np.isfinite(table)
     if bad.any():
-        index = tuple(int(axis) for axis in np.unravel_index(int(np.argmax(bad)), bad.shape))
-        raise ValueError(f"{name}: the value at index {index} is not finite")
+        raise ValueError(f"{name}: {place(bad)} is not finite")
     return table

@@ -1,4 +1,4 @@
-//! Exact Walker alias tables.
+//! Exact alias tables (Walker): a draw from integer weights is one look-up and one comparison.
 //!
 //! A table over `2^k` outcomes whose weights are integers summing to `2^(64·limbs)` has columns of capacity
 //! `2^(64·limbs - k)`, again an integer, so Vose's construction only adds and subtracts integers: the table represents

@@ -1,4 +1,4 @@
-//! The symmetric binomial law restricted to a range, exactly: big integers, and 64-bit prefixes of them to sample with.
+//! The exact law of the heads of fair coins, restricted to a range: big integers, and 64-bit prefixes to sample with.
 //!
 //! Of `r` fair coins, `a` heads come up with the weight `C(r, a)`. Restricted to a range, the law is those weights over
 //! their sum, a big integer. A draw compares 64 random bits with the first 64 bits of the cumulative weights; only where
@@ -222,7 +222,7 @@ impl Iterator for Walk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::Isa;
+    use crate::isa::Isa;
     use crate::random::Key;
 
     /// Pascal's triangle.

@@ -1,12 +1,12 @@
-//! Everything that can be refused: one enum, one sentence a variant.
+//! Errors: why an operation was refused, one sentence a variant.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// What an operation of this crate answers.
+/// The result of an operation of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why an operation was refused.
+/// The reason why an operation was refused.
 ///
 /// No variant holds a private value: a bad element of an input is named by its flat index.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,8 +39,18 @@ pub enum Error {
         /// What is wrong with it, and what is allowed.
         reason: String,
     },
+    /// There is no memory for the answer, or for working on it.
+    Memory {
+        /// How much was asked for.
+        bytes: usize,
+    },
     /// The operating system gave no random bytes for a key.
     Entropy,
+    /// `BITLDP_THREADS` says what is no number of threads.
+    Threads {
+        /// What it says, and what is allowed.
+        reason: String,
+    },
     /// The instruction set asked for is unknown, or this processor lacks it.
     Isa {
         /// What was asked for, and what is allowed.
@@ -58,6 +68,15 @@ pub(crate) fn element(name: &'static str, index: usize, reason: impl Into<Cow<'s
     Error::Value { name, index, reason: reason.into() }
 }
 
+/// Zeros, if there is memory for them: what is allocated for a caller's number goes through here.
+pub(crate) fn zeros<T: Clone + Default>(count: usize) -> Result<Vec<T>> {
+    let mut zeros = Vec::new();
+    let refused = |_| Error::Memory { bytes: count.saturating_mul(size_of::<T>()) };
+    zeros.try_reserve_exact(count).map_err(refused)?;
+    zeros.resize(count, T::default());
+    Ok(zeros)
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -66,7 +85,9 @@ impl fmt::Display for Error {
                 write!(f, "{name}: element {index} (in C order) is not allowed; {reason}")
             }
             Error::Output { reason } => write!(f, "out: {reason}"),
+            Error::Memory { bytes } => write!(f, "no memory of {bytes} bytes is left"),
             Error::Entropy => f.write_str("the operating system gave no random bytes for a key"),
+            Error::Threads { reason } => write!(f, "BITLDP_THREADS: {reason}"),
             Error::Isa { reason } => write!(f, "BITLDP_ISA: {reason}"),
         }
     }
@@ -91,6 +112,7 @@ mod tests {
         );
         assert_eq!(text(Error::Shape { name: "x", reason: "3 features".into() }), "x: 3 features");
         assert_eq!(text(Error::Output { reason: "too small".into() }), "out: too small");
+        assert_eq!(text(Error::Memory { bytes: 8 }), "no memory of 8 bytes is left");
         assert!(text(Error::Entropy).contains("random"));
         assert!(text(Error::Isa { reason: "unknown".into() }).contains("BITLDP_ISA"));
     }

@@ -14,44 +14,50 @@
 //!   coin) and [`Cube`] (whole strings); or, for [`Select`] (one coordinate of a vector, by its rank), integers over their
 //!   sum. `epsilon()` is exact for the very integers that the sampler compares
 //!   with, and rounded up.
-//! - **Letters** say what a report is worth.
+//! - **Letters** say what a report is worth. A server counts reports first ([`Batch`]) and applies letters to the counts.
 //!
-//! Randomness is the keystream of ChaCha20 under a 256-bit [`Key`], addressed by chunks of [`CHUNK`] values. The same key
+//! Randomness is the keystream of ChaCha with 12 rounds under a 256-bit [`Key`], addressed by chunks of [`CHUNK`] values. The same key
 //! gives the same reports on any number of threads and any instruction set ([`Isa`]), for a batch or for its chunks one by
 //! one. A key used for two different batches reveals how they differ: take [`Key::from_os`] for every release.
 //!
 //! ```
-//! use bitldp_core::{Bit, Bits, FixedPoint, Infinities, Input, Key, Output, SignBit};
+//! use bitldp_core::{Bit, Bits, Call, Channel, FixedPoint, Infinities, Input, Key, Output, SignBit};
 //!
 //! // Two features of 8 bits, each bit flipped with probability 0.3.
 //! let channel = Bits::new(vec![vec![Bit::new(0.7, 0.3)?; 8]], 2, None)?;
 //! let codec = FixedPoint::new(8, 3, SignBit::OneIfNonNegative, Infinities::Refuse)?;
 //! let record = [0.5f32, -1.25];
 //! let mut report = [0u8; 2];
-//! channel.randomize(Some(&codec), Input::F32(&record), Output::U8(&mut report), &Key::from_os()?, 0, None)?;
-//! assert!((channel.epsilon().record - 16.0 * (0.7f64 / 0.3).ln()).abs() < 1e-9);
+//! let key = Key::from_os()?;
+//! channel.randomize(Call::new(Some(&codec), Input::F32(&record), Output::U8(&mut report), &key))?;
+//! assert!((channel.epsilon() - 16.0 * (0.7f64 / 0.3).ln()).abs() < 1e-9);
 //! # Ok::<(), bitldp_core::Error>(())
 //! ```
 
+mod aggregate;
 mod alias;
 mod binomial;
 mod channel;
 mod codec;
 mod error;
+mod io;
+mod isa;
 mod kernel;
 mod parallel;
 mod probability;
 mod random;
 
+pub use aggregate::{Batch, Reports, Sampled};
 pub use channel::{
-    Bit, Bits, BitsEpsilon, Cube, Input, Matrix, Mixture, Output, Select, Shift, Unary, Window,
+    Bit, Bits, BitsEpsilon, Call, Channel, Cube, Matrix, Mixture, Select, Shift, Unary, Window,
 };
 pub use codec::{
-    Categories, Code, Coordinate, FixedPoint, Grid, GridRounding, Infinities, Real, SignBit, pack,
-    packed_len, unpack,
+    Categories, Code, Coordinate, FixedPoint, Grid, GridRounding, Infinities, Real, SignBit, pack, pack_to,
+    packed_len, unpack, unpack_to,
 };
 pub use error::{Error, Result};
-pub use kernel::{ISA_VARIABLE, Isa};
-pub use parallel::CHUNK;
+pub use io::{Input, Output};
+pub use isa::{ISA_VARIABLE, Isa};
+pub use parallel::{CHUNK, THREADS_VARIABLE, most_threads};
 pub use probability::{Probability, Rounding, abs_log_ratio, add_up, log_ratio, mul_up};
-pub use random::{Key, block, keystream, keystream_on};
+pub use random::{Key, ROUNDS, block, keystream, keystream_on};

@@ -1,14 +1,17 @@
-//! Fixed chunks over rayon: the answer never depends on the number of threads.
+//! Runs fixed chunks on threads: the answer never depends on how many there are.
 //!
 //! A chunk of [`CHUNK`] values draws from its own part of the keystream, so it does not matter who works on it, nor
-//! when. Threads are used only where the batch is worth waking them.
+//! when. Threads are used only where the batch is worth waking them, and the caller is one of them. `BITLDP_THREADS` says
+//! how many there are at most.
 
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
-/// Values (features or samples) that one addressed chunk of the keystream serves.
+use crate::error::{Error, Result};
+
+/// Values (features or samples) in one chunk of the keystream.
 pub const CHUNK: usize = 8192;
 
 /// Work below this many nanoseconds for each further thread stays on the caller's: waking a worker costs about a tenth.
@@ -17,8 +20,35 @@ const WORTH_A_THREAD_NS: usize = 100_000;
 /// More threads than this only wait for each other.
 const MOST_THREADS: usize = 256;
 
+/// The environment variable that caps the threads of every call, those that a call asks for too.
+pub const THREADS_VARIABLE: &str = "BITLDP_THREADS";
+
+/// The most threads that a call takes: what `BITLDP_THREADS` says, 256 where it says nothing. Looked up once a process.
+///
+/// # Errors
+/// [`Error::Threads`] if the variable is no whole number of at least 1.
+pub fn most_threads() -> Result<usize> {
+    static MOST: OnceLock<Result<usize>> = OnceLock::new();
+    let look_up =
+        || cap(std::env::var_os(THREADS_VARIABLE).as_deref().map(|v| v.to_string_lossy()).as_deref());
+    MOST.get_or_init(look_up).clone()
+}
+
+/// The cap that `wanted` spells; an empty text is none.
+fn cap(wanted: Option<&str>) -> Result<usize> {
+    match wanted {
+        None | Some("") => Ok(MOST_THREADS),
+        Some(text) => match text.parse() {
+            Ok(most @ 1..) => Ok(MOST_THREADS.min(most)),
+            _ => Err(Error::Threads {
+                reason: format!("{text:?} is not allowed; a whole number of at least 1 is"),
+            }),
+        },
+    }
+}
+
 /// Calls `work(chunk, range)` for each chunk of `chunk_len` items of `0..total`, on `threads` threads (`None`: as many
-/// as the machine has and the batch is worth, at `nanoseconds` an item).
+/// as the machine has and the batch is worth, at `nanoseconds` an item), the caller's among them.
 pub(crate) fn for_chunks(
     total: usize,
     chunk_len: usize,
@@ -36,23 +66,23 @@ pub(crate) fn for_chunks(
         // Asking the system costs microseconds: a small batch does not.
         if worth < 2 { 1 } else { worth.min(std::thread::available_parallelism().map_or(1, |n| n.get())) }
     });
-    match wanted.min(chunks).min(MOST_THREADS) {
-        0 | 1 => (0..chunks).for_each(run),
-        // A pool that cannot be had (no more threads) slows the answer down and changes nothing in it.
-        wanted => match pool(wanted) {
-            // As many tasks as threads were asked for, whatever the pool has, and each takes the next chunk that is left.
-            Some(pool) => pool.install(|| {
-                let next = AtomicUsize::new(0);
-                let task = || {
-                    while let Some(chunk) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&i| i < chunks)
-                    {
-                        run(chunk);
-                    }
-                };
-                rayon::scope(|scope| (0..wanted).for_each(|_| scope.spawn(|_| task())));
-            }),
-            None => (0..chunks).for_each(run),
-        },
+    // A cap that cannot be read is refused when the module is loaded; who did not look works alone.
+    let wanted = wanted.min(chunks);
+    let wanted = if wanted < 2 { wanted } else { wanted.min(most_threads().unwrap_or(1)) };
+    let next = AtomicUsize::new(0);
+    let task = || {
+        while let Some(chunk) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&i| i < chunks) {
+            run(chunk);
+        }
+    };
+    // A pool that cannot be had (no more threads) slows the answer down and changes nothing in it.
+    match wanted.checked_sub(1).filter(|&others| others > 0).and_then(pool) {
+        // The caller takes chunks too, and waits at the end for those that others took.
+        Some(pool) => pool.in_place_scope(|scope| {
+            (1..wanted).for_each(|_| scope.spawn(|_| task()));
+            task();
+        }),
+        None => task(),
     }
 }
 
@@ -64,7 +94,7 @@ struct Shared {
 
 static SHARED: Mutex<Shared> = Mutex::new(Shared { process: 0, pool: None });
 
-/// A pool of at least `threads` workers. Workers do not survive a fork, so a child process makes its own.
+/// A pool of at least `threads` workers besides the caller. Workers do not survive a fork, so a child process makes its own.
 fn pool(threads: usize) -> Option<Arc<rayon::ThreadPool>> {
     let make = || rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok().map(Arc::new);
     // Another thread may have held the lock when this process was forked, and then nobody frees it: do not wait for it.
@@ -126,6 +156,32 @@ mod tests {
                 });
                 assert!(seen.iter().all(|&n| n == 1));
             }
+        }
+    }
+
+    #[test]
+    fn a_cap_is_a_whole_number() {
+        assert_eq!((cap(None), cap(Some(""))), (Ok(MOST_THREADS), Ok(MOST_THREADS)));
+        assert_eq!((cap(Some("1")), cap(Some("7")), cap(Some("99999"))), (Ok(1), Ok(7), Ok(MOST_THREADS)));
+        for wrong in ["0", "-1", "two", "1.5", " 2", "99999999999999999999999"] {
+            let refused = cap(Some(wrong)).unwrap_err().to_string();
+            assert!(refused.starts_with("BITLDP_THREADS: ") && refused.contains(wrong), "{refused}");
+        }
+    }
+
+    #[test]
+    fn the_caller_is_one_of_the_workers() {
+        let caller = std::thread::current().id();
+        for threads in [Some(1), Some(2), Some(4)] {
+            let mine = AtomicUsize::new(0);
+            let pause = std::time::Duration::from_millis(1);
+            for_chunks(64, 1, threads, 0, |_, _| {
+                std::thread::sleep(pause);
+                mine.fetch_add(usize::from(std::thread::current().id() == caller), Ordering::Relaxed);
+            });
+            // Among equals it takes its share; nobody else does anything for one thread.
+            let mine = mine.into_inner();
+            assert!(mine > 0 && (threads != Some(1) || mine == 64), "{mine} of 64 for {threads:?}");
         }
     }
 

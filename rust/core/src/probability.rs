@@ -8,7 +8,7 @@ use std::fmt;
 
 use crate::error::{Error, Result};
 
-/// Which neighbour a float that is no multiple of `2^-64` becomes.
+/// The direction in which a float becomes a multiple of `2^-64`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rounding {
     /// The largest multiple that is not above it.
@@ -24,11 +24,11 @@ pub struct Probability(u128);
 const UNIT: u128 = 1 << 64;
 
 impl Probability {
-    /// Never.
+    /// Probability 0.
     pub const ZERO: Probability = Probability(0);
-    /// As often as not.
+    /// Probability 1/2.
     pub const HALF: Probability = Probability(UNIT / 2);
-    /// Always.
+    /// Probability 1.
     pub const ONE: Probability = Probability(UNIT);
 
     /// The multiple of `2^-64` beside `value`; exact where `value` is one.
@@ -83,7 +83,7 @@ impl Probability {
         Ok(Probability(numerator))
     }
 
-    /// The probability that it does not happen.
+    /// One minus the probability.
     #[must_use]
     pub const fn complement(self) -> Probability {
         Probability(UNIT - self.0)

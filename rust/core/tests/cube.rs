@@ -1,7 +1,7 @@
 //! Whole records of signs: every instruction set, thread count and split gives the same answer, and that answer follows
 //! the law, which is what `epsilon` says.
 
-use bitldp_core::{Cube, Error, Grid, GridRounding, Input, Isa, Output, Probability};
+use bitldp_core::{Call, Channel, Cube, Error, Grid, GridRounding, Input, Isa, Output, Probability};
 use proptest::prelude::*;
 
 mod common;
@@ -38,7 +38,9 @@ proptest! {
         let x: Vec<u8> = (0..total).map(|i| (i * 7 % 3 % 2) as u8).collect();
         let run = |isa: Isa, threads: usize| {
             let mut out = vec![7u8; total];
-            channel.randomize_on(isa, None, Input::U8(&x), None, Output::Bits(&mut out), &key(seed), 0, Some(threads)).unwrap();
+            let key = key(seed);
+            let call = Call::new(None, Input::U8(&x), Output::Bits(&mut out), &key);
+            channel.randomize_on(isa, Call { threads: Some(threads), ..call }).unwrap();
             out
         };
         let expected = run(Isa::Scalar, 1);
@@ -48,14 +50,14 @@ proptest! {
             prop_assert_eq!(&run(isa, 3), &expected);
         }
         let mut packed = vec![7u8; total.div_ceil(8)];
-        channel.randomize(None, Input::U8(&x), None, Output::Packed(&mut packed), &key(seed), 0, None).unwrap();
+        channel.randomize(Call::new(None, Input::U8(&x), Output::Packed(&mut packed), &key(seed))).unwrap();
         for (byte, ones) in packed.iter().zip(expected.chunks(8)) {
             prop_assert_eq!(*byte, ones.iter().enumerate().fold(0, |byte, (i, bit)| byte | bit << (7 - i)));
         }
         let (mut single, mut double) = (vec![0f32; total], vec![0f64; total]);
-        let letters = Some([-1.5, 2.5]);
-        channel.randomize(None, Input::U8(&x), letters, Output::F32(&mut single), &key(seed), 0, None).unwrap();
-        channel.randomize(None, Input::U8(&x), letters, Output::F64(&mut double), &key(seed), 0, None).unwrap();
+        let letters = Some(&[-1.5, 2.5][..]);
+        channel.randomize(Call { letters, ..Call::new(None, Input::U8(&x), Output::F32(&mut single), &key(seed)) }).unwrap();
+        channel.randomize(Call { letters, ..Call::new(None, Input::U8(&x), Output::F64(&mut double), &key(seed)) }).unwrap();
         for ((bit, single), double) in expected.iter().zip(single).zip(double) {
             prop_assert_eq!((f64::from(single), double), ([-1.5, 2.5][usize::from(*bit)], [-1.5, 2.5][usize::from(*bit)]));
         }
@@ -70,10 +72,10 @@ proptest! {
         let double: Vec<f64> = x.iter().map(|&bit| [-9.0, 7.0][usize::from(bit)]).collect();
         let mut outs = vec![vec![7u8; x.len()]; 2 + Isa::available().len()];
         let (head, tail) = outs.split_at_mut(2);
-        channel.randomize(None, Input::U8(&x), None, Output::Bits(&mut head[0]), &key(seed), 0, None).unwrap();
-        channel.randomize(Some(&grid), Input::F32(&single), None, Output::Bits(&mut head[1]), &key(seed), 0, None).unwrap();
+        channel.randomize(Call::new(None, Input::U8(&x), Output::Bits(&mut head[0]), &key(seed))).unwrap();
+        channel.randomize(Call::new(Some(&grid), Input::F32(&single), Output::Bits(&mut head[1]), &key(seed))).unwrap();
         for (&isa, out) in Isa::available().iter().zip(tail) {
-            channel.randomize_on(isa, Some(&grid), Input::F64(&double), None, Output::Bits(out), &key(seed), 0, None).unwrap();
+            channel.randomize_on(isa, Call::new(Some(&grid), Input::F64(&double), Output::Bits(out), &key(seed))).unwrap();
         }
         prop_assert!(outs.iter().all(|out| *out == outs[0]));
     }
@@ -97,7 +99,11 @@ fn threads_and_splits_change_nothing() {
                 (None, Input::U8(&signs[values]))
             };
             channel
-                .randomize(grid, input, None, Output::Bits(&mut out), &key(1), first_chunk, threads)
+                .randomize(Call {
+                    first_chunk,
+                    threads,
+                    ..Call::new(grid, input, Output::Bits(&mut out), &key(1))
+                })
                 .unwrap();
             out
         };
@@ -124,7 +130,7 @@ fn records_follow_the_joint_law() {
             let record: Vec<u8> = (0..bits).map(|i| (v >> (bits - 1 - i) & 1) as u8).collect();
             let x = record.repeat(N);
             let mut out = vec![0u8; x.len()];
-            channel.randomize(None, Input::U8(&x), None, Output::Bits(&mut out), &key(4), 0, None).unwrap();
+            channel.randomize(Call::new(None, Input::U8(&x), Output::Bits(&mut out), &key(4))).unwrap();
             let mut counts = vec![0f64; 1 << bits];
             for string in out.chunks_exact(bits as usize) {
                 counts[string.iter().fold(0, |code, &bit| code << 1 | usize::from(bit))] += 1.0;
@@ -152,7 +158,7 @@ fn long_records_follow_the_law_of_agreements() {
         let channel = cube(bits, near, near - 1, 0.6);
         let x = vec![1u8; n * bits as usize];
         let mut out = vec![0u8; x.len()];
-        channel.randomize(None, Input::U8(&x), None, Output::Bits(&mut out), &key(6), 0, None).unwrap();
+        channel.randomize(Call::new(None, Input::U8(&x), Output::Bits(&mut out), &key(6))).unwrap();
         // Weights relative to the middle one; the ratio is all that matters.
         let mut weights = vec![1f64; bits as usize + 1];
         for a in bits / 2..bits {
@@ -251,15 +257,10 @@ fn what_does_not_fit_is_refused_before_anything_is_written() {
     let three = Grid::new(3, -1.0, 1.0, GridRounding::Dither, true).unwrap();
     let mut out = [9u8; 6];
     let mut run = |grid: Option<&Grid>, input: Input<'_>, length: usize, first_chunk: u64| {
-        let result = channel.randomize(
-            grid,
-            input,
-            None,
-            Output::Bits(&mut out[..length]),
-            &key(1),
+        let result = channel.randomize(Call {
             first_chunk,
-            None,
-        );
+            ..Call::new(grid, input, Output::Bits(&mut out[..length]), &key(1))
+        });
         assert_eq!(out, [9; 6], "nothing is written");
         result.unwrap_err()
     };
@@ -279,25 +280,30 @@ fn what_does_not_fit_is_refused_before_anything_is_written() {
     // The stream's last chunk is one, in whatever form its reports leave.
     let last = (1 << 56) - 1;
     channel
-        .randomize(None, Input::U8(&[0; 6]), None, Output::Bits(&mut [0; 6]), &key(1), last, None)
+        .randomize(Call {
+            first_chunk: last,
+            ..Call::new(None, Input::U8(&[0; 6]), Output::Bits(&mut [0; 6]), &key(1))
+        })
         .unwrap();
     let long = cube(1 << 14, 1 << 13, 1 << 13, 0.5);
     let x = vec![0; 1 << 14];
     let mut values = vec![0.0; 1 << 14];
-    let letters = Some([-1.0, 1.0]);
+    let letters = Some(&[-1.0, 1.0][..]);
     let mut run = |first| {
         let out = Output::F32(&mut values);
-        long.randomize(None, Input::U8(&x), letters, out, &key(1), first, None)
+        long.randomize(Call { letters, first_chunk: first, ..Call::new(None, Input::U8(&x), out, &key(1)) })
     };
     assert_eq!(run(last), Ok(()));
     assert!(matches!(run(last + 1), Err(Error::Argument { name: "first_chunk", .. })));
     let codes = Output::U16(&mut [0; 6]);
-    let refused = channel.randomize(None, Input::U8(&[0; 6]), None, codes, &key(1), 0, None);
+    let refused = channel.randomize(Call::new(None, Input::U8(&[0; 6]), codes, &key(1)));
     assert!(matches!(refused, Err(Error::Argument { name: "output", .. })));
     let values = Output::F32(&mut [0.0; 6]);
-    let refused = channel.randomize(None, Input::U8(&[0; 6]), None, values, &key(1), 0, None);
+    let refused = channel.randomize(Call::new(None, Input::U8(&[0; 6]), values, &key(1)));
     assert!(matches!(refused, Err(Error::Argument { name: "output", .. })));
-    let refused =
-        channel.randomize(None, Input::U8(&[0; 6]), None, Output::Bits(&mut [0; 6]), &key(1), 0, Some(0));
+    let refused = channel.randomize(Call {
+        threads: Some(0),
+        ..Call::new(None, Input::U8(&[0; 6]), Output::Bits(&mut [0; 6]), &key(1))
+    });
     assert!(matches!(refused, Err(Error::Argument { name: "threads", .. })));
 }

@@ -1,7 +1,8 @@
 //! The keystream against RFC 8439, a kept crate, and itself on every instruction set.
 
-use bitldp_core::{Isa, Key, block, keystream, keystream_on};
-use chacha20::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
+use bitldp_core::{Isa, Key, ROUNDS, block, keystream, keystream_on};
+use chacha20::rand_core::{Rng, SeedableRng};
+use chacha20::{ChaCha12Rng, ChaCha20Rng};
 use proptest::prelude::*;
 
 /// Sixteen blocks.
@@ -15,7 +16,7 @@ fn hex(text: &str) -> Vec<u8> {
 /// RFC 8439's 32-bit counter and 96-bit nonce, laid over the words 12 to 15.
 fn rfc_block(key: [u8; 32], counter: u32, nonce: [u8; 12]) -> [u8; 64] {
     let word = |i: usize| u64::from(u32::from_le_bytes(nonce[4 * i..4 * i + 4].try_into().unwrap()));
-    block(&Key::from_bytes(key), u64::from(counter) | word(0) << 32, word(1) | word(2) << 32)
+    block::<20>(&Key::from_bytes(key), u64::from(counter) | word(0) << 32, word(1) | word(2) << 32)
 }
 
 #[test]
@@ -43,11 +44,21 @@ fn rfc_8439_appendix_a_1() {
 }
 
 /// The kept crate's stream from `group` on, brought into canonical order.
-fn reference(key: [u8; 32], nonce: u64, group: u64, groups: usize) -> Vec<u8> {
-    let mut cipher = chacha20::ChaCha20Legacy::new(&key.into(), &nonce.to_le_bytes().into());
-    cipher.seek(u128::from(group) * GROUP as u128);
+fn reference(rounds: usize, key: [u8; 32], nonce: u64, group: u64, groups: usize) -> Vec<u8> {
     let mut blocks = vec![0; groups * GROUP];
-    cipher.apply_keystream(&mut blocks);
+    macro_rules! from {
+        ($rng:ty) => {{
+            let mut rng = <$rng>::from_seed(key);
+            rng.set_stream(nonce);
+            rng.set_block_pos(group * 16);
+            rng.fill_bytes(&mut blocks);
+        }};
+    }
+    match rounds {
+        12 => from!(ChaCha12Rng),
+        20 => from!(ChaCha20Rng),
+        other => panic!("{other} rounds"),
+    }
     let mut canonical = vec![0; groups * GROUP];
     for (canonical, blocks) in canonical.chunks_exact_mut(GROUP).zip(blocks.chunks_exact(GROUP)) {
         for (i, word) in blocks.chunks_exact(4).enumerate() {
@@ -58,9 +69,9 @@ fn reference(key: [u8; 32], nonce: u64, group: u64, groups: usize) -> Vec<u8> {
     canonical
 }
 
-fn on(isa: Isa, key: [u8; 32], nonce: u64, group: u64, length: usize) -> Vec<u8> {
+fn on<const R: usize>(isa: Isa, key: [u8; 32], nonce: u64, group: u64, length: usize) -> Vec<u8> {
     let mut out = vec![0; length];
-    keystream_on(isa, &Key::from_bytes(key), nonce, group, &mut out).unwrap();
+    keystream_on::<R>(isa, &Key::from_bytes(key), nonce, group, &mut out).unwrap();
     out
 }
 
@@ -72,17 +83,19 @@ proptest! {
         group in prop_oneof![Just(0u64), (1u64 << 28) - 3..(1 << 28) + 1, 0u64..1 << 53],
         groups in 1usize..5,
     ) {
-        let expected = reference(key, nonce, group, groups);
+        let (twelve, twenty) =
+            (reference(12, key, nonce, group, groups), reference(20, key, nonce, group, groups));
         for &isa in Isa::available() {
-            prop_assert_eq!(&on(isa, key, nonce, group, groups * GROUP), &expected, "{}", isa);
+            prop_assert_eq!(&on::<12>(isa, key, nonce, group, groups * GROUP), &twelve, "{}", isa);
+            prop_assert_eq!(&on::<20>(isa, key, nonce, group, groups * GROUP), &twenty, "{}", isa);
         }
     }
 
     #[test]
     fn a_part_of_a_group_is_its_beginning(key: [u8; 32], nonce: u64, length in 0usize..3000) {
-        let whole = on(Isa::Scalar, key, nonce, 0, 3 * GROUP);
+        let whole = on::<ROUNDS>(Isa::Scalar, key, nonce, 0, 3 * GROUP);
         for &isa in Isa::available() {
-            prop_assert_eq!(&on(isa, key, nonce, 0, length), &whole[..length]);
+            prop_assert_eq!(&on::<ROUNDS>(isa, key, nonce, 0, length), &whole[..length]);
         }
         let mut out = vec![0; length];
         keystream(&Key::from_bytes(key), nonce, &mut out).unwrap();
@@ -94,9 +107,28 @@ proptest! {
 fn the_counter_carries_past_32_bits() {
     // Group 2^28 begins with block 2^32: word 13 becomes 1 between these two groups.
     let group = (1u64 << 28) - 1;
-    let expected = reference([3; 32], 11, group, 2);
+    let expected = reference(ROUNDS, [3; 32], 11, group, 2);
     for &isa in Isa::available() {
-        assert_eq!(on(isa, [3; 32], 11, group, 2 * GROUP), expected);
+        assert_eq!(on::<ROUNDS>(isa, [3; 32], 11, group, 2 * GROUP), expected);
     }
-    assert_eq!(expected[GROUP..GROUP + 4], block(&Key::from_bytes([3; 32]), 1 << 32, 11)[..4]);
+    assert_eq!(expected[GROUP..GROUP + 4], block::<ROUNDS>(&Key::from_bytes([3; 32]), 1 << 32, 11)[..4]);
+}
+
+#[test]
+fn reports_are_drawn_from_twelve_rounds() {
+    let mut out = vec![0; GROUP];
+    keystream(&Key::from_bytes([7; 32]), 5, &mut out).unwrap();
+    assert_eq!((ROUNDS, out), (12, reference(12, [7; 32], 5, 0, 1)));
+}
+
+/// The RFC's second vector on every path that makes a group: lane 1 of each is block 1.
+#[test]
+fn every_instruction_set_gives_the_rfcs_bytes() {
+    let expected = rfc_block([0; 32], 1, [0; 12]);
+    for &isa in Isa::available() {
+        let group = on::<20>(isa, [0; 32], 0, 0, GROUP);
+        for (word, expected) in expected.chunks_exact(4).enumerate() {
+            assert_eq!(&group[(word * 16 + 1) * 4..][..4], expected, "{isa}");
+        }
+    }
 }

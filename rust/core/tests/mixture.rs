@@ -3,7 +3,9 @@
 
 mod common;
 
-use bitldp_core::{CHUNK, Error, Grid, GridRounding, Input, Isa, Matrix, Mixture, Output, Window, pack};
+use bitldp_core::{
+    CHUNK, Call, Channel, Error, Grid, GridRounding, Input, Isa, Matrix, Mixture, Output, Window, pack,
+};
 use common::*;
 use proptest::prelude::*;
 
@@ -25,9 +27,9 @@ fn numbers(count: usize) -> Vec<f32> {
 fn by_definition(window: Window, matrix: Matrix, x: Input<'_>, first_chunk: u64) -> Vec<u32> {
     let cells = window.cells();
     let (coarse, fine) = (grid(cells, true), grid(matrix.inputs() as u32, true));
-    let call = Call { first_chunk, ..ORACLE };
-    let cell = Channel::Window(window).codes(call, Some(&coarse), x, &key(1));
-    let answer = Channel::Matrix(matrix).codes(call, Some(&fine), x, &key(2));
+    let call = Way { first_chunk, ..ORACLE };
+    let cell = Categorical::Window(window).codes(call, Some(&coarse), x, &key(1));
+    let answer = Categorical::Matrix(matrix).codes(call, Some(&fine), x, &key(2));
     cell.into_iter()
         .zip(answer)
         .map(|(cell, answer)| if answer == 0 { cell } else { cells + answer - 1 })
@@ -47,8 +49,7 @@ proptest! {
         let (window, matrix) = (|| Window::new(cells, width, 0.6, None).unwrap(), || coin(share));
         let single = numbers(count);
         let double: Vec<f64> = single.iter().map(|&x| f64::from(x)).collect();
-        let (own, other) = (window(), matrix());
-        let mixture = Mixture::new(&own, &other).unwrap();
+        let mixture = Mixture::new(window(), matrix()).unwrap();
         let grids = [&grid(cells, true), &grid(2, true)];
         for input in [Input::F32(&single), Input::F64(&double)] {
             let expected = by_definition(window(), matrix(), input, first_chunk);
@@ -56,7 +57,7 @@ proptest! {
                 for threads in [None, Some(1), Some(3)] {
                     let mut out = vec![u32::MAX; count];
                     let (keys, output) = ([&key(1), &key(2)], Output::U32(&mut out));
-                    mixture.randomize_on(isa, grids, input, None, output, keys, first_chunk, threads).unwrap();
+                    mixture.randomize_on(isa, Call { first_chunk, threads, ..Call::new(grids, input, output, keys) }).unwrap();
                     prop_assert_eq!(&out, &expected, "{}", isa);
                 }
             }
@@ -68,8 +69,7 @@ proptest! {
 fn every_output_tells_the_same() {
     // 33 letters and 301: read whole, and one by one.
     for cells in [31, 299] {
-        let (window, matrix) = (Window::new(cells, 5, 0.6, None).unwrap(), coin(0.5));
-        let mixture = Mixture::new(&window, &matrix).unwrap();
+        let mixture = Mixture::new(Window::new(cells, 5, 0.6, None).unwrap(), coin(0.5)).unwrap();
         let x = numbers(1000);
         let (grids, keys) = ([&grid(cells, true), &grid(2, true)], [&key(1), &key(2)]);
         let letters: Vec<f64> = (0..mixture.outputs()).map(|report| f64::from(report) / 3.0).collect();
@@ -78,7 +78,10 @@ fn every_output_tells_the_same() {
         for &isa in Isa::available() {
             let go = |output: Output<'_>| {
                 mixture
-                    .randomize_on(isa, grids, Input::F32(&x), Some(&letters), output, keys, 0, None)
+                    .randomize_on(
+                        isa,
+                        Call { letters: Some(&letters), ..Call::new(grids, Input::F32(&x), output, keys) },
+                    )
                     .unwrap();
             };
             let (mut single, mut double) = (vec![0f32; 1000], vec![0f64; 1000]);
@@ -99,9 +102,9 @@ fn every_output_tells_the_same() {
 fn epsilon_is_that_of_the_worse_part_that_ever_answers() {
     for (high, share) in [(0.6, 0.4), (0.95, 0.4), (0.95, 0.0), (0.6, 1.0)] {
         let (window, matrix) = (Window::new(9, 4, high, None).unwrap(), coin(share));
-        let mixture = Mixture::new(&window, &matrix).unwrap();
-        assert_eq!(mixture.outputs(), 11);
         let (cells, answers) = (window.probabilities().unwrap(), matrix.probabilities());
+        let mixture = Mixture::new(window, matrix).unwrap();
+        assert_eq!(mixture.outputs(), 11);
         // Every pair of an input of the window and one of the matrix: neither knows of the other.
         let rows: Vec<Vec<f64>> = (0..9)
             .flat_map(|x| (0..2).map(move |y| (x, y)))
@@ -117,22 +120,23 @@ fn epsilon_is_that_of_the_worse_part_that_ever_answers() {
 
 #[test]
 fn what_does_not_fit_is_refused_before_anything_is_written() {
-    let window = Window::new(9, 4, 0.6, None).unwrap();
+    let window = || Window::new(9, 4, 0.6, None).unwrap();
     let biased = Matrix::new(2, 2, &[0.5, 0.5, 0.4, 0.6]).unwrap();
-    assert!(matches!(Mixture::new(&window, &biased), Err(Error::Argument { name: "matrix", .. })));
-    let mute = Matrix::new(2, 1, &[1.0, 1.0]).unwrap();
-    assert!(matches!(Mixture::new(&window, &mute), Err(Error::Argument { name: "matrix", .. })));
+    assert!(matches!(Mixture::new(window(), biased), Err(Error::Argument { name: "matrix", .. })));
+    let lone = Matrix::new(2, 1, &[1.0, 1.0]).unwrap();
+    assert!(matches!(Mixture::new(window(), lone), Err(Error::Argument { name: "matrix", .. })));
+    let mute = Mixture::new(window().muted(), coin(0.5));
+    assert!(matches!(mute, Err(Error::Argument { name: "window", .. })));
     for cells in [65_535, 65_537] {
         let large = Window::new(cells, 4, 0.6, None).unwrap();
-        assert!(matches!(Mixture::new(&large, &coin(0.5)), Err(Error::Argument { name: "window", .. })));
+        assert!(matches!(Mixture::new(large, coin(0.5)), Err(Error::Argument { name: "window", .. })));
     }
-    let matrix = coin(0.5);
-    let mixture = Mixture::new(&window, &matrix).unwrap();
+    let mixture = Mixture::new(window(), coin(0.5)).unwrap();
     let (nine, two) = (grid(9, true), grid(2, true));
     let keys = [&key(1), &key(2)];
     let refused = |grids: [&Grid; 2], x: Input<'_>, letters: Option<&[f64]>, length: usize| {
         let mut out = vec![77u8; length];
-        let answer = mixture.randomize(grids, x, letters, Output::U8(&mut out), keys, 0, None);
+        let answer = mixture.randomize(Call { letters, ..Call::new(grids, x, Output::U8(&mut out), keys) });
         assert!(out.iter().all(|&code| code == 77), "something was written");
         answer.unwrap_err()
     };
@@ -146,8 +150,7 @@ fn what_does_not_fit_is_refused_before_anything_is_written() {
     assert!(matches!(refused([&nine, &two], Input::F32(&good), None, 2), Error::Output { .. }));
     let mut out = [77u8; 3];
     let equal = [&key(1), &key(1)];
-    let answer =
-        mixture.randomize([&nine, &two], Input::F32(&good), None, Output::U8(&mut out), equal, 0, None);
+    let answer = mixture.randomize(Call::new([&nine, &two], Input::F32(&good), Output::U8(&mut out), equal));
     assert!(matches!(answer, Err(Error::Argument { name: "keys", .. })) && out == [77; 3]);
     let (closed, wide) = (grid(2, false), Grid::new(9, -9.0, 9.0, GridRounding::Dither, false).unwrap());
     for (grids, x, index) in [

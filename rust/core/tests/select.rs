@@ -1,6 +1,6 @@
 //! Selection: every instruction set, thread count and split gives the same answer, and that answer follows the law.
 
-use bitldp_core::{Error, Input, Isa, Output, Select};
+use bitldp_core::{Call, Channel, Error, Input, Isa, Output, Select};
 use proptest::prelude::*;
 
 mod common;
@@ -15,7 +15,16 @@ fn codes(
     threads: usize,
 ) -> Vec<u32> {
     let mut out = vec![u32::MAX; input.len() / channel.dimensions() as usize];
-    channel.randomize_on(isa, input, Output::U32(&mut out), &key(seed), first_chunk, Some(threads)).unwrap();
+    channel
+        .randomize_on(
+            isa,
+            Call {
+                first_chunk,
+                threads: Some(threads),
+                ..Call::new((), input, Output::U32(&mut out), &key(seed))
+            },
+        )
+        .unwrap();
     out
 }
 
@@ -44,16 +53,21 @@ proptest! {
 #[test]
 fn splits_change_nothing_and_packed_reports_are_the_codes() {
     let channel = Select::new(&[900, 100], &[1, 20], None).unwrap();
-    let x = vectors(1000 * (Select::CHUNK + 7), 100_000);
+    let x = vectors(1000 * (channel.chunk() + 7), 100_000);
     let whole = codes(&channel, Isa::Scalar, Input::F32(&x), 1, 5, 1);
-    let (head, tail) = x.split_at(1000 * Select::CHUNK);
+    let (head, tail) = x.split_at(1000 * channel.chunk());
     let parts = [
         codes(&channel, Isa::Scalar, Input::F32(head), 1, 5, 2),
         codes(&channel, Isa::Scalar, Input::F32(tail), 1, 6, 2),
     ];
     assert_eq!(parts.concat(), whole);
     let mut packed = vec![0; (whole.len() * 10).div_ceil(8)];
-    channel.randomize(Input::F32(&x), Output::Packed(&mut packed), &key(1), 5, None).unwrap();
+    channel
+        .randomize(Call {
+            first_chunk: 5,
+            ..Call::new((), Input::F32(&x), Output::Packed(&mut packed), &key(1))
+        })
+        .unwrap();
     assert_eq!(bitldp_core::unpack::<u32>(&packed, channel.report_bits(), whole.len()).unwrap(), whole);
 }
 
@@ -87,7 +101,7 @@ fn what_cannot_be_selected_from_is_refused_before_anything_is_written() {
     let channel = Select::new(&[3], &[1], None).unwrap();
     let mut out = [77u8; 2];
     let mut refused = |input: Input<'_>| {
-        let error = channel.randomize(input, Output::U8(&mut out), &key(1), 0, None).unwrap_err();
+        let error = channel.randomize(Call::new((), input, Output::U8(&mut out), &key(1))).unwrap_err();
         assert_eq!(out, [77; 2]);
         error
     };
@@ -103,7 +117,7 @@ fn what_cannot_be_selected_from_is_refused_before_anything_is_written() {
     assert!(matches!(refused(Input::I64(&[1; 6])), Error::Argument { .. }));
     assert!(matches!(refused(Input::F64(&[1.0; 9])), Error::Output { .. }));
     let mut values = [0f32; 2];
-    let error = channel.randomize(Input::F64(&[1.0; 6]), Output::F32(&mut values), &key(1), 0, None);
+    let error = channel.randomize(Call::new((), Input::F64(&[1.0; 6]), Output::F32(&mut values), &key(1)));
     assert!(matches!(error, Err(Error::Argument { .. })));
 }
 

@@ -3,12 +3,14 @@
 
 mod common;
 
-use bitldp_core::{Cube, Grid, GridRounding, Input, Isa, Matrix, Output, Probability, Select, Shift, Window};
+use bitldp_core::{
+    Call, Channel, Cube, Grid, GridRounding, Input, Isa, Matrix, Output, Probability, Select, Shift, Window,
+};
 use common::*;
 
 const SIZES: std::ops::RangeInclusive<usize> = 0..=200;
 
-fn every_size_agrees(channel: &Channel, rows: u32, reports: u32) {
+fn every_size_agrees(channel: &Categorical, rows: u32, reports: u32) {
     let bits = channel.report_bits() as usize;
     let grid = (rows > 1).then(|| Grid::new(rows, -1.0, 1.0, GridRounding::Dither, true).unwrap());
     let letters: Vec<f64> = (0..reports).map(|report| f64::from(report) / 3.0).collect();
@@ -30,7 +32,7 @@ fn every_size_agrees(channel: &Channel, rows: u32, reports: u32) {
             assert!(expected.iter().all(|&report| report < reports));
             let packed_size = (size * bits).div_ceil(8);
             for &isa in Isa::available() {
-                let call = Call { isa, ..ORACLE };
+                let call = Way { isa, ..ORACLE };
                 let go = |output: Output<'_>| {
                     channel.randomize(call, grid, input, Some(&letters), output, &key(3)).unwrap();
                 };
@@ -56,7 +58,7 @@ fn every_size_agrees(channel: &Channel, rows: u32, reports: u32) {
 #[test]
 fn flips_and_windows_of_every_size() {
     for (cells, width, high) in [(2, 1, 0.73), (2, 1, 0.2), (2, 1, 1.0), (9, 4, 0.6), (1000, 268, 0.7)] {
-        let channel = Channel::Window(Window::new(cells, width, high, None).unwrap());
+        let channel = Categorical::Window(Window::new(cells, width, high, None).unwrap());
         every_size_agrees(&channel, cells, cells);
     }
 }
@@ -70,10 +72,10 @@ fn matrices_and_shifts_of_every_size() {
         let mut weights = vec![UNIT / (noise as u128 + 7); noise];
         weights[reach] = UNIT - (noise as u128 - 1) * weights[0];
         let shift = Shift::new(40, 50, weights.clone(), 4).unwrap();
-        every_size_agrees(&Channel::Shift(shift), 40, 50);
+        every_size_agrees(&Categorical::Shift(shift), 40, 50);
         let reversed: Vec<u128> = weights.iter().rev().copied().collect();
         let matrix = Matrix::from_weights(2, noise, [weights, reversed].concat()).unwrap();
-        every_size_agrees(&Channel::Matrix(matrix), 2, noise as u32);
+        every_size_agrees(&Categorical::Matrix(matrix), 2, noise as u32);
     }
 }
 
@@ -91,11 +93,15 @@ fn records_of_every_size() {
                 let run = |isa| {
                     let mut out = vec![7u8; size + 64];
                     let room = Output::Bits(&mut out[..size]);
-                    channel.randomize_on(isa, grid, input, None, room, &key(5), 0, Some(1)).unwrap();
+                    channel
+                        .randomize_on(isa, Call { threads: Some(1), ..Call::new(grid, input, room, &key(5)) })
+                        .unwrap();
                     assert_eq!(out.split_off(size), [7; 64]);
                     let mut packed = vec![7u8; size.div_ceil(8) + 64];
                     let room = Output::Packed(&mut packed[..size.div_ceil(8)]);
-                    channel.randomize_on(isa, grid, input, None, room, &key(5), 0, Some(1)).unwrap();
+                    channel
+                        .randomize_on(isa, Call { threads: Some(1), ..Call::new(grid, input, room, &key(5)) })
+                        .unwrap();
                     assert_eq!(packed.split_off(size.div_ceil(8)), [7; 64]);
                     assert_eq!(packed, bitldp_core::pack(&out, 1).unwrap());
                     out
@@ -131,7 +137,12 @@ fn selections_of_every_size() {
             let channel = Select::new(&vec![1; d], &weights, None).unwrap();
             let run = |isa, input| {
                 let mut out = [u32::MAX];
-                channel.randomize_on(isa, input, Output::U32(&mut out), &key(6), 0, Some(1)).unwrap();
+                channel
+                    .randomize_on(
+                        isa,
+                        Call { threads: Some(1), ..Call::new((), input, Output::U32(&mut out), &key(6)) },
+                    )
+                    .unwrap();
                 out[0]
             };
             let expected = run(Isa::Scalar, Input::F32(&x));

@@ -1,6 +1,6 @@
 //! One-hot strings: every instruction set, thread count and split gives the same answer, and that answer follows the law.
 
-use bitldp_core::{Bit, Input, Isa, Output, Unary};
+use bitldp_core::{Bit, Call, Channel, Input, Isa, Output, Unary};
 use proptest::prelude::*;
 
 mod common;
@@ -15,7 +15,9 @@ proptest! {
         let x: Vec<i64> = (0..records as i64).map(|i| i * 7 % categories as i64).collect();
         let run = |isa: Isa, threads: usize| {
             let mut out = vec![7u8; records * categories];
-            channel.randomize_on(isa, Input::I64(&x), Output::Bits(&mut out), &key(seed), 0, Some(threads)).unwrap();
+            let key = key(seed);
+            let call = Call::new((), Input::I64(&x), Output::Bits(&mut out), &key);
+            channel.randomize_on(isa, Call { threads: Some(threads), ..call }).unwrap();
             out
         };
         let expected = run(Isa::Scalar, 1);
@@ -25,7 +27,7 @@ proptest! {
             prop_assert_eq!(&run(isa, 3), &expected);
         }
         let mut packed = vec![7u8; expected.len().div_ceil(8)];
-        channel.randomize(Input::I64(&x), Output::Packed(&mut packed), &key(seed), 0, None).unwrap();
+        channel.randomize(Call::new((), Input::I64(&x), Output::Packed(&mut packed), &key(seed))).unwrap();
         for (byte, ones) in packed.iter().zip(expected.chunks(8)) {
             prop_assert_eq!(*byte, ones.iter().enumerate().fold(0, |byte, (i, bit)| byte | bit << (7 - i)));
         }
@@ -38,7 +40,13 @@ fn threads_and_splits_change_nothing() {
     let x: Vec<u8> = (0..2 * channel.chunk() + 5).map(|i| (i % 21) as u8).collect();
     let bits = |x: &[u8], first_chunk, threads| {
         let mut out = vec![7u8; 21 * x.len()];
-        channel.randomize(Input::U8(x), Output::Bits(&mut out), &key(1), first_chunk, threads).unwrap();
+        channel
+            .randomize(Call {
+                first_chunk,
+                threads,
+                ..Call::new((), Input::U8(x), Output::Bits(&mut out), &key(1))
+            })
+            .unwrap();
         out
     };
     let whole = bits(&x, 0, Some(1));
@@ -59,7 +67,7 @@ fn one_hot_strings_follow_the_joint_law() {
     for category in [0u8, 7, 8] {
         let x = vec![category; N];
         let mut out = vec![0u8; 9 * N];
-        channel.randomize(Input::U8(&x), Output::Bits(&mut out), &key(4), 0, None).unwrap();
+        channel.randomize(Call::new((), Input::U8(&x), Output::Bits(&mut out), &key(4))).unwrap();
         let mut counts = vec![0f64; 512];
         for string in out.chunks_exact(9) {
             counts[string.iter().fold(0, |code, &bit| code << 1 | usize::from(bit))] += 1.0;

@@ -7,7 +7,7 @@ use numpy::npyffi::flags::NPY_ARRAY_ALIGNED;
 use numpy::{
     Element, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
 };
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::error::to_python;
@@ -51,10 +51,15 @@ impl Form {
     /// # Errors
     /// Anything but the forms that are `allowed`.
     pub(crate) fn parse(output: &str, allowed: &[Form]) -> PyResult<Form> {
+        Form::parse_as("output", output, allowed)
+    }
+
+    /// [`parse`](Self::parse) of an argument `argument`.
+    pub(crate) fn parse_as(argument: &str, output: &str, allowed: &[Form]) -> PyResult<Form> {
         let form = allowed.iter().find(|form| form.name() == output);
         form.copied().ok_or_else(|| {
             let names: Vec<_> = allowed.iter().map(|form| format!("{:?}", form.name())).collect();
-            PyValueError::new_err(format!("output: {output:?} is not allowed; {} are", names.join(", ")))
+            PyValueError::new_err(format!("{argument}: {output:?} is not allowed; {} are", names.join(", ")))
         })
     }
 
@@ -81,6 +86,11 @@ pub(crate) fn tuple(shape: &[usize]) -> String {
 /// # Errors
 /// What NumPy makes no array of, a scalar, and a masked array.
 pub(crate) fn contiguous<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
+    contiguous_of("x", x)
+}
+
+/// [`contiguous`] of an argument `name`.
+pub(crate) fn contiguous_of<'py>(name: &str, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
     if let Ok(array) = x.cast_exact::<PyUntypedArray>()
         && array.is_c_contiguous()
         && is_aligned(array)
@@ -91,11 +101,12 @@ pub(crate) fn contiguous<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUn
     let numpy = x.py().import("numpy")?;
     if x.is_instance(&numpy.getattr("ma")?.getattr("MaskedArray")?)? {
         // What is masked is still there, and would be randomized and released like the rest.
-        return Err(PyTypeError::new_err("x: a masked array is not allowed; fill or drop what is masked"));
+        let text = format!("{name}: a masked array is not allowed; fill or drop what is masked");
+        return Err(PyTypeError::new_err(text));
     }
     let array = numpy.call_method1("asarray", (x,))?;
     if array.cast::<PyUntypedArray>()?.ndim() == 0 {
-        return Err(PyValueError::new_err("x: an array is needed, not a scalar"));
+        return Err(PyValueError::new_err(format!("{name}: an array is needed, not a scalar")));
     }
     Ok(numpy.call_method1("require", (array, x.py().None(), ["C", "A"]))?.cast_into::<PyUntypedArray>()?)
 }
@@ -231,6 +242,16 @@ impl<'py> Target<'py> {
             Target::F64(array) => array.into_any(),
         }
     }
+}
+
+/// Bytes that reports of `bits` bits fill.
+///
+/// # Errors
+/// `MemoryError` where no address reaches them.
+pub(crate) fn packed_len(reports: usize, bits: impl TryInto<usize>) -> PyResult<usize> {
+    let bits = bits.try_into().ok().and_then(|bits| reports.checked_mul(bits));
+    let too_many = || PyMemoryError::new_err(format!("no memory for {reports} packed reports is left"));
+    bits.map(|bits| bits.div_ceil(8)).ok_or_else(too_many)
 }
 
 /// Whether two ranges of addresses have one in common.

@@ -1,18 +1,15 @@
-//! `bitldp.Cube`.
+//! The class `Cube`: whole records of signs.
 
-use bitldp_core::{Input, Probability};
-use numpy::PyUntypedArrayMethods;
-use pyo3::exceptions::PyValueError;
+use bitldp_core::{Channel, Input, Probability};
+use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt};
 
-use crate::arrays::{Form, Target, contiguous, detached, input, tuple, wrong_dtype};
+use crate::arrays::{self, Form};
+use crate::channel::{channel, wrong_shape};
 use crate::error::to_python;
-use crate::fixed_point::{FLOATS, is_single};
 use crate::grid::Grid;
-use crate::numbers::{Weight, Whole, count, threads};
-
-const BITS: &str = "without a grid, uint8 is";
+use crate::numbers::{Weight, Whole, count};
 
 /// Whole records of signs: with probability ``high`` over 2**64 a report is uniform among the strings that agree with the
 /// input in at least ``near`` places, otherwise among those that agree in at most ``far``.
@@ -28,6 +25,8 @@ const BITS: &str = "without a grid, uint8 is";
 ///     so many agreements).
 /// high : int
 ///     T: the probability of the likely set is T over 2**64.
+/// mute : bool
+///     Whether the input is checked, and zeros are randomized in its place: epsilon is 0 then, whatever the law is.
 ///
 /// Raises
 /// ------
@@ -50,68 +49,85 @@ fn large<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     py.get_type::<PyInt>().call_method1("from_bytes", (PyBytes::new(py, bytes), "little"))
 }
 
-#[pymethods]
-impl Cube {
-    #[new]
-    fn new(py: Python<'_>, bits: Whole, near: Whole, far: Whole, high: Weight) -> PyResult<Cube> {
-        let (bits, near, far) = (count("bits", bits)?, count("near", near)?, count("far", far)?);
-        let high = high_of(high)?;
-        // Long records take a second to prepare.
-        py.detach(|| bitldp_core::Cube::new(bits, near, far, high)).map(Cube).map_err(to_python)
+channel! {
+    impl Cube, |cube| format!("{} bits, {} agreements", cube.bits(), cube.near());
+
+    get {
+        /// Places of a record, r.
+        bits: u32,
+        /// Least agreements of the likely set.
+        near: u32,
+        /// Most agreements of the other set.
+        far: u32,
+        /// Records in one chunk of the key's stream.
+        chunk: usize,
+        /// The exact epsilon of a record.
+        epsilon: f64,
     }
 
-    /// Places of a record, r.
-    #[getter]
-    fn bits(&self) -> u32 {
-        self.0.bits()
+    face {
+        const CODES: Form = Form::Bits;
+        const TYPES: &'static str = "without a grid, uint8 is";
+
+        fn takes(input: &Input<'_>) -> bool {
+            matches!(input, Input::U8(_))
+        }
+
+        fn shape(&self, x: &Bound<'_, PyUntypedArray>, form: Form) -> PyResult<Vec<usize>> {
+            let r = self.0.bits() as usize;
+            if !matches!(x.shape(), [last] | [_, last] if *last == r) {
+                return Err(wrong_shape(x, &format!("(n, {r}) and ({r},) are")));
+            }
+            Ok(if form == Form::Packed { vec![x.len().div_ceil(8)] } else { x.shape().to_vec() })
+        }
     }
 
-    /// Least agreements of the likely set.
-    #[getter]
-    fn near(&self) -> u32 {
-        self.0.near()
-    }
+    methods {
+        #[new]
+        #[pyo3(signature = (bits, near, far, high, mute = false))]
+        fn new(py: Python<'_>, bits: Whole, near: Whole, far: Whole, high: Weight, mute: bool) -> PyResult<Cube> {
+            let (bits, near, far) = (count("bits", bits)?, count("near", near)?, count("far", far)?);
+            let high = high_of(high)?;
+            // Long records take a second to prepare.
+            let cube = py.detach(|| bitldp_core::Cube::new(bits, near, far, high)).map_err(to_python)?;
+            Ok(Cube(if mute { cube.muted() } else { cube }))
+        }
 
-    /// Most agreements of the other set.
-    #[getter]
-    fn far(&self) -> u32 {
-        self.0.far()
-    }
+        /// The integer T over 2**64: the probability of the likely set.
+        #[getter]
+        fn high(&self) -> u128 {
+            self.0.high().numerator()
+        }
 
-    /// The integer T over 2**64: the probability of the likely set.
-    #[getter]
-    fn high(&self) -> u128 {
-        self.0.high().numerator()
-    }
+        /// Whether the input is checked, and zeros are randomized in its place.
+        #[getter]
+        fn mute(&self) -> bool {
+            self.0.is_mute()
+        }
 
-    /// Records in one chunk of the key's stream.
-    #[getter]
-    fn chunk(&self) -> usize {
-        self.0.chunk()
-    }
+        /// The same sets with another probability; they are shared, not prepared anew.
+        #[pyo3(signature = (high, mute = false))]
+        fn with_high(&self, high: Weight, mute: bool) -> PyResult<Cube> {
+            let cube = self.0.with_high(high_of(high)?);
+            Ok(Cube(if mute { cube.muted() } else { cube }))
+        }
 
-    /// The exact epsilon of a record.
-    #[getter]
-    fn epsilon(&self) -> f64 {
-        self.0.epsilon()
-    }
+        /// How many strings the likely set has, and the other.
+        fn sizes<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+            let (near, far) = self.0.sizes();
+            Ok((large(py, &near.to_bytes_le())?, large(py, &far.to_bytes_le())?))
+        }
 
-    /// The same sets with another probability; they are shared, not prepared anew.
-    fn with_high(&self, high: Weight) -> PyResult<Cube> {
-        Ok(Cube(self.0.with_high(high_of(high)?)))
-    }
+        /// C(r-1, near-1) and C(r-1, far): over the sizes, the mean of (agreements - disagreements)/r in the likely set, and
+        /// of its negative in the other.
+        fn edges<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+            let (near, far) = self.0.edges();
+            Ok((large(py, &near.to_bytes_le())?, large(py, &far.to_bytes_le())?))
+        }
 
-    /// How many strings the likely set has, and the other.
-    fn sizes<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-        let (near, far) = self.0.sizes();
-        Ok((large(py, &near.to_bytes_le())?, large(py, &far.to_bytes_le())?))
-    }
-
-    /// C(r-1, near-1) and C(r-1, far): over the sizes, the mean of (agreements - disagreements)/r in the likely set, and
-    /// of its negative in the other.
-    fn edges<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-        let (near, far) = self.0.edges();
-        Ok((large(py, &near.to_bytes_le())?, large(py, &far.to_bytes_le())?))
+        fn __getnewargs__(&self) -> (u32, u32, u32, u128, bool) {
+            (self.0.bits(), self.0.near(), self.0.far(), self.0.high().numerator(), self.0.is_mute())
+        }
     }
 
     /// Randomize records.
@@ -132,61 +148,9 @@ impl Cube {
     /// threads : int or None
     /// first_chunk : int
     ///     How many chunks of ``chunk`` records of the key's stream to skip.
-    #[pyo3(signature = (x, grid, letters, key, output, out, threads, first_chunk, /))]
-    #[allow(clippy::too_many_arguments, reason = "the arguments of the Python method")]
-    fn randomize<'py>(
-        &self,
-        py: Python<'py>,
-        x: &Bound<'py, PyAny>,
-        grid: Option<&Bound<'py, Grid>>,
-        letters: Option<(f64, f64)>,
-        key: Option<&[u8]>,
-        output: &str,
-        out: Option<&Bound<'py, PyAny>>,
-        threads: Option<Whole>,
-        first_chunk: Whole,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let (threads, first_chunk) = (self::threads(threads)?, count("first_chunk", first_chunk)?);
-        let allowed: &[Form] = match letters {
-            Some(_) => &[Form::Codes, Form::Values, Form::Packed],
-            None => &[Form::Codes, Form::Packed],
-        };
-        let form = match Form::parse(output, allowed)? {
-            Form::Codes => Form::Bits,
-            form => form,
-        };
-        let x = contiguous(x)?;
-        let types = if grid.is_some() { FLOATS } else { BITS };
-        let values = input(&x, types)?;
-        if !matches!((&values, grid), (Input::U8(_), None) | (Input::F32(_) | Input::F64(_), Some(_))) {
-            return Err(wrong_dtype("x", &x, types));
-        }
-        let r = self.0.bits() as usize;
-        if !matches!(x.shape(), [last] | [_, last] if *last == r) {
-            return Err(PyValueError::new_err(format!(
-                "x: shape {} is not allowed; (n, {r}) and ({r},) are",
-                tuple(x.shape())
-            )));
-        }
-        let shape = if form == Form::Packed { vec![x.len().div_ceil(8)] } else { x.shape().to_vec() };
-        let target = Target::new(&x, out, form, 1, &shape, is_single(&values))?;
-        let key = crate::arrays::key(key)?;
-        let filled = target.output()?;
-        let grid = grid.map(|grid| &grid.get().0);
+    fn randomize(call, grid: Option<Bound<'py, Grid>>, letters: Option<(f64, f64)>, key: Option<&[u8]>) {
+        let (codec, key) = (grid.as_ref().map(|grid| &grid.get().0), arrays::key(key)?);
         let letters = letters.map(|(zero, one)| [zero, one]);
-        detached(py, values.len(), || {
-            self.0.randomize(grid, values, letters, filled, &key, first_chunk, threads)
-        })
-        .map_err(to_python)?;
-        Ok(target.into_any())
-    }
-
-    fn __repr__(&self) -> String {
-        let (bits, near, epsilon) = (self.0.bits(), self.0.near(), self.0.epsilon());
-        format!("<Cube: {bits} bits, {near} agreements, exact epsilon {epsilon:.6}>")
-    }
-
-    fn __getnewargs__(&self) -> (u32, u32, u32, u128) {
-        (self.0.bits(), self.0.near(), self.0.far(), self.0.high().numerator())
+        call.run(codec.is_some(), codec, letters.as_ref().map(|letters| &letters[..]), &key)
     }
 }

@@ -1,14 +1,14 @@
-//! `bitldp.FixedPoint`.
+//! The class `FixedPoint`: sign, integer and fraction bits.
 
-use bitldp_core::{Infinities, Input, SignBit};
+use bitldp_core::{Infinities, Input, Output, SignBit};
 use numpy::PyUntypedArrayMethods;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arrays::{Form, Target, contiguous, input};
+use crate::arrays::{Form, Target, contiguous, contiguous_of, detached, input, wrong_dtype};
 use crate::error::to_python;
-use crate::numbers::{Whole, count};
+use crate::numbers::{Whole, count, threads};
 
 /// The fixed-point code of BitRand and LDPFL: sign, integer and fraction bits.
 ///
@@ -129,33 +129,52 @@ impl FixedPoint {
         self.0.limit()
     }
 
-    /// Code words of float32 or float64 values, in an array of the same shape.
+    /// Code words of float32 or float64 values, in an array of the same shape, or in ``out`` of the smallest unsigned dtype.
     ///
-    /// Raises ValueError where a value is NaN or, unless they saturate, infinite; TypeError for other dtypes.
-    fn encode<'py>(&self, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    /// ``threads`` changes nothing but the time. Raises ValueError where a value is NaN or, unless they saturate, infinite
+    /// (its place is given, and ``out`` is zeros), and for unfit ``out``; TypeError for other dtypes.
+    #[pyo3(signature = (x, *, out = None, threads = None))]
+    fn encode<'py>(
+        &self,
+        x: &Bound<'py, PyAny>,
+        out: Option<&Bound<'py, PyAny>>,
+        threads: Option<Whole>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let threads = self::threads(threads)?;
         let x = contiguous(x)?;
         let values = input(&x, FLOATS)?;
-        let target = Target::new(&x, None, Form::Codes, self.0.bits(), x.shape(), false)?;
-        self.0.encode_all(values, target.output()?).map_err(to_python)?;
+        let target = Target::new(&x, out, Form::Codes, self.0.bits(), x.shape(), false)?;
+        let filled = target.output()?;
+        detached(x.py(), x.len(), || self.0.encode_all(values, filled, threads)).map_err(to_python)?;
         Ok(target.into_any())
     }
 
-    /// The values of unsigned code words, float32 or float64, in an array of the same shape.
+    /// The values of unsigned code words, float32 or float64, in an array of the same shape, or in ``out``.
     ///
-    /// Raises ValueError where a code word has more bits than the codec; TypeError for other dtypes.
-    #[pyo3(signature = (codes, dtype = None))]
+    /// ``dtype`` is that of ``out`` where there is one. ``threads`` changes nothing but the time. Raises ValueError where a
+    /// code word has more bits than the codec (its place is given, and ``out`` is zeros), and for unfit ``out``; TypeError
+    /// for other dtypes.
+    #[pyo3(signature = (codes, dtype = None, *, out = None, threads = None))]
     fn decode<'py>(
         &self,
         codes: &Bound<'py, PyAny>,
         dtype: Option<&Bound<'py, PyAny>>,
+        out: Option<&Bound<'py, PyAny>>,
+        threads: Option<Whole>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let codes = contiguous(codes)?;
+        let threads = self::threads(threads)?;
+        let codes = contiguous_of("codes", codes)?;
         let single = match dtype {
             None => true,
             Some(dtype) => single_precision(dtype)?,
         };
-        let target = Target::new(&codes, None, Form::Values, self.0.bits(), codes.shape(), single)?;
-        self.0.decode_all(input(&codes, CODES)?, target.output()?).map_err(to_python)?;
+        let words = input(&codes, CODES).map_err(|_| wrong_dtype("codes", &codes, CODES))?;
+        let target = Target::new(&codes, out, Form::Values, self.0.bits(), codes.shape(), single)?;
+        let filled = target.output()?;
+        if dtype.is_some() && single != matches!(filled, Output::F32(_)) {
+            return Err(PyValueError::new_err("dtype: is not that of out"));
+        }
+        detached(codes.py(), codes.len(), || self.0.decode_all(words, filled, threads)).map_err(to_python)?;
         Ok(target.into_any())
     }
 

@@ -1,7 +1,7 @@
-//! `bitldp.Grid`.
+//! The class `Grid`: equidistant points of an interval.
 
 use bitldp_core::{GridRounding, Input};
-use numpy::{PyArray1, ToPyArray};
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -93,9 +93,9 @@ impl Grid {
         self.0.clip()
     }
 
-    /// The points, float64.
-    fn values<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        self.0.values().to_pyarray(py)
+    /// The points, float64. MemoryError where there is no room for them.
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        Ok(self.0.values().map_err(to_python)?.into_pyarray(py))
     }
 
     /// How many float32 or float64 values lie outside the interval.

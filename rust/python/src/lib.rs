@@ -1,37 +1,43 @@
 //! The extension module `bitldp._core`: unpack the arguments, call the core, map the error; nothing else.
 
+mod aggregate;
 mod arrays;
 mod bits;
-mod categorical;
+mod channel;
 mod cube;
 mod error;
 mod fixed_point;
 mod grid;
+mod matrix;
 mod mixture;
 mod numbers;
 mod pack;
 mod select;
 mod shift;
 mod unary;
+mod window;
 
 use bitldp_core::{CHUNK, Isa};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::error::to_python;
+use crate::numbers::{Whole, count};
 
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::bits::Bits;
+    use super::aggregate::{count_ones, count_words, histogram, sampled_histogram, sampled_sums, sums};
     #[pymodule_export]
-    use super::categorical::{Matrix, Window};
+    use super::bits::Bits;
     #[pymodule_export]
     use super::cube::Cube;
     #[pymodule_export]
     use super::fixed_point::FixedPoint;
     #[pymodule_export]
     use super::grid::Grid;
+    #[pymodule_export]
+    use super::matrix::Matrix;
     #[pymodule_export]
     use super::mixture::Mixture;
     #[pymodule_export]
@@ -43,14 +49,18 @@ mod _core {
     #[pymodule_export]
     use super::unary::Unary;
     #[pymodule_export]
+    use super::window::Window;
+    #[pymodule_export]
     use super::{available_isas, isa, keystream, log_ratio};
 
     use super::*;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        // A forced instruction set that is not there is better refused here than at the first call.
+        // A forced instruction set that is not there is better refused here than at the first call; a cap of the threads
+        // that is no number, too.
         Isa::current().map_err(to_python)?;
+        bitldp_core::most_threads().map_err(to_python)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("CHUNK", CHUNK)
     }
@@ -74,9 +84,9 @@ fn log_ratio(numerator: u128, denominator: u128) -> f64 {
     bitldp_core::log_ratio(numerator, denominator)
 }
 
-/// The keystream of a key and a nonce from its start, in canonical order.
+/// The keystream of a key and a nonce from its start, in canonical order. MemoryError where there is no room for it.
 #[pyfunction]
-fn keystream<'py>(py: Python<'py>, key: &[u8], nonce: u64, length: usize) -> PyResult<Bound<'py, PyBytes>> {
-    let key = arrays::key(Some(key))?;
+fn keystream<'py>(py: Python<'py>, key: &[u8], nonce: u64, length: Whole) -> PyResult<Bound<'py, PyBytes>> {
+    let (key, length) = (arrays::key(Some(key))?, count("length", length)?);
     PyBytes::new_with(py, length, |bytes| bitldp_core::keystream(&key, nonce, bytes).map_err(to_python))
 }

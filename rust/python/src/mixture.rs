@@ -1,13 +1,16 @@
-//! `bitldp.Mixture`: a coin decides which of two answers counts.
+//! The class `Mixture`: a coin decides which of two answers counts.
 
-use numpy::PyReadonlyArray1;
+use std::sync::Arc;
+
+use bitldp_core::Channel;
 use pyo3::prelude::*;
 
 use crate::arrays::key_of;
-use crate::categorical::{Call, Matrix, Window};
+use crate::channel::{Letters, channel, letters};
 use crate::error::to_python;
 use crate::grid::Grid;
-use crate::numbers::{Whole, count};
+use crate::matrix::Matrix;
+use crate::window::Window;
 
 /// What a window says where a table answers 0, and otherwise the table's answer: codes below ``window.cells`` are cells, the
 /// answers 1, 2, ... come behind them.
@@ -30,48 +33,44 @@ use crate::numbers::{Whole, count};
 /// that of the worse one. Neighbours are any two inputs. Both are drawn for every number and selected by masks, so the work
 /// tells nothing that the two do not tell.
 #[pyclass(frozen, module = "bitldp._core")]
-pub(crate) struct Mixture {
-    window: Py<Window>,
-    matrix: Py<Matrix>,
-}
+pub(crate) struct Mixture(bitldp_core::Mixture, Py<Window>, Py<Matrix>);
 
-impl Mixture {
-    fn inner(&self) -> bitldp_core::Result<bitldp_core::Mixture<'_>> {
-        bitldp_core::Mixture::new(&self.window.get().0, &self.matrix.get().0)
-    }
-}
+channel! {
+    impl Mixture, |mixture| {
+        let cells = mixture.window().cells();
+        format!("{cells} cells or {} answers", mixture.outputs() - cells)
+    };
 
-#[pymethods]
-impl Mixture {
-    #[new]
-    fn new(window: Py<Window>, matrix: Py<Matrix>) -> PyResult<Mixture> {
-        let mixture = Mixture { window, matrix };
-        mixture.inner().map_err(to_python)?;
-        Ok(mixture)
+    get {
+        /// How many codes there are.
+        outputs: u32,
+        /// The exact epsilon of a value.
+        epsilon: f64,
     }
 
-    /// The channel of the codes below its number of cells.
-    #[getter]
-    fn window(&self, py: Python<'_>) -> Py<Window> {
-        self.window.clone_ref(py)
-    }
+    methods {
+        #[new]
+        fn new(window: Py<Window>, matrix: Py<Matrix>) -> PyResult<Mixture> {
+            let (cells, answers) = (Arc::clone(&window.get().0), Arc::clone(&matrix.get().0));
+            let core = bitldp_core::Mixture::new(cells, answers).map_err(to_python)?;
+            Ok(Mixture(core, window, matrix))
+        }
 
-    /// The table whose answer 0 leaves the code to the window.
-    #[getter]
-    fn matrix(&self, py: Python<'_>) -> Py<Matrix> {
-        self.matrix.clone_ref(py)
-    }
+        /// The channel of the codes below its number of cells.
+        #[getter]
+        fn window(&self, py: Python<'_>) -> Py<Window> {
+            self.1.clone_ref(py)
+        }
 
-    /// How many codes there are.
-    #[getter]
-    fn outputs(&self) -> PyResult<u32> {
-        Ok(self.inner().map_err(to_python)?.outputs())
-    }
+        /// The table whose answer 0 leaves the code to the window.
+        #[getter]
+        fn matrix(&self, py: Python<'_>) -> Py<Matrix> {
+            self.2.clone_ref(py)
+        }
 
-    /// The exact epsilon of a value.
-    #[getter]
-    fn epsilon(&self) -> PyResult<f64> {
-        Ok(self.inner().map_err(to_python)?.epsilon())
+        fn __getnewargs__(&self, py: Python<'_>) -> (Py<Window>, Py<Matrix>) {
+            (self.window(py), self.matrix(py))
+        }
     }
 
     /// Randomize numbers.
@@ -91,38 +90,14 @@ impl Mixture {
     /// threads : int or None
     /// first_chunk : int
     ///     How many chunks of CHUNK values of the keys' streams to skip.
-    #[pyo3(signature = (x, grids, letters, keys, output, out, threads, first_chunk, /))]
-    #[allow(clippy::too_many_arguments, reason = "the arguments of the Python method")]
-    fn randomize<'py>(
-        &self,
-        py: Python<'py>,
-        x: &Bound<'py, PyAny>,
+    fn randomize(
+        call,
         grids: (Bound<'py, Grid>, Bound<'py, Grid>),
-        letters: Option<PyReadonlyArray1<'py, f64>>,
-        keys: (Option<&[u8]>, Option<&[u8]>),
-        output: &str,
-        out: Option<&Bound<'py, PyAny>>,
-        threads: Option<Whole>,
-        first_chunk: Whole,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let first_chunk = count("first_chunk", first_chunk)?;
-        let mixture = self.inner().map_err(to_python)?;
-        let (key, of_matrix) = (key_of("keys[0]", keys.0)?, key_of("keys[1]", keys.1)?);
-        let both = [&grids.0.get().0, &grids.1.get().0];
-        let call = Call { x, grid: Some(&grids.0), letters: letters.as_ref(), key, output, out, threads };
-        call.run(py, mixture.report_bits(), |_, values, letters, output, key, threads| {
-            mixture.randomize(both, values, letters, output, [key, &of_matrix], first_chunk, threads)
-        })
-    }
-
-    fn __repr__(&self) -> PyResult<String> {
-        let mixture = self.inner().map_err(to_python)?;
-        let cells = self.window.get().0.cells();
-        let (answers, epsilon) = (mixture.outputs() - cells, mixture.epsilon());
-        Ok(format!("<Mixture: {cells} cells or {answers} answers, exact epsilon {epsilon:.6}>"))
-    }
-
-    fn __getnewargs__(&self, py: Python<'_>) -> (Py<Window>, Py<Matrix>) {
-        (self.window(py), self.matrix(py))
+        letters: Letters<'py>,
+        keys: (Option<&[u8]>, Option<&[u8]>)
+    ) {
+        let (own, other) = (key_of("keys[0]", keys.0)?, key_of("keys[1]", keys.1)?);
+        let grids = [&grids.0.get().0, &grids.1.get().0];
+        call.run(true, grids, self::letters(&letters)?, [&own, &other])
     }
 }

@@ -1,8 +1,9 @@
-//! Integers of any size: Python has no largest one, and what does not fit is refused by its argument's name.
+//! Integers of Python: what the core's types do not hold is refused by its argument's name.
 
 use pyo3::Borrowed;
-use pyo3::exceptions::{PyOverflowError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 /// A Python integer, or nothing where 64 bits with a sign do not hold it.
 #[derive(Clone, Copy)]
@@ -42,6 +43,33 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Weight {
     }
 }
 
+/// The items of a sequence that is no text, as many as it has: what it says its length is only has to agree.
+pub(crate) struct List<T>(pub(crate) Vec<T>);
+
+impl<'a, 'py, T: for<'b> FromPyObject<'b, 'py>> FromPyObject<'a, 'py> for List<T> {
+    type Error = PyErr;
+
+    fn extract(list: Borrowed<'a, 'py, PyAny>) -> PyResult<List<T>> {
+        // SAFETY: the object is alive, and the interpreter is held.
+        let is_sequence = unsafe { pyo3::ffi::PySequence_Check(list.as_ptr()) } != 0;
+        if !is_sequence || list.is_instance_of::<PyString>() {
+            let kind = list.get_type().name()?;
+            return Err(PyTypeError::new_err(format!("a sequence of numbers is needed, not {kind}")));
+        }
+        let said = list.len()?;
+        let mut items = Vec::new();
+        for item in list.try_iter()? {
+            items.push(item?.extract::<T>().map_err(Into::into)?);
+        }
+        if items.len() != said {
+            return Err(PyValueError::new_err(
+                "a sequence is needed whose length is the number of its items",
+            ));
+        }
+        Ok(List(items))
+    }
+}
+
 impl Weight {
     /// What `convert` makes of the integer; `most` says up to what it does.
     ///
@@ -62,8 +90,8 @@ impl Weight {
 ///
 /// # Errors
 /// One that is negative, or above any sum of weights.
-pub(crate) fn weights(weights: Vec<Weight>) -> PyResult<Vec<u128>> {
-    weights.into_iter().map(|weight| weight.get("weights", "2**64", Some)).collect()
+pub(crate) fn weights(weights: List<Weight>) -> PyResult<Vec<u128>> {
+    weights.0.into_iter().map(|weight| weight.get("weights", "2**64", Some)).collect()
 }
 
 /// A number as the core takes it; the core checks the rest of its range.

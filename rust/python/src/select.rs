@@ -1,13 +1,14 @@
-//! `bitldp.Select`.
+//! The class `Select`: one coordinate of a vector.
 
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
-use pyo3::exceptions::{PyMemoryError, PyValueError};
+use bitldp_core::Channel;
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 
-use crate::arrays::{Form, Target, contiguous, detached, input, tuple, wrong_dtype};
+use crate::arrays::{self, Form};
+use crate::channel::{channel, wrong_shape};
 use crate::error::to_python;
-use crate::fixed_point::FLOATS;
-use crate::numbers::{Weight, Whole, count, threads};
+use crate::numbers::Weight;
 
 /// The pickled law: counts, weights, and the weight of reporting nothing.
 type Runs<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u64>>, Option<u64>);
@@ -36,67 +37,67 @@ type Runs<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u64>>, Option<u
 #[pyclass(frozen, module = "bitldp._core")]
 pub(crate) struct Select(bitldp_core::Select);
 
-#[pymethods]
-impl Select {
-    #[new]
-    #[pyo3(signature = (counts, weights, nothing = None))]
-    fn new(
-        counts: PyReadonlyArray1<'_, u32>,
-        weights: PyReadonlyArray1<'_, u64>,
-        nothing: Option<Weight>,
-    ) -> PyResult<Select> {
-        let nothing = nothing
-            .map(|nothing| nothing.get("nothing", "2**64 - 1", |nothing| nothing.try_into().ok()))
-            .transpose()?;
-        let counts: Vec<u32> = counts.as_array().iter().copied().collect();
-        let weights: Vec<u64> = weights.as_array().iter().copied().collect();
-        bitldp_core::Select::new(&counts, &weights, nothing).map(Select).map_err(to_python)
+channel! {
+    impl Select, |select| format!("{} coordinates", select.dimensions());
+
+    get {
+        /// Coordinates of a vector, d.
+        dimensions: u32,
+        /// How many reports there are: d, and one more where nothing can be reported.
+        outputs: u32,
+        /// Vectors in one chunk of the key's stream.
+        chunk: usize,
+        /// The exact epsilon of a vector, rounded up.
+        epsilon: f64,
+        /// The sum of all weights.
+        total: u64,
+        /// The weight of reporting nothing; None where that is no report.
+        nothing: Option<u64>,
     }
 
-    /// Coordinates of a vector, d.
-    #[getter]
-    fn dimensions(&self) -> u32 {
-        self.0.dimensions()
-    }
-
-    /// How many reports there are: d, and one more where nothing can be reported.
-    #[getter]
-    fn outputs(&self) -> u32 {
-        self.0.outputs()
-    }
-
-    /// Vectors in one chunk of the key's stream.
-    #[getter]
-    fn chunk(&self) -> usize {
-        bitldp_core::Select::CHUNK
-    }
-
-    /// The exact epsilon of a vector, rounded up.
-    #[getter]
-    fn epsilon(&self) -> f64 {
-        self.0.epsilon()
-    }
-
-    /// The sum of all weights.
-    #[getter]
-    fn total(&self) -> u64 {
-        self.0.total()
-    }
-
-    /// The weight of reporting nothing; None where that is no report.
-    #[getter]
-    fn nothing(&self) -> Option<u64> {
-        self.0.nothing()
-    }
-
-    /// The weight of each rank, smallest magnitude first: uint64, shape (d,). MemoryError where there is no room for them.
-    fn weights<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
-        let (mut all, d) = (Vec::new(), self.0.dimensions() as usize);
-        all.try_reserve_exact(d).map_err(|_| PyMemoryError::new_err(format!("no room for {d} weights")))?;
-        for (count, weight) in self.0.runs() {
-            all.resize(all.len() + count as usize, weight);
+    face {
+        fn shape(&self, x: &Bound<'_, PyUntypedArray>, form: Form) -> PyResult<Vec<usize>> {
+            let d = self.0.dimensions() as usize;
+            match x.shape() {
+                &[n, columns] if columns == d => Ok(match form {
+                    Form::Packed => vec![arrays::packed_len(n, self.0.report_bits())?],
+                    _ => vec![n],
+                }),
+                _ => Err(wrong_shape(x, &format!("(n, {d}) is"))),
+            }
         }
-        Ok(all.into_pyarray(py))
+    }
+
+    methods {
+        #[new]
+        #[pyo3(signature = (counts, weights, nothing = None))]
+        fn new(
+            counts: PyReadonlyArray1<'_, u32>,
+            weights: PyReadonlyArray1<'_, u64>,
+            nothing: Option<Weight>,
+        ) -> PyResult<Select> {
+            let nothing = nothing
+                .map(|nothing| nothing.get("nothing", "2**64 - 1", |nothing| nothing.try_into().ok()))
+                .transpose()?;
+            let counts: Vec<u32> = counts.as_array().iter().copied().collect();
+            let weights: Vec<u64> = weights.as_array().iter().copied().collect();
+            bitldp_core::Select::new(&counts, &weights, nothing).map(Select).map_err(to_python)
+        }
+
+        /// The weight of each rank, smallest magnitude first: uint64, shape (d,). MemoryError where there is no room for them.
+        fn weights<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
+            let (mut all, d) = (Vec::new(), self.0.dimensions() as usize);
+            all.try_reserve_exact(d).map_err(|_| PyMemoryError::new_err(format!("no room for {d} weights")))?;
+            for (count, weight) in self.0.runs() {
+                all.resize(all.len() + count as usize, weight);
+            }
+            Ok(all.into_pyarray(py))
+        }
+
+        fn __getnewargs__<'py>(&self, py: Python<'py>) -> Runs<'py> {
+            let (counts, weights): (Vec<u32>, Vec<u64>) = self.0.runs().unzip();
+            (counts.into_pyarray(py), weights.into_pyarray(py), self.0.nothing())
+        }
     }
 
     /// Select a coordinate of each vector.
@@ -112,49 +113,7 @@ impl Select {
     /// threads : int or None
     /// first_chunk : int
     ///     How many chunks of ``chunk`` vectors of the key's stream to skip.
-    #[pyo3(signature = (x, key, output, out, threads, first_chunk, /))]
-    #[allow(clippy::too_many_arguments, reason = "the arguments of the Python method")]
-    fn randomize<'py>(
-        &self,
-        py: Python<'py>,
-        x: &Bound<'py, PyAny>,
-        key: Option<&[u8]>,
-        output: &str,
-        out: Option<&Bound<'py, PyAny>>,
-        threads: Option<Whole>,
-        first_chunk: Whole,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let (threads, first_chunk) = (self::threads(threads)?, count("first_chunk", first_chunk)?);
-        let form = Form::parse(output, &[Form::Codes, Form::Packed])?;
-        let x = contiguous(x)?;
-        let values = input(&x, FLOATS)?;
-        if !values.is_real() {
-            return Err(wrong_dtype("x", &x, FLOATS));
-        }
-        let d = self.0.dimensions() as usize;
-        let n = match x.shape() {
-            &[n, columns] if columns == d => n,
-            shape => {
-                let reason = format!("x: shape {} is not allowed; (n, {d}) is", tuple(shape));
-                return Err(PyValueError::new_err(reason));
-            }
-        };
-        let bits = self.0.report_bits();
-        let shape = if form == Form::Packed { vec![(n * bits as usize).div_ceil(8)] } else { vec![n] };
-        let target = Target::new(&x, out, form, bits, &shape, false)?;
-        let key = crate::arrays::key(key)?;
-        let filled = target.output()?;
-        detached(py, n * d, || self.0.randomize(values, filled, &key, first_chunk, threads))
-            .map_err(to_python)?;
-        Ok(target.into_any())
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<Select: {} coordinates, exact epsilon {:.6}>", self.0.dimensions(), self.0.epsilon())
-    }
-
-    fn __getnewargs__<'py>(&self, py: Python<'py>) -> Runs<'py> {
-        let (counts, weights): (Vec<u32>, Vec<u64>) = self.0.runs().unzip();
-        (counts.into_pyarray(py), weights.into_pyarray(py), self.0.nothing())
+    fn randomize(call, key: Option<&[u8]>) {
+        call.run(true, (), None, &arrays::key(key)?)
     }
 }

@@ -1,13 +1,14 @@
-//! `bitldp.channels.Shift`: integer noise that is added to the input.
+//! The class `Shift`: integer noise that is added to the input.
 
-use numpy::{PyArray2, PyReadonlyArray1};
+use bitldp_core::Channel;
+use numpy::PyArray2;
 use pyo3::prelude::*;
 
 use crate::arrays;
-use crate::categorical::{Call, table};
+use crate::channel::{Letters, channel, letters, table};
 use crate::error::to_python;
 use crate::grid::Grid;
-use crate::numbers::{Weight, Whole, count, weights};
+use crate::numbers::{List, Weight, Whole, count, weights};
 
 /// Integer noise that is added: input x gives the report ``clamp(x + k + offset, 0, outputs - 1)``, where the noise k, from
 /// -K to K, has the probability ``weights[k + K] / 2**64``.
@@ -22,6 +23,8 @@ use crate::numbers::{Weight, Whole, count, weights};
 ///     An odd number 2 K + 1 of integers, up to 65,535, that sum to 2**64.
 /// offset : int
 ///     What is added to every input, -2**17 to 2**17. With ``offset=K`` and M = N + 2 K, no sum is clamped.
+/// mute : bool
+///     Whether the input is checked, and zeros are randomized in its place: epsilon is 0 then, whatever the law is.
 ///
 /// Raises
 /// ------
@@ -36,102 +39,74 @@ use crate::numbers::{Weight, Whole, count, weights};
 #[pyclass(frozen, module = "bitldp._core")]
 pub(crate) struct Shift(bitldp_core::Shift);
 
-#[pymethods]
-impl Shift {
-    #[new]
-    #[pyo3(signature = (inputs, outputs, weights, offset = Whole::ZERO), text_signature = "(inputs, outputs, weights, offset=0)")]
-    fn new(inputs: Whole, outputs: Whole, weights: Vec<Weight>, offset: Whole) -> PyResult<Shift> {
-        let weights = self::weights(weights)?;
-        let (inputs, outputs) = (count("inputs", inputs)?, count("outputs", outputs)?);
-        bitldp_core::Shift::new(inputs, outputs, weights, count("offset", offset)?)
-            .map(Shift)
-            .map_err(to_python)
+channel! {
+    impl Shift, |shift| format!("{} inputs, {} reports", shift.inputs(), shift.outputs());
+
+    get {
+        /// N.
+        inputs: usize,
+        /// Reports, M.
+        outputs: usize,
+        /// The largest noise, K.
+        reach: usize,
+        /// What is added to every input besides the noise.
+        offset: i32,
+        /// The exact epsilon of a value, at delta 0.
+        epsilon: f64,
     }
 
-    /// N.
-    #[getter]
-    fn inputs(&self) -> usize {
-        self.0.inputs()
-    }
+    methods {
+        #[new]
+        #[pyo3(
+            signature = (inputs, outputs, weights, offset = Whole::ZERO, mute = false),
+            text_signature = "(inputs, outputs, weights, offset=0, mute=False)"
+        )]
+        fn new(inputs: Whole, outputs: Whole, weights: List<Weight>, offset: Whole, mute: bool) -> PyResult<Shift> {
+            let weights = self::weights(weights)?;
+            let (inputs, outputs) = (count("inputs", inputs)?, count("outputs", outputs)?);
+            let shift = bitldp_core::Shift::new(inputs, outputs, weights, count("offset", offset)?).map_err(to_python)?;
+            Ok(Shift(if mute { shift.muted() } else { shift }))
+        }
 
-    /// Reports, M.
-    #[getter]
-    fn outputs(&self) -> usize {
-        self.0.outputs()
-    }
+        /// Whether the input is checked, and zeros are randomized in its place.
+        #[getter]
+        fn mute(&self) -> bool {
+            self.0.is_mute()
+        }
 
-    /// The largest noise, K.
-    #[getter]
-    fn reach(&self) -> usize {
-        self.0.reach()
-    }
+        /// The integers over 2**64 of the noise -K, ..., K.
+        fn weights(&self) -> Vec<u128> {
+            self.0.weights().to_vec()
+        }
 
-    /// What is added to every input besides the noise.
-    #[getter]
-    fn offset(&self) -> i32 {
-        self.0.offset()
-    }
+        /// The exact delta of a value at an epsilon of zero or more: the largest hockey-stick divergence of any two inputs.
+        ///
+        /// Parameters
+        /// ----------
+        /// epsilon : float
+        ///
+        /// Returns
+        /// -------
+        /// float
+        ///     Rounded up: by at most 2**-50 of the chance of the reports where the term is positive, and 2**-78. It takes time
+        ///     proportional to inputs times (inputs and weights).
+        fn delta(&self, py: Python<'_>, epsilon: f64) -> PyResult<f64> {
+            py.detach(|| self.0.delta(epsilon)).map_err(to_python)
+        }
 
-    /// The exact epsilon of a value, at delta 0.
-    #[getter]
-    fn epsilon(&self) -> f64 {
-        self.0.epsilon()
-    }
+        /// P(report | input), shape (N, M), float64; up to 2**26 entries.
+        fn probabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+            table(py, self.0.probabilities().map_err(to_python)?, self.0.outputs())
+        }
 
-    /// The integers over 2**64 of the noise -K, ..., K.
-    fn weights(&self) -> Vec<u128> {
-        self.0.weights().to_vec()
-    }
-
-    /// The exact delta of a value at an epsilon of zero or more: the largest hockey-stick divergence of any two inputs.
-    ///
-    /// Parameters
-    /// ----------
-    /// epsilon : float
-    ///
-    /// Returns
-    /// -------
-    /// float
-    ///     Rounded up: by at most 2**-50 of the chance of the reports where the term is positive, and 2**-78. It takes time
-    ///     proportional to inputs times (inputs and weights).
-    fn delta(&self, py: Python<'_>, epsilon: f64) -> PyResult<f64> {
-        py.detach(|| self.0.delta(epsilon)).map_err(to_python)
-    }
-
-    /// P(report | input), shape (N, M), float64; up to 2**26 entries.
-    fn probabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        table(py, self.0.probabilities().map_err(to_python)?, self.0.outputs())
+        fn __getnewargs__(&self) -> (usize, usize, Vec<u128>, i32, bool) {
+            (self.0.inputs(), self.0.outputs(), self.0.weights().to_vec(), self.0.offset(), self.0.is_mute())
+        }
     }
 
     /// Randomize values; as for Window, with ``inputs`` rows and ``outputs`` letters.
-    #[pyo3(signature = (x, grid, letters, key, output, out, threads, first_chunk, /))]
-    #[allow(clippy::too_many_arguments, reason = "the arguments of the Python method")]
-    fn randomize<'py>(
-        &self,
-        py: Python<'py>,
-        x: &Bound<'py, PyAny>,
-        grid: Option<&Bound<'py, Grid>>,
-        letters: Option<PyReadonlyArray1<'py, f64>>,
-        key: Option<&[u8]>,
-        output: &str,
-        out: Option<&Bound<'py, PyAny>>,
-        threads: Option<Whole>,
-        first_chunk: Whole,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let first_chunk = count("first_chunk", first_chunk)?;
-        let key = arrays::key(key)?;
-        let call = Call { x, grid, letters: letters.as_ref(), key, output, out, threads };
-        call.run(py, self.0.report_bits(), |grid, values, letters, output, key, threads| {
-            self.0.randomize(grid, values, letters, output, key, first_chunk, threads)
-        })
-    }
-
-    fn __repr__(&self) -> String {
-        let (inputs, outputs) = (self.0.inputs(), self.0.outputs());
-        format!("<Shift: {inputs} inputs, {outputs} reports, exact epsilon {:.6}>", self.0.epsilon())
-    }
-
-    fn __getnewargs__(&self) -> (usize, usize, Vec<u128>, i32) {
-        (self.0.inputs(), self.0.outputs(), self.0.weights().to_vec(), self.0.offset())
+    fn randomize(call, grid: Option<Bound<'py, Grid>>, letters: Letters<'py>, key: Option<&[u8]>) {
+        let (codec, letters, key) = (grid.as_ref().map(|grid| &grid.get().0), self::letters(&letters)?, arrays::key(key)?);
+        call.run(codec.is_some(), codec, letters, &key)
     }
 }

@@ -1,15 +1,13 @@
-//! `bitldp.Unary`.
+//! The class `Unary`: independent bits on one-hot strings.
 
-use bitldp_core::Bit;
-use numpy::PyUntypedArrayMethods;
-use pyo3::exceptions::PyValueError;
+use bitldp_core::{Bit, Channel};
+use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
-use crate::arrays::{Form, Target, contiguous, detached, input, tuple, wrong_dtype};
+use crate::arrays::{self, Form};
+use crate::channel::{channel, wrong_shape};
 use crate::error::to_python;
-use crate::numbers::{Whole, count, threads};
-
-pub(crate) const INTEGERS: &str = "integers are";
+use crate::numbers::{Whole, count};
 
 /// Independent bits on one-hot input: category x becomes k bits, of which position x is reported as 1 with
 /// probability p and every other with q.
@@ -33,41 +31,55 @@ pub(crate) const INTEGERS: &str = "integers are";
 #[pyclass(frozen, module = "bitldp._core")]
 pub(crate) struct Unary(bitldp_core::Unary);
 
-#[pymethods]
-impl Unary {
-    #[new]
-    fn new(categories: Whole, p: f64, q: f64) -> PyResult<Unary> {
-        let bit = Bit::new(p, q).map_err(to_python)?;
-        bitldp_core::Unary::new(count("categories", categories)?, bit).map(Unary).map_err(to_python)
+channel! {
+    impl Unary, |unary| format!("{} categories", unary.categories());
+
+    get {
+        /// Positions of a string, k.
+        categories: usize,
+        /// Records in one chunk of the key's stream.
+        chunk: usize,
+        /// What the exact epsilon of a record would be on arbitrary strings.
+        epsilon_arbitrary: f64,
     }
 
-    /// Positions of a string, k.
-    #[getter]
-    fn categories(&self) -> usize {
-        self.0.categories()
+    face {
+        const FORMS: &'static [Form] = &[Form::Bits, Form::Packed];
+
+        fn shape(&self, x: &Bound<'_, PyUntypedArray>, form: Form) -> PyResult<Vec<usize>> {
+            let &[n] = x.shape() else {
+                return Err(wrong_shape(x, "(n,) is"));
+            };
+            let k = self.0.categories();
+            Ok(if form == Form::Bits { vec![n, k] } else { vec![arrays::packed_len(n, k)?] })
+        }
+
+        fn work(&self, values: usize) -> usize {
+            values.saturating_mul(self.0.categories())
+        }
     }
 
-    /// Records in one chunk of the key's stream.
-    #[getter]
-    fn chunk(&self) -> usize {
-        self.0.chunk()
-    }
+    methods {
+        #[new]
+        fn new(categories: Whole, p: f64, q: f64) -> PyResult<Unary> {
+            let bit = Bit::new(p, q).map_err(to_python)?;
+            bitldp_core::Unary::new(count("categories", categories)?, bit).map(Unary).map_err(to_python)
+        }
 
-    /// The exact epsilon of the worst bit, and of a record (twice: it has one feature), on one-hot input.
-    #[getter]
-    fn epsilon(&self) -> (f64, f64, f64) {
-        (self.0.bit().epsilon(), self.0.epsilon(), self.0.epsilon())
-    }
+        /// The exact epsilon of the worst bit, and of a record (twice: it has one feature), on one-hot input.
+        #[getter]
+        fn epsilon(&self) -> (f64, f64, f64) {
+            (self.0.bit().epsilon(), self.0.epsilon(), self.0.epsilon())
+        }
 
-    /// What the exact epsilon of a record would be on arbitrary strings.
-    #[getter]
-    fn epsilon_arbitrary(&self) -> f64 {
-        self.0.epsilon_arbitrary()
-    }
+        /// The integers (T_p, T_q) over 2**64 that the sampler compares with.
+        fn thresholds(&self) -> (u128, u128) {
+            (self.0.bit().p.numerator(), self.0.bit().q.numerator())
+        }
 
-    /// The integers (T_p, T_q) over 2**64 that the sampler compares with.
-    fn thresholds(&self) -> (u128, u128) {
-        (self.0.bit().p.numerator(), self.0.bit().q.numerator())
+        fn __getnewargs__(&self) -> (usize, f64, f64) {
+            (self.0.categories(), self.0.bit().p.to_f64(), self.0.bit().q.to_f64())
+        }
     }
 
     /// Randomize categories.
@@ -83,46 +95,7 @@ impl Unary {
     /// threads : int or None
     /// first_chunk : int
     ///     How many chunks of ``chunk`` records of the key's stream to skip.
-    #[pyo3(signature = (x, key, output, out, threads, first_chunk, /))]
-    #[allow(clippy::too_many_arguments, reason = "the arguments of the Python method")]
-    fn randomize<'py>(
-        &self,
-        py: Python<'py>,
-        x: &Bound<'py, PyAny>,
-        key: Option<&[u8]>,
-        output: &str,
-        out: Option<&Bound<'py, PyAny>>,
-        threads: Option<Whole>,
-        first_chunk: Whole,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let (threads, first_chunk) = (self::threads(threads)?, count("first_chunk", first_chunk)?);
-        let form = Form::parse(output, &[Form::Bits, Form::Packed])?;
-        let x = contiguous(x)?;
-        let categories = input(&x, INTEGERS)?;
-        if categories.is_real() {
-            return Err(wrong_dtype("x", &x, INTEGERS));
-        }
-        let &[n] = x.shape() else {
-            return Err(PyValueError::new_err(format!(
-                "x: shape {} is not allowed; (n,) is",
-                tuple(x.shape())
-            )));
-        };
-        let k = self.0.categories();
-        let shape = if form == Form::Bits { vec![n, k] } else { vec![(n * k).div_ceil(8)] };
-        let target = Target::new(&x, out, form, 1, &shape, false)?;
-        let key = crate::arrays::key(key)?;
-        let filled = target.output()?;
-        detached(py, n * k, || self.0.randomize(categories, filled, &key, first_chunk, threads))
-            .map_err(to_python)?;
-        Ok(target.into_any())
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<Unary: {} categories, exact epsilon {:.6}>", self.0.categories(), self.0.epsilon())
-    }
-
-    fn __getnewargs__(&self) -> (usize, f64, f64) {
-        (self.0.categories(), self.0.bit().p.to_f64(), self.0.bit().q.to_f64())
+    fn randomize(call, key: Option<&[u8]>) {
+        call.run(false, (), None, &arrays::key(key)?)
     }
 }

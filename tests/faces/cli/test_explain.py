@@ -9,8 +9,7 @@ from typing import Any
 import bitldp
 import numpy as np
 import pytest
-from bitldp.cli.catalogue.entries import ENTRIES
-from bitldp.cli.catalogue.entry import FAMILIES, Settings
+from bitldp.cli.catalogue.entries import FAMILIES, entries
 from support.command import invoke
 
 
@@ -24,10 +23,10 @@ def explain(*arguments: object) -> dict[str, Any]:
 
 def test_list_of_mechanisms() -> None:
     text = invoke("explain").stdout
-    for name, entry in ENTRIES.items():
+    for name, entry in entries().items():
         assert f" {name} " in text
         assert entry.summary in text
-    assert list(json.loads(invoke("explain", "--json").stdout)) == list(ENTRIES)
+    assert list(json.loads(invoke("explain", "--json").stdout)) == list(entries())
 
 
 SETTINGS: dict[str, tuple[object, ...]] = {
@@ -61,7 +60,7 @@ SETTINGS: dict[str, tuple[object, ...]] = {
 SILENT = ("optimal-utility", "sign-sgd", "exp")
 
 
-@pytest.mark.parametrize("name", ENTRIES)
+@pytest.mark.parametrize("name", entries())
 def test_every_mechanism(name: str) -> None:
     users = () if name in SILENT else ("--users", 400)
     arguments = (name, "--epsilon", 3, *SETTINGS.get(name, ("--features", 3)), *users)
@@ -76,7 +75,7 @@ def test_every_mechanism(name: str) -> None:
     assert ("features and label together" in table) is (name == "bitrand")
 
 
-@pytest.mark.parametrize("name", [entry.name for entry in ENTRIES.values() if "reals" in entry.inputs])
+@pytest.mark.parametrize("name", [entry.name for entry in entries().values() if "reals" in entry.takes])
 def test_errors_of_numbers(name: str) -> None:
     delta = ("--delta", 1e-6) if name == "gaussian" else ()
     arguments = (name, "--epsilon", 2, "--low", 0, "--high", 4, "--users", 900, *delta)
@@ -84,7 +83,8 @@ def test_errors_of_numbers(name: str) -> None:
     one, many = (
         part["errors"][key] for key in ("standard_deviation_of_one_report", "standard_error_of_an_estimate")
     )
-    mechanism = ENTRIES[name].construct(Settings(epsilon=2.0, low=0.0, high=4.0, delta=1e-6), 1)
+    options = {"low": 0.0, "high": 4.0} | ({"delta": 1e-6} if delta else {})
+    mechanism = entries()[name].construct(2.0, 1, options)
     spread = mechanism.variance(np.linspace(0.0, 4.0, 4097)[:, None])
     assert one["for_the_worst_input"] == pytest.approx(math.sqrt(spread.max()), rel=1e-3)
     assert one["on_average"] == pytest.approx(math.sqrt(spread.mean()), rel=1e-3)
@@ -97,7 +97,7 @@ def test_all_mechanisms_in_one_table() -> None:
         row["name"]: row for row in json.loads(invoke("explain", "--all", "--epsilon", 1, "--json").stdout)
     }
     assert list(rows) == [
-        entry.name for family in FAMILIES for entry in ENTRIES.values() if entry.family == family
+        entry.name for family in FAMILIES for entry in entries().values() if entry.family == family
     ]
     table = invoke("explain", "--all", "--epsilon", 1).stdout
     for name, row in rows.items():

@@ -182,13 +182,12 @@ def test_sizes_of_the_overview_are_checked(option: str) -> None:
     from bitldp.cli.explain.overview import overview
     from bitldp.cli.perturb.files import UsageError
 
-    sizes = {"features": None, "classes": None, "points": None}
     with pytest.raises(UsageError, match=f"{option}: must be at least 1, got 0"):
-        overview(1.0, **{**sizes, option[2:]: 0})
+        overview(1.0, {option[2:]: 0})
 
 
 def test_few_dimensions_leave_something_to_select() -> None:
     from bitldp.cli.explain.overview import overview
 
-    rows = {row["name"]: row for row in overview(1.0, features=5, classes=None, points=None)}
+    rows = {row["name"]: row for row in overview(1.0, {"features": 5})}
     assert [rows[name]["parameters"]["k"] for name in ("pe", "ps")] == [4, 4]

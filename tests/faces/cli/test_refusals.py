@@ -35,7 +35,7 @@ USAGE = {
     ),
     "bits": ((*FRR, "--columns", "age", "--bits", 40), "bits: must be between 2 and 32"),
     "alpha for frr": ((*FRR, "--columns", "age", "--alpha", 3), "--alpha does not apply to frr"),
-    "range for frr": ((*FRR, "--columns", "age", "--low", 0), "do not apply to frr"),
+    "range for frr": ((*FRR, "--columns", "age", "--low", 0), "--low does not apply to frr"),
     "calibration": ((*FRR, "--columns", "age", "--calibration", "papers"), "must be one of exact, paper"),
     "output": ((*FRR, "--columns", "age", "--output", "text"), "must be one of values, codes, bits"),
     "bits of a label": ((*GRR, "--columns", "city", "--categories", "a,b", "--output", "bits"), "one symbol"),
@@ -185,6 +185,6 @@ def test_what_a_constructor_cannot_hold_is_one_sentence(
     def fail(*arguments: object, **options: object) -> None:
         raise error(SECRET)
 
-    monkeypatch.setattr(bitldp, "FRR", fail)
+    monkeypatch.setattr(bitldp.FRR, "_build", fail)
     result = invoke("perturb", people, "-o", people.with_name("o.csv"), *FRR, "--columns", "age")
     refused(result, 2, "frr: a number given is too large")

@@ -47,9 +47,12 @@ MECHANISMS = [
 ]
 
 
+UNIT = {"interval": (0.0, 1.0)}
+
+
 @pytest.fixture(scope="module")
 def near():
-    return MetricMVU(2.0, input_bits=2, output_bits=2)
+    return MetricMVU(2.0, input_bits=2, output_bits=2, **UNIT)
 
 
 def weights(mechanism):
@@ -59,7 +62,7 @@ def weights(mechanism):
 def test_vector_21(vectors):
     case = vectors[21]
     expected = case["expected"]
-    mechanism = MVU(1.0, input_bits=1, output_bits=1)
+    mechanism = MVU(1.0, input_bits=1, output_bits=1, **UNIT)
     tight = {"rtol": 0, "atol": case["tolerance"]}
     np.testing.assert_allclose(mechanism.letters, expected["alphabet"], **tight)
     np.testing.assert_allclose(mechanism.probabilities(), expected["P"], **tight)
@@ -74,13 +77,13 @@ def test_vector_23(vectors):
     case = vectors[23]
     for name, kind in (("gRR", GeneralizedRR), ("bRR", BitwiseRR)):
         for epsilon, expected in zip(case["inputs"]["eps"], case["expected"][name], strict=True):
-            mechanism = kind(float(epsilon), bits=case["inputs"]["b"])
+            mechanism = kind(float(epsilon), bits=case["inputs"]["b"], **UNIT)
             found = mechanism.variance(mechanism.points).mean()
             assert abs(found - expected) < case["tolerance"]
     count, epsilon = 8, 3.0
     points = np.arange(count) / (count - 1)
     letters = (points * (count + math.exp(epsilon) - 1) - count / 2) / math.expm1(epsilon)
-    np.testing.assert_allclose(GeneralizedRR(epsilon, bits=3).letters, letters, atol=1e-12)
+    np.testing.assert_allclose(GeneralizedRR(epsilon, bits=3, **UNIT).letters, letters, atol=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", MVU_33)
@@ -290,7 +293,7 @@ def test_a_metric_in_the_units_of_the_interval(near):
     assert math.isclose(wide.slope, near.slope / 2, rel_tol=1e-12)
     assert wide.guarantee.claimed == 6.0  # three features, each up to a distance of 2
     assert wide.guarantee.holds
-    table = MetricMVU(2.0, input_bits=2, output_bits=2, metric=lambda x, y: abs(x - y))
+    table = MetricMVU(2.0, input_bits=2, output_bits=2, **UNIT, metric=lambda x, y: abs(x - y))
     assert table == pickle.loads(pickle.dumps(table))
     assert not table.metric.flags.writeable
     assert math.isclose(table.mean_variance(), near.mean_variance(), rel_tol=1e-2)
@@ -317,7 +320,7 @@ def test_designs_are_made_once(monkeypatch):
 def test_where_the_shortest_way_leads_over_other_points(power, inputs, outputs, tmp_path, monkeypatch):
     """The farthest points are nearer than their distance: letters must reach far, and do."""
     monkeypatch.setenv("BITLDP_CACHE", str(tmp_path))
-    mechanism = MetricMVU(5.0, metric=power, input_bits=inputs, output_bits=outputs)
+    mechanism = MetricMVU(5.0, metric=power, input_bits=inputs, output_bits=outputs, **UNIT)
     rows, points = mechanism.probabilities(), np.linspace(0.0, 1.0, 1 << inputs)
     np.testing.assert_allclose(rows @ mechanism.letters, points, atol=1e-9)
     apart = np.abs(points[:, None] - points) ** power
@@ -326,3 +329,10 @@ def test_where_the_shortest_way_leads_over_other_points(power, inputs, outputs, 
     assert (ratios <= 5.0 * apart + 1e-12).all()
     # A step costs what it may, so that the ends are as far apart as the way between them, nearly.
     assert mechanism.guarantee.record > (0.9 if outputs > 1 else 0.8) * 5.0 * (len(points) - 1) * apart[0, 1]
+
+
+@pytest.mark.parametrize("kind", [MVU, MetricMVU, GeneralizedRR, BitwiseRR])
+def test_the_interval_is_that_of_all_numeric_mechanisms(kind):
+    mechanism = kind(1.0)
+    assert mechanism.interval == bitldp.Duchi(1.0).interval == (-1.0, 1.0)
+    assert mechanism.outside(np.array([-1.0, -0.5, 1.0, 1.5, -7.0])) == 2

@@ -52,7 +52,7 @@ def test_the_law_is_exponential_in_the_loss(build):
     for calibration in ("exact", "paper"):
         mechanism = build(calibration=calibration)
         for part in mechanism._regions:
-            logs = np.log(part.law.channel.probabilities())
+            logs = np.log(part.release.channel.probabilities())
             drop = logs - logs[:, :1]
             gaps = part.losses - part.losses[:, :1]
             scale = -np.sum(drop * gaps) / np.sum(gaps * gaps)

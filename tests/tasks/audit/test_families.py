@@ -15,7 +15,13 @@ ONE_SIGN = np.ones(4), np.array([-1.0, 1.0, 1.0, 1.0])  # a tie for one is none 
 CAUGHT = {
     "EvenNoise": (faults.EvenNoise, (1.1,), {}, 20_000, None),
     "CoinFromData": (faults.CoinFromData, (2.0,), {}, 20_000, None),
-    "TiesInBothHalves": (faults.TiesInBothHalves, (0.5,), {"features": 4, "spend": "cube"}, 50_000, ONE_SIGN),
+    "TiesInBothHalves": (
+        faults.TiesInBothHalves,
+        (0.5,),
+        {"features": 4, "spend": "cube"},
+        200_000,
+        ONE_SIGN,
+    ),
     "CapOneTooSmall": (faults.CapOneTooSmall, (6,), {"epsilon": 2.0}, 50_000, None),
     "LastSignUnprotected": (faults.LastSignUnprotected, (6,), {"epsilon": 3.0, "k": 2}, 10_000, None),
     "LargestSampled": (

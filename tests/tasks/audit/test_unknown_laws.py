@@ -67,7 +67,7 @@ def test_a_search_does_not_count_what_it_learned_from():
     learned_from = [np.concatenate(reports)[:250] for reports in drawn]
     for_a, for_b = (np.count_nonzero(score(reports) > 0.0) for reports in learned_from)
     low, high = clopper_pearson(np.array([for_a, for_b]), 250, 0.01)
-    assert np.log(low[0] / high[1]) > 0.2
+    assert np.log(low[0] / high[1]) > 0.1  # ten times what there is
 
 
 def test_delta_is_granted():

@@ -23,7 +23,7 @@ def test_no_selection_fits_the_wire(dimensions: int) -> None:
     with pytest.raises(ValueError, match="averaged without bias"):
         UpdateCodec(stages, **options)
     plan = UpdateCodec(stages, **options, allow_biased=True).plan(layout)
-    assert sum(part.columns * part.bits for part in plan.header.parts) == stages.report_bits
+    assert sum(part.columns * part.bits for part in plan.header.fields) == stages.report_bits
     from bitldp.federated.wire.wire import write
 
     def wire(index: int) -> np.ndarray:

@@ -14,8 +14,8 @@ pytest.importorskip("flwr", reason="the extra fl is not installed")
 
 import bitldp
 from bitldp.federated import Layout, UpdateCodec, WireError
-from bitldp.federated.wire.forms import _probed, form_of
-from bitldp.federated.wire.wire import MAGIC, VERSION, Header, Part, read, write
+from bitldp.federated.wire.forms import Form
+from bitldp.federated.wire.wire import MAGIC, VERSION, Field, Header, read, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -176,14 +176,14 @@ def test_only_bytes_are_read(wrong):
 @pytest.mark.parametrize("name", ["PiecewiseSub", "Duchi-sample", "ThreeOutputs"])
 def test_a_code_outside_the_alphabet_is_refused(name):
     plan = codec(name).plan(LAYOUT)
-    codes = [np.full((plan.records, part.columns), 2**part.bits - 1, np.uint8) for part in plan.header.parts]
+    codes = [np.full((plan.records, part.columns), 2**part.bits - 1, np.uint8) for part in plan.header.fields]
     with pytest.raises(WireError) as error:
         plan.decode(write(plan.header, codes))
     assert error.value.reason == "range"
 
 
 def test_unused_bits_are_zero():
-    header = dataclasses.replace(codec("Duchi").plan(LAYOUT).header, parts=(Part(5, 1),), records=1)
+    header = dataclasses.replace(codec("Duchi").plan(LAYOUT).header, fields=(Field(5, 1),), records=1)
     data = write(header, [np.zeros(5, np.uint8)]).tobytes()
     assert read(data, header)[0].shape == (1, 5)
     for bit in range(8):
@@ -222,37 +222,27 @@ def test_write_refuses_what_does_not_fit():
     assert isinstance(header, Header)
 
 
-def test_every_mechanism_has_a_form(case):
+def test_every_mechanism_states_the_form_of_its_reports(case):
     mechanism = case.make()
-    if case.name == "BitRand":
-        with pytest.raises(TypeError, match="BitRand"):
-            form_of(mechanism)
-        return
     inputs = case.inputs(np.random.default_rng(0), 3)
-    form = form_of(mechanism)
-    arrays = form.split(mechanism.randomize(*inputs, rng=1, output=form.output), 3)
-    for array, part in zip(arrays, form.parts, strict=True):
-        assert array.max() < 1 << part.bits
-    if "packed" in case.outputs:
+    form = Form(mechanism)
+    reports = mechanism.randomize(*inputs, rng=1, output=form.output)
+    arrays = form.split(reports, 3)
+    for array, field in zip(arrays, form.fields, strict=True):
+        assert array.max() < 1 << field.bits
+    if "packed" in case.outputs and not isinstance(mechanism, bitldp.BitRand):
         packed = mechanism.randomize(*inputs, rng=1, output="packed")
-        assert len(packed) == sum(part.size(3) for part in form.parts)
-    assert mechanism.report_bits == sum(part.columns * part.bits for part in form.parts)
-
-
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_report_bits_and_a_public_report_tell_the_form_of_others(name):
-    made = MECHANISMS[name]
-    mechanism = made(SIZE) if callable(made) else made
-    known, told = form_of(mechanism), _probed(mechanism)
-    assert told.parts == known.parts
-    arrays = [
-        np.zeros((2, part.columns), np.uint8)
-        + np.arange(part.columns, dtype=np.uint8) % min(2**part.bits, 255)
-        for part in told.parts
-    ]
-    theirs, ours = told.assemble(arrays), known.assemble(arrays)
-    assert type(theirs) is type(ours)
-    np.testing.assert_array_equal(theirs, ours)
+        sizes = [len(packed)] if isinstance(packed, np.ndarray) else [len(each) for each in packed]
+        assert sum(sizes) == sum(field.size(3) for field in form.fields)
+    assert mechanism.report_bits == sum(field.columns * field.bits for field in form.fields)
+    joined = form.assemble([array.reshape(3, -1) for array in arrays])
+    assert type(joined) is type(reports)
+    for one, other in zip(
+        joined if isinstance(joined, tuple) else [joined],
+        reports if isinstance(reports, tuple) else [reports],
+        strict=True,
+    ):
+        np.testing.assert_array_equal(np.reshape(one, np.shape(other)), other)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -286,18 +276,6 @@ def test_records_divide_the_update():
         UpdateCodec(bitldp.Duchi(1.0, features=5), clip=1.0).plan(LAYOUT)
     with pytest.raises(TypeError, match="returned int, no mechanism"):
         UpdateCodec(lambda d: d, clip=1.0).plan(LAYOUT)
-
-
-class Declaring(bitldp.Duchi):
-    """A mechanism of pairs that says itself how wide their parts are."""
-
-    report_parts = ((5, 7), (5, 2))
-
-
-def test_a_mechanism_may_say_the_parts_of_its_pairs():
-    form = _probed(Declaring(6.0, features=SIZE, spend="sample", k=5))
-    assert form.parts == (Part(5, 7), Part(5, 2))
-    assert isinstance(form.assemble([np.zeros((1, 5))] * 2), bitldp.SampledReports)
 
 
 def test_plans_are_kept_but_not_without_end():

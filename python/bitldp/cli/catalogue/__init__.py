@@ -1,1 +1,1 @@
-"""The mechanisms that the command line offers, and the options that each takes."""
+"""The mechanisms that the command line offers, read from the packages that export them."""

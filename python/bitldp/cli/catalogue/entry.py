@@ -1,80 +1,24 @@
-"""What the command line knows of a mechanism: an entry, from options to a constructed mechanism."""
+"""A mechanism as the command line knows it: its name, its options, and how it is built from them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 from bitldp.base.extras import MissingExtraError
+from bitldp.cli.catalogue.fields import NEEDED, SIZES, Given, options_of, shown
 from bitldp.cli.options import MOST_CATEGORIES, MOST_FEATURES, bounded, needed
 from bitldp.cli.perturb.files import UsageError
+from bitldp.mechanism.base import Mechanism
 
-__all__ = ["FAMILIES", "INTERVAL", "SIZE_OPTIONS", "Entry", "Settings", "shown"]
+__all__ = ["MOST", "Entry"]
 
-Input = Literal["numbers", "reals", "categories", "points", "ball", "scores"]
-Family = Literal["bits", "categorical", "numeric", "compression", "record", "selection"]
-
-#: The families in the order of the documentation, and what their mechanisms release.
-FAMILIES: dict[Family, str] = {
-    "bits": "fixed-point numbers, bit by bit",
-    "categorical": "categories and points",
-    "numeric": "numbers of an interval",
-    "compression": "numbers of an interval in few bits",
-    "record": "whole records of numbers",
-    "selection": "the index of an important dimension",
-}
-
-#: The option that says how large an input of each kind is, and the most that it may be.
-SIZE_OPTIONS: dict[Input, tuple[str, int]] = {
-    "numbers": ("--features", MOST_FEATURES),
-    "reals": ("--features", MOST_FEATURES),
-    "categories": ("--classes", MOST_CATEGORIES),
-    "points": ("--points", MOST_CATEGORIES),
-    "ball": ("--features", MOST_FEATURES),
-    "scores": ("--features", MOST_FEATURES),
-}
-#: The interval of numbers, where none is given.
-INTERVAL = (-1.0, 1.0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Options of a mechanism; None where the user gave none, so that the mechanism's own default holds."""
-
-    epsilon: float
-    bits: int | None = None
-    integer_bits: int | None = None
-    alpha: float | None = None
-    calibration: str | None = None
-    unit: str | None = None
-    m: str | None = None
-    k: int | None = None
-    spend: str | None = None
-    delta: float | None = None
-    input_bits: int | None = None
-    output_bits: int | None = None
-    low: float | None = None
-    high: float | None = None
-    label_epsilon: float | None = None
-
-    def given(self, *names: str) -> dict[str, Any]:
-        """Return those of the named options that were given."""
-        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The interval of numbers: what was given, or [-1, 1]."""
-        return INTERVAL if self.low is None or self.high is None else (self.low, self.high)
-
-
-#: Options that every mechanism takes, or whose use is checked elsewhere.
-_GENERAL = frozenset({"epsilon", "unit", "low", "high", "label_epsilon"})
-
-
-def shown(name: str) -> str:
-    """Return the option of a name of `Settings`."""
-    return f"--{name.replace('_', '-')}"
+#: The most that the option of a size may be.
+MOST = {"features": MOST_FEATURES, "classes": MOST_CATEGORIES, "points": MOST_CATEGORIES}
+_COLUMNS = ("numbers", "reals", "categories", "points")
 
 
 @dataclass(frozen=True)
@@ -86,77 +30,114 @@ class Entry:
     name : str
         What ``--mechanism`` takes.
     family : str
-        One of `FAMILIES`.
-    inputs : tuple of {"numbers", "reals", "categories", "points", "ball", "scores"}
-        What it takes: all columns together as fixed-point numbers, or as numbers of an interval; each column
-        by itself as a category; each column by itself as one of N points of an interval; a vector of a ball
-        of radius 1; a vector of which one dimension is chosen.
-    options : frozenset of str
-        Names of `Settings` that apply, besides those that all take.
+        The package that exports it.
+    kind : type
+        Its class.
     summary : str
         One line.
-    build : callable
-        ``build(settings, size)``, size being the number of features, of categories or of points.
-    usual : mapping
-        Settings that its example in a table of all mechanisms needs.
-    perturbs : bool
-        Whether ``bitldp perturb`` offers it.
+    usual_size : int
+        Size of an input in an example.
+    fixed : mapping
+        Parameters that a variant fixes.
     """
 
     name: str
-    family: Family
-    inputs: tuple[Input, ...]
-    options: frozenset[str]
+    family: str
+    kind: type[Mechanism]
     summary: str
-    build: Callable[[Settings, int], Any]
-    usual: Mapping[str, Any] = field(default_factory=dict)
-    perturbs: bool = True
+    usual_size: int
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def options(self) -> Mapping[str, Given]:
+        """The options that apply, by name with underscores; ``--epsilon`` does to all."""
+        found = options_of(self.kind)
+        return {name: each for name, each in found.items() if each.field not in self.fixed}
 
     @property
-    def unary(self) -> bool:
-        """Whether a report is one bit for every category."""
-        return self.name in ("sue", "oue")
+    def takes(self) -> tuple[str, ...]:
+        """What it takes, see `bitldp.mechanism.base.Takes`."""
+        return (str(self.kind.takes), *(("points",) if self.kind.on_points else ()))
 
-    def check(self, settings: Settings, others: Mapping[str, Entry]) -> None:
-        """Refuse options that say nothing to this mechanism, rather than ignore them."""
-        for option in fields(Settings):
-            name = option.name
-            if name in _GENERAL or name in self.options or getattr(settings, name) is None:
-                continue
-            takers = ", ".join(other.name for other in others.values() if name in other.options)
-            raise UsageError(f"{shown(name)} does not apply to {self.name} (it does to {takers})")
+    @property
+    def perturbs(self) -> bool:
+        """Whether it takes columns of a file."""
+        return self.kind.takes in _COLUMNS
 
-    def size(self, given: Mapping[str, float | None]) -> int:
-        """Return the features, categories or points of a setting; refuse options that say nothing to it.
+    @property
+    def size_option(self) -> str | None:
+        """Name of the option that says how large an input is; None where there is one size only."""
+        return None if self.kind.sized_by is None else SIZES[self.kind.sized_by]
+
+    def check(self, options: Mapping[str, Any], others: Mapping[str, Entry]) -> None:
+        """Refuse options that say nothing to this mechanism, rather than ignore them, and unknown words."""
+        for name, value in options.items():
+            if name not in self.options:
+                takers = ", ".join(other.name for other in others.values() if name in other.options)
+                raise UsageError(f"{shown(name)} does not apply to {self.name} (it does to {takers})")
+            given = self.options[name]
+            if given.words and given.read is None and value not in given.words:
+                raise UsageError(f"{shown(name)} {value}: must be one of {', '.join(given.words)}")
+        if ("low" in options) != ("high" in options):
+            raise UsageError("--low and --high go together: they are the ends of the range")
+        for name, most in MOST.items():
+            bounded(shown(name), options.get(name), most)
+
+    def build(self, epsilon: float, options: Mapping[str, Any]) -> Any:
+        """Build the mechanism from options that `check` has seen, its size among them."""
+        rest = dict(options)
+        if self.size_option is None:
+            return self.construct(epsilon, self.usual_size, rest)
+        size = rest.pop(self.size_option, 1 if self.kind.takes == "reals" else None)
+        return self.construct(epsilon, needed(shown(self.size_option), size), rest)
+
+    def construct(self, epsilon: float, size: int, options: Mapping[str, Any]) -> Any:
+        """Build the mechanism; what its constructor refuses is a usage problem.
 
         Parameters
         ----------
-        given : mapping of str to number or None
-            Value of each option of a size, None where it was not given.
+        epsilon : float
+        size : int
+            Number of features, of categories or of points.
+        options : mapping
+            Its other options.
         """
-        kind = self.inputs[0]
-        option = SIZE_OPTIONS[kind][0]
-        applies = {option}
-        if kind in ("points", "reals"):
-            applies |= {"--low", "--high"}
-        if "label_epsilon" in self.options:
-            applies |= {"--classes", "--label-epsilon"}
-        for name, value in given.items():
-            if value is not None and name not in applies:
-                raise UsageError(f"{name} does not apply to {self.name}")
-        if (given["--low"] is None) != (given["--high"] is None):
-            raise UsageError("--low and --high go together: they are the ends of the range")
-        for name, bound in SIZE_OPTIONS.values():
-            value = given[name]
-            bounded(name, None if value is None else int(value), bound)
-        if self.name == "warner-rr":
-            return 2
-        return int(needed(option, 1 if kind == "reals" and given[option] is None else given[option]))
+        asked = [
+            shown(name)
+            for name, each in self.options.items()
+            if each.default == NEEDED and each.field and name not in (self.size_option, *options)
+        ]
+        if len(asked) > 1:
+            raise UsageError(f"{self.name} needs more: give {' and '.join(asked)}")
+        if asked:
+            raise UsageError(f"{asked[0]} is needed")
+        parameters: dict[str, Any] = {**self.fixed, "epsilon": epsilon}
+        if self.kind.sized_by is not None:
+            parameters[self.kind.sized_by] = size
+        elif size != self.usual_size:
+            raise UsageError(f"{self.name}: takes a column of {self.usual_size} categories, got {size}")
+        for name, value in options.items():
+            given = self.options[name]
+            if given.field and given.field != "interval":
+                parameters[given.field] = value if given.read is None else given.read(value)
+        if "low" in options:
+            parameters["interval"] = (options["low"], options["high"])
+        with self._refusing():
+            return self.kind.for_record(**parameters)
 
-    def construct(self, settings: Settings, size: int) -> Any:
-        """Build the mechanism; what its constructor refuses is a usage problem."""
+    def example(self, epsilon: float, sizes: Mapping[str, int]) -> Any:
+        """Build the example of a table of all mechanisms, of the sizes that are given."""
+        size = sizes.get(self.size_option or "", self.usual_size)
+        parameters = {**self.kind.usual(epsilon, size), **self.fixed}
+        more = {SIZES[name]: name for name in parameters if name in SIZES and name != self.kind.sized_by}
+        parameters |= {more[name]: given for name, given in sizes.items() if name in more}
+        with self._refusing():
+            return self.kind.for_record(**parameters)
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
         try:
-            return self.build(settings, size)
+            yield
         except MissingExtraError:
             raise
         except (ValueError, TypeError) as error:

@@ -3,42 +3,36 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict, replace
+from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-import bitldp
 from bitldp.base.extras import MissingExtraError
-from bitldp.cli.catalogue.entries import ENTRIES
-from bitldp.cli.catalogue.entry import FAMILIES, SIZE_OPTIONS, Entry, Settings
-from bitldp.cli.explain.facts import jsonable
+from bitldp.base.plain import jsonable
+from bitldp.cli.catalogue.entries import entries
+from bitldp.cli.catalogue.entry import MOST, Entry
+from bitldp.cli.catalogue.fields import shown
 from bitldp.cli.options import bounded
 from bitldp.cli.perturb.files import UsageError
+from bitldp.privacy import PrivacyClaimWarning
 from bitldp.report.totals import number
 
 __all__ = ["overview", "print_overview"]
 
-#: What an example has where the user says nothing: 8 bits on [-1, 1], so that numbers compare.
-_USUAL: dict[str, Any] = {"bits": 8, "integer_bits": 0, "k": 10, "delta": 1e-6}
-_SIZES = {"--features": 1, "--classes": 10, "--points": 16}
-_DIMENSIONS = 100  # of a vector that one is selected of, and of a whole record
 
-
-def overview(
-    epsilon: float, *, features: int | None, classes: int | None, points: int | None
-) -> list[dict[str, Any]]:
+def overview(epsilon: float, sizes: Mapping[str, int]) -> list[dict[str, Any]]:
     """Compute one row a mechanism.
 
     Parameters
     ----------
     epsilon : float
         Budget of a record, for all of them.
-    features, classes, points : int or None
-        Sizes; None stands for 1 number a record (100 for whole records and for selection), 10 categories and
-        16 points.
+    sizes : mapping of str to int
+        Of "features", "classes" and "points", those that are given; else the usual ones of each mechanism.
 
     Returns
     -------
@@ -46,44 +40,20 @@ def overview(
         JSON values: name, family, parameters, exact epsilon by bit, feature and record, delta, bits on the
         wire, worst and mean variance, or the reason why there are none.
     """
-    given = {"--features": features, "--classes": classes, "--points": points}
-    for option, most in SIZE_OPTIONS.values():
-        bounded(option, given[option], most)
-        if given[option] is not None and given[option] < 1:  # type: ignore[operator]
-            raise UsageError(f"{option}: must be at least 1, got {given[option]}")
-    return [_row(entry, epsilon, given) for family in FAMILIES for entry in _members(family)]
+    for name, size in sizes.items():
+        bounded(shown(name), size, MOST[name])
+        if size < 1:
+            raise UsageError(f"{shown(name)}: must be at least 1, got {size}")
+    return [_row(entry, epsilon, sizes) for entry in entries().values()]
 
 
-def _members(family: str) -> list[Entry]:
-    return [entry for entry in ENTRIES.values() if entry.family == family]
-
-
-def _size(entry: Entry, given: dict[str, int | None]) -> int:
-    if entry.name == "warner-rr":
-        return 2
-    option, _ = SIZE_OPTIONS[entry.inputs[0]]
-    size = given[option]
-    if size is not None:
-        return size
-    vectors = entry.family == "record" or entry.inputs[0] in ("ball", "scores")
-    return _DIMENSIONS if vectors else _SIZES[option]
-
-
-def _row(entry: Entry, epsilon: float, given: dict[str, int | None]) -> dict[str, Any]:
-    usual = {name: value for name, value in _USUAL.items() if name in entry.options} | dict(entry.usual)
-    if "spend" in entry.options:
-        usual.pop("k", None)  # how many are sampled; all are released here
-    size = _size(entry, given)
-    if usual.get("k") is not None:
-        below = size - 1 if "scores" in entry.inputs else size  # who selects leaves something out
-        usual["k"] = max(1, min(int(usual["k"]), below))
-    settings = replace(Settings(epsilon=epsilon), **usual)
+def _row(entry: Entry, epsilon: float, sizes: Mapping[str, int]) -> dict[str, Any]:
     row: dict[str, Any] = {"name": entry.name, "family": entry.family}
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", bitldp.PrivacyClaimWarning)
-            mechanism = _built(entry, settings, size, given["--classes"] or _SIZES["--classes"])
-    except (ValueError, UsageError, MissingExtraError) as error:
+            warnings.simplefilter("ignore", PrivacyClaimWarning)
+            mechanism = entry.example(epsilon, sizes)
+    except (UsageError, MissingExtraError) as error:
         return row | {"refused": str(error)}
     described = mechanism.fingerprint()
     row |= {
@@ -98,19 +68,6 @@ def _row(entry: Entry, epsilon: float, given: dict[str, int | None]) -> dict[str
         row["no_variance"] = str(error)
     plain: dict[str, Any] = jsonable(row)
     return plain
-
-
-def _built(entry: Entry, settings: Settings, size: int, classes: int) -> Any:
-    if entry.name == "bitrand":
-        half = settings.epsilon / 2.0  # for the features, and as much for the label
-        return bitldp.BitRand(
-            size,
-            classes=classes,
-            epsilon_x=half,
-            epsilon_y=half,
-            **settings.given("bits", "integer_bits"),
-        )
-    return entry.construct(settings, size)
 
 
 #: Parameters that say nothing new in a table of all mechanisms.

@@ -8,9 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bitldp.cli.catalogue.entries import ENTRIES
-from bitldp.cli.catalogue.entry import FAMILIES
-from bitldp.cli.explain.facts import jsonable
+from bitldp.base.plain import jsonable
+from bitldp.cli.catalogue.entries import FAMILIES, entries
 from bitldp.report.claims import claims, claims_table
 from bitldp.report.totals import number
 
@@ -22,20 +21,20 @@ def print_mechanisms(console: Console, *, as_json: bool = False) -> None:
     if as_json:
         console.print_json(
             data={
-                entry.name: {"family": entry.family, "takes": entry.inputs, "summary": entry.summary}
-                for entry in ENTRIES.values()
+                entry.name: {"family": entry.family, "takes": entry.takes, "summary": entry.summary}
+                for entry in entries().values()
             }
         )
         return
     for family, releases in FAMILIES.items():
-        members = [entry for entry in ENTRIES.values() if entry.family == family]
+        members = [entry for entry in entries().values() if entry.family == family]
         if not members:
             continue
         table = Table(title=f"{family}: {releases}", title_justify="left", box=None)
         for name in ("Name", "Takes", "What it does"):
             table.add_column(name, no_wrap=name != "What it does")
         for entry in members:
-            table.add_row(entry.name, " or ".join(entry.inputs), entry.summary)
+            table.add_row(entry.name, " or ".join(entry.takes), entry.summary)
         console.print(table)
     console.print(
         "bitldp explain NAME --epsilon E ... tells more about one of them; bitldp explain --all --epsilon E "

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from bitldp.base.arrays import first
 from bitldp.cli.perturb.files import CommandError, UsageError
 
 __all__ = ["Batch", "Codec", "Labels", "Numbers", "Points", "Reals"]
@@ -79,11 +80,25 @@ class Reals(Numbers):
         The ends of the interval; what lies outside moves to them.
     released : int
         How many of the r numbers of a row are released: all, or those that are sampled.
+    clip : bool
+        Whether what is outside moves to the ends; it is refused otherwise.
     """
 
     low: float
     high: float
     released: int
+    clip: bool
+
+    def encode(self, batch: Batch, first_row: int) -> NDArray[Any]:
+        """Return (n, r) floats, float32 where the file holds no wider type."""
+        numbers = super().encode(batch, first_row)
+        if not self.clip:
+            inside = (numbers >= self.low) & (numbers <= self.high)
+            if not inside.all():
+                row, column = first(~inside)
+                name = self.columns[column]
+                raise CommandError(f"row {first_row + row}, column {name!r}: outside the range (--no-clip)")
+        return numbers
 
 
 @dataclass(frozen=True)
@@ -178,9 +193,9 @@ class Labels:
         return dictionary
 
     def decode(self, reports: NDArray[Any], output: str, arrow_type: pa.DataType) -> list[tuple[str, Any]]:
-        """Return labels, category numbers, or a column of bits for each category, named ``column=label``."""
+        """Return labels, category numbers, or a column for each category, named ``column=label``."""
         column = self.columns[0]
-        if output == "bits":
+        if reports.ndim == 2:
             return [
                 (f"{column}={label}", np.ascontiguousarray(reports[:, j]))
                 for j, label in enumerate(self.categories)

@@ -252,7 +252,7 @@ def _perturb_array(reader: ArrayReader, plan: Plan, file: BinaryIO, watcher: Wat
         if isinstance(part.codec, Numbers):
             chosen = chosen.reshape(len(chosen), len(places))
         answers = part.randomize(part.codec.encode(chosen, first + 1), first)
-        if not isinstance(part.codec, Numbers) and part.output == "values":
+        if not isinstance(part.codec, Numbers) and part.output == "values" and answers.ndim == 1:
             ((_, values),) = part.codec.decode(answers, part.output, _arrow_type(part, batch))
             answers = values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values
         return answers[:, 0] if flat and answers.shape[1:] == (1,) else answers

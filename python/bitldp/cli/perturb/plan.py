@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import bitldp
 from bitldp import _core
-from bitldp.cli.catalogue.entries import check, entry
-from bitldp.cli.catalogue.entry import Entry, Settings
+from bitldp.cli.catalogue.entries import entries, entry
+from bitldp.cli.catalogue.entry import Entry
 from bitldp.cli.options import MOST_CATEGORIES, bounded
 from bitldp.cli.perturb.columns import Codec, Labels, Numbers, Points, Reals
 from bitldp.cli.perturb.files import UsageError
+from bitldp.cli.perturb.part import Part
 
 __all__ = ["OUTPUTS", "Part", "Plan", "Request", "build_plan"]
 
@@ -27,6 +27,8 @@ OUTPUTS = ("values", "codes", "bits")
 #: Bytes of input and output that one batch should hold.
 BATCH_BYTES = 1 << 22
 _MOST_ROWS = 1 << 18
+_VECTORS = {"ball": "vectors of a ball", "scores": "vectors of which a dimension is chosen"}
+_POINTS = ("low", "high", "points")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,15 +40,18 @@ class Request:
     source, target : pathlib.Path
     mechanism : str
         A name of the catalogue.
-    settings : Settings
+    epsilon : float
+        Budget of a record over the columns.
+    options : mapping of str
+        Options of the mechanism, by name with underscores.
     columns, keep : tuple of str
         Columns to perturb (empty: all, for an array) and to pass through unperturbed.
     label : str or None
-        Column perturbed by label-RR with ``settings.label_epsilon``.
+        Column perturbed by label-RR.
+    label_epsilon : float or None
+        Its budget.
     categories : mapping of str or None to tuple of str
         Public dictionary by column; that of None serves every column without one of its own.
-    points : int or None
-        Number of points of the public interval ``settings.low`` to ``settings.high``.
     output : str or None
         One of `OUTPUTS`; None is the mechanism's own form.
     """
@@ -54,66 +59,18 @@ class Request:
     source: Path
     target: Path
     mechanism: str
-    settings: Settings
+    epsilon: float
+    options: Mapping[str, Any] = field(default_factory=dict)
     columns: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     label: str | None = None
+    label_epsilon: float | None = None
     categories: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)
-    points: int | None = None
     output: str | None = None
     delimiter: str = ","
     threads: int | None = None
     seed: int | None = None
     force: bool = False
-
-
-@dataclass(frozen=True)
-class Part:
-    """One mechanism on the columns that it perturbs together.
-
-    Attributes
-    ----------
-    mechanism : Mechanism
-    codec : Codec
-    output : str
-        Form of its columns in the file.
-    rng : numpy.random.SeedSequence or None
-        None: fresh keys of the operating system for every batch.
-    """
-
-    mechanism: Any
-    codec: Codec
-    output: str
-    rng: np.random.SeedSequence | None
-    threads: int | None
-
-    @property
-    def per_row(self) -> int:
-        """Values of a chunk of the keystream that one row takes."""
-        return self.codec.released if isinstance(self.codec, Reals) else len(self.codec.columns)
-
-    @property
-    def width(self) -> int:
-        """Bytes of a row's input and output, about."""
-        columns = len(self.codec.columns)
-        if self.output != "bits":
-            return 16 * columns
-        bits = self.mechanism.bits if isinstance(self.codec, Numbers) else self.mechanism.categories
-        return (16 + int(bits)) * columns
-
-    def randomize(self, x: NDArray[Any], first: int) -> NDArray[Any]:
-        """Randomize the rows from number `first` (counted from 0) on."""
-        options: dict[str, Any] = {"threads": self.threads}
-        if self.rng is not None:
-            # A seed makes one stream for the whole file: a batch takes the chunks after those of the rows
-            # before it.
-            options |= {"rng": self.rng, "first_chunk": first * self.per_row // _core.CHUNK}
-        if isinstance(self.codec, Numbers):
-            options["output"] = self.output
-        elif self.output == "bits":
-            options["output"] = "bits"
-        reports: NDArray[Any] = self.mechanism.randomize(x, **options)
-        return reports
 
 
 @dataclass(frozen=True)
@@ -149,7 +106,8 @@ def build_plan(request: Request, names: Sequence[str], width: int | None = None)
         parameters that its constructor refuses.
     """
     chosen = entry(request.mechanism)
-    check(chosen, request.settings)
+    if not chosen.perturbs:
+        raise UsageError(f"{chosen.name} takes no columns of a file, but {_VECTORS[chosen.takes[0]]}")
     columns = request.columns or (tuple(names) if width is not None else ())
     if not columns:
         raise UsageError(
@@ -160,94 +118,103 @@ def build_plan(request: Request, names: Sequence[str], width: int | None = None)
     label = () if request.label is None else (request.label,)
     # The first line of a CSV file without a header is somebody's record.
     _check_columns(names, columns, label, request.keep, listed=request.source.suffix.lower() != ".csv")
-    if "label_epsilon" in chosen.options and request.label is None:
+    labelled = "label_epsilon" in chosen.options
+    if labelled and request.label is None:
         raise UsageError(f"{chosen.name} perturbs a label too: name its column with --label")
-    if (request.label is None) != (request.settings.label_epsilon is None):
+    if (request.label is None) != (request.label_epsilon is None):
         raise UsageError("--label and --label-epsilon go together: the label has a budget of its own")
 
-    specs = _specs(request, chosen, columns)
-    if request.label is not None:
-        label_settings = Settings(epsilon=request.settings.label_epsilon or 0.0)
-        labels = Labels(label, _dictionary(request, request.label))
-        specs.append((entry("label-rr"), label_settings, labels, len(labels.categories)))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", bitldp.PrivacyClaimWarning)
+        made = _mechanisms(request, chosen)
+        if request.label is not None and not labelled:
+            labels = Labels(label, _dictionary(request, request.label))
+            made.append((_label_rr(len(labels.categories), request.label_epsilon or 0.0), labels))
 
-    dictionaries = {name for _, _, codec, _ in specs if isinstance(codec, Labels) for name in codec.columns}
+    dictionaries = {name for _, codec in made if isinstance(codec, Labels) for name in codec.columns}
     for name in request.categories:
         if (name is None and not dictionaries) or (name is not None and name not in dictionaries):
             raise UsageError(
                 f"--categories: {chosen.name} takes numbers{'' if name is None else f' in {name!r}'}"
             )
 
-    seeds: Sequence[np.random.SeedSequence | None] = [None] * len(specs)
+    seeds: Sequence[np.random.SeedSequence | None] = [None] * len(made)
     if request.seed is not None:
-        seeds = np.random.SeedSequence(request.seed).spawn(len(specs))
+        seeds = np.random.SeedSequence(request.seed).spawn(len(made))
     parts = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("always", bitldp.PrivacyClaimWarning)
-        for (of, settings, codec, size), seed in zip(specs, seeds, strict=True):
-            is_label = codec.columns == label
-            output = _form(of, codec, None if is_label and request.output == "bits" else request.output)
-            mechanism = of.construct(settings, size)
-            parts.append(Part(mechanism, codec, output, seed, request.threads))
+    for (mechanism, codec), seed in zip(made, seeds, strict=True):
+        bits_of_label = codec.columns == label and request.output == "bits"
+        output = _form(chosen.name, mechanism, None if bits_of_label else request.output)
+        parts.append(Part(mechanism, codec, output, seed, request.threads))
     texts = tuple(dict.fromkeys(str(warning.message) for warning in caught))
     return Plan(tuple(parts), request.keep, _batch_rows(parts, request.seed is not None), texts)
 
 
-_Spec = tuple[Entry, Settings, Codec, int]
+def _label_rr(classes: int, epsilon: float) -> Any:
+    try:
+        return bitldp.LabelRR(classes, epsilon=epsilon)
+    except ValueError as error:
+        raise UsageError(f"--label-epsilon: {error}") from None
 
 
-def _specs(request: Request, chosen: Entry, columns: tuple[str, ...]) -> list[_Spec]:
-    """Return the mechanism, its settings, codec and size for the columns other than the label."""
-    settings = request.settings
-    low, high, points = settings.low, settings.high, request.points
-    gridded = (low, high, points) != (None, None, None)
-    if "numbers" in chosen.inputs:
-        if gridded:
-            raise UsageError(f"--low, --high and --points do not apply to {chosen.name}; see --integer-bits")
-        return [(chosen, settings, Numbers(columns), len(columns))]
-    if "reals" in chosen.inputs:
-        if points is not None:
-            raise UsageError(f"--points does not apply to {chosen.name}")
-        ends = _range(chosen, settings, "--low and --high")
-        mechanism = chosen.construct(settings, len(columns))
-        return [(chosen, settings, Reals(columns, *ends, mechanism.k or len(columns)), len(columns))]
-    share = _share(settings, len(columns))
-    if "points" in chosen.inputs and (gridded or "categories" not in chosen.inputs):
-        options = "--low, --high and --points"
-        ends = _range(chosen, settings, options)
-        if points is None:
-            raise UsageError(f"{chosen.name} on numbers needs the public range: {options}")
-        if points < 2:
-            raise UsageError(f"--points: must be at least 2, got {points}")
-        bounded("--points", points, MOST_CATEGORIES)
-        # BRR takes real numbers and puts them on its points itself.
-        indices = "categories" in chosen.inputs
-        return [(chosen, share, Points((name,), *ends, points, indices), points) for name in columns]
-    if gridded:
-        raise UsageError(f"--low, --high and --points do not apply to {chosen.name}")
-    dictionaries = [Labels((name,), _dictionary(request, name)) for name in columns]
-    return [(chosen, share, labels, len(labels.categories)) for labels in dictionaries]
+def _mechanisms(request: Request, chosen: Entry) -> list[tuple[Any, Codec]]:
+    """Return the mechanisms of the columns, and how these become what they take."""
+    columns, options = request.columns, dict(request.options)
+    gridded = any(name in options for name in _POINTS)
+    on_points = chosen.kind.takes == "points" or (chosen.kind.on_points and gridded)
+    ends = {name: options.pop(name) for name in _POINTS if name in options} if chosen.kind.on_points else {}
+    chosen.check(options, entries())
+    options |= ends
+    codec: Codec
+    if chosen.kind.takes == "numbers":
+        codec = Numbers(columns)
+        if "label_epsilon" not in chosen.options:
+            return [(chosen.construct(request.epsilon, len(columns), options), codec)]
+        labels = Labels((request.label or "",), _dictionary(request, request.label or ""))
+        options |= {"classes": len(labels.categories), "label_epsilon": request.label_epsilon}
+        both = chosen.construct(request.epsilon, len(columns), options)
+        return list(zip(both.parts, (codec, labels), strict=True))
+    if chosen.kind.takes == "reals":
+        low, high = _range(chosen, options, "--low and --high")
+        mechanism = chosen.construct(request.epsilon, len(columns), options)
+        return [(mechanism, Reals(columns, low, high, mechanism.k or len(columns), mechanism.clip))]
+    share = request.epsilon if options.get("unit") == "feature" else _share(request.epsilon, len(columns))
+    if not on_points:
+        dictionaries = [Labels((name,), _dictionary(request, name)) for name in columns]
+        return [(chosen.construct(share, len(each.categories), options), each) for each in dictionaries]
+    low, high = _range(chosen, options, "--low, --high and --points")
+    points = options.pop("points", None)
+    if points is None:
+        raise UsageError(f"{chosen.name} on numbers needs the public range: --low, --high and --points")
+    if points < 2:
+        raise UsageError(f"--points: must be at least 2, got {points}")
+    bounded("--points", points, MOST_CATEGORIES)
+    # A mechanism of points takes real numbers and puts them on its points itself.
+    indices = chosen.kind.on_points
+    if indices:
+        options = {name: value for name, value in options.items() if name not in _POINTS}
+    mechanisms = [chosen.construct(share, points, options) for _ in columns]
+    codecs = [Points((name,), low, high, points, indices) for name in columns]
+    return list(zip(mechanisms, codecs, strict=True))
 
 
-def _range(chosen: Entry, settings: Settings, options: str) -> tuple[float, float]:
+def _range(chosen: Entry, options: Mapping[str, Any], asked: str) -> tuple[float, float]:
     """Return the public range of numbers; refuse one that is not given, or is none."""
-    low, high = settings.low, settings.high
+    low, high = options.get("low"), options.get("high")
     if low is None or high is None:
-        raise UsageError(f"{chosen.name} on numbers needs the public range: {options}")
+        raise UsageError(f"{chosen.name} on numbers needs the public range: {asked}")
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise UsageError("--low must be below --high, both finite")
     return low, high
 
 
-def _share(settings: Settings, columns: int) -> Settings:
+def _share(epsilon: float, columns: int) -> float:
     """Split the budget of a record over columns perturbed one by one; the parts never add up to more."""
-    if settings.unit == "feature" or columns == 1:
-        return settings
-    share = settings.epsilon / columns
-    while share > 0 and math.fsum([share] * columns) > settings.epsilon:
+    share = epsilon / columns
+    while share > 0 and math.fsum([share] * columns) > epsilon:
         share = math.nextafter(share, 0.0)
-    return replace(settings, epsilon=share)
+    return share
 
 
 def _dictionary(request: Request, column: str) -> tuple[str, ...]:
@@ -261,18 +228,16 @@ def _dictionary(request: Request, column: str) -> tuple[str, ...]:
     return categories
 
 
-def _form(of: Entry, codec: Codec, output: str | None) -> str:
+def _form(name: str, mechanism: Any, output: str | None) -> str:
     """Return the form of a part's columns, or refuse one that it does not have."""
-    if of.unary:
+    if "codes" not in mechanism.outputs:
         if output not in (None, "bits"):
-            raise UsageError(
-                f"--output {output}: a report of {of.name} is one bit for each category; use bits"
-            )
+            raise UsageError(f"--output {output}: a report of {name} is one bit for each category; use bits")
         return "bits"
-    if output == "codes" and isinstance(codec, Reals) and codec.released < len(codec.columns):
+    if output == "codes" and len(mechanism.report_parts) > 1:
         raise UsageError("--output codes: with --spend sample a report is indices and codes; use values")
-    if output == "bits" and (isinstance(codec, Reals) or not isinstance(codec, Numbers)):
-        raise UsageError(f"--output bits: {of.name} reports one symbol; use values or codes")
+    if output == "bits" and "bits" not in mechanism.outputs:
+        raise UsageError(f"--output bits: {name} reports one symbol; use values or codes")
     return output or "values"
 
 

@@ -40,13 +40,13 @@ def _unit(request: Request, plan: Plan, part: Part) -> str:
     """Return what the claim of a part covers: under ``--unit feature`` each column, but for the label."""
     if isinstance(part.codec, Numbers) or (request.label is not None and part is plan.parts[-1]):
         return str(part.mechanism.guarantee.unit)
-    return request.settings.unit or "record"
+    return str(request.options.get("unit", "record"))
 
 
 def privacy_report(request: Request, plan: Plan, rows: int) -> dict[str, Any]:
     """Return the privacy report: what was released at which epsilon; never a key, a seed or a value."""
     guarantees = [part.mechanism.guarantee for part in plan.parts]
-    whole = total(guarantees, [part.per_row for part in plan.parts])
+    whole = total(guarantees, [part.released for part in plan.parts])
     return {
         "tool": "bitldp",
         "version": bitldp.__version__,

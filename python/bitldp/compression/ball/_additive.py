@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Shift
 from bitldp.accounting.compose import concentration
-from bitldp.base import checks
 from bitldp.compression.ball.base import Ball
+from bitldp.mechanism.parameters import whole
+from bitldp.privacy import ONE
 
 __all__ = ["Additive"]
 
-_ONE = 1 << 64
 _MARGIN = 6.5  # standard deviations of the noise that a report has room for, beyond the ball
 _WIDEST = 7.5  # the same, at most: beyond it, weights in units of 2**-64 soon are 0
 _STEPS = 40  # of fitting the noise; a few do
@@ -28,19 +28,17 @@ class Additive(Ball):
     """Base of the mechanisms that add symmetric, unimodal integer noise of a variance to be fitted."""
 
     _: KW_ONLY
-    output_bits: int = 12
+    output_bits: Annotated[int, whole(4, 14)] = 12
 
     _half: ClassVar[float]  # of the variance, in steps squared
     _noise: ClassVar[NDArray[np.float64]]  # chance of -K to K
 
     def _build(self) -> None:
-        self._check_ball()
         if self.delta == 0.0:
             raise ValueError(
                 f"delta: must be above 0; {type(self).__name__} has no pure epsilon worth having"
             )
-        bits = checks.integer("output_bits", self.output_bits, 4, 14)
-        self._set(output_bits=bits)
+        bits = self.output_bits
         rho = concentration(self.epsilon, self.delta)
         room = (1 << (bits - 1)) - 1  # codes on either side of the middle one
         radius = _radius(room, self.features, rho)
@@ -68,7 +66,7 @@ class Additive(Ball):
                 "of 2**-64"
             )
         letters = np.asarray((np.arange(codes) - room) * (self.radius / radius), dtype=np.float64)
-        self._set(_half=half, _noise=np.array([weight / _ONE for weight in weights]))
+        self._set(_half=half, _noise=np.array([weight / ONE for weight in weights]))
         self._finish(
             channel,
             channel.probabilities(),
@@ -107,7 +105,7 @@ class Additive(Ball):
         are a function of these. The bound depends on m alone; mirrored at m/2, each law becomes the other.
         """
         noise = self._noise
-        reach, points = len(noise) // 2, self._grid.points
+        reach, points = len(noise) // 2, self.codec.points
         found = np.zeros(points)
         for apart in range(1, points):
             one = noise[apart:].copy()

@@ -1,4 +1,4 @@
-"""What a channel per coordinate costs records of a ball: bounds from its integer law.
+"""Bounds of what a channel per coordinate costs records of a ball, from its integer law.
 
 Lengths are counted in steps of the grid. A record of d coordinates in an l_p ball of radius R differs from
 another by ``sum over l of |i_l - i'_l|^p <= (2 R)^p``, which is the capacity here.

@@ -1,4 +1,4 @@
-"""What unbiased dither costs records of a ball: a certified bound from the law between the grid's points.
+"""Certified bound of what unbiased dither costs records of a ball, from the law between grid points.
 
 Numbers are scaled to [-1, 1], so the ball of norm p has radius 1 and a record x has ``sum |x_l|^p <= 1``.
 """

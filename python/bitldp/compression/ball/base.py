@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Annotated, Any, ClassVar, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,48 +15,69 @@ from bitldp.accounting.compose import searched
 from bitldp.accounting.table import Table, of_rows
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
-from bitldp.base.keys import RandomSource, keys
 from bitldp.compression.ball import _bounds, _mesh
 from bitldp.compression.ball._dither import bias_factor, conditioned, enlarged
 from bitldp.compression.ball._records import inside, norms
-from bitldp.compression.ball._worth import Spelled
 from bitldp.letters.spread import Spread
+from bitldp.mechanism.base import Mechanism, Takes
+from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
+from bitldp.mechanism.means import Means
+from bitldp.mechanism.parameters import Features, Flag, Option, one_of
 from bitldp.privacy import Guarantee
+from bitldp.release.base import Release
+from bitldp.release.call import Call
 
-Dither = Literal["unbiased", "conditional"]
-Output = Literal["codes", "values", "packed"]
+Dither = Annotated[
+    Literal["unbiased", "conditional"],
+    one_of("unbiased", "conditional"),
+    Option(short="Whether each coordinate is dithered by itself, or all until the vector is in the ball."),
+]
+Norm = Annotated[Literal["l1", "l2"], one_of("l1", "l2")]
 Bound = Literal["best", "greedy", "coupled", "steepest", "interpolated"]
 
 _SLACK = 2.0**-28  # steps a coordinate may be off by the rounding of clip and dither, generously
 
 
+def _delta(name: str, value: Any) -> float:
+    number = checks.budget(name, value)
+    if not number < 1.0:
+        raise ValueError(f"{name}: must be below 1, got {number}")
+    return number
+
+
+def ball_radius(name: str, value: Any) -> float:
+    """Return the radius of a ball, such that no square of a coordinate leaves the range of doubles."""
+    number = checks.positive(name, value)
+    if not 1e-100 <= number <= 1e100:
+        raise ValueError(f"{name}: must be between 1e-100 and 1e100, got {number}")
+    return number
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Ball(Spelled):
+class Ball(Means):
     """Base of the mechanisms for records in an l1 or l2 ball."""
 
+    features: Features
+    _: KW_ONLY
+    epsilon: Annotated[float, checks.positive]
+    delta: Annotated[float, _delta] = 0.0
+    radius: Annotated[float, ball_radius] = 1.0
+    clip: Flag = True
+
+    takes: ClassVar[Takes | None] = "ball"
+    usual_size: ClassVar[int] = 100
+    k: ClassVar[None] = None  # type: ignore[misc]  # no coordinate is left out
+
     # Set on the instance, by _finish; ClassVar keeps them out of the dataclass' fields.
+    _conditional: ClassVar[bool]
     _power: ClassVar[int]
     _coordinate: ClassVar[Table]
     _pure: ClassVar[float]
 
-    def _check_ball(self) -> None:
-        """Check the parameters that all have, and keep them in their plain form."""
-        epsilon = checks.positive("epsilon", self.epsilon)
-        delta = checks.budget("delta", self.delta)
-        if not delta < 1.0:
-            raise ValueError(f"delta: must be below 1, got {delta}")
-        radius = checks.positive("radius", self.radius)
-        if not 1e-100 <= radius <= 1e100:
-            raise ValueError(f"radius: must be between 1e-100 and 1e100, got {radius}")
-        if not isinstance(self.clip, (bool, np.bool_)):
-            raise TypeError(f"clip: must be True or False, not {type(self.clip).__name__}")
-        self._set(
-            epsilon=epsilon,
-            delta=delta,
-            radius=radius,
-            clip=bool(self.clip),
-            features=checks.count("features", self.features, 1),
-        )
+    @classmethod
+    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+        """Return the parameters of an example, at a delta of 1e-6."""
+        return super().usual(epsilon, size) | {"delta": 1e-6}
 
     def _finish(
         self,
@@ -75,13 +96,15 @@ class Ball(Spelled):
         if letters is not None:
             moments = rows @ np.square(letters)
             spread = Spread(readonly(grid.values()), readonly(moments))
+        worth = None if letters is None else readonly(letters)
         self._set(
-            _channel=channel,
-            _grid=grid,
+            _release=Release(
+                channel, channel.epsilon, channel.outputs, grid, readonly(grid.values()), worth, spread
+            ),
+            _ends=(-self.radius, self.radius),
             _power=power,
             _conditional=conditional,
             _coordinate=of_rows(rows, channel.epsilon),
-            _letters=None if letters is None else readonly(letters),
             _spread=spread,
         )
         record = self.pure_epsilon()
@@ -99,24 +122,25 @@ class Ball(Spelled):
     @property
     def channel(self) -> Matrix | Shift:
         """The channel of one coordinate."""
-        return self._channel
+        channel: Matrix | Shift = self._release.channel
+        return channel
 
     @property
     def codec(self) -> Grid:
         """The points of a coordinate, from -radius to radius."""
-        return self._grid
+        grid: Grid = self._release.codec
+        return grid
 
     @property
     def bias_bound(self) -> float:
         """Bound of the bias of the decoded record in the l2 norm, in units of `x`; 0 for unbiased dither."""
-        if self._letters is None:
-            return self._refuse()
-        step = 2.0 * self.radius / (self._grid.points - 1)
+        self._check_speaks()
+        step = 2.0 * self.radius / (self.codec.points - 1)
         return float(bias_factor() * step) if self._conditional else 0.0
 
     def _diameter(self) -> float:
         """Return the largest distance of two records, in steps of the grid, in the norm of the ball."""
-        radius: float = (self._grid.points - 1) / 2.0
+        radius: float = (self.codec.points - 1) / 2.0
         if self._conditional:
             return 2.0 * enlarged(radius, self.features, self._power)
         return 2.0 * radius + _SLACK * math.pow(self.features, 1.0 / self._power)
@@ -198,69 +222,59 @@ class Ball(Spelled):
         """Return the Rényi divergence of every two points of a coordinate, rounded up."""
         return np.minimum(divergence.divergences(self._coordinate, alpha), self._coordinate.epsilon)
 
-    def probabilities(self) -> NDArray[np.float64]:
-        """Return the law of one coordinate: P[i, y] = P(code y | grid point i)."""
-        return self._channel.probabilities()
+    def symbols(self) -> tuple[Symbols, ...]:
+        """Return the guarantee: what the ball allows of all coordinates together is no law of one."""
+        return Mechanism.symbols(self)
 
-    def randomize(
-        self,
-        x: ArrayLike,
-        *,
-        rng: RandomSource = None,
-        output: Output = "codes",
-        out: NDArray[Any] | None = None,
-        threads: int | None = None,
-        first_chunk: int = 0,
-    ) -> NDArray[Any]:
-        """Randomize records of the ball.
+    def extremes(self, pair: Pair | None = None) -> Experiment | None:
+        """Return opposite vectors of the ball and the law of their coordinates; see `Mechanism.extremes`."""
+        if pair is None:
+            inputs, names = ends_of_ball(self.features, self.radius), OPPOSITE
+        else:
+            inputs, names = np.stack([self._inside(each).reshape(-1) for each in pair]), GIVEN
+        if self._conditional or self.delta > 0.0:
+            # With conditional dither the coordinates of a report are not independent.
+            return Experiment(list(inputs), names) if pair is None else None
+        rows = self.probabilities()
+        places = (inputs / self.radius + 1.0) * ((len(rows) - 1) / 2.0)
+        low = np.clip(np.floor(places).astype(int), 0, len(rows) - 2)
+        upper = np.clip(places - low, 0.0, 1.0)[..., None]
+        table = (1.0 - upper) * rows[low] + upper * rows[low + 1]
 
-        Parameters
-        ----------
-        x : array_like of float32 or float64
-            Shape (n, features) or (features,), finite. Records outside the ball are scaled to it (`outside`
-            counts them), or refused with ``clip=False``.
-        rng : None, int, SeedSequence or Generator
-            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
-        output : {"codes", "values", "packed"}
-            Codes (smallest unsigned dtype), letters (float64; see `decode`), or bytes with as many bits a
-            code as are needed.
-        out : ndarray, optional
-            C-contiguous array of the exact shape and dtype to fill; must not overlap `x`.
-        threads : int, optional
-            Number of threads; the result does not depend on it.
-        first_chunk : int
-            How many chunks (``bitldp._core.CHUNK`` coordinates) of the keys' streams to skip.
+        def describe(symbol: int, value: int) -> str:
+            return f"coordinate {symbol} is reported as {value}"
 
-        Returns
-        -------
-        ndarray
-            The reports, safe to release at `guarantee`: of the shape of `x`, but that "packed" is flat.
+        return Experiment(list(inputs), names, [Block(table, describe)], [(0, 1)], {"output": "codes"})
 
-        Raises
-        ------
-        ValueError
-            NaN or infinity, a record outside with ``clip=False`` (an index is given, never a value), wrong
-            shape, unfit `out`, or "values" where there are no letters. Nothing is written then.
-        TypeError
-            Wrong dtype or kind of argument.
-        """
-        threads, first_chunk = checks.stream(threads, first_chunk)
-        checks.choice("output", output, ("codes", "values", "packed"))
-        letters = None if output != "values" else self.letters
+    def _refuse_silence(self) -> NoReturn:
+        raise ValueError(f"{type(self).__name__} has no mean to estimate: {self._no_mean}")
+
+    def _check_spread(self) -> Spread:
+        spread = super()._check_spread()
+        if self._conditional:
+            raise ValueError("dither: the variance has no closed form where it is conditional")
+        return spread
+
+    @property
+    def _streams(self) -> int:
+        return 2 if self._conditional else 1
+
+    def _perturb(self, x: ArrayLike, call: Call) -> NDArray[Any]:
+        release: Release = self._release
+        if call.output == "values":
+            release = replace(release, letters=self.letters)
+        elif release.letters is not None:
+            release = replace(release, letters=None)
         records = self._inside(x)
-        key, dither = keys(rng, 2) if self._conditional else (*keys(rng, 1), None)
         if not self._conditional:
-            return self._channel.randomize(
-                records, self._grid, letters, key, output, out, threads, first_chunk
-            )
-        points = self._grid.points
+            return release.randomize(records, call)
+        points = self.codec.points
         places = np.clip((records / self.radius + 1.0) * ((points - 1) / 2.0), 0.0, points - 1.0)
         bound = enlarged((points - 1) / 2.0, self.features, self._power)
         table = places.reshape(-1, self.features)
-        drawn = conditioned(table, points, bound, self._power, dither, first_chunk).reshape(records.shape)
-        codes = drawn.astype(np.min_scalar_type(points - 1))
-        return self._channel.randomize(codes, None, letters, key, output, out, threads, first_chunk)
+        drawn = conditioned(table, points, bound, self._power, call.keys[1], call.first_chunk)
+        codes = drawn.reshape(records.shape).astype(np.min_scalar_type(points - 1))
+        return replace(release, codec=None).randomize(codes, call)
 
     def _inside(self, x: ArrayLike) -> NDArray[np.float64]:
         return inside(x, self.features, self._power, self.radius, self.clip)
@@ -268,3 +282,14 @@ class Ball(Spelled):
     def outside(self, x: ArrayLike) -> int:
         """Return how many records of `x` (float32 or float64) lie outside the ball and are scaled to it."""
         return int(np.count_nonzero(norms(x, self.features, self._power)[1] > self.radius))
+
+
+OPPOSITE = ["one end of the ball", "the opposite end"]
+GIVEN = ["pair[0]", "pair[1]"]
+
+
+def ends_of_ball(features: int, radius: float) -> NDArray[np.float64]:
+    """Return two opposite vectors of a ball, shape (2, features)."""
+    inputs = np.zeros((2, features))
+    inputs[:, 0] = radius, -radius
+    return inputs

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Window, pack
 from bitldp.base import checks
-from bitldp.base.keys import RandomSource, keys
-from bitldp.compression.ball._records import check_finite
-from bitldp.estimate.accumulators import MeanAccumulator
+from bitldp.base.arrays import fill
+from bitldp.compression.ball._records import inside, norms
+from bitldp.compression.ball.base import GIVEN, OPPOSITE, ball_radius, ends_of_ball
 from bitldp.estimate.estimates import Estimate
-from bitldp.mechanism.base import Mechanism
+from bitldp.mechanism.base import Part, Takes
+from bitldp.mechanism.law import TABLE, Block, Experiment, Pair, Symbols
+from bitldp.mechanism.means import Means
+from bitldp.mechanism.parameters import Budget, Flag, at_least
 from bitldp.privacy import Guarantee
+from bitldp.release.call import Call
 from bitldp.release.draws import coordinates
-from bitldp.release.window import WindowScalar, windowed
+from bitldp.release.window import windowed
 
 __all__ = ["CLDP"]
 
@@ -27,8 +32,8 @@ _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CLDP(Mechanism):
-    """Communication-limited LDP mechanism for the l1 ball: log2(d) + 1 bits a record.
+class CLDP(Means):
+    """CLDP: one random coefficient of a vector of an l1 ball, and its sign: log2(d) + 1 bits a record.
 
     Parameters
     ----------
@@ -70,139 +75,97 @@ class CLDP(Mechanism):
     4
     """
 
-    features: int
-    epsilon: float
-    radius: float = 1.0
-    clip: bool = True
+    features: Annotated[int, at_least(1, _MOST)]
+    epsilon: Budget
+    radius: Annotated[float, ball_radius] = 1.0
+    clip: Flag = True
 
-    # Set on the instance, by _build; ClassVar keeps them out of the dataclass' fields.
-    _scalar: ClassVar[WindowScalar]
-    _rows: ClassVar[int]
-    _no_frequencies: ClassVar[str] = "its reports are numbers; use estimate_mean"
+    takes: ClassVar[Takes | None] = "ball"
+    usual_size: ClassVar[int] = 100
+    outputs: ClassVar[tuple[str, ...]] = ("codes", "packed")
+    k: ClassVar[None] = None  # type: ignore[misc]  # no coordinate is left out
+    _rows: ClassVar[int]  # set on the instance, by _build; ClassVar keeps it out of the fields
 
     def _build(self) -> None:
-        features = checks.count("features", self.features, 1, _MOST)
-        epsilon = checks.budget("epsilon", self.epsilon)
-        radius = checks.positive("radius", self.radius)
-        if not isinstance(self.clip, (bool, np.bool_)):
-            raise TypeError(f"clip: must be True or False, not {type(self.clip).__name__}")
-        if not 1e-100 <= radius <= 1e100:
-            raise ValueError(f"radius: must be between 1e-100 and 1e100, got {radius}")
-        scalar = windowed(2, 1, epsilon, (-radius, radius))
+        release = windowed(2, 1, self.epsilon, (-self.radius, self.radius))
         self._set(
-            features=features,
-            epsilon=epsilon,
-            radius=radius,
-            clip=bool(self.clip),
-            _scalar=scalar,
-            _rows=1 << (features - 1).bit_length(),
-            _guarantee=Guarantee.judge(epsilon, (scalar.epsilon,) * 3),
+            _release=release,
+            _ends=(-self.radius, self.radius),
+            _spread=release.spread,
+            _rows=1 << (self.features - 1).bit_length(),
+            _guarantee=Guarantee.judge(self.epsilon, (release.epsilon,) * 3),
         )
 
     @property
     def channel(self) -> Window:
-        """The channel of the sign. At epsilon 0 it is given zeros in place of the input."""
-        return self._scalar.law.channel
+        """The channel of the sign; mute at epsilon 0."""
+        channel: Window = self._release.channel
+        return channel
 
     @property
-    def report_bits(self) -> int:
-        """Bits of one record's packed report: log2(D) + 1."""
-        return self._rows.bit_length()
+    def report_parts(self) -> tuple[Part, ...]:
+        """(columns, bits) of a report: log2(D) + 1 bits."""
+        return ((1, self._rows.bit_length()),)
 
-    @property
-    def letters(self) -> NDArray[np.float64]:
-        """What the signs 0 and 1 are worth: -C and C.
+    def join(self, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """Return reports, as `decode` takes them: one code a record."""
+        return parts[0].ravel()
 
-        Raises
-        ------
-        ValueError
-            If the reports say nothing (epsilon 0).
-        """
-        if self._scalar.letters is None:
-            raise ValueError(
-                "CLDP: no unbiased decode exists at epsilon 0, where all records are reported alike"
-            )
-        return self._scalar.letters
+    def symbols(self) -> tuple[Symbols, ...]:
+        """Return the channel of the sign; which coefficient is reported does not depend on the record."""
+        laws = self._release.laws
+        return (Symbols(laws, 1),) if laws else ()
 
-    def _check_speaks(self) -> None:
-        if self._scalar.letters is None:
-            raise ValueError("CLDP: no unbiased decode exists at epsilon 0, where all records are alike")
+    def extremes(self, pair: Pair | None = None) -> Experiment | None:
+        """Return opposite vectors of the ball and the law of their reports; see `Mechanism.extremes`."""
+        if pair is None:
+            inputs, names = ends_of_ball(self.features, self.radius), OPPOSITE
+        else:
+            inputs, names = np.stack([self._inside(each)[0] for each in pair]), GIVEN
+        if 4 * self._rows > TABLE:
+            return Experiment(list(inputs), names) if pair is None else None
+        ends = self.probabilities()  # of the coefficients -R and R
+        matrix = signs(np.arange(self._rows), self.features)
+        upper = np.clip((inputs @ matrix.T / self.radius + 1.0) / 2.0, 0.0, 1.0)[..., None]
+        table = ((1.0 - upper) * ends[0] + upper * ends[1]) / self._rows
+
+        def describe(symbol: int, value: int) -> str:
+            return f"coefficient {value >> 1} is reported {'-+'[value & 1]}"
+
+        block = Block(table.reshape(2, 1, -1), describe)
+        return Experiment(list(inputs), names, [block], [(0, 1)], {"output": "codes"})
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return the law of the sign, given the drawn row: P[i, s] for a coefficient at -R, and at R."""
-        return self._scalar.probabilities()
+        return self._release.probabilities()
 
-    def _records(self, x: ArrayLike) -> NDArray[np.float64]:
+    def _inside(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return checked records in the ball, float64, shape (n, features)."""
-        values = check_finite(x, self.features)
-        records = values.astype(np.float64).reshape(-1, self.features)
-        # scaled first, so that no sum leaves the range of doubles
-        top = np.maximum(np.abs(records).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-        sums = np.abs(records / top).sum(axis=1, keepdims=True)
-        with np.errstate(over="ignore"):  # an infinite norm is one beyond the ball
-            norms = sums * top
-        beyond = norms[:, 0] > self.radius * (1.0 if self.clip else 1.0 + 2.0**-20)
-        if beyond.any() and not self.clip:
-            raise ValueError(
-                f"x: the record at index {int(np.argmax(beyond))} is outside the ball of radius "
-                f"{self.radius}, which clip=False refuses"
-            )
-        scaled = records / top * (self.radius / np.maximum(sums, 1.0))
-        return np.asarray(np.where(norms > self.radius, scaled, records))
+        return inside(x, self.features, 1, self.radius, self.clip).reshape(-1, self.features)
 
-    def randomize(
-        self,
-        x: ArrayLike,
-        *,
-        rng: RandomSource = None,
-        output: Literal["codes", "packed"] = "codes",
-        threads: int | None = None,
-        first_chunk: int = 0,
-    ) -> NDArray[Any]:
-        """Randomize records of the ball.
+    def outside(self, x: ArrayLike) -> int:
+        """Return how many records of `x` (float32 or float64) lie outside the ball and are scaled to it."""
+        return int(np.count_nonzero(norms(x, self.features, 1)[1] > self.radius))
 
-        Parameters
-        ----------
-        x : array_like of float32 or float64
-            Shape (n, features) or (features,), finite.
-        rng : None, int, SeedSequence or Generator
-            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
-        output : {"codes", "packed"}
-            Codes 2 j + sign (smallest unsigned dtype), or bytes with `report_bits` a record.
-        threads : int, optional
-            Number of threads; the result does not depend on it.
-        first_chunk : int
-            How many chunks (``bitldp._core.CHUNK`` records) of the keys' streams to skip.
+    @property
+    def _streams(self) -> int:
+        return 2
 
-        Returns
-        -------
-        ndarray
-            One report a record, safe to release at `guarantee`: shape (n,) or (); "packed" is flat.
-
-        Raises
-        ------
-        ValueError, TypeError
-            NaN or infinity, a record outside with ``clip=False``, wrong shape or dtype. An error gives an
-            index, never a value.
-        """
-        threads, first_chunk = checks.stream(threads, first_chunk)
-        checks.choice("output", output, ("codes", "packed"))
-        records = self._records(x)
-        key, drawn = keys(rng, 2)
-        rows = coordinates(drawn, len(records), self._rows, 1, first_chunk)[:, 0].astype(np.int64)
+    def _perturb(self, x: ArrayLike, call: Call) -> NDArray[Any]:
+        records = self._inside(x)
+        key, drawn = call.keys[:2]
+        rows = coordinates(drawn, len(records), self._rows, 1, call.first_chunk)[:, 0].astype(np.int64)
         coefficients = np.empty(len(records))
         step = max(1, _BLOCK // self.features)
         for start in range(0, len(records), step):
             part = slice(start, start + step)
             coefficients[part] = (signs(rows[part], self.features) * records[part]).sum(axis=1)
         # the sum's rounding may pass an end by a unit in the last place; the grid clips
-        said = self._scalar.randomize(coefficients, [key], "codes", None, threads, first_chunk)
+        said = self._release.randomize(coefficients, call.codes([key]))
         codes = (2 * rows + said).astype(np.min_scalar_type(2 * self._rows - 1))
-        if output == "packed":
-            return pack(codes, self.report_bits)
-        reports: NDArray[Any] = codes.reshape(np.shape(x)[:-1])
-        return reports
+        packed = call.output == "packed"
+        reports = pack(codes, self.report_bits) if packed else codes.reshape(np.shape(x)[:-1])
+        return reports if call.out is None else fill(call.out, reports)
 
     def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
         """Return the vectors that reports are worth, whose mean over the coins is the (clipped) record.
@@ -229,65 +192,20 @@ class CLDP(Mechanism):
         vectors: NDArray[np.float64] = signs(flat >> 1, self.features) * letters[flat & 1][:, None]
         return vectors.reshape(*codes.shape, self.features)
 
+    def _records(self, reports: ArrayLike) -> NDArray[np.float64]:
+        return self.decode(reports).reshape(-1, self.features)
+
+    def _statistic(self) -> None:
+        return None  # a report is worth a whole vector
+
     def estimate_mean(self, reports: ArrayLike) -> Estimate:
-        """Estimate the mean of the (clipped) records, without bias.
-
-        Parameters
-        ----------
-        reports : array_like of int, shape (n,)
-            Codes of n >= 1 records.
-
-        Returns
-        -------
-        Estimate
-            `value` and `stderr` of shape (features,).
-
-        Raises
-        ------
-        ValueError, TypeError
-            As of `decode`, or for no reports.
-        """
+        """Estimate the mean of the (clipped) records, without bias; see `Means.estimate_mean`."""
         accumulator = self.accumulator()
         step = max(1, _BLOCK // self.features)
         codes = np.atleast_1d(np.asarray(reports))
         for start in range(0, max(1, len(codes)), step):
             accumulator.update(codes[start : start + step])
         return accumulator.estimate()
-
-    def accumulator(self) -> MeanAccumulator:
-        """Return an empty accumulator of the mean: streams, merges and serialises.
-
-        Raises
-        ------
-        ValueError
-            If the reports say nothing (epsilon 0).
-        """
-        self._check_speaks()
-        return MeanAccumulator(
-            self, self.features, lambda reports: self.decode(reports).reshape(-1, self.features)
-        )
-
-    def variance(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Return the variance of a coordinate's letter, C^2 - x^2, for true values of any shape.
-
-        Raises
-        ------
-        ValueError
-            If the reports say nothing (epsilon 0), or for NaN.
-        """
-        values = np.clip(np.asarray(x, dtype=np.float64), -self.radius, self.radius)
-        if np.isnan(values).any():
-            raise ValueError("x: must not be NaN")
-        spread: NDArray[np.float64] = np.square(self.letters[1]) - np.square(values)
-        return spread
-
-    def mean_variance(self) -> float:
-        """Return the mean of `variance` over a coordinate that is uniform on [-radius, radius]."""
-        return float(np.square(self.letters[1]) - self.radius**2 / 3.0)
-
-    def worst_variance(self) -> float:
-        """Return the largest `variance` of any coordinate, that at 0."""
-        return float(np.square(self.letters[1]))
 
 
 def signs(rows: NDArray[np.int64], columns: int) -> NDArray[np.float64]:

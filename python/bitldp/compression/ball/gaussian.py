@@ -13,7 +13,7 @@ __all__ = ["BallGaussian"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BallGaussian(Additive):
-    """Gaussian mechanism for the l2 ball: a record on an integer grid, plus discrete Gaussian noise.
+    """Gaussian mechanism for an l2 ball: a vector on an integer grid with discrete noise, with a delta.
 
     The mechanism of DP-SGD, as each client applies it by itself. `bitldp.numeric.Gaussian` is for records
     whose numbers may all move by the whole interval; here they may move within a ball.
@@ -64,5 +64,5 @@ class BallGaussian(Additive):
     @property
     def sigma(self) -> float:
         """Standard deviation of the noise in units of `x`, the dither not counted."""
-        steps = (self._grid.points - 1) / 2.0
+        steps = (self.codec.points - 1) / 2.0
         return math.sqrt(2.0 * self._half) * self.radius / steps

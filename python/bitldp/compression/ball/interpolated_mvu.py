@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from typing import Literal
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Matrix
 from bitldp.accounting.compose import concentration
-from bitldp.base import checks
-from bitldp.compression.ball.base import Ball
+from bitldp.compression.ball.base import Ball, Norm
 from bitldp.design.exact import unbiased
 from bitldp.design.result import DesignError
+from bitldp.mechanism.parameters import whole
+from bitldp.privacy import ONE
 
 __all__ = ["InterpolatedMVU"]
 
-_ONE = 1 << 64
 _TRIES = 12  # of fitting the variance to the budget
 _SPENT = 0.995  # of the budget is enough
 _POWER = 1.8  # the epsilon of a record goes about as the inverse root of the variance
@@ -30,7 +30,9 @@ _SLOPE = 700.0  # the most that a letter's weight is tilted, as a logarithm
 
 @dataclass(frozen=True, eq=False, repr=False)
 class InterpolatedMVU(Ball):
-    """Vectors in a few bits a coordinate, whose law is a tilted family; for budgets one bit cannot spend.
+    """Interpolated MVU: tilted letters for vectors of a ball, 2 to 5 bits a coordinate.
+
+    For budgets that one bit cannot spend.
 
     Parameters
     ----------
@@ -88,17 +90,11 @@ class InterpolatedMVU(Ball):
     """
 
     _: KW_ONLY
-    norm: Literal["l1", "l2"] = "l2"
-    input_bits: int = 5
-    output_bits: int = 3
+    norm: Norm = "l2"
+    input_bits: Annotated[int, whole(2, 7)] = 5
+    output_bits: Annotated[int, whole(2, 5)] = 3
 
     def _build(self) -> None:
-        self._check_ball()
-        checks.choice("norm", self.norm, ("l1", "l2"))
-        self._set(
-            input_bits=checks.integer("input_bits", self.input_bits, 2, 7),
-            output_bits=checks.integer("output_bits", self.output_bits, 2, 5),
-        )
         found = [fitted for factor in _REACHES if (fitted := self._fit(factor)) is not None]
         if not found:
             raise DesignError(f"no table was found that keeps epsilon {self.epsilon:.6g}")
@@ -139,7 +135,7 @@ class InterpolatedMVU(Ball):
         table = _tilted(letters, _base(letters, variance), places)
         values = (letters + 1.0) / 2.0
         weights = unbiased(Matrix(table).weights(), tuple(values.tolist()))
-        rows = np.array([[weight / _ONE for weight in row] for row in weights])
+        rows = np.array([[weight / ONE for weight in row] for row in weights])
         self._finish(
             Matrix.from_weights(weights),
             rows,

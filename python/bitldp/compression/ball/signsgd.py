@@ -13,11 +13,12 @@ from bitldp._core import Matrix
 from bitldp.accounting.compose import concentration
 from bitldp.base import checks
 from bitldp.compression.ball import _bounds
+from bitldp.compression.ball._records import check_shape
 from bitldp.compression.ball.base import Ball
+from bitldp.privacy import ONE
 
 __all__ = ["SignSGD"]
 
-_ONE = 1 << 64
 _POINTS = 129  # of a coordinate; odd, so that zero is one of them
 _HALVINGS = 80
 _RAREST = 1e-15  # of a wrong sign, twice: below, units of 2**-64 are too coarse
@@ -27,7 +28,7 @@ _STEPS = 4  # of fitting the noise
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SignSGD(Ball):
-    """Stochastic signSGD: each coordinate of a record of an l2 ball is reported as its sign after noise.
+    """Stochastic signSGD: signs of a noisy gradient of an l2 ball; no unbiased mean.
 
     Parameters
     ----------
@@ -76,7 +77,6 @@ class SignSGD(Ball):
     _no_mean: ClassVar[str] = "the mean of a sign is not linear in the number; use majority"
 
     def _build(self) -> None:
-        self._check_ball()
         if self.delta > 0.0:
             length = math.sqrt(2.0 * concentration(self.epsilon, self.delta))
         else:
@@ -99,7 +99,7 @@ class SignSGD(Ball):
     def _with(self, ratio: float) -> None:
         """Build the mechanism with noise of `ratio` radii."""
         channel = _channel(ratio)
-        rows = np.array([[weight / _ONE for weight in row] for row in channel.weights()])
+        rows = np.array([[weight / ONE for weight in row] for row in channel.weights()])
         self._set(_sigma=ratio * self.radius)
         self._finish(channel, rows, power=2, conditional=False, letters=None, claimed=self.epsilon)
 
@@ -131,7 +131,7 @@ class SignSGD(Ball):
             For no reports, a code out of range, or another shape.
         """
         codes = checks.codes("reports", reports, 2)
-        self._check_axis("reports", codes.shape)
+        check_shape("reports", codes.shape, self.features)
         table = codes.reshape(-1, self.features)
         if not len(table):
             raise ValueError("reports: at least one is needed")
@@ -157,7 +157,7 @@ def _noise(length: float) -> float:
     def fits(ratio: float) -> bool:
         if _rarest(ratio) < _RAREST:
             return False
-        rows = np.array([[weight / _ONE for weight in row] for row in _channel(ratio).weights()])
+        rows = np.array([[weight / ONE for weight in row] for row in _channel(ratio).weights()])
         return _bounds.steepest(rows) * (_POINTS - 1) <= length
 
     low, high = math.log(1e-3), math.log(max(10.0, 10.0 / length))

@@ -12,7 +12,7 @@ __all__ = ["Skellam"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Skellam(Additive):
-    """Skellam mechanism: a record of an l2 ball on an integer grid, plus Skellam noise in every coordinate.
+    """Skellam mechanism: a vector of an l2 ball on an integer grid with Skellam noise, with a delta.
 
     Parameters
     ----------

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from typing import Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from bitldp.accounting.compose import concentration
-from bitldp.base import checks
 from bitldp.compression.ball._dither import enlarged
-from bitldp.compression.ball.base import Ball, Dither
+from bitldp.compression.ball.base import Ball, Dither, Norm
 from bitldp.compression.designs import tabled
 from bitldp.design.mvu import load_or_solve
 from bitldp.design.result import DesignError
 from bitldp.mechanism.designed import Designed, Table
+from bitldp.mechanism.parameters import whole
+from bitldp.privacy import ONE
 
 __all__ = ["VectorMVU"]
 
-_ONE = 1 << 64
 _TRIES = 24  # of fitting the design to the budget; about five do
 _SOLVES = 8  # the same, where a solver is called for each design
 _SPENT = 1.0 - 1e-3  # of the budget is enough; less is, where a solver is called for each design
@@ -63,7 +63,9 @@ def _next_budget(tries: list[_Try], aim: float) -> float:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class VectorMVU(Designed, Ball):
-    """Privacy-aware compression of vectors: every coordinate of a record becomes `output_bits` bits.
+    """MVU for vectors of a ball, with epsilon and delta by Rényi accounting (needs SciPy).
+
+    Every coordinate of a record becomes `output_bits` bits.
 
     Parameters
     ----------
@@ -137,18 +139,12 @@ class VectorMVU(Designed, Ball):
     """
 
     _: KW_ONLY
-    norm: Literal["l1", "l2"] = "l2"
-    input_bits: int = 4
-    output_bits: int = 3
+    norm: Norm = "l2"
+    input_bits: Annotated[int, whole(1, 6)] = 4
+    output_bits: Annotated[int, whole(1, 6)] = 3
     dither: Dither = "unbiased"
 
     def _build(self) -> None:
-        self._check_ball()
-        checks.choice("norm", self.norm, ("l1", "l2"))
-        checks.choice("dither", self.dither, ("unbiased", "conditional"))
-        inputs = checks.integer("input_bits", self.input_bits, 1, 6)
-        outputs = checks.integer("output_bits", self.output_bits, 1, 6)
-        self._set(input_bits=inputs, output_bits=outputs)
         power = 1 if self.norm == "l1" else 2
         if self._held:  # the last table of a search that was made elsewhere
             self._adopt(self._held[0], power)
@@ -192,7 +188,7 @@ class VectorMVU(Designed, Ball):
             raise ValueError("input_bits: the table that came with the parameters is of others")
         self._set(_made=[table])
         letters = self.radius * (2.0 * own - 1.0)
-        rows = np.array([[weight / _ONE for weight in row] for row in channel.weights()])
+        rows = np.array([[weight / ONE for weight in row] for row in channel.weights()])
         self._finish(
             channel,
             rows,

@@ -1,4 +1,4 @@
-"""The client's side of a Flower app: what leaves a client, and what it has cost."""
+"""Client's side of a Flower app: private reports and their cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The budget of one client: a ledger that outlives rounds, in a file or in Flower's context."""
+"""Budget of one client: a ledger that outlives rounds, in a file or in Flower's context."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RECORD = "bitldp.ledger"
 
 
 class Charge(NamedTuple):
-    """What a reply costs: a mechanism or guarantee, how many releases, a note."""
+    """Cost of a reply: a mechanism or guarantee, the number of its releases, and a note."""
 
     release: Mechanism | Guarantee
     times: int
@@ -38,7 +38,7 @@ class Charge(NamedTuple):
 
 @dataclass(frozen=True)
 class Account:
-    """Where a client's ledger is, and what it may spend.
+    """Place of a client's ledger, and the budget that it keeps.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class Account:
                 raise NoLedgerError(self.path)
 
     def ledger(self, context: Context) -> Ledger:
-        """Return a copy of a client's ledger as it is now; a new one where one is to be begun."""
+        """Return a copy of a client's present ledger; a new one where one is to be begun."""
         path = self._path(context)
         if path is None:
             record: Any = context.state.get(RECORD)
@@ -106,7 +106,7 @@ class Account:
         self._charged(self.ledger(context), charges)
 
     def charge(self, context: Context, charges: Sequence[Charge]) -> None:
-        """Charge all or none, and keep the ledger, before anything is released.
+        """Make all charges or none, and save the ledger, before anything is released.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""A mod that fails closed: an answer that was meant to leave, or one of three fixed sentences."""
+"""Flower mod that fails closed: it replies as intended, or by one of three fixed sentences."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ log = logging.getLogger("bitldp.federated")
 
 
 class ClosedMod:
-    """A Flower mod whose subclasses say what answers which kind of message.
+    """Mod whose subclasses choose the answer to each kind of message.
 
     Parameters
     ----------
@@ -35,11 +35,11 @@ class ClosedMod:
         self._on_failure = on_failure
 
     def _answer(self, kind: str) -> Answer | None:
-        """Return what answers messages of a kind ("train", "evaluate", ...); None where nothing does."""
+        """Return the answer to messages of a kind ("train", "evaluate", ...), or None to refuse them."""
         raise NotImplementedError
 
     def __call__(self, message: Message, context: Context, call_next: ClientAppCallable) -> Message:
-        """Answer a message: this is what Flower calls."""
+        """Answer a message; Flower calls this."""
         answer = self._answer(message.metadata.message_type.split(".")[0])
         if answer is None:
             return refusal(message, REFUSED, OTHERS_SENTENCE)

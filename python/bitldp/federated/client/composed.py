@@ -1,4 +1,4 @@
-"""An account whose rounds are composed by an accountant, and not only added up."""
+"""Account that composes its rounds by an accountant, instead of adding them up."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LEAST_DELTA = 1e-11  # below which "pld" is not asked: the rounding of its conv
 
 
 class Composed(NamedTuple):
-    """What releases cost together.
+    """Cost of several releases together.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Composed(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def composed(mechanism: Mechanism, count: int, delta: float) -> Composed:
-    """Return what `count` releases about the same record cost, by the accountant that finds the least.
+    """Return the least cost of `count` releases about the same record, over all accountants.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def composed(mechanism: Mechanism, count: int, delta: float) -> Composed:
 
 @dataclass(frozen=True)
 class ComposedAccount(Account):
-    """An account in which all updates that one mechanism released are one entry, composed by an accountant.
+    """Account that composes all updates of a mechanism into one entry, by an accountant.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class ComposedAccount(Account):
             raise TypeError(f"identity: must be a string, not {type(self.identity).__name__}")
 
     def reported(self, context: Context, mechanism: Mechanism) -> int:
-        """Return how many updates were charged so far that a mechanism released."""
+        """Return the number of charged updates that a mechanism released."""
         return _done(self.ledger(context), self._digest(mechanism))
 
     def _digest(self, mechanism: Mechanism) -> str:

@@ -1,4 +1,4 @@
-"""Records that are released once and served in every round: what trains on them sees nothing else."""
+"""Records that are released once and served in every round; training sees nothing else."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["PrivateData", "Released"]
 
 
 class PrivateData:
-    """A client's records, released once and kept on disk.
+    """Records of a client, released once and kept on disk.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class PrivateData:
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """What is charged: the guarantee of the features (or of both), and that of the labels by itself."""
+        """Guarantees to charge: of the features (or of both), and of the labels by themselves."""
         both = (self._mechanism,) if self._labels is None else (self._mechanism, self._labels)
         return tuple(each.guarantee for each in both)
 
@@ -138,7 +138,7 @@ class PrivateData:
     def get(
         self, original: Callable[[], tuple[ArrayLike, ArrayLike | None]], *, rng: RandomSource = None
     ) -> Released:
-        """Return the released copy; release it, if this is the first time.
+        """Return the released copy, and release it the first time.
 
         Parameters
         ----------
@@ -195,7 +195,7 @@ class PrivateData:
             raise ValueError(f"original: must return {wanted}")
         if labels is not None and len(labels) != len(features):
             raise ValueError(f"original: {len(features)} records of features, {len(labels)} labels")
-        randomize: Any = self._mechanism.randomize  # type: ignore[attr-defined]
+        randomize: Any = self._mechanism.randomize
         if self._pair:
             reports = randomize(features, labels, rng=rng, output=self._output)
         else:
@@ -206,7 +206,7 @@ class PrivateData:
             )  # streams that do not repeat each other
             reports = (randomize(features, rng=one, output=self._output), None)
             if self._labels is not None:
-                reports = (reports[0], self._labels.randomize(labels, rng=other))  # type: ignore[attr-defined]
+                reports = (reports[0], self._labels.randomize(labels, rng=other))  # type: ignore[arg-type]
         if not all(each is None or isinstance(each, np.ndarray) for each in reports):
             raise TypeError(f"output: {self._output!r} of {type(self._mechanism).__name__} is no array")
         return readonly(*reports)

@@ -1,4 +1,4 @@
-"""Evaluation metrics, each released through a mechanism: all that a server learns of an evaluation."""
+"""Evaluation metrics, each released through a mechanism and charged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bitldp.federated.client.account import Charge
-from bitldp.federated.wire.forms import features_of, interval_of, letters_of
+from bitldp.federated.wire.forms import letters_of
 from bitldp.federated.wire.wire import fingerprint_digest
 from bitldp.mechanism.base import Mechanism
 
@@ -21,7 +21,7 @@ COUNT = "num-examples"
 
 
 class Evaluation:
-    """Which metrics of an evaluation leave, and through what.
+    """Metrics of an evaluation that leave, and their mechanisms.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Evaluation:
                 )
             if not isinstance(mechanism, Mechanism):
                 raise TypeError(f"metrics: {name!r} must be a mechanism, not {type(mechanism).__name__}")
-            if features_of(mechanism) != 1 or interval_of(mechanism) is None:
+            if mechanism.columns != 1 or mechanism.ends is None:
                 raise ValueError(
                     f"metrics: {name!r} must be a mechanism of one number in an interval, which "
                     f"{type(mechanism).__name__} is not"
@@ -60,7 +60,7 @@ class Evaluation:
 
     @property
     def charges(self) -> list[Charge]:
-        """What one evaluation costs."""
+        """Charges of one evaluation."""
         return [Charge(each, 1, f"evaluation metric {name}") for name, each in self.metrics.items()]
 
     def clipped(self, found: Mapping[str, Any], *, refuse: bool) -> dict[str, float]:
@@ -73,7 +73,7 @@ class Evaluation:
         """
         values = {}
         for name, mechanism in self.metrics.items():
-            value, ends = found[name], interval_of(mechanism)
+            value, ends = found[name], mechanism.ends
             assert ends is not None
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 raise TypeError(f"metrics: {name!r} must be a number")
@@ -85,11 +85,11 @@ class Evaluation:
         return values
 
     def release(self, values: Mapping[str, float], rng: np.random.SeedSequence | None) -> dict[str, float]:
-        """Return what the reports of clipped metrics are worth; their means are unbiased."""
+        """Return decoded reports of clipped metrics; their means are unbiased."""
         seeds = [None] * len(self.metrics) if rng is None else rng.spawn(len(self.metrics))
         released = {}
         for (name, mechanism), seed in zip(self.metrics.items(), seeds, strict=True):
-            reports = mechanism.randomize(np.array([[values[name]]]), rng=seed)  # type: ignore[attr-defined]
+            reports = mechanism.randomize(np.array([[values[name]]]), rng=seed)
             worth = letters_of(mechanism, allow_biased=False)(reports)
             released[name] = float(np.asarray(worth, dtype=np.float64).reshape(()))
         return released

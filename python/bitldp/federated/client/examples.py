@@ -1,4 +1,4 @@
-"""What the server learns of a client's number of examples, which is private, too."""
+"""Reports of a client's number of examples, which is private, too."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ POWERS = tuple(4**power for power in range(13))
 
 @dataclass(frozen=True)
 class Bucketed:
-    """Report the largest edge that is not above the number. Coarser, but not differentially private.
+    """Bucket of the number of examples: coarser, but not differentially private.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Bucketed:
 
     @property
     def mechanism(self) -> Mechanism | None:
-        """What releases the bucket, or None."""
+        """Mechanism that releases the bucket, or None."""
         return None
 
     def bucket(self, count: int) -> int:
@@ -49,13 +49,13 @@ class Bucketed:
         return max(0, bisect_right(self.edges, count) - 1)
 
     def report(self, count: int, rng: RandomSource) -> int:
-        """Return what is said of a number of examples."""
+        """Return the number to report for a number of examples."""
         return self.edges[self.bucket(count)]
 
 
 @dataclass(frozen=True)
 class Randomized(Bucketed):
-    """Report the bucket by randomized response (`bitldp.GRR`), which is charged in every round.
+    """Bucket of the number of examples by randomized response (`bitldp.GRR`), charged in every round.
 
     Parameters
     ----------
@@ -82,12 +82,12 @@ class Randomized(Bucketed):
 
     @property
     def mechanism(self) -> Mechanism:
-        """What releases the bucket."""
+        """Mechanism that releases the bucket."""
         return GRR(len(self.edges), epsilon=self.epsilon)
 
     def report(self, count: int, rng: RandomSource) -> int:
-        """Return what is said of a number of examples."""
-        released = self.mechanism.randomize([self.bucket(count)], rng=rng)  # type: ignore[attr-defined]
+        """Return the number to report for a number of examples."""
+        released = self.mechanism.randomize([self.bucket(count)], rng=rng)
         return self.edges[int(released[0])]
 
 
@@ -96,7 +96,7 @@ Examples = Literal["fixed", "exact"] | int | Bucketed
 
 
 def said(examples: Examples, found: Mapping[str, Any], rng: RandomSource) -> int:
-    """Return what a reply says of the number of examples, given the client's metrics."""
+    """Return the number of examples to report, given the client's metrics."""
     if isinstance(examples, int):
         return examples
     if examples == "fixed":

@@ -1,4 +1,4 @@
-"""The client's side: a Flower mod that lets nothing but private reports leave."""
+"""Flower mod of a client that lets nothing but private reports leave."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ log = logging.getLogger("bitldp.federated")
 
 
 class PrivateUpdateMod(ClosedMod):
-    """Release a client's update through a mechanism; nothing else leaves but what is named here.
+    """Mod that releases a client's update through a mechanism; of the rest, only named values leave.
 
     Parameters
     ----------

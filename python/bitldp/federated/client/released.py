@@ -1,4 +1,4 @@
-"""The file of a released copy: an npz without pickles that says what made it, with a checksum."""
+"""File of a released copy: an npz without pickles, with its origin and a checksum."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _VERSION = 1
 
 
 class Released(NamedTuple):
-    """A released copy of a data set.
+    """Released copy of a data set.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Released(NamedTuple):
 
 
 def write(path: Path, released: Released, identity: dict[str, Any]) -> str:
-    """Write a copy and what made it; return the note of its charge."""
+    """Write a copy and its origin; return the note of its charge."""
     arrays = {name: each for name, each in released._asdict().items() if each is not None}
     digest = _digest(arrays)
     about = {"format": _FORMAT, "version": _VERSION, "sha256": digest, **identity}
@@ -58,7 +58,7 @@ def readonly(features: NDArray[Any], labels: NDArray[Any] | None) -> Released:
 
 
 def note(digest: str) -> str:
-    """Return what the ledger notes of a copy."""
+    """Return the ledger's note of a copy."""
     return f"private data {digest[:32]}"
 
 
@@ -71,12 +71,12 @@ def _digest(arrays: dict[str, NDArray[Any]]) -> str:
 
 
 def digest_of(path: Path) -> str:
-    """Return the checksum of a file's arrays, which they match."""
+    """Return the checksum of a file's arrays, which is checked first."""
     return str(read(path)[0]["sha256"])
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return what a file says about itself, and its arrays, which match its checksum."""
+    """Return a file's statement of its origin, and its arrays, which match its checksum."""
     raw = path.read_bytes()
     try:
         with np.load(io.BytesIO(raw), allow_pickle=False) as file:

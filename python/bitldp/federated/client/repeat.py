@@ -1,4 +1,4 @@
-"""The last report of a client, kept so that the same question has the same answer and no second price."""
+"""Last report of a client, kept to answer a repeated question without a second charge."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ log = logging.getLogger("bitldp.federated")
 
 
 class Kept(NamedTuple):
-    """A report that was released: its bytes, and the metrics that left with it."""
+    """Released report: its bytes, and the metrics that left with it."""
 
     report: bytes
     metrics: dict[str, Any]
@@ -32,7 +32,7 @@ class Kept(NamedTuple):
 
 
 def question(message: Message, settings: bytes) -> bytes:
-    """Return a digest of what a message asks: kind, arrays, configuration, and the codec's settings."""
+    """Return the digest of a message's kind, arrays and configuration, and of the codec's settings."""
     found = hashlib.sha256(settings)
     if message.metadata.message_type != MessageType.TRAIN:
         found.update(f"\n{message.metadata.message_type}\n".encode())

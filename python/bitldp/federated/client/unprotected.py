@@ -1,4 +1,4 @@
-"""What leaves a client without a mechanism because its code says so, and the warning that names it."""
+"""Warning about values that leave a client without a mechanism, because its code says so."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["UnprotectedMessageWarning", "warn"]
 
 
 class UnprotectedMessageWarning(UserWarning):
-    """Something of a client's leaves that no mechanism releases, and no budget is charged for."""
+    """Warning that a private value leaves a client without a mechanism or a charge."""
 
 
 def warn(*, others: bool, keep: Sequence[str], examples: Examples, evaluated: bool) -> None:
-    """Warn of what leaves as it is: other messages' replies, named metrics, numbers of examples."""
+    """Warn of unprotected replies, metrics and numbers of examples."""
     leaves = []
     if others:
         kinds = "queries" if evaluated else "evaluations and queries"

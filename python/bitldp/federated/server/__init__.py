@@ -1,1 +1,1 @@
-"""The server's side of a Flower app: means of decoded reports."""
+"""Server's side of a Flower app: means of decoded reports."""

@@ -1,4 +1,4 @@
-"""The mean of decoded reports, with its standard error."""
+"""Mean of decoded reports, with its standard error."""
 
 from __future__ import annotations
 

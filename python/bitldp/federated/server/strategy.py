@@ -1,4 +1,4 @@
-"""The server's side: FedAvg that decodes private reports and averages what they are worth."""
+"""Flower strategy that decodes private reports and averages them without bias."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ log = logging.getLogger("bitldp.federated")
 
 
 class RoundFailedError(RuntimeError):
-    """Too few clients of a round sent a report that could be read. The run ends with the last good model."""
+    """Error for a round with too few readable reports. The run ends with the last good model."""
 
 
 class DecodingStrategy(FedAvg):
@@ -150,7 +150,7 @@ class DecodingStrategy(FedAvg):
         return ArrayRecord({name: Array(array) for name, array in arrays.items()}), MetricRecord(metrics)
 
     def updated(self, layout: Layout, mean: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
-        """Return the new arrays of the model, given the mean update; for subclasses to replace."""
+        """Return the new arrays of the model, given the mean update; subclasses may replace this."""
         if self.codec.update == "replace":
             return layout.restore(mean, self._model)
         return layout.restore(layout.flatten(self._model) + self.rate * mean, self._model)

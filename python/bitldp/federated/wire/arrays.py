@@ -1,4 +1,4 @@
-"""Arrays of any framework as NumPy arrays, and a model's arrays as one vector."""
+"""Conversion of any framework's arrays to NumPy, and of a model's arrays to one vector."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def to_numpy(array: Any) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Layout:
-    """Names, shapes and dtypes of a model's arrays, and how they lie in one vector.
+    """Names, shapes and dtypes of a model's arrays, and their places in one vector.
 
     Attributes
     ----------
@@ -102,12 +102,12 @@ class Layout:
 
     @property
     def size(self) -> int:
-        """Coordinates of the vector."""
+        """Number of coordinates of the vector."""
         return sum(self._coordinates(place) for place in range(len(self.names)))
 
     @property
     def digest(self) -> bytes:
-        """16 bytes that tell layouts apart."""
+        """Digest of 16 bytes that tells layouts apart."""
         text = json.dumps([self.names, self.shapes, self.dtypes], separators=(",", ":"))
         return hashlib.sha256(text.encode()).digest()[:16]
 

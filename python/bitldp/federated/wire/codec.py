@@ -1,4 +1,4 @@
-"""A model update as a private report, and back: what the client's mod and the server's strategy share."""
+"""Codec of a model update as a private report, for the client's mod and the server's strategy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.federated.wire.arrays import Integers, Layout
-from bitldp.federated.wire.forms import Form, features_of, form_of, interval_of, letters_of
+from bitldp.federated.wire.forms import Form, letters_of
 from bitldp.federated.wire.wire import NORMS, UPDATES, Header, WireError, fingerprint_digest, read, write
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import Guarantee
@@ -32,7 +32,7 @@ _SLACK = 1.0 - 2.0**-48  # of a clipped norm, so that rounding of the products n
 
 @dataclass(frozen=True)
 class UpdateCodec:
-    """How an update becomes a report: clip by a norm, scale to the mechanism's interval, randomize, pack.
+    """Recipe of a report: clip an update by a norm, scale it to the interval, randomize, pack.
 
     The client's `PrivateUpdateMod` and the server's `DecodingStrategy` must be given equal ones; a report
     that was made with another is refused.
@@ -99,14 +99,8 @@ class UpdateCodec:
         checks.choice("integers", self.integers, ("refuse", "keep"))
         object.__setattr__(self, "rows", checks.integer("rows", self.rows, 1, _MOST_ROWS))
         if self.interval is not None:
-            if np.shape(self.interval) != (2,):
-                raise ValueError(f"interval: must be a pair (low, high), got shape {np.shape(self.interval)}")
-            low, high = (checks.real("interval", end) for end in self.interval)
-            if not low < high:
-                raise ValueError(f"interval: low must be below high, got ({low}, {high})")
-            object.__setattr__(self, "interval", (low, high))
+            object.__setattr__(self, "interval", checks.pair("interval", self.interval))
         if isinstance(self.mechanism, Mechanism):
-            form_of(self.mechanism)
             letters_of(self.mechanism, allow_biased=self.allow_biased)
             self._ends(self.mechanism)
 
@@ -114,7 +108,7 @@ class UpdateCodec:
         ball = getattr(mechanism, "norm", None)
         if ball in NORMS and self.norm not in (ball, "l1"):  # the l1 ball is inside the others
             raise ValueError(f"norm: must be {ball!r}, that of the ball of {type(mechanism).__name__}")
-        ends = interval_of(mechanism) if self.interval is None else self.interval
+        ends = mechanism.ends if self.interval is None else self.interval
         if ends is None:
             raise ValueError(
                 f"interval: must be given, {type(mechanism).__name__} has none that an update could be "
@@ -124,7 +118,7 @@ class UpdateCodec:
 
     @classmethod
     def of(cls, mechanism: Mechanism | Factory | UpdateCodec, options: dict[str, Any]) -> UpdateCodec:
-        """Return the codec that was given, or one of a mechanism and options."""
+        """Return a given codec, or one of a mechanism and options."""
         if not isinstance(mechanism, UpdateCodec):
             if "clip" not in options:
                 raise TypeError("clip: must be given, the norm that updates are clipped to")
@@ -139,7 +133,7 @@ class UpdateCodec:
         return type(self), (self.mechanism, self.clip, *options)
 
     def plan(self, layout: Layout) -> Plan:
-        """Return what encodes and decodes updates of a layout; built once for each."""
+        """Return the plan for updates of a layout; each is built once."""
         with self._lock:
             if layout not in self._plans:
                 if len(self._plans) >= _MOST_PLANS:  # a server that asks for ever new ones costs no memory
@@ -152,13 +146,13 @@ class UpdateCodec:
         mechanism = self.mechanism if isinstance(self.mechanism, Mechanism) else self.mechanism(size)
         if not isinstance(mechanism, Mechanism):
             raise TypeError(f"mechanism: the function returned {type(mechanism).__name__}, no mechanism")
-        features = features_of(mechanism)
+        features = mechanism.columns
         if size % features:
             raise ValueError(
                 f"mechanism: its records of {features} numbers do not divide an update of {size} coordinates"
             )
         low, high = self._ends(mechanism)
-        form = form_of(mechanism)
+        form = Form(mechanism)
         header = Header(
             name=type(mechanism).__name__,
             mechanism=fingerprint_digest(mechanism),
@@ -170,7 +164,7 @@ class UpdateCodec:
             high=high,
             coordinates=size,
             records=self.rows * (size // features),
-            parts=form.parts,
+            fields=form.fields,
         )
         letters = letters_of(mechanism, allow_biased=self.allow_biased)
         return Plan(mechanism, layout, header, form, letters, self.rows)
@@ -178,7 +172,7 @@ class UpdateCodec:
 
 @dataclass(frozen=True)
 class Plan:
-    """A codec for updates of one layout.
+    """Encoder and decoder of updates of one layout.
 
     Attributes
     ----------
@@ -205,12 +199,12 @@ class Plan:
 
     @property
     def records(self) -> int:
-        """Records that the updates of a reply are cut into: releases to charge for each report."""
+        """Number of records that a reply's updates are cut into: releases to charge for each report."""
         return self.header.records
 
     @property
     def guarantee(self) -> Guarantee:
-        """Of one record."""
+        """Guarantee of one record."""
         return self.mechanism.guarantee
 
     def flatten(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
@@ -233,7 +227,7 @@ class Plan:
         )
 
     def clipped(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return a vector whose norm is at most `clip`; of several, shape (rows, coordinates), each.
+        """Return a vector clipped to a norm of at most `clip`; of shape (rows, coordinates), each row.
 
         Raises
         ------
@@ -282,11 +276,11 @@ class Plan:
         shares = self.clipped(vector) / self.header.clip
         values = np.clip(low + (high - low) * (0.5 + 0.5 * shares), low, high)
         table = values.reshape(self.records, -1)
-        reports = self.mechanism.randomize(table, rng=rng, output=self.form.output)  # type: ignore[attr-defined]
+        reports = self.mechanism.randomize(table, rng=rng, output=self.form.output)
         return write(self.header, self.form.split(reports, self.records))
 
     def decode(self, data: bytes | NDArray[np.uint8]) -> NDArray[np.float64]:
-        """Return what a report is worth: a vector whose mean over the coins is the mean clipped update.
+        """Return the vector of a report; its mean over the coins is the mean clipped update.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Flower's records of arrays, from and to arrays of any framework."""
+"""Conversion between Flower's records of arrays and arrays of any framework."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["from_record", "to_record"]
 
 
 def to_record(arrays: Mapping[str, Any] | Sequence[Any]) -> ArrayRecord:
-    """Return a record of arrays of any framework, which Flower itself takes from NumPy and torch alone.
+    """Return a record of arrays of any framework; Flower itself takes NumPy's and torch's alone.
 
     Parameters
     ----------
@@ -50,5 +50,5 @@ def to_record(arrays: Mapping[str, Any] | Sequence[Any]) -> ArrayRecord:
 
 
 def from_record(record: ArrayRecord) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a record by name, as NumPy arrays; ``jax.numpy.asarray`` and the like go on."""
+    """Return the arrays of a record by name, as NumPy arrays that ``jax.numpy.asarray`` and others take."""
     return {name: array.numpy() for name, array in record.items()}

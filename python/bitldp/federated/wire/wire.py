@@ -1,4 +1,4 @@
-"""The wire format of a private report: a versioned header, then reports of b bits each, packed.
+"""Wire format of a private report: a versioned header, then reports of b bits each, packed.
 
 All numbers are little-endian. The header is::
 
@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from bitldp._core import pack, unpack
 from bitldp.mechanism.base import Mechanism
 
-__all__ = ["VERSION", "Header", "Part", "WireError", "fingerprint_digest", "read", "write"]
+__all__ = ["VERSION", "Field", "Header", "WireError", "fingerprint_digest", "read", "write"]
 
 VERSION = 1
 MAGIC = b"bLDP"
@@ -53,7 +53,7 @@ NORMS = ("l2", "l1", "linf")
 
 
 class WireError(ValueError):
-    """Bytes that are no report of the expected mechanism. Nothing was decoded.
+    """Error for bytes that are no report of the expected mechanism. Nothing was decoded.
 
     Attributes
     ----------
@@ -71,8 +71,8 @@ class WireError(ValueError):
         return type(self), (self.reason, str(self))
 
 
-class Part(NamedTuple):
-    """One array of codes of a report.
+class Field(NamedTuple):
+    """Array of codes of a report.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Header:
-    """What a report says about itself; both sides build it from their own settings.
+    """Description of a report in its first bytes, which both sides build from their own settings.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class Header:
         Norm that the update was clipped to, and the interval that [-clip, clip] was mapped to.
     coordinates, records : int
         Numbers of the vector, and records that it was cut into.
-    parts : tuple of Part
+    fields : tuple of Field
         Arrays of codes.
     """
 
@@ -120,21 +120,21 @@ class Header:
     high: float
     coordinates: int
     records: int
-    parts: tuple[Part, ...]
+    fields: tuple[Field, ...]
 
     @property
     def payload(self) -> int:
-        """Bytes of the packed codes."""
-        return sum(part.size(self.records) for part in self.parts)
+        """Number of bytes of the packed codes."""
+        return sum(part.size(self.records) for part in self.fields)
 
     @property
     def digest(self) -> bytes:
-        """32 bytes that tell headers apart."""
+        """Digest of 32 bytes that tells headers apart."""
         return hashlib.sha256(self._bytes()).digest()
 
     @property
     def size(self) -> int:
-        """Bytes of header and payload together."""
+        """Number of bytes of header and payload together."""
         return len(self._bytes()) + _CHECKSUM.size + self.payload
 
     def _bytes(self) -> bytes:
@@ -144,7 +144,7 @@ class Header:
             VERSION,
             UPDATES.index(self.update),
             NORMS.index(self.norm),
-            len(self.parts),
+            len(self.fields),
             self.mechanism,
             self.layout,
             self.clip,
@@ -153,12 +153,12 @@ class Header:
             self.coordinates,
             self.records,
         )
-        parts = b"".join(_PART.pack(*part) for part in self.parts)
+        parts = b"".join(_PART.pack(*part) for part in self.fields)
         return fixed + parts + bytes([len(name)]) + name + _LENGTH.pack(self.payload)
 
 
 def fingerprint_digest(mechanism: Mechanism) -> bytes:
-    """Return 16 bytes that tell mechanisms apart whose reports must not be mixed."""
+    """Return a digest of 16 bytes that tells mechanisms apart whose reports must not be mixed."""
     text = json.dumps(mechanism.fingerprint(), sort_keys=True, separators=(",", ":"), default=repr)
     return hashlib.sha256(text.encode()).digest()[:16]
 
@@ -178,10 +178,10 @@ def write(header: Header, codes: Sequence[NDArray[Any]]) -> NDArray[np.uint8]:
     ValueError
         If the codes are not as many as the header says, or do not fit their bits.
     """
-    if len(codes) != len(header.parts):
-        raise ValueError(f"codes: {len(header.parts)} arrays are needed, got {len(codes)}")
+    if len(codes) != len(header.fields):
+        raise ValueError(f"codes: {len(header.fields)} arrays are needed, got {len(codes)}")
     packed = []
-    for part, each in zip(header.parts, codes, strict=True):
+    for part, each in zip(header.fields, codes, strict=True):
         if each.size != header.records * part.columns:
             raise ValueError(f"codes: {header.records * part.columns} are needed, got {each.size}")
         packed.append(pack(each.ravel(), part.bits).tobytes())
@@ -192,7 +192,7 @@ def write(header: Header, codes: Sequence[NDArray[Any]]) -> NDArray[np.uint8]:
 
 
 def read(data: bytes | NDArray[np.uint8], expected: Header) -> list[NDArray[Any]]:
-    """Return the codes of a report, one array of shape (records, columns) for each part.
+    """Return the codes of a report: one array of shape (records, columns) for each part.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ def read(data: bytes | NDArray[np.uint8], expected: Header) -> list[NDArray[Any]
     if checksum != zlib.crc32(data[start:], zlib.crc32(head)):
         raise WireError("checksum", "report: damaged on the way, the checksum does not match")
     codes = []
-    for part in expected.parts:
+    for part in expected.fields:
         size, count = part.size(expected.records), expected.records * part.columns
         body = np.frombuffer(data, np.uint8, size, start)
         spare = 8 * size - count * part.bits
@@ -281,8 +281,8 @@ def _parse(data: bytes) -> Header:
         high=high,
         coordinates=coordinates,
         records=records,
-        parts=tuple(
-            Part(*_PART.unpack_from(data, _FIXED.size + number * _PART.size)) for number in range(parts)
+        fields=tuple(
+            Field(*_PART.unpack_from(data, _FIXED.size + number * _PART.size)) for number in range(parts)
         ),
     )
 

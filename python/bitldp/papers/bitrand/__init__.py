@@ -1,4 +1,4 @@
-"""BitRand, as a federated system."""
+"""BitRand as a federated system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BitRand (Algorithm 1): records randomized once, bit by bit, and a network trained on them in all rounds.
+"""BitRand (Algorithm 1): records are randomized once, bit by bit, and train a network in all rounds.
 
 Beside it are the baselines of the paper: other mechanisms on the features, or on the updates with and without
 an anonymiser, and training without privacy. Flower's own commands start the same two apps:
@@ -76,7 +76,7 @@ PLACES = ("features", "updates")
 
 @dataclass(frozen=True, kw_only=True)
 class BitRandSettings(Settings):
-    """Settings of the system.
+    """Settings of the system `bitrand`.
 
     Attributes
     ----------
@@ -149,20 +149,20 @@ class BitRandSettings(Settings):
         return self.mechanism not in WITHOUT
 
     def features_mechanism(self, features: int) -> Mechanism:
-        """Return what releases the features of a record."""
+        """Return the mechanism for the features of a record."""
         words = {"bits": self.bits, "integer_bits": self.integer_bits}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyClaimWarning)  # the summary shows both epsilons
             return FEATURES[self.mechanism](features, self.epsilon, words)
 
     def label_mechanism(self, classes: int) -> Mechanism:
-        """Return what releases the label of a record."""
+        """Return the mechanism for the label of a record."""
         kind = bitldp.LabelRR if self.label == "label-rr" else bitldp.LabelLaplace
         mechanism: Mechanism = kind(classes, epsilon=self.label_epsilon)
         return mechanism
 
     def update_mechanism(self, size: int) -> Mechanism:
-        """Return what releases one update of `size` coordinates."""
+        """Return the mechanism for one update of `size` coordinates."""
         kind = UPDATES[self.mechanism]
         if self.anonymiser:
             mechanism: Mechanism = kind(self.epsilon, features=size, unit="feature")
@@ -171,7 +171,7 @@ class BitRandSettings(Settings):
         return mechanism
 
     def update_options(self) -> dict[str, Any]:
-        """Return what both sides of a release of updates must share."""
+        """Return the options that both sides of a release of updates share."""
         return {"clip": self.clip, "norm": "l2"}
 
 
@@ -224,12 +224,12 @@ def _records(settings: BitRandSettings, client: Client) -> Holding:
 
     released = kept.get(original, rng=client.release_seed(settings))
     assert released.labels is not None
-    return Holding(np.asarray(released.features, np.float32), labels.decode(released.labels))  # type: ignore[attr-defined]
+    return Holding(np.asarray(released.features, np.float32), labels.decode(released.labels))
 
 
 @client_app.train()
 def train(message: Message, context: Context) -> Message:
-    """Train the model that came on the client's records."""
+    """Train the received model on the client's records."""
     settings = BitRandSettings.of(context.run_config)
     client = Client.of(context, NAME)
     record = message.content["arrays"]
@@ -283,7 +283,7 @@ def _privacy(settings: BitRandSettings) -> Privacy:
 
 @server_app.main()
 def main(grid: Grid, context: Context) -> None:
-    """Average the clients' models, or what their released updates are worth, round by round."""
+    """Average the clients' models, or the means of their released updates, round by round."""
     settings = BitRandSettings.of(context.run_config)
     data, _, test = loaded(settings.data)
     options = settings.federation()

@@ -1,4 +1,4 @@
-"""BRR-SGD and the other experiments of BRR, as a federated system."""
+"""BRR-SGD and the other experiments of BRR as a federated system."""
 
 from __future__ import annotations
 

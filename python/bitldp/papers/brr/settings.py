@@ -1,4 +1,4 @@
-"""Settings of the system `brr`, and what its tasks share: the mechanism of a release."""
+"""Settings of the system `brr`, and the mechanism that all its tasks use."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ UNITS = ("feature", "record")
 
 @dataclass(frozen=True, kw_only=True)
 class BRRSettings(Settings):
-    """Settings of the system.
+    """Settings of the system `brr`.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class BRRSettings(Settings):
         return self.mechanism != WITHOUT
 
     def build(self, features: int, releases: int) -> Mechanism:
-        """Return what releases `features` numbers of [-1, 1], one of `releases` that share a budget."""
+        """Return the mechanism for `features` numbers of [-1, 1], one of `releases` that share a budget."""
         epsilon = share(self.epsilon, releases) if self.unit == "record" else self.epsilon
         if self.mechanism == "laplace":
             laplace: Mechanism = bitldp.Laplace(epsilon, features=features, unit=self.unit)  # type: ignore[arg-type]
@@ -146,7 +146,7 @@ def update_mod(settings: BRRSettings, client: Client, codec: UpdateCodec, size: 
 
 
 def privacy(settings: BRRSettings, size: int, releases: int, *, covers: str, not_covered: str) -> Privacy:
-    """Return what `releases` of `size` numbers each cost."""
+    """Return the cost of `releases` releases of `size` numbers each."""
     if not settings.private:
         return Privacy(claimed=np.inf, record=np.inf, covers="nothing: this run has no privacy")
     exact = settings.build(size, releases).guarantee

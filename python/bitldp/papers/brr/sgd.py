@@ -1,4 +1,4 @@
-"""BRR-SGD: each client's gradient, clipped by a threshold that adapts, every coordinate through BRR."""
+"""BRR-SGD: each client's gradient, clipped by an adaptive threshold, every coordinate through BRR."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _model(settings: BRRSettings) -> list[NDArray[np.float32]]:
 
 
 def mod(settings: BRRSettings, client: Client, message: Message) -> PrivateUpdateMod | None:
-    """Return what releases the gradient: with the threshold that the server names, a function of releases."""
+    """Return the mod that releases the gradient, clipped by the threshold that the server names."""
     if not settings.private:
         return None
     config: Any = message.content["config"]
@@ -49,7 +49,7 @@ def mod(settings: BRRSettings, client: Client, message: Message) -> PrivateUpdat
 
 
 def train(settings: BRRSettings, client: Client, message: Message) -> Message:
-    """Return the gradient over some of the client's records, drawn anew in each round."""
+    """Return the gradient over records of the client that are drawn anew in each round."""
     held = client.holding(settings)
     rng = np.random.default_rng(client.training_seed(settings, turn_of(message)))
     places = rng.permutation(len(held.x))[: settings.batch]
@@ -66,7 +66,7 @@ def train(settings: BRRSettings, client: Client, message: Message) -> Message:
 
 
 class AdaptiveClip(DecodingStrategy):
-    """Gradient descent on decoded means; the threshold follows their norm.
+    """Gradient descent on decoded means, with a threshold that follows their norm.
 
     C_t = max(rho C_{t-1} + (1 - rho) norm, C_min), with the norm of the mean of the *released* gradients,
     less what its standard error adds. The paper takes the mean norm of the gradients themselves: that would
@@ -81,7 +81,7 @@ class AdaptiveClip(DecodingStrategy):
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        """Tell the clients the threshold of the round."""
+        """Send the clients the threshold of the round."""
         self.codec = _codec(self._settings, self._clip)
         config[CLIP] = self._clip
         return super().configure_train(server_round, arrays, config, grid)
@@ -89,7 +89,7 @@ class AdaptiveClip(DecodingStrategy):
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        """Average; let the threshold follow, and file it with the metrics."""
+        """Average, adapt the threshold, and file it with the metrics."""
         arrays, metrics = super().aggregate_train(server_round, replies)
         if metrics is None:
             return arrays, metrics
@@ -105,7 +105,7 @@ class AdaptiveClip(DecodingStrategy):
         return arrays, metrics
 
     def updated(self, layout: Layout, mean: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
-        """Step, and remember by what."""
+        """Take a step, and remember it."""
         self._mean = mean
         return super().updated(layout, mean)
 

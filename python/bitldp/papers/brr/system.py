@@ -1,4 +1,4 @@
-"""BRR in learning: gradients, vectors and the leaves of trees, each through BRR or Laplace noise.
+"""Learning with BRR or Laplace noise: gradients, vectors, or the leaves of trees.
 
 Three tasks of the paper: "sgd" (each round's gradient, clipped by a threshold that adapts), "vectors"
 (records perturbed once, a network trained on them) and "trees" (boosted regression trees whose leaves are
@@ -41,7 +41,7 @@ client_app = ClientApp(mods=[silent, _mod])
 
 @client_app.train()
 def train(message: Message, context: Context) -> Message:
-    """Answer a round of the task, with what its mod then releases."""
+    """Answer a round of the task; the task's mod releases the answer."""
     settings = BRRSettings.of(context.run_config)
     client = Client.of(context, NAME)
     if not settings.private:

@@ -49,14 +49,14 @@ def _turn(settings: BRRSettings, message: Message) -> int:
 
 
 def mod(settings: BRRSettings, client: Client, message: Message) -> PrivateUpdateMod | None:
-    """Return what releases the leaves of a round's tree."""
+    """Return the mod that releases the leaves of a round's tree."""
     if not settings.private:
         return None
     return update_mod(settings, client, _codec(settings, _turn(settings, message)), 1 << settings.depth)
 
 
 def train(settings: BRRSettings, client: Client, message: Message) -> Message:
-    """Return the leaves of this round's tree, fitted to what the trees before it leave over."""
+    """Return the leaves of this round's tree, fitted to the residuals of the trees before it."""
     turn = _turn(settings, message)
     record = message.content[ENSEMBLE]
     assert isinstance(record, ArrayRecord)
@@ -75,7 +75,7 @@ def train(settings: BRRSettings, client: Client, message: Message) -> Message:
 
 
 class Boosting(DecodingStrategy):
-    """One tree a round: its leaves are the clients' mean ones, times the rate."""
+    """One new tree in each round, whose leaves are the clients' mean leaves times the rate."""
 
     def __init__(self, settings: BRRSettings, **options: Any) -> None:
         super().__init__(_codec(settings, 1), **options)

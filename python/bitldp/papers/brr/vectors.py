@@ -1,4 +1,4 @@
-"""Vectors through BRR: records perturbed once, feature by feature, and a network trained on them (DNN-DP)."""
+"""Training on records released once through BRR, feature by feature (DNN-DP)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["mod", "serve", "train"]
 
 
 def mod(settings: BRRSettings, client: Client, message: Message) -> None:
-    """Return nothing: what is sent is computed from released features."""
+    """Return no mod: what is sent is computed from released features."""
 
 
 def _features(settings: BRRSettings, client: Client) -> NDArray[Any]:
@@ -43,7 +43,7 @@ def _features(settings: BRRSettings, client: Client) -> NDArray[Any]:
 
 
 def train(settings: BRRSettings, client: Client, message: Message) -> Message:
-    """Train the model that came on the client's released features, and its true labels."""
+    """Train the received model on the client's released features and its true labels."""
     client.expose("a model trained on the true labels")
     record = message.content["arrays"]
     assert isinstance(record, ArrayRecord)

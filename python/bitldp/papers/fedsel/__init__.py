@@ -1,4 +1,4 @@
-"""FedSel, as a federated system."""
+"""FedSel as a federated system."""
 
 from __future__ import annotations
 

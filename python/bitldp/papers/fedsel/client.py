@@ -1,4 +1,4 @@
-"""A client of `fedsel`: what it has not sent yet lies in a file, beside the report that it sent last.
+"""Client of `fedsel`, with a file of the gradient that it has not sent and of its last report.
 
 The file is what makes a round repeatable: a server that asks again for a round, with the same model, is sent
 the same bytes again, and the client neither pays nor accumulates twice.
@@ -40,7 +40,7 @@ _FIELDS = ("identity", "residual", "released", "question", "answer")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Memory:
-    """What a client remembers between two rounds. Private: it stays on the client's disk.
+    """Memory of a client between two rounds. It is private and stays on the client's disk.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Memory:
 
     @classmethod
     def load(cls, path: Path, identity: bytes, size: int) -> Memory:
-        """Return what a file holds; nothing yet, where there is none.
+        """Return the contents of a file; an empty memory where there is none.
 
         Raises
         ------
@@ -89,7 +89,7 @@ class Memory:
         return found
 
     def save(self, path: Path, identity: bytes) -> None:
-        """Write the file, at once or not at all."""
+        """Write the file, whole or not at all."""
         with replacing(path) as file:
             np.savez(
                 file,
@@ -102,7 +102,7 @@ class Memory:
 
 
 def identity_of(settings: FedSelSettings, layout: Layout) -> bytes:
-    """Return what a client's memory belongs to: a run's settings, and a model."""
+    """Return the digest of a run's settings and its model, which a client's memory belongs to."""
     text = json.dumps([settings.lasting(), layout.digest.hex()], sort_keys=True)
     return hashlib.sha256(text.encode()).digest()
 
@@ -116,7 +116,7 @@ def question_of(message: Message, layout: Layout, model: Mapping[str, NDArray[An
 
 
 class RememberingMod(PrivateUpdateMod):
-    """Release a gradient, and remember what was not sent of it and the report itself.
+    """Mod that releases a gradient, and remembers the report and what was not sent.
 
     Parameters
     ----------

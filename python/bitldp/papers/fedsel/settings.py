@@ -51,7 +51,7 @@ DELAYS = ("gradients", "steps")
 
 @dataclass(frozen=True, kw_only=True)
 class FedSelSettings(Settings):
-    """Settings of the system.
+    """Settings of the system `fedsel`.
 
     Attributes
     ----------
@@ -174,22 +174,22 @@ class FedSelSettings(Settings):
 
     @property
     def epoch(self) -> int:
-        """Rounds in which every client takes part once."""
+        """Number of rounds in which every client takes part once."""
         return -(-self.clients // self.batch)
 
     @property
     def releases(self) -> int:
-        """The most releases that a client makes: epochs, E."""
+        """Number of releases of a client at most: epochs, E."""
         return -(-self.rounds // self.epoch)
 
     @property
     def client_rate(self) -> float:
-        """What a client multiplies its gradient by before it accumulates it."""
+        """Factor of a client's gradient before it is accumulated."""
         return self.rate if self.accumulates and self.delay == "steps" else 1.0
 
     @property
     def server_rate(self) -> float:
-        """What the mean update is multiplied by before it is subtracted."""
+        """Factor of the mean update before it is subtracted."""
         return self.rate / self.client_rate
 
     def top(self, size: int) -> int | None:
@@ -197,7 +197,7 @@ class FedSelSettings(Settings):
         return None if self.k == 0 or self.select == "EXP" else min(self.k, size - 1)
 
     def build(self, size: int) -> Mechanism:
-        """Return what releases one gradient of `size` coordinates."""
+        """Return the mechanism for one gradient of `size` coordinates."""
         if self.mechanism == "fedsel":
             return selecting(self, size).stages
         epsilon, values = share(self.epsilon, self.releases), VALUES[self.values]
@@ -240,7 +240,7 @@ def selection(settings: FedSelSettings, size: int) -> Selection:
 
 @lru_cache(maxsize=8)
 def codec(settings: FedSelSettings) -> UpdateCodec:
-    """Return how a gradient becomes a report, for both sides: coordinates are clipped to [-1, 1]."""
+    """Return the codec of both sides for gradients whose coordinates are clipped to [-1, 1]."""
     return UpdateCodec(
         settings.build,
         clip=1.0,
@@ -252,7 +252,7 @@ def codec(settings: FedSelSettings) -> UpdateCodec:
 
 
 def privacy(settings: FedSelSettings, size: int) -> Privacy:
-    """Return what all rounds together cost a client."""
+    """Return the cost of all rounds together for a client."""
     if not settings.private:
         return Privacy(claimed=np.inf, record=np.inf, covers="nothing: this run has no privacy")
     times = "in its one round" if settings.releases == 1 else f"in all {settings.releases} of its rounds"

@@ -1,4 +1,4 @@
-"""FedSel (Algorithm 1): clients that send one perturbed coordinate of what they accumulated, in each epoch.
+"""FedSel (Algorithm 1): in each epoch a client sends one perturbed coordinate of its accumulated gradient.
 
 Linear models by federated stochastic gradient descent: each round asks a batch of the clients, each epoch all
 of them. Beside the two stages are the baselines of the paper: random coordinates, a random projection, and
@@ -148,7 +148,7 @@ server_app = ServerApp()
 
 
 class Epochs(FedAvg):
-    """Federated averaging that asks a batch of clients in each round, and each client once in an epoch."""
+    """Federated averaging with a batch of clients in each round, and each client once in an epoch."""
 
     def __init__(self, settings: FedSelSettings, **options: Any) -> None:
         super().__init__(
@@ -164,7 +164,7 @@ class Epochs(FedAvg):
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        """Ask the batch of a round, which depends on its number and the seed alone."""
+        """Choose the batch of a round by its number and the seed alone."""
         nodes = sorted(grid.get_node_ids())
         while not self._met and len(nodes) < self._settings.clients:
             time.sleep(1.0)  # until they are there; later on, nobody waits for those who left
@@ -182,7 +182,7 @@ class Epochs(FedAvg):
 
 
 class DecodingEpochs(DecodingStrategy, Epochs):
-    """The same, of private reports: their mean, times the rate, is subtracted."""
+    """Epochs of private reports, whose mean, times the rate, is subtracted."""
 
 
 @lru_cache(maxsize=2)

@@ -1,4 +1,4 @@
-"""LDPFL, as a federated system."""
+"""LDPFL as a federated system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small convolutional network in jax, and the flattened output of its convolutions."""
+"""Small convolutional network in jax, and the flattened output of its convolutions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LDPFL (Algorithm 1): a network of one's own, whose flattened output is randomized and trained on together.
+"""LDPFL (Algorithm 1): clients train together on randomized outputs of their own convolutions.
 
 Each client trains a convolutional network on its own records, encodes the flattened output of its
 convolutions to bits, randomizes them once (UER) and trains a dense network on them by federated averaging;
@@ -52,7 +52,7 @@ _FEWEST = 3  # clients, for one to be dropped
 
 @dataclass(frozen=True, kw_only=True)
 class LDPFLSettings(Settings):
-    """Settings of the system.
+    """Settings of the system `ldpfl`.
 
     Attributes
     ----------
@@ -108,11 +108,11 @@ class LDPFLSettings(Settings):
         self.codec()  # refuses bits that do not fit each other
 
     def codec(self) -> bitldp.FixedPoint:
-        """Return the code of an extracted feature."""
+        """Return the codec of an extracted feature."""
         return bitldp.FixedPoint(self.bits, integer_bits=self.integer_bits, sign="ldpfl")
 
     def build(self, features: int) -> Mechanism:
-        """Return what randomizes the bits of `features` extracted features."""
+        """Return the mechanism for the bits of `features` extracted features."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyClaimWarning)  # the summary shows both epsilons
             return MECHANISMS[self.mechanism](
@@ -124,7 +124,7 @@ class LDPFLSettings(Settings):
             )
 
     def flat(self) -> int:
-        """Return how many features the convolutions of an image make."""
+        """Return the number of features that the convolutions make of an image."""
         _, train, _ = loaded(self.data)
         probe = extractor.fitted(
             train[:1], np.zeros(1, int), classes=2, filters=self.filters, epochs=0, rate=1.0, seed=0
@@ -194,7 +194,7 @@ client_app = ClientApp(mods=[silent])
 
 @client_app.train()
 def train(message: Message, context: Context) -> Message:
-    """Train the dense network that came on the client's randomized bits, and its true labels."""
+    """Train the received dense network on the client's randomized bits and its true labels."""
     settings = LDPFLSettings.of(context.run_config)
     client = Client.of(context, NAME)
     client.expose("a model trained on the true labels")
@@ -228,7 +228,7 @@ def evaluate(message: Message, context: Context) -> Message:
 
 
 class DropOne(FedAvg):
-    """Federated averaging without the update of one client, drawn by `seed` anew in each round."""
+    """Federated averaging without one client's update, drawn by `seed` anew in each round."""
 
     def __init__(self, seed: int, **options: Any) -> None:
         super().__init__(**options)

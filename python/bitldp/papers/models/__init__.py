@@ -1,1 +1,1 @@
-"""The models that the systems of the papers train."""
+"""Models that the systems of the papers train."""

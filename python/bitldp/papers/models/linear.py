@@ -13,12 +13,12 @@ Floats = NDArray[np.float64]
 
 
 def initial(features: int, classes: int) -> NDArray[np.float32]:
-    """Return zeros, shape (features + 1, outputs): one output for two classes, else one for each."""
+    """Return a model of zeros, shape (features + 1, outputs); two classes share one output."""
     return np.zeros((features + 1, 1 if classes == 2 else classes), np.float32)
 
 
 def design(x: NDArray[Any], lowest: float) -> Floats:
-    """Return features in [lowest, 1] from such in [-1, 1], and a last column of ones for the intercept."""
+    """Return features of [-1, 1] moved to [lowest, 1], with a last column of ones for the intercept."""
     scaled = 1.0 - (1.0 - np.asarray(x, np.float64)) * ((1.0 - lowest) / 2.0)
     return np.hstack([scaled, np.ones((len(x), 1))])
 

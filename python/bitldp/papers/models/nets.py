@@ -1,4 +1,4 @@
-"""Dense ReLU networks in jax: parameters are a flat list of NumPy arrays, as Flower sends them."""
+"""Dense ReLU networks in jax; parameters are a flat list of NumPy arrays, as Flower sends them."""
 
 from __future__ import annotations
 
@@ -130,5 +130,5 @@ def accuracy(parameters: Parameters, x: NDArray[Any], y: NDArray[Any]) -> float:
 
 
 def scores(parameters: Parameters, x: NDArray[Any], y: NDArray[Any]) -> dict[str, float]:
-    """Return what a run files of a model: its accuracy and its loss."""
+    """Return the accuracy and the loss of a model."""
     return {"accuracy": accuracy(parameters, x, y), "loss": loss(parameters, x, y)}

@@ -1,4 +1,4 @@
-"""Settings of the system `mvu`, and the mechanism that they make of a budget for all rounds."""
+"""Settings of the system `mvu`, and the mechanism that keeps its budget over all rounds."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LESS = 1.0 - 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class MVUSettings(Settings):
-    """Settings of the system.
+    """Settings of the system `mvu`.
 
     Attributes
     ----------
@@ -112,23 +112,23 @@ class MVUSettings(Settings):
 
     @property
     def rows(self) -> int:
-        """Gradients in a reply."""
+        """Number of gradients in a reply."""
         return self.batch if self.level == "example" else 1
 
     def sizes(self) -> tuple[int, ...]:
-        """Return features, hidden units if any, and classes."""
+        """Return the numbers of features, of hidden units if any, and of classes."""
         data, train, _ = loaded(self.data)
         return (train.shape[1], *([self.hidden] if self.hidden else []), data.classes)
 
     def releases(self) -> int:
-        """Return how many releases are about the same record (client) at most, in all rounds."""
+        """Return the most releases about the same record (or client) in all rounds."""
         if self.level == "client":
             return self.rounds
         _, train, _ = loaded(self.data)
         return -(-self.rounds * self.batch // max(1, len(train) // self.clients))
 
     def build(self, size: int, epsilon: float) -> Mechanism:
-        """Return what releases one gradient of `size` coordinates at epsilon (and delta)."""
+        """Return the mechanism for one gradient of `size` coordinates at epsilon (and delta)."""
         if self.mechanism == "cldp":
             return CLDP(size, epsilon=epsilon, radius=self.clip)
         words: dict[str, Any] = {"epsilon": epsilon, "delta": self.delta, "radius": self.clip}
@@ -146,15 +146,15 @@ class MVUSettings(Settings):
         return kind(size, output_bits=self.noise_bits, **words)
 
     def release(self, size: int) -> Mechanism:
-        """Return what releases a gradient so that all releases together keep the budget."""
+        """Return the mechanism for a gradient with which all releases together keep the budget."""
         return _fitted(self, size, self.releases())
 
     def spent(self, size: int) -> Composed:
-        """Return what all releases cost together, by the best accountant."""
+        """Return the cost of all releases together, by the best accountant."""
         return composed(self.release(size), self.releases(), self.delta)
 
     def codec(self) -> UpdateCodec:
-        """Return what client and server share."""
+        """Return the codec that client and server share."""
         return _codec(self)
 
 

@@ -103,7 +103,7 @@ def _begun(settings: MVUSettings, client: Client, context: Context, message: Mes
 
 @client_app.train()
 def train(message: Message, context: Context) -> Message:
-    """Return gradients at the model that came: of records by themselves, or their mean."""
+    """Return gradients at the received model: one for each record, or their mean."""
     settings = MVUSettings.of(context.run_config)
     client = Client.of(context, NAME)
     held = client.holding(settings)
@@ -140,7 +140,7 @@ def _stepped(
 
 
 class Descent(DecodingStrategy):
-    """Gradient descent on decoded means; of signs, on the majority, or on what their mean is about worth.
+    """Gradient descent on decoded means; for signs, on their majority or a multiple of their mean.
 
     A majority's step has the length of a clipped gradient. The mean of signs is (2/pi)^(1/2) x/sigma for
     coordinates x that are small beside sigma, and is divided by that.
@@ -151,7 +151,7 @@ class Descent(DecodingStrategy):
         self._settings = settings
 
     def updated(self, layout: Layout, mean: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
-        """Step."""
+        """Take a step."""
         settings = self._settings
         if settings.mechanism == "signsgd":
             mean = np.sign(mean) * (settings.clip / math.sqrt(mean.size))
@@ -184,7 +184,7 @@ def _privacy(settings: MVUSettings) -> Privacy:
 
 @server_app.main()
 def main(grid: Grid, context: Context) -> None:
-    """Average what the reports are worth, and step, round by round."""
+    """Average the decoded reports, and step, round by round."""
     settings = MVUSettings.of(context.run_config)
     data, _, test = loaded(settings.data)
     options = settings.federation()

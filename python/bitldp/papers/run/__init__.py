@@ -1,1 +1,1 @@
-"""What all systems of the papers share: settings, clients, rounds and results."""
+"""Common parts of the systems: settings, clients, rounds and results."""

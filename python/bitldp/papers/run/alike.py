@@ -1,4 +1,4 @@
-"""Which models of a round can be averaged: one client's garbage must not end the run of the others."""
+"""Choice of the replies that can be averaged, so that one client's garbage does not end a run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log = logging.getLogger("bitldp.federated")
 
 
 def alike(replies: Iterable[Message], sent: ArrayRecord) -> tuple[list[Message], dict[str, int]]:
-    """Return the replies that most others are like, in their order, and how many there were of each kind.
+    """Return the replies of the most frequent form, in order, and the counts of kept and dropped ones.
 
     Dropped are replies whose arrays or metrics are not those (names, shapes, dtypes) of most, or not finite.
     Where two kinds are equally many, arrays like those that were sent to the clients win. Error replies are

@@ -1,4 +1,4 @@
-"""What a client of a system knows beside the run's configuration, which the server writes."""
+"""Knowledge of a client that does not come from the run's configuration, which the server writes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def answered(message: Message, arrays: Mapping[str, Any] | Sequence[Any]) -> Mes
 
 
 def silent(message: Message, context: Context, call_next: ClientAppCallable) -> Message:
-    """Answer an exception of a client by one of two fixed sentences: Flower would send the server its text.
+    """Answer an exception of a client by a fixed sentence: Flower would send the server its text.
 
     The first mod of every system's client app.
     """
@@ -98,7 +98,7 @@ class Client:
 
     @classmethod
     def of(cls, context: Context, system: str) -> Client:
-        """Return the client that a context belongs to; its folder is made.
+        """Return the client of a context, and make its folder.
 
         Raises
         ------
@@ -126,7 +126,7 @@ class Client:
         return cls(place, clients, home, seeded, float(budget), float(delta), uncovered, create)
 
     def expose(self, what: str) -> None:
-        """Agree that something leaves which no mechanism released, or refuse it.
+        """Agree to a release without a mechanism, or refuse it.
 
         Raises
         ------
@@ -140,7 +140,7 @@ class Client:
             )
 
     def holding(self, settings: Settings, most: int | None = None) -> Holding:
-        """Return its records, of those that all clients hold.
+        """Return the client's records, of those that all clients hold.
 
         Raises
         ------
@@ -162,11 +162,11 @@ class Client:
                 raise ValueError(f"home: {self.home} belongs to other records; give this run another folder")
 
     def release_seed(self, settings: Settings, *turn: int) -> np.random.SeedSequence | None:
-        """Return where a release takes its randomness from: None is a fresh key of the operating system."""
+        """Return the seed of a release; None is a fresh key of the operating system."""
         if not self.seeded:
             return None
         return np.random.SeedSequence(settings.seed, spawn_key=(0x5EED, self.place, *turn))
 
     def training_seed(self, settings: Settings, turn: int) -> np.random.SeedSequence:
-        """Return the seed of the order in which it goes through its records in a round."""
+        """Return the seed of the order of the records in a round."""
         return np.random.SeedSequence(settings.seed, spawn_key=(0x02DE, self.place, turn))

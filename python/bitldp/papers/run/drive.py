@@ -1,4 +1,4 @@
-"""A run from its first round, or from its checkpoint, to its summary: what all five servers share."""
+"""Course of a run, from its first round or its checkpoint to its summary."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 
 from bitldp.base.files import replacing
+from bitldp.base.plain import jsonable
 from bitldp.federated.server.strategy import DecodingStrategy, RoundFailedError
 from bitldp.papers.run.alike import alike
 from bitldp.papers.run.folder import RunFolder
@@ -38,7 +39,7 @@ _finisher: ContextVar[Callable[[Summary], None] | None] = ContextVar("finisher",
 
 @contextmanager
 def watching(watcher: Watcher) -> Iterator[None]:
-    """Have `watcher` called with the metrics of every round that ends while the block runs."""
+    """Call `watcher` with the metrics of every round that ends while the block runs."""
     token = _watcher.set(watcher)
     try:
         yield
@@ -47,13 +48,13 @@ def watching(watcher: Watcher) -> Iterator[None]:
 
 
 def folder_of(settings: Settings, system: str) -> str:
-    """Return the folder that a run is kept in."""
+    """Return the folder of a run."""
     return settings.out or f"fl-output/{system}"
 
 
 @contextmanager
 def finishing(finisher: Callable[[Summary], None]) -> Iterator[None]:
-    """Have `finisher` called with the summary of a run that ends while the block runs."""
+    """Call `finisher` with the summary of every run that ends while the block runs."""
     token = _finisher.set(finisher)
     try:
         yield
@@ -63,7 +64,7 @@ def finishing(finisher: Callable[[Summary], None]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Privacy:
-    """What a run promises of a client.
+    """Privacy that a run promises a client.
 
     Attributes
     ----------
@@ -91,7 +92,7 @@ class Privacy:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a run ends with.
+    """Results at the end of a run.
 
     Attributes
     ----------
@@ -121,7 +122,7 @@ class Summary:
 
 
 def turn_of(message: Message) -> int:
-    """Return the number of a training message's round since the beginning of the run, from 1."""
+    """Return the number of a training message's round, from 1 at the beginning of the run."""
     config: Any = message.content["config"]
     return int(config["server-round"])
 
@@ -309,10 +310,5 @@ def _size(reply: Message) -> int:
 
 
 def _write(path: Path, summary: Summary) -> None:
-    plain = asdict(summary)
-    for place in (plain, plain["privacy"]):
-        for name, value in place.items():
-            if isinstance(value, float) and not np.isfinite(value):
-                place[name] = "infinity" if value > 0 else None
     with replacing(path / SUMMARY) as file:
-        file.write((json.dumps(plain, indent=2, allow_nan=False) + "\n").encode())
+        file.write((json.dumps(jsonable(asdict(summary)), indent=2, allow_nan=False) + "\n").encode())

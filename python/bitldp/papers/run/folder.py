@@ -1,4 +1,4 @@
-"""What a run leaves behind: its settings, one JSON line a round, and a checkpoint to go on from."""
+"""Folder of a run: its settings, one JSON line for each round, and a checkpoint to resume from."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 class Checkpoint:
-    """The arrays of a model after a round, and other arrays that the server has to remember.
+    """Arrays of a model after a round, and other arrays that the server has to remember.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Checkpoint:
 
 
 class RunFolder:
-    """The folder of one run.
+    """Folder of one run.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class RunFolder:
             raise ValueError(f"out: {path} is damaged") from None
 
     def record(self, row: Mapping[str, Any], arrays: Arrays) -> None:
-        """Keep a round: its line of metrics, and the checkpoint after it.
+        """Keep the metrics and the checkpoint of a round.
 
         Parameters
         ----------

@@ -18,7 +18,7 @@ _ASIDE = frozenset({"out", "resume"})
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What every system is told; each adds fields of its own, all of them str, int, float or bool.
+    """Settings of every system; each adds fields of its own, of type str, int, float or bool.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Settings:
 
     @classmethod
     def of(cls: type[_S], config: Mapping[str, Any]) -> _S:
-        """Return the settings in a run's configuration; keys that are none of ours are Flower's.
+        """Return the settings in a run's configuration; other keys are Flower's.
 
         Raises
         ------
@@ -76,7 +76,7 @@ class Settings:
         return cls(**found)
 
     def federation(self) -> dict[str, Any]:
-        """Return the options of Flower's strategies: everybody trains, the server evaluates."""
+        """Return the options of Flower's strategies: all clients train, the server evaluates."""
         return {
             "fraction_train": 1.0,
             "fraction_evaluate": 0.0,

@@ -1,4 +1,4 @@
-"""Who holds which records: the training part of a data set, dealt to clients."""
+"""Division of a data set's training part among clients."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Holding", "holding", "loaded"]
 
 
 class Holding:
-    """The records of one client.
+    """Records of one client.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Holding:
 
 @lru_cache(maxsize=4)
 def loaded(name: str) -> tuple[Dataset, NDArray[np.float32], NDArray[np.float32]]:
-    """Return a data set with its features scaled to [-1, 1]; loaded once in a process."""
+    """Return a data set with its features scaled to [-1, 1]; a process loads it once."""
     data = load(name)
     return (data, *data.scaled())
 
@@ -45,7 +45,7 @@ def _order(count: int, seed: int) -> NDArray[np.intp]:
 
 
 def holding(name: str, client: int, clients: int, *, seed: int, most: int | None = None) -> Holding:
-    """Return the records of client number `client` of `clients`, dealt in an order that `seed` shuffles.
+    """Return the records of client number `client` of `clients`, in an order that `seed` shuffles.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A system: its two Flower apps and its settings; and how it runs in this process."""
+"""Federated system of a paper: two Flower apps, their settings, and how to run them in this process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["System"]
 
 @dataclass(frozen=True)
 class System:
-    """A federated system of a paper.
+    """Federated system of a paper.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class System:
         recorder: Recorder | None = None,
         stop: Callable[[], None] | None = None,
     ) -> Summary:
-        """Run it in this process.
+        """Run the system in this process.
 
         Parameters
         ----------

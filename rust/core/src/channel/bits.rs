@@ -1,12 +1,13 @@
 //! Independent bits: each position of a bit string is reported as 1 with a probability that depends on that bit alone.
 
-use super::check::{Split, first_place};
-use super::io::{Input, Output, OutputParts};
+use super::call::{Call, Channel};
+use super::chunks::{Chunks, first_place};
 use crate::codec::{FixedPoint, Real};
 use crate::error::{Error, Result, argument, element};
-use crate::kernel::bits::{Plan, Sampler, Spread};
-use crate::kernel::{Isa, vectorised};
-use crate::parallel::{CHUNK, for_chunks};
+use crate::io::{Input, Output};
+use crate::isa::{Isa, vectorised};
+use crate::kernel::bits::{Plan, Sampler, Spread, unrolled};
+use crate::parallel::CHUNK;
 use crate::probability::{Probability, Rounding, abs_log_ratio, add_up, mul_up};
 use crate::random::Key;
 
@@ -23,7 +24,9 @@ pub struct Bit {
 }
 
 impl Bit {
-    /// A bit reported as 1 with probability `p` where it is 1, and `q` where it is 0. Both are rounded toward each other,
+    /// A bit that is reported as 1 with probability `p` where it is 1, and `q` where it is 0.
+    ///
+    /// Both are rounded toward each other,
     /// which can only lower what the report tells.
     ///
     /// Where one float is 1 minus the other, the bit is taken as exactly symmetric, which samples at twice the speed: the
@@ -76,6 +79,8 @@ pub struct BitsEpsilon {
 pub struct Bits {
     laws: Vec<Vec<Bit>>,
     pattern: Option<Vec<u32>>,
+    /// The pattern as the kernels read it.
+    classes: Vec<u8>,
     features: usize,
     bits: u32,
     plans: Vec<Plan>,
@@ -84,8 +89,10 @@ pub struct Bits {
 }
 
 impl Bits {
-    /// Records of `features` code words. `laws[k]` is the law of a feature's `l` bits, most significant first; feature `j`
-    /// follows `laws[pattern[j]]`, and without a pattern there is one law for all.
+    /// A channel of records of `features` code words.
+    ///
+    /// `laws[k]` is the law of a feature's `l` bits, most significant first; feature `j` follows `laws[pattern[j]]`, and
+    /// without a pattern there is one law for all.
     ///
     /// # Errors
     /// No law, laws of different lengths, 0 or more than 32 bits, no feature, or a pattern that does not fit.
@@ -135,7 +142,17 @@ impl Bits {
             })
             .collect();
         let epsilon = exact_epsilon(&laws, &members);
-        Ok(Bits { bits: bits as u32, spread: Spread::new(bits), laws, pattern, features, plans, epsilon })
+        let classes = unrolled(pattern.as_deref(), laws.len());
+        Ok(Bits {
+            bits: bits as u32,
+            spread: Spread::new(bits),
+            laws,
+            pattern,
+            classes,
+            features,
+            plans,
+            epsilon,
+        })
     }
 
     /// Bits of a feature, l.
@@ -163,66 +180,11 @@ impl Bits {
         self.plans[0].symmetric
     }
 
-    /// The exact ε, from the integers that the sampler compares with. Neighbours: any two records.
-    pub fn epsilon(&self) -> BitsEpsilon {
+    /// The exact ε of a bit, a feature and a record, from the integers that the sampler compares with.
+    ///
+    /// Neighbours: any two records.
+    pub fn epsilons(&self) -> BitsEpsilon {
         self.epsilon
-    }
-
-    /// Randomizes `input`, a whole number of records, into `output`.
-    ///
-    /// `input` is numbers (`F32`, `F64`) with a `codec`, or code words (`U8`, `U16`, `U32`) without one. `output` takes
-    /// code words of any width that holds `l` bits, bits, packed bits, or numbers if there is a codec. The features are
-    /// chunks `first_chunk, first_chunk + 1, …` of [`CHUNK`] in the key's stream; the answer does not depend on `threads`.
-    ///
-    /// # Errors
-    /// An input or output that does not fit the channel, or an input without a code; nothing is written then.
-    pub fn randomize(
-        &self,
-        codec: Option<&FixedPoint>,
-        input: Input<'_>,
-        output: Output<'_>,
-        key: &Key,
-        first_chunk: u64,
-        threads: Option<usize>,
-    ) -> Result<()> {
-        let isa = Isa::current()?;
-        self.randomize_on(isa, codec, input, output, key, first_chunk, threads)
-    }
-
-    /// [`randomize`](Self::randomize) with the kernels of one instruction set: the answer does not depend on it.
-    ///
-    /// # Errors
-    /// As [`randomize`](Self::randomize).
-    #[allow(clippy::too_many_arguments, reason = "what randomize takes, and the instruction set")]
-    pub fn randomize_on(
-        &self,
-        isa: Isa,
-        codec: Option<&FixedPoint>,
-        input: Input<'_>,
-        output: Output<'_>,
-        key: &Key,
-        first_chunk: u64,
-        threads: Option<usize>,
-    ) -> Result<()> {
-        let isa = isa.checked()?;
-        let split = Split { reports: input.len(), bits: self.bits, chunk: CHUNK, first_chunk, threads };
-        self.check(isa, codec, input, &output, &split)?;
-        let sampler = Sampler {
-            isa,
-            key,
-            plans: &self.plans,
-            pattern: self.pattern.as_deref(),
-            bits: self.bits,
-            spread: &self.spread,
-            codec,
-        };
-        let parts = OutputParts::new(output);
-        for_chunks(input.len(), CHUNK, threads, NANOSECONDS, |chunk, range| {
-            // SAFETY: chunks do not overlap.
-            let output = unsafe { parts.part(range.clone(), self.bits as usize) };
-            sampler.chunk(first_chunk + chunk as u64, range.start, input.part(range), output);
-        });
-        Ok(())
     }
 
     fn check(
@@ -231,7 +193,7 @@ impl Bits {
         codec: Option<&FixedPoint>,
         input: Input<'_>,
         output: &Output<'_>,
-        split: &Split,
+        chunks: &Chunks,
     ) -> Result<()> {
         if !input.len().is_multiple_of(self.features) {
             let reason = format!(
@@ -249,20 +211,20 @@ impl Bits {
             None if matches!(output, Output::F32(_) | Output::F64(_)) => {
                 return Err(argument("output", "only a codec gives numbers back".into()));
             }
-            _ => split.check(output)?,
+            _ => chunks.check(output)?,
         }
         let most = u32::MAX >> (32 - self.bits);
         let (first, reason) = match (codec, input) {
             (Some(codec), Input::F32(values)) => {
-                (self.first_refused(isa, codec, values, split), codec.refusal())
+                (self.first_refused(isa, codec, values, chunks), codec.refusal())
             }
             (Some(codec), Input::F64(values)) => {
-                (self.first_refused(isa, codec, values, split), codec.refusal())
+                (self.first_refused(isa, codec, values, chunks), codec.refusal())
             }
             (Some(_), _) => return Err(argument("x", "a codec takes float32 or float64".into())),
-            (None, Input::U8(codes)) => (first_above(isa, codes, most, split), TOO_LONG),
-            (None, Input::U16(codes)) => (first_above(isa, codes, most, split), TOO_LONG),
-            (None, Input::U32(codes)) => (first_above(isa, codes, most, split), TOO_LONG),
+            (None, Input::U8(codes)) => (first_above(isa, codes, most, chunks), TOO_LONG),
+            (None, Input::U16(codes)) => (first_above(isa, codes, most, chunks), TOO_LONG),
+            (None, Input::U32(codes)) => (first_above(isa, codes, most, chunks), TOO_LONG),
             (None, _) => {
                 let reason = "without a codec, code words are needed: uint8, uint16 or uint32";
                 return Err(argument("x", reason.into()));
@@ -276,19 +238,55 @@ impl Bits {
         isa: Isa,
         codec: &FixedPoint,
         values: &[F],
-        split: &Split,
+        chunks: &Chunks,
     ) -> Option<usize> {
-        first_place(values.len(), split.threads, |range| {
+        first_place(values.len(), chunks.threads, |range| {
             vectorised(isa, || codec.first_refused(&values[range]))
         })
+    }
+}
+
+impl Channel for Bits {
+    type Codec<'a> = Option<&'a FixedPoint>;
+    type Keys<'a> = &'a Key;
+
+    fn epsilon(&self) -> f64 {
+        self.epsilon.record
+    }
+
+    fn report_bits(&self) -> u32 {
+        self.bits
+    }
+
+    /// The input is whole records: numbers (`F32`, `F64`) with a codec, or code words (`U8`, `U16`, `U32`) without one. The
+    /// output takes code words of any width that holds `l` bits, bits, packed bits, or numbers if there is a codec. A report
+    /// is one feature's.
+    fn randomize_on(&self, isa: Isa, call: Call<'_, Option<&FixedPoint>, &Key>) -> Result<()> {
+        call.refuse_letters()?;
+        let Call { codec, input, output, keys: key, first_chunk, threads, .. } = call;
+        let bits = self.bits;
+        let chunks = Chunks { reports: input.len(), bits, values: 1, chunk: CHUNK, first_chunk, threads };
+        self.check(isa, codec, input, &output, &chunks)?;
+        let (plans, pattern, spread) = (&self.plans, self.pattern.as_deref(), &self.spread);
+        let classes = &self.classes;
+        let sampler = Sampler { isa, key, plans, pattern, classes, bits, spread, codec };
+        chunks.walk(output, NANOSECONDS, |chunk, range, output| {
+            sampler.chunk(chunk, range.start, input.part(range), output);
+        });
+        Ok(())
     }
 }
 
 /// A code word with bits beyond the channel's: they would leave as they are.
 const TOO_LONG: &str = "a code word has no more bits than the channel";
 
-fn first_above<C: Copy + Into<u32> + Sync>(isa: Isa, codes: &[C], most: u32, split: &Split) -> Option<usize> {
-    first_place(codes.len(), split.threads, |range| {
+fn first_above<C: Copy + Into<u32> + Sync>(
+    isa: Isa,
+    codes: &[C],
+    most: u32,
+    chunks: &Chunks,
+) -> Option<usize> {
+    first_place(codes.len(), chunks.threads, |range| {
         let codes = &codes[range];
         // Not stopping early lets the loop be vectorised.
         let all = vectorised(isa, || codes.iter().fold(0, |all, &code| all | code.into()));
@@ -349,6 +347,6 @@ mod tests {
         let laws = vec![vec![Bit::new(0.9, 0.2).unwrap()], vec![Bit::new(0.6, 0.4).unwrap()]];
         let channel = Bits::new(laws, 1, Some(vec![1])).unwrap();
         assert!(channel.is_symmetric());
-        assert!(channel.epsilon().bit <= channel.epsilon().record);
+        assert!(channel.epsilons().bit <= channel.epsilons().record);
     }
 }

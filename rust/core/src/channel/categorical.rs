@@ -1,27 +1,28 @@
-//! What windows, matrices and shifts share: what they refuse, and the walk over the chunks of a batch.
+//! Checks and calls of channels of finitely many inputs and reports.
 
-use super::check::{Split, first_place};
-use super::io::{Input, Output, OutputParts};
+use super::call::{Call, Channel};
+use super::chunks::{Chunks, first_place, heard};
 use crate::codec::{Coordinate, Grid};
 use crate::error::{Error, Result, argument, element};
-use crate::kernel::categorical::{Law, Letters, Sampler, first_outside};
-use crate::kernel::{Isa, vectorised};
-use crate::parallel::{CHUNK, for_chunks};
+use crate::io::{Input, Output};
+use crate::isa::{Isa, vectorised};
+use crate::kernel::categorical::{Letters, Sampler, first_outside};
+use crate::parallel::CHUNK;
 use crate::random::Key;
 
 /// What a single thread takes for a sample, roughly, in nanoseconds.
 pub(super) const NANOSECONDS: usize = 2;
 
-/// Everything that `randomize` takes, but the law.
-pub(super) struct Request<'a> {
-    pub(super) isa: Isa,
-    pub(super) grid: Option<&'a Grid>,
-    pub(super) input: Input<'a>,
-    pub(super) letters: Option<&'a [f64]>,
-    pub(super) output: Output<'a>,
-    pub(super) key: &'a Key,
-    pub(super) first_chunk: u64,
-    pub(super) threads: Option<usize>,
+/// A channel that gives one of finitely many reports for one of finitely many inputs.
+pub(super) trait Categorical: Channel {
+    /// How many inputs there are.
+    fn rows(&self) -> u32;
+
+    /// How many reports there are.
+    fn columns(&self) -> u32;
+
+    /// Samples chunk `chunk` of the key's stream, with what was checked.
+    fn sample(&self, sampler: &Sampler<'_>, chunk: u64, input: Input<'_>, output: Output<'_>);
 }
 
 /// Bits of a report: as few as tell `outputs` reports apart.
@@ -29,22 +30,25 @@ pub(super) fn report_bits(outputs: u32) -> u32 {
     (u32::BITS - (outputs - 1).leading_zeros()).max(1)
 }
 
-/// Randomizes the request's input under `law`, whose reports are below `outputs`.
-pub(super) fn randomize<L: Law>(law: &L, outputs: u32, request: Request<'_>) -> Result<()> {
-    let isa = request.isa.checked()?;
-    let bits = report_bits(outputs);
-    let Request { grid, input, letters, output, key, first_chunk, threads, .. } = request;
-    check_grid("grid", law.rows(), grid, input)?;
-    let split = Split { reports: input.len(), bits, chunk: CHUNK, first_chunk, threads };
-    check_output(outputs, letters, &output, split)?;
-    check_values(isa, law.rows(), grid, input, threads)?;
+/// Randomizes the call's input by the law of a channel.
+pub(super) fn randomize(
+    channel: &impl Categorical,
+    isa: Isa,
+    call: Call<'_, Option<&Grid>, &Key>,
+) -> Result<()> {
+    let Call { codec: grid, input, letters, output, keys: key, first_chunk, threads } = call;
+    let (rows, columns) = (channel.rows(), channel.columns());
+    let bits = report_bits(columns);
+    check_grid("grid", rows, grid, input)?;
+    let chunks = Chunks { reports: input.len(), bits, values: 1, chunk: CHUNK, first_chunk, threads };
+    check_output(columns, letters, &output, &chunks)?;
+    check_values(isa, rows, grid, input, threads)?;
+    let mut zeros = Vec::new();
+    let (grid, input) = heard(channel.is_mute(), grid, input, &mut zeros);
     let single = Letters::single(letters, &output);
     let sampler = Sampler { isa, key, grid, letters: Letters { double: letters, single: &single }, bits };
-    let parts = OutputParts::new(output);
-    for_chunks(input.len(), CHUNK, threads, NANOSECONDS, |chunk, range| {
-        // SAFETY: chunks do not overlap.
-        let output = unsafe { parts.part(range.clone(), bits as usize) };
-        sampler.chunk(law, first_chunk + chunk as u64, input.part(range), output);
+    chunks.walk(output, NANOSECONDS, |chunk, range, output| {
+        channel.sample(&sampler, chunk, input.part(range), output);
     });
     Ok(())
 }
@@ -67,7 +71,7 @@ pub(super) fn check_output(
     outputs: u32,
     letters: Option<&[f64]>,
     output: &Output<'_>,
-    split: Split,
+    chunks: &Chunks,
 ) -> Result<()> {
     if let Some(letters) = letters
         && letters.len() != outputs as usize
@@ -85,7 +89,7 @@ pub(super) fn check_output(
         }
         _ => {}
     }
-    split.check(output)
+    chunks.check(output)
 }
 
 /// Refuses values that have no row, before anything is written.

@@ -1,17 +1,18 @@
-//! Whole records of signs: a report is a string that agrees with the input in many places, or in few.
+//! Half-cubes and caps: a report is a string of signs that agrees with the input in many places, or in few.
 
 use std::sync::Arc;
 
 use num_bigint::BigUint;
 
-use super::check::{Split, first_place};
-use super::io::{Input, Output, OutputParts};
+use super::call::{Call, Channel};
+use super::chunks::{Chunks, first_place, heard};
 use crate::binomial::{Restricted, binomial};
 use crate::codec::{Coordinate, Grid};
 use crate::error::{Error, Result, argument, element};
+use crate::io::{Input, Output};
+use crate::isa::{Isa, vectorised};
 use crate::kernel::cube::Sampler;
-use crate::kernel::{Isa, vectorised};
-use crate::parallel::{CHUNK, for_chunks};
+use crate::parallel::CHUNK;
 use crate::probability::{Probability, add_up, log_ratio, mul_up};
 use crate::random::Key;
 
@@ -30,6 +31,7 @@ const MOST_BITS: u32 = 1 << 17;
 pub struct Cube {
     sets: Arc<Sets>,
     high: Probability,
+    mute: bool,
 }
 
 /// What does not depend on the probability, and takes longest to prepare.
@@ -58,13 +60,20 @@ impl Cube {
         }
         let near_law = Restricted::new(bits, near, bits);
         let far_law = Restricted::new(bits, 0, far);
-        Ok(Cube { sets: Arc::new(Sets { bits, near, far, near_law, far_law }), high })
+        Ok(Cube { sets: Arc::new(Sets { bits, near, far, near_law, far_law }), high, mute: false })
     }
 
     /// The same sets with another probability; nothing is prepared anew.
     #[must_use]
     pub fn with_high(&self, high: Probability) -> Cube {
-        Cube { sets: Arc::clone(&self.sets), high }
+        Cube { sets: Arc::clone(&self.sets), high, mute: false }
+    }
+
+    /// The channel that checks its input and randomizes zeros in its place: its exact ε is 0, which no `high` gives unless
+    /// the sizes divide 2^64.
+    #[must_use]
+    pub fn muted(self) -> Cube {
+        Cube { mute: true, ..self }
     }
 
     /// Bits of a record, r.
@@ -92,7 +101,9 @@ impl Cube {
         (self.sets.near_law.total(), self.sets.far_law.total())
     }
 
-    /// `C(r-1, near-1)` and `C(r-1, far)`. Over the sizes, they are the mean of `2A/r - 1` in the likely set, and of its
+    /// The strings at the edges of the sets: `C(r-1, near-1)` and `C(r-1, far)`.
+    ///
+    /// Over the sizes, they are the mean of `2A/r - 1` in the likely set, and of its
     /// negative in the other: `(2a - r) C(r, a) = r C(r-1, a-1) - r C(r-1, a)`, so that the sums telescope.
     pub fn edges(&self) -> (BigUint, BigUint) {
         let Sets { bits, near, far, .. } = *self.sets;
@@ -100,11 +111,62 @@ impl Cube {
         (near, binomial(bits - 1, far))
     }
 
-    /// The exact ε of a record, rounded up. Neighbours: any two records.
-    ///
+    /// The records of an input.
+    fn chunks(&self, input: Input<'_>, first_chunk: u64, threads: Option<usize>) -> Chunks {
+        let (bits, values) = (self.bits(), self.bits() as usize);
+        Chunks { reports: input.len() / values, bits, values, chunk: self.chunk(), first_chunk, threads }
+    }
+
+    /// Refuses what does not fit; gives what a 0 and a 1 are worth.
+    fn check(&self, isa: Isa, call: &Call<'_, Option<&Grid>, &Key>) -> Result<[f64; 2]> {
+        let &Call { codec: grid, input, letters, ref output, first_chunk, threads, .. } = call;
+        match (grid, input) {
+            (Some(grid), Input::F32(_) | Input::F64(_)) if grid.points() != 2 => {
+                return Err(argument("grid", format!("{} points are not allowed; 2 are", grid.points())));
+            }
+            (Some(_), Input::F32(_) | Input::F64(_)) | (None, Input::U8(_)) => {}
+            (Some(_), _) => return Err(argument("x", "a grid takes float32 or float64".into())),
+            (None, _) => return Err(argument("x", "without a grid, bytes of 0 and 1 are needed".into())),
+        }
+        let bits = self.bits() as usize;
+        if !input.len().is_multiple_of(bits) {
+            let reason = format!("{} values are no whole number of records of {bits}", input.len());
+            return Err(Error::Shape { name: "x", reason });
+        }
+        if !(output.is_real() || matches!(output, Output::Bits(_) | Output::Packed(_))) {
+            return Err(argument("output", "records leave as bits, packed bits or values".into()));
+        }
+        if output.is_real() && letters.is_none() {
+            return Err(argument("output", "values need letters: what a 0 and a 1 stand for".into()));
+        }
+        let Ok(letters) = <[f64; 2]>::try_from(letters.unwrap_or(&[0.0; 2])) else {
+            let reason = "two are needed: what a 0 and a 1 stand for";
+            return Err(Error::Shape { name: "letters", reason: reason.into() });
+        };
+        self.chunks(input, first_chunk, threads).check(output)?;
+        let refused = |range| match (input.part(range), grid) {
+            (Input::F32(values), Some(grid)) => off_grid(isa, grid, values),
+            (Input::F64(values), Some(grid)) => off_grid(isa, grid, values),
+            (Input::U8(values), _) => first_above_one(isa, values),
+            _ => None,
+        };
+        match first_place(input.len(), threads, refused) {
+            None => Ok(letters),
+            Some(index) => Err(element("x", index, grid.map_or("0 and 1 are", Grid::allowed))),
+        }
+    }
+}
+
+impl Channel for Cube {
+    type Codec<'a> = Option<&'a Grid>;
+    type Keys<'a> = &'a Key;
+
     /// It is also the ε of one bit: a report is likeliest and least likely under inputs with neighbouring numbers of
     /// agreements, which a single bit takes from one to the other.
-    pub fn epsilon(&self) -> f64 {
+    fn epsilon(&self) -> f64 {
+        if self.mute {
+            return 0.0;
+        }
         let (near_size, far_size) = self.sizes();
         // Probabilities of one string, times 2^64 and both sizes.
         let inside = far_size * self.high.numerator();
@@ -125,127 +187,42 @@ impl Cube {
         log_ratio_of(most, least)
     }
 
-    /// Records in a chunk of the key's stream: about [`CHUNK`] bytes of bits, and a multiple of eight.
-    pub fn chunk(&self) -> usize {
+    fn report_bits(&self) -> u32 {
+        self.bits()
+    }
+
+    fn is_mute(&self) -> bool {
+        self.mute
+    }
+
+    /// About [`CHUNK`] bytes of bits, and a multiple of eight.
+    fn chunk(&self) -> usize {
         (CHUNK / (self.bits() as usize).div_ceil(8) / 8 * 8).max(8)
     }
 
-    /// Randomizes records of `bits` values each, one after the other.
+    /// The input is records of `bits` values each, one after the other: bytes of 0 and 1 are the bits; real numbers need a
+    /// grid of two points, and are dithered to one of its ends, the upper one being 1. The output takes `Bits`, `Packed`
+    /// (nothing between records), or what two letters say that a 0 and a 1 are worth.
     ///
-    /// Bytes of 0 and 1 are the bits; real numbers need `grid`, of two points, and are dithered to one of its ends, the
-    /// upper one being 1. The reports leave as `Bits`, as `Packed` (nothing between records), or as what `letters` say
-    /// that a 0 and a 1 are worth.
-    ///
-    /// The records are chunks `first_chunk, first_chunk + 1, …` of [`chunk`](Self::chunk) in the key's stream; the answer
-    /// does not depend on `threads`. Neither branches nor addresses depend on the input: it is only combined with the
-    /// drawn disagreements, by exclusive or, in the end.
-    ///
-    /// # Errors
-    /// A value that is no bit, or that the grid refuses; a broken record; an output that does not fit. Nothing is written
-    /// then.
-    #[allow(clippy::too_many_arguments, reason = "as many as a call has parts")]
-    pub fn randomize(
-        &self,
-        grid: Option<&Grid>,
-        input: Input<'_>,
-        letters: Option<[f64; 2]>,
-        output: Output<'_>,
-        key: &Key,
-        first_chunk: u64,
-        threads: Option<usize>,
-    ) -> Result<()> {
-        self.randomize_on(Isa::current()?, grid, input, letters, output, key, first_chunk, threads)
-    }
-
-    /// [`randomize`](Self::randomize) with the kernels of one instruction set: the answer does not depend on it.
-    ///
-    /// # Errors
-    /// As [`randomize`](Self::randomize).
-    #[allow(clippy::too_many_arguments, reason = "as many as a call has parts")]
-    pub fn randomize_on(
-        &self,
-        isa: Isa,
-        grid: Option<&Grid>,
-        input: Input<'_>,
-        letters: Option<[f64; 2]>,
-        output: Output<'_>,
-        key: &Key,
-        first_chunk: u64,
-        threads: Option<usize>,
-    ) -> Result<()> {
-        let isa = isa.checked()?;
+    /// Neither branches nor addresses depend on the input: it is only combined with the drawn disagreements, by exclusive
+    /// or, in the end.
+    fn randomize_on(&self, isa: Isa, call: Call<'_, Option<&Grid>, &Key>) -> Result<()> {
+        let letters = self.check(isa, &call)?;
+        let Call { codec: grid, input, output, keys: key, first_chunk, threads, .. } = call;
         let bits = self.bits() as usize;
-        let records = self.check(isa, grid, input, letters, &output, first_chunk, threads)?;
-        let Sets { near_law, far_law, .. } = &*self.sets;
-        let letters = letters.unwrap_or_default();
-        let high = self.high.numerator();
-        let sampler = Sampler { isa, key, bits, high, near: near_law, far: far_law, grid, letters };
-        let parts = OutputParts::new(output);
+        let chunks = self.chunks(input, first_chunk, threads);
         // About a nanosecond a byte of bits, and what the places that are put right take, about sqrt(r) of them.
         let work = 200 + bits / if input.is_real() { 1 } else { 4 };
-        for_chunks(records, self.chunk(), threads, work, |chunk, range| {
+        let mut zeros = Vec::new();
+        let (grid, input) = heard(self.is_mute(), grid, input, &mut zeros);
+        let Sets { near_law, far_law, .. } = &*self.sets;
+        let high = self.high.numerator();
+        let sampler = Sampler { isa, key, bits, high, near: near_law, far: far_law, grid, letters };
+        chunks.walk(output, work, |chunk, range, output| {
             let values = range.start * bits..range.end * bits;
-            // SAFETY: chunks do not overlap. Letters are one element a bit, as are bytes of bits.
-            let output = unsafe {
-                match &parts {
-                    OutputParts::F32(parts) => Output::F32(parts.part(values.clone())),
-                    OutputParts::F64(parts) => Output::F64(parts.part(values.clone())),
-                    parts => parts.part(range.clone(), bits),
-                }
-            };
-            sampler.chunk(first_chunk + chunk as u64, range.len(), input.part(values), output);
+            sampler.chunk(chunk, range.len(), input.part(values), output);
         });
         Ok(())
-    }
-
-    /// Refuses what does not fit; gives the number of records.
-    #[allow(clippy::too_many_arguments, reason = "the arguments of the call")]
-    fn check(
-        &self,
-        isa: Isa,
-        grid: Option<&Grid>,
-        input: Input<'_>,
-        letters: Option<[f64; 2]>,
-        output: &Output<'_>,
-        first_chunk: u64,
-        threads: Option<usize>,
-    ) -> Result<usize> {
-        match (grid, input) {
-            (Some(grid), Input::F32(_) | Input::F64(_)) if grid.points() != 2 => {
-                return Err(argument("grid", format!("{} points are not allowed; 2 are", grid.points())));
-            }
-            (Some(_), Input::F32(_) | Input::F64(_)) | (None, Input::U8(_)) => {}
-            (Some(_), _) => return Err(argument("x", "a grid takes float32 or float64".into())),
-            (None, _) => return Err(argument("x", "without a grid, bytes of 0 and 1 are needed".into())),
-        }
-        let bits = self.bits() as usize;
-        if !input.len().is_multiple_of(bits) {
-            let reason = format!("{} values are no whole number of records of {bits}", input.len());
-            return Err(Error::Shape { name: "x", reason });
-        }
-        let records = input.len() / bits;
-        let reals = matches!(output, Output::F32(_) | Output::F64(_));
-        if !(reals || matches!(output, Output::Bits(_) | Output::Packed(_))) {
-            return Err(argument("output", "records leave as bits, packed bits or values".into()));
-        }
-        if reals && letters.is_none() {
-            return Err(argument("output", "values need letters: what a 0 and a 1 stand for".into()));
-        }
-        // A letter is one element for each bit: as many reports of one bit, and as many more of them in a chunk.
-        let chunk = self.chunk();
-        let (reports, width, chunk) =
-            if reals { (input.len(), 1, chunk * bits) } else { (records, self.bits(), chunk) };
-        Split { reports, bits: width, chunk, first_chunk, threads }.check(output)?;
-        let refused = |range| match (input.part(range), grid) {
-            (Input::F32(values), Some(grid)) => off_grid(isa, grid, values),
-            (Input::F64(values), Some(grid)) => off_grid(isa, grid, values),
-            (Input::U8(values), _) => first_above_one(isa, values),
-            _ => None,
-        };
-        match first_place(input.len(), threads, refused) {
-            None => Ok(records),
-            Some(index) => Err(element("x", index, grid.map_or("0 and 1 are", Grid::allowed))),
-        }
     }
 }
 

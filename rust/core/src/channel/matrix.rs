@@ -1,10 +1,11 @@
 //! Matrices: any law of finitely many inputs and reports.
 
-use super::categorical::{Request, randomize, report_bits};
-use super::io::{Input, Output};
+use super::call::{Call, Channel};
+use super::categorical::{Categorical, randomize, report_bits};
 use crate::codec::Grid;
 use crate::error::{Error, Result, argument, element};
-use crate::kernel::Isa;
+use crate::io::{Input, Output};
+use crate::isa::Isa;
 use crate::kernel::categorical::{AnyMatrix, Sampler};
 use crate::probability::log_ratio;
 use crate::random::Key;
@@ -31,7 +32,9 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// The matrix of `inputs` rows of probabilities. Each becomes a multiple of 2^-64: rounded down, but not to 0, and the
+    /// The matrix of `inputs` rows of probabilities.
+    ///
+    /// Each becomes a multiple of 2^-64: rounded down, but not to 0, and the
     /// row's largest entry takes up what is missing to exactly 1.
     ///
     /// # Errors
@@ -94,70 +97,42 @@ impl Matrix {
         self.weights.iter().map(|&weight| weight as f64 / UNIT as f64).collect()
     }
 
-    /// The exact ε, rounded up, from the integers that are sampled: the largest ln P(z|x) / P(z|x') over all reports z and
-    /// all pairs of inputs; infinite where one input never gives a report that another gives.
-    pub fn epsilon(&self) -> f64 {
-        self.epsilon
-    }
-
     /// Whether every sample reads the whole table, so that no address depends on the input.
     pub fn is_constant_time(&self) -> bool {
         self.law.is_read_whole()
     }
+}
 
-    /// Bits of a packed report.
-    pub fn report_bits(&self) -> u32 {
-        report_bits(self.outputs as u32)
+impl Channel for Matrix {
+    type Codec<'a> = Option<&'a Grid>;
+    type Keys<'a> = &'a Key;
+
+    fn epsilon(&self) -> f64 {
+        self.epsilon
     }
 
-    /// Randomizes `input` into `output`.
-    ///
-    /// `input` is rows (any integers) without a `grid`, or numbers (`F32`, `F64`) with a grid of `inputs` points. `output`
-    /// takes code words of any width that holds a report, packed reports, or numbers if there are `letters`: what each of
-    /// the reports stands for. The samples are chunks `first_chunk, first_chunk + 1, …` of [`CHUNK`](crate::CHUNK) in the
-    /// key's stream; the answer does not depend on `threads`.
-    ///
-    /// # Errors
-    /// An input, grid, output or letters that do not fit the channel; nothing is written then.
-    #[allow(clippy::too_many_arguments, reason = "the three steps, and where the randomness comes from")]
-    pub fn randomize(
-        &self,
-        grid: Option<&Grid>,
-        input: Input<'_>,
-        letters: Option<&[f64]>,
-        output: Output<'_>,
-        key: &Key,
-        first_chunk: u64,
-        threads: Option<usize>,
-    ) -> Result<()> {
-        self.randomize_on(Isa::current()?, grid, input, letters, output, key, first_chunk, threads)
+    fn report_bits(&self) -> u32 {
+        report_bits(self.columns())
     }
 
-    /// [`randomize`](Self::randomize) with the kernels of one instruction set: the answer does not depend on it.
-    ///
-    /// # Errors
-    /// As [`randomize`](Self::randomize), and [`Error::Isa`] if this processor lacks it.
-    #[allow(clippy::too_many_arguments, reason = "what randomize takes, and the instruction set")]
-    pub fn randomize_on(
-        &self,
-        isa: Isa,
-        grid: Option<&Grid>,
-        input: Input<'_>,
-        letters: Option<&[f64]>,
-        output: Output<'_>,
-        key: &Key,
-        first_chunk: u64,
-        threads: Option<usize>,
-    ) -> Result<()> {
-        let request = Request { isa, grid, input, letters, output, key, first_chunk, threads };
-        match &self.law {
-            AnyMatrix::Coarse(law) => randomize(law, self.outputs as u32, request),
-            AnyMatrix::Fine(law) => randomize(law, self.outputs as u32, request),
-        }
+    /// The input is rows (any integers) without a codec, or numbers (`F32`, `F64`) with a grid of `inputs` points. The
+    /// output takes code words of any width that holds a report, packed reports, or numbers if there are letters, one for
+    /// each report.
+    fn randomize_on(&self, isa: Isa, call: Call<'_, Option<&Grid>, &Key>) -> Result<()> {
+        randomize(self, isa, call)
+    }
+}
+
+impl Categorical for Matrix {
+    fn rows(&self) -> u32 {
+        self.inputs as u32
     }
 
-    /// One chunk, with what the caller has checked.
-    pub(super) fn chunk(&self, sampler: &Sampler<'_>, chunk: u64, input: Input<'_>, output: Output<'_>) {
+    fn columns(&self) -> u32 {
+        self.outputs as u32
+    }
+
+    fn sample(&self, sampler: &Sampler<'_>, chunk: u64, input: Input<'_>, output: Output<'_>) {
         match &self.law {
             AnyMatrix::Coarse(law) => sampler.chunk(law, chunk, input, output),
             AnyMatrix::Fine(law) => sampler.chunk(law, chunk, input, output),

@@ -1,14 +1,18 @@
-//! Mixtures: a coin that does not look at the input decides which of two answers counts.
+//! Mixtures: a window or a matrix reports, as a coin decides that does not look at the input.
 
-use super::categorical::{NANOSECONDS, check_grid, check_output, check_values, report_bits};
-use super::check::Split;
-use super::io::{Input, Output, OutputParts};
-use super::{Matrix, Window};
+use std::sync::Arc;
+
+use super::call::{Call, Channel};
+use super::categorical::{Categorical, NANOSECONDS, check_grid, check_output, check_values, report_bits};
+use super::chunks::Chunks;
+use super::matrix::Matrix;
+use super::window::Window;
 use crate::codec::Grid;
 use crate::error::{Result, argument};
-use crate::kernel::Isa;
+use crate::io::{Input, Output};
+use crate::isa::Isa;
 use crate::kernel::categorical::{Letters, Sampler};
-use crate::parallel::{CHUNK, for_chunks};
+use crate::parallel::CHUNK;
 use crate::random::Key;
 
 /// The most reports: they are sampled in lanes of 16 bits.
@@ -22,19 +26,23 @@ const FEW: usize = 512;
 ///
 /// The answer 0 is as likely for every input, so the matrix is the coin and the other answer in one. Both are drawn for every
 /// number and selected by masks, so the work tells nothing that the two do not tell.
-pub struct Mixture<'a> {
-    window: &'a Window,
-    matrix: &'a Matrix,
+pub struct Mixture {
+    window: Arc<Window>,
+    matrix: Arc<Matrix>,
 }
 
-impl<'a> Mixture<'a> {
+impl Mixture {
     /// The mixture of a window and a matrix, together of at most 65,536 reports.
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) for more reports, a matrix of fewer than two, and one whose answer 0 is
-    /// likelier for some inputs than for others.
-    pub fn new(window: &'a Window, matrix: &'a Matrix) -> Result<Mixture<'a>> {
+    /// [`Error::Argument`](crate::Error::Argument) for a mute window, more reports, a matrix of fewer than two, and one
+    /// whose answer 0 is likelier for some inputs than for others.
+    pub fn new(window: impl Into<Arc<Window>>, matrix: impl Into<Arc<Matrix>>) -> Result<Mixture> {
+        let (window, matrix) = (window.into(), matrix.into());
         let (cells, answers) = (window.cells(), matrix.outputs());
+        if window.is_mute() {
+            return Err(argument("window", "a mute one is not allowed: it would be given the input".into()));
+        }
         if answers < 2 {
             return Err(argument("matrix", "it has no answer but 0; at least 2 columns are needed".into()));
         }
@@ -53,64 +61,37 @@ impl<'a> Mixture<'a> {
         Ok(Mixture { window, matrix })
     }
 
+    /// The window, which answers where the matrix says 0.
+    pub fn window(&self) -> &Window {
+        &self.window
+    }
+
     /// How many reports there are.
     pub fn outputs(&self) -> u32 {
         self.window.cells() + self.matrix.outputs() as u32 - 1
     }
+}
 
-    /// The exact ε: a report tells which of the two answered, with a chance that is the same for every input, so it is
-    /// that of the worse one of those that ever answer.
-    pub fn epsilon(&self) -> f64 {
+impl Channel for Mixture {
+    type Codec<'a> = [&'a Grid; 2];
+    type Keys<'a> = [&'a Key; 2];
+
+    /// A report tells which of the two answered, with a chance that is the same for every input, so it is that of the worse
+    /// one of those that ever answer.
+    fn epsilon(&self) -> f64 {
         let never = self.matrix.weights()[0] == 0;
         self.matrix.epsilon().max(if never { 0.0 } else { self.window.epsilon() })
     }
 
-    /// Bits of a packed report.
-    pub fn report_bits(&self) -> u32 {
+    fn report_bits(&self) -> u32 {
         report_bits(self.outputs())
     }
 
-    /// Randomizes `input`, numbers (`F32`, `F64`), into `output`; `grids` and `keys` are the window's and the matrix's. The
-    /// keys must differ: with one for both, their draws would be the same bits, and the ε of the two no longer that of the
-    /// mixture.
-    ///
-    /// `output` takes code words of any width that holds a report, packed reports, or numbers if there are `letters`: what
-    /// each of the reports stands for. The samples are chunks `first_chunk, first_chunk + 1, …` of
-    /// [`CHUNK`](crate::CHUNK) in the keys' streams; the answer does not depend on `threads`.
-    ///
-    /// # Errors
-    /// An input, grids, output or letters that do not fit the channel, and equal keys; nothing is written then.
-    #[allow(clippy::too_many_arguments, reason = "the three steps, and where the randomness comes from")]
-    pub fn randomize(
-        &self,
-        grids: [&Grid; 2],
-        input: Input<'_>,
-        letters: Option<&[f64]>,
-        output: Output<'_>,
-        keys: [&Key; 2],
-        first_chunk: u64,
-        threads: Option<usize>,
-    ) -> Result<()> {
-        self.randomize_on(Isa::current()?, grids, input, letters, output, keys, first_chunk, threads)
-    }
-
-    /// [`randomize`](Self::randomize) with the kernels of one instruction set: the answer does not depend on it.
-    ///
-    /// # Errors
-    /// As [`randomize`](Self::randomize), and [`Error::Isa`](crate::Error::Isa) if this processor lacks it.
-    #[allow(clippy::too_many_arguments, reason = "what randomize takes, and the instruction set")]
-    pub fn randomize_on(
-        &self,
-        isa: Isa,
-        grids: [&Grid; 2],
-        input: Input<'_>,
-        letters: Option<&[f64]>,
-        output: Output<'_>,
-        keys: [&Key; 2],
-        first_chunk: u64,
-        threads: Option<usize>,
-    ) -> Result<()> {
-        let isa = isa.checked()?;
+    /// The input is numbers (`F32`, `F64`); grids and keys are the window's and the matrix's. The keys must differ: with one
+    /// for both, their draws would be the same bits, and the ε of the two no longer that of the mixture. The output takes
+    /// code words of any width that holds a report, packed reports, or numbers if there are letters, one for each report.
+    fn randomize_on(&self, isa: Isa, call: Call<'_, [&Grid; 2], [&Key; 2]>) -> Result<()> {
+        let Call { codec: grids, input, letters, output, keys, first_chunk, threads } = call;
         if keys[0] == keys[1] {
             return Err(argument("keys", "two different ones are needed".into()));
         }
@@ -119,8 +100,8 @@ impl<'a> Mixture<'a> {
         for ((name, rows), grid) in ["grids[0]", "grids[1]"].into_iter().zip(rows).zip(grids) {
             check_grid(name, rows, Some(grid), input)?;
         }
-        let split = Split { reports: input.len(), bits, chunk: CHUNK, first_chunk, threads };
-        check_output(self.outputs(), letters, &output, split)?;
+        let chunks = Chunks { reports: input.len(), bits, values: 1, chunk: CHUNK, first_chunk, threads };
+        check_output(self.outputs(), letters, &output, &chunks)?;
         // What clips refuses the same, whatever its ends.
         check_values(isa, rows[0], Some(grids[0]), input, threads)?;
         if !grids[1].clip() {
@@ -135,17 +116,14 @@ impl<'a> Mixture<'a> {
             bits,
         };
         let [window, matrix] = [0, 1].map(sampler);
-        let parts = OutputParts::new(output);
         let draw = |chunk, input: Input<'_>, output: Output<'_>, cell: &mut [u16], answer: &mut [u16]| {
             let (cell, answer) = (&mut cell[..input.len()], &mut answer[..input.len()]);
-            self.window.chunk(&window, chunk, input, Output::U16(cell));
-            self.matrix.chunk(&matrix, chunk, input, Output::U16(answer));
+            self.window.sample(&window, chunk, input, Output::U16(cell));
+            self.matrix.sample(&matrix, chunk, input, Output::U16(answer));
             window.merge(cell, answer, cells, output);
         };
-        for_chunks(input.len(), CHUNK, threads, 2 * NANOSECONDS, |chunk, range| {
-            // SAFETY: chunks do not overlap.
-            let output = unsafe { parts.part(range.clone(), bits as usize) };
-            let (chunk, input) = (first_chunk + chunk as u64, input.part(range));
+        chunks.walk(output, 2 * NANOSECONDS, |chunk, range, output| {
+            let input = input.part(range);
             // Clearing room for a whole chunk would take longer than a few numbers do.
             if input.len() <= FEW {
                 draw(chunk, input, output, &mut [0; FEW], &mut [0; FEW]);

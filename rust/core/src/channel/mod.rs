@@ -1,10 +1,10 @@
-//! Channels: the only place where privacy happens. Each knows its law as integers over 2^64, and its exact ε.
+//! Channels: the only step where privacy happens. Each has a law of integers, and its exact ε.
 
 mod bits;
+mod call;
 mod categorical;
-mod check;
+mod chunks;
 mod cube;
-mod io;
 mod matrix;
 mod mixture;
 mod select;
@@ -13,8 +13,8 @@ mod unary;
 mod window;
 
 pub use bits::{Bit, Bits, BitsEpsilon};
+pub use call::{Call, Channel};
 pub use cube::Cube;
-pub use io::{Input, Output};
 pub use matrix::Matrix;
 pub use mixture::Mixture;
 pub use select::Select;

@@ -2,13 +2,14 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::call::{Call, Channel};
 use super::categorical::report_bits;
-use super::check::Split;
-use super::io::{Input, Output};
+use super::chunks::Chunks;
 use crate::codec::{pack, packed_len};
 use crate::error::{Error, Result, argument, element};
-use crate::kernel::Isa;
-use crate::kernel::select::{Law, Magnitude, SLOTS, Sampler};
+use crate::io::{Input, Output};
+use crate::isa::Isa;
+use crate::kernel::select::{Magnitude, RankLaw, SLOTS, Sampler};
 use crate::parallel::{Parts, for_chunks};
 use crate::probability::abs_log_ratio;
 use crate::random::Key;
@@ -30,17 +31,16 @@ const TASK: usize = 1 << 17;
 /// It is not constant-time: after the rank is drawn, the search for its coordinate takes branches and addresses that
 /// depend on the vector and on the rank, as the matrix channel's on its row.
 pub struct Select {
-    law: Law,
+    law: RankLaw,
     dimensions: u32,
     empty: bool,
     epsilon: f64,
 }
 
 impl Select {
-    /// Vectors in a chunk of the key's stream.
-    pub const CHUNK: usize = SLOTS;
-
-    /// A law of runs of ranks, smallest magnitude first: `counts[i]` ranks of weight `weights[i]` each. `nothing` is the
+    /// A law of runs of ranks, smallest magnitude first: `counts[i]` ranks of weight `weights[i]` each.
+    ///
+    /// `nothing` is the
     /// weight of reporting no coordinate at all; `None` where that is no report of the channel.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl Select {
         if !(2..u64::from(u32::MAX)).contains(&dimensions) {
             return Err(argument("counts", format!("{dimensions} ranks are not allowed; 2 to 2^32 - 2 are")));
         }
-        let law = Law::new(counts, weights, nothing.unwrap_or(0))
+        let law = RankLaw::new(counts, weights, nothing.unwrap_or(0))
             .ok_or_else(|| argument("weights", "must sum to 1 to 2^64 - 1 over all ranks".into()))?;
         let most = weights.iter().copied().max().unwrap_or(0);
         let least = weights.iter().copied().min().unwrap_or(0);
@@ -72,19 +72,9 @@ impl Select {
         self.dimensions
     }
 
-    /// Reports that there are: the coordinates, and `d` where nothing can be reported.
+    /// How many reports there are: the coordinates, and `d` where nothing can be reported.
     pub fn outputs(&self) -> u32 {
         self.dimensions + u32::from(self.empty)
-    }
-
-    /// Bits of a packed report.
-    pub fn report_bits(&self) -> u32 {
-        report_bits(self.outputs())
-    }
-
-    /// The exact ε, rounded up. Neighbours: any two vectors.
-    pub fn epsilon(&self) -> f64 {
-        self.epsilon
     }
 
     /// The runs of the law, smallest magnitude first: how many ranks, and the weight of each.
@@ -101,40 +91,29 @@ impl Select {
     pub fn total(&self) -> u64 {
         self.law.total()
     }
+}
 
-    /// Selects from vectors that lie one after the other in `input`, `f32` or `f64`. Codes and packed codes are given.
-    ///
-    /// The vectors are chunks `first_chunk, first_chunk + 1, …` of [`CHUNK`](Self::CHUNK) vectors in the key's stream:
-    /// what vector `i` draws depends on the key and on `i` alone, and the answer not on `threads`.
-    ///
-    /// # Errors
-    /// A length that is no multiple of `d`, NaN or an infinite number, or an output that does not fit; nothing is written
-    /// then.
-    pub fn randomize(
-        &self,
-        input: Input<'_>,
-        output: Output<'_>,
-        key: &Key,
-        first_chunk: u64,
-        threads: Option<usize>,
-    ) -> Result<()> {
-        self.randomize_on(Isa::current()?, input, output, key, first_chunk, threads)
+impl Channel for Select {
+    type Codec<'a> = ();
+    type Keys<'a> = &'a Key;
+
+    fn epsilon(&self) -> f64 {
+        self.epsilon
     }
 
-    /// [`randomize`](Self::randomize) with the kernels of one instruction set: the answer does not depend on it.
-    ///
-    /// # Errors
-    /// As [`randomize`](Self::randomize).
-    pub fn randomize_on(
-        &self,
-        isa: Isa,
-        input: Input<'_>,
-        output: Output<'_>,
-        key: &Key,
-        first_chunk: u64,
-        threads: Option<usize>,
-    ) -> Result<()> {
-        let isa = isa.checked()?;
+    fn report_bits(&self) -> u32 {
+        report_bits(self.outputs())
+    }
+
+    fn chunk(&self) -> usize {
+        SLOTS
+    }
+
+    /// The input is vectors that lie one after the other, `F32` or `F64`; a report is of one vector. Codes and packed codes
+    /// are given. What vector `i` draws depends on the key and on `i` alone.
+    fn randomize_on(&self, isa: Isa, call: Call<'_, (), &Key>) -> Result<()> {
+        call.refuse_letters()?;
+        let Call { input, output, keys: key, first_chunk, threads, .. } = call;
         let dimensions = self.dimensions as usize;
         if !input.is_real() {
             return Err(argument("x", "float32 or float64 is needed".into()));
@@ -149,7 +128,7 @@ impl Select {
         let reports = input.len() / dimensions;
         let bits = self.report_bits();
         packed_len(reports, bits)?;
-        Split { reports, bits, chunk: SLOTS, first_chunk, threads }.check(&output)?;
+        Chunks { reports, bits, values: dimensions, chunk: SLOTS, first_chunk, threads }.check(&output)?;
         let sampler = Sampler { isa, key, law: &self.law, dimensions };
         let codes = match input {
             Input::F32(values) => chosen(&sampler, u32::of(values), first_chunk, threads),

@@ -2,12 +2,15 @@
 
 mod divergence;
 
-use super::categorical::{Request, randomize, report_bits};
-use super::io::{Input, Output};
+use divergence::Noise;
+
+use super::call::{Call, Channel};
+use super::categorical::{Categorical, randomize, report_bits};
 use crate::codec::Grid;
 use crate::error::{Error, Result, argument};
-use crate::kernel::Isa;
-use crate::kernel::categorical::{AnyMatrix, ShiftLaw};
+use crate::io::{Input, Output};
+use crate::isa::Isa;
+use crate::kernel::categorical::{AnyMatrix, Sampler, ShiftLaw};
 use crate::random::Key;
 
 /// The most inputs, reports and values of the noise.
@@ -31,6 +34,7 @@ pub struct Shift {
     weights: Vec<u128>,
     offset: i32,
     epsilon: f64,
+    mute: bool,
     noise: AnyMatrix,
 }
 
@@ -59,9 +63,15 @@ impl Shift {
             return Err(argument("weights", "they do not sum to 2^64".into()));
         }
         let noise = AnyMatrix::new(&weights, weights.len());
-        let mut shift = Shift { inputs, outputs, weights, offset, epsilon: 0.0, noise };
-        shift.epsilon = shift.exact_epsilon();
+        let mut shift = Shift { inputs, outputs, weights, offset, epsilon: 0.0, mute: false, noise };
+        shift.epsilon = shift.law().exact_epsilon();
         Ok(shift)
+    }
+
+    /// The channel that checks its input and randomizes zeros in its place: its exact ε is 0, whatever the noise.
+    #[must_use]
+    pub fn muted(self) -> Shift {
+        Shift { epsilon: 0.0, mute: true, ..self }
     }
 
     /// Inputs, N.
@@ -89,10 +99,16 @@ impl Shift {
         &self.weights
     }
 
-    /// The exact ε, rounded up, from the integers that are sampled: the largest ln P(z|x) / P(z|x') over all reports z and
-    /// all pairs of inputs; infinite where one input never gives a report that another gives.
-    pub fn epsilon(&self) -> f64 {
-        self.epsilon
+    /// The exact δ at `epsilon`, rounded up: the largest Σ max(0, P(z|x) - e^ε P(z|x')) over all pairs of inputs, summed
+    /// over all reports z.
+    ///
+    /// It comes from the integers that are sampled, and is at most `2^-50` of the chance of the reports where the term is
+    /// positive, and `2^-78`, above the true value. It takes time proportional to inputs times (inputs and weights).
+    ///
+    /// # Errors
+    /// [`Error::Argument`](crate::Error::Argument) if `epsilon` is NaN or negative.
+    pub fn delta(&self, epsilon: f64) -> Result<f64> {
+        self.law().delta(epsilon)
     }
 
     /// `P(report | input)`, one row of `outputs` an input, each the nearest float.
@@ -109,71 +125,72 @@ impl Shift {
         }
         let mut table = vec![0u128; self.inputs * self.outputs];
         let last = self.outputs as i64 - 1;
+        let given = |x: usize| if self.mute { 0 } else { x as i64 };
         for (x, row) in table.chunks_exact_mut(self.outputs).enumerate() {
             for (j, &weight) in self.weights.iter().enumerate() {
-                row[(x as i64 + j as i64 + self.base()).clamp(0, last) as usize] += weight;
+                row[(given(x) + j as i64 + self.base()).clamp(0, last) as usize] += weight;
             }
         }
         Ok(table.into_iter().map(|weight| weight as f64 / UNIT as f64).collect())
     }
 
-    /// Bits of a packed report.
-    pub fn report_bits(&self) -> u32 {
-        report_bits(self.outputs as u32)
+    /// The law, to be compared input by input.
+    fn law(&self) -> Noise<'_> {
+        Noise {
+            inputs: if self.mute { 1 } else { self.inputs },
+            outputs: self.outputs,
+            base: self.base(),
+            weights: &self.weights,
+        }
     }
 
     /// What is added to an input and the place of the noise among the weights.
     fn base(&self) -> i64 {
         i64::from(self.offset) - self.reach() as i64
     }
+}
 
-    /// Randomizes `input` into `output`.
-    ///
-    /// `input` is integers below `inputs` without a `grid`, or numbers (`F32`, `F64`) with a grid of `inputs` points.
-    /// `output` takes code words of any width that holds a report, packed reports, or numbers if there are `letters`: what
-    /// each of the reports stands for. The samples are chunks `first_chunk, first_chunk + 1, …` of
-    /// [`CHUNK`](crate::CHUNK) in the key's stream; the answer does not depend on `threads`.
-    ///
-    /// # Errors
-    /// An input, grid, output or letters that do not fit the channel; nothing is written then.
-    #[allow(clippy::too_many_arguments, reason = "the three steps, and where the randomness comes from")]
-    pub fn randomize(
-        &self,
-        grid: Option<&Grid>,
-        input: Input<'_>,
-        letters: Option<&[f64]>,
-        output: Output<'_>,
-        key: &Key,
-        first_chunk: u64,
-        threads: Option<usize>,
-    ) -> Result<()> {
-        self.randomize_on(Isa::current()?, grid, input, letters, output, key, first_chunk, threads)
+impl Channel for Shift {
+    type Codec<'a> = Option<&'a Grid>;
+    type Keys<'a> = &'a Key;
+
+    fn epsilon(&self) -> f64 {
+        self.epsilon
     }
 
-    /// [`randomize`](Self::randomize) with the kernels of one instruction set: the answer does not depend on it.
-    ///
-    /// # Errors
-    /// As [`randomize`](Self::randomize), and [`Error::Isa`] if this processor lacks it.
-    #[allow(clippy::too_many_arguments, reason = "what randomize takes, and the instruction set")]
-    pub fn randomize_on(
-        &self,
-        isa: Isa,
-        grid: Option<&Grid>,
-        input: Input<'_>,
-        letters: Option<&[f64]>,
-        output: Output<'_>,
-        key: &Key,
-        first_chunk: u64,
-        threads: Option<usize>,
-    ) -> Result<()> {
-        let request = Request { isa, grid, input, letters, output, key, first_chunk, threads };
-        let (inputs, base, last) = (self.inputs as u32, self.base() as i32, (self.outputs - 1) as u16);
+    fn report_bits(&self) -> u32 {
+        report_bits(self.columns())
+    }
+
+    fn is_mute(&self) -> bool {
+        self.mute
+    }
+
+    /// The input is integers below `inputs` without a codec, or numbers (`F32`, `F64`) with a grid of `inputs` points. The
+    /// output takes code words of any width that holds a report, packed reports, or numbers if there are letters, one for
+    /// each report.
+    fn randomize_on(&self, isa: Isa, call: Call<'_, Option<&Grid>, &Key>) -> Result<()> {
+        randomize(self, isa, call)
+    }
+}
+
+impl Categorical for Shift {
+    fn rows(&self) -> u32 {
+        self.inputs as u32
+    }
+
+    fn columns(&self) -> u32 {
+        self.outputs as u32
+    }
+
+    fn sample(&self, sampler: &Sampler<'_>, chunk: u64, input: Input<'_>, output: Output<'_>) {
+        let (inputs, base, last) = (self.rows(), self.base() as i32, (self.outputs - 1) as u16);
         match &self.noise {
             AnyMatrix::Coarse(noise) => {
-                randomize(&ShiftLaw { noise, inputs, base, last }, self.outputs as u32, request)
+                sampler.chunk(&ShiftLaw { noise, inputs, base, last }, chunk, input, output)
             }
             AnyMatrix::Fine(noise) => {
-                randomize(&ShiftLaw { noise, inputs, base, last }, self.outputs as u32, request)
+                sampler.chunk(&ShiftLaw { noise, inputs, base, last }, chunk, input, output)
             }
         }
     }

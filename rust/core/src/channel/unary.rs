@@ -1,14 +1,15 @@
 //! Independent bits on one-hot strings: a category as `k` bits, of which one is 1.
 
 use super::bits::Bit;
-use super::check::{Split, first_place};
-use super::io::{Input, Output, OutputParts};
+use super::call::{Call, Channel};
+use super::chunks::{Chunks, first_place};
 use crate::error::{Result, argument, element};
-use crate::kernel::Isa;
+use crate::io::{Input, Output};
+use crate::isa::Isa;
 use crate::kernel::bits::Plan;
 use crate::kernel::categorical::first_outside;
 use crate::kernel::unary::Sampler;
-use crate::parallel::{CHUNK, for_chunks};
+use crate::parallel::CHUNK;
 use crate::probability::{add_up, log_ratio, mul_up};
 use crate::random::Key;
 
@@ -52,11 +53,36 @@ impl Unary {
         self.bit
     }
 
-    /// The exact ε on one-hot input, rounded up. Neighbours: any two categories.
+    /// What the exact ε would be if the strings were arbitrary: every position could differ.
+    pub fn epsilon_arbitrary(&self) -> f64 {
+        mul_up(self.bit.epsilon(), self.categories as f64)
+    }
+
+    fn check(&self, isa: Isa, input: Input<'_>, output: &Output<'_>, chunks: &Chunks) -> Result<()> {
+        if input.is_real() {
+            return Err(argument("x", "categories are integers".into()));
+        }
+        if !matches!(output, Output::Bits(_) | Output::Packed(_)) {
+            return Err(argument("output", "one-hot strings leave as bits or packed bits".into()));
+        }
+        chunks.check(output)?;
+        let rows = self.categories as u32;
+        let first =
+            first_place(input.len(), chunks.threads, |range| first_outside(isa, input.part(range), rows));
+        let allowed = || format!("integers from 0 to {} are", rows - 1);
+        first.map_or(Ok(()), |index| Err(element("x", index, allowed())))
+    }
+}
+
+impl Channel for Unary {
+    type Codec<'a> = ();
+    type Keys<'a> = &'a Key;
+
+    /// Neighbours: any two categories.
     ///
     /// A report's likelihood under one category against another is that of two positions, each at its worst:
     /// max(p/q, (1-p)/(1-q)) · max(q/p, (1-q)/(1-p)).
-    pub fn epsilon(&self) -> f64 {
+    fn epsilon(&self) -> f64 {
         let (p, q) = (self.bit.p.numerator(), self.bit.q.numerator());
         let (not_p, not_q) = (self.bit.p.complement().numerator(), self.bit.q.complement().numerator());
         let own = log_ratio(p, q).max(log_ratio(not_p, not_q));
@@ -64,74 +90,25 @@ impl Unary {
         add_up(own, other)
     }
 
-    /// What the exact ε would be if the strings were arbitrary: every position could differ.
-    pub fn epsilon_arbitrary(&self) -> f64 {
-        mul_up(self.bit.epsilon(), self.categories as f64)
+    fn report_bits(&self) -> u32 {
+        self.categories as u32
     }
 
-    /// Records in a chunk of the key's stream: about [`CHUNK`] bytes of positions, and a multiple of eight.
-    pub fn chunk(&self) -> usize {
+    /// About [`CHUNK`] bytes of positions, and a multiple of eight.
+    fn chunk(&self) -> usize {
         (CHUNK / self.categories.div_ceil(8) / 8 * 8).max(8)
     }
 
-    /// Randomizes categories, integers in `[0, k)`, into `Bits` or `Packed` output.
-    ///
-    /// The records are chunks `first_chunk, first_chunk + 1, …` of [`chunk`](Self::chunk) in the key's stream; the answer
-    /// does not depend on `threads`.
-    ///
-    /// # Errors
-    /// A category outside the range, or an output that does not fit; nothing is written then.
-    pub fn randomize(
-        &self,
-        input: Input<'_>,
-        output: Output<'_>,
-        key: &Key,
-        first_chunk: u64,
-        threads: Option<usize>,
-    ) -> Result<()> {
-        self.randomize_on(Isa::current()?, input, output, key, first_chunk, threads)
-    }
-
-    /// [`randomize`](Self::randomize) with the kernels of one instruction set: the answer does not depend on it.
-    ///
-    /// # Errors
-    /// As [`randomize`](Self::randomize).
-    pub fn randomize_on(
-        &self,
-        isa: Isa,
-        input: Input<'_>,
-        output: Output<'_>,
-        key: &Key,
-        first_chunk: u64,
-        threads: Option<usize>,
-    ) -> Result<()> {
-        let isa = isa.checked()?;
-        let bits = self.categories as u32;
-        let split = Split { reports: input.len(), bits, chunk: self.chunk(), first_chunk, threads };
-        self.check(isa, input, &output, &split)?;
+    /// The input is categories, integers in `[0, k)`. The output takes bits and packed bits.
+    fn randomize_on(&self, isa: Isa, call: Call<'_, (), &Key>) -> Result<()> {
+        call.refuse_letters()?;
+        let Call { input, output, keys: key, first_chunk, threads, .. } = call;
+        let (bits, chunk) = (self.report_bits(), self.chunk());
+        let chunks = Chunks { reports: input.len(), bits, values: 1, chunk, first_chunk, threads };
+        self.check(isa, input, &output, &chunks)?;
         let sampler = Sampler { isa, key, categories: self.categories, others: &self.others, own: &self.own };
-        let parts = OutputParts::new(output);
         let work = NANOSECONDS * self.categories.div_ceil(8);
-        for_chunks(input.len(), split.chunk, threads, work, |chunk, range| {
-            // SAFETY: chunks do not overlap.
-            let output = unsafe { parts.part(range.clone(), self.categories) };
-            sampler.chunk(first_chunk + chunk as u64, input.part(range), output);
-        });
+        chunks.walk(output, work, |chunk, range, output| sampler.chunk(chunk, input.part(range), output));
         Ok(())
-    }
-
-    fn check(&self, isa: Isa, input: Input<'_>, output: &Output<'_>, split: &Split) -> Result<()> {
-        if input.is_real() {
-            return Err(argument("x", "categories are integers".into()));
-        }
-        if !matches!(output, Output::Bits(_) | Output::Packed(_)) {
-            return Err(argument("output", "one-hot strings leave as bits or packed bits".into()));
-        }
-        split.check(output)?;
-        let rows = self.categories as u32;
-        let first =
-            first_place(input.len(), split.threads, |range| first_outside(isa, input.part(range), rows));
-        let allowed = || format!("integers from 0 to {} are", rows - 1);
-        first.map_or(Ok(()), |index| Err(element("x", index, allowed())))
     }
 }

@@ -1,10 +1,11 @@
-//! Windows: some cells are likely, the rest are not, and all of either kind are equally so.
+//! Windows: some cells are equally likely to be reported, all others equally unlikely.
 
-use super::categorical::{Request, randomize, report_bits};
-use super::io::{Input, Output};
+use super::call::{Call, Channel};
+use super::categorical::{Categorical, randomize, report_bits};
 use crate::codec::Grid;
 use crate::error::{Error, Result, argument, element};
-use crate::kernel::Isa;
+use crate::io::{Input, Output};
+use crate::isa::Isa;
 use crate::kernel::categorical::{Flip, NarrowWindow, Sampler, WideWindow};
 use crate::probability::{Probability, Rounding, abs_log_ratio};
 use crate::random::Key;
@@ -30,12 +31,15 @@ pub struct Window {
     high: Probability,
     order: Option<Vec<u16>>,
     epsilon: f64,
+    mute: bool,
     /// The law of two cells without an order.
     flip: Option<Flip>,
 }
 
 impl Window {
-    /// A window over `cells` cells, 2 to 2^32 - 1, of `width` cells, 1 to `cells - 1`. `high`, the probability of a report
+    /// A window over `cells` cells, 2 to 2^32 - 1, of `width` cells, 1 to `cells - 1`.
+    ///
+    /// `high`, the probability of a report
     /// inside, is rounded toward `width / cells`, where the report tells nothing.
     ///
     /// `order` holds `cells` rows, each all of the numbers `0 .. cells`; it allows at most 65,536 cells.
@@ -52,7 +56,7 @@ impl Window {
         Window::from_probability(cells, width, high, order)
     }
 
-    /// [`Window::new`] with the integer itself.
+    /// A window whose probability is an integer over 2^64.
     ///
     /// # Errors
     /// As [`Window::new`].
@@ -79,7 +83,14 @@ impl Window {
         let outside = high.complement().numerator() * u128::from(width);
         let epsilon = if alike { 0.0 } else { abs_log_ratio(inside, outside) };
         let flip = (cells == 2 && order.is_none()).then(|| Flip::new(high));
-        Ok(Window { cells, width, high, order, epsilon, flip })
+        Ok(Window { cells, width, high, order, epsilon, mute: false, flip })
+    }
+
+    /// The channel that checks its input and randomizes zeros in its place: its exact ε is 0, which no `high` gives unless
+    /// `width / cells` is a multiple of 2^-64.
+    #[must_use]
+    pub fn muted(self) -> Window {
+        Window { epsilon: 0.0, mute: true, ..self }
     }
 
     /// Cells, N.
@@ -102,17 +113,6 @@ impl Window {
         self.order.as_deref()
     }
 
-    /// The exact ε, rounded up, from the integers that the sampler compares with: the largest |ln P(z|x) / P(z|x')| over
-    /// all reports z and all pairs of inputs.
-    pub fn epsilon(&self) -> f64 {
-        self.epsilon
-    }
-
-    /// Bits of a packed report.
-    pub fn report_bits(&self) -> u32 {
-        report_bits(self.cells)
-    }
-
     /// The first cell of the window of cell `x`, where there is no order.
     ///
     /// # Errors
@@ -124,7 +124,11 @@ impl Window {
         if x >= self.cells {
             return Err(argument("x", format!("a cell from 0 to {} is needed", self.cells - 1)));
         }
-        Ok(x.saturating_sub(self.width / 2).min(self.cells - self.width))
+        Ok(self.first(x))
+    }
+
+    fn first(&self, x: u32) -> u32 {
+        x.saturating_sub(self.width / 2).min(self.cells - self.width)
     }
 
     /// Whether `cell` lies in the window of `x`; both are below `cells`.
@@ -135,7 +139,7 @@ impl Window {
                 order[row..row + self.width as usize].iter().any(|&inside| u32::from(inside) == cell)
             }
             None => {
-                let start = x.saturating_sub(self.width / 2).min(self.cells - self.width);
+                let start = self.first(x);
                 (start..start + self.width).contains(&cell)
             }
         }
@@ -156,54 +160,8 @@ impl Window {
         let inside = self.high.to_f64() / f64::from(self.width);
         let outside = self.high.complement().to_f64() / f64::from(self.cells - self.width);
         let pairs = (0..self.cells).flat_map(|x| (0..self.cells).map(move |cell| (x, cell)));
-        Ok(pairs.map(|(x, cell)| if self.contains(x, cell) { inside } else { outside }).collect())
-    }
-
-    /// Randomizes `input` into `output`.
-    ///
-    /// `input` is cells (any integers) without a `grid`, or numbers (`F32`, `F64`) with a grid of `cells` points. `output`
-    /// takes code words of any width that holds a cell, packed reports, or numbers if there are `letters`: what each of
-    /// the cells stands for. The samples are chunks `first_chunk, first_chunk + 1, …` of [`CHUNK`](crate::CHUNK) in the
-    /// key's stream; the answer does not depend on `threads`.
-    ///
-    /// # Errors
-    /// An input, grid, output or letters that do not fit the channel; nothing is written then.
-    #[allow(clippy::too_many_arguments, reason = "the three steps, and where the randomness comes from")]
-    pub fn randomize(
-        &self,
-        grid: Option<&Grid>,
-        input: Input<'_>,
-        letters: Option<&[f64]>,
-        output: Output<'_>,
-        key: &Key,
-        first_chunk: u64,
-        threads: Option<usize>,
-    ) -> Result<()> {
-        self.randomize_on(Isa::current()?, grid, input, letters, output, key, first_chunk, threads)
-    }
-
-    /// [`randomize`](Self::randomize) with the kernels of one instruction set: the answer does not depend on it.
-    ///
-    /// # Errors
-    /// As [`randomize`](Self::randomize), and [`Error::Isa`] if this processor lacks it.
-    #[allow(clippy::too_many_arguments, reason = "what randomize takes, and the instruction set")]
-    pub fn randomize_on(
-        &self,
-        isa: Isa,
-        grid: Option<&Grid>,
-        input: Input<'_>,
-        letters: Option<&[f64]>,
-        output: Output<'_>,
-        key: &Key,
-        first_chunk: u64,
-        threads: Option<usize>,
-    ) -> Result<()> {
-        let request = Request { isa, grid, input, letters, output, key, first_chunk, threads };
-        match self.law() {
-            AnyWindow::Flip(law) => randomize(law, self.cells, request),
-            AnyWindow::Narrow(law) => randomize(&law, self.cells, request),
-            AnyWindow::Wide(law) => randomize(&law, self.cells, request),
-        }
+        let row = |x| if self.mute { 0 } else { x };
+        Ok(pairs.map(|(x, cell)| if self.contains(row(x), cell) { inside } else { outside }).collect())
     }
 
     /// The law in the form in which it is sampled.
@@ -216,9 +174,42 @@ impl Window {
             AnyWindow::Wide(WideWindow::new(self.cells, self.width, self.high))
         }
     }
+}
 
-    /// One chunk, with what the caller has checked.
-    pub(super) fn chunk(&self, sampler: &Sampler<'_>, chunk: u64, input: Input<'_>, output: Output<'_>) {
+impl Channel for Window {
+    type Codec<'a> = Option<&'a Grid>;
+    type Keys<'a> = &'a Key;
+
+    fn epsilon(&self) -> f64 {
+        self.epsilon
+    }
+
+    fn report_bits(&self) -> u32 {
+        report_bits(self.cells)
+    }
+
+    fn is_mute(&self) -> bool {
+        self.mute
+    }
+
+    /// The input is cells (any integers) without a codec, or numbers (`F32`, `F64`) with a grid of `cells` points. The
+    /// output takes code words of any width that holds a cell, packed reports, or numbers if there are letters, one for
+    /// each cell.
+    fn randomize_on(&self, isa: Isa, call: Call<'_, Option<&Grid>, &Key>) -> Result<()> {
+        randomize(self, isa, call)
+    }
+}
+
+impl Categorical for Window {
+    fn rows(&self) -> u32 {
+        self.cells
+    }
+
+    fn columns(&self) -> u32 {
+        self.cells
+    }
+
+    fn sample(&self, sampler: &Sampler<'_>, chunk: u64, input: Input<'_>, output: Output<'_>) {
         match self.law() {
             AnyWindow::Flip(law) => sampler.chunk(law, chunk, input, output),
             AnyWindow::Narrow(law) => sampler.chunk(&law, chunk, input, output),

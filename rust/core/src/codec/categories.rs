@@ -1,4 +1,4 @@
-//! Labels of any kind as the numbers `0, 1, …` of a dictionary.
+//! Dictionaries: labels of any kind as the codes `0, 1, …`.
 
 use std::collections::HashMap;
 use std::fmt;

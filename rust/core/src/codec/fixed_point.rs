@@ -1,9 +1,10 @@
-//! Sign, integer and fraction bits: a real number as a code word of `l` bits.
+//! Fixed-point codes: a real number as sign, integer and fraction bits.
 
-use crate::channel::{Input, Output};
-use crate::error::{Error, Result, argument, element};
+use crate::codec::Code;
+use crate::error::{Result, argument, element};
+use crate::isa::Loop;
 
-/// Which sign bit a non-negative number has.
+/// The sign bit of numbers that are not negative.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SignBit {
     /// BitRand, section 3.1: the sign bit is 1 iff `x >= 0`.
@@ -12,7 +13,7 @@ pub enum SignBit {
     ZeroIfNonNegative,
 }
 
-/// What becomes of an infinite input.
+/// The treatment of infinite inputs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Infinities {
     /// An error, as for NaN.
@@ -74,7 +75,7 @@ impl FixedPoint {
         self.sign
     }
 
-    /// What becomes of an infinite input.
+    /// The treatment of infinite inputs.
     pub fn infinities(&self) -> Infinities {
         self.infinities
     }
@@ -141,10 +142,13 @@ impl FixedPoint {
     /// The code word of one number that [`check`](Self::check) lets pass.
     #[inline(always)]
     pub fn encode<F: Real>(&self, x: F) -> u32 {
-        let magnitude = x.magnitude(self.scale(), self.magnitude_mask());
-        let sign =
-            if x.is_negative() { self.negative_sign() } else { self.negative_sign() ^ self.sign_mask() };
-        magnitude | sign
+        x.magnitude(self.scale(), self.magnitude_mask()) | self.sign_of(x)
+    }
+
+    /// The sign bit of a number, in its place.
+    #[inline(always)]
+    fn sign_of<F: Real>(&self, x: F) -> u32 {
+        self.negative_sign() ^ if x.is_negative() { 0 } else { self.sign_mask() }
     }
 
     /// The number that a code word stands for.
@@ -155,87 +159,54 @@ impl FixedPoint {
     }
 }
 
-impl FixedPoint {
-    /// Code words of numbers (`F32`, `F64`), in elements of at least `l` bits.
-    ///
-    /// # Errors
-    /// Other types, different lengths, or a number without a code; nothing is written then.
-    pub fn encode_all(&self, input: Input<'_>, output: Output<'_>) -> Result<()> {
-        self.fits(input.len(), output.len())?;
-        match input {
-            Input::F32(values) => self.encode_into(values, output),
-            Input::F64(values) => self.encode_into(values, output),
-            _ => Err(argument("x", "float32 or float64 is needed".into())),
-        }
-    }
+/// The code words of numbers.
+pub(crate) struct Encode<'a, F, W> {
+    pub(crate) codec: &'a FixedPoint,
+    pub(crate) values: &'a [F],
+    pub(crate) words: &'a mut [W],
+}
 
-    fn encode_into<F: Real>(&self, values: &[F], output: Output<'_>) -> Result<()> {
-        self.check(values)?;
-        let codes = values.iter().map(|&x| self.encode(x));
-        match output {
-            Output::U8(out) if self.bits <= 8 => {
-                out.iter_mut().zip(codes).for_each(|(out, code)| *out = code as u8)
-            }
-            Output::U16(out) if self.bits <= 16 => {
-                out.iter_mut().zip(codes).for_each(|(out, code)| *out = code as u16)
-            }
-            Output::U32(out) => out.iter_mut().zip(codes).for_each(|(out, code)| *out = code),
-            _ => {
-                return Err(Error::Output {
-                    reason: format!("unsigned elements of {} bits are needed", self.bits),
-                });
-            }
-        }
-        Ok(())
-    }
+impl<F: Real, W: Code> Loop for Encode<'_, F, W> {
+    type Answer = ();
 
-    /// The numbers (`F32`, `F64`) that code words (`U8`, `U16`, `U32`) stand for.
-    ///
-    /// # Errors
-    /// Other types, different lengths, or a code word of more than `l` bits; nothing is written then.
-    pub fn decode_all(&self, input: Input<'_>, output: Output<'_>) -> Result<()> {
-        self.fits(input.len(), output.len())?;
-        match input {
-            Input::U8(codes) => self.decode_into(codes, output),
-            Input::U16(codes) => self.decode_into(codes, output),
-            Input::U32(codes) => self.decode_into(codes, output),
-            _ => Err(argument("codes", "uint8, uint16 or uint32 is needed".into())),
-        }
+    #[inline(always)]
+    fn run(self) {
+        F::encode_each(self.codec, self.values, self.words);
     }
+}
 
-    fn decode_into<C: Copy + Into<u32>>(&self, codes: &[C], output: Output<'_>) -> Result<()> {
-        let most = self.sign_mask() | self.magnitude_mask();
-        if let Some(index) = codes.iter().position(|&code| code.into() > most) {
-            return Err(element("codes", index, "a code word has no more bits than the codec"));
-        }
-        match output {
-            Output::F32(out) => {
-                out.iter_mut().zip(codes).for_each(|(out, &code)| *out = self.decode(code.into()))
-            }
-            Output::F64(out) => {
-                out.iter_mut().zip(codes).for_each(|(out, &code)| *out = self.decode(code.into()))
-            }
-            _ => return Err(Error::Output { reason: "float32 or float64 is needed".into() }),
-        }
-        Ok(())
-    }
+/// The numbers that code words stand for; the answer is all words ORed.
+pub(crate) struct Decode<'a, W, F> {
+    pub(crate) codec: &'a FixedPoint,
+    pub(crate) words: &'a [W],
+    pub(crate) values: &'a mut [F],
+}
 
-    fn fits(&self, values: usize, elements: usize) -> Result<()> {
-        if values == elements {
-            return Ok(());
+impl<F: Real, W: Code> Loop for Decode<'_, W, F> {
+    type Answer = u32;
+
+    #[inline(always)]
+    fn run(self) -> u32 {
+        let mut seen = 0;
+        for (value, word) in self.values.iter_mut().zip(self.words) {
+            seen |= word.widen();
+            *value = self.codec.decode(word.widen());
         }
-        Err(Error::Output { reason: format!("{elements} elements, where {values} are needed") })
+        seen
     }
 }
 
 /// The two floating-point types that the codec takes and gives.
-pub trait Real: Copy + Default + Send + Sync + sealed::Sealed + 'static {
+pub trait Real: Flushed + Copy + Default + Send + Sync + sealed::Sealed + 'static {
     /// Whether the number has a code: not NaN and, unless they `saturate`, not infinite.
     fn is_encodable(self, saturate: bool) -> bool;
     /// Whether every number has a code.
     fn all_encodable(values: &[Self], saturate: bool) -> bool;
-    /// Whether the number is below zero; -0 is not.
+    /// Whether the number is below zero; -0 is not. By its bits: how long it takes does not depend on them.
     fn is_negative(self) -> bool;
+    /// [`FixedPoint::encode`] of all numbers.
+    #[doc(hidden)]
+    fn encode_each<W: Code>(codec: &FixedPoint, values: &[Self], words: &mut [W]);
     /// `min(floor(|x| * scale), most)`, with `scale` a power of two.
     fn magnitude(self, scale: f64, most: u32) -> u32;
     /// `±(magnitude * step)`, with `step` a power of two.
@@ -265,7 +236,13 @@ macro_rules! real {
 
             #[inline(always)]
             fn is_negative(self) -> bool {
-                self < 0.0
+                // The bits of -0 are the sign alone. NaN is refused before anybody asks.
+                self.to_bits() > $sign
+            }
+
+            #[inline(always)]
+            fn encode_each<W: Code>(codec: &FixedPoint, values: &[$float], words: &mut [W]) {
+                real!(@each $float, codec, values, words)
             }
 
             #[inline(always)]
@@ -280,28 +257,75 @@ macro_rules! real {
             }
         }
     };
-    (@magnitude f64, $x:expr, $scale:expr, $most:expr) => {{
-        let scaled = $x.abs() * $scale;
-        let largest = f64::from($most);
-        // This order makes NaN saturate, as `vminpd` does. NaN never comes here from a checked array, but the array
-        // might be changed by somebody else after the check, and the conversion below must stay sound.
-        let bounded = if scaled < largest { scaled } else { largest };
-        // SAFETY: 0 <= bounded <= 2^31 - 1.
-        unsafe { bounded.to_int_unchecked::<i32>() as u32 }
-    }};
-    (@magnitude f32, $x:expr, $scale:expr, $most:expr) => {{
-        if $most < 1 << 24 {
-            let scaled = $x.abs() * ($scale as f32);
-            let largest = $most as f32;
-            let bounded = if scaled < largest { scaled } else { largest };
-            // SAFETY: 0 <= bounded < 2^24, which f32 represents exactly.
-            unsafe { bounded.to_int_unchecked::<i32>() as u32 }
-        } else {
-            // `most` is no float32: compare in float64, which represents both sides.
-            f64::from($x).magnitude($scale, $most)
+    (@each f64, $codec:expr, $values:expr, $words:expr) => {{
+        let (scale, most) = ($codec.scale(), f64::from($codec.magnitude_mask()));
+        for (word, &x) in $words.iter_mut().zip($values) {
+            *word = W::narrow(bounded64(x, scale, most) | $codec.sign_of(x));
         }
     }};
+    (@each f32, $codec:expr, $values:expr, $words:expr) => {{
+        let (scale, most) = ($codec.scale(), $codec.magnitude_mask());
+        if most < SINGLE {
+            let (scale, most) = (scale as f32, most as f32);
+            for (word, &x) in $words.iter_mut().zip($values) {
+                *word = W::narrow(bounded32(x, scale, most) | $codec.sign_of(x));
+            }
+        } else {
+            let most = f64::from(most);
+            for (word, &x) in $words.iter_mut().zip($values) {
+                *word = W::narrow(bounded64(f64::from(x.flushed()), scale, most) | $codec.sign_of(x));
+            }
+        }
+    }};
+    (@magnitude f64, $x:expr, $scale:expr, $most:expr) => {
+        bounded64($x, $scale, f64::from($most))
+    };
+    (@magnitude f32, $x:expr, $scale:expr, $most:expr) => {
+        if $most < SINGLE {
+            bounded32($x, $scale as f32, $most as f32)
+        } else {
+            // `most` is no float32: compare in float64, which represents both sides.
+            bounded64(f64::from($x.flushed()), $scale, f64::from($most))
+        }
+    };
 }
+
+/// Integers below this are float32 exactly.
+const SINGLE: u32 = 1 << 24;
+
+/// A number whose subnormals are zeros of their sign: arithmetic with those can take longer, and would tell them from 0.
+#[doc(hidden)]
+pub trait Flushed {
+    /// The number, or zero of its sign.
+    fn flushed(self) -> Self;
+}
+
+macro_rules! bounded {
+    ($name:ident, $float:ident, $word:ty, $normal:expr, $sign:expr) => {
+        impl Flushed for $float {
+            #[inline(always)]
+            fn flushed(self) -> $float {
+                // Integers only: bits of a magnitude below the smallest normal number are cleared.
+                let bits = self.to_bits();
+                let normal = <$word>::from(bits & !$sign >= $normal).wrapping_neg();
+                $float::from_bits(bits & (normal | $sign))
+            }
+        }
+
+        /// `min(floor(|x| * scale), most)`.
+        #[inline(always)]
+        fn $name(x: $float, scale: $float, most: $float) -> u32 {
+            let scaled = x.flushed().abs() * scale;
+            // This order makes NaN saturate, as `vminps` does. NaN never comes here from a checked array, but the array
+            // might be changed by somebody else after the check, and the conversion below must stay sound.
+            let bounded = if scaled < most { scaled } else { most };
+            // SAFETY: 0 <= bounded <= most, a magnitude of at most 31 bits that the type represents.
+            unsafe { bounded.to_int_unchecked::<i32>() as u32 }
+        }
+    };
+}
+bounded!(bounded32, f32, u32, 0x0080_0000, 0x8000_0000u32);
+bounded!(bounded64, f64, u64, 0x0010_0000_0000_0000, 0x8000_0000_0000_0000u64);
 
 real!(f32, u32, 0x7f80_0000, 0x8000_0000u32);
 real!(f64, u64, 0x7ff0_0000_0000_0000, 0x8000_0000_0000_0000u64);
@@ -309,6 +333,7 @@ real!(f64, u64, 0x7ff0_0000_0000_0000, 0x8000_0000_0000_0000u64);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
 
     fn codec(bits: u32, integer_bits: u32, sign: SignBit) -> FixedPoint {
         FixedPoint::new(bits, integer_bits, sign, Infinities::Saturate).unwrap()
@@ -335,6 +360,42 @@ mod tests {
         for (x, code) in [(5.8125, 0b0010111010), (-5.8125, 0b1010111010), (0.9, 0b0000011100)] {
             assert_eq!(ldpfl.encode(x), code);
         }
+    }
+
+    #[test]
+    fn subnormals_have_the_codes_of_zeros_of_their_sign() {
+        for bits in [10, 26, 32] {
+            let codec = codec(bits, 5, SignBit::OneIfNonNegative);
+            let all = [
+                1e-40f32,
+                -1e-40,
+                f32::from_bits(1),
+                f32::from_bits(0x807f_ffff),
+                f32::MIN_POSITIVE,
+                -0.0,
+                0.0,
+            ];
+            let mut words = [7u32; 7];
+            Encode { codec: &codec, values: &all, words: &mut words }.run();
+            let plus = codec.sign_mask();
+            assert_eq!(words, [plus, 0, plus, 0, plus, plus, plus]);
+            assert_eq!(all.map(|x| codec.encode(x)), words);
+            let all = [
+                1e-310,
+                -1e-310,
+                f64::from_bits(1),
+                f64::from_bits((1 << 63) + 9),
+                -f64::MIN_POSITIVE,
+                -0.0,
+                0.0,
+            ];
+            Encode { codec: &codec, values: &all, words: &mut words }.run();
+            assert_eq!(words, [plus, 0, plus, 0, 0, plus, plus]);
+            assert_eq!(all.map(|x| codec.encode(x)), words);
+        }
+        assert_eq!((-1e-40f32).flushed().to_bits(), (-0.0f32).to_bits());
+        assert_eq!((1.5f32.flushed(), (-f64::MIN_POSITIVE).flushed()), (1.5, -f64::MIN_POSITIVE));
+        assert!(f32::NAN.flushed().is_nan() && f64::NEG_INFINITY.flushed() == f64::NEG_INFINITY);
     }
 
     #[test]

@@ -1,15 +1,20 @@
-//! Equidistant points of an interval: a real number as the index of a point beside it.
+//! Grids: a real number as the index of one of equidistant points.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod coordinate;
+mod ruler;
 
-use super::Real;
-use crate::error::{Result, argument, element};
-use crate::kernel::bits::Word;
-use crate::kernel::{Isa, ones};
+pub use coordinate::Coordinate;
+
+use ruler::{Ruler, TOGETHER};
+
+use crate::codec::Code;
+use crate::error::{Result, argument, element, zeros};
+use crate::isa::{Isa, ones};
 use crate::random::Refine;
 
-/// Which of the two points around a number stands for it.
+/// The choice between the two points around a number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum GridRounding {
     /// A random one: between the points `a < b`, `x` becomes `b` with probability `(x - a) / (b - a)`, so that the
@@ -38,7 +43,9 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// A grid of `points` (2 to 2^32 - 1) points. With `clip`, numbers outside `[low, high]` (infinities too) become the
+    /// A grid of `points` (2 to 2^32 - 1) points.
+    ///
+    /// With `clip`, numbers outside `[low, high]` (infinities too) become the
     /// nearer end; without, they are refused. NaN is always refused.
     ///
     /// # Errors
@@ -85,7 +92,7 @@ impl Grid {
         self.high
     }
 
-    /// Which point stands for a number between two of them.
+    /// The choice between the two points around a number.
     pub fn rounding(&self) -> GridRounding {
         self.rounding
     }
@@ -96,14 +103,19 @@ impl Grid {
     }
 
     /// The points, ascending.
-    pub fn values(&self) -> Vec<f64> {
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory).
+    pub fn values(&self) -> Result<Vec<f64>> {
         let last = self.points - 1;
         let point = |i: u32| {
             let share = f64::from(i) / f64::from(last);
             // Exact at both ends, whatever their ratio.
             self.low * (1.0 - share) + self.high * share
         };
-        (0..self.points).map(point).collect()
+        let mut points = zeros(self.points as usize)?;
+        points.iter_mut().zip(0..).for_each(|(at, i)| *at = point(i));
+        Ok(points)
     }
 
     /// How many of `values` lie outside `[low, high]`, which `clip` would move. NaN is not counted: it is refused.
@@ -151,7 +163,7 @@ impl Grid {
     /// Writes the index of a point beside each value; where that is random, `dither` holds a byte for each. Sound for any
     /// value, also for one that was changed after it was checked: NaN becomes the last point.
     #[inline(always)]
-    pub(crate) fn place<F: Coordinate, W: Word>(
+    pub(crate) fn place<F: Coordinate, W: Code>(
         &self,
         isa: Isa,
         values: &[F],
@@ -160,15 +172,28 @@ impl Grid {
         refine: &mut Refine,
     ) {
         if F::SINGLE && !self.single {
-            self.place_as(isa, values, F::into, &Ruler::<f64>::new(self), dither, indices, refine);
+            self.place_as(isa, values, |x| x.flushed().into(), &self.ruler::<f64>(), dither, indices, refine);
         } else {
-            self.place_as(isa, values, |x| x, &Ruler::<F>::new(self), dither, indices, refine);
+            self.place_as(isa, values, |x| x, &self.ruler::<F>(), dither, indices, refine);
+        }
+    }
+
+    /// The grid in one precision.
+    #[inline(always)]
+    fn ruler<F: Coordinate>(&self) -> Ruler<F> {
+        let last = f64::from(self.points - 1);
+        Ruler {
+            // 2^-34 of a step, where that is a normal number. What is left never makes a subnormal product.
+            tiny: F::magnitude_bits((self.high - self.low) / last / (1u64 << 34) as f64),
+            low: F::nearest(self.low),
+            scale: F::nearest(last / (self.high - self.low)),
+            last: F::nearest(last),
         }
     }
 
     #[inline(always)]
     #[allow(clippy::too_many_arguments, reason = "what place takes, in one precision")]
-    fn place_as<X: Coordinate, F: Coordinate, W: Word>(
+    fn place_as<X: Coordinate, F: Coordinate, W: Code>(
         &self,
         isa: Isa,
         values: &[X],
@@ -214,8 +239,6 @@ impl Grid {
     }
 }
 
-/// Values that are placed together.
-const TOGETHER: usize = 64;
 /// Values after which the draws that were left open are settled.
 const PIECE: usize = 8 * TOGETHER;
 
@@ -226,141 +249,6 @@ fn dithered((cell, fraction): (u32, u32), draw: u8, refine: &mut Refine) -> u32 
     let up = if u32::from(draw) == head { refine.less(&[rest]) } else { u32::from(draw) < head };
     cell + u32::from(up)
 }
-
-/// A grid in one precision.
-#[doc(hidden)]
-pub struct Ruler<F> {
-    low: F,
-    /// Points a unit of length.
-    scale: F,
-    /// The last index.
-    last: F,
-}
-
-impl<F: Coordinate> Ruler<F> {
-    #[inline(always)]
-    fn new(grid: &Grid) -> Ruler<F> {
-        let last = f64::from(grid.points - 1);
-        Ruler {
-            low: F::nearest(grid.low),
-            scale: F::nearest(last / (grid.high - grid.low)),
-            last: F::nearest(last),
-        }
-    }
-}
-
-/// The two floating-point types that a grid takes: `f32` and `f64`.
-pub trait Coordinate: Real + PartialOrd + Into<f64> {
-    /// Whether this is single precision.
-    #[doc(hidden)]
-    const SINGLE: bool;
-    /// The nearest number of this type.
-    #[doc(hidden)]
-    fn nearest(x: f64) -> Self;
-    /// The cell between two points that the number lies in, and how far in it, in units of 2^-32, rounded down.
-    #[doc(hidden)]
-    fn place(self, ruler: &Ruler<Self>) -> (u32, u32);
-    /// The cell, and the first 8 bits of how far in it: all that most draws need.
-    #[doc(hidden)]
-    fn head(self, ruler: &Ruler<Self>) -> (u32, i32);
-
-    /// Writes the point beside each value that the first 8 bits of dither choose, and says, a bit for each, which of them
-    /// they leave open.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn heads(
-        _isa: Isa,
-        values: &[Self; TOGETHER],
-        draws: &[u8; TOGETHER],
-        ruler: &Ruler<Self>,
-        cells: &mut [u32; TOGETHER],
-    ) -> u64 {
-        any_heads(values, draws, ruler, cells)
-    }
-}
-
-/// [`Coordinate::heads`] for any instruction set: a loop without branches.
-#[inline(always)]
-fn any_heads<F: Coordinate>(
-    values: &[F; TOGETHER],
-    draws: &[u8; TOGETHER],
-    ruler: &Ruler<F>,
-    cells: &mut [u32; TOGETHER],
-) -> u64 {
-    let mut open = [0; TOGETHER];
-    for i in 0..TOGETHER {
-        let (cell, head) = values[i].head(ruler);
-        let draw = i32::from(draws[i]);
-        cells[i] = cell + u32::from(draw < head);
-        open[i] = u8::from(draw == head);
-    }
-    open.as_chunks::<8>().0.iter().rev().fold(0, |open, eight| {
-        // Byte i goes to bit 56 + i; no two products meet.
-        open << 8 | u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56
-    })
-}
-
-macro_rules! coordinate {
-    ($float:ident, $single:literal, $cell:ident, { $($own:item)* }) => {
-        impl Coordinate for $float {
-            $($own)*
-
-            const SINGLE: bool = $single;
-
-            #[inline(always)]
-            fn nearest(x: f64) -> $float {
-                x as $float
-            }
-
-            #[inline(always)]
-            fn place(self, ruler: &Ruler<$float>) -> (u32, u32) {
-                let (cell, past) = ruler.split(self);
-                // SAFETY: 0 <= past < 1.
-                (cell as u32, unsafe { (past * (1u64 << 32) as $float).to_int_unchecked() })
-            }
-
-            #[inline(always)]
-            fn head(self, ruler: &Ruler<$float>) -> (u32, i32) {
-                let (cell, past) = ruler.split(self);
-                // SAFETY: 0 <= past < 1.
-                (cell as u32, unsafe { (past * 256.0).to_int_unchecked() })
-            }
-        }
-
-        impl Ruler<$float> {
-            /// The cell that a number lies in, and how far in it, from 0 to 1.
-            #[inline(always)]
-            fn split(&self, x: $float) -> ($cell, $float) {
-                let scaled = (x - self.low) * self.scale;
-                // In this order NaN becomes `last`.
-                let bounded = if scaled < self.last { scaled } else { self.last };
-                let bounded = if bounded > 0.0 { bounded } else { 0.0 };
-                // SAFETY: 0 <= bounded <= last < 2^32. Single precision is only used where last < 2^16.
-                let cell: $cell = unsafe { bounded.to_int_unchecked() };
-                // Exact: a float minus its integer part. So are its products with powers of two.
-                (cell, bounded - cell as $float)
-            }
-        }
-    };
-}
-coordinate!(f32, true, i32, {
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    fn heads(
-        isa: Isa,
-        values: &[f32; TOGETHER],
-        draws: &[u8; TOGETHER],
-        ruler: &Ruler<f32>,
-        cells: &mut [u32; TOGETHER],
-    ) -> u64 {
-        match isa {
-            // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
-            Isa::Avx512 => unsafe { avx512::heads(values, draws, ruler, cells) },
-            _ => any_heads(values, draws, ruler, cells),
-        }
-    }
-});
-coordinate!(f64, false, u32, {});
 
 #[cfg(test)]
 mod tests;

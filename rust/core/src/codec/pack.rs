@@ -2,32 +2,17 @@
 //!
 //! The layout is that of `numpy.packbits` over the reports' bits; the last byte ends with zero bits.
 
-use crate::error::{Error, Result, argument, element};
-use crate::kernel::bits::Word;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A code word in memory: `u8`, `u16` or `u32`.
-pub trait Code: Copy + Default + Into<u32> + sealed::Sealed {
-    /// The low bits of `code`.
-    fn from_low_bits(code: u32) -> Self;
-}
+#[cfg(target_arch = "x86_64")]
+#[path = "pack_avx2.rs"]
+mod avx2;
 
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for u8 {}
-    impl Sealed for u16 {}
-    impl Sealed for u32 {}
-}
-
-macro_rules! code {
-    ($($type:ty),*) => {$(
-        impl Code for $type {
-            fn from_low_bits(code: u32) -> $type {
-                code as $type
-            }
-        }
-    )*};
-}
-code!(u8, u16, u32);
+use super::code::Code;
+use super::unpack::unpack_into;
+use crate::error::{Error, Result, argument, element, zeros};
+use crate::isa::{Isa, vectorised};
+use crate::parallel::{CHUNK, Parts, for_chunks};
 
 fn check_bits(bits: u32) -> Result<()> {
     if (1..=32).contains(&bits) {
@@ -48,26 +33,82 @@ pub fn packed_len(count: usize, bits: u32) -> Result<usize> {
     }
 }
 
+/// What a single thread takes for a report, roughly, in nanoseconds.
+const NANOSECONDS: usize = 1;
+
 /// Packs the low `bits` bits of each report.
 ///
 /// # Errors
-/// [`Error::Argument`] if `bits` is not 1 to 32, [`Error::Value`] if a report has more bits.
+/// [`Error::Argument`] if `bits` is not 1 to 32, [`Error::Value`] if a report has more bits, [`Error::Memory`].
 pub fn pack<C: Code>(reports: &[C], bits: u32) -> Result<Vec<u8>> {
-    let mut out = vec![0; packed_len(reports.len(), bits)?];
-    let most = u32::MAX >> (32 - bits);
-    if let Some(index) = reports.iter().position(|&report| report.into() > most) {
-        return Err(element("reports", index, "a report has no more than `bits` bits"));
-    }
-    write(reports.iter().map(|&report| report.into()), bits, &mut out);
+    let mut out = zeros(packed_len(reports.len(), bits)?)?;
+    pack_to(reports, bits, &mut out, None)?;
     Ok(out)
+}
+
+/// [`pack`] into bytes of just that length, on `threads` threads (`None`: as many as it is worth).
+///
+/// # Errors
+/// As [`pack`], and [`Error::Output`] for another length. Of a report with more bits the first place is named, and `out` is
+/// zeros.
+pub fn pack_to<C: Code>(reports: &[C], bits: u32, out: &mut [u8], threads: Option<usize>) -> Result<()> {
+    let isa = Isa::current()?;
+    let needed = packed_len(reports.len(), bits)?;
+    if out.len() != needed {
+        return Err(Error::Output { reason: format!("{} bytes, where {needed} are needed", out.len()) });
+    }
+    let (most, width) = (u32::MAX >> (32 - bits), bits as usize);
+    let parts = Parts::new(out);
+    let refused = AtomicBool::new(false);
+    for_chunks(reports.len(), CHUNK, threads, NANOSECONDS, |_, range| {
+        let reports = &reports[range.clone()];
+        // SAFETY: a chunk is a multiple of eight reports, so it begins with a whole byte; chunks do not overlap.
+        let out = unsafe { parts.part(range.start * width / 8..(range.end * width).div_ceil(8)) };
+        let seen = vectorised(isa, || reports.iter().fold(0, |seen, report| seen | report.widen()));
+        if seen > most {
+            refused.store(true, Ordering::Relaxed);
+        } else {
+            pack_into(isa, reports, bits, out);
+        }
+    });
+    if refused.into_inner() {
+        out.fill(0);
+        let first = reports.iter().position(|&report| report.into() > most).unwrap_or(0);
+        return Err(element("reports", first, "a report has no more than `bits` bits"));
+    }
+    Ok(())
 }
 
 /// The reports that [`pack`] packed.
 ///
 /// # Errors
 /// [`Error::Argument`] if `bits` is not 1 to 32 or does not fit the code words, [`Error::Shape`] if `packed` is not as
-/// long as `count` reports are, [`Error::Value`] if the bits after the last report are not 0.
+/// long as `count` reports are, [`Error::Value`] if the bits after the last report are not 0, [`Error::Memory`].
 pub fn unpack<C: Code>(packed: &[u8], bits: u32, count: usize) -> Result<Vec<C>> {
+    check_packed::<C>(packed, bits, count)?;
+    let mut out = zeros(count)?;
+    unpack_to(packed, bits, &mut out, None)?;
+    Ok(out)
+}
+
+/// [`unpack`] as many reports as `out` has room for, on `threads` threads (`None`: as many as it is worth).
+///
+/// # Errors
+/// As [`unpack`]; nothing is written then.
+pub fn unpack_to<C: Code>(packed: &[u8], bits: u32, out: &mut [C], threads: Option<usize>) -> Result<()> {
+    let isa = Isa::current()?;
+    check_packed::<C>(packed, bits, out.len())?;
+    let total = out.len();
+    let parts = Parts::new(out);
+    for_chunks(total, CHUNK, threads, NANOSECONDS, |_, range| {
+        let first = range.start;
+        // SAFETY: chunks do not overlap.
+        unpack_into(isa, packed, first, bits, unsafe { parts.part(range) });
+    });
+    Ok(())
+}
+
+fn check_packed<C: Code>(packed: &[u8], bits: u32, count: usize) -> Result<()> {
     let needed = packed_len(count, bits)?;
     if bits as usize > 8 * size_of::<C>() {
         let width = 8 * size_of::<C>();
@@ -79,32 +120,30 @@ pub fn unpack<C: Code>(packed: &[u8], bits: u32, count: usize) -> Result<Vec<C>>
     }
     let unused = needed * 8 - count * bits as usize;
     if packed.last().is_some_and(|last| last & ((1u8 << unused) - 1) != 0) {
-        let reason = "the bits after the last report are 0";
-        return Err(element("packed", needed - 1, reason));
+        return Err(element("packed", needed - 1, "the bits after the last report are 0"));
     }
-    let (mut held, mut have, mut bytes) = (0u64, 0, packed.iter());
-    let mask = u64::from(u32::MAX >> (32 - bits));
-    let mut out = Vec::with_capacity(count);
-    for _ in 0..count {
-        while have < bits {
-            // The length was checked: a byte is there as long as a report is missing.
-            held = held << 8 | u64::from(bytes.next().copied().unwrap_or(0));
-            have += 8;
-        }
-        have -= bits;
-        out.push(C::from_low_bits((held >> have & mask) as u32));
-    }
-    Ok(out)
+    Ok(())
 }
 
 /// Packs reports that have no more than `bits` bits into exactly as many bytes as they need: what the kernels call for
 /// each block. A block that is not the last one holds a multiple of eight reports, so the next one starts at a whole byte.
 #[inline(always)]
-pub(crate) fn pack_into<W: Word>(reports: &[W], bits: u32, out: &mut [u8]) {
+pub(crate) fn pack_into<W: Code>(isa: Isa, reports: &[W], bits: u32, out: &mut [u8]) {
     debug_assert_eq!(out.len(), (reports.len() * bits as usize).div_ceil(8));
     if bits > 16 {
         return write(reports.iter().map(|report| report.widen()), bits, out);
     }
+    #[cfg(target_arch = "x86_64")]
+    let (reports, out) = match isa {
+        Isa::Scalar => (reports, out),
+        Isa::Avx2 | Isa::Avx512 => {
+            // SAFETY: an `Isa` that reaches the kernels was checked against this processor, and both have AVX2.
+            let done = unsafe { avx2::pack(reports, bits, out) };
+            (&reports[done..], &mut out[done / 8 * bits as usize..])
+        }
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = isa;
     // Eight reports are `bits` whole bytes.
     let eights = reports.chunks_exact(8);
     let rest = eights.remainder();
@@ -170,20 +209,49 @@ mod tests {
             prop_assert_eq!(&pack(&reports, bits).unwrap(), &expected);
             prop_assert_eq!(&unpack::<u32>(&expected, bits, reports.len()).unwrap(), &reports);
             let mut out = vec![0xff; expected.len()];
-            pack_into(&reports, bits, &mut out);
-            prop_assert_eq!(&out, &expected);
+            for &isa in Isa::available() {
+                out.fill(0xff);
+                pack_into(isa, &reports, bits, &mut out);
+                prop_assert_eq!(&out, &expected);
+            }
             if bits <= 16 {
                 let short: Vec<u16> = reports.iter().map(|&report| report as u16).collect();
-                out.fill(0xff);
-                pack_into(&short, bits, &mut out);
-                prop_assert_eq!(&out, &expected);
+                for &isa in Isa::available() {
+                    out.fill(0xff);
+                    pack_into(isa, &short, bits, &mut out);
+                    prop_assert_eq!(&out, &expected);
+                }
                 prop_assert_eq!(&unpack::<u16>(&expected, bits, reports.len()).unwrap(), &short);
             }
             if bits <= 8 {
                 let short: Vec<u8> = reports.iter().map(|&report| report as u8).collect();
+                for &isa in Isa::available() {
+                    out.fill(0xff);
+                    pack_into(isa, &short, bits, &mut out);
+                    prop_assert_eq!(&out, &expected);
+                }
                 prop_assert_eq!(&pack(&short, bits).unwrap(), &expected);
                 prop_assert_eq!(&unpack::<u8>(&expected, bits, reports.len()).unwrap(), &short);
             }
+        }
+    }
+
+    #[test]
+    fn threads_change_nothing_and_the_first_place_is_named() {
+        let mut reports: Vec<u16> =
+            (0..40_001u32).map(|i| (i.wrapping_mul(40_503) >> 3) as u16 & 0x7ff).collect();
+        let packed = pack(&reports, 11).unwrap();
+        let (mut out, mut back) = (vec![9; packed.len()], vec![9u16; reports.len()]);
+        for threads in [None, Some(1), Some(3)] {
+            pack_to(&reports, 11, &mut out, threads).unwrap();
+            unpack_to(&packed, 11, &mut back, threads).unwrap();
+            assert!(out == packed && back == reports);
+        }
+        for bad in [39_999, 20_000, 17] {
+            reports[bad] = 0x800;
+            let refused = pack_to(&reports, 11, &mut out, Some(3));
+            assert!(matches!(refused, Err(Error::Value { name: "reports", index, .. }) if index == bad));
+            assert!(out.iter().all(|&byte| byte == 0));
         }
     }
 

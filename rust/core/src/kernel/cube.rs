@@ -1,4 +1,4 @@
-//! How a report of many signs is drawn: where it disagrees with the input, 64 places at a time.
+//! Samples records of signs: where a report disagrees with the input, 64 places at a time.
 //!
 //! A record takes its set and its number of agreements first, then `r` fair bits, one for each place. If too many or too
 //! few of them are 1, places are drawn until the number is right: those with the wrong bit are inverted, and since each
@@ -8,10 +8,10 @@
 //! All of that depends on randomness alone. The input is combined with the result by exclusive or.
 
 use super::unary::spread;
-use super::{Isa, vectorised};
 use crate::binomial::Restricted;
-use crate::channel::{Input, Output};
 use crate::codec::{Coordinate, Grid};
+use crate::io::{Input, Output};
+use crate::isa::{Isa, vectorised};
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
 
 /// Values whose dither one group of keystream serves: a byte each, at first.

@@ -1,12 +1,12 @@
-//! How one-hot strings are sampled: bytes of eight positions as if none were the category's, and the category's own
+//! Samples one-hot strings: bytes of eight positions as if none were the category's, and the category's own
 //! position put in their place.
 //!
 //! The byte that holds the category's position is found by comparing, never by addressing, so no address depends on it.
 
-use super::Isa;
-use super::bits::{Lanes, Plan};
+use super::bits::{Lanes, Laws, Plan};
 use super::categorical::load_rows;
-use crate::channel::{Input, Output};
+use crate::io::{Input, Output};
+use crate::isa::Isa;
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
 
 /// Positions' bytes, or records, that one group of keystream serves: two bytes each.
@@ -70,7 +70,13 @@ impl<'a> Draws<'a> {
         fill(self.sampler.isa, self.sampler.key, self.nonce, self.group, &mut keystream);
         // Flips of words that are 0 are the draws themselves.
         self.drawn.0.fill(0);
-        u16::randomize(self.sampler.isa, self.plan, &keystream, &mut self.drawn.0, &mut self.refine);
+        u16::randomize(
+            self.sampler.isa,
+            Laws::one(self.plan),
+            &keystream,
+            &mut self.drawn.0,
+            &mut self.refine,
+        );
         self.group += 1;
         self.used = 0;
     }

@@ -1,4 +1,4 @@
-//! ChaCha20, eight blocks at a time.
+//! ChaCha, eight blocks at a time.
 
 use std::arch::x86_64::*;
 
@@ -51,7 +51,7 @@ macro_rules! quarter_rounds {
 
 /// Fills `out` with whole groups from `group` on.
 #[target_feature(enable = "avx2")]
-pub(super) fn fill(key: &Key, nonce: u64, group: u64, out: &mut [u8]) {
+pub(super) fn fill<const ROUNDS: usize>(key: &Key, nonce: u64, group: u64, out: &mut [u8]) {
     let lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     for (g, out) in (group..).zip(out.chunks_exact_mut(GROUP)) {
         for half in 0..BLOCKS / LANES {
@@ -60,7 +60,7 @@ pub(super) fn fill(key: &Key, nonce: u64, group: u64, out: &mut [u8]) {
             let mut initial = scalar::initial(key, counter, nonce).map(|word| _mm256_set1_epi32(word as i32));
             initial[12] = _mm256_add_epi32(initial[12], lanes);
             let mut s = initial;
-            for _ in 0..10 {
+            for _ in 0..ROUNDS / 2 {
                 quarter_rounds!(s, (0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15));
                 quarter_rounds!(s, (0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14));
             }

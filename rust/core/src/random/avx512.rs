@@ -1,4 +1,4 @@
-//! ChaCha20, sixteen blocks in a vector: one pass is two groups, or the last one alone.
+//! ChaCha, sixteen blocks in a vector: one pass is two groups, or the last one alone.
 
 use std::arch::x86_64::*;
 
@@ -24,22 +24,22 @@ macro_rules! quarter_rounds {
 
 /// Fills `out` with whole groups from `group` on.
 #[target_feature(enable = "avx512f")]
-pub(super) fn fill(key: &Key, nonce: u64, group: u64, out: &mut [u8]) {
+pub(super) fn fill<const ROUNDS: usize>(key: &Key, nonce: u64, group: u64, out: &mut [u8]) {
     let mut passes = out.chunks_exact_mut(TOGETHER * GROUP);
     let mut group = group;
     for out in &mut passes {
-        pass::<TOGETHER>(key, nonce, group, out);
+        pass::<ROUNDS, TOGETHER>(key, nonce, group, out);
         group = group.wrapping_add(TOGETHER as u64);
     }
     for (g, out) in (group..).zip(passes.into_remainder().chunks_exact_mut(GROUP)) {
-        pass::<1>(key, nonce, g, out);
+        pass::<ROUNDS, 1>(key, nonce, g, out);
     }
 }
 
 /// Fills `out` with `N` groups from `group` on.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn pass<const N: usize>(key: &Key, nonce: u64, group: u64, out: &mut [u8]) {
+fn pass<const ROUNDS: usize, const N: usize>(key: &Key, nonce: u64, group: u64, out: &mut [u8]) {
     let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     let mut initials = [[_mm512_setzero_si512(); 16]; N];
     for (g, initial) in initials.iter_mut().enumerate() {
@@ -49,7 +49,7 @@ fn pass<const N: usize>(key: &Key, nonce: u64, group: u64, out: &mut [u8]) {
         initial[12] = _mm512_add_epi32(initial[12], lanes);
     }
     let mut states = initials;
-    for _ in 0..10 {
+    for _ in 0..ROUNDS / 2 {
         quarter_rounds!(states, (0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15));
         quarter_rounds!(states, (0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14));
     }

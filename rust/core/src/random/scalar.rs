@@ -1,4 +1,4 @@
-//! ChaCha20 as RFC 8439 writes it: the oracle of the faster paths.
+//! ChaCha as RFC 8439 writes it, with any number of rounds: the oracle of the faster paths.
 
 use super::{BLOCKS, GROUP, Key};
 
@@ -29,10 +29,10 @@ pub(super) fn initial(key: &Key, counter: u64, nonce: u64) -> [u32; 16] {
 }
 
 /// One block of sixteen words.
-pub(super) fn block(key: &Key, counter: u64, nonce: u64) -> [u32; 16] {
+pub(super) fn block<const ROUNDS: usize>(key: &Key, counter: u64, nonce: u64) -> [u32; 16] {
     let initial = initial(key, counter, nonce);
     let mut s = initial;
-    for _ in 0..10 {
+    for _ in 0..ROUNDS / 2 {
         quarter_round(&mut s, 0, 4, 8, 12);
         quarter_round(&mut s, 1, 5, 9, 13);
         quarter_round(&mut s, 2, 6, 10, 14);
@@ -49,10 +49,10 @@ pub(super) fn block(key: &Key, counter: u64, nonce: u64) -> [u32; 16] {
 }
 
 /// Fills `out` with whole groups from `group` on.
-pub(super) fn fill(key: &Key, nonce: u64, group: u64, out: &mut [u8]) {
+pub(super) fn fill<const ROUNDS: usize>(key: &Key, nonce: u64, group: u64, out: &mut [u8]) {
     for (g, out) in (group..).zip(out.chunks_exact_mut(GROUP)) {
         for b in 0..BLOCKS {
-            let words = block(key, g.wrapping_mul(BLOCKS as u64).wrapping_add(b as u64), nonce);
+            let words = block::<ROUNDS>(key, g.wrapping_mul(BLOCKS as u64).wrapping_add(b as u64), nonce);
             for (w, word) in words.iter().enumerate() {
                 out[(w * BLOCKS + b) * 4..][..4].copy_from_slice(&word.to_le_bytes());
             }

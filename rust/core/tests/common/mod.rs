@@ -1,7 +1,7 @@
 //! What the tests of the categorical channels share.
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
-use bitldp_core::{Grid, Input, Isa, Key, Matrix, Output, Result, Shift, Window};
+use bitldp_core::{Call, Channel, Grid, Input, Isa, Key, Matrix, Output, Result, Shift, Window};
 
 /// A fixed key: these tests are repeatable.
 pub fn key(seed: u8) -> Key {
@@ -10,7 +10,7 @@ pub fn key(seed: u8) -> Key {
 
 /// A categorical channel.
 #[allow(clippy::large_enum_variant, reason = "a handful in a test")]
-pub enum Channel {
+pub enum Categorical {
     Window(Window),
     Matrix(Matrix),
     Shift(Shift),
@@ -18,41 +18,44 @@ pub enum Channel {
 
 /// How a call is made; none of it but `first_chunk` may change the answer.
 #[derive(Clone, Copy)]
-pub struct Call {
+pub struct Way {
     pub isa: Isa,
     pub first_chunk: u64,
     pub threads: Option<usize>,
 }
 
 /// One thread of the scalar path, from the start of the stream.
-pub const ORACLE: Call = Call { isa: Isa::Scalar, first_chunk: 0, threads: Some(1) };
+pub const ORACLE: Way = Way { isa: Isa::Scalar, first_chunk: 0, threads: Some(1) };
 
-impl Channel {
+impl Categorical {
     pub fn randomize(
         &self,
-        call: Call,
+        call: Way,
         grid: Option<&Grid>,
         input: Input<'_>,
         letters: Option<&[f64]>,
         output: Output<'_>,
         key: &Key,
     ) -> Result<()> {
-        let Call { isa, first_chunk, threads } = call;
+        let Way { isa, first_chunk, threads } = call;
         match self {
-            Channel::Window(channel) => {
-                channel.randomize_on(isa, grid, input, letters, output, key, first_chunk, threads)
-            }
-            Channel::Matrix(channel) => {
-                channel.randomize_on(isa, grid, input, letters, output, key, first_chunk, threads)
-            }
-            Channel::Shift(channel) => {
-                channel.randomize_on(isa, grid, input, letters, output, key, first_chunk, threads)
-            }
+            Categorical::Window(channel) => channel.randomize_on(
+                isa,
+                Call { letters, first_chunk, threads, ..Call::new(grid, input, output, key) },
+            ),
+            Categorical::Matrix(channel) => channel.randomize_on(
+                isa,
+                Call { letters, first_chunk, threads, ..Call::new(grid, input, output, key) },
+            ),
+            Categorical::Shift(channel) => channel.randomize_on(
+                isa,
+                Call { letters, first_chunk, threads, ..Call::new(grid, input, output, key) },
+            ),
         }
     }
 
     /// The reports of `input` as 32-bit code words.
-    pub fn codes(&self, call: Call, grid: Option<&Grid>, input: Input<'_>, key: &Key) -> Vec<u32> {
+    pub fn codes(&self, call: Way, grid: Option<&Grid>, input: Input<'_>, key: &Key) -> Vec<u32> {
         let mut out = vec![u32::MAX; input.len()];
         self.randomize(call, grid, input, None, Output::U32(&mut out), key).unwrap();
         out
@@ -60,9 +63,9 @@ impl Channel {
 
     pub fn report_bits(&self) -> u32 {
         match self {
-            Channel::Window(channel) => channel.report_bits(),
-            Channel::Matrix(channel) => channel.report_bits(),
-            Channel::Shift(channel) => channel.report_bits(),
+            Categorical::Window(channel) => channel.report_bits(),
+            Categorical::Matrix(channel) => channel.report_bits(),
+            Categorical::Shift(channel) => channel.report_bits(),
         }
     }
 }

@@ -1,15 +1,27 @@
-//! How well the reports of a shift tell two inputs apart: its exact ε, and its δ at any ε.
+//! Exact ε of a shift, and its exact δ at any ε.
 
 use std::collections::VecDeque;
 
-use super::{Shift, UNIT};
 use crate::error::{Result, argument};
 use crate::probability::log_ratio;
+
+/// Certainty, in the units of weights.
+const UNIT: u128 = 1 << 64;
 
 /// Bits that a term of δ has below a weight's last one.
 const FINER: u32 = 32;
 
-impl Shift {
+/// Noise that is added to an input, the sum clamped to the reports.
+pub(super) struct Noise<'a> {
+    pub(super) inputs: usize,
+    pub(super) outputs: usize,
+    /// What is added to an input and the place of the noise among the weights.
+    pub(super) base: i64,
+    /// The integers over 2^64 of the noise; they sum to 2^64.
+    pub(super) weights: &'a [u128],
+}
+
+impl Noise<'_> {
     /// Sums of the first `0, 1, …` weights.
     fn sums(&self) -> Vec<u128> {
         let mut sums = Vec::with_capacity(self.weights.len() + 1);
@@ -24,7 +36,7 @@ impl Shift {
     /// The chance of the first report, and that of the last one, for input `x`.
     fn ends(&self, sums: &[u128], x: usize) -> (u128, u128) {
         let below = |count: i64| sums[count.clamp(0, self.weights.len() as i64) as usize];
-        let start = -(x as i64 + self.base());
+        let start = -(x as i64 + self.base);
         (below(start + 1), UNIT - below(start + self.outputs as i64 - 1))
     }
 
@@ -42,8 +54,8 @@ impl Shift {
         let mut worst = log_ratio(left.0, right.0).max(log_ratio(right.1, left.1));
         let weight = |j: i64| usize::try_from(j).ok().and_then(|j| self.weights.get(j)).copied().unwrap_or(0);
         let (mut most, mut least) = (VecDeque::new(), VecDeque::new());
-        let from = 1 - self.base() - (self.inputs as i64 - 1);
-        let to = self.outputs as i64 - 2 - self.base();
+        let from = 1 - self.base - (self.inputs as i64 - 1);
+        let to = self.outputs as i64 - 2 - self.base;
         for j in from..=to {
             let new = weight(j);
             while most.back().is_some_and(|&(_, weight)| weight <= new) {
@@ -72,13 +84,7 @@ impl Shift {
 
     /// The exact δ at `epsilon`, rounded up: the largest Σ max(0, P(z|x) - e^ε P(z|x')) over all pairs of inputs, summed
     /// over all reports z.
-    ///
-    /// It comes from the integers that are sampled, and is at most `2^-50` of the chance of the reports where the term is
-    /// positive, and `2^-78`, above the true value. It takes time proportional to inputs times (inputs and weights).
-    ///
-    /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) if `epsilon` is NaN or negative.
-    pub fn delta(&self, epsilon: f64) -> Result<f64> {
+    pub(super) fn delta(&self, epsilon: f64) -> Result<f64> {
         if !(0.0..=f64::INFINITY).contains(&epsilon) {
             return Err(argument("epsilon", format!("{epsilon} is not allowed; zero or more is")));
         }
@@ -104,7 +110,7 @@ impl Shift {
                 }
                 for x in 0..self.inputs - distance {
                     let (x, other) = if sign == 1 { (x, x + distance) } else { (x + distance, x) };
-                    let start = -(x as i64 + self.base());
+                    let start = -(x as i64 + self.base);
                     let below = |places: i64| excess[places.clamp(0, count as i64) as usize];
                     let inner = below(start + self.outputs as i64 - 1) - below(start + 1);
                     let first = factor.excess(ends[x].0, ends[other].0);

@@ -1,13 +1,13 @@
-//! Placing numbers on a grid 64 at a time.
+//! Places numbers on a grid, 64 at a time.
 
 use std::arch::x86_64::*;
 
-use super::{Ruler, TOGETHER};
+use super::ruler::{Ruler, TOGETHER};
 
 /// Numbers of single precision in a register.
 const VECTOR: usize = 16;
 
-/// [`Coordinate::heads`](super::Coordinate::heads) of single precision, to the bit.
+/// [`Coordinate::heads`](super::coordinate::Coordinate::heads) of single precision, to the bit.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 pub(super) fn heads(
@@ -18,6 +18,7 @@ pub(super) fn heads(
 ) -> u64 {
     let (low, scale) = (_mm512_set1_ps(ruler.low), _mm512_set1_ps(ruler.scale));
     let (last, heads) = (_mm512_set1_ps(ruler.last), _mm512_set1_ps(256.0));
+    let tiny = _mm512_set1_epi32(ruler.tiny as i32);
     let mut open = 0;
     for v in 0..TOGETHER / VECTOR {
         // SAFETY: 64 bytes of 256, and 16 of 64.
@@ -27,6 +28,9 @@ pub(super) fn heads(
                 _mm_loadu_si128(draws.as_ptr().add(VECTOR * v).cast()),
             )
         };
+        let size = _mm512_andnot_si512(_mm512_set1_epi32(i32::MIN), _mm512_castps_si512(value));
+        // As in the scalar version: what no fraction shows is 0 before any arithmetic.
+        let value = _mm512_maskz_mov_ps(_mm512_cmpge_epi32_mask(size, tiny), value);
         let scaled = _mm512_mul_ps(_mm512_sub_ps(value, low), scale);
         // Both give their second operand where one is NaN, and where they are equal.
         let bounded = _mm512_max_ps(_mm512_min_ps(scaled, last), _mm512_setzero_ps());

@@ -32,8 +32,8 @@ fn points_go_to_themselves_whatever_the_draw() {
         if last.is_power_of_two() {
             let all: Vec<u32> = (0..points).collect();
             for draw in [0, u8::MAX] {
-                assert_eq!(place(&grid, &grid.values(), draw), all);
-                let single: Vec<f32> = grid.values().iter().map(|&x| x as f32).collect();
+                assert_eq!(place(&grid, &grid.values().unwrap(), draw), all);
+                let single: Vec<f32> = grid.values().unwrap().iter().map(|&x| x as f32).collect();
                 assert_eq!(place(&grid, &single, draw), all);
             }
         }
@@ -167,7 +167,7 @@ fn grids_that_are_none_are_refused() {
 
 #[test]
 fn the_ends_are_points() {
-    let values = grid(7, 0.1, 0.7, GridRounding::Dither).values();
+    let values = grid(7, 0.1, 0.7, GridRounding::Dither).values().unwrap();
     assert_eq!((values[0], values[6], values.len()), (0.1, 0.7, 7));
 }
 
@@ -175,12 +175,27 @@ proptest! {
     #[test]
     fn the_expected_point_is_the_value(points in 2u32..300, x in -1.0f64..=1.0) {
         let grid = grid(points, -1.0, 1.0, GridRounding::Dither);
-        let (cell, fraction) = x.place(&Ruler::new(&grid));
+        let (cell, fraction) = x.place(&grid.ruler());
         let step = 2.0 / f64::from(points - 1);
         let mean = -1.0 + step * (f64::from(cell) + f64::from(fraction) / 2f64.powi(32));
         prop_assert!((mean - x).abs() <= step * (2f64.powi(-32) + 2f64.powi(-40)));
-        let (cell, fraction) = (x as f32).place(&Ruler::new(&grid));
+        let (cell, fraction) = (x as f32).place(&grid.ruler());
         let mean = -1.0 + step * (f64::from(cell) + f64::from(fraction) / 2f64.powi(32));
         prop_assert!((mean - x).abs() <= 2f64.powi(-22));
+    }
+}
+
+/// What is too small to show is 0 before any arithmetic, and lies where it lay: one by one, and many together.
+#[test]
+fn subnormals_lie_where_zero_lies() {
+    let single = [1e-40f32, -1e-40, f32::from_bits(1), f32::MIN_POSITIVE, -0.0].repeat(20);
+    let double = [1e-310, -1e-310, f64::from_bits(1), f64::MIN_POSITIVE, -0.0].repeat(20);
+    for (points, low, high) in [(5, -1.0, 1.0), (4, 0.0, 1e6), (300, -2.0, 0.0), (1 << 20, 0.0, 1.0)] {
+        let grid = grid(points, low, high, GridRounding::Dither);
+        for draw in [0, 1, 255] {
+            let zeros = place(&grid, &[0.0f32; 100], draw);
+            assert_eq!(place(&grid, &single, draw), zeros);
+            assert_eq!(place(&grid, &double, draw), zeros);
+        }
     }
 }

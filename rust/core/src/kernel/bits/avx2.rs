@@ -1,25 +1,26 @@
-//! Sampling code words 16 lanes at a time.
+//! Samples code words with AVX2, 16 lanes at a time.
 //!
 //! A table lookup is made of `vpshufb`, which reads 16 bytes: 32 entries of 16 bits are two such tables for the low bytes
 //! and two for the high ones.
 
 use std::arch::x86_64::*;
 
-use super::plan::{Plan, Table};
+use super::laws::Laws;
+use super::plan::Table;
 use crate::random::Refine;
 
 /// Picks the instance for the largest table of the plan.
 macro_rules! by_quarters {
-    ($shape:ident, $plan:expr, $($argument:expr),*) => {
-        match $plan.registers {
+    ($shape:ident, $laws:expr, $($argument:expr),*) => {
+        match $laws.shape().registers {
             // SAFETY: passed on from the caller.
-            1 => unsafe { $shape::<1>($plan, $($argument),*) },
+            1 => unsafe { $shape::<1>($laws, $($argument),*) },
             // SAFETY: passed on from the caller.
-            2 => unsafe { $shape::<2>($plan, $($argument),*) },
+            2 => unsafe { $shape::<2>($laws, $($argument),*) },
             // SAFETY: passed on from the caller.
-            4 => unsafe { $shape::<4>($plan, $($argument),*) },
+            4 => unsafe { $shape::<4>($laws, $($argument),*) },
             // SAFETY: passed on from the caller.
-            _ => unsafe { $shape::<8>($plan, $($argument),*) },
+            _ => unsafe { $shape::<8>($laws, $($argument),*) },
         }
     };
 }
@@ -29,18 +30,19 @@ macro_rules! by_quarters {
 /// # Safety
 /// The CPU has AVX2.
 #[target_feature(enable = "avx2")]
-pub(crate) unsafe fn randomize16(plan: &Plan, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
-    by_quarters!(shape16, plan, keystream, words, refine)
+pub(crate) unsafe fn randomize16(laws: Laws<'_>, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
+    by_quarters!(shape16, laws, keystream, words, refine)
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn shape16<const QUARTERS: usize>(
-    plan: &Plan,
+    laws: Laws<'_>,
     keystream: &[u8],
     words: &mut [u16],
     refine: &mut Refine,
 ) {
+    let plan = laws.shape();
     let vectors = plan.vectors();
     assert!(keystream.len() >= 2 * words.len() * vectors && words.len().is_multiple_of(32));
     for (g, group) in words.chunks_exact_mut(32).enumerate() {
@@ -53,7 +55,8 @@ unsafe fn shape16<const QUARTERS: usize>(
                 let at = 64 * (g * vectors + v) + 32 * half;
                 // SAFETY: 32 bytes of vector `g * vectors + v`, inside `keystream` by the assertion above.
                 let random = unsafe { _mm256_loadu_si256(keystream.as_ptr().add(at).cast()) };
-                let drawn = _mm256_sll_epi16(outcome::<QUARTERS>(random, table, refine), by);
+                let drawn = outcome::<QUARTERS>(random, laws, v, 32 * g + 16 * half, refine);
+                let drawn = _mm256_sll_epi16(drawn, by);
                 *mask = _mm256_or_si256(*mask, drawn);
             }
         }
@@ -78,18 +81,19 @@ unsafe fn shape16<const QUARTERS: usize>(
 /// # Safety
 /// The CPU has AVX2.
 #[target_feature(enable = "avx2")]
-pub(crate) unsafe fn randomize32(plan: &Plan, keystream: &[u8], words: &mut [u32], refine: &mut Refine) {
-    by_quarters!(shape32, plan, keystream, words, refine)
+pub(crate) unsafe fn randomize32(laws: Laws<'_>, keystream: &[u8], words: &mut [u32], refine: &mut Refine) {
+    by_quarters!(shape32, laws, keystream, words, refine)
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn shape32<const QUARTERS: usize>(
-    plan: &Plan,
+    laws: Laws<'_>,
     keystream: &[u8],
     words: &mut [u32],
     refine: &mut Refine,
 ) {
+    let plan = laws.shape();
     let vectors = plan.vectors();
     assert!(keystream.len() >= 2 * words.len() * vectors && words.len().is_multiple_of(32));
     for (g, group) in words.chunks_exact_mut(32).enumerate() {
@@ -99,7 +103,7 @@ unsafe fn shape32<const QUARTERS: usize>(
                 let at = 64 * (g * vectors + v) + 32 * half;
                 // SAFETY: 32 bytes of vector `g * vectors + v`, inside `keystream` by the assertion above.
                 let random = unsafe { _mm256_loadu_si256(keystream.as_ptr().add(at).cast()) };
-                let outcome = outcome::<QUARTERS>(random, &plan.tables[v], refine);
+                let outcome = outcome::<QUARTERS>(random, laws, v, 32 * g + 16 * half, refine);
                 // SAFETY: 16 of the 32 lanes.
                 unsafe { _mm256_storeu_si256(lanes.as_mut_ptr().add(16 * half).cast(), outcome) };
             }
@@ -138,18 +142,34 @@ fn quarter(table: &Table, number: usize) -> [__m256i; 4] {
     })
 }
 
-/// 16 draws from one table.
+/// 16 draws: lane `i` from table `v` of the plan of feature `first + i`.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn outcome<const QUARTERS: usize>(random: __m256i, table: &Table, refine: &mut Refine) -> __m256i {
-    let entry = look_up::<QUARTERS>(random, table);
-    let mask = _mm256_set1_epi16(table.mask as i16);
+fn outcome<const QUARTERS: usize>(
+    random: __m256i,
+    laws: Laws<'_>,
+    v: usize,
+    first: usize,
+    refine: &mut Refine,
+) -> __m256i {
+    let shape = &laws.shape().tables[v];
+    let mut entry = look_up::<QUARTERS>(random, shape);
+    if !laws.is_one() {
+        // SAFETY: 16 bytes.
+        let classes = unsafe { _mm_loadu_si128(laws.classes::<16>(first).as_ptr().cast()) };
+        let classes = _mm256_cvtepu8_epi16(classes);
+        for (k, plan) in laws.plans.iter().enumerate().skip(1) {
+            let here = _mm256_cmpeq_epi16(classes, _mm256_set1_epi16(k as i16));
+            entry = _mm256_blendv_epi8(entry, look_up::<QUARTERS>(random, &plan.tables[v]), here);
+        }
+    }
+    let mask = _mm256_set1_epi16(shape.mask as i16);
     let flip = _mm256_set1_epi16(i16::MIN); // AVX2 compares signed numbers only
     let mut keep = _mm256_cmpgt_epi16(_mm256_xor_si256(entry, flip), _mm256_xor_si256(random, flip));
     let differ = _mm256_andnot_si256(mask, _mm256_xor_si256(random, entry));
     let undecided = _mm256_movemask_epi8(_mm256_cmpeq_epi16(differ, _mm256_setzero_si256()));
     if undecided != 0 {
-        keep = settle(undecided as u32, random, keep, table, refine);
+        keep = settle(undecided as u32, random, keep, refine, |lane| laws.table(v, first + lane));
     }
     _mm256_and_si256(_mm256_blendv_epi8(entry, random, keep), mask)
 }
@@ -191,7 +211,13 @@ fn look_up<const QUARTERS: usize>(random: __m256i, table: &Table) -> __m256i {
 #[cold]
 #[inline(never)]
 #[target_feature(enable = "avx2")]
-fn settle(mut undecided: u32, random: __m256i, keep: __m256i, table: &Table, refine: &mut Refine) -> __m256i {
+fn settle<'a>(
+    mut undecided: u32,
+    random: __m256i,
+    keep: __m256i,
+    refine: &mut Refine,
+    table: impl Fn(usize) -> &'a Table,
+) -> __m256i {
     let (mut lanes, mut kept) = ([0u16; 16], [0u16; 16]);
     // SAFETY: 16 lanes of 16 bits each.
     unsafe {
@@ -201,7 +227,7 @@ fn settle(mut undecided: u32, random: __m256i, keep: __m256i, table: &Table, ref
     while undecided != 0 {
         let lane = undecided.trailing_zeros() as usize / 2;
         undecided &= !(3 << (2 * lane));
-        kept[lane] = if table.settle(lanes[lane], refine) { u16::MAX } else { 0 };
+        kept[lane] = if table(lane).settle(lanes[lane], refine) { u16::MAX } else { 0 };
     }
     // SAFETY: 16 lanes of 16 bits.
     unsafe { _mm256_loadu_si256(kept.as_ptr().cast()) }

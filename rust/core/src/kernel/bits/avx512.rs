@@ -1,13 +1,14 @@
-//! Sampling code words 32 lanes at a time.
+//! Samples code words with AVX-512, 32 lanes at a time.
 //!
 //! An alias table over 5 bits is 32 entries of 16 bits: one register, which `vpermw` reads with 32 indices at once and in
 //! constant time. Tables over 6, 7 and 8 bits take 2, 4 and 8 registers.
 
 use std::arch::x86_64::*;
 
-use super::plan::{Plan, Table};
+use super::laws::Laws;
+use super::plan::Table;
 use crate::codec::FixedPoint;
-use crate::kernel::ones;
+use crate::isa::ones;
 use crate::random::Refine;
 
 /// The most table vectors in a law of up to 16 bits: two parts, each with a mask of ones and one of zeros.
@@ -19,26 +20,26 @@ const AHEAD: usize = 512;
 /// Randomizes `words`, a multiple of 32, in place, like [`super::scalar::randomize`] under one plan.
 ///
 /// # Safety
-/// The CPU has AVX-512 F and BW.
-#[target_feature(enable = "avx512f,avx512bw")]
-pub(crate) unsafe fn randomize16(plan: &Plan, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
+/// The CPU has AVX-512 F, BW and VL.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+pub(crate) unsafe fn randomize16(laws: Laws<'_>, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
     assert!(words.len().is_multiple_of(32));
     let start = words.as_mut_ptr();
     // SAFETY: group g is 32 words, 64 bytes, inside `words`.
     let load = |g: usize| unsafe { _mm512_loadu_si512(start.add(32 * g).cast()) };
     // SAFETY: this function's own condition; `load` and the stores stay inside `words`.
-    unsafe { groups16(plan, keystream, start, words.len() / 32, refine, load) }
+    unsafe { groups16(laws, keystream, start, words.len() / 32, refine, load) }
 }
 
 /// Encodes `values`, a multiple of 32, and randomizes their code words into `words`, in one pass.
 ///
 /// # Safety
-/// The CPU has AVX-512 F and BW.
-#[target_feature(enable = "avx512f,avx512bw")]
+/// The CPU has AVX-512 F, BW and VL.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 pub(crate) unsafe fn encode_and_randomize16(
     codec: &FixedPoint,
     values: &[f32],
-    plan: &Plan,
+    laws: Laws<'_>,
     keystream: &[u8],
     words: &mut [u16],
     refine: &mut Refine,
@@ -48,11 +49,17 @@ pub(crate) unsafe fn encode_and_randomize16(
     let largest = _mm512_set1_ps(codec.magnitude_mask() as f32);
     let sign = _mm512_set1_epi32(codec.sign_mask() as i32);
     let invert = if codec.negative_sign() == 0 { 0xffff } else { 0 };
+    let (above, normal) = (_mm512_set1_epi32(i32::MIN), _mm512_set1_epi32(0x0080_0000));
     let encode = |values: __m512| {
-        let scaled = _mm512_mul_ps(_mm512_abs_ps(values), scale);
+        let bits = _mm512_castps_si512(values);
+        // Subnormals are zeros: arithmetic with them can take longer.
+        let size = _mm512_andnot_si512(above, bits);
+        let size = _mm512_maskz_mov_epi32(_mm512_cmpge_epi32_mask(size, normal), size);
+        let scaled = _mm512_mul_ps(_mm512_castsi512_ps(size), scale);
         // `vminps` gives its second operand where the first is NaN: NaN saturates, as in the scalar codec.
         let magnitude = _mm512_cvttps_epi32(_mm512_min_ps(scaled, largest));
-        let below_zero = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(values, _mm512_setzero_ps());
+        // The bits of -0 are the sign alone.
+        let below_zero = _mm512_cmpgt_epu32_mask(bits, above);
         _mm512_mask_or_epi32(magnitude, below_zero ^ invert, magnitude, sign)
     };
     // `vpackusdw` interleaves the halves by 128-bit lanes; this puts them in order again.
@@ -70,55 +77,90 @@ pub(crate) unsafe fn encode_and_randomize16(
         _mm512_permutexvar_epi64(in_order, _mm512_packus_epi32(encode(low), encode(high)))
     };
     // SAFETY: this function's own condition; the stores stay inside `words`.
-    unsafe { groups16(plan, keystream, words.as_mut_ptr(), words.len() / 32, refine, load) }
+    unsafe { groups16(laws, keystream, words.as_mut_ptr(), words.len() / 32, refine, load) }
 }
 
 /// Picks the instance for the shape of the plan.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 unsafe fn groups16(
-    plan: &Plan,
+    laws: Laws<'_>,
     keystream: &[u8],
     words: *mut u16,
     groups: usize,
     refine: &mut Refine,
     load: impl Fn(usize) -> __m512i,
 ) {
+    let plan = laws.shape();
+    if laws.plans.len() > 2 {
+        // SAFETY: passed on from the caller.
+        return unsafe {
+            match plan.registers {
+                1 => blended16::<1>(laws, keystream, words, groups, refine, load),
+                2 => blended16::<2>(laws, keystream, words, groups, refine, load),
+                4 => blended16::<4>(laws, keystream, words, groups, refine, load),
+                _ => blended16::<8>(laws, keystream, words, groups, refine, load),
+            }
+        };
+    }
     macro_rules! instance {
-        ($($registers:literal)*) => {
+        ($laws:literal: $($registers:literal)*) => {
             match (plan.symmetric, plan.vectors(), plan.registers) {
                 // SAFETY: passed on from the caller.
-                $((true, 1, $registers) => unsafe { shape16::<$registers, 1, true>(plan, keystream, words, groups, refine, load) },
+                $((true, 1, $registers) => unsafe { shape16::<$registers, 1, true, $laws>(laws, keystream, words, groups, refine, load) },
                 // SAFETY: passed on from the caller.
-                (true, 2, $registers) => unsafe { shape16::<$registers, 2, true>(plan, keystream, words, groups, refine, load) },
+                (true, 2, $registers) => unsafe { shape16::<$registers, 2, true, $laws>(laws, keystream, words, groups, refine, load) },
                 // SAFETY: passed on from the caller.
-                (false, 2, $registers) => unsafe { shape16::<$registers, 2, false>(plan, keystream, words, groups, refine, load) },
+                (false, 2, $registers) => unsafe { shape16::<$registers, 2, false, $laws>(laws, keystream, words, groups, refine, load) },
                 // SAFETY: passed on from the caller.
-                (false, 4, $registers) => unsafe { shape16::<$registers, 4, false>(plan, keystream, words, groups, refine, load) },)*
+                (false, 4, $registers) => unsafe { shape16::<$registers, 4, false, $laws>(laws, keystream, words, groups, refine, load) },)*
                 other => unreachable!("words of up to 16 bits are drawn in one or two parts, not {other:?}"),
             }
         };
     }
-    instance!(1 2 4 8)
+    if laws.is_one() { instance!(1: 1 2 4 8) } else { instance!(2: 1 2 4 8) }
 }
 
-/// `VECTORS` tables of `REGISTERS` registers each; `words` has room for `groups` groups of 32.
+/// `LAWS` laws, one or two, of `VECTORS` tables of `REGISTERS` registers each; `words` has room for `groups` groups of 32.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw")]
-unsafe fn shape16<const REGISTERS: usize, const VECTORS: usize, const SYMMETRIC: bool>(
-    plan: &Plan,
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+unsafe fn shape16<const REGISTERS: usize, const VECTORS: usize, const SYMMETRIC: bool, const LAWS: usize>(
+    laws: Laws<'_>,
     keystream: &[u8],
     words: *mut u16,
     groups: usize,
     refine: &mut Refine,
     load: impl Fn(usize) -> __m512i,
 ) {
+    let plan = laws.shape();
     assert!(plan.tables.len() == VECTORS && keystream.len() >= 64 * VECTORS * groups);
-    let mut tables = [[_mm512_setzero_si512(); REGISTERS]; MOST_VECTORS];
-    for (registers, table) in tables.iter_mut().zip(&plan.tables) {
-        *registers = load_table(table);
+    assert!(laws.plans.len() == LAWS);
+    let mut tables = [[[_mm512_setzero_si512(); REGISTERS]; LAWS]; MOST_VECTORS];
+    for (k, plan) in laws.plans.iter().enumerate() {
+        for (registers, table) in tables.iter_mut().zip(&plan.tables) {
+            registers[k] = load_table(table);
+        }
     }
     for g in 0..groups {
+        // The lanes that follow the second law.
+        let second = if LAWS == 2 {
+            // SAFETY: 32 bytes.
+            let classes = unsafe { _mm256_loadu_si256(laws.classes::<32>(32 * g).as_ptr().cast()) };
+            _mm256_cmpeq_epi8_mask(classes, _mm256_set1_epi8(1))
+        } else {
+            0
+        };
+        let draw = |v: usize, random: __m512i, refine: &mut Refine| {
+            let mut entry = look_up(random, &tables[v][0]);
+            if LAWS == 2 {
+                entry = _mm512_mask_mov_epi16(entry, second, look_up(random, &tables[v][LAWS - 1]));
+            }
+            let table = &plan.tables[v];
+            let outcome = decide(random, entry, table.mask, refine, |lane, random, refine| {
+                laws.table(v, 32 * g + lane).settle(random, refine)
+            });
+            _mm512_sll_epi16(outcome, _mm_cvtsi32_si128(table.shift as i32))
+        };
         // One vector of keystream for each table.
         let random = |v: usize| {
             // SAFETY: vector `g * VECTORS + v` lies inside `keystream`, by the assertion above.
@@ -127,20 +169,15 @@ unsafe fn shape16<const REGISTERS: usize, const VECTORS: usize, const SYMMETRIC:
         let old = load(g);
         let new = if SYMMETRIC {
             let mut flips = _mm512_setzero_si512();
-            #[allow(
-                clippy::needless_range_loop,
-                reason = "the number is a constant, so the loop is unrolled"
-            )]
             for v in 0..VECTORS {
-                let mask = draw(random(v), &tables[v], &plan.tables[v], refine);
-                flips = _mm512_or_si512(flips, mask);
+                flips = _mm512_or_si512(flips, draw(v, random(v), refine));
             }
             _mm512_xor_si512(old, flips)
         } else {
             let (mut keep, mut set) = (_mm512_setzero_si512(), _mm512_setzero_si512());
             for v in (0..VECTORS).step_by(2) {
-                keep = _mm512_or_si512(keep, draw(random(v), &tables[v], &plan.tables[v], refine));
-                set = _mm512_or_si512(set, draw(random(v + 1), &tables[v + 1], &plan.tables[v + 1], refine));
+                keep = _mm512_or_si512(keep, draw(v, random(v), refine));
+                set = _mm512_or_si512(set, draw(v + 1, random(v + 1), refine));
             }
             // Truth table of (old & keep) | (!old & set).
             _mm512_ternarylogic_epi32::<0xCA>(old, keep, set)
@@ -150,30 +187,67 @@ unsafe fn shape16<const REGISTERS: usize, const VECTORS: usize, const SYMMETRIC:
     }
 }
 
+/// [`shape16`] under more than two laws.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+unsafe fn blended16<const REGISTERS: usize>(
+    laws: Laws<'_>,
+    keystream: &[u8],
+    words: *mut u16,
+    groups: usize,
+    refine: &mut Refine,
+    load: impl Fn(usize) -> __m512i,
+) {
+    let plan = laws.shape();
+    let vectors = plan.vectors();
+    assert!(keystream.len() >= 64 * vectors * groups);
+    for g in 0..groups {
+        // With symmetric laws only the first mask is used.
+        let mut masks = [_mm512_setzero_si512(); 2];
+        for (v, table) in plan.tables.iter().enumerate() {
+            // SAFETY: vector `g * vectors + v` lies inside `keystream`, by the assertion above.
+            let random = unsafe { _mm512_loadu_si512(keystream.as_ptr().add(64 * (g * vectors + v)).cast()) };
+            let outcome = blended::<REGISTERS>(random, laws, v, 32 * g, refine);
+            let by = _mm_cvtsi32_si128(table.shift as i32);
+            let kind = if plan.symmetric { 0 } else { v % 2 };
+            masks[kind] = _mm512_or_si512(masks[kind], _mm512_sll_epi16(outcome, by));
+        }
+        let old = load(g);
+        let new = if plan.symmetric {
+            _mm512_xor_si512(old, masks[0])
+        } else {
+            _mm512_ternarylogic_epi32::<0xCA>(old, masks[0], masks[1])
+        };
+        // SAFETY: the caller's `words` has room for group g.
+        unsafe { _mm512_storeu_si512(words.add(32 * g).cast(), new) };
+    }
+}
+
 /// Randomizes words of 17 to 32 bits, a multiple of 32 words, in place, like [`super::scalar::randomize`].
 ///
 /// # Safety
-/// The CPU has AVX-512 F and BW.
-#[target_feature(enable = "avx512f,avx512bw")]
-pub(crate) unsafe fn randomize32(plan: &Plan, keystream: &[u8], words: &mut [u32], refine: &mut Refine) {
-    match plan.registers {
+/// The CPU has AVX-512 F, BW and VL.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+pub(crate) unsafe fn randomize32(laws: Laws<'_>, keystream: &[u8], words: &mut [u32], refine: &mut Refine) {
+    match laws.shape().registers {
         // SAFETY: passed on from the caller.
-        1 | 2 => unsafe { shape32::<2>(plan, keystream, words, refine) },
+        1 | 2 => unsafe { shape32::<2>(laws, keystream, words, refine) },
         // SAFETY: passed on from the caller.
-        4 => unsafe { shape32::<4>(plan, keystream, words, refine) },
+        4 => unsafe { shape32::<4>(laws, keystream, words, refine) },
         // SAFETY: passed on from the caller.
-        _ => unsafe { shape32::<8>(plan, keystream, words, refine) },
+        _ => unsafe { shape32::<8>(laws, keystream, words, refine) },
     }
 }
 
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 unsafe fn shape32<const REGISTERS: usize>(
-    plan: &Plan,
+    laws: Laws<'_>,
     keystream: &[u8],
     words: &mut [u32],
     refine: &mut Refine,
 ) {
+    let plan = laws.shape();
     let vectors = plan.vectors();
     assert!(keystream.len() >= 2 * words.len() * vectors && words.len().is_multiple_of(32));
     for (g, group) in words.chunks_exact_mut(32).enumerate() {
@@ -182,7 +256,11 @@ unsafe fn shape32<const REGISTERS: usize>(
         for (v, table) in plan.tables.iter().enumerate() {
             // SAFETY: vector `g * vectors + v` lies inside `keystream`, by the assertion above.
             let random = unsafe { _mm512_loadu_si512(keystream.as_ptr().add(64 * (g * vectors + v)).cast()) };
-            let outcome = outcome(random, &load_table::<REGISTERS>(table), table, refine);
+            let outcome = if laws.is_one() {
+                outcome(random, &load_table::<REGISTERS>(table), table, refine)
+            } else {
+                blended::<REGISTERS>(random, laws, v, 32 * g, refine)
+            };
             let halves = [_mm512_castsi512_si256(outcome), _mm512_extracti64x4_epi64::<1>(outcome)];
             let by = _mm_cvtsi32_si128(table.shift as i32);
             let kind = if plan.symmetric { 0 } else { v % 2 };
@@ -207,29 +285,16 @@ unsafe fn shape32<const REGISTERS: usize>(
 }
 
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 fn load_table<const REGISTERS: usize>(table: &Table) -> [__m512i; REGISTERS] {
     const { assert!(REGISTERS <= 8) };
     // SAFETY: a table has 256 entries, eight registers, at 64-byte alignment.
     std::array::from_fn(|i| unsafe { _mm512_load_si512(table.entries.as_ptr().add(32 * i).cast()) })
 }
 
-/// 32 draws from one table, moved to their place in the code words.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw")]
-fn draw<const REGISTERS: usize>(
-    random: __m512i,
-    registers: &[__m512i; REGISTERS],
-    table: &Table,
-    refine: &mut Refine,
-) -> __m512i {
-    let by = _mm_cvtsi32_si128(table.shift as i32);
-    _mm512_sll_epi16(outcome(random, registers, table, refine), by)
-}
-
 /// 32 draws from one table.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 fn outcome<const REGISTERS: usize>(
     random: __m512i,
     registers: &[__m512i; REGISTERS],
@@ -237,21 +302,59 @@ fn outcome<const REGISTERS: usize>(
     refine: &mut Refine,
 ) -> __m512i {
     let entry = look_up(random, registers);
-    let mask = _mm512_set1_epi16(table.mask as i16);
+    decide(random, entry, table.mask, refine, |_, random, refine| table.settle(random, refine))
+}
+
+/// [`outcome`] where lane `i` draws from table `v` of the plan of feature `first + i`.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+fn blended<const REGISTERS: usize>(
+    random: __m512i,
+    laws: Laws<'_>,
+    v: usize,
+    first: usize,
+    refine: &mut Refine,
+) -> __m512i {
+    // SAFETY: 32 bytes.
+    let classes = unsafe { _mm256_loadu_si256(laws.classes::<32>(first).as_ptr().cast()) };
+    let shape = &laws.shape().tables[v];
+    let mut entry = look_up(random, &load_table::<REGISTERS>(shape));
+    for (k, plan) in laws.plans.iter().enumerate().skip(1) {
+        let here = _mm256_cmpeq_epi8_mask(classes, _mm256_set1_epi8(k as i8));
+        let other = look_up(random, &load_table::<REGISTERS>(&plan.tables[v]));
+        entry = _mm512_mask_mov_epi16(entry, here, other);
+    }
+    decide(random, entry, shape.mask, refine, |lane, random, refine| {
+        laws.table(v, first + lane).settle(random, refine)
+    })
+}
+
+/// What 32 draws come to: their own bits where they are below the threshold of their entry, and its alias elsewhere.
+/// `settle` decides a lane whose threshold bits are equal.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+fn decide(
+    random: __m512i,
+    entry: __m512i,
+    mask: u16,
+    refine: &mut Refine,
+    settle_lane: impl Fn(usize, u16, &mut Refine) -> bool,
+) -> __m512i {
+    let mask = _mm512_set1_epi16(mask as i16);
     let mut keep = _mm512_cmplt_epu16_mask(random, entry);
     let undecided = _mm512_cmple_epu16_mask(_mm512_xor_si512(random, entry), mask);
     if undecided != 0 {
         let mut lanes = [0u16; 32];
         // SAFETY: 32 lanes of 16 bits.
         unsafe { _mm512_storeu_si512(lanes.as_mut_ptr().cast(), random) };
-        keep = keep & !undecided | settle(undecided, &lanes, table, refine);
+        keep = keep & !undecided | settle(undecided, &lanes, refine, settle_lane);
     }
     _mm512_and_si512(_mm512_mask_mov_epi16(entry, keep, random), mask)
 }
 
 /// The entry of each lane's column: the low 5, 6, 7 or 8 bits of a lane are its index.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 fn look_up<const REGISTERS: usize>(index: __m512i, table: &[__m512i; REGISTERS]) -> __m512i {
     if REGISTERS == 1 {
         return _mm512_permutexvar_epi16(index, table[0]);
@@ -271,10 +374,15 @@ fn look_up<const REGISTERS: usize>(index: __m512i, table: &[__m512i; REGISTERS])
 /// Lanes of `undecided` that keep their own outcome, in lane order.
 #[cold]
 #[inline(never)]
-fn settle(undecided: u32, random: &[u16; 32], table: &Table, refine: &mut Refine) -> u32 {
+fn settle(
+    undecided: u32,
+    random: &[u16; 32],
+    refine: &mut Refine,
+    settle_lane: impl Fn(usize, u16, &mut Refine) -> bool,
+) -> u32 {
     let mut keep = 0;
     for lane in ones(undecided) {
-        keep |= u32::from(table.settle(random[lane], refine)) << lane;
+        keep |= u32::from(settle_lane(lane, random[lane], refine)) << lane;
     }
     keep
 }

@@ -1,7 +1,6 @@
-//! Code words in the four forms in which they leave.
+//! Writes code words in the form that was asked for: codes, numbers, or a byte for each bit.
 
-use super::scalar::Word;
-use crate::codec::{FixedPoint, Real};
+use crate::codec::{Code, FixedPoint, Real};
 
 /// How the bits of 32 code words become bytes of 0 and 1: a table for each 64 bytes of output, in lanes of 16, which look
 /// at eight consecutive words.
@@ -54,7 +53,7 @@ impl Spread {
 
     /// Every bit as a byte of 0 or 1, most significant first.
     #[inline(always)]
-    pub(crate) fn scalar<W: Word>(&self, words: &[W], out: &mut [u8]) {
+    pub(crate) fn scalar<W: Code>(&self, words: &[W], out: &mut [u8]) {
         for (word, bytes) in words.iter().zip(out.chunks_exact_mut(self.bits)) {
             for (i, byte) in bytes.iter_mut().rev().enumerate() {
                 *byte = (word.widen() >> i & 1) as u8;
@@ -140,7 +139,7 @@ impl Spread {
 
 /// Code words in another width.
 #[inline(always)]
-pub(crate) fn resize<From: Word, To: Word>(words: &[From], out: &mut [To]) {
+pub(crate) fn resize<From: Code, To: Code>(words: &[From], out: &mut [To]) {
     for (out, word) in out.iter_mut().zip(words) {
         *out = To::narrow(word.widen());
     }
@@ -148,17 +147,9 @@ pub(crate) fn resize<From: Word, To: Word>(words: &[From], out: &mut [To]) {
 
 /// The numbers that code words stand for.
 #[inline(always)]
-pub(crate) fn decode<W: Word, F: Real>(codec: &FixedPoint, words: &[W], out: &mut [F]) {
+pub(crate) fn decode<W: Code, F: Real>(codec: &FixedPoint, words: &[W], out: &mut [F]) {
     for (out, word) in out.iter_mut().zip(words) {
         *out = codec.decode(word.widen());
-    }
-}
-
-/// The code words of numbers.
-#[inline(always)]
-pub(crate) fn encode<W: Word, F: Real>(codec: &FixedPoint, values: &[F], words: &mut [W]) {
-    for (word, &value) in words.iter_mut().zip(values) {
-        *word = W::narrow(codec.encode(value));
     }
 }
 

@@ -1,4 +1,4 @@
-//! The tables that a bit law is sampled from.
+//! Tables that independent bits are sampled from.
 //!
 //! Random bits are the scarce thing, so one 16-bit draw serves up to eight bits of a code word: their flips are a product
 //! law over at most 256 masks, and an alias table turns `k` bits of index and `16 - k` bits of threshold into one of them.
@@ -8,6 +8,11 @@
 use crate::alias::Alias;
 use crate::probability::Probability;
 use crate::random::Refine;
+
+/// The most keystream that a block takes: 1024 features under a law of three tables, or 512 under one of six.
+pub(super) const MOST_KEYSTREAM: usize = 6144;
+/// The most features in a block.
+pub(super) const MOST_FEATURES: usize = 1024;
 
 /// One draw: an alias table over `2^k` masks, in the form the kernels read.
 #[repr(C, align(64))]
@@ -123,7 +128,6 @@ mod tests {
 
     #[test]
     fn blocks_are_whole_pairs_of_groups_and_fit_their_room() {
-        use super::super::{MOST_FEATURES, MOST_KEYSTREAM};
         for bits in 1..=32 {
             for symmetric in [true, false] {
                 let chances = vec![Probability::HALF; bits];

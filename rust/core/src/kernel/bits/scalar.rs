@@ -2,35 +2,13 @@
 //! feature to feature.
 
 use super::plan::Plan;
+use crate::codec::Code;
 use crate::random::Refine;
-
-/// A code word in a block's scratch: `u16` for codes of up to 16 bits, `u32` for longer ones.
-pub(crate) trait Word: Copy + Default + Send + Sync + 'static {
-    /// From the low bits of `word`.
-    fn narrow(word: u32) -> Self;
-    fn widen(self) -> u32;
-}
-
-macro_rules! word {
-    ($($type:ty),*) => {$(
-        impl Word for $type {
-            #[inline(always)]
-            fn narrow(word: u32) -> Self {
-                word as $type
-            }
-            #[inline(always)]
-            fn widen(self) -> u32 {
-                u32::from(self)
-            }
-        }
-    )*};
-}
-word!(u8, u16, u32);
 
 /// Randomizes `words`, a multiple of 32, in place. `plan_of(i)` is the plan of word `i`; all have the same shape.
 ///
 /// Group `g` of 32 words takes the vectors `g * V .. (g + 1) * V` of `keystream`, one a table, lane `j` for word `j`.
-pub(crate) fn randomize<'p, W: Word>(
+pub(crate) fn randomize<'p, W: Code>(
     plan_of: impl Fn(usize) -> &'p Plan,
     keystream: &[u8],
     words: &mut [W],

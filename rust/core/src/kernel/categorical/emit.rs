@@ -1,10 +1,9 @@
-//! Stage three: reports in the form in which they leave.
+//! Writes reports in the form that was asked for: codes, letters, or packed bits.
 
-use super::Sampler;
-use crate::channel::Output;
+use crate::codec::Code;
 use crate::codec::pack_into;
-use crate::kernel::bits::Word;
-use crate::kernel::{Isa, vectorised};
+use crate::io::Output;
+use crate::isa::Isa;
 
 /// What reports stand for, where they stand for something, in both precisions.
 #[derive(Clone, Copy)]
@@ -29,33 +28,18 @@ impl Letters<'_> {
     const WHOLE: usize = 256;
 }
 
-impl Sampler<'_> {
-    /// Writes `reports` where `answers` are 0, and elsewhere what the answers 1, 2, … are behind `behind` reports.
-    pub(crate) fn merge(&self, reports: &mut [u16], answers: &[u16], behind: u32, output: Output<'_>) {
-        // Answer 1 is the report `behind`; it wraps around where the answer is 0, and is not taken then.
-        let before = (behind as u16).wrapping_sub(1);
-        vectorised(self.isa, || {
-            for (report, &answer) in reports.iter_mut().zip(answers) {
-                let taken = 0u16.wrapping_sub(u16::from(answer != 0));
-                *report ^= (*report ^ before.wrapping_add(answer)) & taken;
-            }
-            emit(self.isa, reports, self.letters, self.bits, output);
-        });
-    }
-}
-
 /// Writes reports as code words, letters or packed bits. An address may depend on a report: it is public.
 #[inline(always)]
-pub(super) fn emit<W: Word>(isa: Isa, reports: &[W], letters: Letters<'_>, bits: u32, output: Output<'_>) {
+pub(super) fn emit<W: Code>(isa: Isa, reports: &[W], letters: Letters<'_>, bits: u32, output: Output<'_>) {
     match (output, letters.double) {
         (Output::U8(out), _) => codes(reports, out),
         (Output::U16(out), _) => codes(reports, out),
         (Output::U32(out), _) => codes(reports, out),
-        (Output::Packed(out), _) => pack_into(reports, bits, out),
+        (Output::Packed(out), _) => pack_into(isa, reports, bits, out),
         (Output::F32(out), Some(double)) => match isa {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 if double.len() <= Letters::WHOLE => {
-                // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
+                // SAFETY: an `Isa` is made only of what this processor has.
                 unsafe { super::look_up_avx512::spell(reports, letters.single, out) }
             }
             _ => look_up(reports, &letters.single[..double.len()], out),
@@ -68,14 +52,14 @@ pub(super) fn emit<W: Word>(isa: Isa, reports: &[W], letters: Letters<'_>, bits:
 }
 
 #[inline(always)]
-fn codes<W: Word, C: Word>(reports: &[W], out: &mut [C]) {
+fn codes<W: Code, C: Code>(reports: &[W], out: &mut [C]) {
     for (out, report) in out.iter_mut().zip(reports) {
         *out = C::narrow(report.widen());
     }
 }
 
 #[inline(always)]
-fn look_up<W: Word, F: Copy>(reports: &[W], letters: &[F], out: &mut [F]) {
+fn look_up<W: Code, F: Copy>(reports: &[W], letters: &[F], out: &mut [F]) {
     let pairs = out.iter_mut().zip(reports.iter().map(|report| report.widen()));
     match *letters {
         // A choice between two letters is vectorised, reads of a table are not.

@@ -1,21 +1,18 @@
-//! Sampling a window of one cell in two: each report is its row, or flipped. Four flips are one draw.
+//! Samples a window of one cell in two: each report is its row, or flipped. Four flips are one draw.
 
-use super::{BLOCK, Law};
 use crate::alias::Alias;
-use crate::channel::Input;
-use crate::kernel::Isa;
 #[cfg(target_arch = "x86_64")]
-use crate::kernel::ones;
+use crate::isa::ones;
 use crate::probability::Probability;
 use crate::random::Refine;
 
 /// Flips that one draw gives, and the bits of its column.
-const FLIPS: usize = 4;
+pub(super) const FLIPS: usize = 4;
 /// Columns of the table.
 const COLUMNS: usize = 1 << FLIPS;
 /// Draws that are read together, and the samples that they serve.
 pub(super) const DRAWS: usize = 16;
-const LANES: usize = FLIPS * DRAWS;
+pub(super) const LANES: usize = FLIPS * DRAWS;
 /// The bits of a draw that are a column, and of an entry that are an alias.
 pub(super) const COLUMN: u16 = COLUMNS as u16 - 1;
 
@@ -58,7 +55,7 @@ impl Flip {
         (if keep { draw } else { entry }) & COLUMN
     }
 
-    fn oracle(&self, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
+    pub(super) fn oracle(&self, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
         for (keystream, rows, reports) in groups(keystream, rows, reports) {
             for i in 0..DRAWS {
                 let flips = self.draw(read(keystream, i), refine);
@@ -101,35 +98,6 @@ pub(super) fn groups<'k, 'r, 'w>(
     let rows = rows.as_chunks::<LANES>().0.iter();
     let reports = reports.as_chunks_mut::<LANES>().0.iter_mut();
     keystream.as_chunks::<{ 2 * DRAWS }>().0.iter().zip(rows).zip(reports).map(|((k, r), w)| (k, r, w))
-}
-
-impl Law for Flip {
-    type Word = u16;
-    const BITS: usize = 16 / FLIPS;
-    type Keystream = [u8; 4 * BLOCK];
-    const KEYSTREAM: [u8; 4 * BLOCK] = [0; 4 * BLOCK];
-
-    fn rows(&self) -> u32 {
-        2
-    }
-
-    #[inline(always)]
-    fn rows_of<'i>(&self, input: Input<'i>) -> Option<&'i [u16]> {
-        if let Input::U16(rows) = input { Some(rows) } else { None }
-    }
-
-    #[inline(always)]
-    fn block(&self, isa: Isa, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
-        match isa {
-            // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => unsafe { self.on_avx512(keystream, rows, reports, refine) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => unsafe { self.on_avx2(keystream, rows, reports, refine) },
-            _ => self.oracle(keystream, rows, reports, refine),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -225,34 +193,6 @@ mod tests {
                     let found = law.draw(head, &mut stream);
                     assert_eq!((found, stream.untaken()), (expected, FLIPS - 1 - limb), "{column}, {limb}");
                 }
-            }
-        }
-    }
-
-    #[test]
-    fn draws_that_need_more_bits_get_them_in_order() {
-        let key = Key::from_bytes([3; 32]);
-        let rows: [u16; LANES] = std::array::from_fn(|i| (i * 7 % 3 == 0).into());
-        // Draws at their columns' thresholds are open: one of them, some, all, none.
-        let singles = (0..DRAWS).map(|i| 1u16 << i);
-        let opens = singles.chain([0, u16::MAX, 0x5555, 0xAAAA, 0x8001, 0x1234, 0xFEDC]);
-        // Where reports are seldom their rows, all of the columns have thresholds, the first one too.
-        for (open, kept) in opens.flat_map(|open| [(open, 0.731), (open, 0.29)]) {
-            let law = Flip::new(Probability::from_f64(kept, Rounding::Down).unwrap());
-            let mut keystream = [0; 2 * DRAWS];
-            for (i, bytes) in keystream.as_chunks_mut::<2>().0.iter_mut().enumerate() {
-                let far = if open >> i & 1 == 1 { 0 } else { 0x6660 };
-                *bytes = (law.entries[i] & !COLUMN ^ far | i as u16).to_le_bytes();
-            }
-            let mut expected = [0; LANES];
-            let mut stream = Refine::new(Isa::Scalar, &key, 9);
-            law.oracle(&keystream, &rows, &mut expected, &mut stream);
-            let next = stream.next();
-            for &isa in Isa::available() {
-                let mut reports = [9; LANES];
-                let mut stream = Refine::new(isa, &key, 9);
-                law.block(isa, &keystream, &rows, &mut reports, &mut stream);
-                assert_eq!((reports, stream.next()), (expected, next), "{isa}, {open:x}");
             }
         }
     }

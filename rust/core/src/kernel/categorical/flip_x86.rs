@@ -1,4 +1,4 @@
-//! Sampling flips in vector units, 64 samples from 16 draws.
+//! Samples flips in vector units, 64 of them from 16 draws.
 
 use std::arch::x86_64::*;
 

@@ -1,11 +1,11 @@
-//! Reading a table at many places: by address, or whole for every place, so that no address tells which it was.
+//! Reads a table at many places: by address, or whole for every place, so that no address tells which it was.
 
 use std::ops::BitOr;
 
-use crate::kernel::Isa;
+use crate::isa::Isa;
 
 /// Places that are read together.
-pub(super) const PLACES: usize = super::LANES;
+pub(super) const PLACES: usize = 64;
 
 /// What a table holds.
 pub(crate) trait Cell: Copy + Default + Sync + BitOr<Output = Self> {
@@ -25,7 +25,7 @@ impl Cell for u32 {
     #[inline(always)]
     fn look_up_whole(isa: Isa, table: &[u32], index: &[u32; PLACES], out: &mut [u32; PLACES]) {
         match isa {
-            // SAFETY: an `Isa` that reaches the kernels was checked against this processor, and AVX-512 has AVX2.
+            // SAFETY: an `Isa` is made only of what this processor has, and AVX-512 has AVX2.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 | Isa::Avx512 => unsafe { whole_avx2(table, index, out) },
             _ => {

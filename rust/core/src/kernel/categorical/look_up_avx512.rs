@@ -1,9 +1,9 @@
-//! Reading a small table whole, at 64 places at once: no address tells which they were.
+//! Reads a small table whole, at 64 places at once: no address tells which they were.
 
 use std::arch::x86_64::*;
 
 use super::look_up::PLACES;
-use crate::kernel::bits::Word;
+use crate::codec::Code;
 
 /// Cells of 32 bits in a register.
 pub(super) const VECTOR: usize = 16;
@@ -37,7 +37,7 @@ pub(super) fn pick<T>(table: &[T], index: &[__m512i; VECTORS]) -> [__m512i; VECT
 /// Writes the letter of each report. `letters` are padded to a multiple of 32; no report stands for the padding.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(super) fn spell<W: Word>(reports: &[W], letters: &[f32], out: &mut [f32]) {
+pub(super) fn spell<W: Code>(reports: &[W], letters: &[f32], out: &mut [f32]) {
     let (groups, rest) = reports.as_chunks::<PLACES>();
     let (rooms, rest_room) = out.as_chunks_mut::<PLACES>();
     for (reports, out) in groups.iter().zip(rooms) {

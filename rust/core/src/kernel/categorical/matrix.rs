@@ -1,11 +1,10 @@
-//! Sampling a matrix: one alias table a row.
+//! Samples a matrix: one alias table a row.
 
 use std::ops::{BitAnd, BitXor, Shr};
 
 use super::look_up::{Cell, PLACES, Table};
-use super::{BLOCK, Law};
 use crate::alias::Alias;
-use crate::kernel::Isa;
+use crate::isa::Isa;
 use crate::random::Refine;
 
 /// A draw, or an entry of an alias table: 16 or 32 bits.
@@ -18,25 +17,11 @@ pub(crate) trait Entry:
     fn widen(self) -> u32;
     /// `draws` in little-endian order.
     fn read(bytes: &[u8], draws: &mut [Self; PLACES]);
-    /// Writes a report for each row in a way that only this width has, where it has one; otherwise nothing happens and the
-    /// answer is no.
-    fn sample(
-        _law: &MatrixLaw<Self>,
-        _isa: Isa,
-        _keystream: &[u8],
-        _rows: &[u16],
-        _reports: &mut [u16],
-        _refine: &mut Refine,
-    ) -> bool {
-        false
-    }
 }
 
 macro_rules! entry {
-    ($($type:ty { $($own:item)* })*) => {$(
+    ($($type:ty),*) => {$(
         impl Entry for $type {
-            $($own)*
-
             const BYTES: usize = size_of::<$type>();
 
             #[inline(always)]
@@ -58,43 +43,7 @@ macro_rules! entry {
         }
     )*};
 }
-entry! {
-    u16 {
-        #[cfg(target_arch = "x86_64")]
-        fn sample(
-            law: &MatrixLaw<u16>,
-            isa: Isa,
-            keystream: &[u8],
-            rows: &[u16],
-            reports: &mut [u16],
-            refine: &mut Refine,
-        ) -> bool {
-            if isa == Isa::Avx512 {
-                // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
-                unsafe { law.on_avx512(keystream, rows, reports, refine) };
-            }
-            isa == Isa::Avx512
-        }
-    }
-    u32 {
-        #[cfg(target_arch = "x86_64")]
-        fn sample(
-            law: &MatrixLaw<u32>,
-            isa: Isa,
-            keystream: &[u8],
-            rows: &[u16],
-            reports: &mut [u16],
-            refine: &mut Refine,
-        ) -> bool {
-            let whole = isa == Isa::Avx512 && law.entries.is_read_whole();
-            if whole {
-                // SAFETY: as above.
-                unsafe { law.whole_on_avx512(keystream, rows, reports, refine) };
-            }
-            whole
-        }
-    }
-}
+entry!(u16, u32);
 
 /// The alias tables of a row-stochastic matrix of integers over `2^64`, drawn with `E`.
 ///
@@ -102,7 +51,7 @@ entry! {
 /// are a column, the others are compared with the leading bits of its threshold; if they are equal, a word of the
 /// refinement stream is compared with the rest of it, in the order of the samples.
 pub(crate) struct MatrixLaw<E> {
-    rows: u32,
+    pub(super) rows: u32,
     /// `k`.
     pub(super) bits: u32,
     /// For each row and column the leading bits of its threshold, and below them its alias.
@@ -166,7 +115,7 @@ impl<E: Entry> MatrixLaw<E> {
         ((if keep { draw } else { entry }) & self.mask()).widen() as u16
     }
 
-    fn oracle(
+    pub(super) fn oracle(
         &self,
         draws: &[E; PLACES],
         rows: &[u16; PLACES],
@@ -180,7 +129,7 @@ impl<E: Entry> MatrixLaw<E> {
 
     /// [`oracle`](Self::oracle) without branches, but for the draws that are open.
     #[inline(always)]
-    fn fast(
+    pub(super) fn fast(
         &self,
         isa: Isa,
         draws: &[E; PLACES],
@@ -239,33 +188,5 @@ impl AnyMatrix {
     /// Whether every sample reads the whole table, so that no address depends on the input.
     pub(crate) fn is_read_whole(&self) -> bool {
         matches!(self, AnyMatrix::Fine(law) if law.entries.is_read_whole())
-    }
-}
-
-impl<E: Entry> Law for MatrixLaw<E> {
-    type Word = u16;
-    const BITS: usize = 8 * E::BYTES;
-    type Keystream = [u8; 4 * BLOCK];
-    const KEYSTREAM: [u8; 4 * BLOCK] = [0; 4 * BLOCK];
-
-    fn rows(&self) -> u32 {
-        self.rows
-    }
-
-    #[inline(always)]
-    fn block(&self, isa: Isa, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
-        if E::sample(self, isa, keystream, rows, reports, refine) {
-            return;
-        }
-        let groups = rows.as_chunks::<PLACES>().0.iter().zip(reports.as_chunks_mut::<PLACES>().0);
-        for ((rows, reports), keystream) in groups.zip(keystream.chunks_exact(PLACES * E::BYTES)) {
-            let mut draws = [E::default(); PLACES];
-            E::read(keystream, &mut draws);
-            if isa == Isa::Scalar {
-                self.oracle(&draws, rows, reports, refine);
-            } else {
-                self.fast(isa, &draws, rows, reports, refine);
-            }
-        }
     }
 }

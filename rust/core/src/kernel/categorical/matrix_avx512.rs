@@ -1,20 +1,21 @@
-//! Sampling a matrix: 32 lanes at a time by address from tables of 16-bit entries, 64 at a time from small tables of 32-bit
-//! ones that are read whole.
+//! Samples a matrix with AVX-512: 32 lanes at a time by address from tables of 16-bit entries, 64 at a time from small tables
+//! of 32-bit ones that are read whole.
 
 use std::arch::x86_64::*;
 
-use super::BLOCK;
+use super::law::BLOCK;
 use super::look_up::PLACES;
 use super::look_up_avx512::{VECTOR, VECTORS, pick};
 use super::matrix::MatrixLaw;
-use crate::kernel::ones;
+use crate::isa::ones;
 use crate::random::Refine;
 
 /// Samples that are drawn together.
 const LANES: usize = 32;
 
 impl MatrixLaw<u16> {
-    /// Writes a report for each of `rows`, a multiple of 32 and at most a block, like the oracle. `keystream` holds two bytes for each.
+    /// Writes a report for each of `rows`, a multiple of 32 and at most a block, like the oracle. `keystream` holds two bytes
+    /// for each.
     ///
     /// The places of all entries first, then the entries, then the reports: what a loop writes in one width the next reads in
     /// another, and would have to wait for if it came at once.

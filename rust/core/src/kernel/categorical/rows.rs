@@ -1,9 +1,9 @@
-//! Stage one: integers of any width, or numbers through a grid, as rows.
+//! Reads the input as rows: integers of any width, or numbers through a grid.
 
-use crate::channel::Input;
+use crate::codec::Code;
 use crate::codec::Grid;
-use crate::kernel::bits::Word;
-use crate::kernel::{Isa, vectorised};
+use crate::io::Input;
+use crate::isa::{Isa, vectorised};
 use crate::random::Refine;
 
 /// An integer that may be a row.
@@ -40,7 +40,7 @@ pub(crate) type Dithered<'a, 'k> = (&'a Grid, &'a [u8], &'a mut Refine<'k>);
 /// Writes the row of each input. The input was checked, but somebody else may have changed it since: whatever it holds,
 /// the rows stay below `rows`, so that no address that is made from them leaves its table.
 #[inline(always)]
-pub(super) fn load<W: Word>(
+pub(super) fn load<W: Code>(
     isa: Isa,
     input: Input<'_>,
     grid: Option<Dithered<'_, '_>>,
@@ -63,12 +63,12 @@ pub(super) fn load<W: Word>(
 }
 
 /// [`load`] of integers, compiled for `isa`, for callers that are not.
-pub(crate) fn load_on<W: Word>(isa: Isa, input: Input<'_>, rows: u32, words: &mut [W]) {
+pub(crate) fn load_on<W: Code>(isa: Isa, input: Input<'_>, rows: u32, words: &mut [W]) {
     vectorised(isa, || load(isa, input, None, rows, words));
 }
 
 #[inline(always)]
-fn clamp<T: Integer, W: Word>(values: &[T], rows: u32, words: &mut [W]) {
+fn clamp<T: Integer, W: Code>(values: &[T], rows: u32, words: &mut [W]) {
     for (word, value) in words.iter_mut().zip(values) {
         *word = W::narrow(value.clamped(rows - 1));
     }

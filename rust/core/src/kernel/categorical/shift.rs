@@ -1,8 +1,9 @@
-//! Sampling a shift: noise from the alias table of one row, added to the input.
+//! Samples a shift: noise from the alias table of one row, added to the input.
 
-use super::matrix::{Entry, MatrixLaw};
-use super::{BLOCK, Law};
-use crate::kernel::Isa;
+use super::law::{BLOCK, Law};
+use super::laws::Versions;
+use super::matrix::MatrixLaw;
+use crate::isa::Isa;
 use crate::random::Refine;
 
 /// Noise that is added to a row, the sum clamped to the reports.
@@ -19,7 +20,7 @@ pub(crate) struct ShiftLaw<'a, E> {
     pub(crate) last: u16,
 }
 
-impl<E: Entry> Law for ShiftLaw<'_, E> {
+impl<E: Versions> Law for ShiftLaw<'_, E> {
     type Word = u16;
     const BITS: usize = <MatrixLaw<E> as Law>::BITS;
     type Keystream = <MatrixLaw<E> as Law>::Keystream;

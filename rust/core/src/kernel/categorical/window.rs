@@ -1,10 +1,7 @@
-//! Sampling a window: first whether the report falls inside, then where, uniformly.
+//! Samples a window: first whether the report falls inside, then where, uniformly.
 
-use super::{BLOCK, Law};
-use crate::channel::Input;
-use crate::kernel::Isa;
 #[cfg(target_arch = "x86_64")]
-use crate::kernel::ones;
+use crate::isa::ones;
 use crate::probability::Probability;
 use crate::random::Refine;
 
@@ -38,7 +35,7 @@ pub(super) const LANES: usize = 32;
 /// often than one inside: an observer of single samples' times could learn a little of which it was.
 pub(crate) struct NarrowWindow<'a> {
     pub(super) chance: Chance,
-    cells: u32,
+    pub(super) cells: u32,
     /// Cells inside and outside; both are at least 1, so both fit 16 bits.
     pub(super) width: u16,
     pub(super) others: u16,
@@ -46,7 +43,7 @@ pub(crate) struct NarrowWindow<'a> {
     pub(super) reject_inside: u16,
     pub(super) reject_outside: u16,
     /// Row `x` lists the cells from best to worst.
-    order: Option<&'a [u16]>,
+    pub(super) order: Option<&'a [u16]>,
 }
 
 impl<'a> NarrowWindow<'a> {
@@ -141,18 +138,7 @@ impl<'a> NarrowWindow<'a> {
         }
     }
 
-    #[inline(always)]
-    fn sample(&self, isa: Isa, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
-        match isa {
-            // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => unsafe { self.on_avx512(keystream, rows, reports, refine) },
-            Isa::Scalar => self.oracle(keystream, rows, reports, refine),
-            _ => self.fast(keystream, rows, reports, refine),
-        }
-    }
-
-    fn oracle(&self, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
+    pub(super) fn oracle(&self, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
         for (keystream, rows, reports) in groups(keystream, rows, reports) {
             let (chances, places) = halves(keystream);
             for (lane, report) in reports.iter_mut().enumerate() {
@@ -162,7 +148,7 @@ impl<'a> NarrowWindow<'a> {
     }
 
     #[inline(always)]
-    fn fast(&self, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
+    pub(super) fn fast(&self, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
         for (keystream, rows, reports) in groups(keystream, rows, reports) {
             let (chances, places) = halves(keystream);
             let mut unsettled = [0; LANES];
@@ -201,42 +187,11 @@ fn halves(keystream: &[u8; 4 * LANES]) -> ([u16; LANES], [u16; LANES]) {
     (chances, places)
 }
 
-impl Law for NarrowWindow<'_> {
-    type Word = u16;
-    const BITS: usize = 32;
-    type Keystream = [u8; 4 * BLOCK];
-    const KEYSTREAM: [u8; 4 * BLOCK] = [0; 4 * BLOCK];
-
-    fn rows(&self) -> u32 {
-        self.cells
-    }
-
-    #[inline(always)]
-    fn rows_of<'i>(&self, input: Input<'i>) -> Option<&'i [u16]> {
-        match (self.order, input) {
-            (None, Input::U16(rows)) => Some(rows),
-            _ => None,
-        }
-    }
-
-    #[inline(always)]
-    fn block(&self, isa: Isa, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
-        let Some(order) = self.order else {
-            return self.sample(isa, keystream, rows, reports, refine);
-        };
-        // The window of row 0 begins at cell 0, so its reports are ranks: the places in any row's order.
-        self.sample(isa, keystream, &[0; BLOCK][..rows.len()], reports, refine);
-        for (report, &row) in reports.iter_mut().zip(rows) {
-            *report = order[usize::from(row) * self.cells as usize + usize::from(*report)];
-        }
-    }
-}
-
 /// A window over up to `2^32 - 1` cells, in 64-bit words: one for the chance, compared whole, and one for the place,
 /// drawn anew from the refinement stream where it would be biased.
 pub(crate) struct WideWindow {
     chance: Chance,
-    cells: u32,
+    pub(super) cells: u32,
     width: u32,
 }
 
@@ -245,20 +200,10 @@ impl WideWindow {
         debug_assert!(0 < width && width < cells);
         WideWindow { chance: Chance::new(inside), cells, width }
     }
-}
 
-impl Law for WideWindow {
-    type Word = u32;
-    const BITS: usize = 128;
-    type Keystream = [u8; 16 * BLOCK];
-    const KEYSTREAM: [u8; 16 * BLOCK] = [0; 16 * BLOCK];
-
-    fn rows(&self) -> u32 {
-        self.cells
-    }
-
+    /// Writes a report for each row; `keystream` holds 16 bytes for each.
     #[inline(always)]
-    fn block(&self, _isa: Isa, keystream: &[u8], rows: &[u32], reports: &mut [u32], refine: &mut Refine) {
+    pub(super) fn oracle(&self, keystream: &[u8], rows: &[u32], reports: &mut [u32], refine: &mut Refine) {
         let others = self.cells - self.width;
         for ((report, row), draws) in reports.iter_mut().zip(rows).zip(keystream.as_chunks::<16>().0) {
             let [chance, place] = [0, 8].map(|at| {

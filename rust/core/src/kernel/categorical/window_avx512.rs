@@ -1,10 +1,10 @@
-//! Sampling a window 32 lanes at a time.
+//! Samples a window with AVX-512, 32 lanes at a time.
 
 use std::arch::x86_64::*;
 
-use super::BLOCK;
+use super::law::BLOCK;
 use super::window::{LANES, NarrowWindow, groups};
-use crate::kernel::ones;
+use crate::isa::ones;
 use crate::random::Refine;
 
 impl NarrowWindow<'_> {

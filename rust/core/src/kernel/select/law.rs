@@ -1,7 +1,7 @@
-//! The law of the ranks: integers, drawn by one comparison with their running sums.
+//! Laws of ranks: integer weights, drawn by a comparison with their running sums.
 
 /// Weights of runs of ranks, smallest magnitude first, after the weight of reporting nothing.
-pub(crate) struct Law {
+pub(crate) struct RankLaw {
     nothing: u64,
     /// The first rank of each run.
     firsts: Vec<u32>,
@@ -11,10 +11,10 @@ pub(crate) struct Law {
     ends: Vec<u64>,
 }
 
-impl Law {
+impl RankLaw {
     /// `counts[i]` ranks of weight `weights[i]` each. None if the sum of all weights is 0 or above `2^64 - 1`; the sum of
     /// `counts` must be below `2^32`.
-    pub(crate) fn new(counts: &[u32], weights: &[u64], nothing: u64) -> Option<Law> {
+    pub(crate) fn new(counts: &[u32], weights: &[u64], nothing: u64) -> Option<RankLaw> {
         let (mut firsts, mut ends) = (Vec::with_capacity(counts.len()), Vec::with_capacity(counts.len()));
         let (mut first, mut end) = (0, nothing);
         for (&count, &weight) in counts.iter().zip(weights) {
@@ -23,7 +23,7 @@ impl Law {
             end = weight.checked_mul(u64::from(count)).and_then(|sum| end.checked_add(sum))?;
             ends.push(end);
         }
-        (end > 0).then_some(Law { nothing, firsts, weights: weights.to_vec(), ends })
+        (end > 0).then_some(RankLaw { nothing, firsts, weights: weights.to_vec(), ends })
     }
 
     pub(crate) fn nothing(&self) -> u64 {
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn every_draw_stands_for_the_rank_of_its_weight() {
-        let law = Law::new(&[2, 1, 3, 1], &[3, 0, 2, 7], 4).unwrap();
+        let law = RankLaw::new(&[2, 1, 3, 1], &[3, 0, 2, 7], 4).unwrap();
         assert_eq!((law.total(), law.nothing()), (4 + 6 + 6 + 7, 4));
         let mut counts = [0u64; 8];
         for draw in 0..law.total() {
@@ -70,10 +70,10 @@ mod tests {
 
     #[test]
     fn sums_past_64_bits_and_no_weight_are_no_law() {
-        assert!(Law::new(&[2], &[1 << 63], 0).is_none());
-        assert!(Law::new(&[1, 1], &[u64::MAX, 1], 0).is_none());
-        assert!(Law::new(&[1], &[u64::MAX], 1).is_none());
-        assert!(Law::new(&[2, 3], &[0, 0], 0).is_none());
-        assert_eq!(Law::new(&[1], &[u64::MAX], 0).unwrap().total(), u64::MAX);
+        assert!(RankLaw::new(&[2], &[1 << 63], 0).is_none());
+        assert!(RankLaw::new(&[1, 1], &[u64::MAX, 1], 0).is_none());
+        assert!(RankLaw::new(&[1], &[u64::MAX], 1).is_none());
+        assert!(RankLaw::new(&[2, 3], &[0, 0], 0).is_none());
+        assert_eq!(RankLaw::new(&[1], &[u64::MAX], 0).unwrap().total(), u64::MAX);
     }
 }

@@ -1,5 +1,6 @@
-//! How a coordinate is selected: a rank is drawn, then the coordinate of that rank is looked for.
+//! Selects a coordinate: a rank is drawn, then the coordinate of that rank is looked for.
 
+mod lanes;
 mod law;
 mod order;
 mod split;
@@ -11,10 +12,10 @@ mod tally;
 #[cfg(target_arch = "x86_64")]
 mod tally_avx512;
 
-pub(crate) use law::Law;
+pub(crate) use law::RankLaw;
 pub(crate) use split::Magnitude;
 
-use super::{Isa, vectorised};
+use crate::isa::{Isa, vectorised};
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
 use order::Room;
 
@@ -31,7 +32,7 @@ const REFINE_SHIFT: u32 = 48;
 pub(crate) struct Sampler<'a> {
     pub(crate) isa: Isa,
     pub(crate) key: &'a Key,
-    pub(crate) law: &'a Law,
+    pub(crate) law: &'a RankLaw,
     pub(crate) dimensions: usize,
 }
 
@@ -94,7 +95,7 @@ mod tests {
     #[test]
     fn every_vector_has_draws_of_its_own() {
         let key = Key::from_bytes([7; 32]);
-        let law = Law::new(&[1, 1], &[1 << 62, (1 << 62) + 1], 0).unwrap();
+        let law = RankLaw::new(&[1, 1], &[1 << 62, (1 << 62) + 1], 0).unwrap();
         let total = u128::from(law.total());
         let excess = (1u128 << 64) % total;
         let values: Vec<u32> = [1f32, -2.0].repeat(SLOTS).into_iter().map(f32::to_bits).collect();
@@ -128,7 +129,7 @@ mod tests {
     #[test]
     fn equals_are_told_apart_by_the_second_half_of_a_slot() {
         let key = Key::from_bytes([7; 32]);
-        let law = Law::new(&[2, 1], &[1, 5], 0).unwrap();
+        let law = RankLaw::new(&[2, 1], &[1, 5], 0).unwrap();
         let values: Vec<u64> = [-3f64, 3.0, 3.0].repeat(SLOTS).into_iter().map(f64::to_bits).collect();
         let mut main = [0; GROUP];
         fill(Isa::Scalar, &key, 4, 0, &mut main);

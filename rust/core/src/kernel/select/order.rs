@@ -1,4 +1,4 @@
-//! The number of a given rank, in time proportional to the numbers: Floyd and Rivest's selection (CACM 18, 1975).
+//! Finds the number of a given rank in linear time: Floyd and Rivest's selection (CACM 18, 1975).
 //!
 //! Two numbers of a small sample bracket the one that is looked for; a single pass counts what is below the bracket, keeps
 //! what is within, and looks at whether all are finite. The search goes on among those that were kept, whose ends are
@@ -6,9 +6,9 @@
 //! takes linear time whatever the numbers are. The answer is the number of that rank in any case, so it does not depend on
 //! the instruction set.
 
-use super::split::{MARKED, Magnitude, SLACK, Split};
-use super::tally::{SMALL, Tally};
-use crate::kernel::{Isa, vectorised};
+use super::split::{MARKED, Magnitude, SLACK, SMALL, Split};
+use super::tally::Tally;
+use crate::isa::{Isa, vectorised};
 
 /// As few numbers as are not worth a sample.
 const FEW: usize = 160;

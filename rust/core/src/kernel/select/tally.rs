@@ -1,10 +1,7 @@
-//! A few numbers in order: how many are smaller than each, by comparing all with all.
+//! Ranks a few numbers: how many are smaller than each, by comparing all with all.
 
-use super::split::Magnitude;
-use crate::kernel::{Isa, vectorised};
-
-/// The most numbers.
-pub(super) const SMALL: usize = 64;
+use super::split::{Magnitude, SMALL};
+use crate::isa::{Isa, vectorised};
 
 /// A few numbers, padded by ones above all, and how many are smaller than each.
 pub(super) struct Tally<M> {

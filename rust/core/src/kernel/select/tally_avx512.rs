@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::tally::SMALL;
+use super::split::SMALL;
 
 macro_rules! nth {
     ($name:ident, $bits:ident, $one:ident, $at_most:ident, $larger:ident, $largest:ident) => {

@@ -1,0 +1,155 @@
+"""Whether time tells one value from another: prints a table, and exits 1 where it does.
+
+    python benches/timing.py
+
+Each case randomizes 1,024 numbers that are all alike, of one kind and of another in turn, and Welch's t
+compares the fastest 80 % of the two. What a machine does by itself is measured in the same turns by control
+pairs, which cannot differ: 0 against 0 in another array, and 1.0 against 0.5, two normal numbers. A pair is
+told where its |t| passes those of its controls and `LIMIT`, and the difference is more than `SMALLEST` of the
+time: below that, t grows with the number of calls, and nobody learns a value from it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import bitldp
+import numpy as np
+from bitldp import _core
+from numpy.typing import NDArray
+
+NUMBERS = 1_024
+LIMIT = 4.5  # two-sided, 1e-5 a pair: once in a thousand tables of a hundred pairs
+SMALLEST = 0.005
+KEPT = 0.8
+KEY = bytes(32)
+
+# The arrays of a case, by the number that fills them; the smallest ones are subnormal in both precisions.
+ARRAYS = {"zero": 0.0, "tiny": 1e-40, "again": 0.0, "one": 1.0, "half": 0.5}
+PAIRS = {"0 : subnormal": ("zero", "tiny"), "0 : 0": ("zero", "again"), "1 : 0.5": ("one", "half")}
+SUSPECT, *CONTROLS = PAIRS
+TINY = {np.float32: 1e-40, np.float64: 1e-310}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Two kinds of numbers in one case.
+
+    Attributes
+    ----------
+    ratio : float
+        Mean time of the second kind over that of the first, less 1.
+    t : float
+        Welch's statistic.
+    """
+
+    ratio: float
+    t: float
+
+
+def cases() -> dict[str, tuple[type, Callable[[NDArray[np.floating]], object]]]:
+    """Return what is timed: the type of its numbers and a call."""
+    fields = [bitldp.FixedPoint(bits, integer_bits=5) for bits in (10, 20)]
+    frr = bitldp.FRR(features=NUMBERS, bits=10, integer_bits=5, epsilon=1e4)
+    wide = bitldp.FRR(features=NUMBERS, bits=20, integer_bits=5, epsilon=1e4)
+    numeric = {
+        "Duchi": bitldp.numeric.Duchi(1.0),
+        "Duchi, cube": bitldp.numeric.Duchi(1.0, features=16, spend="cube"),
+        "Piecewise": bitldp.numeric.Piecewise(1.0),
+        "MVU": bitldp.MVU(1.0, input_bits=4, output_bits=4),
+    }
+    zero_end = _core.Grid(300, low=0.0, high=1e6)
+    window = _core.Window(300, 30, 0.5)
+    found: dict[str, tuple[type, Callable[[NDArray[np.floating]], object]]] = {}
+    for dtype in (np.float32, np.float64):
+        name = np.dtype(dtype).name
+        for codec in fields:
+            found[f"encode l={codec.bits} {name}"] = (dtype, codec.encode)
+        for mechanism in (frr, wide):
+            record = (1, NUMBERS)
+            call = _release(mechanism._channel, mechanism.codec, record)
+            found[f"FRR l={mechanism.bits} {name}"] = (dtype, call)
+        for title, one in numeric.items():
+            shape = (-1, 16) if title == "Duchi, cube" else (-1,)
+            found[f"{title} {name}"] = (dtype, _mechanism(one, shape))
+        found[f"grid from 0 {name}"] = (
+            dtype,
+            lambda x: window.randomize(x, zero_end, None, KEY, "codes", None, 1, 0),
+        )
+    return found
+
+
+def _release(channel: _core.Bits, codec: _core.FixedPoint, shape: tuple[int, ...]) -> Callable[..., object]:
+    out = channel.randomize(np.zeros(shape, np.float32), codec, KEY, "codes", None, 1, 0)
+    return lambda x: channel.randomize(x.reshape(shape), codec, KEY, "codes", out, 1, 0)
+
+
+def _mechanism(mechanism: bitldp.Mechanism, shape: tuple[int, ...]) -> Callable[..., object]:
+    return lambda x: mechanism.randomize(x.reshape(shape), rng=1, threads=1)
+
+
+def measure(call: Callable[[NDArray[np.floating]], object], dtype: type, rounds: int) -> dict[str, Measured]:
+    """Time all arrays in turn and compare each of `PAIRS`.
+
+    Parameters
+    ----------
+    call : callable
+        Takes an array of `NUMBERS` numbers.
+    dtype : type
+        float32 or float64.
+    rounds : int
+        Calls with each array.
+
+    Returns
+    -------
+    dict
+        By pair, of the fastest 80 % of the calls of each kind.
+    """
+    values = [TINY[dtype] if name == "tiny" else value for name, value in ARRAYS.items()]
+    arrays = [np.full(NUMBERS, value, dtype) for value in values]
+    times = np.empty((len(arrays), rounds))
+    orders = np.random.default_rng(1).permuted(np.tile(np.arange(len(arrays)), (rounds, 1)), axis=1).tolist()
+    clock = time.perf_counter_ns
+    for array in arrays * 20:
+        call(array)
+    for i, order in enumerate(orders):  # whoever comes later finds a warmer cache
+        for kind in order:
+            start = clock()
+            call(arrays[kind])
+            times[kind, i] = clock() - start
+    fastest = np.sort(times, axis=1)[:, : int(KEPT * rounds)]
+    kept = dict(zip(ARRAYS, fastest, strict=True))
+    return {name: _welch(kept[first], kept[second]) for name, (first, second) in PAIRS.items()}
+
+
+def _welch(first: NDArray[np.float64], second: NDArray[np.float64]) -> Measured:
+    spread = np.sqrt(first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second))
+    difference = second.mean() - first.mean()
+    return Measured(float(difference / first.mean()), float(difference / max(spread, 1e-9)))
+
+
+def main() -> int:
+    """Print the table; return 1 where a pair is outside its control band."""
+    parser = argparse.ArgumentParser(description="Whether time tells one value from another.")
+    parser.add_argument("--rounds", type=int, default=4_000, help="calls of each kind (default: %(default)s)")
+    rounds = parser.parse_args().rounds
+    print(f"{_core.isa()}, {NUMBERS:,} numbers a call, {rounds:,} calls of each kind, fastest {KEPT:.0%}")
+    print(f"{'':24}" + "".join(f"{name:>22}" for name in PAIRS) + f"{'band':>10}")
+    failed = 0
+    for title, (dtype, call) in cases().items():
+        found = measure(call, dtype, rounds)
+        band = max(LIMIT, *(abs(found[name].t) for name in CONTROLS))
+        told = abs(found[SUSPECT].t) > band and abs(found[SUSPECT].ratio) > SMALLEST
+        failed += told
+        cells = "".join(f"{each.ratio:+10.2%} (t {each.t:+7.1f})" for each in found.values())
+        print(f"{title:24}{cells}{band:10.1f}{'  TOLD' if told else ''}", flush=True)
+    print(f"{failed} of {len(cases())} cases are told by time" if failed else "time tells nothing")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

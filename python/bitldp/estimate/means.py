@@ -1,0 +1,245 @@
+"""Mean of unbiased letters by feature: counted by the core where it can be, summed as numbers elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bitldp.base import checks
+from bitldp.estimate import saved
+from bitldp.estimate.accumulators import Accumulated, Accumulator, packed_records, unpacked
+from bitldp.estimate.estimates import Estimate
+from bitldp.estimate.statistics import Statistic
+
+__all__ = ["MeanAccumulator"]
+
+Summed = tuple[int, NDArray[np.float64], NDArray[np.float64]]
+"""Number of records, their mean, and the sum of their squared deviations."""
+
+_BATCH = 1 << 20  # letters decoded at once: bounds the working memory of an update to a few tens of MB
+
+
+def together(one: Summed, other: Summed, name: str = "reports") -> Summed:
+    """Return the moments of two sets of records, as by Chan, Golub and LeVeque (1979)."""
+    (n, mean, m2), (more, their_mean, their_m2) = one, other
+    total = n + more
+    if not total:
+        return one
+    with np.errstate(over="ignore", invalid="ignore"):  # looked at next
+        shift = their_mean - mean
+        mean = mean + shift * (more / total)
+        m2 = m2 + their_m2 + shift * shift * (n / total * more)
+    if not (np.isfinite(mean).all() and np.isfinite(m2).all()):
+        raise ValueError(f"{name}: the sum of squares would pass the range of doubles")
+    return total, mean, m2
+
+
+def countable(name: str, reports: Any) -> NDArray[Any]:
+    """Return reports as an array of a dtype that the core counts; refuse other than integers."""
+    array = checks.plain(name, reports)
+    if array.dtype in (np.uint8, np.uint16, np.uint32, np.bool_):
+        return array
+    whole = checks.codes(name, array, 1 << 32)
+    return whole.astype(np.uint32)
+
+
+class MeanAccumulator(Accumulator):
+    """Mean and variance of unbiased letters by feature, merged as by Chan, Golub and LeVeque (1979).
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Whose reports are accumulated.
+    features : int
+        Letters of a record.
+    letters : callable
+        Letters of a batch of reports, shape (n, features).
+    statistic : Statistic, optional
+        What the core counts of reports; without it, letters are summed as numbers.
+    """
+
+    kind = "mean"
+
+    def __init__(
+        self,
+        mechanism: Accumulated,
+        features: int,
+        letters: Callable[[ArrayLike], NDArray[np.float64]],
+        statistic: Statistic | None = None,
+    ) -> None:
+        super().__init__(mechanism)
+        self._letters = letters
+        self._summed: Summed = (0, np.zeros(features), np.zeros(features))  # reports added as letters
+        self._statistic = statistic
+        self._counted = 0
+        self._counts: NDArray[Any] = np.zeros(() if statistic is None else statistic.shape, np.int64)
+        if statistic is not None:
+            self._counts = self._counts.astype(statistic.dtype)
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """Mean of the letters by feature."""
+        return self._moments()[1]
+
+    @property
+    def m2(self) -> NDArray[np.float64]:
+        """Sum of squared deviations of the letters by feature."""
+        return self._moments()[2]
+
+    def _moments(self) -> Summed:
+        if self._statistic is None or not self._counted:
+            return self._summed
+        return together(self._summed, (self._counted, *self._statistic.moments(self._counts, self._counted)))
+
+    def update(
+        self,
+        reports: Any,
+        *,
+        output: str = "codes",
+        records: int | None = None,
+        threads: int | None = None,
+    ) -> None:
+        """Add a batch of reports.
+
+        Parameters
+        ----------
+        reports : array_like, or tuple of them
+            As `randomize` gives them in the form `output`.
+        output : {"codes", "bits", "packed"}
+            One of the mechanism's `outputs`, but for "values".
+        records : int, optional
+            How many records packed reports are of; needed for them.
+        threads : int, optional
+            Number of threads; the counts do not depend on it.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For reports of another form, or out of range. Nothing is added then.
+        """
+        packed = packed_records(output, records)
+        if self._statistic is not None and self._count(reports, output, packed, threads):
+            return
+        if packed is not None:
+            reports = unpacked(self.mechanism, reports, packed)
+        self._add_letters(reports)
+
+    def _count(self, reports: Any, output: str, records: int | None, threads: int | None) -> bool:
+        """Add what the core can count; False where the form of the reports is another."""
+        found = self._shaped(reports, output, records)
+        if found is None:
+            return False
+        n, codes = found
+        assert self._statistic is not None  # what was asked before
+        try:
+            counts = self._statistic.count(codes, output, n, threads)
+        except ValueError:
+            if output == "codes" and not isinstance(codes, tuple):
+                checks.codes("reports", codes, self._statistic.alphabet)  # says where, by row and column
+            raise
+        saved.together("reports", self.n, n)
+        self._counted += n
+        self.n += n
+        self._counts = self._counts + counts.astype(self._statistic.dtype)
+        return True
+
+    def _shaped(self, reports: Any, output: str, records: int | None) -> tuple[int, Any] | None:
+        """Return how many records there are, and the reports as the core counts them."""
+        columns = self.mechanism.report_parts[0][0]
+        if records is not None:
+            return records, checks.plain("reports", reports)
+        array = countable("reports", reports)
+        if output == "codes":
+            checks.records("reports", array, columns)
+            return array.size // columns, array
+        width = columns * self.mechanism.report_parts[0][1]
+        if array.ndim != 2 or array.shape[1] != width:
+            raise ValueError(f"reports: shape must be (n, {width}), got {array.shape}")
+        return len(array), array
+
+    def _add_letters(self, reports: Any) -> None:
+        """Add letters in batches that bound the working memory; all of the reports or nothing."""
+        batch = np.asarray(reports)
+        if batch.ndim < 2:
+            self._add(self._letters(batch))
+            return
+        before = self.n, self._summed
+        step = max(1, _BATCH // max(1, len(self._summed[1])))
+        try:
+            for start in range(0, max(1, len(batch)), step):
+                self._add(self._letters(batch[start : start + step]))
+        except (TypeError, ValueError):
+            self.n, self._summed = before
+            raise
+
+    def _add(self, letters: NDArray[np.float64]) -> None:
+        if len(letters):
+            mean = letters.mean(axis=0)
+            self._combine(len(letters), mean, np.square(letters - mean).sum(axis=0))
+
+    def _combine(
+        self, n: int, mean: NDArray[np.float64], m2: NDArray[np.float64], name: str = "reports"
+    ) -> None:
+        total = saved.together(name, self.n, n)
+        self._summed = together(self._summed, (n, mean, m2), name)
+        self.n = total
+
+    def kept(self) -> Any:
+        """Return the contents, for `restore`."""
+        return self.n, self._summed, self._counted, self._counts
+
+    def restore(self, kept: Any) -> None:
+        """Take back contents that `kept` returned: what was added since is forgotten."""
+        self.n, self._summed, self._counted, self._counts = kept
+
+    def merge(self, other: MeanAccumulator) -> None:
+        """Add the contents of another accumulator of the same mechanism.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For an accumulator of another mechanism or kind, or if there would be 2**63 reports or more.
+            Nothing is added then.
+        """
+        self._same(other)
+        n = saved.together("other", self.n, other.n)
+        self._summed = together(self._summed, other._summed, "other")
+        self._counted += other._counted
+        self._counts = self._counts + other._counts
+        self.n = n
+
+    def estimate(self) -> Estimate:
+        """Estimate the mean of every feature, with the standard error of the sample.
+
+        Raises
+        ------
+        ValueError
+            If nothing has been accumulated.
+        """
+        if not self.n:
+            raise ValueError("reports: at least one is needed for an estimate")
+        n, mean, m2 = self._moments()
+        if n == 1:
+            return Estimate(mean.copy(), np.full_like(mean, np.nan), 1)
+        return Estimate(mean.copy(), np.sqrt(m2 / (n - 1) / n), n)
+
+    def _state(self) -> dict[str, Any]:
+        _, mean, m2 = self._summed
+        state = {"n": self.n, "mean": mean.tolist(), "m2": m2.tolist()}
+        return (
+            {**state, "counted": self._counted, "counts": self._counts.tolist()} if self._counted else state
+        )
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        n, counted = saved.whole(state.get("n")), saved.whole(state.get("counted", 0))
+        if counted > n or (counted and self._statistic is None):
+            raise ValueError("text: the number of counted reports is damaged")
+        self._summed = (n - counted, *saved.moments(state, len(self._summed[1]), n - counted))
+        if counted and self._statistic is not None:
+            self._counts = saved.integers(state.get("counts"), self._counts.shape).astype(
+                self._statistic.dtype
+            )
+        self.n, self._counted = n, counted

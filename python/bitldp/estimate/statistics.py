@@ -1,0 +1,212 @@
+"""Integer counts of reports, from which the mean and the squared deviations of their letters follow.
+
+The core counts codes, bits and packed bytes alike; letters are applied once, to the counts. Counts are exact,
+so batches and merges may come in any order.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitldp._core import count_words, histogram, sampled_histogram, sampled_sums, sums
+from bitldp.base import checks
+
+Moments = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+_ENTRIES = 1 << 22  # of a histogram that is still kept: 32 MB
+_AFFINE = 1e-12  # of the largest letter: what letters may be off a straight line
+
+
+class Statistic(ABC):
+    """Integers that are added up over reports.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of the integers.
+    dtype : type
+        int64 where no integer can pass the number of reports, else Python's own integers.
+    """
+
+    shape: tuple[int, ...]
+    dtype: Any = np.int64
+    alphabet: int  # codes are below it
+
+    @abstractmethod
+    def count(self, reports: Any, form: str, records: int | None, threads: int | None) -> NDArray[Any]:
+        """Return the integers of a batch, or raise; `form` is "codes", "bits" or "packed"."""
+
+    @abstractmethod
+    def moments(self, counts: NDArray[Any], n: int) -> Moments:
+        """Return mean and sum of squared deviations of the letters of n >= 1 records, by column."""
+
+
+class CodeCounts(Statistic):
+    """How often each code was reported in each column: for letters of any kind.
+
+    Parameters
+    ----------
+    columns : int
+        Codes of a record.
+    letters : ndarray of float64, shape (alphabet,)
+        What each code is worth.
+    """
+
+    def __init__(self, columns: int, letters: NDArray[np.float64]) -> None:
+        self.shape = (columns, len(letters))
+        self.alphabet = len(letters)
+        self._middle = float(letters[0] + (letters[-1] - letters[0]) / 2.0)
+        self._letters = letters - self._middle
+
+    def count(self, reports: Any, form: str, records: int | None, threads: int | None) -> NDArray[Any]:
+        return counts_of(reports, self.shape[0], self.alphabet, form, records, threads)
+
+    def moments(self, counts: NDArray[Any], n: int) -> Moments:
+        mean = counts @ self._letters / n
+        squares = counts @ np.square(self._letters)
+        return self._middle + mean, np.maximum(squares - n * np.square(mean), 0.0)
+
+
+class CodeSums(Statistic):
+    """Sums of codes and of their squares in each column: for letters on a straight line, of any alphabet."""
+
+    dtype = object
+
+    def __init__(self, columns: int, letters: NDArray[np.float64]) -> None:
+        self.shape = (columns, 2)
+        self._columns, self.alphabet = columns, len(letters)
+        self._start = float(letters[0])
+        self._step = float(letters[-1] - letters[0]) / max(1, len(letters) - 1)
+
+    def count(self, reports: Any, form: str, records: int | None, threads: int | None) -> NDArray[Any]:
+        return sums(reports, self._columns, self.alphabet, form=form, records=records, threads=threads)  # type: ignore[arg-type]
+
+    def moments(self, counts: NDArray[Any], n: int) -> Moments:
+        first = np.array([total / n for total in counts[:, 0]])
+        rest = np.array([(n * square - total * total) / n for total, square in counts])
+        return self._start + self._step * first, self._step**2 * rest
+
+
+def counts_of(
+    reports: Any, columns: int, alphabet: int, form: str, records: int | None, threads: int | None
+) -> NDArray[np.int64]:
+    """Return how often each code was reported in each column, shape (columns, alphabet), or raise."""
+    try:
+        found = histogram(reports, columns, alphabet, form=form, records=records, threads=threads)  # type: ignore[arg-type]
+    except ValueError:
+        if form == "codes":
+            checks.codes("reports", reports, alphabet)  # says where, by row and column
+        raise
+    return found.astype(np.int64)
+
+
+def of_letters(columns: int, letters: NDArray[np.float64]) -> Statistic | None:
+    """Return the statistic that letters of codes need; None where it would take too much memory."""
+    line = np.linspace(letters[0], letters[-1], len(letters))
+    if np.abs(letters - line).max() <= _AFFINE * np.abs(letters).max():
+        return CodeSums(columns, letters)
+    return CodeCounts(columns, letters) if columns * len(letters) <= _ENTRIES else None
+
+
+class WordLetters(Protocol):
+    """The letters of sign-magnitude words: see `bitldp.letters.words.CodeLetters`."""
+
+    bits: int
+    weights: NDArray[np.float64]
+
+    @property
+    def pattern(self) -> NDArray[np.intp]:
+        """Law of each column."""
+
+    @property
+    def bit_letters(self) -> NDArray[np.float64]:
+        """Letters of a reported 0 and 1, shape (laws, bits, 2)."""
+
+    @property
+    def sign_letters(self) -> NDArray[np.float64]:
+        """Letters of a reported sign bit, shape (laws, 2)."""
+
+
+class WordCounts(Statistic):
+    """Bits of sign-magnitude words in each column, alone and by twos.
+
+    A word is worth S M, with S the letter of its sign and M = base + sum_i a_i b_i that of its other bits.
+    So sums of M and of M^2 over the words of either sign are sums of counts.
+    """
+
+    def __init__(self, columns: int, letters: WordLetters) -> None:
+        others = letters.bits - 1
+        self.shape = (columns, 2, 1 + others + others * (others - 1) // 2)
+        self._columns, self._letters = columns, letters
+        self.alphabet = 1 << letters.bits
+
+    def count(self, reports: Any, form: str, records: int | None, threads: int | None) -> NDArray[Any]:
+        bits = self._letters.bits
+        return count_words(reports, self._columns, bits, form=form, records=records, threads=threads)  # type: ignore[arg-type]
+
+    def moments(self, counts: NDArray[Any], n: int) -> Moments:
+        law, letters = self._letters.pattern, self._letters
+        others = letters.bits - 1
+        zero, one = np.moveaxis(letters.bit_letters[:, 1:], -1, 0)[:, law]  # (columns, others) each
+        base = zero @ letters.weights
+        steps = (one - zero) * letters.weights
+        low, high = np.triu_indices(others, 1)
+        total, square = np.zeros(self._columns), np.zeros(self._columns)
+        for sign, of_sign in enumerate((counts[:, 0] - counts[:, 1], counts[:, 1])):
+            words = of_sign[:, 0].astype(np.float64)
+            single, twos = of_sign[:, 1 : 1 + others], of_sign[:, 1 + others :]
+            line = np.sum(single * steps, axis=1)
+            pairs = np.sum(single * np.square(steps), axis=1)
+            pairs += 2.0 * np.sum(twos * (steps[:, low] * steps[:, high]), axis=1)
+            worth = letters.sign_letters[law, sign]
+            total += worth * (words * base + line)
+            square += np.square(worth) * (words * np.square(base) + 2.0 * base * line + pairs)
+        mean = total / n
+        return mean, np.maximum(square - n * np.square(mean), 0.0)
+
+
+class SampledCounts(Statistic):
+    """What was reported of each coordinate, where some are sampled and the others count as the middle.
+
+    Parameters
+    ----------
+    features : int
+        Coordinates of a record.
+    middle : float
+        What a coordinate that was not sampled is worth.
+    deviations : ndarray of float64, shape (alphabet,)
+        What each code is worth, less `middle`.
+    """
+
+    def __init__(self, features: int, middle: float, deviations: NDArray[np.float64]) -> None:
+        self._middle, self._deviations, self._features = middle, deviations, features
+        self.alphabet = len(deviations)
+        self._sums = isinstance(of_letters(features, deviations), CodeSums)
+        self.shape = (features, 3 if self._sums else len(deviations))
+        self.dtype = object if self._sums else np.int64
+
+    def count(self, reports: Any, form: str, records: int | None, threads: int | None) -> NDArray[Any]:
+        work = sampled_sums if self._sums else sampled_histogram
+        return work(reports[0], reports[1], self._features, len(self._deviations))
+
+    def moments(self, counts: NDArray[Any], n: int) -> Moments:
+        if self._sums:
+            start, end = self._deviations[[0, -1]]
+            step = (end - start) / max(1, len(self._deviations) - 1)
+            times, first, second = counts.astype(np.float64).T
+            total = start * times + step * first
+            square = start * start * times + 2.0 * start * step * first + step * step * second
+        else:
+            total, square = counts @ self._deviations, counts @ np.square(self._deviations)
+        mean = total / n
+        return self._middle + mean, np.maximum(square - n * np.square(mean), 0.0)
+
+
+def of_sampled(features: int, middle: float, deviations: NDArray[np.float64]) -> SampledCounts | None:
+    """Return the statistic of sampled coordinates; None where it would take too much memory."""
+    kept = of_letters(features, deviations) is not None
+    return SampledCounts(features, middle, deviations) if kept else None

@@ -1,0 +1,143 @@
+"""Mechanisms whose reports are categories: the frequencies of the categories, from counts of reports."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bitldp.base import checks
+from bitldp.estimate.accumulators import CountAccumulator
+from bitldp.estimate.estimates import Estimate, indicator_spread, indicator_variance
+from bitldp.estimate.means import countable
+from bitldp.estimate.statistics import counts_of
+from bitldp.mechanism.base import Mechanism
+from bitldp.mechanism.described import spreads
+
+
+class Frequencies(Mechanism):
+    """Base of the mechanisms that report a category with p where a record has it, with q where it has not.
+
+    Not a dataclass: a subclass says how many categories there are, what p and q are, and how its reports are
+    counted.
+    """
+
+    _no_mean: ClassVar[str] = "its reports are categories; use estimate_frequencies"
+    _exclusive: ClassVar[bool] = True  # whether a report is one category of each feature
+
+    @property
+    @abstractmethod
+    def _cells(self) -> int:
+        """How many categories there are."""
+
+    @abstractmethod
+    def _check_speaks(self) -> tuple[float, float]:
+        """Return p and q, or raise where no unbiased decode exists."""
+
+    def _count(
+        self, reports: Any, records: int | None = None, threads: int | None = None
+    ) -> tuple[int, NDArray[np.int64]]:
+        """Return how many records reported, and the counts of their categories; `records` if packed."""
+        form, array = "packed", reports
+        if records is None:
+            form, array = "codes", countable("reports", reports)
+            checks.records("reports", array, self.columns)
+            records = array.size // self.columns
+        shape = self.columns, self._cells
+        counts = counts_of(array, *shape, form, records, threads)
+        return records, counts[0] if self.columns == 1 else counts
+
+    def estimate_frequencies(self, reports: ArrayLike, *, project: bool = False) -> Estimate:
+        """Estimate the frequency of every category among the records, without bias.
+
+        Parameters
+        ----------
+        reports : array_like of int
+            Reports of n >= 1 records, of the shapes that `randomize` returns.
+        project : bool
+            Whether to project the frequencies to the simplex (which makes them biased).
+
+        Returns
+        -------
+        Estimate
+            Shape (categories,), or (features, categories) for several features.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists (epsilon 0), for no reports, or for a report out of range.
+        """
+        accumulator = self.accumulator()
+        accumulator.update(reports)
+        return accumulator.estimate(project=project)
+
+    def accumulator(self) -> CountAccumulator:
+        """Return an empty accumulator of the counts: streams, merges and serialises.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists (epsilon 0).
+        """
+        law = self._check_speaks()
+        shape = (self._cells,) if self.columns == 1 else (self.columns, self._cells)
+        return CountAccumulator(self, shape, self._count, law, exclusive=self._exclusive)
+
+    def variance(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Return the variance of one report's unbiased indicator of every category, in closed form.
+
+        Parameters
+        ----------
+        x : array_like of int
+            True categories, any shape.
+
+        Returns
+        -------
+        ndarray of float64
+            Shape of `x` and one more axis of length `categories`: p(1 - p)/(p - q)^2 at the true category,
+            q(1 - q)/(p - q)^2 at the others.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists (epsilon 0), or for a category out of range.
+        """
+        p, q = self._check_speaks()
+        return indicator_variance(checks.codes("x", x, self._cells), self._cells, p, q)
+
+    def facts(self, users: int | None = None) -> dict[str, Any]:
+        """Return the errors of a frequency, of a category that nobody has and that all have.
+
+        See `Mechanism.facts`.
+        """
+        try:
+            everybody, nobody = np.sqrt(self.variance([0])[0, :2]).tolist()
+        except ValueError as error:
+            return {"errors": {"unbiased": str(error)}}
+        deviations = {"of_a_category_one_has_not": nobody, "of_the_category_one_has": everybody}
+        names = dict(
+            zip(deviations, ("of_a_category_nobody_has", "of_a_category_everybody_has"), strict=True)
+        )
+        return {"errors": spreads("a_frequency", deviations, users, names)}
+
+    def worst_variance(self) -> float:
+        """Return the largest variance of an unbiased indicator of a category.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists.
+        """
+        return indicator_spread(self._cells, *self._check_speaks())[0]
+
+    def mean_variance(self) -> float:
+        """Return the variance of the unbiased indicators, averaged over categories and over uniform inputs.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists.
+        """
+        return indicator_spread(self._cells, *self._check_speaks())[1]

@@ -1,0 +1,317 @@
+"""Mechanisms whose reports are worth numbers: unbiased letters, their variance, the mean of records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bitldp._core import Cube, Grid
+from bitldp.base import checks
+from bitldp.base.arrays import place
+from bitldp.estimate.estimates import Estimate
+from bitldp.estimate.means import MeanAccumulator
+from bitldp.estimate.sampled import SampledMeanAccumulator, checked
+from bitldp.estimate.statistics import Statistic, of_letters
+from bitldp.letters.spread import Spread
+from bitldp.mechanism.base import Mechanism, Part
+from bitldp.mechanism.cube import opposite_corners
+from bitldp.mechanism.law import TABLE, Experiment, Pair, Symbols, codes_of, of_rows
+from bitldp.release.base import Interval
+from bitldp.release.call import Call
+from bitldp.release.sampled import SampledReports, index_bits, sampled
+
+
+class Means(Mechanism):
+    """Base of the mechanisms whose reports are worth numbers that are right on average.
+
+    Not a dataclass: a subclass chooses which of these are its parameters, and in which order.
+    """
+
+    epsilon: float
+    features: int
+    clip: bool
+    k: int | None  # coordinates of a record that are sampled; None where all are released
+
+    # Set on the instance, by _build; ClassVar keeps them out of the dataclass' fields.
+    _release: ClassVar[Any]  # a Release of numbers, whose points are known
+    _ends: ClassVar[Interval]
+    _spread: ClassVar[Spread | None]
+    outputs: ClassVar[tuple[str, ...]] = ("codes", "values", "packed")
+    _no_frequencies: ClassVar[str] = "its reports are numbers; use estimate_mean"
+
+    @property
+    def channels(self) -> tuple[Any, ...]:
+        """The channels that release one number; more than one where a coin chooses between them."""
+        return self._release.channels
+
+    @property
+    def points(self) -> NDArray[np.float64]:
+        """The points of the interval that an input is dithered to, ascending; read-only."""
+        return self._release.points
+
+    @property
+    def alphabet(self) -> int:
+        """How many codes a number's report can be; packed, it takes ``(alphabet - 1).bit_length()`` bits."""
+        return self._release.alphabet
+
+    @property
+    def report_parts(self) -> tuple[Part, ...]:
+        """(columns, bits) of a report: a code a feature; of sampled features, their indices first."""
+        code = self._release.bits
+        if self.k is None:
+            return ((self.features, code),)
+        return ((self.k, index_bits(self.features)), (self.k, code))
+
+    def join(self, parts: Sequence[NDArray[Any]]) -> Any:
+        """Return reports, as `decode` takes them, of the arrays of their parts."""
+        return parts[0] if self.k is None else SampledReports(*parts)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all numbers of a record are released together, as one symbol."""
+        return bool(self._release.whole)
+
+    @property
+    def columns(self) -> int:
+        """Numbers of a record."""
+        return self.features
+
+    @property
+    def ends(self) -> Interval:
+        """Where every number lies: (low, high)."""
+        return self._ends
+
+    @property
+    def _streams(self) -> int:
+        streams: int = self._release.streams
+        return streams if self.k is None else streams + 1
+
+    def symbols(self) -> tuple[Symbols, ...]:
+        """Return the channels behind a report: one a released number, or one for the whole record."""
+        laws = self._release.laws
+        times = 1 if self._release.whole else self.k or self.features
+        return (Symbols(laws, times),) if laws else ()
+
+    def extremes(self, pair: Pair | None = None) -> Experiment | None:
+        """Return inputs that are far apart and the law of their reports; see `Mechanism.extremes`."""
+        release, features = self._release, self.features
+        if release.whole and pair is None and isinstance(release.channel, Cube):
+            found = opposite_corners(release.channel, self._ends) if release.laws else None
+            return super().extremes() if found is None else found
+        if (
+            self.k is not None
+            or release.whole
+            or self._guarantee.delta
+            or max(2 * features, len(release.points)) * release.alphabet > TABLE
+        ):  # which features are reported is a part of the report, or the table would be too large
+            return super().extremes(pair)
+        chosen = codes_of(pair, len(release.points), release.points)
+        if chosen is None:  # a number between the points: its law is a matter of the dither
+            return None
+        law = release.probabilities()
+        return of_rows(lambda x: law[x], len(law), release.alphabet, chosen, features, release.points)
+
+    @property
+    def letters(self) -> NDArray[np.float64]:
+        """What each code is worth, shape (alphabet,); read-only. Their mean over the coins is the input.
+
+        Raises
+        ------
+        ValueError
+            If the reports say nothing (epsilon 0).
+        """
+        letters = self._release.letters
+        return self._refuse_silence() if letters is None else letters
+
+    def _refuse_silence(self) -> NoReturn:
+        raise ValueError(
+            f"{type(self).__name__}: no unbiased decode exists at epsilon 0, where all values are reported "
+            "alike"
+        )
+
+    def _check_speaks(self) -> None:
+        """Refuse where no unbiased decode exists."""
+        if self._release.letters is None:
+            self._refuse_silence()
+
+    def _check_spread(self) -> Spread:
+        """Return the variance of a letter as a function of the input, or raise where there is none."""
+        return self._refuse_silence() if self._spread is None else self._spread
+
+    def _check_pair(self, reports: Any) -> SampledReports:
+        return checked(reports, self.features, self.k or self.features, self.alphabet)
+
+    def _check_codes(self, reports: Any) -> NDArray[Any]:
+        codes = checks.codes("reports", reports, self.alphabet)
+        checks.records("reports", codes, self.features)
+        return codes
+
+    def decode(self, reports: ArrayLike | SampledReports) -> NDArray[np.float64]:
+        """Return the letters of reports: numbers whose mean over the coins is the (clipped) input.
+
+        Parameters
+        ----------
+        reports : array_like of int, or SampledReports
+            Codes as `randomize` gives them; with ``spend="sample"`` the pair (indices, codes).
+
+        Returns
+        -------
+        ndarray of float64
+            Same shape; shape (n, features) with ``spend="sample"``, where a letter's deviation from the
+            middle of the interval is scaled by features/k and the middle stands for what was not sampled.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the reports say nothing (epsilon 0), or for a code out of range.
+        """
+        letters = self.letters
+        if self.k is not None:
+            return self._pairs().dense(reports)
+        values: NDArray[np.float64] = letters[self._check_codes(reports)]
+        return values
+
+    def unbias(self, reports: ArrayLike | SampledReports) -> NDArray[np.float64]:
+        """Return the same as `decode`: its numbers are unbiased."""
+        return self.decode(reports)
+
+    def estimate_mean(self, reports: ArrayLike | SampledReports) -> Estimate:
+        """Estimate the mean of every feature over the records, without bias.
+
+        Parameters
+        ----------
+        reports : array_like of int, or SampledReports
+            Codes of n >= 1 records as `randomize` gives them; with ``spend="sample"`` the pair
+            (indices, codes).
+
+        Returns
+        -------
+        Estimate
+            `value` and `stderr` of shape (features,); the standard error needs n >= 2 and is NaN for one
+            record. The mean is that of the inputs, clipped to the interval.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the reports say nothing (epsilon 0), for no reports, or for a report out of range.
+        """
+        accumulator = self.accumulator()
+        accumulator.update(reports)
+        return accumulator.estimate()
+
+    def accumulator(self) -> MeanAccumulator:
+        """Return an empty accumulator of the mean: streams, merges and serialises.
+
+        Raises
+        ------
+        ValueError
+            If the reports say nothing (epsilon 0).
+        """
+        self._check_speaks()
+        if self.k is not None:
+            return self._pairs()
+        return MeanAccumulator(self, self.features, self._records, self._statistic())
+
+    def _statistic(self) -> Statistic | None:
+        """Return what the core counts of the reports; None where they are summed as letters."""
+        return of_letters(self.features, self.letters)
+
+    def _records(self, reports: ArrayLike) -> NDArray[np.float64]:
+        return self.decode(reports).reshape(-1, self.features)
+
+    def _pairs(self) -> SampledMeanAccumulator:
+        middle = self._check_spread().middle
+        scale = self.features / (self.k or self.features)
+        return SampledMeanAccumulator(
+            self, self.features, middle, scale * (self.letters - middle), self._check_pair
+        )
+
+    def variance(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Return the variance of a record's letter in each feature, in closed form from the integers.
+
+        Parameters
+        ----------
+        x : array_like of float
+            True values, any shape; clipped to the interval first.
+
+        Returns
+        -------
+        ndarray of float64
+            Same shape, in squared units of `x`. The dither is included, and so is, with ``spend="sample"``,
+            the choice of the coordinates.
+
+        Raises
+        ------
+        ValueError
+            If the reports say nothing (epsilon 0), or for NaN.
+        """
+        spread = self._check_spread()
+        values = np.asarray(x, dtype=np.float64)
+        if np.isnan(values).any():
+            raise ValueError(f"x: {place(np.isnan(values))} is NaN")
+        return spread.at(values)
+
+    def mean_variance(self) -> float:
+        """Return the mean of `variance` over inputs that are uniform on the interval.
+
+        Raises
+        ------
+        ValueError
+            If the reports say nothing (epsilon 0).
+        """
+        return self._check_spread().mean()
+
+    def worst_variance(self) -> float:
+        """Return the largest `variance` of any input.
+
+        Raises
+        ------
+        ValueError
+            If the reports say nothing (epsilon 0).
+        """
+        return self._check_spread().worst()
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """Return the law of one number: P[i, y] = P(code y | points[i]), shape (points, alphabet).
+
+        Raises
+        ------
+        ValueError
+            If the alphabet has more than 8192 codes, so that the table would take over half a gigabyte.
+        """
+        return self._release.probabilities()
+
+    def outside(self, x: ArrayLike) -> int:
+        """Return how many values of `x` (float32 or float64) lie outside the interval and are clipped."""
+        return Grid(2, low=self._ends[0], high=self._ends[1]).outside(x)
+
+    def _perturb(self, x: ArrayLike, call: Call) -> Any:
+        checks.records("x", x, self.features)
+        if call.output == "values":
+            self._check_speaks()
+        if not self.clip:
+            refuse_outside(checks.plain("x", x), self._ends)
+        if self.k is None:
+            return self._release.randomize(x, call)
+        if call.out is not None:
+            raise ValueError("out: not offered with spend='sample', where a report is a pair")
+        values = checks.plain("x", x)
+        reports = sampled(self._release, values, (self.features, self.k), call)
+        if call.output != "values":
+            return reports
+        return self.decode(reports).reshape(values.shape).astype(values.dtype, copy=False)
+
+
+def refuse_outside(x: NDArray[Any], ends: Interval) -> None:
+    """Refuse numbers outside an interval, NaN too; other dtypes are left to the channel."""
+    if x.dtype not in (np.float32, np.float64) or not x.size:
+        return  # the channel says what it takes
+    # In the dtype of x: an end that float32 cannot hold is still inside.
+    low, high = (x.dtype.type(end) for end in ends)
+    if not (x.min() >= low and x.max() <= high):
+        # Written so that NaN fails.
+        where = place(~((x >= low) & (x <= high)))
+        raise ValueError(f"x: {where} is NaN or outside {ends}, which clip=False refuses")

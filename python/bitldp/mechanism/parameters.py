@@ -1,0 +1,156 @@
+"""Parameters that are declared with their check: the base of the mechanisms runs it, `_build` need not.
+
+A field's annotation says what it is checked to be: ``epsilon: Budget``. The check is called with the name and
+the value that was given, and returns the value that the mechanism keeps.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import cache, partial
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+from bitldp.base import checks
+from bitldp.privacy import Calibration as _Calibration
+from bitldp.privacy import Unit as _Unit
+
+Check = Callable[[str, Any], Any]
+
+
+def one_of(*words: str) -> Check:
+    """Return the check that a value is one of some words."""
+    return partial(_choice, words)
+
+
+def _choice(words: tuple[str, ...], name: str, value: Any) -> str:
+    if isinstance(value, str) and value in words:
+        return value
+    return checks.choice(name, value, words)
+
+
+def at_least(least: int, most: int = checks.MOST) -> Check:
+    """Return the check that a value is a number of things, from `least` to `most`."""
+    return partial(_count, least, most)
+
+
+def _count(least: int, most: int, name: str, value: Any) -> int:
+    return value if type(value) is int and least <= value <= most else checks.count(name, value, least, most)
+
+
+def whole(low: int, high: int) -> Check:
+    """Return the check that a value is an integer of [low, high]."""
+    return partial(_whole, low, high)
+
+
+def _whole(low: int, high: int, name: str, value: Any) -> int:
+    return checks.integer(name, value, low, high)
+
+
+def optional(check: Check) -> Check:
+    """Return the check of a parameter that may be None."""
+    return partial(_optional, check)
+
+
+def _optional(check: Check, name: str, value: Any) -> Any:
+    return None if value is None else check(name, value)
+
+
+@dataclass(frozen=True)
+class Option:
+    """How a command line gives a parameter, where its name and its type do not say it.
+
+    Attributes
+    ----------
+    name : str
+        Name of the option, with underscores; empty: that of the parameter.
+    form : str
+        What it may be, in the words of a help; empty: what its type says.
+    read : callable, optional
+        Reads the text of it.
+    hidden : bool
+        Whether a command line does not give it.
+    short : str
+        What it is for, where the docstring does not begin with it.
+    """
+
+    name: str = ""
+    form: str = ""
+    read: Callable[[str], Any] | None = None
+    hidden: bool = False
+    short: str = ""
+
+
+Budget = Annotated[float, checks.budget]
+"""A privacy budget: finite, zero or more."""
+
+Features = Annotated[int, at_least(1)]
+"""Numbers of a record, 1 or more."""
+
+Categories = Annotated[int, at_least(2)]
+"""Categories, 2 or more."""
+
+Flag = Annotated[bool, checks.flag]
+"""Yes or no."""
+
+Interval = Annotated[tuple[float, float], checks.interval]
+"""Where a number lies: (low, high)."""
+
+Unit = Annotated[_Unit, one_of("record", "feature")]
+"""What a budget covers."""
+
+Calibration = Annotated[
+    _Calibration,
+    one_of("exact", "paper"),
+    Option(short="Whether a budget is kept exactly, or the paper's formula is used."),
+]
+"""Whether a budget is kept exactly, or the paper's formula is used."""
+
+Criterion = Annotated[Literal["mean", "worst"], one_of("mean", "worst")]
+"""Which variance is minimised: the mean over uniform inputs, or that of the worst one."""
+
+
+@cache
+def annotated(kind: type) -> Mapping[str, tuple[Any, tuple[Any, ...]]]:
+    """Return the type of each of a dataclass' fields, and what it is annotated with, by name.
+
+    In the order of the constructor.
+    """
+    found: dict[str, tuple[Any, tuple[Any, ...]]] = {}
+    for field in fields(kind):
+        owner = next(each for each in kind.__mro__ if field.name in inspect.get_annotations(each))
+        stated = field.type
+        if isinstance(stated, str):
+            stated = eval(stated, vars(sys.modules[owner.__module__]))
+        plain, *stated_with = get_args(stated) if get_origin(stated) is Annotated else (stated,)
+        found[field.name] = plain, tuple(stated_with)
+    return found
+
+
+@cache
+def declared(kind: type) -> tuple[tuple[str, Check], ...]:
+    """Return the checks of a dataclass' fields by name, in the order of the constructor.
+
+    Fields without a check are left out; a `_build` of the class looks at them.
+    """
+    return tuple(
+        (name, check)
+        for name, (_, stated) in annotated(kind).items()
+        for check in stated
+        if not isinstance(check, Option)
+    )
+
+
+def allowed(check: Check) -> str:
+    """Return what a check allows, in words; nothing where the check does not say."""
+    if not isinstance(check, partial):
+        return ""
+    if check.func is _optional:
+        return allowed(check.args[0])
+    if check.func is _choice:
+        return "|".join(check.args[0])
+    if check.func is _whole or (check.func is _count and check.args[1] < checks.MOST):
+        return f"{check.args[0]} to {check.args[1]}"
+    return f"{check.args[0]} or more" if check.func is _count else ""

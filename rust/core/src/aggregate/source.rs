@@ -1,0 +1,159 @@
+//! Reports as a flat row of code words, read piece by piece whatever their form.
+
+use super::{Batch, Reports};
+use crate::codec::Code;
+use crate::codec::{squeeze, unpack_into};
+use crate::error::{Result, zeros};
+use crate::isa::Isa;
+
+/// The most words that are asked for at once.
+pub(super) const PIECE: usize = 1024;
+
+/// Where words are put that have to be made first, and what was seen on the way.
+pub(super) struct Scratch<W> {
+    words: Vec<W>,
+    packed: Vec<u8>,
+    /// All bytes ORed that should be 0 or 1.
+    seen: u8,
+}
+
+impl<W: Code> Scratch<W> {
+    /// Room for pieces of `words`.
+    pub(super) fn new(words: usize) -> Result<Scratch<W>> {
+        Ok(Scratch { words: zeros(words)?, packed: zeros(4 * words)?, seen: 0 })
+    }
+
+    /// Whether a byte was neither 0 nor 1.
+    pub(super) fn met_other_bytes(&self) -> bool {
+        self.seen > 1
+    }
+}
+
+/// A flat row of words.
+pub(super) trait Source<W: Code>: Sync {
+    /// How many there are.
+    fn len(&self) -> usize;
+    /// Those of `start .. start + count`, at most as many as `scratch` has room for.
+    fn piece<'s>(&'s self, start: usize, count: usize, scratch: &'s mut Scratch<W>) -> &'s [W];
+    /// Asks memory for the words of a piece that will be read soon; there may be fewer, or none.
+    fn ask(&self, start: usize, count: usize);
+}
+
+/// Bytes that memory gives at once.
+const LINE: usize = 64;
+
+/// Asks memory for the bytes `start .. start + count` of `bytes`, as far as there are.
+#[inline(always)]
+fn ask<T>(bytes: &[T], start: usize, count: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for at in (start..bytes.len().min(start + count)).step_by(LINE / size_of::<T>()) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a hint about an address inside the slice; every x86-64 processor takes it.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().add(at).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (bytes, start, count);
+}
+
+impl<W: Code> Source<W> for &[W] {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        <[W]>::len(self)
+    }
+
+    #[inline(always)]
+    fn piece<'s>(&'s self, start: usize, count: usize, _: &'s mut Scratch<W>) -> &'s [W] {
+        &self[start..start + count]
+    }
+
+    #[inline(always)]
+    fn ask(&self, start: usize, count: usize) {
+        ask(self, start, count);
+    }
+}
+
+/// Words that leave as bits.
+pub(super) struct Flat<'a> {
+    isa: Isa,
+    stream: &'a [u8],
+    /// Whether the stream is bytes of 0 and 1.
+    spread: bool,
+    bits: u32,
+    words: usize,
+}
+
+impl<W: Code> Source<W> for Flat<'_> {
+    fn len(&self) -> usize {
+        self.words
+    }
+
+    fn piece<'s>(&'s self, start: usize, count: usize, scratch: &'s mut Scratch<W>) -> &'s [W] {
+        let words = &mut scratch.words[..count];
+        if self.spread {
+            let width = self.bits as usize;
+            let packed = &mut scratch.packed[..(count * width).div_ceil(8)];
+            let bits = &self.stream[start * width..(start + count) * width];
+            scratch.seen |= squeeze(self.isa, bits, packed);
+            unpack_into(self.isa, packed, 0, self.bits, words);
+        } else {
+            unpack_into(self.isa, self.stream, start, self.bits, words);
+        }
+        words
+    }
+
+    fn ask(&self, start: usize, count: usize) {
+        let width = self.bits as usize;
+        let (start, end) = (start * width, (start + count) * width);
+        if self.spread {
+            ask(self.stream, start, end - start);
+        } else {
+            ask(self.stream, start / 8, end.div_ceil(8) - start / 8);
+        }
+    }
+}
+
+impl<'a> Batch<'a> {
+    pub(super) fn flat(&self, stream: &'a [u8], spread: bool) -> Flat<'a> {
+        Flat { isa: self.isa, stream, spread, bits: self.bits, words: self.words() }
+    }
+
+    /// The place of the first packed or spread word above `most`.
+    pub(super) fn packed_above(&self, most: u32) -> Option<usize> {
+        let (Reports::Bits(stream) | Reports::Packed(stream)) = self.reports else { return None };
+        let flat = self.flat(stream, matches!(self.reports, Reports::Bits(_)));
+        let mut scratch = Scratch::<u32>::new(1).ok()?;
+        (0..self.words()).find(|&i| flat.piece(i, 1, &mut scratch)[0] > most)
+    }
+}
+
+/// Runs `$body` with `$words` bound to the words of `$batch`, a [`Source`] of the smallest type that holds them.
+macro_rules! with_words {
+    ($batch:expr, $words:ident: $word:ident => $body:expr) => {
+        match $batch.reports {
+            $crate::aggregate::Reports::U8($words) => {
+                type $word = u8;
+                $body
+            }
+            $crate::aggregate::Reports::U16($words) => {
+                type $word = u16;
+                $body
+            }
+            $crate::aggregate::Reports::U32($words) => {
+                type $word = u32;
+                $body
+            }
+            $crate::aggregate::Reports::Bits(stream) | $crate::aggregate::Reports::Packed(stream) => {
+                let spread = matches!($batch.reports, $crate::aggregate::Reports::Bits(_));
+                let $words = $batch.flat(stream, spread);
+                if $batch.bits <= 16 {
+                    type $word = u16;
+                    $body
+                } else {
+                    type $word = u32;
+                    $body
+                }
+            }
+        }
+    };
+}
+pub(super) use with_words;

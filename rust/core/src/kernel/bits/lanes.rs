@@ -1,0 +1,137 @@
+//! Kernels by instruction set, for code words of 16 and of 32 bits.
+
+use std::cell::RefCell;
+
+use super::emit::Spread;
+use super::laws::Laws;
+use super::plan::{MOST_FEATURES, MOST_KEYSTREAM};
+use super::scalar;
+#[cfg(target_arch = "x86_64")]
+use super::{avx2, avx512};
+use crate::codec::{Code, FixedPoint};
+use crate::io::Output;
+use crate::isa::{Isa, vectorised};
+use crate::random::Refine;
+
+/// A thread's working memory. It is kept from call to call, because clearing it would take a tenth of a short one.
+#[repr(C, align(64))]
+pub(crate) struct Scratch<W> {
+    pub(super) keystream: [u8; MOST_KEYSTREAM],
+    pub(super) words: [W; MOST_FEATURES],
+}
+
+/// A thread's own [`Scratch`] for words of `$word`, lent to `$work`.
+macro_rules! lend_scratch {
+    ($word:ty, $work:expr) => {{
+        thread_local! {
+            static SCRATCH: RefCell<Scratch<$word>> =
+                const { RefCell::new(Scratch { keystream: [0; MOST_KEYSTREAM], words: [0; MOST_FEATURES] }) };
+        }
+        SCRATCH.with_borrow_mut($work)
+    }};
+}
+
+/// What each width of code word has vectorised versions of.
+pub(crate) trait Lanes: Code {
+    /// Lends `work` the thread's working memory.
+    fn with_scratch<R>(work: impl FnOnce(&mut Scratch<Self>) -> R) -> R;
+
+    /// Randomizes a multiple of 32 words in place.
+    fn randomize(isa: Isa, laws: Laws<'_>, keystream: &[u8], words: &mut [Self], refine: &mut Refine);
+
+    /// Encodes and randomizes in one pass, where there is such a version; otherwise nothing happens and the answer is no.
+    fn encode_and_randomize(
+        _isa: Isa,
+        _codec: &FixedPoint,
+        _values: &[f32],
+        _laws: Laws<'_>,
+        _keystream: &[u8],
+        _words: &mut [Self],
+        _refine: &mut Refine,
+    ) -> bool {
+        false
+    }
+
+    /// The output itself, where it takes code words of this width.
+    fn of_output<'o>(output: &'o mut Output<'_>) -> Option<&'o mut [Self]>;
+
+    /// Bytes of 0 and 1.
+    fn spread(isa: Isa, spread: &Spread, words: &[Self], out: &mut [u8]);
+}
+
+impl Lanes for u16 {
+    fn with_scratch<R>(work: impl FnOnce(&mut Scratch<u16>) -> R) -> R {
+        lend_scratch!(u16, work)
+    }
+
+    fn randomize(isa: Isa, laws: Laws<'_>, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
+        match isa {
+            // SAFETY: an `Isa` is made only of what this processor has.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => unsafe { avx512::randomize16(laws, keystream, words, refine) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => unsafe { avx2::randomize16(laws, keystream, words, refine) },
+            _ => scalar::randomize(|i| laws.plan(i), keystream, words, refine),
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn encode_and_randomize(
+        isa: Isa,
+        codec: &FixedPoint,
+        values: &[f32],
+        laws: Laws<'_>,
+        keystream: &[u8],
+        words: &mut [u16],
+        refine: &mut Refine,
+    ) -> bool {
+        if isa == Isa::Avx512 {
+            // SAFETY: an `Isa` is made only of what this processor has.
+            unsafe { avx512::encode_and_randomize16(codec, values, laws, keystream, words, refine) };
+        }
+        isa == Isa::Avx512
+    }
+
+    fn of_output<'o>(output: &'o mut Output<'_>) -> Option<&'o mut [u16]> {
+        if let Output::U16(out) = output { Some(out) } else { None }
+    }
+
+    fn spread(isa: Isa, spread: &Spread, words: &[u16], out: &mut [u8]) {
+        match isa {
+            // SAFETY: an `Isa` is made only of what this processor has.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 if spread.has_tables() => unsafe { spread.avx512(words, out) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 if spread.has_tables() => unsafe { spread.avx2(words, out) },
+            _ => spread.scalar(words, out),
+        }
+    }
+}
+
+impl Lanes for u32 {
+    fn with_scratch<R>(work: impl FnOnce(&mut Scratch<u32>) -> R) -> R {
+        lend_scratch!(u32, work)
+    }
+
+    fn randomize(isa: Isa, laws: Laws<'_>, keystream: &[u8], words: &mut [u32], refine: &mut Refine) {
+        match isa {
+            // SAFETY: an `Isa` is made only of what this processor has.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => unsafe { avx512::randomize32(laws, keystream, words, refine) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => unsafe { avx2::randomize32(laws, keystream, words, refine) },
+            _ => scalar::randomize(|i| laws.plan(i), keystream, words, refine),
+        }
+    }
+
+    fn of_output<'o>(output: &'o mut Output<'_>) -> Option<&'o mut [u32]> {
+        if let Output::U32(out) = output { Some(out) } else { None }
+    }
+
+    fn spread(isa: Isa, spread: &Spread, words: &[u32], out: &mut [u8]) {
+        vectorised(isa, || spread.scalar(words, out));
+    }
+}

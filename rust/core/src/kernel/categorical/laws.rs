@@ -1,0 +1,223 @@
+//! Kernels by instruction set, for each of the categorical laws.
+
+use super::flip::{FLIPS, Flip};
+use super::law::{BLOCK, Law};
+use super::look_up::PLACES;
+use super::matrix::{Entry, MatrixLaw};
+use super::window::{NarrowWindow, WideWindow};
+use crate::io::Input;
+use crate::isa::Isa;
+use crate::random::Refine;
+
+impl Law for Flip {
+    type Word = u16;
+    const BITS: usize = 16 / FLIPS;
+    type Keystream = [u8; 4 * BLOCK];
+    const KEYSTREAM: [u8; 4 * BLOCK] = [0; 4 * BLOCK];
+
+    fn rows(&self) -> u32 {
+        2
+    }
+
+    #[inline(always)]
+    fn rows_of<'i>(&self, input: Input<'i>) -> Option<&'i [u16]> {
+        if let Input::U16(rows) = input { Some(rows) } else { None }
+    }
+
+    #[inline(always)]
+    fn block(&self, isa: Isa, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
+        match isa {
+            // SAFETY: an `Isa` is made only of what this processor has.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => unsafe { self.on_avx512(keystream, rows, reports, refine) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => unsafe { self.on_avx2(keystream, rows, reports, refine) },
+            _ => self.oracle(keystream, rows, reports, refine),
+        }
+    }
+}
+
+impl NarrowWindow<'_> {
+    #[inline(always)]
+    fn sample(&self, isa: Isa, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
+        match isa {
+            // SAFETY: an `Isa` is made only of what this processor has.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => unsafe { self.on_avx512(keystream, rows, reports, refine) },
+            Isa::Scalar => self.oracle(keystream, rows, reports, refine),
+            _ => self.fast(keystream, rows, reports, refine),
+        }
+    }
+}
+
+impl Law for NarrowWindow<'_> {
+    type Word = u16;
+    const BITS: usize = 32;
+    type Keystream = [u8; 4 * BLOCK];
+    const KEYSTREAM: [u8; 4 * BLOCK] = [0; 4 * BLOCK];
+
+    fn rows(&self) -> u32 {
+        self.cells
+    }
+
+    #[inline(always)]
+    fn rows_of<'i>(&self, input: Input<'i>) -> Option<&'i [u16]> {
+        match (self.order, input) {
+            (None, Input::U16(rows)) => Some(rows),
+            _ => None,
+        }
+    }
+
+    #[inline(always)]
+    fn block(&self, isa: Isa, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
+        let Some(order) = self.order else {
+            return self.sample(isa, keystream, rows, reports, refine);
+        };
+        // The window of row 0 begins at cell 0, so its reports are ranks: the places in any row's order.
+        self.sample(isa, keystream, &[0; BLOCK][..rows.len()], reports, refine);
+        for (report, &row) in reports.iter_mut().zip(rows) {
+            *report = order[usize::from(row) * self.cells as usize + usize::from(*report)];
+        }
+    }
+}
+
+impl Law for WideWindow {
+    type Word = u32;
+    const BITS: usize = 128;
+    type Keystream = [u8; 16 * BLOCK];
+    const KEYSTREAM: [u8; 16 * BLOCK] = [0; 16 * BLOCK];
+
+    fn rows(&self) -> u32 {
+        self.cells
+    }
+
+    #[inline(always)]
+    fn block(&self, _isa: Isa, keystream: &[u8], rows: &[u32], reports: &mut [u32], refine: &mut Refine) {
+        self.oracle(keystream, rows, reports, refine);
+    }
+}
+
+/// The versions of a matrix's draws that only one width has.
+pub(crate) trait Versions: Entry {
+    /// Writes a report for each row, where this width has a version of its own for `isa`; otherwise nothing happens and the
+    /// answer is no.
+    fn sample_wide(
+        law: &MatrixLaw<Self>,
+        isa: Isa,
+        keystream: &[u8],
+        rows: &[u16],
+        reports: &mut [u16],
+        refine: &mut Refine,
+    ) -> bool;
+}
+
+impl Versions for u16 {
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables, reason = "there is none"))]
+    fn sample_wide(
+        law: &MatrixLaw<u16>,
+        isa: Isa,
+        keystream: &[u8],
+        rows: &[u16],
+        reports: &mut [u16],
+        refine: &mut Refine,
+    ) -> bool {
+        match isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => {
+                // SAFETY: an `Isa` is made only of what this processor has.
+                unsafe { law.on_avx512(keystream, rows, reports, refine) };
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Versions for u32 {
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables, reason = "there is none"))]
+    fn sample_wide(
+        law: &MatrixLaw<u32>,
+        isa: Isa,
+        keystream: &[u8],
+        rows: &[u16],
+        reports: &mut [u16],
+        refine: &mut Refine,
+    ) -> bool {
+        match isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 if law.entries.is_read_whole() => {
+                // SAFETY: as above.
+                unsafe { law.whole_on_avx512(keystream, rows, reports, refine) };
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+impl<E: Versions> Law for MatrixLaw<E> {
+    type Word = u16;
+    const BITS: usize = 8 * E::BYTES;
+    type Keystream = [u8; 4 * BLOCK];
+    const KEYSTREAM: [u8; 4 * BLOCK] = [0; 4 * BLOCK];
+
+    fn rows(&self) -> u32 {
+        self.rows
+    }
+
+    #[inline(always)]
+    fn block(&self, isa: Isa, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
+        if E::sample_wide(self, isa, keystream, rows, reports, refine) {
+            return;
+        }
+        let groups = rows.as_chunks::<PLACES>().0.iter().zip(reports.as_chunks_mut::<PLACES>().0);
+        for ((rows, reports), keystream) in groups.zip(keystream.chunks_exact(PLACES * E::BYTES)) {
+            let mut draws = [E::default(); PLACES];
+            E::read(keystream, &mut draws);
+            if isa == Isa::Scalar {
+                self.oracle(&draws, rows, reports, refine);
+            } else {
+                self.fast(isa, &draws, rows, reports, refine);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::categorical::flip::{COLUMN, DRAWS, LANES};
+    use crate::probability::{Probability, Rounding};
+    use crate::random::Key;
+
+    #[test]
+    fn draws_that_need_more_bits_get_them_in_order() {
+        let key = Key::from_bytes([3; 32]);
+        let rows: [u16; LANES] = std::array::from_fn(|i| (i * 7 % 3 == 0).into());
+        // Draws at their columns' thresholds are open: one of them, some, all, none.
+        let singles = (0..DRAWS).map(|i| 1u16 << i);
+        let opens = singles.chain([0, u16::MAX, 0x5555, 0xAAAA, 0x8001, 0x1234, 0xFEDC]);
+        // Where reports are seldom their rows, all of the columns have thresholds, the first one too.
+        for (open, kept) in opens.flat_map(|open| [(open, 0.731), (open, 0.29)]) {
+            let law = Flip::new(Probability::from_f64(kept, Rounding::Down).unwrap());
+            let mut keystream = [0; 2 * DRAWS];
+            for (i, bytes) in keystream.as_chunks_mut::<2>().0.iter_mut().enumerate() {
+                let far = if open >> i & 1 == 1 { 0 } else { 0x6660 };
+                *bytes = (law.entries[i] & !COLUMN ^ far | i as u16).to_le_bytes();
+            }
+            let mut expected = [0; LANES];
+            let mut stream = Refine::new(Isa::Scalar, &key, 9);
+            law.oracle(&keystream, &rows, &mut expected, &mut stream);
+            let next = stream.next();
+            for &isa in Isa::available() {
+                let mut reports = [9; LANES];
+                let mut stream = Refine::new(isa, &key, 9);
+                law.block(isa, &keystream, &rows, &mut reports, &mut stream);
+                assert_eq!((reports, stream.next()), (expected, next), "{isa}, {open:x}");
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Samples a categorical law: input to rows, rows to reports, reports to output, a block of 512 samples at a time, so that
+//! everything between input and output stays in the first-level cache.
+//!
+//! Windows, matrices and shifts differ only in the middle step, a [`Law`]. The loops are written without branches on values
+//! and compiled anew for each instruction set; a lane whose draw is not settled by its first bits is drawn again by the law's
+//! plain function, which is also the scalar path. So every path consumes the same random words in the same order.
+
+use super::emit::{Letters, emit};
+use super::law::{BLOCK, LANES, Law};
+use super::rows::load;
+use crate::codec::{Grid, GridRounding};
+use crate::io::{Input, Output};
+use crate::isa::{Isa, vectorised};
+use crate::kernel::bits::Lanes;
+use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
+
+/// The least keystream that is worth computing at once: two groups take hardly longer than one.
+const AT_ONCE: usize = 2 * GROUP;
+
+/// Bits of dither that a sample takes at first.
+const DITHER: usize = 8;
+
+/// Everything that sampling one chunk takes, but the law, its number, its input and its output.
+pub(crate) struct Sampler<'a> {
+    pub(crate) isa: Isa,
+    pub(crate) key: &'a Key,
+    /// How numbers become rows; without it the input is rows.
+    pub(crate) grid: Option<&'a Grid>,
+    /// What reports stand for.
+    pub(crate) letters: Letters<'a>,
+    /// Bits of a packed report.
+    pub(crate) bits: u32,
+}
+
+#[repr(C, align(64))]
+struct Scratch<L: Law> {
+    keystream: L::Keystream,
+    dither: [u8; AT_ONCE],
+    rows: [L::Word; BLOCK],
+    reports: [L::Word; BLOCK],
+}
+
+impl Sampler<'_> {
+    /// Randomizes chunk `chunk` of the key's stream: `output` has room for just the reports of `input`.
+    pub(crate) fn chunk<L: Law>(&self, law: &L, chunk: u64, input: Input<'_>, output: Output<'_>) {
+        match self.isa {
+            // SAFETY: an `Isa` is made only of what this processor has.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => unsafe { self.blocks_on_avx512(law, chunk, input, output) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => unsafe { self.blocks_on_avx2(law, chunk, input, output) },
+            _ => self.blocks(law, chunk, input, output),
+        }
+    }
+
+    // What these two call is inlined into them, and with that compiled for their instruction set.
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn blocks_on_avx512<L: Law>(&self, law: &L, chunk: u64, input: Input<'_>, output: Output<'_>) {
+        self.blocks(law, chunk, input, output);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn blocks_on_avx2<L: Law>(&self, law: &L, chunk: u64, input: Input<'_>, output: Output<'_>) {
+        self.blocks(law, chunk, input, output);
+    }
+
+    /// The keystream of a block, at `bits` a sample, where `left` samples are left from its start on. `buffer` holds that of
+    /// one or more whole blocks; it is filled anew when all of them are drawn, as far as there are samples.
+    #[inline(always)]
+    fn draw<'b>(&self, nonce: u64, bits: usize, block: usize, left: usize, buffer: &'b mut [u8]) -> &'b [u8] {
+        let start = block * (bits * BLOCK / 8);
+        let offset = start % buffer.len();
+        if offset == 0 {
+            let needed = (bits * left / 8).next_multiple_of(GROUP).min(buffer.len());
+            fill(self.isa, self.key, nonce, (start / GROUP) as u64, &mut buffer[..needed]);
+        }
+        &buffer[offset..][..bits * left.min(BLOCK) / 8]
+    }
+
+    #[inline(always)]
+    fn blocks<L: Law>(&self, law: &L, chunk: u64, input: Input<'_>, mut output: Output<'_>) {
+        const {
+            let (bytes, room) = (L::BITS * BLOCK / 8, size_of::<L::Keystream>());
+            assert!(room.is_multiple_of(bytes) && room.is_multiple_of(AT_ONCE));
+            assert!(AT_ONCE.is_multiple_of(DITHER * BLOCK / 8));
+        };
+        let main = nonce(Purpose::Main, chunk);
+        let dither = nonce(Purpose::Dither, chunk);
+        let mut refine = Refine::new(self.isa, self.key, nonce(Purpose::Refine, chunk));
+        let nothing = [L::Word::default(); BLOCK];
+        let mut scratch: Scratch<L> =
+            Scratch { keystream: L::KEYSTREAM, dither: [0; AT_ONCE], rows: nothing, reports: nothing };
+        let dithered = self.grid.is_some_and(|grid| grid.rounding() == GridRounding::Dither);
+        let total = input.len();
+        for (block, start) in (0..total).step_by(BLOCK).enumerate() {
+            let count = BLOCK.min(total - start);
+            let padded = count.next_multiple_of(LANES);
+            let left = (total - start).next_multiple_of(LANES);
+            let dither =
+                if dithered { self.draw(dither, DITHER, block, left, &mut scratch.dither) } else { &[] };
+            let input = input.part(start..start + count);
+            let rows = match law.rows_of(input) {
+                Some(rows) if count == padded => rows,
+                _ => {
+                    let grid = self.grid.map(|grid| (grid, dither, &mut refine));
+                    load(self.isa, input, grid, law.rows(), &mut scratch.rows[..count]);
+                    scratch.rows[count..padded].fill(L::Word::default());
+                    &scratch.rows[..padded]
+                }
+            };
+            let keystream = self.draw(main, L::BITS, block, left, scratch.keystream.as_mut());
+            let mut output = output.reports(start..start + count, self.bits as usize);
+            match L::Word::of_output(&mut output) {
+                Some(reports) if count == padded => {
+                    law.block(self.isa, keystream, rows, reports, &mut refine)
+                }
+                _ => {
+                    law.block(self.isa, keystream, rows, &mut scratch.reports[..padded], &mut refine);
+                    emit(self.isa, &scratch.reports[..count], self.letters, self.bits, output);
+                }
+            }
+        }
+    }
+
+    /// Writes `reports` where `answers` are 0, and elsewhere what the answers 1, 2, … are behind `behind` reports.
+    pub(crate) fn merge(&self, reports: &mut [u16], answers: &[u16], behind: u32, output: Output<'_>) {
+        // Answer 1 is the report `behind`; it wraps around where the answer is 0, and is not taken then.
+        let before = (behind as u16).wrapping_sub(1);
+        vectorised(self.isa, || {
+            for (report, &answer) in reports.iter_mut().zip(answers) {
+                let taken = 0u16.wrapping_sub(u16::from(answer != 0));
+                *report ^= (*report ^ before.wrapping_add(answer)) & taken;
+            }
+            emit(self.isa, reports, self.letters, self.bits, output);
+        });
+    }
+}

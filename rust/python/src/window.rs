@@ -1,0 +1,135 @@
+//! The class `Window`: some cells are likely.
+
+use std::sync::Arc;
+
+use bitldp_core::Channel;
+use numpy::{PyArray2, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::arrays::{self, tuple};
+use crate::channel::{Letters, channel, letters, table};
+use crate::error::to_python;
+use crate::grid::Grid;
+use crate::numbers::{Whole, count};
+
+/// N cells of which an input makes some likely: the report is one of those, uniformly, with probability ``high``, and
+/// otherwise one of the others, uniformly.
+///
+/// Parameters
+/// ----------
+/// cells : int
+///     N, 2 to 2**32 - 1.
+/// width : int
+///     Likely cells, m: 1 to N - 1. They are the m cells nearest to the input, ties to the lower one, moved inside at the
+///     edges.
+/// high : float
+///     Probability of a report inside the window, rounded toward m / N to a multiple of 2**-64.
+/// order : array of uint16, shape (N, N), optional
+///     Row x lists all cells from best to worst; the window of x is the first m of them. At most 65,536 cells.
+/// mute : bool
+///     Whether the input is checked, and zeros are randomized in its place: epsilon is 0 then, whatever the law is.
+///
+/// Raises
+/// ------
+/// ValueError
+///     A parameter outside its range, or a row of ``order`` that does not list every cell once.
+///
+/// Notes
+/// -----
+/// ``epsilon`` is exact for the integers that the sampler compares with, and rounded up. Neighbours are any two inputs.
+/// Without an order, neither branches nor addresses depend on the input; with one, the row that is read does.
+#[pyclass(frozen, module = "bitldp._core")]
+pub(crate) struct Window(pub(crate) Arc<bitldp_core::Window>);
+
+/// The rows of cells from best to worst.
+type Order<'py> = Bound<'py, PyArray2<u16>>;
+
+channel! {
+    impl Window, |window| format!("{} of {} cells", window.width(), window.cells());
+
+    get {
+        /// N.
+        cells: u32,
+        /// Likely cells, m.
+        width: u32,
+        /// The exact epsilon of a value.
+        epsilon: f64,
+    }
+
+    methods {
+        #[new]
+        #[pyo3(signature = (cells, width, high, order = None, mute = false))]
+        fn new(
+            cells: Whole,
+            width: Whole,
+            high: f64,
+            order: Option<PyReadonlyArray2<'_, u16>>,
+            mute: bool,
+        ) -> PyResult<Window> {
+            let (cells, width) = (count::<u32>("cells", cells)?, count("width", width)?);
+            let order = match order {
+                None => None,
+                Some(order) if order.shape() == [cells as usize, cells as usize] => {
+                    Some(order.as_array().iter().copied().collect())
+                }
+                Some(order) => {
+                    let text =
+                        format!("order: shape {} is not allowed; ({cells}, {cells}) is", tuple(order.shape()));
+                    return Err(PyValueError::new_err(text));
+                }
+            };
+            let window = bitldp_core::Window::new(cells, width, high, order).map_err(to_python)?;
+            Ok(Window(Arc::new(if mute { window.muted() } else { window })))
+        }
+
+        /// The integer T over 2**64: the probability of a report inside the window.
+        #[getter]
+        fn high(&self) -> u128 {
+            self.0.high().numerator()
+        }
+
+        /// Whether the input is checked, and zeros are randomized in its place.
+        #[getter]
+        fn mute(&self) -> bool {
+            self.0.is_mute()
+        }
+
+        /// The first cell of the window of cell x, where there is no order.
+        fn start(&self, x: Whole) -> PyResult<u32> {
+            self.0.start(count("x", x)?).map_err(to_python)
+        }
+
+        /// P(report | input), shape (N, N), float64; for N up to 8192.
+        fn probabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+            table(py, self.0.probabilities().map_err(to_python)?, self.0.cells() as usize)
+        }
+
+        fn __getnewargs__<'py>(&self, py: Python<'py>) -> PyResult<(u32, u32, f64, Option<Order<'py>>, bool)> {
+            let cells = self.0.cells() as usize;
+            let order = self.0.order().map(|order| table(py, order.to_vec(), cells)).transpose()?;
+            Ok((self.0.cells(), self.0.width(), self.0.high().to_f64(), order, self.0.is_mute()))
+        }
+    }
+
+    /// Randomize values.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : array of any shape
+    ///     Integers in [0, cells), or float32 or float64 with a grid.
+    /// grid : Grid or None
+    ///     A grid of ``cells`` points.
+    /// letters : array of float64, shape (cells,), or None
+    ///     What each report stands for: needed for output "values".
+    /// key : bytes or None
+    /// output : {"codes", "values", "packed"}
+    /// out : array or None
+    /// threads : int or None
+    /// first_chunk : int
+    ///     How many chunks of CHUNK values of the key's stream to skip.
+    fn randomize(call, grid: Option<Bound<'py, Grid>>, letters: Letters<'py>, key: Option<&[u8]>) {
+        let (codec, letters, key) = (grid.as_ref().map(|grid| &grid.get().0), self::letters(&letters)?, arrays::key(key)?);
+        call.run(codec.is_some(), codec, letters, &key)
+    }
+}
