@@ -8,6 +8,7 @@ from pathlib import Path
 
 import bitldp
 import pytest
+from bitldp.base.extras import MissingExtraError
 
 ROOT = Path(bitldp.__file__).parent
 
@@ -22,8 +23,10 @@ def with_examples():
 
 @pytest.mark.parametrize("name", list(with_examples()))
 def test_examples(name):
-    results = doctest.testmod(
-        importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-    )
+    try:
+        module = importlib.import_module(name)
+    except MissingExtraError as error:
+        pytest.skip(str(error))
+    results = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     assert results.attempted > 0
     assert results.failed == 0

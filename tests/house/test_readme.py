@@ -9,6 +9,7 @@ import pickle
 import re
 import shlex
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 
 import bitldp
@@ -19,11 +20,14 @@ from support.arrows import between_rooms, python_arrows
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
+FLOWER = pytest.mark.skipif(find_spec("flwr") is None, reason="a block uses Flower, which needs Python 3.11")
+
 
 def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
 
 
+@FLOWER
 def test_python_blocks_run_and_print_what_they_say() -> None:
     """Every block runs, in one namespace; the lines ``# -> text`` are what it prints."""
     namespace: dict[str, object] = {}
@@ -62,6 +66,7 @@ def test_the_mechanism_that_contributing_adds_is_a_mechanism(
         type(mechanism)(1.0, bits=9)
 
 
+@FLOWER
 def test_console_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every ``bitldp`` command of the README exits with 0, in the order shown."""
     pytest.importorskip("typer", reason='needs pip install "bitldp[cli]"')

@@ -29,6 +29,11 @@ def main(grid: Grid, context: Context) -> None:
         evaluate_fn=score,
     )
     last = max(result.evaluate_metrics_serverapp)
-    print(f"accuracy {result.evaluate_metrics_serverapp[last]['accuracy']:.3f} after {last} rounds")
+    made = result.train_metrics_clientapp[last]
+    print(
+        f"accuracy {result.evaluate_metrics_serverapp[last]['accuracy']:.3f} after {last} rounds of "
+        f"{made['reports']} clients: each number of their mean update is clipped to {CODEC.clip}, and has a "
+        f"standard error of {made.get('stderr', float('nan')):.3f}"
+    )
     if context.run_config["save-to"]:
         np.savez(context.run_config["save-to"], **from_record(result.arrays))

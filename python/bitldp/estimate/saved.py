@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bitldp.base.saved import document
+
+__all__ = ["MOST_REPORTS", "counts", "document", "integers", "moments", "numbers", "together", "whole"]
+
 MOST_REPORTS = (1 << 63) - 1
 """The most reports of one accumulator: counts are 64-bit integers."""
-
-
-def document(text: Any) -> Any:
-    """Return the contents of a JSON text, or raise."""
-    if not isinstance(text, str):
-        raise TypeError(f"text: must be a str, not {type(text).__name__}")
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise ValueError("text: is nested too deeply") from None
-    except ValueError:
-        raise ValueError("text: is not JSON") from None
 
 
 def whole(value: Any) -> int:

@@ -16,6 +16,7 @@ from bitldp.federated.client.composed import ComposedAccount
 from bitldp.federated.client.data import PrivateData, Released
 from bitldp.federated.client.examples import Bucketed, Randomized
 from bitldp.federated.client.mod import PrivateUpdateMod
+from bitldp.federated.client.unprotected import UnprotectedMessageWarning
 from bitldp.federated.grid import InProcessGrid, InProcessRun, run_in_process
 from bitldp.federated.server.strategy import DecodingStrategy, RoundFailedError
 from bitldp.federated.wire.arrays import Layout, to_numpy
@@ -37,6 +38,7 @@ __all__ = [
     "Randomized",
     "Released",
     "RoundFailedError",
+    "UnprotectedMessageWarning",
     "UpdateCodec",
     "WireError",
     "from_record",

@@ -11,10 +11,6 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Any
 
-from bitldp.base.extras import require
-
-require("bitldp.federated", ["flwr"], "fl")
-
 LOWEST, BELOW = (1, 41), (1, 43)
 
 

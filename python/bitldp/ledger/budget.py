@@ -7,36 +7,23 @@ Every epsilon in it is the exact one of a record, and the total is for all relea
 
 from __future__ import annotations
 
-import json
-import math
 import os
-import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from bitldp.base import checks
-from bitldp.base.files import replacing
-from bitldp.ledger.entry import Entry, check_numbers, digest, from_json, named, to_json
-from bitldp.mechanism.base import Mechanism
-from bitldp.privacy import Guarantee
+from bitldp.base.lock import locked
+from bitldp.ledger import document, place
+from bitldp.ledger.balance import BudgetExceededError
+from bitldp.ledger.charges import Charges
+from bitldp.ledger.entry import Entry
+from bitldp.ledger.place import LedgerChangedError, NoLedgerError
 
-if TYPE_CHECKING:
-    from bitldp.accounting import Account
-
-__all__ = ["BudgetExceededError", "Entry", "Ledger"]
-
-_FORMAT = "bitldp.ledger"
-_VERSION = 1
+__all__ = ["BudgetExceededError", "Entry", "Ledger", "LedgerChangedError", "NoLedgerError"]
 
 
-class BudgetExceededError(ValueError):
-    """Error for a release that would cost more than remains. Nothing was charged."""
-
-
-class Ledger:
+class Ledger(Charges):
     """Releases about a set of people, and their cost within a budget.
 
     Parameters
@@ -60,9 +47,9 @@ class Ledger:
     not cover ten releases of 0.1, since the double 0.1 is a little more than a tenth;
     ``bitldp.privacy.share(1.0, 10)`` is the largest even share.
 
-    All methods may be called from several threads. A ledger can be neither copied nor pickled, since each
-    copy would have the whole budget; `save` and `load` move it. To survive a crash, save after a charge and
-    before the release.
+    All methods may be called from several threads. A ledger can be neither copied nor pickled, and is of no
+    use in a forked process, since each copy would have the whole budget. A ledger that outlives a process, or
+    that several share, is a file: `open` keeps it locked, and has every charge on disk before it is spent.
 
     Examples
     --------
@@ -77,171 +64,113 @@ class Ledger:
     >>> ledger.charge(mechanism, 3)
     Traceback (most recent call last):
     ...
-    bitldp.ledger.budget.BudgetExceededError: GRR: 3 releases of epsilon 1 exceed the budget, ...
+    bitldp.ledger.balance.BudgetExceededError: GRR: 3 releases of epsilon 1 exceed the budget, ...
     """
 
     def __init__(self, budget: float, delta: float = 0.0) -> None:
-        self._budget = checks.budget("budget", budget)
-        self._delta = checks.budget("delta", delta)
-        if not self._delta < 1.0:
-            raise ValueError(f"delta: must be below 1, got {self._delta}")
-        self._lock = threading.RLock()
-        self._entries: list[Entry] = []
-        self._epsilon_spent = Fraction(0)
-        self._delta_spent = Fraction(0)
+        super().__init__(budget, delta)
+        self._seen: dict[Path, str] = {}  # checksums of its files, as they were read or written last
+        self._file: Path | None = None  # while it is open
+        self._closed = False
 
-    @property
-    def budget(self) -> float:
-        """Epsilon that all releases together may cost."""
-        return self._budget
-
-    @property
-    def delta(self) -> float:
-        """Delta that all releases together may cost."""
-        return self._delta
-
-    @property
-    def spent(self) -> float:
-        """Epsilon that the releases have cost, rounded up."""
-        with self._lock:
-            return _rounded(self._epsilon_spent, math.inf)
-
-    @property
-    def spent_delta(self) -> float:
-        """Delta that the releases have cost, rounded up."""
-        with self._lock:
-            return _rounded(self._delta_spent, math.inf)
-
-    @property
-    def remaining(self) -> float:
-        """Epsilon that may still be spent, rounded down."""
-        with self._lock:
-            return _rounded(Fraction(self._budget) - self._epsilon_spent, -math.inf)
-
-    @property
-    def remaining_delta(self) -> float:
-        """Delta that may still be spent, rounded down."""
-        with self._lock:
-            return _rounded(Fraction(self._delta) - self._delta_spent, -math.inf)
-
-    @property
-    def entries(self) -> tuple[Entry, ...]:
-        """The charges, oldest first."""
-        with self._lock:
-            return tuple(self._entries)
-
-    def charge(self, release: Mechanism | Guarantee, count: int = 1, *, note: str = "") -> Entry:
-        """Charge releases before they are made, or refuse to.
-
-        Parameters
-        ----------
-        release : Mechanism or Guarantee
-            What is released with, or its guarantee. The exact epsilon of a record is charged, and never the
-            claimed one.
-        count : int
-            How many releases about the same records, 1 or more.
-        note : str
-            A remark to keep with the charge. No private value belongs in it.
-
-        Returns
-        -------
-        Entry
-            What was recorded.
-
-        Raises
-        ------
-        BudgetExceededError
-            If the releases would cost more than remains. Nothing is charged, and nothing may be released.
-        ValueError, TypeError
-            For an argument of the wrong kind, or a guarantee that holds no valid numbers.
-        """
-        name, guarantee = named(release)
-        check_numbers(guarantee)
-        count = checks.integer("count", count, 1)
-        if not isinstance(note, str):
-            raise TypeError(f"note: must be a string, not {type(note).__name__}")
-        entry = Entry(name, guarantee, count, note)
-        with self._lock:
-            self._take(entry)
-        return entry
-
-    def _take(self, entry: Entry) -> None:
-        """Add a checked entry, all of it or nothing."""
-        guarantee, count = entry.guarantee, entry.count
-        if math.isinf(guarantee.record):
-            raise self._refusal(entry, "epsilon", guarantee.record, self.remaining, self._budget)
-        # compared as fractions: no rounding can let a release through
-        epsilon = self._epsilon_spent + count * Fraction(guarantee.record)
-        if epsilon > Fraction(self._budget):
-            raise self._refusal(entry, "epsilon", guarantee.record, self.remaining, self._budget)
-        delta = self._delta_spent + count * Fraction(guarantee.delta)
-        if delta > Fraction(self._delta):
-            raise self._refusal(entry, "delta", guarantee.delta, self.remaining_delta, self._delta)
-        self._entries.append(entry)
-        self._epsilon_spent, self._delta_spent = epsilon, delta
-
-    @staticmethod
-    def _refusal(entry: Entry, what: str, each: float, left: float, whole: float) -> BudgetExceededError:
-        many = "1 release" if entry.count == 1 else f"{entry.count} releases"
-        return BudgetExceededError(
-            f"{entry.mechanism}: {many} of {what} {each:.6g} exceed the budget, "
-            f"{left:.6g} of {whole:.6g} remains"
-        )
-
+    @classmethod
     @contextmanager
-    def charging(self, release: Mechanism | Guarantee, count: int = 1, *, note: str = "") -> Iterator[Entry]:
-        """Charge, then run the body of a ``with`` statement, which makes the release.
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        budget: float | None = None,
+        delta: float | None = None,
+        create: bool = False,
+    ) -> Iterator[Ledger]:
+        """Open a ledger's file for the body of a ``with`` statement, and keep everybody else out of it.
 
-        The charge is made first, so that the body does not run if the budget is exhausted. It stays if the
-        body fails: a report may have left before the failure, and the ledger cannot know.
+        Every charge is on disk before `charge` returns, so that a crash between a charge and its release
+        costs a charge, and never brings one back.
 
         Parameters
         ----------
-        release, count, note
-            As of `charge`.
+        path : path-like
+            File of the ledger; links are followed. Beside it: ``NAME.lock``, which stays.
+        budget, delta : float, optional
+            What the ledger was begun with: another one is refused. Of a new ledger, its budget (which must be
+            given) and its delta (default 0).
+        create : bool
+            Whether to begin a ledger where there is no file. Say so once, when a set of people is new: where
+            it is left in the code, a folder that was emptied or is not mounted grants the whole budget again.
 
         Yields
         ------
-        Entry
-            What was recorded.
-        """
-        yield self.charge(release, count, note=note)
-
-    def to_json(self) -> str:
-        """Return the ledger as a JSON text with a checksum: what `save` writes."""
-        with self._lock:
-            contents = self._contents()
-        document = {"format": _FORMAT, "version": _VERSION, "sha256": digest(contents), "ledger": contents}
-        return json.dumps(document, indent=1, allow_nan=False) + "\n"
-
-    def account(self, delta: float, method: Literal["basic", "renyi", "pld"] = "pld") -> Account:
-        """Return the cost of all releases by a finer accountant than the sum that the budget is for.
-
-        Parameters
-        ----------
-        delta : float
-            Delta, as in `bitldp.accounting.account`.
-        method : {"basic", "renyi", "pld"}
-            The accountant.
-
-        Returns
-        -------
-        bitldp.accounting.Account
-            From the guarantees of the charges, the ledger's only knowledge of the mechanisms. The mechanisms
-            themselves, given to `bitldp.accounting.account`, may show that they cost less.
+        Ledger
+            It is closed when the body ends.
 
         Raises
         ------
-        ValueError, TypeError, MissingExtraError
-            As of `bitldp.accounting.account`; also if there are no charges.
+        NoLedgerError
+            If there is no file, and `create` is false; a FileNotFoundError.
+        ValueError, TypeError
+            For a file that is not a ledger, was damaged or has hard links, or of another budget.
+        RuntimeError
+            If this thread has it open already.
+        OSError
+            If the file cannot be read or written, or its folder does not exist.
 
         Notes
         -----
-        It is a report. The budget is kept by basic composition, whatever this says.
-        """
-        from bitldp.accounting import account
+        Others wait while it is open, in threads, in processes, and by whatever link they come. The lock is
+        the operating system's, given back when the process ends; over a network file system it is as good as
+        that system's locks. A forked child cannot charge what its parent has open.
 
-        return account([(entry.guarantee, entry.count) for entry in self.entries], delta=delta, method=method)
+        Examples
+        --------
+        >>> import tempfile, bitldp
+        >>> from bitldp.ledger import Ledger
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> with Ledger.open(folder.name + "/people.json", budget=2.0, create=True) as ledger:
+        ...     entry = ledger.charge(bitldp.GRR(4, epsilon=1.0))
+        >>> with Ledger.open(folder.name + "/people.json") as ledger:  # in another process, another day
+        ...     ledger.remaining
+        1.0
+        >>> folder.cleanup()
+        """
+        checks.flag("create", create)
+        for name, value in (("budget", budget), ("delta", delta)):
+            if value is not None:
+                checks.budget(name, value)
+        here = place.place_of(path)
+        if not create and not here.exists():  # before a lock is left there
+            raise NoLedgerError(path)
+        with locked(here):
+            if place.read(here) is None:
+                if not create:
+                    raise NoLedgerError(path)
+                if budget is None:
+                    raise ValueError("budget: must be given, the file of the ledger does not exist yet")
+                ledger = cls(budget, 0.0 if delta is None else delta)
+                ledger._write(here, ())
+            else:
+                ledger = cls.load(path)
+                ledger._same(path, budget, delta)
+            ledger._file = here
+            try:
+                yield ledger
+            finally:
+                with ledger._lock:
+                    ledger._closed = True
+
+    def _same(self, path: str | os.PathLike[str], budget: float | None, delta: float | None) -> None:
+        """Refuse a ledger that was begun with another budget."""
+        wanted = self.budget if budget is None else budget, self.delta if delta is None else delta
+        if wanted != (self.budget, self.delta):
+            raise ValueError(
+                f"{os.fspath(path)}: was begun with budget {self.budget:g} and delta {self.delta:g}, not "
+                f"{wanted[0]:g} and {wanted[1]:g}"
+            )
+
+    def _write(self, here: Path, entries: Iterable[Entry]) -> None:
+        """Replace the file that was seen last, whose lock is held."""
+        text = document.write(self.budget, self.delta, entries)
+        self._seen[here] = place.write(here, text, self._seen.get(here))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the ledger as JSON: to a temporary file first, which then takes the name in one step.
@@ -249,27 +178,35 @@ class Ledger:
         Parameters
         ----------
         path : path-like
-            File to write; replaced if it exists.
+            File to write; links are followed. A file that exists must be the one that this ledger was loaded
+            from, or saved to last; its permissions stay.
 
         Raises
         ------
+        LedgerChangedError
+            If it is another, or was changed or removed since: another process has charged it, perhaps. What
+            this ledger was charged since it was loaded must not be released.
         OSError
             If the file cannot be written. An older file of that name is left as it was.
-        """
-        text = self.to_json()
-        with replacing(Path(path)) as file:
-            file.write(text.encode())
+        RuntimeError
+            If the ledger was closed, or belongs to another process.
 
-    def _contents(self) -> dict[str, Any]:
-        return {
-            "budget": self._budget,
-            "delta": self._delta,
-            "entries": [to_json(entry) for entry in self._entries],
-        }
+        Notes
+        -----
+        Where others may charge the same file, use `open`: of two who load, charge and save, one is refused.
+        """
+        here = place.place_of(path)
+        with self._lock:
+            self._usable()
+            if here == self._file:
+                self._write(here, self._balance.entries)
+                return
+            with locked(here):
+                self._write(here, self._balance.entries)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Ledger:
-        """Read a ledger that `save` wrote.
+        """Read a ledger that `save` wrote: to look at it, or to save it again. `open` is for charging it.
 
         Parameters
         ----------
@@ -283,15 +220,23 @@ class Ledger:
         Raises
         ------
         ValueError
-            If the file is not a ledger, is of another version, or was damaged or changed by hand.
+            If the file is not a ledger, is of another version, or was damaged or changed by hand; or if it
+            has hard links.
         OSError
-            If it cannot be read.
+            If it cannot be read; `NoLedgerError` if it does not exist.
         """
+        here = place.place_of(path)
+        found = place.read(here)
+        if found is None:
+            raise NoLedgerError(path)
+        data, checksum = found
         try:
-            text = Path(path).read_text(encoding="utf-8")
-        except ValueError:  # bytes that are no UTF-8
+            text = data.decode()
+        except UnicodeDecodeError:
             text = ""
-        return cls.from_json(text, place=os.fspath(path))
+        ledger = cls.from_json(text, place=os.fspath(path))
+        ledger._seen[here] = checksum
+        return ledger
 
     @classmethod
     def from_json(cls, text: str, *, place: str = "text") -> Ledger:
@@ -306,40 +251,30 @@ class Ledger:
 
         Raises
         ------
+        TypeError
+            If the text is no str.
         ValueError
-            If the text is not a ledger, is of another version, or was damaged or changed by hand.
+            If the text is not a ledger, is of another version, was damaged or changed by hand, or holds what
+            no ledger would (a NaN, a budget overspent): the message says what.
         """
         try:
-            document = json.loads(text)
-        except ValueError:
-            raise ValueError(f"{place}: is not a ledger (no JSON text)") from None
-        if not isinstance(document, dict) or document.get("format") != _FORMAT:
-            raise ValueError(f"{place}: is not a ledger (its format must be {_FORMAT!r})")
-        if document.get("version") != _VERSION:
-            raise ValueError(f"{place}: version must be {_VERSION}, got {document.get('version')!r}")
-        contents: Any = document.get("ledger")
-        if document.get("sha256") != digest(contents):
-            raise ValueError(f"{place}: the contents do not match their checksum; damaged or changed by hand")
-        try:
-            ledger = cls(contents["budget"], contents["delta"])
-            for each in contents["entries"]:
-                ledger._take(from_json(each))
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{place}: the contents are damaged ({type(error).__name__})") from None
+            budget, delta, entries = document.read(text)
+            ledger = cls(budget, delta)
+            ledger._extend(entries)
+        except ValueError as error:
+            raise ValueError(f"{place}: {error}") from None
         return ledger
 
-    def __repr__(self) -> str:
-        """Return budget, what is spent, and the number of charges."""
+    def to_json(self) -> str:
+        """Return the ledger as a JSON text with a checksum: what `save` writes."""
         with self._lock:
-            return f"Ledger(budget={self._budget:g}, spent={self.spent:g}, entries={len(self._entries)})"
+            return document.write(self.budget, self.delta, self._balance.entries)
 
-    def __reduce__(self) -> NoReturn:
-        """Refuse to be copied or pickled."""
-        raise TypeError("a Ledger cannot be copied, each copy would have the whole budget; use save and load")
+    def _kept(self, entries: Iterable[Entry]) -> None:
+        if self._file is not None:
+            self._write(self._file, entries)
 
-
-def _rounded(exact: Fraction, toward: float) -> float:
-    """Return the nearest double on one side of an exact number."""
-    nearest = float(exact)
-    wrong = Fraction(nearest) < exact if toward > 0.0 else Fraction(nearest) > exact
-    return math.nextafter(nearest, toward) if wrong else nearest
+    def _usable(self) -> None:
+        super()._usable()
+        if self._closed:
+            raise RuntimeError("the ledger was closed; others may have charged it since: open it again")

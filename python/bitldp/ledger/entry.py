@@ -1,18 +1,26 @@
-"""Charges of a ledger, and their form in a file."""
+"""Charges of a ledger: checks, and their form in a file."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numpy as np
+
 from bitldp.base import checks
+from bitldp.base.plain import jsonable
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import Guarantee
 
-__all__ = ["Entry", "check_numbers", "digest", "from_json", "named", "to_json"]
+__all__ = ["MOST_RELEASES", "Entry", "checked", "from_json", "named", "to_json"]
+
+MOST_RELEASES = (1 << 63) - 1
+"""The most releases of one charge."""
+
+_UNITS = ("record", "feature")
+_EPSILONS = ("claimed", "bit", "feature", "record")
+_WORDS = ("mechanism", "note")
 
 
 @dataclass(frozen=True)
@@ -47,44 +55,80 @@ def named(release: Mechanism | Guarantee) -> tuple[str, Guarantee]:
     return type(release).__name__, guarantee
 
 
+def checked(entry: Entry) -> Entry:
+    """Return an entry of plain values that a file can hold, or raise.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a count out of its range, a note that is no text, and a guarantee whose numbers are none.
+    """
+    for name in _WORDS:
+        if not isinstance(getattr(entry, name), str):
+            raise TypeError(f"{name}: must be a string, not {type(getattr(entry, name)).__name__}")
+    count = checks.integer("count", entry.count, 1)
+    if count > MOST_RELEASES:
+        raise ValueError(f"count: must be at most {MOST_RELEASES}")
+    return replace(entry, guarantee=_guarantee(entry.guarantee), count=count)
+
+
+def _guarantee(guarantee: Guarantee) -> Guarantee:
+    """Return a guarantee of plain floats and words, or refuse one with numbers that no release can have."""
+    numbers: dict[str, Any] = {
+        name: _number(name, getattr(guarantee, name)) for name in (*_EPSILONS, "delta")
+    }
+    if not numbers["delta"] <= 1.0:
+        raise ValueError("release: delta of its guarantee must be at most 1")
+    if guarantee.unit not in _UNITS:
+        raise ValueError(f"release: unit of its guarantee must be one of {', '.join(map(repr, _UNITS))}")
+    if not isinstance(guarantee.holds, (bool, np.bool_)):
+        raise ValueError("release: holds of its guarantee must be True or False")
+    if not isinstance(guarantee.given, str):
+        raise ValueError("release: given of its guarantee must be a string")
+    return replace(guarantee, **numbers, holds=bool(guarantee.holds))
+
+
+def _number(name: str, value: Any) -> float:
+    """Return an epsilon or a delta: a double, zero or more, perhaps infinite."""
+    problem = f"release: {name} of its guarantee must be zero or more"
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0.0:  # NaN fails
+        raise ValueError(problem)
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{problem}, in double precision") from None
+
+
 def to_json(entry: Entry) -> dict[str, Any]:
     """Return an entry as JSON values; infinity, which JSON lacks, is a word."""
-    guarantee = asdict(entry.guarantee)
+    guarantee = {field.name: getattr(entry.guarantee, field.name) for field in fields(Guarantee)}
     return {
         "mechanism": entry.mechanism,
-        "guarantee": {name: "infinity" if value == math.inf else value for name, value in guarantee.items()},
+        "guarantee": jsonable(guarantee),
         "count": entry.count,
         "note": entry.note,
     }
 
 
 def from_json(record: Any) -> Entry:
-    """Return the entry in JSON values, or raise."""
-    numbers: dict[str, Any] = {
-        name: math.inf if value == "infinity" else value for name, value in record["guarantee"].items()
-    }
-    entry = Entry(
-        mechanism=record["mechanism"],
-        guarantee=Guarantee(**numbers),
-        count=checks.integer("count", record["count"], 1),
-        note=record["note"],
-    )
-    if not isinstance(entry.mechanism, str) or not isinstance(entry.note, str):
-        raise TypeError("mechanism and note: must be strings")
-    check_numbers(entry.guarantee)
-    return entry
+    """Return the entry in JSON values.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If they are not an entry's; the message says which one is not.
+    """
+    found = of_fields("entry", record, tuple(field.name for field in fields(Entry)))
+    rest = tuple(field.name for field in fields(Guarantee) if field.name not in _EPSILONS)
+    numbers = dict(of_fields("guarantee", found["guarantee"], _EPSILONS, rest))
+    for name in _EPSILONS:
+        if numbers[name] == "infinity":
+            numbers[name] = math.inf
+    return checked(Entry(found["mechanism"], Guarantee(**numbers), found["count"], found["note"]))
 
 
-def check_numbers(guarantee: Guarantee) -> None:
-    """Refuse a guarantee with numbers that no release can have."""
-    for name in ("claimed", "bit", "feature", "record", "delta"):
-        value = getattr(guarantee, name)
-        if not isinstance(value, (int, float)) or not value >= 0.0:
-            raise ValueError(f"release: {name} of its guarantee must be zero or more")
-    if not guarantee.delta <= 1.0:
-        raise ValueError("release: delta of its guarantee must be at most 1")
-
-
-def digest(contents: Any) -> str:
-    """Return the checksum of JSON values, whatever the white space of the file."""
-    return hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
+def of_fields(name: str, record: Any, names: tuple[str, ...], more: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return a JSON object that has some fields, perhaps some more, and no others; or raise."""
+    if not isinstance(record, dict) or not set(names) <= set(record) <= {*names, *more}:
+        raise ValueError(f"{name}: must be an object of {', '.join((*names, *more))}, and nothing else")
+    return record

@@ -8,9 +8,12 @@ import pickle
 import weakref
 from pathlib import Path
 
-import bitldp
 import numpy as np
 import pytest
+
+pytest.importorskip("flwr", reason="the extra fl is not installed")
+
+import bitldp
 from bitldp.federated import PrivateData, Released
 from bitldp.federated.client import data as data_module
 
@@ -115,7 +118,7 @@ def test_nothing_keeps_the_original(tmp_path):
 
 def test_a_ledger_file_is_charged_once_and_refuses_the_next(tmp_path):
     ledger = tmp_path / "ledger.json"
-    first = PrivateData(tmp_path / "a.npz", BOTH, ledger=ledger, budget=6.0)
+    first = PrivateData(tmp_path / "a.npz", BOTH, ledger=ledger, budget=6.0, create=True)
     first.get(original)
     PrivateData(tmp_path / "a.npz", BOTH, ledger=ledger).get(never)
     assert bitldp.Ledger.load(ledger).spent == first.guarantees[0].record
@@ -141,6 +144,7 @@ class CrashError(Exception):
 @pytest.mark.parametrize("step", ["write", "charge", "rename"])
 def test_a_crash_at_any_step_costs_one_charge(step, tmp_path, monkeypatch):
     ledger = tmp_path / "ledger.json"
+    begun = {"ledger": ledger, "budget": 5.0, "create": True}
 
     def crash(*_):
         raise CrashError
@@ -153,8 +157,8 @@ def test_a_crash_at_any_step_costs_one_charge(step, tmp_path, monkeypatch):
         else:
             patch.setattr(Path, "replace", _unless_pending(crash))
         with pytest.raises(CrashError):
-            PrivateData(tmp_path / "a.npz", BOTH, ledger=ledger, budget=5.0).get(original, rng=1)
-    data = PrivateData(tmp_path / "a.npz", BOTH, ledger=ledger, budget=5.0)
+            PrivateData(tmp_path / "a.npz", BOTH, **begun).get(original, rng=1)
+    data = PrivateData(tmp_path / "a.npz", BOTH, **begun)
     assert not data.released
     found = data.get(never if step == "rename" else original, rng=1)
     assert isinstance(found, Released)
@@ -181,7 +185,7 @@ def test_a_deleted_copy_is_a_new_release(tmp_path):
 
 
 def _race(folder, queue):
-    data = PrivateData(folder / "a.npz", BOTH, ledger=folder / "ledger.json", budget=5.0)
+    data = PrivateData(folder / "a.npz", BOTH, ledger=folder / "ledger.json", budget=5.0, create=True)
     queue.put(data.get(original).features.tobytes())
 
 
@@ -265,8 +269,12 @@ def test_labels_that_nothing_releases_are_refused(tmp_path):
         ({"labels": 3}, "labels"),
         ({"labels": bitldp.LabelRR(4, epsilon=1.0)}, "releases them already"),
         ({"output": "packed"}, "output"),
-        ({"ledger": "/no/such/ledger.json"}, "budget"),
-        ({"ledger": "/no/such/ledger.json", "budget": -1.0}, "budget"),
+        ({"ledger": "/no/such/ledger.json", "create": True}, "budget"),
+        ({"ledger": "/no/such/ledger.json", "create": True, "budget": -1.0}, "budget"),
+        ({"budget": 1.0}, "budget: is of a ledger's file"),
+        ({"ledger": bitldp.Ledger(1.0), "delta": 0.5}, "delta: is of a ledger's file"),
+        ({"ledger": bitldp.Ledger(1.0), "create": True}, "create: is of a ledger's file"),
+        ({"ledger": "ledger.json", "create": 1}, "create"),
     ],
 )
 def test_bad_parameters(options, message, tmp_path):

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+pytest.importorskip("flwr", reason="the extra fl is not installed")
+
 from bitldp.federated import (
     DecodingStrategy,
     InProcessGrid,

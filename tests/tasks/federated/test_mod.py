@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import logging
 import pickle
+from contextlib import nullcontext
 
-import bitldp
 import numpy as np
 import pytest
-from bitldp.federated import Account, Bucketed, InProcessGrid, PrivateUpdateMod, Randomized, flower, to_record
+
+pytest.importorskip("flwr", reason="the extra fl is not installed")
+
+import bitldp
+from bitldp.federated import (
+    Account,
+    Bucketed,
+    InProcessGrid,
+    PrivateUpdateMod,
+    Randomized,
+    UnprotectedMessageWarning,
+    flower,
+    to_record,
+)
 from bitldp.federated.client.mod import BUDGET_SENTENCE, FAILURE_SENTENCE, OTHERS_SENTENCE, REPORT, STYPE
 from bitldp.federated.client.repeat import question
 from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message, MetricRecord, RecordDict
@@ -80,13 +93,16 @@ def test_a_report_leaves_and_nothing_else(seed):
     assert all(len(data) < 400 for data in wire.bytes.values())
 
 
-def test_other_messages_pass_untouched_or_are_refused():
+def test_other_messages_are_refused_or_pass_where_that_is_spelled():
+    with pytest.warns(UnprotectedMessageWarning, match=r"evaluations and queries \(others='pass'\)"):
+        passing = private(others="pass")
     for kind in ("evaluate", "query"):
-        for reply, plain in zip(Wire(private()).ask(kind), Wire(None).ask(kind), strict=True):
+        for reply, plain in zip(Wire(passing).ask(kind), Wire(None).ask(kind), strict=True):
             assert reply.content == plain.content
-        wire = Wire(private(others="refuse"))
-        assert sentences(wire.ask(kind)) == [OTHERS_SENTENCE] * 3
-        wire.assert_nothing_private()
+        for mod in (private(), private(others="refuse")):
+            wire = Wire(mod)
+            assert sentences(wire.ask(kind)) == [OTHERS_SENTENCE] * 3
+            wire.assert_nothing_private()
 
 
 def test_an_action_of_training_is_training():
@@ -233,7 +249,7 @@ def test_a_ledger_on_disk_outlives_the_run(tmp_path):
         return tmp_path / f"ledger-{context.node_config['partition-id']}.json"
 
     for spent in (1, 2):
-        wire = Wire(private(budget=2 * EPSILON, ledger=place))
+        wire = Wire(private(budget=2 * EPSILON, ledger=place, create=spent == 1))
         assert not any(reply.has_error() for reply in wire.ask(turn=spent))
         assert not wire.grid.contexts[2].state
         assert [bitldp.Ledger.load(tmp_path / f"ledger-{i}.json").spent for i in range(3)] == [
@@ -248,7 +264,7 @@ def test_a_ledger_on_disk_outlives_the_run(tmp_path):
 
 
 def test_clients_that_share_a_ledger_share_its_budget(tmp_path):
-    wire = Wire(private(budget=4 * EPSILON, ledger=tmp_path / "all.json"), clients=6, threads=3)
+    wire = Wire(private(budget=4 * EPSILON, ledger=tmp_path / "all.json", create=True), clients=6, threads=3)
     replies = wire.ask()
     assert sorted(reply.has_error() for reply in replies) == [False] * 4 + [True] * 2
     assert bitldp.Ledger.load(tmp_path / "all.json").spent == 4 * EPSILON
@@ -258,7 +274,9 @@ def test_clients_that_share_a_ledger_share_its_budget(tmp_path):
     ("examples", "said"), [("fixed", 1), (50, 50), ("exact", 37), (Bucketed(), 16), (Bucketed((40, 80)), 40)]
 )
 def test_the_number_of_examples(examples, said):
-    for reply in Wire(private(examples=examples)).ask():
+    with nullcontext() if examples in ("fixed", 50) else pytest.warns(UnprotectedMessageWarning):
+        mod = private(examples=examples)
+    for reply in Wire(mod).ask():
         assert dict(reply.content["metrics"]) == {"num-examples": said}
 
 
@@ -274,9 +292,13 @@ def test_a_randomized_number_of_examples_is_charged():
 
 def test_metrics_leave_by_name_alone():
     loss = float(np.abs(target(0)["weight"]).sum())
-    metrics = Wire(private(keep=("train-loss",))).ask()[0].content["metrics"]
+    with pytest.warns(UnprotectedMessageWarning, match=r"the metrics 'train-loss' of every training message"):
+        mod = private(keep=("train-loss",))
+    metrics = Wire(mod).ask()[0].content["metrics"]
     assert dict(metrics) == {"train-loss": loss, "num-examples": 1}
-    assert sentences(Wire(private(keep=("absent",))).ask()) == [FAILURE_SENTENCE] * 3
+    with pytest.warns(UnprotectedMessageWarning):
+        mod = private(keep=("absent",))
+    assert sentences(Wire(mod).ask()) == [FAILURE_SENTENCE] * 3
 
 
 def test_streams_differ_between_clients_and_rounds_and_fresh_keys_always():
@@ -341,6 +363,7 @@ def test_a_mod_can_be_pickled_with_its_parameters():
         ({"examples": 0}, "examples"),
         ({"keep": "loss"}, "keep"),
         ({"others": "perturb"}, "others"),
+        ({"create": True}, "create"),
         ({"nonfinite": "drop"}, "nonfinite"),
         ({"rng": -1}, "rng"),
         ({"ledger": "/no/such/folder/ledger.json"}, "ledger"),

@@ -12,9 +12,12 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-import bitldp
 import numpy as np
 import pytest
+
+pytest.importorskip("flwr", reason="the extra fl is not installed")
+
+import bitldp
 from bitldp.federated import run_in_process
 from support import federated_app
 

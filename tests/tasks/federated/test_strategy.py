@@ -5,9 +5,12 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-import bitldp
 import numpy as np
 import pytest
+
+pytest.importorskip("flwr", reason="the extra fl is not installed")
+
+import bitldp
 from bitldp.federated import (
     Account,
     DecodingStrategy,

@@ -7,9 +7,12 @@ import pickle
 import struct
 import zlib
 
-import bitldp
 import numpy as np
 import pytest
+
+pytest.importorskip("flwr", reason="the extra fl is not installed")
+
+import bitldp
 from bitldp.federated import Layout, UpdateCodec, WireError
 from bitldp.federated.wire.forms import Form
 from bitldp.federated.wire.wire import MAGIC, VERSION, Field, Header, read, write

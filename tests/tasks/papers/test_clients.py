@@ -144,7 +144,7 @@ def test_a_larger_model_costs_more_than_there_is(tmp_path: Path) -> None:
     """The budget is that of the system's model, not of what the server sends."""
     chosen = settings("bitrand", tmp_path / "run", **UPDATES, label_epsilon=1.0)
     big = {name: np.concatenate([array] * 4) for name, array in weights(chosen).items()}
-    reply = asked("bitrand", chosen, {"home": str(tmp_path / "clients"), "budget": 1.0}, big)
+    reply = asked("bitrand", chosen, {"home": str(tmp_path / "clients"), "budget": 1.0, "create": True}, big)
     assert reply.error.reason == BUDGET_SENTENCE
 
 

@@ -27,7 +27,9 @@ class One:
 
     def __init__(self, home: Path, budget: float | None = None, **given: Any) -> None:
         self.settings = settings(home, **{"clients": 1, "batch": 1, "rounds": 2, **given})
-        self.node = {"home": str(home), "seeded": True} | ({} if budget is None else {"budget": budget})
+        self.node = {"home": str(home), "seeded": True} | (
+            {} if budget is None else {"budget": budget, "create": True}
+        )
         self.sent: list[bytes] = []
         self.home = home / "00000"
         self.restart()

@@ -152,7 +152,7 @@ def test_a_budget_of_the_client_ends_its_reports(tmp_path: Path) -> None:
             system.client_app,
             3,
             run_config=settings.config(),
-            node_config={"home": str(tmp_path / "clients"), "budget": 1.01 * one},
+            node_config={"home": str(tmp_path / "clients"), "budget": 1.01 * one, "create": True},
         )
     spent = [Ledger.load(each / "ledger.json").spent for each in (tmp_path / "clients").iterdir()]
     assert spent == [one] * 3

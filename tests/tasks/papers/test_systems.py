@@ -138,7 +138,7 @@ def test_a_client_keeps_its_own_budget(tmp_path: Path) -> None:
             system.client_app,
             3,
             run_config=settings.config(),
-            node_config={"home": str(tmp_path / "clients"), "budget": 1.0},
+            node_config={"home": str(tmp_path / "clients"), "budget": 1.0, "create": True},
         )
     assert not list((tmp_path / "clients").glob("*/released.npz"))
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from flwr.app import ConfigRecord, Context
 
 from bitldp.base import checks
-from bitldp.federated.client.lock import locked
 from bitldp.ledger.budget import Ledger
-from bitldp.ledger.entry import Entry
+from bitldp.ledger.entry import Entry, checked
+from bitldp.ledger.place import NoLedgerError, place_of
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import Guarantee
 
@@ -45,38 +45,52 @@ class Account:
     budget, delta : float
         As of `bitldp.Ledger`.
     path : path-like, or callable of the Context that returns one, optional
-        File of the ledger. Without one it is kept in `Context.state`, which Flower keeps for one run: a new
-        run, or a restarted SuperNode, would begin with the whole budget. A file outlives both.
+        File of the ledger, as of `bitldp.Ledger.open`. Without one it is kept in `Context.state`, which
+        Flower keeps for one run: a new run, or a restarted SuperNode, would begin with the whole budget. A
+        file outlives both.
+    create : bool
+        Whether to begin a ledger where there is no file. A folder that was emptied or is not mounted then
+        grants the whole budget again: on a client that matters, begin the ledger once, by hand
+        (``Ledger.open(path, budget=..., create=True)``), and leave this out.
 
     Raises
     ------
     ValueError, TypeError
         For a parameter out of its range.
+    NoLedgerError
+        If there is no file, and `create` is false; for a callable path, when the client is asked.
     """
 
     budget: float
     delta: float = 0.0
     path: Place | None = None
+    create: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         """Check the parameters."""
         Ledger(self.budget, self.delta)
+        if checks.flag("create", self.create) and self.path is None:
+            raise ValueError("create: there is no file to begin, without a path of the ledger")
         if self.path is not None and not callable(self.path):
-            parent = Path(self.path).absolute().parent
+            parent = place_of(self.path).parent
             if not parent.is_dir():
                 raise ValueError(f"ledger: the folder {parent} does not exist")
+            if not self.create and not Path(self.path).exists():
+                raise NoLedgerError(self.path)
 
     def ledger(self, context: Context) -> Ledger:
-        """Return a copy of a client's present ledger; a new one if nothing was charged."""
+        """Return a copy of a client's present ledger; a new one where one is to be begun."""
         path = self._path(context)
         if path is None:
             record: Any = context.state.get(RECORD)
             found = None if record is None else Ledger.from_json(record["json"], place=RECORD)
             return Ledger(self.budget, self.delta) if found is None else self._same(found)
-        return self._load(path)
-
-    def _load(self, path: Path) -> Ledger:
-        return self._same(Ledger.load(path)) if path.exists() else Ledger(self.budget, self.delta)
+        try:
+            return self._same(Ledger.load(path))
+        except NoLedgerError:
+            if not self.create:
+                raise
+            return Ledger(self.budget, self.delta)
 
     def _same(self, found: Ledger) -> Ledger:
         """Return a ledger, or refuse one that was begun with another budget."""
@@ -106,8 +120,8 @@ class Account:
             kept = self._charged(self.ledger(context), charges)
             context.state[RECORD] = ConfigRecord({"json": kept.to_json()})
             return
-        with locked(path):
-            self._charged(self._load(path), charges).save(path)
+        with Ledger.open(path, budget=self.budget, delta=self.delta, create=self.create) as ledger:
+            ledger._replace(self._charged(merged(ledger), charges).entries)
 
     def _charged(self, ledger: Ledger, charges: Sequence[Charge]) -> Ledger:
         """Return a ledger with charges added; they add up."""
@@ -127,6 +141,5 @@ def merged(ledger: Ledger) -> Ledger:
         alike = replace(entry, count=1)
         counts[alike] = counts.get(alike, 0) + entry.count
     short = Ledger(ledger.budget, ledger.delta)
-    for entry, count in counts.items():
-        short._take(replace(entry, count=checks.integer("count", count, 1)))
+    short._extend([checked(replace(entry, count=count)) for entry, count in counts.items()])
     return short

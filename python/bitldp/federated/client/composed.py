@@ -147,11 +147,11 @@ class ComposedAccount(Account):
         others = Ledger(ledger.budget, ledger.delta)
         for entry in ledger.entries:
             if _of(entry) != digest:
-                others._take(entry)
+                others._extend([entry])
         total = composed(mechanism, count, others.remaining_delta)
         exact = (total.epsilon,) * 4
         note = f"{done} reported, each of {self.turns} at most {count} times, by {total.method}, of {digest}"
-        others._take(Entry(type(mechanism).__name__, Guarantee(*exact, delta=total.delta), 1, note))
+        others._extend([Entry(type(mechanism).__name__, Guarantee(*exact, delta=total.delta), 1, note)])
         return others
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base import checks
+from bitldp.base.files import resolved
 from bitldp.base.keys import RandomSource
-from bitldp.federated.client.lock import locked
+from bitldp.base.lock import locked
 from bitldp.federated.client.released import Released, digest_of, note, read, readonly, write
 from bitldp.federated.wire.arrays import to_numpy
 from bitldp.ledger.budget import Ledger
+from bitldp.ledger.entry import Entry, checked, named
+from bitldp.ledger.place import NoLedgerError
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import Guarantee
 
@@ -38,15 +40,19 @@ class PrivateData:
     output : str
         Form of the released features, as of the mechanism's `randomize`: "values", "bits" or "codes".
     ledger : Ledger or path-like, optional
-        What is charged: the exact epsilon of a record, once. A path is a file that `Ledger.save` writes; it
-        is made with `budget` and `delta` if it does not exist.
-    budget, delta : float
-        Of a new ledger file.
+        What is charged: the exact epsilon of a record, once. A path is a ledger's file, as of `Ledger.open`.
+    budget, delta : float, optional
+        Of the ledger's file: another one is refused. Delta is 0 where a budget is given alone.
+    create : bool
+        Whether to begin the ledger's file, with `budget`, where there is none. A folder that was emptied or
+        is not mounted then grants the whole budget again, for a new release.
 
     Raises
     ------
     ValueError, TypeError
         For a parameter out of its range.
+    NoLedgerError
+        If the ledger's file does not exist, and `create` is false.
 
     Notes
     -----
@@ -82,7 +88,8 @@ class PrivateData:
         output: str = "values",
         ledger: Ledger | str | os.PathLike[str] | None = None,
         budget: float | None = None,
-        delta: float = 0.0,
+        delta: float | None = None,
+        create: bool = False,
     ) -> None:
         for name, each in (("mechanism", mechanism), ("labels", labels)):
             if not isinstance(each, Mechanism) and not (name == "labels" and each is None):
@@ -91,13 +98,26 @@ class PrivateData:
         if self._pair and labels is not None:
             raise ValueError(f"labels: {type(mechanism).__name__} releases them already")
         checks.choice("output", output, ("values", "bits", "codes"))
-        if not isinstance(ledger, Ledger) and ledger is not None and not Path(ledger).exists():
+        if budget is not None:
+            Ledger(budget, 0.0 if delta is None else delta)
+        checks.flag("create", create)
+        if ledger is None or isinstance(ledger, Ledger):
+            for name, given in (
+                ("budget", budget is not None),
+                ("delta", delta is not None),
+                ("create", create),
+            ):
+                if given:
+                    raise ValueError(f"{name}: is of a ledger's file, and there is none")
+        elif not Path(ledger).exists():
+            if not create:
+                raise NoLedgerError(ledger)
             if budget is None:
                 raise ValueError("budget: must be given, the file of the ledger does not exist yet")
-            Ledger(budget, delta)
         self._path = Path(path)
         self._mechanism, self._labels, self._output = mechanism, labels, output
-        self._ledger, self._budget, self._delta = ledger, budget, delta
+        self._ledger, self._create = ledger, create
+        self._budget, self._delta = budget, 0.0 if delta is None and budget is not None else delta
 
     def __repr__(self) -> str:
         """Return file and mechanisms."""
@@ -140,18 +160,19 @@ class PrivateData:
         OSError
             If a file cannot be read or written.
         """
-        with locked(self._path):
-            if self._path.exists():
-                return self._open(self._path)
-            pending = self._path.with_name(self._path.name + ".pending")
-            if pending.exists() and self._settled(pending):
-                return self._open(self._path)
+        path = resolved(self._path)  # two links to one copy are one release
+        with locked(path):
+            if path.exists():
+                return self._open(path)
+            pending = path.with_name(path.name + ".pending")
+            if pending.exists() and self._settled(pending, path):
+                return self._open(path)
             released = self._release(original, rng)
             self._charge(write(pending, released, self._identity()))
-            pending.replace(self._path)
+            pending.replace(path)
             return released
 
-    def _settled(self, pending: Path) -> bool:
+    def _settled(self, pending: Path, path: Path) -> bool:
         """Finish a release that a crash cut short, if it was charged; else drop it: nobody has seen it."""
         try:
             digest = digest_of(pending)
@@ -159,7 +180,7 @@ class PrivateData:
             digest = None
         if digest is not None and self._charged(note(digest)):
             self._open(pending)  # refuses what other mechanisms released
-            pending.replace(self._path)
+            pending.replace(path)
             return True
         pending.unlink()
         return False
@@ -211,32 +232,24 @@ class PrivateData:
             return False
         if isinstance(self._ledger, Ledger):
             ledger = self._ledger
-        elif Path(self._ledger).exists():
-            ledger = Ledger.load(self._ledger)
-        else:
+        elif self._create and not Path(self._ledger).exists():
             return False
+        else:
+            ledger = Ledger.load(self._ledger)
         return any(entry.note == remark for entry in ledger.entries)
 
     def _charge(self, remark: str) -> None:
         """Charge all that a release costs, or nothing."""
         if self._ledger is None:
             return
-        file = None if isinstance(self._ledger, Ledger) else Path(self._ledger)
-        with nullcontext() if file is None else locked(file):
-            if isinstance(self._ledger, Ledger):
-                ledger = self._ledger
-            elif file is not None and file.exists():
-                ledger = Ledger.load(file)
-            else:
-                ledger = Ledger(self._budget, self._delta)  # type: ignore[arg-type]  # checked by __init__
-            trial = Ledger.from_json(ledger.to_json())
-            both = (self._mechanism,) if self._labels is None else (self._mechanism, self._labels)
-            for each in both:
-                trial.charge(each, note=remark)
-            for each in both:
-                ledger.charge(each, note=remark)
-            if file is not None:
-                ledger.save(file)
+        both = (self._mechanism,) if self._labels is None else (self._mechanism, self._labels)
+        entries = [checked(Entry(*named(each), 1, remark)) for each in both]
+        if isinstance(self._ledger, Ledger):
+            self._ledger._extend(entries)
+            return
+        options = {"budget": self._budget, "delta": self._delta}
+        with Ledger.open(self._ledger, **options, create=self._create) as ledger:
+            ledger._extend(entries)
 
 
 def _plain(array: Any) -> NDArray[Any]:

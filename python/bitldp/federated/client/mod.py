@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-import math
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,20 +15,23 @@ from flwr.clientapp.typing import ClientAppCallable
 from numpy.typing import NDArray
 
 from bitldp.base import checks
+from bitldp.base.lock import locked
 from bitldp.federated.client import examples as _examples
-from bitldp.federated.client import repeat
+from bitldp.federated.client import repeat, unprotected
 from bitldp.federated.client.account import UPDATE, Account, Charge, Place
-from bitldp.federated.flower import FAILED, REFUSED, refusal
+from bitldp.federated.client.closed import (
+    BUDGET_SENTENCE,
+    FAILURE_SENTENCE,
+    OTHERS_SENTENCE,
+    Answer,
+    ClosedMod,
+)
+from bitldp.federated.client.evaluation import COUNT, Evaluation
 from bitldp.federated.wire.arrays import Layout
 from bitldp.federated.wire.codec import Factory, Plan, UpdateCodec
-from bitldp.ledger.budget import BudgetExceededError
 from bitldp.mechanism.base import Mechanism
 
 __all__ = ["BUDGET_SENTENCE", "FAILURE_SENTENCE", "OTHERS_SENTENCE", "REPORT", "STYPE", "PrivateUpdateMod"]
-
-FAILURE_SENTENCE = "bitldp: this client sent no report, a step before its release failed"
-BUDGET_SENTENCE = "bitldp: this client sent no report, its privacy budget is exhausted"
-OTHERS_SENTENCE = "bitldp: this client answers training messages only"
 
 REPORT = "report"
 """Key of the report in the reply's record of arrays."""
@@ -40,8 +44,8 @@ Seed = int | Callable[[Context], int | None] | None
 log = logging.getLogger("bitldp.federated")
 
 
-class PrivateUpdateMod:
-    """Mod that releases a client's update through a mechanism, and drops all else in the reply.
+class PrivateUpdateMod(ClosedMod):
+    """Mod that releases a client's update through a mechanism; of the rest, only named values leave.
 
     Parameters
     ----------
@@ -54,26 +58,35 @@ class PrivateUpdateMod:
     ledger : path-like, or callable of the Context that returns one, optional
         File that keeps the client's ledger over runs and restarts. Without one the ledger lives as long as
         the run, in `Context.state`. Clients that share a file share one budget.
+    create : bool
+        Whether to begin the ledger's file where there is none, as of `Account`. By default that is refused:
+        a folder that was emptied, or is not mounted, must not grant the budget again.
     examples : {"fixed", "exact"}, int, Bucketed or Randomized
         What the reply says of the number of examples: 1, the number, a public number, the bucket that it is
         in, or that bucket through randomized response.
     keep : sequence of str
         Names of other metrics of the reply that may leave as they are. They are private: each is a choice.
-    others : {"pass", "refuse"}
-        What happens to messages that do not train. "pass" hands them through untouched: an evaluation's
-        accuracy on the client's data then leaves as it is. "refuse" answers them with an Error.
+    metrics : mapping of str to Mechanism, optional
+        Metrics of an evaluation that leave, each as one number, clipped to its mechanism's interval, released
+        and charged for every evaluation, as ``{"accuracy": bitldp.Duchi(0.5, interval=(0.0, 1.0))}``. What is
+        not named does not leave; of the number of examples the reply says what `examples` says.
+    others : {"refuse", "pass"}
+        What happens to messages that neither train nor, with `metrics`, evaluate. "refuse" answers them with
+        an Error. "pass" hands the replies through as they are, with a warning: a server that chooses the
+        model reads records off a loss, with no budget in its way.
     rng : int, or callable of the Context that returns one, optional
         For experiments only: each client and round gets its own stream of that seed. None (the default) draws
         fresh keys from the operating system. Never take it from ``run_config``, which the server writes.
     arrays, config : str
         Keys of the message's records.
     repeat : path-like, or callable of the Context that returns one, optional
-        File that keeps the last report. A message that asks the same again, as that of a server which was
-        stopped within a round, is answered by the same bytes, at no charge. Without one it is a new release.
+        File that keeps the last report (and ``NAME.evaluation`` the last metrics). A message that asks the
+        same again, as that of a server which was stopped within a round, is answered by the same bytes, at no
+        charge. Without one it is a new release.
     nonfinite : {"zero", "refuse"}
-        What is done with an update that is not finite. "zero" reports zeros in its place: a server can send a
-        model that overflows on some records alone, and would read that off an Error. "refuse" sends the
-        Error.
+        What is done with an update, or a metric, that is not finite. "zero" reports zeros in its place, or
+        the middle of the metric's interval: a server can send a model that overflows on some records alone,
+        and would read that off an Error. "refuse" sends the Error.
     on_failure : callable of an exception, optional
         Called on the client with what went wrong, which may hold private values, before the Error is sent.
     **options
@@ -84,18 +97,27 @@ class PrivateUpdateMod:
     ------
     ValueError, TypeError
         For a parameter out of its range.
+    NoLedgerError
+        As of `Account`.
+
+    Warns
+    -----
+    UnprotectedMessageWarning
+        If anything may leave that no mechanism releases: by `others`, `keep` or `examples`.
 
     Notes
     -----
-    A mod fails closed: whatever goes wrong, in training, perturbation or accounting, the reply is an Error
-    with one of two fixed sentences. That a client failed is itself visible: training code must not fail
-    on some records alone.
+    A mod fails closed: whatever goes wrong, in training, evaluation, perturbation or accounting, the reply is
+    an Error with one of three fixed sentences. That a client failed is itself visible: the client's code must
+    not fail on some records alone.
 
     The ledger is charged after training and before the release. What is charged is the exact epsilon of a
     record of the mechanism times the number of records in an update: neighbouring updates differ in any way.
 
-    Mods listed before it see the report alone. Those listed after it see the update as it is, and what they
-    add to the reply is dropped. Client code that sends by other ways than its reply is beyond any mod.
+    It belongs into ``ClientApp(mods=[...])``: as a mod of one function it sees no other's messages. Mods
+    listed before it see the report alone. Those listed after it see the update as it is, and what they add to
+    the reply is dropped. Client code that sends by other ways than its reply is beyond any mod, and so is an
+    exception of a lifespan function, whose text Flower sends.
 
     Examples
     --------
@@ -113,9 +135,11 @@ class PrivateUpdateMod:
         budget: float | Account,
         delta: float = 0.0,
         ledger: Place | None = None,
+        create: bool = False,
         examples: _examples.Examples = "fixed",
         keep: tuple[str, ...] = (),
-        others: Literal["pass", "refuse"] = "pass",
+        metrics: Mapping[str, Mechanism] | None = None,
+        others: Literal["refuse", "pass"] = "refuse",
         rng: Seed = None,
         arrays: str = "arrays",
         config: str = "config",
@@ -124,52 +148,41 @@ class PrivateUpdateMod:
         on_failure: Callable[[Exception], None] | None = None,
         **options: Any,
     ) -> None:
+        super().__init__(on_failure)
         self.codec = UpdateCodec.of(mechanism, options)
         if isinstance(budget, Account):
-            if delta != 0.0 or ledger is not None:
-                raise TypeError("budget: the account has delta and ledger already; give them there")
+            if delta != 0.0 or ledger is not None or create:
+                raise TypeError("budget: the account has delta, ledger and create already; give them there")
             self.account = budget
         else:
-            self.account = Account(budget, delta, ledger)
+            self.account = Account(budget, delta, ledger, create=create)
         _examples.check(examples)
         self.examples = examples
         if isinstance(keep, str) or not all(isinstance(name, str) for name in keep):
             raise TypeError("keep: must be a sequence of names")
         self.keep = tuple(keep)
-        self.others = checks.choice("others", others, ("pass", "refuse"))
+        self._evaluation = None if metrics is None else Evaluation(metrics)
+        self.others = checks.choice("others", others, ("refuse", "pass"))
         if rng is not None and not callable(rng):
             rng = checks.integer("rng", rng, 0)
         self._rng = rng
         self._arrays, self._config = arrays, config
         self._repeat = repeat
         self.nonfinite = checks.choice("nonfinite", nonfinite, ("zero", "refuse"))
-        self._on_failure = on_failure
+        unprotected.warn(
+            others=others == "pass", keep=self.keep, examples=examples, evaluated=self._evaluation is not None
+        )
 
     def __repr__(self) -> str:
         """Return the parameters that are no secrets; never the seed."""
         return f"PrivateUpdateMod({self.codec!r}, budget={self.account.budget:g}, examples={self.examples!r})"
 
-    def __call__(self, message: Message, context: Context, call_next: ClientAppCallable) -> Message:
-        """Answer a message; Flower calls this."""
-        if message.metadata.message_type.split(".")[0] != MessageType.TRAIN:
-            if self.others == "refuse":
-                return refusal(message, REFUSED, OTHERS_SENTENCE)
-            return call_next(message, context)
-        try:
-            return self._private(message, context, call_next)
-        except BudgetExceededError as error:
-            return self._refused(message, REFUSED, BUDGET_SENTENCE, error)
-        except Exception as error:  # of any kind: nothing of it may leave
-            return self._refused(message, FAILED, FAILURE_SENTENCE, error)
-
-    def _refused(self, message: Message, code: int, sentence: str, error: Exception) -> Message:
-        log.warning("%s (%s)", sentence, type(error).__name__)  # its text may hold private values
-        if self._on_failure is not None:
-            try:
-                self._on_failure(error)
-            except Exception as another:
-                log.warning("on_failure failed (%s)", type(another).__name__)
-        return refusal(message, code, sentence)
+    def _answer(self, kind: str) -> Answer | None:
+        if kind == MessageType.TRAIN:
+            return self._private
+        if kind == MessageType.EVALUATE and self._evaluation is not None:
+            return self._evaluated
+        return self._passed if self.others == "pass" else None
 
     def _private(self, message: Message, context: Context, call_next: ClientAppCallable) -> Message:
         """Train, perturb, charge; raise before anything could leave."""
@@ -177,16 +190,40 @@ class PrivateUpdateMod:
         layout = Layout.of(before, self.codec.integers)
         plan = self.codec.plan(layout)
         asked = repeat.question(message, plan.header.digest)
-        place = self._repeat(context) if callable(self._repeat) else self._repeat
-        kept = None if place is None else repeat.find(Path(place), asked)
-        if kept is None:
-            kept = self._released(plan, before, asked, message, context, call_next)
-            if place is not None:
-                repeat.keep(Path(place), asked, kept)
+        place = self._place(context)
+        with nullcontext() if place is None else locked(place):
+            kept = None if place is None else repeat.find(place, asked)
+            if kept is None:
+                kept = self._released(plan, before, asked, message, context, call_next)
+                if place is not None:
+                    repeat.keep(place, asked, kept)
         array = Array("uint8", (len(kept.report),), STYPE, kept.report)
         record = ArrayRecord({REPORT: array})
         content = RecordDict({self._arrays: record, "metrics": MetricRecord(kept.metrics)})
         return Message(content, reply_to=message)
+
+    def _evaluated(self, message: Message, context: Context, call_next: ClientAppCallable) -> Message:
+        """Evaluate, charge, perturb; raise before anything could leave."""
+        assert self._evaluation is not None
+        asked = repeat.question(message, self._evaluation.digest)
+        place = self._place(context, ".evaluation")
+        with nullcontext() if place is None else locked(place):
+            kept = None if place is None else repeat.find(place, asked)
+            if kept is None:
+                kept = repeat.Kept(b"", self._measured(self._evaluation, asked, message, context, call_next))
+                if place is not None:
+                    repeat.keep(place, asked, kept)
+        return Message(RecordDict({"metrics": MetricRecord(kept.metrics)}), reply_to=message)
+
+    @staticmethod
+    def _passed(message: Message, context: Context, call_next: ClientAppCallable) -> Message:
+        """Hand a reply through: its sender was warned. The text of an exception does not leave with it."""
+        return call_next(message, context)
+
+    def _place(self, context: Context, suffix: str = "") -> Path | None:
+        """Return the file of the last report, if one is kept."""
+        place = self._repeat(context) if callable(self._repeat) else self._repeat
+        return None if place is None else Path(f"{os.fspath(place)}{suffix}")
 
     def _released(
         self,
@@ -199,16 +236,14 @@ class PrivateUpdateMod:
     ) -> repeat.Kept:
         """Train, charge, perturb."""
         charges = self._charges(plan)
-        self.account.check(context, charges)  # spares a training that could not be released
-        stream = self._stream(message, context, asked)
-        reply = call_next(message, context)
-        if reply.has_error():
-            raise RuntimeError("the client app replied with an error")
+        stream, reply = self._reply(charges, asked, message, context, call_next)
         vector = plan.flatten(_numpy(reply.content[self._arrays]))
         if self.codec.update == "difference":
             with np.errstate(invalid="ignore", over="ignore"):
                 vector -= plan.flatten(before)
-        metrics = self._metrics(reply, None if stream is None else stream[1])
+        found = _metrics(reply)
+        metrics = {name: found[name] for name in self.keep}
+        metrics[COUNT] = _examples.said(self.examples, found, None if stream is None else stream[1])
         if self.nonfinite == "zero" and not np.isfinite(vector).all():
             log.warning("bitldp: an update was not finite; zeros are reported in its place")
             vector = np.zeros_like(vector)
@@ -217,17 +252,51 @@ class PrivateUpdateMod:
         report = plan.perturb(vector, rng=None if stream is None else stream[0])
         return repeat.Kept(report.tobytes(), metrics)
 
+    def _measured(
+        self,
+        evaluation: Evaluation,
+        asked: bytes,
+        message: Message,
+        context: Context,
+        call_next: ClientAppCallable,
+    ) -> dict[str, Any]:
+        """Evaluate, charge, perturb."""
+        charges = [*evaluation.charges, *self._counting()]
+        stream, reply = self._reply(charges, asked, message, context, call_next)
+        found = _metrics(reply)
+        values = evaluation.clipped(found, refuse=self.nonfinite == "refuse")
+        count = _examples.said(self.examples, found, None if stream is None else stream[1])
+        self.account.charge(context, charges)
+        return {**evaluation.release(values, None if stream is None else stream[0]), COUNT: count}
+
+    def _reply(
+        self,
+        charges: list[Charge],
+        asked: bytes,
+        message: Message,
+        context: Context,
+        call_next: ClientAppCallable,
+    ) -> tuple[list[np.random.SeedSequence] | None, Message]:
+        """Return the seeds of a release, and what the client's code replies."""
+        self.account.check(context, charges)  # spares a training that could not be released
+        stream = self._stream(message, context, asked)
+        reply = call_next(message, context)
+        if reply.has_error():
+            raise RuntimeError("the client app replied with an error")
+        return stream, reply
+
     def _charges(self, plan: Plan) -> list[Charge]:
-        charges = [Charge(plan.mechanism, plan.records, UPDATE)]
+        return [Charge(plan.mechanism, plan.records, UPDATE), *self._counting()]
+
+    def _counting(self) -> list[Charge]:
+        """Return what the number of examples costs."""
         counting = self.examples.mechanism if isinstance(self.examples, _examples.Bucketed) else None
-        if counting is not None:
-            charges.append(Charge(counting, 1, "number of examples"))
-        return charges
+        return [] if counting is None else [Charge(counting, 1, "number of examples")]
 
     def _stream(
         self, message: Message, context: Context, asked: bytes
     ) -> list[np.random.SeedSequence] | None:
-        """Return seeds of the update and of the number of examples: of this client, round and question.
+        """Return seeds of the report and of the number of examples: of this client, round and question.
 
         Two different models that are sent for one round are two streams: their reports share no coin.
         """
@@ -241,21 +310,13 @@ class PrivateUpdateMod:
         words = (int.from_bytes(asked[place : place + 4], "little") for place in range(0, 16, 4))
         return np.random.SeedSequence(seed, spawn_key=(client, turn, *words)).spawn(2)
 
-    def _metrics(self, reply: Message, rng: Any) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for record in reply.content.metric_records.values():
-            found.update(record)
-        kept = {name: found[name] for name in self.keep}
-        if isinstance(self.examples, int):
-            return kept | {"num-examples": self.examples}
-        if self.examples == "fixed":
-            return kept | {"num-examples": 1}
-        count = found["num-examples"]
-        if isinstance(count, bool) or not (math.isfinite(count) and count >= 0 and count == int(count)):
-            raise ValueError("num-examples: must be a whole number")
-        if isinstance(self.examples, _examples.Bucketed):
-            return kept | {"num-examples": self.examples.report(int(count), rng)}
-        return kept | {"num-examples": int(count)}
+
+def _metrics(reply: Message) -> dict[str, Any]:
+    """Return all metrics of a reply: private, until something is chosen of them."""
+    found: dict[str, Any] = {}
+    for record in reply.content.metric_records.values():
+        found.update(record)
+    return found
 
 
 def _numpy(record: Any) -> dict[str, NDArray[Any]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from flwr.app import ArrayRecord, Message
+from flwr.app import ArrayRecord, Message, MessageType
 
 from bitldp.base.files import replacing
 
@@ -32,8 +32,10 @@ class Kept(NamedTuple):
 
 
 def question(message: Message, settings: bytes) -> bytes:
-    """Return the digest of a message's arrays and configuration, and of the codec's settings."""
+    """Return the digest of a message's kind, arrays and configuration, and of the codec's settings."""
     found = hashlib.sha256(settings)
+    if message.metadata.message_type != MessageType.TRAIN:
+        found.update(f"\n{message.metadata.message_type}\n".encode())
     for name, record in sorted(message.content.items()):
         found.update(f"\n{name}\n".encode())
         if isinstance(record, ArrayRecord):

@@ -182,6 +182,7 @@ def _private_mod(settings: BitRandSettings, client: Client) -> PrivateUpdateMod:
         settings.update_mechanism,
         budget=min(budget, client.budget),
         ledger=client.home / "ledger.json",
+        create=client.create,
         rng=settings.seed if client.seeded else None,
         repeat=client.home / "last-report.npz",
         **settings.update_options(),
@@ -213,6 +214,7 @@ def _records(settings: BitRandSettings, client: Client) -> Holding:
         features,
         labels=labels,
         ledger=client.home / "ledger.json",
+        create=client.create,
         budget=min(client.budget, added(features.guarantee.record, labels.guarantee.record)),
     )
 

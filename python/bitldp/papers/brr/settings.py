@@ -139,6 +139,7 @@ def update_mod(settings: BRRSettings, client: Client, codec: UpdateCodec, size: 
         codec,
         budget=min(needed, client.budget),
         ledger=client.home / "ledger.json",
+        create=client.create,
         rng=settings.seed if client.seeded else None,
         repeat=client.home / "last-report.npz",
     )

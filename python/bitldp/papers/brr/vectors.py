@@ -33,6 +33,7 @@ def _features(settings: BRRSettings, client: Client) -> NDArray[Any]:
         client.home / "released.npz",
         mechanism,
         ledger=client.home / "ledger.json",
+        create=client.create,
         budget=min(client.budget, mechanism.guarantee.record),
     )
     released: NDArray[Any] = kept.get(

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from bitldp.base.files import replacing
 from bitldp.base.keys import RandomSource
+from bitldp.base.lock import locked
 from bitldp.federated import Layout, Plan, PrivateUpdateMod, from_record
-from bitldp.federated.client.lock import locked
 from bitldp.federated.client.mod import REPORT, STYPE
 from bitldp.federated.wire.wire import write
 from bitldp.ledger.budget import BudgetExceededError
@@ -207,5 +207,6 @@ def update_mod(settings: FedSelSettings, client: Client, size: int) -> Rememberi
         settings,
         client.home,
         budget=min(needed, client.budget),
+        create=client.create,
         rng=settings.seed if client.seeded else None,
     )

@@ -21,8 +21,8 @@ from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 
+from bitldp.base.lock import locked
 from bitldp.federated import DecodingStrategy, Layout, from_record
-from bitldp.federated.client.lock import locked
 from bitldp.papers.fedsel.client import MEMORY, Memory, identity_of, question_of, update_mod
 from bitldp.papers.fedsel.settings import (
     MECHANISMS,

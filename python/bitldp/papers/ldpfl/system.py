@@ -175,6 +175,7 @@ def _bits(settings: LDPFLSettings, client: Client) -> NDArray[Any]:
         mechanism,
         output="bits",
         ledger=client.home / "ledger.json",
+        create=client.create,
         budget=min(client.budget, mechanism.guarantee.record),
     )
     released: NDArray[Any] = kept.get(lambda: (features(), None), rng=client.release_seed(settings)).features

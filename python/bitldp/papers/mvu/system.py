@@ -23,9 +23,9 @@ from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 
+from bitldp.base.lock import locked
 from bitldp.compression import SignSGD
 from bitldp.federated import ComposedAccount, DecodingStrategy, Layout, PrivateUpdateMod
-from bitldp.federated.client.lock import locked
 from bitldp.papers.models import nets
 from bitldp.papers.mvu.settings import DITHERS, LEVELS, MECHANISMS, NAME, SIGNS, MVUSettings
 from bitldp.papers.run.client import Client, answered, silent
@@ -52,6 +52,7 @@ def _account(settings: MVUSettings, client: Client) -> ComposedAccount:
         min(settings.spent(_size(settings)).epsilon, client.budget),
         min(settings.delta, client.delta),
         client.home / "ledger.json",
+        create=client.create,
         turns=len(held.x) if settings.level == "example" else 1,
         identity=" ".join(map(str, who)),
     )

@@ -16,6 +16,7 @@ from flwr.clientapp.typing import ClientAppCallable
 
 from bitldp.base import checks
 from bitldp.base.files import replacing
+from bitldp.base.lock import locked
 from bitldp.federated import flower
 from bitldp.federated.client.mod import BUDGET_SENTENCE, FAILURE_SENTENCE
 from bitldp.federated.wire.records import to_record
@@ -75,6 +76,9 @@ class Client:
         The most delta, likewise.
     uncovered : bool
         Whether it takes part in such a run all the same.
+    create : bool
+        Whether it begins its ledger where its folder has none. One with a finite budget does not, unless its
+        node says so: a folder that was emptied, or is not mounted, would grant that budget again.
 
     Notes
     -----
@@ -90,6 +94,7 @@ class Client:
     budget: float
     delta: float = math.nextafter(1.0, 0.0)
     uncovered: bool = False
+    create: bool = True
 
     @classmethod
     def of(cls, context: Context, system: str) -> Client:
@@ -117,7 +122,8 @@ class Client:
         if budget < math.inf and ledger.exists() and Ledger.load(ledger).budget > budget:
             raise BudgetExceededError("budget: the ledger was begun with more than the node's configuration")
         seeded, uncovered = node.get("seeded") is True, node.get("uncovered") is True
-        return cls(place, clients, home, seeded, float(budget), float(delta), uncovered)
+        create = budget == math.inf or node.get("create") is True
+        return cls(place, clients, home, seeded, float(budget), float(delta), uncovered, create)
 
     def expose(self, what: str) -> None:
         """Agree to a release without a mechanism, or refuse it.
@@ -148,11 +154,12 @@ class Client:
         """Raise unless the folder belongs to the records that the settings deal to this client."""
         dealt = {"data": settings.data, "seed": settings.seed, "clients": self.clients, "most": most}
         path = self.home / "holding.json"
-        if not path.exists():
-            with replacing(path) as file:
-                file.write(json.dumps(dealt).encode())
-        elif json.loads(path.read_text(encoding="utf-8")) != dealt:
-            raise ValueError(f"home: {self.home} belongs to other records; give this run another folder")
+        with locked(path):
+            if not path.exists():
+                with replacing(path) as file:
+                    file.write(json.dumps(dealt).encode())
+            elif json.loads(path.read_text(encoding="utf-8")) != dealt:
+                raise ValueError(f"home: {self.home} belongs to other records; give this run another folder")
 
     def release_seed(self, settings: Settings, *turn: int) -> np.random.SeedSequence | None:
         """Return the seed of a release; None is a fresh key of the operating system."""

@@ -1,0 +1,98 @@
+"""Exact sums of charges, and the refusal of one that exceeds a budget."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from bitldp.base import checks
+from bitldp.ledger.entry import Entry
+
+__all__ = ["Balance", "BudgetExceededError", "Spent", "above", "below"]
+
+
+class BudgetExceededError(ValueError):
+    """Error for a release that would cost more than remains. Nothing was charged."""
+
+
+class Spent(NamedTuple):
+    """Exact cost of several charges together."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+
+class Balance:
+    """Charges within a budget; compared and added as fractions, so that no rounding lets a release through.
+
+    Parameters
+    ----------
+    budget, delta : float
+        As of `Ledger`.
+    entries : iterable of Entry
+        Checked charges to begin with.
+
+    Raises
+    ------
+    BudgetExceededError
+        If these exceed the budget.
+    ValueError, TypeError
+        For a parameter out of its range.
+    """
+
+    def __init__(self, budget: float, delta: float, entries: Iterable[Entry] = ()) -> None:
+        self.budget = checks.budget("budget", budget)
+        self.delta = checks.budget("delta", delta)
+        if not self.delta < 1.0:
+            raise ValueError(f"delta: must be below 1, got {self.delta}")
+        self.entries: list[Entry] = []
+        self.spent = Spent(Fraction(0), Fraction(0))
+        found = list(entries)
+        self.add(found, self.after(found))
+
+    def after(self, entries: Sequence[Entry]) -> Spent:
+        """Return the cost after more charges, or refuse them; nothing changes."""
+        spent = self.spent
+        for entry in entries:
+            spent = self._after(spent, entry)
+        return spent
+
+    def add(self, entries: Sequence[Entry], spent: Spent) -> None:
+        """Add charges, with the cost that `after` returned."""
+        self.entries.extend(entries)
+        self.spent = spent
+
+    def _after(self, spent: Spent, entry: Entry) -> Spent:
+        guarantee, count = entry.guarantee, entry.count
+        left = below(Fraction(self.budget) - spent.epsilon)
+        if math.isinf(guarantee.record):
+            raise _refusal(entry, "epsilon", guarantee.record, left, self.budget)
+        epsilon = spent.epsilon + count * Fraction(guarantee.record)
+        if epsilon > Fraction(self.budget):
+            raise _refusal(entry, "epsilon", guarantee.record, left, self.budget)
+        delta = spent.delta + count * Fraction(guarantee.delta)
+        if delta > Fraction(self.delta):
+            left = below(Fraction(self.delta) - spent.delta)
+            raise _refusal(entry, "delta", guarantee.delta, left, self.delta)
+        return Spent(epsilon, delta)
+
+
+def _refusal(entry: Entry, what: str, each: float, left: float, whole: float) -> BudgetExceededError:
+    many = "1 release" if entry.count == 1 else f"{entry.count} releases"
+    return BudgetExceededError(
+        f"{entry.mechanism}: {many} of {what} {each:.6g} exceed the budget, {left:.6g} of {whole:.6g} remains"
+    )
+
+
+def above(exact: Fraction) -> float:
+    """Return the least double that is not below an exact number."""
+    nearest = float(exact)
+    return math.nextafter(nearest, math.inf) if Fraction(nearest) < exact else nearest
+
+
+def below(exact: Fraction) -> float:
+    """Return the largest double that is not above an exact number."""
+    nearest = float(exact)
+    return math.nextafter(nearest, -math.inf) if Fraction(nearest) > exact else nearest
