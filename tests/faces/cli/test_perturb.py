@@ -99,6 +99,9 @@ OPTIONS = [
         "--k",
         "2",
     ),
+    ("privunit", "--columns", "height,weight,count", "--low", "-9", "--high", "9"),
+    ("sampled-signs", "--columns", "height,weight,count", "--low", "-9", "--high", "9", "--k", "2"),
+    ("label-laplace", "--columns", "colour,level", "--categories", "level=0..4"),
     ("brr", "--columns", "height,count", "--low", "-9", "--high", "9", "--points", "40"),
     ("grr", "--columns", "height", "--low", "-9", "--high", "9", "--points", "40", "--output", "codes"),
 ]
