@@ -165,6 +165,10 @@ class FixedPointBits(Means):
         smallest = np.min_scalar_type((1 << self.codec.bits) - 1)
         return self.codec.decode(words.astype(smallest, copy=False), dtype)
 
+    def decode_bias(self) -> float:
+        """Return how far the mean of what `decode` gives may be from the encoded number, in units of `x`."""
+        return self._words.decode_bias()
+
     def unbias(self, reports: Any) -> NDArray[np.float64]:
         """Return letters whose mean is the encoded value.
 

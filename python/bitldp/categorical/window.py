@@ -81,6 +81,21 @@ class CategoricalWindow(Frequencies):
             )
         return self._release.chances()
 
+    def letters_on(self, points: ArrayLike) -> NDArray[np.float64]:
+        """Return what each report is worth where the categories are points, shape (categories,).
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists.
+        """
+        self._check_speaks()
+        return self._release.letters_on(np.asarray(points, dtype=np.float64))
+
+    def bias_on(self, points: ArrayLike) -> float:
+        """Return how far the mean of a reported point may be from the true one."""
+        return self._release.bias_on(np.asarray(points, dtype=np.float64))
+
     def facts(self, users: int | None = None) -> dict[str, Any]:
         """Return the two probabilities and the errors of a frequency; see `Mechanism.facts`."""
         truth, other = self._release.chances()

@@ -102,7 +102,17 @@ def perturb(
     output: Annotated[
         str | None,
         typer.Option(
-            metavar="values|codes|bits", help="Numbers or labels (default), code words, or one column a bit."
+            metavar="values|codes|bits",
+            help="Numbers or labels (default), code words (of mechanisms of bits the default), or one column "
+            "a bit.",
+        ),
+    ] = None,
+    decode: Annotated[
+        str | None,
+        typer.Option(
+            metavar="unbiased|reported",
+            help="As values: numbers whose mean is right (default, where there are any), or what each report "
+            "says by itself, which is biased.",
         ),
     ] = None,
     delimiter: Annotated[str, typer.Option(help="Separator of CSV files.")] = ",",
@@ -130,10 +140,13 @@ def perturb(
     with sentences():
         from bitldp.cli.perturb.perturb import perturb as run
         from bitldp.cli.perturb.plan import OUTPUTS, Request
+        from bitldp.cli.perturb.worth import DECODES
 
         chosen, kept = names(columns), names(keep, "--keep")
         if output not in (None, *OUTPUTS):
             raise UsageError(f"--output {output}: must be one of {', '.join(OUTPUTS)}")
+        if decode not in (None, *DECODES):
+            raise UsageError(f"--decode {decode}: must be one of {', '.join(DECODES)}")
         if len(delimiter) != 1:
             raise UsageError("--delimiter: must be one character")
         if delimiter in '"\r\n' or not delimiter.isascii():
@@ -152,6 +165,7 @@ def perturb(
                 categories or [], categories_file or [], (*chosen, *([label] if label else []))
             ),
             output=output,
+            decode=decode,
             delimiter=delimiter,
             threads=threads,
             seed=seed,

@@ -144,6 +144,22 @@ class CodeLetters:
         variances: NDArray[np.float64] = sign_square * (magnitude**2 + spread) - magnitude**2
         return variances
 
+    def decode_bias(self) -> float:
+        """Return how far the mean of a reported word's value may be from the true word's, over all words.
+
+        Sign and magnitude are independent, so the difference is linear in the bits of the magnitude.
+        """
+        worst = 0.0
+        for law in np.flatnonzero(self.law_counts):
+            p, q = np.array(self._thresholds[law], dtype=np.float64).T / ONE
+            for bit, chance in ((0, q[0]), (1, p[0])):
+                sign, mean = self._positive * (2 * bit - 1), self._positive * (2.0 * chance - 1.0)
+                each = self.weights * (mean * (p[1:] - q[1:]) - sign)
+                base = mean * float(self.weights @ q[1:])
+                ends = base + each[each > 0.0].sum(), base + each[each < 0.0].sum()
+                worst = max(worst, *map(abs, ends))
+        return float(worst)
+
     def worst_variances(self) -> NDArray[np.float64]:
         """Return the largest variance over all code words, for each law in use, shape (laws in use,).
 

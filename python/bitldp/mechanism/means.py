@@ -174,6 +174,10 @@ class Means(Mechanism):
         values: NDArray[np.float64] = letters[self._check_codes(reports)]
         return values
 
+    def decode_bias(self) -> float:
+        """Return how far the mean of what `decode` gives may be from the number: not at all."""
+        return 0.0
+
     def unbias(self, reports: ArrayLike | SampledReports) -> NDArray[np.float64]:
         """Return the same as `decode`: its numbers are unbiased."""
         return self.decode(reports)

@@ -101,12 +101,11 @@ class Bipartite(CandidateRelease, Frequencies):
         return values
 
     def _mean_letters(self) -> NDArray[np.float64]:
-        """Return what each code is worth: the sum over v of v (1[y = v] - q)/(p - q)."""
+        """Return what each code is worth."""
         if self._points.ndim > 1:
             raise ValueError("BRR: points in space have no mean here; see estimate_frequencies")
-        p, q = self._check_speaks()
-        letters: NDArray[np.float64] = (self._points - q * self._points.sum()) / (p - q)
-        return letters
+        self._check_speaks()
+        return self._regions[0].release.letters_on(self._points)
 
     def letter_variance(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return the variance of a report's letter for candidates on a line, where m = 1.

@@ -35,6 +35,20 @@ class WindowRelease(Release):
         high, cells = self.channel.high, self.channel.cells
         return high / ONE, (ONE - high) / ((cells - 1) * ONE)
 
+    def letters_on(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what each report is worth where the cells are points and the window is one of them.
+
+        The sum over points v of v (1[report = v] - q)/(p - q): its mean over the coins is the point.
+        """
+        p, q = self.chances()
+        letters: NDArray[np.float64] = (points - q * points.sum()) / (p - q)
+        return letters
+
+    def bias_on(self, points: NDArray[np.float64]) -> float:
+        """Return how far the mean of a reported point may be from the true one, of such a window."""
+        p, q = self.chances()
+        return float(np.abs((p - q - 1.0) * points + q * points.sum()).max())
+
     def row(self, x: int) -> NDArray[np.float64]:
         channel, given = self.channel, 0 if self.epsilon == 0.0 else x
         order = channel.__getnewargs__()[3]

@@ -9,6 +9,7 @@ import bitldp
 import numpy as np
 import pytest
 from bitldp.cli.app import app
+from support.tables import SPELLED
 from typer.testing import CliRunner, Result
 
 
@@ -34,7 +35,7 @@ def test_arrays(tmp_path: Path, dtype: Any, order: Any) -> None:
     x = np.random.default_rng(3).normal(0.0, 3.0, (8192 + 5, 3))
     np.save(tmp_path / "x.npy", np.asarray(x, dtype, order=order))
     target = tmp_path / "out.npy"
-    result = perturb(tmp_path / "x.npy", target, "--mechanism", "frr", "--epsilon", 9, "--seed", 4)
+    result = perturb(tmp_path / "x.npy", target, "--mechanism", "frr", "--epsilon", 9, "--seed", 4, *SPELLED)
     assert "numbers are cut to -31.9375 .. 31.9375" in result.stderr
     narrow = np.float64 if np.dtype(dtype).itemsize == 8 else np.float32
     rounded = np.asarray(x, dtype).astype(narrow)
@@ -50,7 +51,8 @@ def test_array_columns_and_forms(tmp_path: Path) -> None:
     common = ("--mechanism", "frr", "--columns", "3,1", "--epsilon", 9, "--seed", 4, "--force")
     seed = np.random.SeedSequence(4).spawn(1)[0]
     for output in ("values", "codes", "bits"):
-        perturb(tmp_path / "x.npy", tmp_path / "out.npy", *common, "--output", output)
+        form = SPELLED if output == "values" else ("--output", output)
+        perturb(tmp_path / "x.npy", tmp_path / "out.npy", *common, *form)
         expected = bitldp.FRR(2, epsilon=9.0).randomize(x[:, [3, 1]], rng=seed, output=output)
         out = np.load(tmp_path / "out.npy")
         assert out.dtype == expected.dtype

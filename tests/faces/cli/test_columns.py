@@ -85,7 +85,8 @@ def test_unary_reports_are_columns_of_bits(
 def test_numbers_on_points(table: pa.Table, parquet: Path, tmp_path: Path, mechanism: str) -> None:
     target = tmp_path / "out.parquet"
     options = ("--columns", "height", "--low", -2, "--high", 2, "--points", 9, "--epsilon", 60)
-    perturb(parquet, target, "--mechanism", mechanism, *options, *(("--m", 1) if mechanism == "brr" else ()))
+    one = ("--m", 1) if mechanism == "brr" else ()
+    perturb(parquet, target, "--mechanism", mechanism, *options, *one, "--decode", "reported")
     nearest = np.rint(np.clip(table.column("height").to_numpy(), -2, 2) * 2) / 2
     assert np.array_equal(read(target).column("height").to_numpy(), nearest)
     part = report_of(target)["mechanisms"][0]

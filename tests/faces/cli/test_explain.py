@@ -124,6 +124,32 @@ def test_all_mechanisms_in_one_table() -> None:
     assert {row["name"]: row for row in given}["oue"]["bits_on_the_wire"] == 50
 
 
+def test_an_option_of_the_constructor_is_one_of_the_command_line() -> None:
+    arguments = ("interpolated-mvu", "--features", 3, "--epsilon", 3, "--delta", 1e-6)
+    (part,) = explain(*arguments, "--input-bits", 4, "--norm", "l2", "--no-clip")["mechanisms"]
+    assert part["parameters"]["input_bits"] == 4
+    assert part["parameters"]["clip"] is False
+    (part,) = explain("generalized-rr", "--epsilon", 3, "--output-bits", 2)["mechanisms"]
+    assert part["parameters"]["bits"] == 2
+
+
+@pytest.mark.parametrize("command", ["explain", "audit", "perturb"])
+def test_the_help_of_a_mechanism_shows_its_options(command: str) -> None:
+    named = ("--mechanism", "mvu") if command == "perturb" else ("mvu",)
+    text = " ".join(invoke(command, *named, "--help").stdout.split())
+    assert f"mvu: {entries()['mvu'].summary}; takes reals." in text
+    assert "--input-bits N Bits of the grid, b_in, 1 to 8: a number is dithered to one of" in text
+    assert "[1 to 8; default: 3]" in text
+    assert "--objective mean|worst" in text
+    assert "--spend split|sample How a record's budget is spent" in text  # as of another class
+    assert "--epsilon E" in text
+    for other in ("--alpha", "--points", "--m ", "--label-epsilon" if command == "explain" else "--beta"):
+        assert other not in text
+    every = invoke(command, "--help").stdout
+    assert "--alpha X" in every
+    assert "moue, uer: How rare" in every
+
+
 def test_frr_against_the_reference_case(vectors: dict[int, dict[str, Any]]) -> None:
     arguments = ("frr", "--features", 1000, "--epsilon", 1, "--calibration", "paper", "--users", 10_000)
     (part,) = explain(*arguments)["mechanisms"]

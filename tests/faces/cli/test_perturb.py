@@ -14,14 +14,14 @@ import pyarrow.parquet
 import pytest
 from bitldp.cli.perturb import plan as _plan
 from support.command import invoke
-from support.tables import COLOURS, ROWS, perturb, read, report_of, write
+from support.tables import COLOURS, ROWS, SPELLED, perturb, read, report_of, write
 
 
 @pytest.mark.parametrize("source", ["a.csv", "a.parquet", "a.feather", "a.stream.arrow"])
 @pytest.mark.parametrize("target", ["out.csv", "out.parquet", "out.arrow"])
 def test_formats(table: pa.Table, tmp_path: Path, source: str, target: str) -> None:
     write(table, tmp_path / source)
-    options = ("--mechanism", "frr", "--columns", "count,height", "--epsilon", 6, "--keep", "name")
+    options = ("--mechanism", "frr", "--columns", "count,height", "--epsilon", 6, "--keep", "name", *SPELLED)
     result = perturb(tmp_path / source, tmp_path / target, *options)
     assert "released as they are" in result.stderr
     assert "exact epsilon 6 a row" in result.stdout
@@ -48,7 +48,7 @@ def test_equals_the_library(table: pa.Table, parquet: Path, tmp_path: Path) -> N
     target = tmp_path / "out.parquet"
     options = ("--columns", "height,weight", "--label", "colour", "--categories", ",".join(COLOURS))
     budget = ("--epsilon", 6, "--label-epsilon", 1.5, "--bits", 12, "--integer-bits", 4)
-    perturb(parquet, target, "--mechanism", "bitrand", *options, *budget, "--seed", 5)
+    perturb(parquet, target, "--mechanism", "bitrand", *options, *budget, "--seed", 5, *SPELLED)
     x = np.stack([table.column(name).to_numpy().astype(np.float64) for name in ("height", "weight")], axis=1)
     y = np.array([COLOURS.index(colour) for colour in table.column("colour").to_pylist()])
     seeds = np.random.SeedSequence(5).spawn(2)
@@ -99,6 +99,9 @@ OPTIONS = [
         "--k",
         "2",
     ),
+    ("privunit", "--columns", "height,weight,count", "--low", "-9", "--high", "9"),
+    ("sampled-signs", "--columns", "height,weight,count", "--low", "-9", "--high", "9", "--k", "2"),
+    ("label-laplace", "--columns", "colour,level", "--categories", "level=0..4"),
     ("brr", "--columns", "height,count", "--low", "-9", "--high", "9", "--points", "40"),
     ("grr", "--columns", "height", "--low", "-9", "--high", "9", "--points", "40", "--output", "codes"),
 ]
@@ -145,7 +148,7 @@ def test_csv_dialects(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_bytes(text.encode())
     perturb(
         *(tmp_path / "in.csv", tmp_path / "out.csv", "--mechanism", "frr", "--columns", "x;1,y"),
-        *("--epsilon", 3000, "--keep", "name", "--delimiter", ";"),
+        *("--epsilon", 3000, "--keep", "name", "--delimiter", ";", *SPELLED),
     )
     out = pa.csv.read_csv(
         tmp_path / "out.csv", parse_options=pa.csv.ParseOptions(delimiter=";", newlines_in_values=True)

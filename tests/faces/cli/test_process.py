@@ -133,7 +133,7 @@ def test_progress_only_on_a_terminal(tmp_path: Path) -> None:
     arguments = ("perturb", tmp_path / "x.npy", "-o", tmp_path / "out.npy", *FRR, "--force")
     piped = run(*arguments)
     assert piped.stdout.startswith(str(tmp_path / "out.npy"))
-    assert [line.split(":")[0] for line in piped.stderr.splitlines()] == ["note"]
+    assert [line.split(":")[0] for line in piped.stderr.splitlines()] == ["note", "note"]
     assert run(*arguments, "--quiet").stderr == ""
 
     shown = []

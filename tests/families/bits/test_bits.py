@@ -223,3 +223,25 @@ def test_bitrand_checks_its_labels_before_it_writes():
 
 def test_plans_are_cached():
     assert bitldp.FRR(77, epsilon=1.5).channel is bitldp.FRR(77, epsilon=1.5, sign="ldpfl").channel
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        bitldp.FRR(1, bits=6, integer_bits=2, epsilon=4.0),
+        bitldp.MOUE(1, bits=6, integer_bits=2, epsilon=6.0),
+        bitldp.MOUE(1, bits=2, integer_bits=0, epsilon=0.5, sign="bitrand"),
+    ],
+    ids=str,
+)
+def test_the_bias_of_a_spelled_word_by_enumeration(mechanism):
+    (law,), bits = mechanism.probabilities(), mechanism.codec.bits
+    words = np.arange(1 << bits)
+    ones = words[:, None] >> np.arange(bits - 1, -1, -1) & 1
+    values = mechanism.decode(words)
+    worst = 0.0
+    for word, value in zip(ones, values, strict=True):
+        chances = np.where(word == 1, law[:, 0], law[:, 1])
+        mean = np.where(ones == 1, chances, 1.0 - chances).prod(axis=1) @ values
+        worst = max(worst, abs(mean - value))
+    assert mechanism.decode_bias() == pytest.approx(worst, rel=1e-12)

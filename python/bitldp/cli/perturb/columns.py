@@ -118,21 +118,20 @@ class Points:
     indices: bool
 
     def encode(self, batch: Batch, first_row: int) -> NDArray[Any]:
-        """Return (n,) numbers of points in [0, N), or (n,) float64."""
-        if isinstance(batch, np.ndarray):
-            numbers = batch.astype(np.float64)
-            _refuse_not_finite(numbers, self.columns, first_row)
-        else:
-            numbers = _matrix(batch, self.columns, first_row)[:, 0].astype(np.float64)
-        if not self.indices:
-            return numbers
+        """Return (n,) float64."""
+        if not isinstance(batch, np.ndarray):
+            return _matrix(batch, self.columns, first_row)[:, 0].astype(np.float64)
+        numbers = batch.astype(np.float64)
+        _refuse_not_finite(numbers, self.columns, first_row)
+        return numbers
+
+    def place(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        """Return the numbers of the nearest points, in [0, N)."""
         share = (numbers.clip(self.low, self.high) - self.low) / (self.high - self.low)
         return np.rint(share * (self.points - 1)).astype(np.uint32)
 
     def decode(self, reports: NDArray[Any], output: str, arrow_type: pa.DataType) -> list[tuple[str, Any]]:
-        """Return one column of points, or of their numbers."""
-        if output == "values":
-            reports = np.linspace(self.low, self.high, self.points)[reports]
+        """Return one column."""
         return [(self.columns[0], reports)]
 
 

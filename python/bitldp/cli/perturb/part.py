@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp import _core
-from bitldp.cli.perturb.columns import Codec, Labels, Numbers, Reals
+from bitldp.cli.perturb.columns import Codec, Labels, Numbers, Points, Reals
+from bitldp.cli.perturb.worth import Worth
 
 __all__ = ["Part"]
 
@@ -24,6 +25,8 @@ class Part:
     codec : Codec
     output : str
         Form of its columns in the file.
+    worth : Worth
+        What they are worth.
     rng : numpy.random.SeedSequence or None
         None: fresh keys of the operating system for every batch.
     """
@@ -31,6 +34,7 @@ class Part:
     mechanism: Any
     codec: Codec
     output: str
+    worth: Worth
     rng: np.random.SeedSequence | None
     threads: int | None
 
@@ -68,27 +72,45 @@ class Part:
     def randomize(self, x: NDArray[Any], first: int) -> NDArray[Any]:
         """Randomize the rows from number `first` (counted from 0) on."""
         options: dict[str, Any] = {"threads": self.threads}
+        words = isinstance(self.codec, Numbers) and not isinstance(self.codec, Reals)
+        letters = words and self.worth.decode == "unbiased"
         # Points and categories become values by the codec, which knows the columns.
         if isinstance(self.codec, Numbers) or self.output == "bits" or self.split:
-            options["output"] = self.output
-        reports: NDArray[Any]
+            options["output"] = "codes" if letters else self.output
+        if isinstance(self.codec, Points) and self.codec.indices:
+            x = self.codec.place(x)
+        reports = self._reports(x, first, options)
+        if self.worth.numbers is not None:
+            return self.worth.numbers[reports]
+        return self.mechanism.unbias(reports) if letters else reports
+
+    def outside(self, x: NDArray[Any]) -> int:
+        """Return how many numbers are outside the range, so that they move to its ends."""
+        if isinstance(self.codec, Numbers):
+            return int(self.mechanism.outside(x))
+        if isinstance(self.codec, Points):
+            return int(np.count_nonzero((x < self.codec.low) | (x > self.codec.high)))
+        return 0
+
+    def _reports(self, x: NDArray[Any], first: int, options: dict[str, Any]) -> NDArray[Any]:
         if self.rng is None:
-            reports = self.mechanism.randomize(x, **options)
-        elif not self.whole:
+            return self.mechanism.randomize(x, **options)
+        if not self.whole:
             # A seed makes one stream for the whole file: a batch takes the chunks after those of the rows
             # before it.
             chunk = first * self.per_row // _core.CHUNK
-            reports = self.mechanism.randomize(x, rng=self.rng, first_chunk=chunk, **options)
-        else:  # such streams do not go on where a batch ends: every so many rows have a seed of their own
-            blocks = [x[start : start + _core.CHUNK] for start in range(0, max(1, len(x)), _core.CHUNK)]
-            seeds = (
-                np.random.SeedSequence(self.rng.entropy, spawn_key=(*self.rng.spawn_key, place))
-                for place in range(first // _core.CHUNK, first // _core.CHUNK + len(blocks))
-            )
-            reports = np.concatenate(
-                [
-                    self.mechanism.randomize(block, rng=seed, **options)
-                    for block, seed in zip(blocks, seeds, strict=True)
-                ]
-            )
-        return reports
+            return self.mechanism.randomize(x, rng=self.rng, first_chunk=chunk, **options)
+        # Such streams do not go on where a batch ends: every so many rows have a seed of their own.
+        starts = range(0, max(1, len(x)), _core.CHUNK)
+        return np.concatenate(
+            [
+                self.mechanism.randomize(
+                    x[start : start + _core.CHUNK],
+                    rng=np.random.SeedSequence(
+                        self.rng.entropy, spawn_key=(*self.rng.spawn_key, (first + start) // _core.CHUNK)
+                    ),
+                    **options,
+                )
+                for start in starts
+            ]
+        )

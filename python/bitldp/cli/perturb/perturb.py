@@ -78,6 +78,7 @@ def perturb(request: Request, watcher: Watcher) -> dict[str, Any]:
         watcher.warn(sentence)
     for sentence in _notes(plan):
         watcher.note(sentence)
+    moved = [0] * len(plan.parts)
     with (
         _interruptible() as check,
         replacing(report_path(request.target)) as beside,
@@ -85,20 +86,25 @@ def perturb(request: Request, watcher: Watcher) -> dict[str, Any]:
     ):
         checked = _Checked(watcher, check)
         if formats[0] == "npy":
-            rows = _perturb_array(array, plan, file, checked)
+            rows = _perturb_array(array, plan, file, checked, moved)
         else:
-            rows = _perturb_table(table, plan, formats[1], request.delimiter, file, checked)
+            rows = _perturb_table(table, plan, formats[1], request.delimiter, file, checked, moved)
         check()
         report = privacy_report(request, plan, rows)
         beside.write((json.dumps(report, indent=2, allow_nan=False) + "\n").encode())
         # An older report goes before the new output takes its name, so that no output is ever beside
         # another's report.
         report_path(request.target).unlink(missing_ok=True)
+    for part, count in zip(plan.parts, moved, strict=True):
+        if count:  # said to whoever has the data, and in no file that leaves
+            columns = ", ".join(part.codec.columns)
+            watcher.note(f"{count:,} numbers of {columns} were outside the range, and moved to its ends")
     return report
 
 
 def _warnings(request: Request, plan: Plan) -> Iterator[str]:
     yield from plan.warnings
+    yield from dict.fromkeys(part.worth.sentence for part in plan.parts if part.worth.alarming)
     if plan.keep:
         yield f"released as they are, without any privacy: {', '.join(plan.keep)} (--keep)"
     if request.seed is not None:
@@ -119,6 +125,9 @@ def _notes(plan: Plan) -> Iterator[str]:
                 f"numbers are cut to {-codec.limit:g} .. {codec.limit:g} and to multiples of {codec.step:g} "
                 "before they are randomized; --bits and --integer-bits change that"
             )
+    yield from dict.fromkeys(
+        part.worth.sentence for part in plan.parts if part.worth.sentence and not part.worth.alarming
+    )
 
 
 @contextmanager
@@ -169,7 +178,13 @@ class _Checked:
 
 
 def _perturb_table(
-    reader: TableReader, plan: Plan, form: str, delimiter: str, file: BinaryIO, watcher: Watcher
+    reader: TableReader,
+    plan: Plan,
+    form: str,
+    delimiter: str,
+    file: BinaryIO,
+    watcher: Watcher,
+    moved: list[int],
 ) -> int:
     """Stream a table through the plan; return its rows."""
     rows = 0
@@ -177,7 +192,7 @@ def _perturb_table(
     batches = reader.batches(plan.columns, plan.rows)
     try:
         for batch in batches:
-            table = _perturb_batch(batch, plan, reader.names, rows)
+            table = _perturb_batch(batch, plan, reader.names, rows, moved)
             if writer is None:
                 # The first batch is empty and shows the types: a file without rows has its columns, too.
                 writer = open_writer(file, form, table.schema, delimiter=delimiter)
@@ -199,11 +214,18 @@ def _perturb_table(
     return rows
 
 
-def _perturb_batch(batch: pa.Table, plan: Plan, names: Sequence[str], first: int) -> pa.Table:
-    """Return the output of a batch from row `first` on, its columns in the order of the file."""
+def _perturb_batch(
+    batch: pa.Table, plan: Plan, names: Sequence[str], first: int, moved: list[int]
+) -> pa.Table:
+    """Return the output of a batch from row `first` on, its columns in the order of the file.
+
+    In `moved`, the numbers of each part are counted that were outside its range.
+    """
     columns: dict[str, list[tuple[str, Any]]] = {name: [(name, batch.column(name))] for name in plan.keep}
-    for part in plan.parts:
-        reports = part.randomize(part.codec.encode(batch, first + 1), first)
+    for place, part in enumerate(plan.parts):
+        x = part.codec.encode(batch, first + 1)
+        moved[place] += part.outside(x)
+        reports = part.randomize(x, first)
         arrow_type = batch.schema.field(part.codec.columns[0]).type
         columns |= _by_input(part, part.codec.decode(reports, part.output, arrow_type))
     output = [pair for name in names for pair in columns.get(name, [])]
@@ -239,7 +261,9 @@ def _array_plan(request: Request, reader: ArrayReader) -> Plan:
     return plan
 
 
-def _perturb_array(reader: ArrayReader, plan: Plan, file: BinaryIO, watcher: Watcher) -> int:
+def _perturb_array(
+    reader: ArrayReader, plan: Plan, file: BinaryIO, watcher: Watcher, moved: list[int]
+) -> int:
     """Stream an array through the only part of a plan; return its rows."""
     (part,) = plan.parts
     rows = reader.shape[0]
@@ -251,7 +275,9 @@ def _perturb_array(reader: ArrayReader, plan: Plan, file: BinaryIO, watcher: Wat
         chosen = batch if every else np.ascontiguousarray(batch[:, places])
         if isinstance(part.codec, Numbers):
             chosen = chosen.reshape(len(chosen), len(places))
-        answers = part.randomize(part.codec.encode(chosen, first + 1), first)
+        x = part.codec.encode(chosen, first + 1)
+        moved[0] += part.outside(x)
+        answers = part.randomize(x, first)
         if not isinstance(part.codec, Numbers) and part.output == "values" and answers.ndim == 1:
             ((_, values),) = part.codec.decode(answers, part.output, _arrow_type(part, batch))
             answers = values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values

@@ -19,6 +19,7 @@ from bitldp.cli.options import MOST_CATEGORIES, bounded
 from bitldp.cli.perturb.columns import Codec, Labels, Numbers, Points, Reals
 from bitldp.cli.perturb.files import UsageError
 from bitldp.cli.perturb.part import Part
+from bitldp.cli.perturb.worth import worth
 
 __all__ = ["OUTPUTS", "Part", "Plan", "Request", "build_plan"]
 
@@ -54,6 +55,8 @@ class Request:
         Public dictionary by column; that of None serves every column without one of its own.
     output : str or None
         One of `OUTPUTS`; None is the mechanism's own form.
+    decode : str or None
+        One of `DECODES`; None is the unbiased one, where there is any.
     """
 
     source: Path
@@ -67,6 +70,7 @@ class Request:
     label_epsilon: float | None = None
     categories: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)
     output: str | None = None
+    decode: str | None = None
     delimiter: str = ","
     threads: int | None = None
     seed: int | None = None
@@ -146,7 +150,9 @@ def build_plan(request: Request, names: Sequence[str], width: int | None = None)
     for (mechanism, codec), seed in zip(made, seeds, strict=True):
         bits_of_label = codec.columns == label and request.output == "bits"
         output = _form(chosen.name, mechanism, None if bits_of_label else request.output)
-        parts.append(Part(mechanism, codec, output, seed, request.threads))
+        decode = request.decode if codec.columns != label else None
+        value = worth(chosen.name, mechanism, codec, output, decode)
+        parts.append(Part(mechanism, codec, output, value, seed, request.threads))
     texts = tuple(dict.fromkeys(str(warning.message) for warning in caught))
     return Plan(tuple(parts), request.keep, _batch_rows(parts, request.seed is not None), texts)
 
@@ -238,7 +244,9 @@ def _form(name: str, mechanism: Any, output: str | None) -> str:
         raise UsageError("--output codes: with --spend sample a report is indices and codes; use values")
     if output == "bits" and "bits" not in mechanism.outputs:
         raise UsageError(f"--output bits: {name} reports one symbol; use values or codes")
-    return output or "values"
+    if output is None:  # words of bits are no unbiased numbers by themselves
+        return "codes" if "bits" in mechanism.outputs else "values"
+    return output
 
 
 def _resolved(request: Request, names: Sequence[str]) -> Request:

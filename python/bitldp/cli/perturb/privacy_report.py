@@ -28,6 +28,12 @@ def _public(part: Part) -> dict[str, Any]:
     return {"interval": [-codec.limit, codec.limit], "step": codec.step}
 
 
+def _worth(part: Part) -> dict[str, Any]:
+    """Return what the columns are worth, and how to estimate from them."""
+    biased = {"decode": part.worth.decode, "bias_bound": part.worth.bias} if part.worth.decode else {}
+    return {**biased, "to_estimate": part.worth.estimate}
+
+
 def _plain(values: dict[str, Any]) -> dict[str, Any]:
     """Write infinities as text: JSON has none."""
     infinite = {
@@ -61,6 +67,7 @@ def privacy_report(request: Request, plan: Plan, rows: int) -> dict[str, Any]:
                 "output": part.output,
                 "parameters": part.mechanism.fingerprint()["parameters"],
                 **_public(part),
+                **_worth(part),
                 "epsilon_claimed": _plain(asdict(guarantee))["claimed"],
                 "claim_covers": _unit(request, plan, part),
                 "epsilon_exact": {
