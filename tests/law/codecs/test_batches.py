@@ -151,7 +151,7 @@ for call in (
 
 def test_what_is_a_sequence_is_taken_and_nothing_else():
     half = [1 << 63, 1 << 63]
-    for weights in (half + [0], (*half, 0), np.array([*half, 0], np.uint64)):
+    for weights in ([*half, 0], (*half, 0), np.array([*half, 0], np.uint64)):
         assert _core.Shift(2, 4, weights).weights() == [*half, 0]
     for weights in ("123", dict.fromkeys(half), set(half), iter(half), 3, None):
         with pytest.raises(TypeError):
