@@ -1,7 +1,6 @@
-//! Counts of reports: `count_ones`, `count_words`, `histogram`, `sums` and, of sampled coordinates, `sampled_histogram` and
-//! `sampled_sums`.
+//! Counts of reports: `count_ones`, `count_words`, `histogram` and `sums`.
 
-use bitldp_core::{Batch, Input, Reports, Sampled};
+use bitldp_core::{Batch, Input, Reports};
 use numpy::{
     PyArray1, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
 };
@@ -16,9 +15,9 @@ use crate::numbers::{Whole, count, threads};
 const UNSIGNED: &str = "uint8, uint16, uint32 and bool are";
 
 /// Reports of one argument, and how they are to be read.
-struct Argument<'py> {
+pub(crate) struct Argument<'py> {
     name: &'static str,
-    array: Bound<'py, PyUntypedArray>,
+    pub(crate) array: Bound<'py, PyUntypedArray>,
     form: Form,
     records: usize,
     columns: usize,
@@ -28,7 +27,7 @@ struct Argument<'py> {
 impl<'py> Argument<'py> {
     /// # Errors
     /// An array or a form that is not allowed; packed reports without `records`.
-    fn new(
+    pub(crate) fn new(
         name: &'static str,
         reports: &Bound<'py, PyAny>,
         form: &str,
@@ -61,7 +60,7 @@ impl<'py> Argument<'py> {
         Ok(Argument { name, array, form, records, columns, bits })
     }
 
-    fn batch(&self, threads: Option<usize>) -> PyResult<Batch<'_>> {
+    pub(crate) fn batch(&self, threads: Option<usize>) -> PyResult<Batch<'_>> {
         let refuse = || wrong_dtype(self.name, &self.array, UNSIGNED);
         let reports = match (self.form, input(&self.array, CODES).map_err(|_| refuse())?) {
             (Form::Bits, Input::U8(bytes)) => Reports::Bits(bytes),
@@ -80,12 +79,12 @@ impl<'py> Argument<'py> {
 }
 
 /// Bits that a code of an alphabet has in packed form.
-fn width(alphabet: usize) -> u32 {
+pub(crate) fn width(alphabet: usize) -> u32 {
     (usize::BITS - alphabet.saturating_sub(1).leading_zeros()).clamp(1, 32)
 }
 
 /// The counts that `work` makes, as an array of `shape`; the interpreter is free meanwhile.
-fn counted<'py>(
+pub(crate) fn counted<'py>(
     py: Python<'py>,
     elements: usize,
     shape: &[usize],
@@ -258,91 +257,4 @@ pub(crate) fn sums<'py>(
     let reports = Argument::new("reports", reports, form, records, columns, width(alphabet))?;
     let batch = reports.batch(threads)?;
     counted(py, reports.array.len(), &[columns, 2], || batch.sums(alphabet))
-}
-
-/// The two arguments of reports about sampled coordinates.
-fn pairs<'py>(
-    indices: &Bound<'py, PyAny>,
-    codes: &Bound<'py, PyAny>,
-    (dimensions, alphabet): (usize, usize),
-    form: &str,
-    pairs: Option<Whole>,
-) -> PyResult<[Argument<'py>; 2]> {
-    Ok([
-        Argument::new("indices", indices, form, pairs, 1, width(dimensions))?,
-        Argument::new("codes", codes, form, pairs, 1, width(alphabet))?,
-    ])
-}
-
-/// Count how often each code was reported about each coordinate.
-///
-/// Parameters
-/// ----------
-/// indices, codes : array of uint8, uint16 or uint32 (packed: uint8)
-///     Of each report the coordinate that it is about, and its code; equally many, in C order.
-/// dimensions : int
-///     Indices are below it: 1 to 2**32.
-/// alphabet : int
-///     Codes are below it: 1 to 2**32.
-/// form : {"codes", "packed"}
-///     The form of both; packed ones have as many bits as ``dimensions - 1`` and ``alphabet - 1`` need, and at least one.
-/// pairs : int or None
-///     How many reports there are: needed for packed ones, and checked for others.
-///
-/// Returns
-/// -------
-/// array of uint64, shape (dimensions, alphabet)
-///
-/// Raises
-/// ------
-/// ValueError, TypeError, MemoryError
-///     As `histogram`.
-#[pyfunction]
-#[pyo3(signature = (indices, codes, dimensions, alphabet, *, form = "codes", pairs = None))]
-pub(crate) fn sampled_histogram<'py>(
-    py: Python<'py>,
-    indices: &Bound<'py, PyAny>,
-    codes: &Bound<'py, PyAny>,
-    dimensions: Whole,
-    alphabet: Whole,
-    form: &str,
-    pairs: Option<Whole>,
-) -> PyResult<Bound<'py, PyArrayDyn<u64>>> {
-    let sizes = (count("dimensions", dimensions)?, count("alphabet", alphabet)?);
-    let [indices, codes] = self::pairs(indices, codes, sizes, form, pairs)?;
-    let sampled = Sampled::new(indices.batch(None)?, codes.batch(None)?, sizes.0).map_err(to_python)?;
-    counted(py, codes.array.len(), &[sizes.0, sizes.1], || sampled.histogram(sizes.1))
-}
-
-/// Count the codes about each coordinate, add them up, and add up their squares.
-///
-/// Parameters
-/// ----------
-/// indices, codes, dimensions, alphabet, form, pairs
-///     As for `sampled_histogram`.
-///
-/// Returns
-/// -------
-/// array of uint64, shape (dimensions, 3)
-///     The number of codes, their sum and the sum of their squares.
-///
-/// Raises
-/// ------
-/// ValueError, TypeError, MemoryError
-///     As `sums`.
-#[pyfunction]
-#[pyo3(signature = (indices, codes, dimensions, alphabet, *, form = "codes", pairs = None))]
-pub(crate) fn sampled_sums<'py>(
-    py: Python<'py>,
-    indices: &Bound<'py, PyAny>,
-    codes: &Bound<'py, PyAny>,
-    dimensions: Whole,
-    alphabet: Whole,
-    form: &str,
-    pairs: Option<Whole>,
-) -> PyResult<Bound<'py, PyArrayDyn<u64>>> {
-    let sizes = (count("dimensions", dimensions)?, count("alphabet", alphabet)?);
-    let [indices, codes] = self::pairs(indices, codes, sizes, form, pairs)?;
-    let sampled = Sampled::new(indices.batch(None)?, codes.batch(None)?, sizes.0).map_err(to_python)?;
-    counted(py, codes.array.len(), &[sizes.0, 3], || sampled.sums(sizes.1))
 }

@@ -12,6 +12,7 @@ mod matrix;
 mod mixture;
 mod numbers;
 mod pack;
+mod sampled;
 mod select;
 mod shift;
 mod unary;
@@ -27,7 +28,7 @@ use crate::numbers::{Whole, count};
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::aggregate::{count_ones, count_words, histogram, sampled_histogram, sampled_sums, sums};
+    use super::aggregate::{count_ones, count_words, histogram, sums};
     #[pymodule_export]
     use super::bits::Bits;
     #[pymodule_export]
@@ -42,6 +43,8 @@ mod _core {
     use super::mixture::Mixture;
     #[pymodule_export]
     use super::pack::{pack, unpack};
+    #[pymodule_export]
+    use super::sampled::{sampled_histogram, sampled_sums};
     #[pymodule_export]
     use super::select::Select;
     #[pymodule_export]

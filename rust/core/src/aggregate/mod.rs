@@ -12,6 +12,7 @@ mod columns;
 mod histogram;
 mod ones;
 mod sampled;
+mod shape;
 mod source;
 mod sums;
 mod vector;

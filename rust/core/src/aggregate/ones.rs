@@ -1,6 +1,7 @@
 //! How often each bit of a record is 1.
 
-use super::columns::{Columns, Layout, Shape};
+use super::columns::Columns;
+use super::shape::{Layout, Shape};
 use super::vertical::Counters;
 use super::{Batch, Reports, Totals, table};
 use crate::error::{Result, argument};

@@ -4,7 +4,8 @@
 //! the sum of S · M takes counts of s, of b_i and of s b_i, and that of its square counts of b_i b_j and of s b_i b_j: no
 //! more, whatever the letters.
 
-use super::columns::{Columns, Layout, Shape};
+use super::columns::Columns;
+use super::shape::{Layout, Shape};
 use super::source::with_words;
 use super::vertical::Counters;
 use super::{Batch, Totals, table};

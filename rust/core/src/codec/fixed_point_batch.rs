@@ -2,12 +2,50 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::fixed_point::{Decode, Encode, FixedPoint, Real};
+use super::fixed_point::FixedPoint;
+use super::real::Real;
 use crate::codec::Code;
 use crate::error::{Error, Result, argument, element};
 use crate::io::{Input, Output};
-use crate::isa::{Isa, compiled, vectorised};
+use crate::isa::{Isa, Loop, compiled, vectorised};
 use crate::parallel::{CHUNK, Parts, for_chunks};
+
+/// The code words of numbers.
+pub(crate) struct Encode<'a, F, W> {
+    pub(crate) codec: &'a FixedPoint,
+    pub(crate) values: &'a [F],
+    pub(crate) words: &'a mut [W],
+}
+
+impl<F: Real, W: Code> Loop for Encode<'_, F, W> {
+    type Answer = ();
+
+    #[inline(always)]
+    fn run(self) {
+        F::encode_each(self.codec.spelling(), self.values, self.words);
+    }
+}
+
+/// The numbers that code words stand for; the answer is all words ORed.
+pub(crate) struct Decode<'a, W, F> {
+    pub(crate) codec: &'a FixedPoint,
+    pub(crate) words: &'a [W],
+    pub(crate) values: &'a mut [F],
+}
+
+impl<F: Real, W: Code> Loop for Decode<'_, W, F> {
+    type Answer = u32;
+
+    #[inline(always)]
+    fn run(self) -> u32 {
+        let mut seen = 0;
+        for (value, word) in self.values.iter_mut().zip(self.words) {
+            seen |= word.widen();
+            *value = self.codec.decode(word.widen());
+        }
+        seen
+    }
+}
 
 /// What a single thread takes for four numbers, roughly, in nanoseconds.
 const NANOSECONDS: usize = 1;

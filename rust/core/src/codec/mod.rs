@@ -6,13 +6,15 @@ mod fixed_point;
 mod fixed_point_batch;
 mod grid;
 mod pack;
+mod real;
 mod unpack;
 
 pub use categories::Categories;
 pub use code::Code;
-pub(crate) use fixed_point::Encode;
-pub use fixed_point::{FixedPoint, Infinities, Real, SignBit};
+pub use fixed_point::{FixedPoint, Infinities, SignBit};
+pub(crate) use fixed_point_batch::Encode;
 pub use grid::{Coordinate, Grid, GridRounding};
 pub(crate) use pack::pack_into;
 pub use pack::{pack, pack_to, packed_len, unpack, unpack_to};
+pub use real::Real;
 pub(crate) use unpack::{squeeze, unpack_into};

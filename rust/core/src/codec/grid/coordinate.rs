@@ -3,7 +3,7 @@
 #[cfg(target_arch = "x86_64")]
 use super::avx512;
 use super::ruler::{Ruler, TOGETHER};
-use crate::codec::fixed_point::Real;
+use crate::codec::real::Real;
 use crate::isa::Isa;
 
 /// The two floating-point types that a grid takes: `f32` and `f64`.

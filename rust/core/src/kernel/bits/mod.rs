@@ -11,6 +11,8 @@ mod scalar;
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod draw_avx512;
 
 pub(crate) use emit::Spread;
 pub(crate) use lanes::Lanes;
