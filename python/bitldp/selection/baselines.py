@@ -66,7 +66,7 @@ def flat(dimensions: int, *, epsilon: float, c: int = 1, values: type[Numeric] =
 def _projection(dimensions: int, compressed: int, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the public projection, entries N(0, 1/q), and its pseudo-inverse; read-only.
 
-    The entries are Box and Muller's of ChaCha20's words, which do not change with NumPy's version.
+    The entries are Box and Muller's of ChaCha's words, which do not change with NumPy's version.
     """
     count = dimensions * compressed
     pairs = (count + 1) // 2
