@@ -157,7 +157,9 @@ class _CsvReader:
                 try:
                     for _ in rows:
                         good += 1
-                except csv.Error:
+                except csv.Error as error:
+                    if "limit" in str(error):  # a field longer than any row may be
+                        return ""
                     place = f"row {good}" if good else "the header"
                     return f"{place} has a quote that is not closed, or text after one that is"
         finally:
