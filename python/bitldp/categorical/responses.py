@@ -13,7 +13,7 @@ from bitldp._core import Window
 from bitldp.base import checks
 from bitldp.categorical.window import CategoricalWindow
 from bitldp.mechanism.parameters import Budget, Categories, Features, Unit, optional
-from bitldp.privacy import Guarantee, composed, share
+from bitldp.privacy import Guarantee, composed, rounding, share
 from bitldp.release.window import WindowRelease, window
 
 __all__ = ["GRR", "LabelRR", "WarnerRR"]
@@ -116,9 +116,9 @@ class LabelRR(CategoricalWindow):
 
 def _beta(classes: int, epsilon: float, beta: float) -> WindowRelease:
     loss = beta + math.log(classes - 1)
-    at_most = epsilon * (1.0 + 1e-12)  # beta at the bound of Theorem 3 may have been rounded by the caller
-    if 0.0 <= loss <= at_most:
-        return window(classes, 1, min(loss, epsilon))
+    near = rounding(epsilon)  # beta at the bound of Theorem 3 may have been rounded by the caller
+    if -near <= loss <= epsilon + near:
+        return window(classes, 1, min(max(loss, 0.0), epsilon))
     chance = 1.0 / (1.0 + math.exp(-beta)) if beta > -700.0 else 0.0
     # no finite beta makes an answer certain or impossible; either would cost an infinite epsilon
     chance = min(max(chance, _UNIT_IN_LAST_PLACE), 1.0 - _UNIT_IN_LAST_PLACE)
