@@ -109,6 +109,9 @@ class FixedPointBits(Means):
         pairs = neighbours(len(inputs))
         return Experiment(inputs, names, [Block(rows, describe)], pairs, {"output": "bits"})
 
+    def _shortcut(self) -> None:
+        """Return none: `randomize` is short by itself."""
+
     def randomize(
         self,
         x: ArrayLike,
@@ -123,21 +126,28 @@ class FixedPointBits(Means):
 
         Magnitudes past the codec's `limit` saturate, and the fraction is truncated toward zero. "codes" are
         code words of the shape of `x`, "bits" 0/1 bytes of shape (n, features * bits), most significant
-        first, "packed" one-dimensional bytes with `bits` a feature. Infinity is refused as NaN is, unless
+        first, "packed" one-dimensional bytes with `bits` a feature. The report of a single number of one
+        feature is a scalar, or its bits. Infinity is refused as NaN is, unless
         ``infinities="saturate"``.
         """
         # The common call stays short: a record of a thousand features takes about a microsecond.
         key = None if rng is None else keys(rng, 1)[0]
         if threads is not None or first_chunk != 0:
             threads, first_chunk = checks.stream(threads, first_chunk)
-        try:
-            return self._release.channel.randomize(
-                x, self._release.codec, key, output, out, threads, first_chunk
-            )
-        except (TypeError, ValueError):
-            checks.form(output)  # which the core's own message does not name
-            checks.shape("x", x)  # nor NumPy's
-            raise
+        core, codec = self._release.channel.randomize, self._release.codec
+        if type(x) is np.ndarray:
+            try:
+                return core(x, codec, key, output, out, threads, first_chunk)
+            except (TypeError, ValueError):
+                pass  # looked at below: converted, or refused by name and place
+        checks.form(output)
+        values = checks.numbers("x", x)
+        if values.ndim or self.features > 1:
+            return core(values, codec, key, output, out, threads, first_chunk)
+        if out is not None:
+            raise ValueError("out: not offered for a single value")
+        reports: NDArray[Any] = core(values[None], codec, key, output, None, threads, first_chunk)
+        return reports if output == "packed" else reports[0]
 
     def decode(self, reports: ArrayLike, *, dtype: DTypeLike = np.float32) -> NDArray[Any]:
         """Return the value that each reported code word spells (biased toward the middle of the range).
@@ -161,7 +171,8 @@ class FixedPointBits(Means):
         """
         words = checks.codes("reports", reports, 1 << self.codec.bits)
         smallest = np.min_scalar_type((1 << self.codec.bits) - 1)
-        return self.codec.decode(words.astype(smallest, copy=False), dtype)
+        values = self.codec.decode(np.atleast_1d(words).astype(smallest, copy=False), dtype)
+        return values.reshape(words.shape)
 
     def unbias(self, reports: Any) -> NDArray[np.float64]:
         """Return letters whose mean is the encoded value.

@@ -27,8 +27,9 @@ class GRR(CategoricalWindow):
 
     Parameters
     ----------
-    categories : int
-        Categories C, 2 or more.
+    categories : int, sequence or Categories
+        Categories C, 2 or more: how many, or their labels, public and in order (see `bitldp.Categories`).
+        With labels, `randomize` takes labels, `decode` returns them, and estimates carry them.
     epsilon : float
         Privacy budget of one `unit`, finite, zero or more; the exact epsilon is at most that (see Notes).
     features : int
@@ -54,17 +55,21 @@ class GRR(CategoricalWindow):
     >>> reports = mechanism.randomize(np.full(10_000, 3), rng=1)
     >>> bool(abs(mechanism.estimate_frequencies(reports).value[3] - 1.0) < 0.05)
     True
+    >>> cities = bitldp.GRR(["Paris", "Rome", "Oslo"], 6.0)
+    >>> cities.decode(cities.randomize(["Rome", "Rome", "Paris"], rng=1)).tolist()
+    ['Rome', 'Rome', 'Paris']
     """
 
     categories: Categories
-    _: KW_ONLY
     epsilon: Budget
+    _: KW_ONLY
     features: Features = 1
     unit: Unit = "record"
 
     def _build(self) -> None:
         epsilon, features = self.epsilon, self.features
-        release = window(self.categories, 1, share(epsilon, features) if self.unit == "record" else epsilon)
+        count = self._name(self.categories)
+        release = window(count, 1, share(epsilon, features) if self.unit == "record" else epsilon)
         exact = release.epsilon
         self._set(
             _columns=features,
@@ -79,8 +84,8 @@ class LabelRR(CategoricalWindow):
 
     Parameters
     ----------
-    classes : int
-        Classes C, 2 or more.
+    classes : int, sequence or Categories
+        Classes C, 2 or more: how many, or their labels, as of `GRR`.
     epsilon : float
         Privacy budget, finite, zero or more.
     beta : float, optional
@@ -103,13 +108,13 @@ class LabelRR(CategoricalWindow):
     """
 
     classes: Categories
-    _: KW_ONLY
     epsilon: Budget
+    _: KW_ONLY
     beta: Annotated[float | None, optional(checks.real)] = None
 
     def _build(self) -> None:
-        epsilon, beta = self.epsilon, self.beta
-        release = window(self.classes, 1, epsilon) if beta is None else _beta(self.classes, epsilon, beta)
+        epsilon, beta, count = self.epsilon, self.beta, self._name(self.classes)
+        release = window(count, 1, epsilon) if beta is None else _beta(count, epsilon, beta)
         exact = release.epsilon
         self._set(_release=release, _guarantee=Guarantee.judge(epsilon, (exact, exact, exact)))
 
@@ -156,6 +161,9 @@ class WarnerRR(CategoricalWindow):
     """
 
     epsilon: Budget
+
+    def _hint(self) -> str:
+        return 'answers are True and False, or 1 and 0; for two labels take bitldp.GRR(["no", "yes"], ...)'
 
     def _build(self) -> None:
         release = window(2, 1, self.epsilon)

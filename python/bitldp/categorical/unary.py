@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
@@ -16,9 +16,11 @@ from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.mechanism.base import Part, Takes
 from bitldp.mechanism.frequencies import Frequencies
+from bitldp.mechanism.labels import Labelled
 from bitldp.mechanism.law import INPUTS, TABLE, Block, Experiment, Pair, Symbols, spread
-from bitldp.mechanism.parameters import Budget, at_least
+from bitldp.mechanism.parameters import Budget, CategoryNames, categories
 from bitldp.privacy import ONE, Guarantee, calibrated
+from bitldp.release.base import Direct
 from bitldp.release.call import Call
 
 __all__ = ["OUE", "SUE"]
@@ -49,11 +51,10 @@ def _oue_channel(categories: int, epsilon: float) -> Unary:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class UnaryEncoding(Frequencies):
+class UnaryEncoding(Labelled, Frequencies):
     """Base of the mechanisms that answer the k bits of a one-hot vector independently."""
 
-    categories: Annotated[int, at_least(2, _MOST)]
-    _: KW_ONLY
+    categories: Annotated[CategoryNames, categories(_MOST)]
     epsilon: Budget
 
     takes: ClassVar[Takes | None] = "categories"
@@ -64,9 +65,10 @@ class UnaryEncoding(Frequencies):
 
     @abstractmethod
     def _unary(self) -> Unary:
-        """Return the channel of exact epsilon `epsilon`."""
+        """Return the channel of `_size` categories and of exact epsilon `epsilon`."""
 
     def _build(self) -> None:
+        self._name(self.categories)
         channel = self._unary()
         self._set(
             _channel=channel,
@@ -81,7 +83,7 @@ class UnaryEncoding(Frequencies):
     @property
     def report_parts(self) -> tuple[Part, ...]:
         """(columns, bits) of a report: one bit a category."""
-        return ((self.categories, 1),)
+        return ((self._size, 1),)
 
     @property
     def epsilon_arbitrary(self) -> float:
@@ -97,7 +99,7 @@ class UnaryEncoding(Frequencies):
 
     def extremes(self, pair: Pair | None = None) -> Experiment:
         """Return categories to compare and the law of their bits; see `Mechanism.extremes`."""
-        count = self.categories
+        count = self._size
         chosen = spread(count, min(INPUTS, max(2, TABLE // count)))
         if pair is not None:
             chosen = [int(each) for each in checks.codes("pair", list(pair), count)]
@@ -118,18 +120,20 @@ class UnaryEncoding(Frequencies):
         threads: int | None = None,
         first_chunk: int = 0,
     ) -> NDArray[Any]:
-        """Randomize categories, shape (n,): 0/1 bytes of shape (n, categories), or packed bytes.
+        """Randomize categories, shape (n,) or (): 0/1 bytes of shape (n, categories), or packed bytes.
 
         The arguments are those of `Mechanism.randomize`; a chunk is ``channel.chunk`` records.
         """
-        reports: NDArray[Any] = super().randomize(
-            x, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk
-        )
-        return reports
+        return super().randomize(x, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk)
 
-    def _perturb(self, x: ArrayLike, call: Call) -> NDArray[Any]:
+    def _shortcut(self) -> Direct | None:
+        if self.labels is not None:
+            return None
+        return self._channel.randomize, (None, "bits", None, None, 0), "bits", 1
+
+    def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
         (key, *_), output, out, threads, first_chunk = call
-        return self._channel.randomize(checks.plain("x", x), key, output, out, threads, first_chunk)
+        return self._channel.randomize(x, key, output, out, threads, first_chunk)
 
     def _law(self) -> tuple[float, float]:
         p, q = self._channel.thresholds()
@@ -137,7 +141,7 @@ class UnaryEncoding(Frequencies):
 
     @property
     def _cells(self) -> int:
-        return self.categories
+        return self._size
 
     def _check_speaks(self) -> tuple[float, float]:
         p, q = self._channel.thresholds()
@@ -149,8 +153,9 @@ class UnaryEncoding(Frequencies):
 
     def _check_bits(self, reports: ArrayLike) -> NDArray[Any]:
         bits = checks.codes("reports", reports, 2)
-        if bits.ndim != 2 or bits.shape[1] != self.categories:
-            raise ValueError(f"reports: shape must be (n, {self.categories}), got {bits.shape}")
+        if bits.ndim not in (1, 2) or bits.shape[-1] != self._size:
+            allowed = f"(n, {self._size}) or ({self._size},)"
+            raise ValueError(f"reports: shape must be {allowed}, got {bits.shape}")
         return bits
 
     def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
@@ -158,7 +163,7 @@ class UnaryEncoding(Frequencies):
 
         Parameters
         ----------
-        reports : array_like of 0 and 1, shape (n, categories)
+        reports : array_like of 0 and 1, shape (n, categories) or (categories,)
             Reported bits.
 
         Returns
@@ -178,7 +183,7 @@ class UnaryEncoding(Frequencies):
         return letters
 
     def _count(self, reports: ArrayLike) -> tuple[int, NDArray[np.int64]]:
-        bits = self._check_bits(reports)
+        bits = self._check_bits(reports).reshape(-1, self._size)
         return len(bits), bits.sum(axis=0, dtype=np.int64)
 
     def probabilities(self) -> NDArray[np.float64]:
@@ -192,8 +197,8 @@ class SUE(UnaryEncoding):
 
     Parameters
     ----------
-    categories : int
-        Categories k, 2 or more.
+    categories : int, sequence or Categories
+        Categories k, 2 or more: how many, or their labels, as of `GRR`.
     epsilon : float
         Privacy budget of a record, finite, zero or more; the exact epsilon is at most that (see Notes).
 
@@ -210,7 +215,7 @@ class SUE(UnaryEncoding):
     """
 
     def _unary(self) -> Unary:
-        return _sue_channel(self.categories, self.epsilon)
+        return _sue_channel(self._size, self.epsilon)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -219,8 +224,8 @@ class OUE(UnaryEncoding):
 
     Parameters
     ----------
-    categories : int
-        Categories k, 2 or more.
+    categories : int, sequence or Categories
+        Categories k, 2 or more: how many, or their labels, as of `GRR`.
     epsilon : float
         Privacy budget of a record, finite, zero or more; the exact epsilon is at most that (see Notes).
 
@@ -238,4 +243,4 @@ class OUE(UnaryEncoding):
     """
 
     def _unary(self) -> Unary:
-        return _oue_channel(self.categories, self.epsilon)
+        return _oue_channel(self._size, self.epsilon)

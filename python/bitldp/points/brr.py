@@ -85,8 +85,8 @@ class BRR(Bipartite):
     """
 
     candidates: Any
-    _: KW_ONLY
     epsilon: Budget
+    _: KW_ONLY
     m: Any = "paper"
     metric: Any = "euclidean"
     utility: Any = None

@@ -31,8 +31,8 @@ class CandidateMatrix(CandidateRelease):
     """Base of the mechanisms that release a candidate by a table of their own making."""
 
     candidates: Any
-    _: KW_ONLY
     epsilon: Budget
+    _: KW_ONLY
     metric: Any = "euclidean"
     utility: Any = None
     interval: tuple[float, float] | None = None

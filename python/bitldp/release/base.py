@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,6 +16,9 @@ from bitldp.privacy import ONE
 from bitldp.release.call import Call
 
 Interval = tuple[float, float]
+
+Direct = tuple[Callable[..., NDArray[Any]], tuple[Any, ...], str, int]
+"""A method of the core, its arguments after the records, the form of its reports, and a record's columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +83,13 @@ class Release:
         return self.channel.randomize(
             x, codec, self.letters, call.keys[0], call.output, call.out, call.threads, call.first_chunk
         )
+
+    def direct(self, columns: int) -> Direct | None:
+        """Return the core's call that releases codes with fresh keys; None where it takes more than that."""
+        if self.epsilon == 0.0 or type(self).randomize is not Release.randomize:
+            return None
+        rest = (self.codec, self.letters, None, "codes", None, None, 0)
+        return self.channel.randomize, rest, "codes", columns
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return P(code | input), one row for each of the points or input codes."""

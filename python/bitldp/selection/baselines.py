@@ -120,8 +120,8 @@ class Compressed(Mechanism):
 
     dimensions: Annotated[int, at_least(2)]
     compressed: int
-    _: KW_ONLY
     epsilon: Budget
+    _: KW_ONLY
     seed: Annotated[int, at_least(0, 1 << 256)]
     c: int = 1
     bound: Annotated[float, checks.positive] = 1.0
@@ -187,7 +187,7 @@ class Compressed(Mechanism):
     def _streams(self) -> int:
         return self._numbers._streams
 
-    def _perturb(self, x: ArrayLike, call: Call) -> SampledReports:
+    def _perturb(self, x: NDArray[Any], call: Call) -> SampledReports:
         if call.out is not None:
             raise ValueError("out: not offered, since a report is a pair")
         projected = _floats("x", x, self.dimensions).astype(np.float64) @ self.projection

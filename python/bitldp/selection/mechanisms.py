@@ -53,7 +53,6 @@ class EXP(Selection):
     """
 
     dimensions: Annotated[int, at_least(2, MOST)]
-    _: KW_ONLY
     epsilon: Budget
 
     def _build(self) -> None:
@@ -100,7 +99,6 @@ class PS(TopSelection):
 
     dimensions: Annotated[int, at_least(2, MOST)]
     k: int
-    _: KW_ONLY
     epsilon: Budget
 
     def _build(self) -> None:
@@ -149,8 +147,8 @@ class PE(TopSelection):
 
     dimensions: Annotated[int, at_least(2, MOST)]
     k: int
-    _: KW_ONLY
     epsilon: Budget
+    _: KW_ONLY
     calibration: Calibration = "exact"
 
     _p: ClassVar[float]
