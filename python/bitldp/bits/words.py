@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -45,7 +46,10 @@ class FixedPointBits(Means):
     takes: ClassVar[Takes | None] = "numbers"
     outputs: ClassVar[tuple[str, ...]] = ("codes", "bits", "values", "packed")
     k: ClassVar[None] = None  # type: ignore[misc]  # no coordinate is left out
-    _release: ClassVar[WordsRelease]  # set on the instance, by _build; ClassVar keeps it out of the fields
+
+    # Set on the instance, by _build; ClassVar keeps them out of the fields.
+    _release: ClassVar[WordsRelease]
+    _core: ClassVar[tuple[Callable[..., NDArray[Any]], FixedPoint]]
 
     def _build(self) -> None:
         self._set(integer_bits=checks.integer("integer_bits", self.integer_bits, 0, self.bits - 1))
@@ -59,6 +63,7 @@ class FixedPointBits(Means):
         channel, pattern = self._bits()
         self._set(
             _release=words(channel, codec, pattern),
+            _core=(channel.randomize, codec),
             _ends=(-codec.limit, codec.limit),
             _guarantee=Guarantee.judge(self.epsilon, channel.epsilon, unit=self.unit),
         )
@@ -134,12 +139,11 @@ class FixedPointBits(Means):
         key = None if rng is None else keys(rng, 1)[0]
         if threads is not None or first_chunk != 0:
             threads, first_chunk = checks.stream(threads, first_chunk)
-        core, codec = self._release.channel.randomize, self._release.codec
-        if type(x) is np.ndarray:
-            try:
-                return core(x, codec, key, output, out, threads, first_chunk)
-            except (TypeError, ValueError):
-                pass  # looked at below: converted, or refused by name and place
+        core, codec = self._core
+        try:
+            return core(x, codec, key, output, out, threads, first_chunk)
+        except (TypeError, ValueError):
+            pass  # what the core refuses is looked at below: converted, or refused by name and place
         checks.form(output)
         values = checks.numbers("x", x)
         if values.ndim or self.features > 1:

@@ -129,7 +129,7 @@ class UnaryEncoding(Labelled, Frequencies):
     def _shortcut(self) -> Direct | None:
         if self.labels is not None:
             return None
-        return self._channel.randomize, (None, "bits", None, None, 0), "bits", 1
+        return Direct.of(self._channel.randomize, (None, "bits", None, None, 0), "bits", 1)
 
     def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
         (key, *_), output, out, threads, first_chunk = call

@@ -40,10 +40,10 @@ class Estimate:
 
     Examples
     --------
-    >>> import bitldp
-    >>> mechanism = bitldp.GRR(["tea", "coffee"], 2.0)
-    >>> reports = mechanism.randomize(["tea"] * 700 + ["coffee"] * 300, rng=1)
-    >>> estimate = mechanism.estimate_frequencies(reports)
+    >>> import numpy as np
+    >>> from bitldp import Estimate
+    >>> drinks = np.array(["tea", "coffee"])
+    >>> estimate = Estimate(np.array([0.7063, 0.2937]), np.array([0.0198, 0.0198]), 1000, drinks)
     >>> print(estimate)
     2 values of 1,000 reports, with standard errors
          tea  0.706 ± 0.020

@@ -9,6 +9,7 @@ from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import numpy as np
+from numpy import ndarray
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Grid
@@ -60,7 +61,7 @@ class Mechanism(Silent, ABC):
 
     # Set on the instance, while it is built; ClassVar keeps them out of the fields.
     _guarantee: ClassVar[Guarantee]
-    _direct: ClassVar[Direct | None] = None
+    _direct: ClassVar[tuple[Any, ...] | None] = None
 
     def __post_init__(self) -> None:
         self._settle()
@@ -80,7 +81,8 @@ class Mechanism(Silent, ABC):
         for name, check in declared(type(self)):
             object.__setattr__(self, name, check(name, getattr(self, name)))
         self._build()
-        self._set(_direct=self._shortcut())
+        direct = self._shortcut()
+        self._set(_direct=None if direct is None else tuple(direct))  # which is unpacked faster
 
     @abstractmethod
     def _build(self) -> None:
@@ -204,20 +206,15 @@ class Mechanism(Silent, ABC):
             and out is None
             and threads is None
             and first_chunk == 0
-            and type(x) is np.ndarray
+            and type(x) is ndarray
         ):
             # What a client calls for one value takes about a microsecond: a few comparisons, and the core.
-            core, rest, form, columns = direct
-            axes = x.shape
-            if output == form and (
-                axes[1] == columns if len(axes) == 2 else len(axes) == 1 and columns in (1, axes[0])
-            ):
+            core, rest, form, flat, last = direct
+            if output == form and (x.ndim == flat or (x.shape[-1:] == last and x.ndim < 3)):
                 try:
-                    reports: NDArray[Any] = core(x, *rest)
+                    return core(x, *rest)
                 except (TypeError, ValueError):
                     pass  # what the core refuses is looked at below: converted, or refused by name and place
-                else:
-                    return reports
         call = called(rng, output, out, threads, first_chunk, self.outputs, self._streams)
         values = self._admit(x)
         if values.ndim or self.columns > 1:

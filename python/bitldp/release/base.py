@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,8 +17,34 @@ from bitldp.release.call import Call
 
 Interval = tuple[float, float]
 
-Direct = tuple[Callable[..., NDArray[Any]], tuple[Any, ...], str, int]
-"""A method of the core, its arguments after the records, the form of its reports, and a record's columns."""
+
+class Direct(NamedTuple):
+    """A call of the core that releases records with fresh keys, and nothing else.
+
+    Attributes
+    ----------
+    core : callable
+        The channel's own method.
+    rest : tuple
+        Its arguments after the records.
+    form : str
+        The form of its reports.
+    flat : int
+        Axes of an array each entry of which is a record: 1 where a record is one number; else 0, for none.
+    last : tuple of int
+        The last axis of other arrays of records: as many as a record has columns.
+    """
+
+    core: Callable[..., NDArray[Any]]
+    rest: tuple[Any, ...]
+    form: str
+    flat: int
+    last: tuple[int]
+
+    @classmethod
+    def of(cls, core: Callable[..., NDArray[Any]], rest: tuple[Any, ...], form: str, columns: int) -> Direct:
+        """Return the call for records of so many columns."""
+        return cls(core, rest, form, int(columns == 1), (columns,))
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +114,8 @@ class Release:
         """Return the core's call that releases codes with fresh keys; None where it takes more than that."""
         if self.epsilon == 0.0 or type(self).randomize is not Release.randomize:
             return None
-        rest = (self.codec, self.letters, None, "codes", None, None, 0)
-        return self.channel.randomize, rest, "codes", columns
+        rest = (self.codec, None, None, "codes", None, None, 0)  # codes need no letters
+        return Direct.of(self.channel.randomize, rest, "codes", columns)
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return P(code | input), one row for each of the points or input codes."""

@@ -41,8 +41,8 @@ class CoinRelease(Release):
 
     def direct(self, columns: int) -> Direct | None:
         grids = (self.piecewise.codec, self.ends)
-        rest = (grids, self.letters, (None, None), "codes", None, None, 0)
-        return self.channel.randomize, rest, "codes", columns
+        rest = (grids, None, (None, None), "codes", None, None, 0)
+        return Direct.of(self.channel.randomize, rest, "codes", columns)
 
     def probabilities(self) -> NDArray[np.float64]:
         law = self.channel.matrix.probabilities()
