@@ -58,8 +58,8 @@ class Ball(Means):
     """Base of the mechanisms for records in an l1 or l2 ball."""
 
     features: Features
-    _: KW_ONLY
     epsilon: Annotated[float, checks.positive]
+    _: KW_ONLY
     delta: Annotated[float, _delta] = 0.0
     radius: Annotated[float, ball_radius] = 1.0
     clip: Flag = True
@@ -259,7 +259,7 @@ class Ball(Means):
     def _streams(self) -> int:
         return 2 if self._conditional else 1
 
-    def _perturb(self, x: ArrayLike, call: Call) -> NDArray[Any]:
+    def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
         release: Release = self._release
         if call.output == "values":
             release = replace(release, letters=self.letters)
@@ -280,7 +280,7 @@ class Ball(Means):
         return inside(x, self.features, self._power, self.radius, self.clip)
 
     def outside(self, x: ArrayLike) -> int:
-        """Return how many records of `x` (float32 or float64) lie outside the ball and are scaled to it."""
+        """Return how many records lie outside the ball and are scaled to it; see `Mechanism.outside`."""
         return int(np.count_nonzero(norms(x, self.features, self._power)[1] > self.radius))
 
 

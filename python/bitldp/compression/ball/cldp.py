@@ -144,14 +144,14 @@ class CLDP(Means):
         return inside(x, self.features, 1, self.radius, self.clip).reshape(-1, self.features)
 
     def outside(self, x: ArrayLike) -> int:
-        """Return how many records of `x` (float32 or float64) lie outside the ball and are scaled to it."""
+        """Return how many records lie outside the ball and are scaled to it; see `Mechanism.outside`."""
         return int(np.count_nonzero(norms(x, self.features, 1)[1] > self.radius))
 
     @property
     def _streams(self) -> int:
         return 2
 
-    def _perturb(self, x: ArrayLike, call: Call) -> NDArray[Any]:
+    def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
         records = self._inside(x)
         key, drawn = call.keys[:2]
         rows = coordinates(drawn, len(records), self._rows, 1, call.first_chunk)[:, 0].astype(np.int64)
