@@ -10,7 +10,7 @@ use crate::arrays::{
 };
 use crate::channel::{Face, wrong_shape};
 use crate::error::to_python;
-use crate::fixed_point::{FLOATS, is_single};
+use crate::fixed_point::is_single;
 use crate::numbers::{Whole, count, threads};
 
 /// The inputs that are taken with a grid.

@@ -104,7 +104,7 @@ fn a_report_depends_on_nothing_but_its_record_and_column() {
     const RECORDS: usize = 3001;
     let codes: Vec<u32> = (0..3 * RECORDS).map(|i| (i * 7 / 3 % 2) as u32).collect();
     let numbers: Vec<f64> = (0..3 * RECORDS).map(|i| (i % 997) as f64 / 250.0 - 2.0).collect();
-    let ids: Vec<u64> = (0..RECORDS as u64).map(|i| i * 0x9E37_79B9_7F4A_7C15).collect();
+    let ids: Vec<u64> = (0..RECORDS as u64).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15)).collect();
     let all = coded().into_iter().map(|way| (way, Input::U32(&codes)));
     for ((name, reports), input) in all.chain(placed().into_iter().map(|way| (way, Input::F64(&numbers)))) {
         let expected = reports(Isa::Scalar, input, Ids::Numbers(&ids), 1);
