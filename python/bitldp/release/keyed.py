@@ -1,4 +1,4 @@
-"""Reports that are a function of a key, a record's id and its value: whoever repeats a release gets the same."""
+"""Reports that are a function of a key, a record's id and its value: a release repeated gives the same."""
 
 from __future__ import annotations
 
