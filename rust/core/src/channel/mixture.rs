@@ -5,15 +5,16 @@ use std::sync::Arc;
 use super::call::{Call, Channel};
 use super::categorical::{Categorical, NANOSECONDS, check_grid, check_output, check_values, report_bits};
 use super::chunks::Chunks;
+use super::keyed::{self, Keyed, KeyedCall};
 use super::matrix::Matrix;
 use super::window::Window;
 use crate::codec::Grid;
 use crate::error::{Result, argument};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
-use crate::kernel::categorical::{Letters, Sampler};
+use crate::kernel::categorical::{AnyMatrix, Letters, MixtureLaw, Sampler};
 use crate::parallel::CHUNK;
-use crate::random::Key;
+use crate::random::{Digest, Key};
 
 /// The most reports: they are sampled in lanes of 16 bits.
 const MOST: u64 = 1 << 16;
@@ -132,5 +133,29 @@ impl Channel for Mixture {
             }
         });
         Ok(())
+    }
+}
+
+impl Keyed for Mixture {
+    fn randomize_keyed_on(&self, isa: Isa, call: KeyedCall<'_, [&Grid; 2]>) -> Result<()> {
+        let law = |digest: &mut Digest| {
+            digest.text(b"mixture");
+            self.window.absorb(digest);
+            self.matrix.absorb(digest);
+        };
+        let rows = [("grids[0]", self.window.cells()), ("grids[1]", self.matrix.inputs() as u32)];
+        let face = keyed::Face { rows: &rows, columns: self.outputs(), mute: false, law: &law };
+        let grids = call.codec.map(Some);
+        keyed::randomize(&face, isa, call.with(grids), |sampler, first, input, output| {
+            let window = self.window.narrow();
+            match self.matrix.sampled() {
+                AnyMatrix::Coarse(matrix) => {
+                    sampler.samples(&MixtureLaw { window, matrix }, first, input, output);
+                }
+                AnyMatrix::Fine(matrix) => {
+                    sampler.samples(&MixtureLaw { window, matrix }, first, input, output);
+                }
+            }
+        })
     }
 }
