@@ -208,8 +208,8 @@ class BitRand(Mechanism):
         Raises
         ------
         ValueError, TypeError
-            As of the two mechanisms, and where `x` and `y` differ in length. Nothing is written to `out`
-            then.
+            As of the two mechanisms, and where `x` and `y` differ in length. Labels are checked
+            first: nothing is written to `out` where one is refused.
         """
         shape, many = checks.shape("x", x), checks.shape("y", y)
         if shape[:-1] != many and not (self.features == 1 and shape == many):
