@@ -218,8 +218,8 @@ class BitRand(Mechanism):
         Raises
         ------
         ValueError, TypeError
-            As of the two mechanisms, and where `x` and `y` differ in length. Nothing is written to `out`
-            then.
+            As of the two mechanisms, and where `x` and `y` differ in length. Labels are checked
+            first: nothing is written to `out` where one is refused.
         """
         values, answers = checks.numbers("x", x), self._y._codes_of("y", y)
         shape, many = values.shape, answers.shape

@@ -200,7 +200,9 @@ class Mechanism(Silent, ABC):
         ------
         ValueError
             NaN, a value outside what is allowed (an index is given, never the value), wrong shape, unfit
-            `out`, or "values" where reports say nothing. Nothing is handed out then.
+            `out`, or "values" where reports say nothing. Nothing is handed out then: values are checked in
+            the pass that randomizes them, so `out` is zeros where one is refused, and as it was where the
+            call did not fit.
         TypeError
             Wrong dtype or kind of argument.
         """

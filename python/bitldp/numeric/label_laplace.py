@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Shift
 from bitldp.base import checks
+from bitldp.base.arrays import zeros_if_refused
 from bitldp.estimate.estimates import Estimate, project_simplex
 from bitldp.estimate.means import MeanAccumulator
 from bitldp.estimate.statistics import of_letters
@@ -127,7 +128,8 @@ class LabelLaplace(Labelled):
         return self._release.letters
 
     def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
-        labels = checks.codes("x", x, self._size)
+        with zeros_if_refused(call.out):
+            labels = checks.codes("x", x, self._size)
         if labels.ndim > 1:
             raise ValueError(f"x: shape must be (n,) or (), got {labels.shape}")
         if call.output == "values":

@@ -1,4 +1,4 @@
-"""Bad inputs are refused by name and place before anything is written; odd but good ones are answered."""
+"""Bad inputs are refused by name and place, and nothing is handed out; odd but good ones are answered."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from bitldp.accounting import divergence
 from bitldp.accounting.compose import searched
 from bitldp.accounting.table import Table, of_rows
 from bitldp.base import checks
-from bitldp.base.arrays import readonly
+from bitldp.base.arrays import readonly, zeros_if_refused
 from bitldp.compression.ball import _bounds, _mesh
 from bitldp.compression.ball._dither import bias_factor, conditioned, enlarged
 from bitldp.compression.ball._records import inside, norms
@@ -265,7 +265,8 @@ class Ball(Means):
             release = replace(release, letters=self.letters)
         elif release.letters is not None:
             release = replace(release, letters=None)
-        records = self._inside(x)
+        with zeros_if_refused(call.out):
+            records = self._inside(x)
         if not self._conditional:
             return release.randomize(records, call)
         points = self.codec.points
