@@ -61,7 +61,8 @@ fn bits_leave_zeros() {
     let law = || vec![Bit::new(0.7, 0.2).unwrap(); 7];
     let channel = Bits::new(vec![law()], 8, None).unwrap();
     let codec = FixedPoint::new(7, 2, SignBit::OneIfNonNegative, Infinities::Refuse).unwrap();
-    let forms: [(&str, usize, fn(&mut [u8]) -> Output<'_>); 3] = [
+    type Form = (&'static str, usize, fn(&mut [u8]) -> Output<'_>);
+    let forms: [Form; 3] = [
         ("codes", MANY, |out| Output::U8(out)),
         ("bits", 7 * MANY, |out| Output::Bits(out)),
         ("packed", 7 * MANY / 8, |out| Output::Packed(out)),

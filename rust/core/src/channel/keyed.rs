@@ -1,8 +1,9 @@
 //! Calls whose coins are a function of a key, a record's id and its value: whoever repeats one gets the same reports.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
-use super::categorical::{check_output, check_values, report_bits};
+use super::categorical::{check_output, first_refused, no_row, report_bits};
 use super::chunks::{self, Chunks};
 use crate::codec::{Grid, GridRounding};
 use crate::error::{Error, Result, argument};
@@ -125,8 +126,12 @@ fn randomize_hearing(
             let reason = format!("{} points do not fit a channel of {rows} inputs", grid.points());
             return Err(argument(name, reason));
         }
-        check_values(isa, rows, grid, input, threads)?;
     }
+    let checked = input;
+    let laws = || face.rows.iter().zip(grids).map(|(&(_, rows), grid)| (rows, grid));
+    let refused = |range: Range<usize>| {
+        laws().filter_map(|(rows, grid)| first_refused(isa, rows, grid, checked.part(range.clone()))).min()
+    };
     let mut zeros = Vec::new();
     let (first, input) = chunks::heard(face.mute, grids[0], input, &mut zeros);
     let numbers = if matches!(input, Input::F32(_)) { doubles(input) } else { Cow::Borrowed(&[][..]) };
@@ -146,10 +151,17 @@ fn randomize_hearing(
         letters: Letters { double: letters, single: &single },
         bits,
     };
-    batch.walk(output, NANOSECONDS, |_, range, output| {
+    let walked = batch.walk(output, NANOSECONDS, refused, |_, range, output| {
         draw(&sampler, range.start, input.part(range), output);
     });
-    Ok(())
+    walked.map_err(|index| {
+        let one = index..index + 1;
+        let refuses = |&(rows, grid): &(u32, Option<&Grid>)| {
+            first_refused(isa, rows, grid, checked.part(one.clone())).is_some()
+        };
+        let (rows, grid) = laws().find(refuses).unwrap_or((face.rows[0].1, grids[0]));
+        no_row(rows, grid, index)
+    })
 }
 
 /// Columns of a record.

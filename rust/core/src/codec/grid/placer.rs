@@ -2,7 +2,7 @@
 
 use super::ruler::Ruler;
 use super::{Coordinate, Grid, GridRounding};
-use crate::codec::fixed_point::Flushed;
+use crate::codec::real::Flushed;
 
 /// A grid in double precision.
 pub(crate) struct Placer {
