@@ -138,7 +138,7 @@ macro_rules! channel {
         $(#[$of_call:meta])*
         fn randomize($call:ident, $($name:ident: $type:ty),*) $body:block
 
-        $(fn randomize_keyed($keyed:ident, $grid:ident: $of_grid:ty) $keyed_body:block)?
+        $(fn randomize_keyed($keyed:ident: $keyed_call:ident, $grid:ident: $of_grid:ty) $keyed_body:block)?
     ) => {
         impl $crate::channel::Face for $face {
             type Core = bitldp_core::$face;
@@ -220,7 +220,7 @@ macro_rules! channel {
                 threads: Option<$crate::numbers::Whole>,
             ) -> PyResult<Bound<'py, PyAny>> {
                 let letters = $crate::channel::letters(&letters)?;
-                let $keyed = $crate::keyed::Call {
+                let $keyed = $keyed_call {
                     py, face: self, x, letters, key, context, ids, column, output, threads,
                 };
                 $keyed_body

@@ -9,6 +9,7 @@ use crate::arrays::key_of;
 use crate::channel::{Letters, channel, letters};
 use crate::error::to_python;
 use crate::grid::Grid;
+use crate::keyed::Call;
 use crate::matrix::Matrix;
 use crate::window::Window;
 
@@ -100,7 +101,7 @@ channel! {
         let grids = [&grids.0.get().0, &grids.1.get().0];
         call.run(true, grids, self::letters(&letters)?, [&own, &other])
     }
-    fn randomize_keyed(keyed, grids: (Bound<'py, Grid>, Bound<'py, Grid>)) {
+    fn randomize_keyed(keyed: Call, grids: (Bound<'py, Grid>, Bound<'py, Grid>)) {
         keyed.run(true, [&grids.0.get().0, &grids.1.get().0])
     }
 }

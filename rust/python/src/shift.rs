@@ -8,6 +8,7 @@ use crate::arrays;
 use crate::channel::{Letters, channel, letters, table};
 use crate::error::to_python;
 use crate::grid::Grid;
+use crate::keyed::Call;
 use crate::numbers::{List, Weight, Whole, count, weights};
 
 /// Integer noise that is added: input x gives the report ``clamp(x + k + offset, 0, outputs - 1)``, where the noise k, from
@@ -109,7 +110,7 @@ channel! {
         let (codec, letters, key) = (grid.as_ref().map(|grid| &grid.get().0), self::letters(&letters)?, arrays::key(key)?);
         call.run(codec.is_some(), codec, letters, &key)
     }
-    fn randomize_keyed(keyed, grid: Option<Bound<'py, Grid>>) {
+    fn randomize_keyed(keyed: Call, grid: Option<Bound<'py, Grid>>) {
         keyed.run(grid.is_some(), grid.as_ref().map(|grid| &grid.get().0))
     }
 }

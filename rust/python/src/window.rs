@@ -11,6 +11,7 @@ use crate::arrays::{self, tuple};
 use crate::channel::{Letters, channel, letters, table};
 use crate::error::to_python;
 use crate::grid::Grid;
+use crate::keyed::Call;
 use crate::numbers::{Whole, count};
 
 /// N cells of which an input makes some likely: the report is one of those, uniformly, with probability ``high``, and
@@ -132,7 +133,7 @@ channel! {
         let (codec, letters, key) = (grid.as_ref().map(|grid| &grid.get().0), self::letters(&letters)?, arrays::key(key)?);
         call.run(codec.is_some(), codec, letters, &key)
     }
-    fn randomize_keyed(keyed, grid: Option<Bound<'py, Grid>>) {
+    fn randomize_keyed(keyed: Call, grid: Option<Bound<'py, Grid>>) {
         keyed.run(grid.is_some(), grid.as_ref().map(|grid| &grid.get().0))
     }
 }
