@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find rust -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: demo test lint rust-test python-test bench bench-peers bench-design bench-kernels timing figures docs wheel example clean
+.PHONY: demo test lint rust-test python-test bench bench-peers bench-design bench-kernels timing soak race figures docs wheel example clean
 
 demo: .venv/demo ## perturb real data, train on it, print the table, save the plot
 	$(BIN)/bitldp demo --out demo-output/demo.png
@@ -36,6 +36,12 @@ bench-design: .venv/dev ## how long the designs of least variance take, and how 
 
 timing: .venv/dev ## whether time tells a subnormal from zero, beside pairs that cannot differ
 	$(BIN)/python benches/timing.py
+
+soak: .venv/dev ## 10^9 samples of every kernel against its exact law, memory flat; half an hour
+	$(BIN)/python benches/soak.py --record
+
+race: .venv/dev ## other threads rewrite the input meanwhile: no report outside the alphabet
+	$(BIN)/pytest -q tests/law/channels/test_race.py
 
 bench-kernels: ## the kernels alone, with criterion
 	cargo bench -p bitldp-core --locked

@@ -20,9 +20,14 @@ The house; every folder is one idea, and stands only on those that come before i
     the named mechanisms       categorical, numeric, bits, points, record, compression, selection
     what to do with them       recommend, audit, federated; papers, on the sets of data
     where to meet them         report, cli; and reference, the same laws once more in NumPy
+
+The rooms are there without a further import: `bitldp.audit`, `bitldp.numeric`, `bitldp.federated`.
 """
 
 from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
 
 from bitldp._core import __version__, pack, unpack
 from bitldp.accounting import Account, account
@@ -145,3 +150,35 @@ __all__ = [
     "recommend",
     "unpack",
 ]
+
+# What is imported when it is asked for: heavier than a mechanism needs, or in need of an extra.
+_LATER = (
+    "accounting",
+    "amplification",
+    "audit",
+    "channels",
+    "codecs",
+    "compression",
+    "data",
+    "demo",
+    "design",
+    "federated",
+    "numeric",
+    "papers",
+    "privacy",
+    "reference",
+    "report",
+    "selection",
+)
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Import a room of the house when it is asked for; `MissingExtraError` says what it needs."""
+    if name in _LATER:
+        return import_module(f"bitldp.{name}")
+    raise AttributeError(f"module 'bitldp' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the names of the package, and the rooms that are imported later."""
+    return sorted({*globals(), *_LATER})

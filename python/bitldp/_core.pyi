@@ -298,6 +298,19 @@ class Window:
         first_chunk: int,
         /,
     ) -> NDArray[Any]: ...
+    def randomize_keyed(
+        self,
+        x: ArrayLike,
+        grid: Grid | None,
+        letters: NDArray[np.float64] | None,
+        key: bytes,
+        context: bytes,
+        ids: NDArray[np.uint64] | NDArray[np.uint8],
+        column: int,
+        output: str,
+        threads: int | None,
+        /,
+    ) -> NDArray[Any]: ...
     def __getnewargs__(self) -> tuple[int, int, float, NDArray[np.uint16] | None, bool]: ...
 
 @final
@@ -325,6 +338,19 @@ class Matrix:
         first_chunk: int,
         /,
     ) -> NDArray[Any]: ...
+    def randomize_keyed(
+        self,
+        x: ArrayLike,
+        grid: Grid | None,
+        letters: NDArray[np.float64] | None,
+        key: bytes,
+        context: bytes,
+        ids: NDArray[np.uint64] | NDArray[np.uint8],
+        column: int,
+        output: str,
+        threads: int | None,
+        /,
+    ) -> NDArray[Any]: ...
     @staticmethod
     def from_weights(weights: Sequence[Sequence[int]]) -> Matrix: ...
 
@@ -349,6 +375,19 @@ class Mixture:
         out: NDArray[Any] | None,
         threads: int | None,
         first_chunk: int,
+        /,
+    ) -> NDArray[Any]: ...
+    def randomize_keyed(
+        self,
+        x: ArrayLike,
+        grids: tuple[Grid, Grid],
+        letters: NDArray[np.float64] | None,
+        key: bytes,
+        context: bytes,
+        ids: NDArray[np.uint64] | NDArray[np.uint8],
+        column: int,
+        output: str,
+        threads: int | None,
         /,
     ) -> NDArray[Any]: ...
     def __getnewargs__(self) -> tuple[Window, Matrix]: ...
@@ -383,6 +422,19 @@ class Shift:
         out: NDArray[Any] | None,
         threads: int | None,
         first_chunk: int,
+        /,
+    ) -> NDArray[Any]: ...
+    def randomize_keyed(
+        self,
+        x: ArrayLike,
+        grid: Grid | None,
+        letters: NDArray[np.float64] | None,
+        key: bytes,
+        context: bytes,
+        ids: NDArray[np.uint64] | NDArray[np.uint8],
+        column: int,
+        output: str,
+        threads: int | None,
         /,
     ) -> NDArray[Any]: ...
     def __getnewargs__(self) -> tuple[int, int, list[int], int, bool]: ...

@@ -27,8 +27,8 @@ class Categories:
     Parameters
     ----------
     labels : iterable
-        The N >= 2 distinct labels, all of one type: bool, int, float, str or bytes. They must be known
-        beforehand: a dictionary learned from private records reveals which labels occur in them.
+        The N >= 2 distinct labels in order, all of one type: bool, int, float, str or bytes. They must be
+        known beforehand: a dictionary learned from private records reveals which labels occur in them.
 
     Raises
     ------
@@ -36,7 +36,11 @@ class Categories:
         For fewer than two labels, repeated labels, NaN, labels that are not one-dimensional, or integers that
         neither int64 nor uint64 holds.
     TypeError
-        For labels of different types, or of another type.
+        For labels of different types, or of another type, or in a set, which has no order.
+
+    Notes
+    -----
+    A lookup is a binary search: which of the labels it finds shows in its time, as with any dictionary.
 
     Examples
     --------
@@ -51,6 +55,8 @@ class Categories:
     __slots__ = ("_labels", "_order", "_sorted")
 
     def __init__(self, labels: Iterable[Any]) -> None:
+        if isinstance(labels, (set, frozenset)):
+            raise TypeError("labels: must be in order, since the codes are their places; a set has none")
         table = _labels("labels", labels if isinstance(labels, np.ndarray) else list(labels))
         if table.ndim != 1:
             raise ValueError(f"labels: must be one-dimensional, got shape {table.shape}")
@@ -104,7 +110,8 @@ class Categories:
         ----------
         x : array_like
             Labels, any shape, of the type of the dictionary's: integers are looked up as integers, with all
-            their digits.
+            their digits. Also what NumPy can view as an array of them: columns of pandas or polars,
+            categoricals and dictionary arrays among them.
 
         Returns
         -------
@@ -118,11 +125,15 @@ class Categories:
         TypeError
             If `x` holds anything of another type than the dictionary.
         """
-        array = _labels("x", x)
+        return self._encode("x", x)
+
+    def _encode(self, name: str, x: Any) -> NDArray[Any]:
+        """Look up the code of each label, as `encode` does; errors call the argument `name`."""
+        array = _labels(name, x)
         if not array.size:
             return np.zeros(array.shape, self._order.dtype)
         if _family(array) != _family(self._sorted):
-            raise TypeError(f"x: must hold {_family(self._sorted)} labels, not {_family(array)}")
+            raise TypeError(f"{name}: must hold {_family(self._sorted)} labels, not {_family(array)}")
         unknown = np.zeros(array.shape, np.bool_)
         if array.dtype.kind in "iu":  # NumPy compares int64 with uint64 as floats
             if array.dtype.kind != self._sorted.dtype.kind:
@@ -132,7 +143,7 @@ class Categories:
         unknown |= self._sorted[place] != array
         if unknown.any():
             index = first(unknown)
-            raise ValueError(f"x: the label at index {index} is not one of the {len(self)} labels")
+            raise ValueError(f"{name}: the label at index {index} is not one of the {len(self)} labels")
         codes: NDArray[Any] = self._order[place]
         return codes
 
@@ -165,7 +176,7 @@ def _family(labels: NDArray[Any]) -> str:
 
 def _labels(name: str, values: Any) -> NDArray[Any]:
     """Return labels as an array of one type; nothing is converted from one type to another."""
-    array = np.asarray(values) if hasattr(values, "__array__") else np.array(values, dtype=np.object_)
+    array = checks.plain(name, values) if hasattr(values, "__array__") else np.array(values, dtype=np.object_)
     if array.dtype.kind != "O":
         if array.dtype.kind not in _FAMILIES:
             raise TypeError(f"{name}: must be bool, int, float, str or bytes, not {array.dtype}")

@@ -21,6 +21,7 @@ Unit = Literal["record", "feature"]
 Calibration = Literal["exact", "paper"]
 
 _Channel = TypeVar("_Channel")
+_ROUNDED = 1e-12  # some thousand units in the last place of a logarithm near 1
 _STEPS = 100  # a calibration settles in two or three; more means that the law cannot follow the budget
 
 
@@ -176,3 +177,37 @@ def calibrated(
         excess = reached - epsilon if math.isfinite(reached) else target / 2
         target = max(0.0, target - 2.0**step * max(excess, math.ulp(target)))
     raise ValueError(f"epsilon: no channel in units of 2**-64 keeps the budget {epsilon}")
+
+
+def published(
+    build: Callable[[float], _Channel], claimed: float, exact: Callable[[_Channel], float], theory: float
+) -> _Channel:
+    """Build a published law; a claim of it that is true is not broken by the rounding of the law.
+
+    A law whose epsilon is the claimed one in theory may land a few units in the last place above it, and more
+    where probabilities are of few units of 2**-64. Such a law is `calibrated`, by as little. One whose claim
+    is wrong in theory stays as it was published.
+
+    Parameters
+    ----------
+    build : callable
+        Makes a channel for a target epsilon, zero included, by the published formula.
+    claimed : float
+        The epsilon that was published, finite, zero or more.
+    exact : callable
+        Exact epsilon of a built channel, rounded up.
+    theory : float
+        Epsilon of the published law in real numbers, up to `rounding`.
+
+    Returns
+    -------
+    channel
+    """
+    if theory <= claimed + rounding(claimed):
+        return calibrated(build, claimed, exact)
+    return build(claimed)
+
+
+def rounding(epsilon: float) -> float:
+    """Return by how much the floats of a formula may miss an epsilon."""
+    return _ROUNDED * max(1.0, epsilon)

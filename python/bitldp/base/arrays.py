@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    pass
 
 
 def readonly(array: NDArray[Any]) -> NDArray[Any]:
@@ -40,3 +39,14 @@ def fill(out: NDArray[Any], reports: NDArray[Any]) -> NDArray[Any]:
         raise ValueError("out: must be C-contiguous and writable")
     np.copyto(out, reports)
     return out
+
+
+@contextmanager
+def zeros_if_refused(out: Any) -> Iterator[None]:
+    """Fill an array that the caller gave with zeros where records are refused inside, as the core does."""
+    try:
+        yield
+    except ValueError:
+        if isinstance(out, np.ndarray) and out.flags.writeable:
+            out.fill(0)
+        raise

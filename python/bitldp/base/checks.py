@@ -150,8 +150,22 @@ def plain(name: str, values: Any) -> NDArray[Any]:
         raise ValueError(f"{name}: must be an array, not nested sequences of unequal lengths") from None
 
 
+def numbers(name: str, values: Any) -> NDArray[Any]:
+    """Return values as an array, integers and half floats as the floats that hold them.
+
+    Everything else stays as it is, and is refused by who takes floats. NumPy's conversion is exact for
+    integers up to 2**53, and to the nearest float beyond.
+    """
+    array = plain(name, values)
+    if array.dtype.kind in "iu":
+        return array.astype(np.float64)
+    return array.astype(np.float32) if array.dtype == np.float16 else array
+
+
 def shape(name: str, values: Any) -> tuple[int, ...]:
     """Return the shape of values; refuse values without one."""
+    if type(values) is np.ndarray:
+        return values.shape
     try:
         return np.shape(values)
     except ValueError:
@@ -159,8 +173,10 @@ def shape(name: str, values: Any) -> tuple[int, ...]:
 
 
 def records(name: str, values: Any, columns: int) -> None:
-    """Refuse values that are not one record of so many columns, or some."""
+    """Refuse values that are not one record of so many columns, or some; one value is a record of one."""
     axes = values.shape if type(values) is np.ndarray else shape(name, values)
+    if columns == 1 and not axes:
+        return
     if len(axes) not in (1, 2) or (axes[-1] != columns and (columns > 1 or len(axes) == 2)):
         allowed = "(n,) or (n, 1)" if columns == 1 else f"(n, {columns}) or ({columns},)"
         raise ValueError(f"{name}: shape must be {allowed}, got {axes}")

@@ -37,8 +37,8 @@ class BitRand(Mechanism):
     ----------
     features : int
         Features r of a record.
-    classes : int
-        Classes C of the label, 2 or more.
+    classes : int, sequence or Categories
+        Classes C of the label, 2 or more: how many, or their labels, as of `GRR`.
     epsilon_x : float
         Budget of the features, as `epsilon` of `FRR`.
     epsilon_y : float
@@ -154,6 +154,15 @@ class BitRand(Mechanism):
         """Features of a record."""
         return self.features
 
+    @property
+    def labels(self) -> NDArray[Any] | None:
+        """The labels of the classes by code, read-only; None where they are integers from 0."""
+        return self._y.labels
+
+    def outside(self, x: ArrayLike) -> int:
+        """Return how many features saturate: `FRR.outside`; see `Mechanism.outside`."""
+        return self._x.outside(x)
+
     def symbols(self) -> tuple[Symbols, ...]:
         """Return the channels of the features' bits and of the label."""
         return self._x.symbols() + self._y.symbols()
@@ -161,9 +170,10 @@ class BitRand(Mechanism):
     def extremes(self, pair: Pair | None = None) -> Experiment:
         """Return records that differ in every bit and in the label; see `Mechanism.extremes`."""
         bits = self._x.extremes(None if pair is None else (pair[0][0], pair[1][0]))
-        classes = [each % 2 * (self.classes - 1) for each in range(len(bits.inputs))]
+        count = self._y._cells
+        classes = [each % 2 * (count - 1) for each in range(len(bits.inputs))]
         if pair is not None:
-            classes = [int(y) for y in checks.codes("pair", [y for _, y in pair], self.classes)]
+            classes = [int(y) for y in checks.codes("pair", [y for _, y in pair], count)]
         names = [f"{name}, class {label}" for name, label in zip(bits.names, classes, strict=False)]
         rows = np.stack([self._y._release.row(each) for each in classes])[:, None, :]
         label = Block(rows, lambda _, value: f"class {value} is reported")
@@ -187,8 +197,8 @@ class BitRand(Mechanism):
         ----------
         x : array_like of float32 or float64, shape (n, features) or (features,)
             Features of the records, as of `FRR.randomize`.
-        y : array_like of int, shape (n,) or ()
-            Labels in [0, classes).
+        y : array_like, shape (n,) or ()
+            Labels: integers in [0, classes), or labels where `classes` are labels.
         rng, threads
             As of `FRR.randomize`; features and labels get a key each.
         output : {"codes", "bits", "values", "packed"}
@@ -208,19 +218,21 @@ class BitRand(Mechanism):
         Raises
         ------
         ValueError, TypeError
-            As of the two mechanisms, and where `x` and `y` differ in length. Nothing is written to `out`
-            then.
+            As of the two mechanisms, and where `x` and `y` differ in length. Labels are checked
+            first: nothing is written to `out` where one is refused.
         """
-        shape, many = checks.shape("x", x), checks.shape("y", y)
+        values, answers = checks.numbers("x", x), self._y._codes_of("y", y)
+        shape, many = values.shape, answers.shape
         if shape[:-1] != many and not (self.features == 1 and shape == many):
             raise ValueError(f"y: shape must be {shape[:-1]}, one label for each record of x, got {many}")
         call = called(rng, output, out, threads, first_chunk, self.outputs, 2)
         checks.integer("first_chunk", call.first_chunk, 0, ((1 << 63) - 1) // self.features)
-        label = np.atleast_1d(checks.codes("y", y, self.classes))
+        label = np.atleast_1d(checks.codes("y", answers, self._y._cells))
         key_x, key_y = call.keys[:2]
         labels = self._y._release.randomize(label, call.codes([key_y]))
         beyond = call.first_chunk * self.features
-        codes = self._x._release.randomize(x, Call([key_x], call.output, out, call.threads, beyond))
+        given = Call([key_x], call.output, out, call.threads, beyond)
+        codes = self._x._release.randomize(np.atleast_1d(values), given)
         return codes, labels.reshape(many)
 
     def decode(

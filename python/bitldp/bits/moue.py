@@ -50,15 +50,25 @@ class _Asymmetric(FixedPointBits):
 def _moue_channel(
     features: int, bits: int, epsilon: float, alpha: float, calibration: Calibration, unit: Unit
 ) -> Bits:
-    p = 1.0 / (1.0 + alpha)
+    p = _ones(alpha)
     positions = features * bits if unit == "record" else bits
     if calibration == "paper":
-        return Bits([[p] * bits], [[_paper_q(alpha, epsilon / positions)] * bits], features)
+        # Theorem 1 of [LDPFL] is true: where E and E - A, or A, are nearly alike, rounding must not break it.
+        return calibrated(
+            lambda target: Bits([[p] * bits], [[_paper_q(alpha, target / positions)] * bits], features),
+            epsilon,
+            lambda channel: channel.epsilon[2],
+        )
 
     def build(target: float) -> Bits:
         return Bits([[p] * bits], [[_least_q(p, target / positions)] * bits], features)
 
     return calibrated(build, epsilon, lambda channel: of_unit(channel, unit))
+
+
+def _ones(alpha: float) -> float:
+    """Return p = 1/(1 + alpha) in units of 2**-64, so that p and q, rounded inward, do not cross."""
+    return math.floor(2.0**64 / (1.0 + alpha)) * 2.0**-64
 
 
 def _paper_q(alpha: float, share: float) -> float:
@@ -69,7 +79,7 @@ def _paper_q(alpha: float, share: float) -> float:
     low = math.exp(-share)
     if share > _SMALL:
         return max(low / (low + alpha), _LEAST)
-    p = 1.0 / (1.0 + alpha)
+    p = _ones(alpha)
     return p - p * alpha * -math.expm1(-share) / (low + alpha)
 
 

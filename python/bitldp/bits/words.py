@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -47,7 +48,10 @@ class FixedPointBits(Means):
     takes: ClassVar[Takes | None] = "numbers"
     outputs: ClassVar[tuple[str, ...]] = ("codes", "bits", "values", "packed")
     k: ClassVar[None] = None  # type: ignore[misc]  # no coordinate is left out
-    _release: ClassVar[WordsRelease]  # set on the instance, by _build; ClassVar keeps it out of the fields
+
+    # Set on the instance, by _build; ClassVar keeps them out of the fields.
+    _release: ClassVar[WordsRelease]
+    _core: ClassVar[tuple[Callable[..., NDArray[Any]], FixedPoint]]
 
     def _build(self) -> None:
         self._set(integer_bits=checks.integer("integer_bits", self.integer_bits, 0, self.bits - 1))
@@ -61,6 +65,7 @@ class FixedPointBits(Means):
         channel, pattern = self._bits()
         self._set(
             _release=words(channel, codec, pattern),
+            _core=(channel.randomize, codec),
             _ends=(-codec.limit, codec.limit),
             _guarantee=Guarantee.judge(self.epsilon, channel.epsilon, unit=self.unit),
         )
@@ -111,6 +116,9 @@ class FixedPointBits(Means):
         pairs = neighbours(len(inputs))
         return Experiment(inputs, names, [Block(rows, describe)], pairs, {"output": "bits"})
 
+    def _shortcut(self) -> None:
+        """Return none: `randomize` is short by itself."""
+
     def randomize(
         self,
         x: ArrayLike,
@@ -125,21 +133,27 @@ class FixedPointBits(Means):
 
         Magnitudes past the codec's `limit` saturate, and the fraction is truncated toward zero. "codes" are
         code words of the shape of `x`, "bits" 0/1 bytes of shape (n, features * bits), most significant
-        first, "packed" one-dimensional bytes with `bits` a feature. Infinity is refused as NaN is, unless
+        first, "packed" one-dimensional bytes with `bits` a feature. The report of a single number of one
+        feature is a scalar, or its bits. Infinity is refused as NaN is, unless
         ``infinities="saturate"``.
         """
         # The common call stays short: a record of a thousand features takes about a microsecond.
         key = None if rng is None else keys(rng, 1)[0]
         if threads is not None or first_chunk != 0:
             threads, first_chunk = checks.stream(threads, first_chunk)
+        core, codec = self._core
         try:
-            return self._release.channel.randomize(
-                x, self._release.codec, key, output, out, threads, first_chunk
-            )
+            return core(x, codec, key, output, out, threads, first_chunk)
         except (TypeError, ValueError):
-            checks.form(output)  # which the core's own message does not name
-            checks.shape("x", x)  # nor NumPy's
-            raise
+            pass  # what the core refuses is looked at below: converted, or refused by name and place
+        checks.form(output)
+        values = checks.numbers("x", x)
+        if values.ndim or self.features > 1:
+            return core(values, codec, key, output, out, threads, first_chunk)
+        if out is not None:
+            raise ValueError("out: not offered for a single value")
+        reports: NDArray[Any] = core(values[None], codec, key, output, None, threads, first_chunk)
+        return reports if output == "packed" else reports[0]
 
     def decode(self, reports: ArrayLike, *, dtype: DTypeLike = np.float32) -> NDArray[Any]:
         """Return the value that each reported code word spells (biased toward the middle of the range).
@@ -163,7 +177,8 @@ class FixedPointBits(Means):
         """
         words = checks.codes("reports", reports, 1 << self.codec.bits)
         smallest = np.min_scalar_type((1 << self.codec.bits) - 1)
-        return self.codec.decode(words.astype(smallest, copy=False), dtype)
+        values = self.codec.decode(np.atleast_1d(words).astype(smallest, copy=False), dtype)
+        return values.reshape(words.shape)
 
     def decode_bias(self) -> float:
         """Return how far the mean of what `decode` gives may be from the encoded number, in units of `x`."""

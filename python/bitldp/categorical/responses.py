@@ -13,7 +13,7 @@ from bitldp._core import Window
 from bitldp.base import checks
 from bitldp.categorical.window import CategoricalWindow
 from bitldp.mechanism.parameters import Budget, Categories, Features, Unit, optional
-from bitldp.privacy import Guarantee, composed, share
+from bitldp.privacy import Guarantee, composed, rounding, share
 from bitldp.release.window import WindowRelease, window
 
 __all__ = ["GRR", "LabelRR", "WarnerRR"]
@@ -29,8 +29,9 @@ class GRR(CategoricalWindow):
 
     Parameters
     ----------
-    categories : int
-        Categories C, 2 or more.
+    categories : int, sequence or Categories
+        Categories C, 2 or more: how many, or their labels, public and in order (see `bitldp.Categories`).
+        With labels, `randomize` takes labels, `decode` returns them, and estimates carry them.
     epsilon : float
         Privacy budget of one `unit`, finite, zero or more; the exact epsilon is at most that (see Notes).
     features : int
@@ -56,11 +57,14 @@ class GRR(CategoricalWindow):
     >>> reports = mechanism.randomize(np.full(10_000, 3), rng=1)
     >>> bool(abs(mechanism.estimate_frequencies(reports).value[3] - 1.0) < 0.05)
     True
+    >>> cities = bitldp.GRR(["Paris", "Rome", "Oslo"], 6.0)
+    >>> cities.decode(cities.randomize(["Rome", "Rome", "Paris"], rng=1)).tolist()
+    ['Rome', 'Rome', 'Paris']
     """
 
     categories: Categories
-    _: KW_ONLY
     epsilon: Budget
+    _: KW_ONLY
     features: Features = 1
     unit: Unit = "record"
 
@@ -68,7 +72,8 @@ class GRR(CategoricalWindow):
 
     def _build(self) -> None:
         epsilon, features = self.epsilon, self.features
-        release = window(self.categories, 1, share(epsilon, features) if self.unit == "record" else epsilon)
+        count = self._name(self.categories)
+        release = window(count, 1, share(epsilon, features) if self.unit == "record" else epsilon)
         exact = release.epsilon
         self._set(
             _columns=features,
@@ -85,8 +90,8 @@ class LabelRR(CategoricalWindow):
 
     Parameters
     ----------
-    classes : int
-        Classes C, 2 or more.
+    classes : int, sequence or Categories
+        Classes C, 2 or more: how many, or their labels, as of `GRR`.
     epsilon : float
         Privacy budget, finite, zero or more.
     beta : float, optional
@@ -109,24 +114,24 @@ class LabelRR(CategoricalWindow):
     """
 
     classes: Categories
-    _: KW_ONLY
     epsilon: Budget
+    _: KW_ONLY
     beta: Annotated[float | None, optional(checks.real)] = None
 
     sized_by: ClassVar[str | None] = "classes"
 
     def _build(self) -> None:
-        epsilon, beta = self.epsilon, self.beta
-        release = window(self.classes, 1, epsilon) if beta is None else _beta(self.classes, epsilon, beta)
+        epsilon, beta, count = self.epsilon, self.beta, self._name(self.classes)
+        release = window(count, 1, epsilon) if beta is None else _beta(count, epsilon, beta)
         exact = release.epsilon
         self._set(_release=release, _guarantee=Guarantee.judge(epsilon, (exact, exact, exact)))
 
 
 def _beta(classes: int, epsilon: float, beta: float) -> WindowRelease:
     loss = beta + math.log(classes - 1)
-    at_most = epsilon * (1.0 + 1e-12)  # beta at the bound of Theorem 3 may have been rounded by the caller
-    if 0.0 <= loss <= at_most:
-        return window(classes, 1, min(loss, epsilon))
+    near = rounding(epsilon)  # beta at the bound of Theorem 3 may have been rounded by the caller
+    if -near <= loss <= epsilon + near:
+        return window(classes, 1, min(max(loss, 0.0), epsilon))
     chance = 1.0 / (1.0 + math.exp(-beta)) if beta > -700.0 else 0.0
     # no finite beta makes an answer certain or impossible; either would cost an infinite epsilon
     chance = min(max(chance, _UNIT_IN_LAST_PLACE), 1.0 - _UNIT_IN_LAST_PLACE)
@@ -169,6 +174,9 @@ class WarnerRR(CategoricalWindow):
 
     sized_by: ClassVar[str | None] = None
     usual_size: ClassVar[int] = 2  # and no other
+
+    def _hint(self) -> str:
+        return 'answers are True and False, or 1 and 0; for two labels take bitldp.GRR(["no", "yes"], ...)'
 
     def _build(self) -> None:
         release = window(2, 1, self.epsilon)

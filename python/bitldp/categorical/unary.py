@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
@@ -16,9 +16,11 @@ from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.mechanism.base import Part, Takes
 from bitldp.mechanism.frequencies import Frequencies
+from bitldp.mechanism.labels import Labelled
 from bitldp.mechanism.law import INPUTS, TABLE, Block, Experiment, Pair, Symbols, spread
-from bitldp.mechanism.parameters import Budget, at_least
+from bitldp.mechanism.parameters import Budget, CategoryNames, categories
 from bitldp.privacy import ONE, Guarantee, calibrated
+from bitldp.release.base import Direct
 from bitldp.release.call import Call
 
 __all__ = ["OUE", "SUE"]
@@ -49,11 +51,10 @@ def _oue_channel(categories: int, epsilon: float) -> Unary:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class UnaryEncoding(Frequencies):
+class UnaryEncoding(Labelled, Frequencies):
     """Base of the mechanisms that answer the k bits of a one-hot vector independently."""
 
-    categories: Annotated[int, at_least(2, _MOST)]
-    _: KW_ONLY
+    categories: Annotated[CategoryNames, categories(_MOST)]
     epsilon: Budget
 
     takes: ClassVar[Takes | None] = "categories"
@@ -66,9 +67,10 @@ class UnaryEncoding(Frequencies):
 
     @abstractmethod
     def _unary(self) -> Unary:
-        """Return the channel of exact epsilon `epsilon`."""
+        """Return the channel of `_size` categories and of exact epsilon `epsilon`."""
 
     def _build(self) -> None:
+        self._name(self.categories)
         channel = self._unary()
         self._set(
             _channel=channel,
@@ -83,7 +85,7 @@ class UnaryEncoding(Frequencies):
     @property
     def report_parts(self) -> tuple[Part, ...]:
         """(columns, bits) of a report: one bit a category."""
-        return ((self.categories, 1),)
+        return ((self._size, 1),)
 
     @property
     def epsilon_arbitrary(self) -> float:
@@ -99,7 +101,7 @@ class UnaryEncoding(Frequencies):
 
     def extremes(self, pair: Pair | None = None) -> Experiment:
         """Return categories to compare and the law of their bits; see `Mechanism.extremes`."""
-        count = self.categories
+        count = self._size
         chosen = spread(count, min(INPUTS, max(2, TABLE // count)))
         if pair is not None:
             chosen = [int(each) for each in checks.codes("pair", list(pair), count)]
@@ -120,18 +122,20 @@ class UnaryEncoding(Frequencies):
         threads: int | None = None,
         first_chunk: int = 0,
     ) -> NDArray[Any]:
-        """Randomize categories, shape (n,): 0/1 bytes of shape (n, categories), or packed bytes.
+        """Randomize categories, shape (n,) or (): 0/1 bytes of shape (n, categories), or packed bytes.
 
         The arguments are those of `Mechanism.randomize`; a chunk is ``channel.chunk`` records.
         """
-        reports: NDArray[Any] = super().randomize(
-            x, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk
-        )
-        return reports
+        return super().randomize(x, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk)
 
-    def _perturb(self, x: ArrayLike, call: Call) -> NDArray[Any]:
+    def _shortcut(self) -> Direct | None:
+        if self.labels is not None:
+            return None
+        return Direct.of(self._channel.randomize, (None, "bits", None, None, 0), "bits", 1)
+
+    def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
         (key, *_), output, out, threads, first_chunk = call
-        return self._channel.randomize(checks.plain("x", x), key, output, out, threads, first_chunk)
+        return self._channel.randomize(x, key, output, out, threads, first_chunk)
 
     def _law(self) -> tuple[float, float]:
         p, q = self._channel.thresholds()
@@ -139,7 +143,7 @@ class UnaryEncoding(Frequencies):
 
     @property
     def _cells(self) -> int:
-        return self.categories
+        return self._size
 
     def _check_speaks(self) -> tuple[float, float]:
         p, q = self._channel.thresholds()
@@ -151,8 +155,9 @@ class UnaryEncoding(Frequencies):
 
     def _check_bits(self, reports: ArrayLike) -> NDArray[Any]:
         bits = checks.codes("reports", reports, 2)
-        if bits.ndim != 2 or bits.shape[1] != self.categories:
-            raise ValueError(f"reports: shape must be (n, {self.categories}), got {bits.shape}")
+        if bits.ndim not in (1, 2) or bits.shape[-1] != self._size:
+            allowed = f"(n, {self._size}) or ({self._size},)"
+            raise ValueError(f"reports: shape must be {allowed}, got {bits.shape}")
         return bits
 
     def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
@@ -160,7 +165,7 @@ class UnaryEncoding(Frequencies):
 
         Parameters
         ----------
-        reports : array_like of 0 and 1, shape (n, categories)
+        reports : array_like of 0 and 1, shape (n, categories) or (categories,)
             Reported bits.
 
         Returns
@@ -184,12 +189,10 @@ class UnaryEncoding(Frequencies):
     ) -> tuple[int, NDArray[np.int64]]:
         form, array = "packed", reports
         if records is None:
-            form, array = "bits", checks.plain("reports", reports)
-            array = array if array.dtype in (np.uint8, np.bool_) else self._check_bits(array).astype(np.uint8)
-            if array.ndim != 2 or array.shape[1] != self.categories:
-                raise ValueError(f"reports: shape must be (n, {self.categories}), got {array.shape}")
+            form, array = "bits", self._check_bits(reports).reshape(-1, self._size)
+            array = array.astype(np.uint8, copy=False)
             records = len(array)
-        ones = count_ones(array, self.categories, form=form, records=records, threads=threads)  # type: ignore[arg-type]
+        ones = count_ones(array, self._size, form=form, records=records, threads=threads)  # type: ignore[arg-type]
         return records, ones.astype(np.int64)
 
     def facts(self, users: int | None = None) -> dict[str, Any]:
@@ -212,8 +215,8 @@ class SUE(UnaryEncoding):
 
     Parameters
     ----------
-    categories : int
-        Categories k, 2 or more.
+    categories : int, sequence or Categories
+        Categories k, 2 or more: how many, or their labels, as of `GRR`.
     epsilon : float
         Privacy budget of a record, finite, zero or more; the exact epsilon is at most that (see Notes).
 
@@ -230,7 +233,7 @@ class SUE(UnaryEncoding):
     """
 
     def _unary(self) -> Unary:
-        return _sue_channel(self.categories, self.epsilon)
+        return _sue_channel(self._size, self.epsilon)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -241,8 +244,8 @@ class OUE(UnaryEncoding):
 
     Parameters
     ----------
-    categories : int
-        Categories k, 2 or more.
+    categories : int, sequence or Categories
+        Categories k, 2 or more: how many, or their labels, as of `GRR`.
     epsilon : float
         Privacy budget of a record, finite, zero or more; the exact epsilon is at most that (see Notes).
 
@@ -260,4 +263,4 @@ class OUE(UnaryEncoding):
     """
 
     def _unary(self) -> Unary:
-        return _oue_channel(self.categories, self.epsilon)
+        return _oue_channel(self._size, self.epsilon)

@@ -12,13 +12,15 @@ from bitldp._core import Window
 from bitldp.base import checks
 from bitldp.mechanism.base import Part, Takes
 from bitldp.mechanism.frequencies import Frequencies
+from bitldp.mechanism.labels import Labelled
 from bitldp.mechanism.law import Experiment, Pair, Symbols, codes_of, of_rows
+from bitldp.release.base import Direct
 from bitldp.release.call import Call
 from bitldp.release.window import WindowRelease
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CategoricalWindow(Frequencies):
+class CategoricalWindow(Labelled, Frequencies):
     """Base of the mechanisms that report the true category with p, any other with q."""
 
     takes: ClassVar[Takes | None] = "categories"
@@ -61,16 +63,17 @@ class CategoricalWindow(Frequencies):
             return None
         return of_rows(self._release.row, self._cells, self._cells, chosen, self._columns)
 
-    def _perturb(self, x: ArrayLike, call: Call) -> NDArray[Any]:
+    def _shortcut(self) -> Direct | None:
+        plain = type(self)._perturb is CategoricalWindow._perturb and self.labels is None
+        return self._release.direct(self._columns) if plain else None
+
+    def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
         checks.records("x", x, self._columns)
-        codes = checks.plain("x", x)
-        if codes.dtype == np.bool_:  # answers to a yes-or-no question
-            codes = codes.view(np.uint8)
-        return self._release.randomize(codes, call)
+        return self._release.randomize(x, call)
 
     def decode(self, reports: ArrayLike) -> NDArray[Any]:
-        """Return the reported categories, checked to be in range: a category stands for itself."""
-        return checks.codes("reports", reports, self._cells)
+        """Return the reported categories, checked to be in range: their labels, where there are any."""
+        return self._by_label(checks.codes("reports", reports, self._cells))
 
     def _check_speaks(self) -> tuple[float, float]:
         """Return P(report v | v) and P(report v | another), from the integers of the channel."""

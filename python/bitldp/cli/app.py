@@ -14,6 +14,7 @@ from bitldp.cli.catalogue.command import MechanismCommand, offering
 from bitldp.cli.catalogue.entries import entries
 from bitldp.cli.explain.explain import explain
 from bitldp.cli.fl import fl
+from bitldp.cli.once import Once
 from bitldp.cli.options import MOST_THREADS, names
 from bitldp.cli.options import categories as read_categories
 from bitldp.cli.perturb.files import UsageError, report_path
@@ -65,16 +66,18 @@ def perturb(
         typer.Option("--epsilon", metavar="E", help="Privacy budget of one row over --columns together."),
     ],
     columns: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             metavar="A,B,...",
             help="Columns to randomize; others are dropped. A name with a comma stands in double quotes. "
-            "An array has columns 0,1,...; all by default.",
+            "An array has columns 0,1,...; all by default. Repeatable.",
         ),
     ] = None,
     keep: Annotated[
-        str | None,
-        typer.Option(metavar="A,B,...", help="Columns to pass through as they are, WITHOUT privacy."),
+        list[str] | None,
+        typer.Option(
+            metavar="A,B,...", help="Columns to pass through as they are, WITHOUT privacy. Repeatable."
+        ),
     ] = None,
     label: Annotated[
         str | None, typer.Option(metavar="A", help="Column of class labels, randomized by label-rr.")
@@ -142,7 +145,8 @@ def perturb(
         from bitldp.cli.perturb.plan import OUTPUTS, Request
         from bitldp.cli.perturb.worth import DECODES
 
-        chosen, kept = names(columns), names(keep, "--keep")
+        chosen = tuple(name for text in columns or [] for name in names(text))
+        kept = tuple(name for text in keep or [] for name in names(text, "--keep"))
         if output not in (None, *OUTPUTS):
             raise UsageError(f"--output {output}: must be one of {', '.join(OUTPUTS)}")
         if decode not in (None, *DECODES):
@@ -185,10 +189,10 @@ def perturb(
 
 app.command(cls=MechanismCommand)(explain)
 app.command(cls=MechanismCommand)(audit)
-app.command()(fl)
+app.command(cls=Once)(fl)
 
 
-@app.command()
+@app.command(cls=Once)
 def demo(
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Plot to write (PNG).")] = Path(
         "demo-output"

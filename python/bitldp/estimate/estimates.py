@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import html
+import itertools
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bitldp.base import checks
+
 __all__ = ["Estimate", "frequencies", "indicator_variance", "project_simplex"]
+
+_SHOWN = 20  # entries of an estimate that are shown
+_DIGITS = 9  # after the point; smaller numbers are shown with an exponent
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,11 +33,109 @@ class Estimate:
         Standard error of each entry of `value`; NaN where it cannot be known (one report of a mean).
     n : int
         Number of reports behind it.
+    labels : ndarray or None
+        What the entries of the last axis of `value` are of, where the mechanism knows labels.
+    projected : bool
+        Whether `value` was projected to the simplex, and so is biased; `stderr` is not that of it then.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bitldp import Estimate
+    >>> drinks = np.array(["tea", "coffee"])
+    >>> estimate = Estimate(np.array([0.7063, 0.2937]), np.array([0.0198, 0.0198]), 1000, drinks)
+    >>> print(estimate)
+    2 values of 1,000 reports, with standard errors
+         tea  0.706 ± 0.020
+      coffee  0.294 ± 0.020
+    >>> low, high = estimate.confidence_interval(0.95)
+    >>> bool(low[0] < 0.7 < high[0])
+    True
     """
 
     value: NDArray[np.float64]
     stderr: NDArray[np.float64]
     n: int
+    labels: NDArray[Any] | None = None
+    projected: bool = False
+
+    def confidence_interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return an interval for each entry by itself, from the normal law: value -+ z stderr.
+
+        Parameters
+        ----------
+        level : float
+            How often such an interval holds the truth, about: above 0 and below 1. It is for one entry; for
+            all of k entries at once, take ``1 - (1 - level)/k``.
+
+        Returns
+        -------
+        low, high : ndarray of float64
+            Shape of `value`; NaN where the standard error is not known. Frequencies may lie below 0 and above
+            1: the estimate is unbiased.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a level out of its range, or for an estimate that was projected to the simplex, which the
+            standard error is not about.
+        """
+        level = checks.chance("level", level)
+        if self.projected:
+            raise ValueError(
+                "project: an interval is about the unbiased estimate; estimate with project=False"
+            )
+        reach = NormalDist().inv_cdf((1.0 + level) / 2.0) * self.stderr
+        return self.value - reach, self.value + reach
+
+    def __str__(self) -> str:
+        """Return a line for each entry, the first ones of many: value and standard error, rounded to it."""
+        rows = list(self._rows())
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)] if rows else [0, 0]
+        lines = [f"  {name.rjust(widths[0])}  {text.rjust(widths[1])}".rstrip() for name, text in rows]
+        return "\n".join([self._head(), *lines, *self._rest()])
+
+    def _repr_html_(self) -> str:
+        """Return the same as a table, for notebooks."""
+        cells = "".join(
+            f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>"
+            for name, text in self._rows()
+        )
+        rest = "".join(f"<p>{html.escape(each.strip())}</p>" for each in self._rest())
+        return f"<table><caption>{html.escape(self._head())}</caption>{cells}</table>{rest}"
+
+    def _head(self) -> str:
+        count = self.value.size
+        kind = (
+            "projected to the simplex; standard errors before it"
+            if self.projected
+            else "with standard errors"
+        )
+        return f"{count:,} value{'s' * (count != 1)} of {self.n:,} report{'s' * (self.n != 1)}, {kind}"
+
+    def _rest(self) -> list[str]:
+        more = self.value.size - _SHOWN
+        return [f"  and {more:,} more"] if more > 0 else []
+
+    def _rows(self) -> Iterator[tuple[str, str]]:
+        """Yield the name and the rounded number of the entries that are shown."""
+        for place in itertools.islice(np.ndindex(self.value.shape), _SHOWN):
+            *before, last = place or ("",)
+            name = last if self.labels is None else self.labels[last]
+            yield (
+                ", ".join(map(str, (*before, name))),
+                _rounded(float(self.value[place]), float(self.stderr[place])),
+            )
+
+
+def _rounded(value: float, stderr: float) -> str:
+    """Return a number and its standard error, both to two digits of the latter."""
+    if not 0.0 < stderr < math.inf:
+        return f"{value:.6g} ± {stderr:.2g}"
+    digits = 1 - math.floor(math.log10(stderr))
+    if not -1 <= digits <= _DIGITS:
+        return f"{value:.6g} ± {stderr:.2g}"
+    return f"{value:.{max(digits, 0)}f} ± {stderr:.{max(digits, 0)}f}"
 
 
 def frequencies(counts: ArrayLike, n: int, p: float, q: float, *, project: bool = False) -> Estimate:
@@ -68,7 +176,7 @@ def frequencies(counts: ArrayLike, n: int, p: float, q: float, *, project: bool 
     value = (share - q) / (p - q)
     held = np.clip(share, min(p, q), max(p, q))
     stderr = np.sqrt(held * (1.0 - held) / n) / abs(p - q)
-    return Estimate(project_simplex(value) if project else value, stderr, n)
+    return Estimate(project_simplex(value) if project else value, stderr, n, projected=project)
 
 
 def project_simplex(values: ArrayLike) -> NDArray[np.float64]:

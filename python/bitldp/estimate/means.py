@@ -39,7 +39,7 @@ def together(one: Summed, other: Summed, name: str = "reports") -> Summed:
 
 def countable(name: str, reports: Any) -> NDArray[Any]:
     """Return reports as an array of a dtype that the core counts; refuse other than integers."""
-    array = checks.plain(name, reports)
+    array = np.atleast_1d(checks.plain(name, reports))  # the report of a single value is one record
     if array.dtype in (np.uint8, np.uint16, np.uint32, np.bool_):
         return array
     whole = checks.codes(name, array, 1 << 32)

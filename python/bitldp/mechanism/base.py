@@ -6,18 +6,23 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import numpy as np
+from numpy import ndarray
 from numpy.typing import ArrayLike, NDArray
 
+from bitldp._core import Grid
+from bitldp.base import checks
+from bitldp.base.arrays import place
 from bitldp.base.keys import RandomSource
-from bitldp.estimate.estimates import Estimate
+from bitldp.mechanism import identity
 from bitldp.mechanism.described import Variant, letter_facts
-from bitldp.mechanism.identity import frozen, plain, short
 from bitldp.mechanism.law import Experiment, Pair, Symbols, far_ends
 from bitldp.mechanism.parameters import declared
+from bitldp.mechanism.silent import Silent
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
+from bitldp.release.base import Direct
 from bitldp.release.call import Call, called
 
 if TYPE_CHECKING:
@@ -31,11 +36,14 @@ chosen."""
 Part = tuple[int, int]
 """Columns of an array of codes, and bits of a code."""
 
+Reports: TypeAlias = NDArray[Any] | np.generic | tuple[NDArray[Any], ...]
+"""What `randomize` returns: an array; a scalar for a single value; where coordinates are sampled, a pair."""
+
 _M = TypeVar("_M", bound="Mechanism")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mechanism(ABC):
+class Mechanism(Silent, ABC):
     """A mechanism of local differential privacy: parameters in, reports out.
 
     A subclass is a frozen dataclass whose fields are its parameters; those that are annotated with a check
@@ -56,10 +64,9 @@ class Mechanism(ABC):
     outputs: ClassVar[tuple[str, ...]] = ("codes", "packed")
     wire_output: ClassVar[str] = "codes"
 
-    _guarantee: ClassVar[Guarantee]  # set on the instance, by _build; ClassVar keeps it out of the fields
-    _no_mean: ClassVar[str] = "its reports are not numbers"
-    _no_frequencies: ClassVar[str] = "its reports are not categories"
-    _no_letters: ClassVar[str] = "the mean of its reports does not tell the input"
+    # Set on the instance, while it is built; ClassVar keeps them out of the fields.
+    _guarantee: ClassVar[Guarantee]
+    _direct: ClassVar[tuple[Any, ...] | None] = None
 
     def __post_init__(self) -> None:
         self._settle()
@@ -79,10 +86,16 @@ class Mechanism(ABC):
         for name, check in declared(type(self)):
             object.__setattr__(self, name, check(name, getattr(self, name)))
         self._build()
+        direct = self._shortcut()
+        self._set(_direct=None if direct is None else tuple(direct))  # which is unpacked faster
 
     @abstractmethod
     def _build(self) -> None:
         """Set the release and `_guarantee`, once each parameter by itself has been checked."""
+
+    def _shortcut(self) -> Direct | None:
+        """Return the core's own call, if releasing codes of new keys is nothing but that."""
+        return None
 
     def _set(self, **attributes: Any) -> None:
         """Set attributes of a frozen instance, while it is being built."""
@@ -120,11 +133,11 @@ class Mechanism(ABC):
         """
         return {
             "name": type(self).__name__,
-            "parameters": {name: plain(value) for name, value in self.parameters.items()},
+            "parameters": {name: identity.plain(value) for name, value in self.parameters.items()},
         }
 
     def _identity(self) -> Hashable:
-        return (type(self), *(frozen(value) for value in self.parameters.values()))
+        return (type(self), *(identity.frozen(value) for value in self.parameters.values()))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Mechanism) and self._identity() == other._identity()
@@ -133,7 +146,7 @@ class Mechanism(ABC):
         return hash(self._identity())
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={short(value)}" for name, value in self.parameters.items())
+        shown = ", ".join(f"{name}={identity.short(value)}" for name, value in self.parameters.items())
         return f"{type(self).__name__}({shown})"
 
     def __reduce__(self) -> tuple[Callable[..., Mechanism], tuple[type[Mechanism], dict[str, Any]]]:
@@ -148,16 +161,18 @@ class Mechanism(ABC):
         out: NDArray[Any] | None = None,
         threads: int | None = None,
         first_chunk: int = 0,
-    ) -> Any:
+    ) -> Reports:
         """Randomize records: what it returns is safe to release at `guarantee`.
 
         Parameters
         ----------
         x : array_like
-            Records, one a row, of what the mechanism takes (see its class): numbers (float32 or float64),
-            categories or places of candidates (integers from 0). Shape (n, features) or (features,); (n,) too
-            where a record is one number or one category. Numbers outside the interval are clipped to it, or
-            refused with ``clip=False``.
+            Records, one a row, of what the mechanism takes (see its class): numbers (float32 or float64;
+            float16 and integers are converted to them first), categories (integers from 0, or labels where
+            the mechanism was given labels) or places of candidates (integers from 0). Shape (n, features) or
+            (features,); (n,) too, and () for a single value, where a record is one number or one category.
+            Numbers outside the interval are clipped to it (`outside` counts them), or refused with
+            ``clip=False``.
         rng : None, int, SeedSequence or Generator
             None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
             only: a key that is used on two inputs reveals where they differ.
@@ -175,23 +190,61 @@ class Mechanism(ABC):
 
         Returns
         -------
-        ndarray or tuple of ndarray
+        ndarray, scalar or tuple of ndarray
             The reports: of the shape of `x`, but that "packed" is flat, and that "bits" have as many columns
-            as bits. Where coordinates are sampled, a pair (indices, codes); its "values" have the shape of
-            `x`, the middle of the interval standing for what was not sampled.
+            as bits. The report of a single value is a scalar, where it is one number. Where coordinates are
+            sampled, a pair (indices, codes); its "values" have the shape of `x`, the middle of the interval
+            standing for what was not sampled.
 
         Raises
         ------
         ValueError
             NaN, a value outside what is allowed (an index is given, never the value), wrong shape, unfit
-            `out`, or "values" where reports say nothing. Nothing is handed out then.
+            `out`, or "values" where reports say nothing. Nothing is handed out then: values are checked in
+            the pass that randomizes them, so `out` is zeros where one is refused, and as it was where the
+            call did not fit.
         TypeError
             Wrong dtype or kind of argument.
         """
-        return self._perturb(x, called(rng, output, out, threads, first_chunk, self.outputs, self._streams))
+        direct = self._direct
+        if (
+            direct is not None
+            and rng is None
+            and out is None
+            and threads is None
+            and first_chunk == 0
+            and type(x) is ndarray
+        ):
+            # What a client calls for one value takes about a microsecond: a few comparisons, and the core.
+            core, rest, form, flat, last = direct
+            if output == form and (x.ndim == flat or (x.shape[-1:] == last and x.ndim < 3)):
+                try:
+                    return core(x, *rest)
+                except (TypeError, ValueError):
+                    pass  # what the core refuses is looked at below: converted, or refused by name and place
+        call = called(rng, output, out, threads, first_chunk, self.outputs, self._streams)
+        values = self._admit(x)
+        if values.ndim or self.columns > 1:
+            return self._perturb(values, call)
+        if out is not None:
+            raise ValueError("out: not offered for a single value")
+        return self._single(self._perturb(values[None], call), call)
 
-    def _perturb(self, x: ArrayLike, call: Call) -> Any:
-        """Release records; the arguments of the call are checked, `x` is not."""
+    def _admit(self, x: Any) -> NDArray[Any]:
+        """Return records as an array of what `_perturb` takes, whatever they came as."""
+        return checks.plain("x", x)
+
+    @staticmethod
+    def _single(reports: Any, call: Call) -> Reports:
+        """Return the report of a single value, of those of an array of one."""
+        if call.output == "packed":
+            return reports
+        if isinstance(reports, tuple):
+            return type(reports)(*(part[0] for part in reports))
+        return reports[0] if np.ndim(reports) else reports[()]
+
+    def _perturb(self, x: NDArray[Any], call: Call) -> Any:
+        """Release records: an array of one axis or more. The call is checked, the records are not."""
         raise NotImplementedError(f"{type(self).__name__} has a `randomize` of its own")
 
     @property
@@ -233,6 +286,35 @@ class Mechanism(ABC):
         """Where a record's numbers lie: (low, high); None for what is not a number."""
         return None
 
+    def outside(self, x: ArrayLike) -> int:
+        """Return how many values of `x` are clipped when they are released: they lie outside the `ends`.
+
+        Parameters
+        ----------
+        x : array_like
+            Records, as `randomize` takes them.
+
+        Returns
+        -------
+        int
+            The number of values outside the interval, which are moved to its nearer end (of vectors outside
+            the ball, which are scaled to it); 0 for a mechanism that clips nothing, but refuses. The number
+            is as private as the records: it is for who holds them, and is no part of a report.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For NaN, or for what are no numbers.
+        """
+        ends = self.ends
+        if ends is None:
+            return 0
+        values = checks.numbers("x", x)
+        found = Grid(2, low=ends[0], high=ends[1]).outside(np.atleast_1d(values))
+        if np.isnan(values).any():  # the core takes it for neither in nor out
+            raise ValueError(f"x: {place(np.isnan(values))} is NaN")
+        return found
+
     def extremes(self, pair: Pair | None = None) -> Experiment | None:
         """Return inputs that reports tell apart best, and the law of their reports where it is known.
 
@@ -255,60 +337,10 @@ class Mechanism(ABC):
     def decode(self, reports: Any) -> Any:
         """Return what reports stand for, or are worth; see the mechanism's own method."""
 
-    def unbias(self, reports: ArrayLike) -> NDArray[np.float64]:
-        """Return reports as numbers whose mean over the coins is the record, where the mechanism has them.
-
-        Raises
-        ------
-        ValueError
-            Where it has none. The message says why.
-        """
-        raise ValueError(f"{type(self).__name__} has no mean to estimate: {self._no_mean}")
-
-    def estimate_mean(self, reports: ArrayLike) -> Estimate:
-        """Estimate the mean of the records, where the mechanism has one; see its own method.
-
-        Raises
-        ------
-        ValueError
-            Where it has none. The message says why.
-        """
-        raise ValueError(f"{type(self).__name__} has no mean to estimate: {self._no_mean}")
-
-    def estimate_frequencies(self, reports: ArrayLike, *, project: bool = False) -> Estimate:
-        """Estimate the frequencies of the categories, where the mechanism has them; see its own method.
-
-        Raises
-        ------
-        ValueError
-            Where it has none. The message says why.
-        """
-        raise ValueError(f"{type(self).__name__} has no frequencies to estimate: {self._no_frequencies}")
-
     @property
     def report_bits(self) -> int:
         """Bits of one record's report in its packed form."""
         return sum(columns * bits for columns, bits in self.report_parts)
-
-    def mean_variance(self) -> float:
-        """Return the variance of one report's unbiased letter, averaged over inputs, where it has one.
-
-        Raises
-        ------
-        ValueError
-            Where no unbiased decode exists. The message says why.
-        """
-        raise ValueError(f"{type(self).__name__} has no unbiased letters: {self._no_letters}")
-
-    def worst_variance(self) -> float:
-        """Return the variance of one report's unbiased letter for the worst input, where it has one.
-
-        Raises
-        ------
-        ValueError
-            Where no unbiased decode exists. The message says why.
-        """
-        raise ValueError(f"{type(self).__name__} has no unbiased letters: {self._no_letters}")
 
     @classmethod
     def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:

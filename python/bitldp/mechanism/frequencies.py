@@ -13,11 +13,12 @@ from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import Estimate, indicator_spread, indicator_variance
 from bitldp.estimate.means import countable
 from bitldp.estimate.statistics import counts_of
-from bitldp.mechanism.base import Mechanism
 from bitldp.mechanism.described import spreads
+from bitldp.mechanism.labels import LabelledCounts
+from bitldp.mechanism.reports import OneArray
 
 
-class Frequencies(Mechanism):
+class Frequencies(OneArray):
     """Base of the mechanisms that report a category with p where a record has it, with q where it has not.
 
     Not a dataclass: a subclass says how many categories there are, what p and q are, and how its reports are
@@ -62,7 +63,8 @@ class Frequencies(Mechanism):
         Returns
         -------
         Estimate
-            Shape (categories,), or (features, categories) for several features.
+            Shape (categories,), or (features, categories) for several features; with the labels, where the
+            mechanism has any.
 
         Raises
         ------
@@ -83,7 +85,8 @@ class Frequencies(Mechanism):
         """
         law = self._check_speaks()
         shape = (self._cells,) if self.columns == 1 else (self.columns, self._cells)
-        return CountAccumulator(self, shape, self._count, law, exclusive=self._exclusive)
+        kind = CountAccumulator if getattr(self, "labels", None) is None else LabelledCounts
+        return kind(self, shape, self._count, law, exclusive=self._exclusive)
 
     def variance(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return the variance of one report's unbiased indicator of every category, in closed form.

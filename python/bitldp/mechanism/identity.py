@@ -1,4 +1,4 @@
-"""Parameters as values that compare, that JSON has, and that a repr shows."""
+"""What tells two mechanisms apart: their parameters as hashable values, as JSON, and in words."""
 
 from __future__ import annotations
 
@@ -9,40 +9,44 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["frozen", "plain", "short"]
-
-
-def _digest(array: NDArray[Any]) -> str:
-    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+from bitldp.codecs import Categories
 
 
 def frozen(value: Any) -> Hashable:
-    """Return a value that compares by content."""
+    """Return a parameter as a hashable value; of an array what tells it from others."""
     if isinstance(value, np.ndarray):
-        return (value.shape, value.dtype.str, _digest(value))
+        return (value.shape, value.dtype.str, digest(value))
     hashable: Hashable = value
     return hashable
 
 
 def plain(value: Any) -> Any:
-    """Return a JSON value; arrays as a digest, functions by name."""
+    """Return a parameter as a JSON value: arrays and labels as a digest, functions by name."""
     if isinstance(value, np.ndarray):
-        return {"shape": list(value.shape), "dtype": value.dtype.str, "sha256": _digest(value)}
+        return {"shape": list(value.shape), "dtype": value.dtype.str, "sha256": digest(value)}
+    if isinstance(value, Categories):
+        text = repr(value.labels.tolist())
+        return {"labels": len(value), "sha256": hashlib.sha256(text.encode()).hexdigest()}
     if callable(value):
-        return _name(value)
+        return name(value)
     return list(value) if isinstance(value, tuple) else value
 
 
-def _name(function: Any) -> str:
-    """Return a stable name of a callable, which may be an instance or a partial function."""
-    named = function if hasattr(function, "__qualname__") else type(function)
-    return f"{named.__module__}.{named.__qualname__}"
-
-
 def short(value: Any) -> str:
-    """Return a value as a repr shows it."""
+    """Return a parameter as a representation shows it."""
     if callable(value):
-        return f"<{_name(value)}>"
+        return f"<{name(value)}>"
     if isinstance(value, np.ndarray):
         return f"<array {'x'.join(str(axis) for axis in value.shape)}>"
     return repr(value)
+
+
+def digest(array: NDArray[Any]) -> str:
+    """Return the SHA-256 of an array's bytes."""
+    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+
+
+def name(function: Any) -> str:
+    """Return a stable name of a callable, which may be an instance or a partial function."""
+    named = function if hasattr(function, "__qualname__") else type(function)
+    return f"{named.__module__}.{named.__qualname__}"

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import Cube, Grid
+from bitldp._core import Cube
 from bitldp.base import checks
 from bitldp.base.arrays import place
 from bitldp.estimate.estimates import Estimate
@@ -16,15 +16,16 @@ from bitldp.estimate.means import MeanAccumulator
 from bitldp.estimate.sampled import SampledMeanAccumulator, checked
 from bitldp.estimate.statistics import Statistic, of_letters
 from bitldp.letters.spread import Spread
-from bitldp.mechanism.base import Mechanism, Part
+from bitldp.mechanism.base import Part
 from bitldp.mechanism.cube import opposite_corners
 from bitldp.mechanism.law import TABLE, Experiment, Pair, Symbols, codes_of, of_rows
-from bitldp.release.base import Interval
+from bitldp.mechanism.reports import ArrayOrPair
+from bitldp.release.base import Direct, Interval
 from bitldp.release.call import Call
 from bitldp.release.sampled import SampledReports, index_bits, sampled
 
 
-class Means(Mechanism):
+class Means(ArrayOrPair):
     """Base of the mechanisms whose reports are worth numbers that are right on average.
 
     Not a dataclass: a subclass chooses which of these are its parameters, and in which order.
@@ -288,25 +289,29 @@ class Means(Mechanism):
         """
         return self._release.probabilities()
 
-    def outside(self, x: ArrayLike) -> int:
-        """Return how many values of `x` (float32 or float64) lie outside the interval and are clipped."""
-        return Grid(2, low=self._ends[0], high=self._ends[1]).outside(x)
+    def _shortcut(self) -> Direct | None:
+        if type(self)._perturb is not Means._perturb or self.k is not None or not self.clip:
+            return None
+        direct: Direct | None = self._release.direct(self.features)
+        return direct
 
-    def _perturb(self, x: ArrayLike, call: Call) -> Any:
+    def _admit(self, x: Any) -> NDArray[Any]:
+        return checks.numbers("x", x)
+
+    def _perturb(self, x: NDArray[Any], call: Call) -> Any:
         checks.records("x", x, self.features)
         if call.output == "values":
             self._check_speaks()
         if not self.clip:
-            refuse_outside(checks.plain("x", x), self._ends)
+            refuse_outside(x, self._ends)
         if self.k is None:
             return self._release.randomize(x, call)
         if call.out is not None:
             raise ValueError("out: not offered with spend='sample', where a report is a pair")
-        values = checks.plain("x", x)
-        reports = sampled(self._release, values, (self.features, self.k), call)
+        reports = sampled(self._release, x, (self.features, self.k), call)
         if call.output != "values":
             return reports
-        return self.decode(reports).reshape(values.shape).astype(values.dtype, copy=False)
+        return self.decode(reports).reshape(x.shape).astype(x.dtype, copy=False)
 
 
 def refuse_outside(x: NDArray[Any], ends: Interval) -> None:

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache, partial
 from typing import Annotated, Any, Literal, get_args, get_origin
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bitldp.base import checks
+from bitldp.codecs import Categories as Labels
 from bitldp.privacy import Calibration as _Calibration
 from bitldp.privacy import Unit as _Unit
 
@@ -38,6 +42,22 @@ def at_least(least: int, most: int = checks.MOST) -> Check:
 
 def _count(least: int, most: int, name: str, value: Any) -> int:
     return value if type(value) is int and least <= value <= most else checks.count(name, value, least, most)
+
+
+def categories(most: int = checks.MOST) -> Check:
+    """Return the check that a value is a number of categories, from 2 to `most`, or their labels."""
+    return partial(_categories, most)
+
+
+def _categories(most: int, name: str, value: Any) -> int | Labels:
+    if isinstance(value, Labels):
+        return value
+    if isinstance(value, (str, bytes)) or not np.iterable(value):
+        return _count(2, most, name, value)
+    try:
+        return Labels(value)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}: {str(error).removeprefix('labels: ')}") from None
 
 
 def whole(low: int, high: int) -> Check:
@@ -89,8 +109,11 @@ Budget = Annotated[float, checks.budget]
 Features = Annotated[int, at_least(1)]
 """Numbers of a record, 1 or more."""
 
-Categories = Annotated[int, at_least(2)]
-"""Categories, 2 or more."""
+CategoryNames = int | Sequence[Any] | NDArray[Any] | Labels
+"""What a number of categories may be given as: itself, or the labels, in order."""
+
+Categories = Annotated[CategoryNames, categories()]
+"""Categories, 2 or more: how many, or their labels."""
 
 Flag = Annotated[bool, checks.flag]
 """Yes or no."""

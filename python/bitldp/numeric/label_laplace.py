@@ -10,10 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Shift
 from bitldp.base import checks
+from bitldp.base.arrays import zeros_if_refused
 from bitldp.estimate.estimates import Estimate, project_simplex
 from bitldp.estimate.means import MeanAccumulator
 from bitldp.estimate.statistics import of_letters
-from bitldp.mechanism.base import Mechanism, Part, Takes
+from bitldp.mechanism.base import Part, Takes
+from bitldp.mechanism.labels import Labelled, LabelledMeans
 from bitldp.mechanism.law import Block, Experiment, Pair
 from bitldp.mechanism.parameters import Budget, Categories
 from bitldp.numeric.laplace import noisy
@@ -25,15 +27,15 @@ __all__ = ["LabelLaplace"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LabelLaplace(Mechanism):
+class LabelLaplace(Labelled):
     """Label-Laplace: a label as its one-hot vector, with Laplace noise on every entry.
 
     The noise has the scale 2/eps.
 
     Parameters
     ----------
-    classes : int
-        Classes C, at least 2.
+    classes : int, sequence or Categories
+        Classes C, at least 2: how many, or their labels, as of `GRR`.
     epsilon : float
         Exact epsilon of a label, finite, zero or more.
 
@@ -77,6 +79,7 @@ class LabelLaplace(Mechanism):
     _no_mean: ClassVar[str] = "its reports are labels; use estimate_frequencies"
 
     def _build(self) -> None:
+        self._name(self.classes)
         release = noisy(share(self.epsilon, 2), (0.0, 1.0))
         both = composed(release.epsilon, 2)
         guarantee = Guarantee.judge(self.epsilon, (release.epsilon, both, both), given="one-hot input")
@@ -96,14 +99,14 @@ class LabelLaplace(Mechanism):
     @property
     def report_parts(self) -> tuple[Part, ...]:
         """(columns, bits) of a report: one entry a class."""
-        return ((self.classes, self._release.bits),)
+        return ((self._size, self._release.bits),)
 
     def extremes(self, pair: Pair | None = None) -> Experiment:
         """Return two labels and the law of their entries; see `Mechanism.extremes`."""
-        labels = [0, self.classes - 1]
+        labels = [0, self._size - 1]
         if pair is not None:
-            labels = [int(each) for each in checks.codes("pair", list(pair), self.classes)]
-        entries = np.array(labels)[:, None] == np.arange(self.classes)
+            labels = [int(each) for each in checks.codes("pair", list(pair), self._size)]
+        entries = np.array(labels)[:, None] == np.arange(self._size)
         table = self.probabilities()[entries.astype(np.intp)]
         block = Block(table, lambda place, value: f"the entry of class {place} is reported as {value}")
         names = [f"class {label}" for label in labels]
@@ -124,20 +127,21 @@ class LabelLaplace(Mechanism):
             )
         return self._release.letters
 
-    def _perturb(self, x: ArrayLike, call: Call) -> NDArray[Any]:
-        labels = checks.codes("x", x, self.classes)
+    def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
+        with zeros_if_refused(call.out):
+            labels = checks.codes("x", x, self._size)
         if labels.ndim > 1:
             raise ValueError(f"x: shape must be (n,) or (), got {labels.shape}")
         if call.output == "values":
             self._check_speaks()
-        entries = (labels[..., None] == np.arange(self.classes)).astype(np.uint16)
+        entries = (labels[..., None] == np.arange(self._size)).astype(np.uint16)
         entries *= np.uint16(self.channel.inputs - 1)
         return replace(self._release, codec=None).randomize(entries, call)
 
     def _codes(self, reports: ArrayLike) -> NDArray[Any]:
         codes = checks.codes("reports", reports, self.alphabet)
-        if codes.ndim not in (1, 2) or codes.shape[-1] != self.classes:
-            allowed = f"(n, {self.classes}) or ({self.classes},)"
+        if codes.ndim not in (1, 2) or codes.shape[-1] != self._size:
+            allowed = f"(n, {self._size}) or ({self._size},)"
             raise ValueError(f"reports: shape must be {allowed}, got {codes.shape}")
         return codes
 
@@ -152,8 +156,8 @@ class LabelLaplace(Mechanism):
         vectors: NDArray[np.float64] = self.letters[self._codes(reports)]
         return vectors
 
-    def classify(self, reports: ArrayLike) -> NDArray[np.intp]:
-        """Return the class of the largest entry of each report, the first of equal ones.
+    def classify(self, reports: ArrayLike) -> NDArray[Any]:
+        """Return the class of the largest entry of each report, the first of equal ones; its label, if any.
 
         Raises
         ------
@@ -161,7 +165,7 @@ class LabelLaplace(Mechanism):
             For a code out of range, or another shape than `randomize` returns.
         """
         classes: NDArray[np.intp] = self._codes(reports).argmax(axis=-1)  # letters rise with the codes
-        return classes
+        return self._by_label(classes)
 
     def estimate_frequencies(self, reports: ArrayLike, *, project: bool = False) -> Estimate:
         """Estimate the frequency of every class among the records, without bias.
@@ -187,7 +191,7 @@ class LabelLaplace(Mechanism):
         accumulator = self.accumulator()
         accumulator.update(reports)
         found = accumulator.estimate()
-        return Estimate(project_simplex(found.value), found.stderr, found.n) if project else found
+        return replace(found, value=project_simplex(found.value), projected=True) if project else found
 
     def accumulator(self) -> MeanAccumulator:
         """Return an empty accumulator of the frequencies: streams, merges and serialises.
@@ -198,10 +202,9 @@ class LabelLaplace(Mechanism):
             If the reports say nothing (epsilon 0).
         """
         self._check_speaks()
-        letters = of_letters(self.classes, self.letters)
-        return MeanAccumulator(
-            self, self.classes, lambda x: self.decode(x).reshape(-1, self.classes), letters
-        )
+        kind = MeanAccumulator if self.labels is None else LabelledMeans
+        counted = of_letters(self._size, self.letters)
+        return kind(self, self._size, lambda x: self.decode(x).reshape(-1, self._size), counted)
 
     def _check_speaks(self) -> None:
         _ = self.letters
@@ -216,7 +219,7 @@ class LabelLaplace(Mechanism):
         Parameters
         ----------
         x : array_like of int
-            True labels, any shape.
+            Codes of true labels, any shape.
 
         Returns
         -------
@@ -229,8 +232,8 @@ class LabelLaplace(Mechanism):
             If the reports say nothing (epsilon 0), or for a label out of range.
         """
         entry = self.worst_variance()
-        truth = checks.codes("x", x, self.classes)
-        return np.full((*truth.shape, self.classes), entry)
+        truth = checks.codes("x", x, self._size)
+        return np.full((*truth.shape, self._size), entry)
 
     def mean_variance(self) -> float:
         """Return the variance of an entry's letter, the same for all entries and labels.

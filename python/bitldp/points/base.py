@@ -13,12 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Grid, pack
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
-from bitldp.mechanism.base import Mechanism, Part, Takes
+from bitldp.mechanism.base import Part, Takes
 from bitldp.mechanism.law import INPUTS, Experiment, Pair, Symbols, codes_of, of_rows, spread
 from bitldp.mechanism.parameters import Option, one_of
+from bitldp.mechanism.reports import OneArray
 from bitldp.points import places
 from bitldp.privacy import Guarantee, composed, share
-from bitldp.release.base import Release
+from bitldp.release.base import Direct, Release
 from bitldp.release.call import Call
 
 Candidates = Annotated[Any, Option(short="Points that the public range of a number is cut to.")]
@@ -43,7 +44,7 @@ _ALL = 2048  # candidates whose rows are all looked at
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CandidateRelease(Mechanism):
+class CandidateRelease(OneArray):
     """Base of the mechanisms that release one of N public candidates for each value."""
 
     takes: ClassVar[Takes | None] = "points"
@@ -209,7 +210,14 @@ class CandidateRelease(Mechanism):
     def _streams(self) -> int:
         return len(self._regions)
 
-    def _perturb(self, x: ArrayLike, call: Call) -> NDArray[Any]:
+    def _shortcut(self) -> Direct | None:
+        plain = type(self)._perturb is CandidateRelease._perturb and self.regions is None
+        return self._placed.direct(self._columns) if plain else None
+
+    def _admit(self, x: Any) -> NDArray[Any]:
+        return checks.plain("x", x) if self._grid is None else checks.numbers("x", x)
+
+    def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
         checks.records("x", x, self._columns)
         if self.regions is not None:
             return self._by_region(x, call)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -149,6 +150,18 @@ class Bipartite(CandidateRelease, Frequencies):
             raise ValueError("utility: was given in place of a loss; see expected_utility")
         return sum(part.total_error() for part in self._regions) / len(self._points)
 
+    def worst_error(self) -> float:
+        """Return the largest expected loss of a report, over the inputs, in units of the metric.
+
+        Raises
+        ------
+        ValueError
+            If the mechanism has a `utility`.
+        """
+        if self._larger_is_better:
+            raise ValueError("utility: was given in place of a loss; see expected_utility")
+        return max(part.worst_error() for part in self._regions)
+
     def expected_utility(self) -> float:
         """Return the global utility Q_g of a mechanism that has a `utility`: the larger, the better.
 
@@ -186,6 +199,8 @@ class Region:
         The release of positions in `members`, of width m.
     column_sums : ndarray of float64
         Sum over the members of their i-th smallest loss.
+    sums_by_member : callable
+        Returns, for every member, the sum of its m smallest losses, and that of all of them.
     alike : bool
         Whether two members have the same window, hence the same row of the law.
     """
@@ -194,14 +209,25 @@ class Region:
     m: int
     release: WindowRelease
     column_sums: NDArray[np.float64]
+    sums_by_member: Callable[[], tuple[NDArray[np.float64], NDArray[np.float64]]]
     alike: bool
 
     def total_error(self) -> float:
         """Return the members' expected losses, summed, from the integers of the channel."""
+        inside, outside = self._chances()
+        near, far = self.column_sums[: self.m].sum(), self.column_sums[self.m :].sum()
+        return float(inside * near + outside * far)
+
+    def worst_error(self) -> float:
+        """Return the largest of the members' expected losses, likewise."""
+        inside, outside = self._chances()
+        near, total = self.sums_by_member()
+        return float((inside * near + outside * (total - near)).max())
+
+    def _chances(self) -> tuple[float, float]:
+        """Return the probability of a cell inside the window, and of one outside."""
         high, others = self.release.channel.high, len(self.members) - self.m
-        inside = high / (self.m * ONE) * self.column_sums[: self.m].sum()
-        outside = (ONE - high) / (others * ONE) * self.column_sums[self.m :].sum()
-        return float(inside + outside)
+        return high / (self.m * ONE), (ONE - high) / (others * ONE)
 
 
 def _line_region(members: NDArray[np.intp], step: float, epsilon: float, m: int | str) -> Region:
@@ -211,7 +237,20 @@ def _line_region(members: NDArray[np.intp], step: float, epsilon: float, m: int 
     _check_sums(sums)
     if isinstance(m, str):
         m = equidistant_width(count, epsilon) if m == "paper" else best_width(sums, epsilon)
-    return Region(members, m, window(count, m, epsilon), sums, alike=m > 1)
+    width = m
+
+    def sums_by_member() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        places = np.arange(count, dtype=np.float64)
+        first = np.clip(places - width // 2, 0.0, count - width)  # as the channel places its window
+        near = _triangle(places - first) + _triangle(first + (width - 1) - places)
+        return step * near, step * (_triangle(places) + _triangle(count - 1 - places))
+
+    return Region(members, m, window(count, m, epsilon), sums, sums_by_member, alike=m > 1)
+
+
+def _triangle(last: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return 0 + 1 + ... + last."""
+    return last * (last + 1.0) / 2.0
 
 
 def _check_sums(sums: NDArray[np.float64]) -> None:
@@ -238,7 +277,8 @@ def _table_region(
     cells = order.astype(np.uint16)
     law = ordered_window(count, width, epsilon, cells)
     windows = np.sort(cells[:, :width], axis=1)
-    return Region(members, width, law, sums, alike=len(np.unique(windows, axis=0)) < count)
+    by_member = ordered[:, :width].sum(axis=1), ordered.sum(axis=1)
+    return Region(members, width, law, sums, lambda: by_member, alike=len(np.unique(windows, axis=0)) < count)
 
 
 def widths(m: Any, members: list[NDArray[np.intp]]) -> list[int | str]:

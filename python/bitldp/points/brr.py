@@ -92,8 +92,8 @@ class BRR(Bipartite):
     """
 
     candidates: Candidates
-    _: KW_ONLY
     epsilon: Budget
+    _: KW_ONLY
     m: Annotated[Any, Option(form="paper|best|N", read=_width)] = "paper"
     metric: Any = "euclidean"
     utility: Any = None

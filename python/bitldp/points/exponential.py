@@ -149,7 +149,12 @@ class Exponential(CandidateMatrix):
             return Matrix(np.full(losses.shape, 1.0 / len(losses)))
         bounded = min(epsilon, _STEEPEST)
         if self.calibration == "paper":
-            return Matrix(table(losses, bounded / (2.0 * reach)))
+            # McSherry and Talwar prove the claim: where it is reached, rounding must not pass it.
+            return calibrated(
+                lambda target: Matrix(table(losses, target / (2.0 * reach))),
+                bounded,
+                lambda channel: channel.epsilon,
+            )
         found = largest_root(lambda scale: loss_of(losses, scale), bounded, bounded / (2.0 * reach))
 
         def build(target: float) -> Matrix:

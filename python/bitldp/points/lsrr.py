@@ -20,7 +20,7 @@ from bitldp.base.arrays import readonly
 from bitldp.mechanism.parameters import Calibration
 from bitldp.points.exponential import largest_root
 from bitldp.points.tables import CandidateMatrix
-from bitldp.privacy import calibrated
+from bitldp.privacy import calibrated, published
 
 __all__ = ["LSRR", "location_codes"]
 
@@ -141,7 +141,9 @@ class LSRR(CandidateMatrix):
         than the last of them. None: of all divisions into `groups`, the one of least expected error at
         c = e^epsilon, in each region by itself; see `divisions`.
     groups : int
-        How many groups where `prefixes` is None: 2 to 4.
+        How many groups where `prefixes` is None: 2 to 4, and at most as many as the common prefixes of a
+        region have different lengths. (Candidates of a region that all share the same, two equal points for
+        example, are one group: they are reported alike.)
     metric, utility, interval, rounding, regions, features, unit
         As for `Exponential`.
 
@@ -225,13 +227,24 @@ class LSRR(CandidateMatrix):
         lengths = self.prefixes
         if lengths is None:
             lengths = _division(common, losses, self.groups, budget)
+            if not lengths and self.regions is None:
+                raise ValueError(
+                    "groups: the codes share prefixes of only 1 length, so that there is only one group"
+                )
         self._divisions.append(lengths)
         group = np.zeros(common.shape, np.intp)
         for length in lengths:
             group += common < length
         groups = len(lengths) + 1
-        if self.calibration == "paper" or budget == 0.0:
-            return Matrix(staircase(group, groups, budget))
+        if groups == 1 or budget == 0.0:
+            return Matrix(np.full(group.shape, 1.0 / len(group)))
+        if self.calibration == "paper":
+            return published(
+                lambda target: Matrix(staircase(group, groups, target)),
+                budget,
+                lambda channel: channel.epsilon,
+                _column_loss(staircase(group, groups, budget)),
+            )
 
         def loss(log_growth: float) -> float:
             return _column_loss(staircase(group, groups, min(log_growth, _STEEPEST)))
@@ -249,16 +262,16 @@ def _division(
 ) -> tuple[int, ...]:
     """Return the lengths that part `groups` groups with the least expected error at c = e^log_growth.
 
+    Where common prefixes have fewer different lengths there are as many groups; none where they have one.
     Sizes and losses are summed by the length of the common prefix first, so that a division costs as many
     operations as there are lengths, for each input.
     """
     lengths, place = np.unique(common, return_inverse=True)
     place = place.reshape(common.shape)
     rows, count = np.arange(len(common))[:, None], len(lengths)
-    if count < groups:
-        raise ValueError(
-            f"groups: the codes share prefixes of only {count} different lengths, too few for {groups} groups"
-        )
+    groups = min(groups, count)
+    if groups == 1:
+        return ()
     flat = (rows * count + place).ravel()
     sizes = np.bincount(flat, minlength=len(common) * count).reshape(-1, count)
     sums = np.bincount(flat, losses.ravel(), len(common) * count).reshape(-1, count)

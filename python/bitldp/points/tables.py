@@ -32,8 +32,8 @@ class CandidateMatrix(CandidateRelease, Frequencies):
     """Base of the mechanisms that release a candidate by a table of their own making."""
 
     candidates: Candidates
-    _: KW_ONLY
     epsilon: Budget
+    _: KW_ONLY
     metric: Any = "euclidean"
     utility: Any = None
     interval: tuple[float, float] | None = None

@@ -26,6 +26,7 @@ from bitldp.points.brr import BRR
 from bitldp.points.exponential import Exponential
 from bitldp.points.lsrr import LSRR
 from bitldp.points.optimal import OptimalUtility
+from bitldp.privacy import share
 from bitldp.record.privunit import HypercubePrivUnit
 from bitldp.record.signs import SampledSigns
 
@@ -34,7 +35,7 @@ __all__ = ["REGISTRY", "Maker", "Question"]
 
 @dataclass(frozen=True)
 class Question:
-    """Parameters of a comparison, as the caller gave them."""
+    """What is compared: a record, its budget, and what counts; checked, with the defaults filled in."""
 
     epsilon: float
     features: int
@@ -94,15 +95,33 @@ def _whole(kind: Any) -> Maker:
 
 def _candidate(kind: Any, **options: Any) -> Maker:
     def make(s: Question) -> Mechanism:
-        made: Mechanism = kind(s.candidates, epsilon=s.epsilon, metric=s.metric, **options)
+        made: Mechanism = kind(
+            s.candidates, epsilon=s.epsilon, metric=s.metric, features=s.features, **options
+        )
+        return made
+
+    return make
+
+
+def _single(kind: Any) -> Maker:
+    """Return the maker of a mechanism of one category a record, which has no features."""
+
+    def make(s: Question) -> Mechanism:
+        made: Mechanism = kind(s.categories, epsilon=share(s.epsilon, s.features))
+        if s.features > 1:
+            raise ValueError(
+                f"releases one category; {s.features} of {kind.__name__}({s.categories}, "
+                f"epsilon={made.guarantee.record:.6g}), one a feature, have "
+                f"mean {made.mean_variance():.4g} and worst {made.worst_variance():.4g}"
+            )
         return made
 
     return make
 
 
 def _warner(s: Question) -> Mechanism:
-    if s.categories != 2:
-        raise ValueError("is for two categories")
+    if s.categories != 2 or s.features > 1:
+        raise ValueError("is for one answer of two categories")
     return WarnerRR(s.epsilon)
 
 
@@ -129,9 +148,9 @@ REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
         ("Duchi, record", lambda s: Duchi(s.epsilon, features=s.features, spend="cube", interval=s.interval)),
     ),
     "frequency": (
-        ("GRR", lambda s: GRR(s.categories, epsilon=s.epsilon)),
-        ("OUE", lambda s: OUE(s.categories, epsilon=s.epsilon)),
-        ("SUE", lambda s: SUE(s.categories, epsilon=s.epsilon)),
+        ("GRR", lambda s: GRR(s.categories, epsilon=s.epsilon, features=s.features)),
+        ("OUE", _single(OUE)),
+        ("SUE", _single(SUE)),
         ("WarnerRR", _warner),
     ),
     "point": (

@@ -11,16 +11,12 @@ import warnings
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
 from bitldp.base import checks
 from bitldp.base.extras import MissingExtraError
 from bitldp.design import DesignError
 from bitldp.mechanism.base import Mechanism
 from bitldp.numeric import Duchi
 from bitldp.points import metrics, places
-from bitldp.points.brr import BRR
-from bitldp.points.tables import MOST
 from bitldp.privacy import PrivacyClaimWarning
 from bitldp.recommend.candidates import REGISTRY, Question
 
@@ -44,7 +40,7 @@ class Row:
     bits : int
         Bits of a record's report.
     mean, worst : float
-        What `Recommendation.measure` says, on average and at worst; NaN where there is none.
+        What `Recommendation.measure` says, on average and at worst; NaN where there is no mechanism.
     why : str
         Why it was chosen, or why not.
     """
@@ -113,10 +109,30 @@ def _shown(row: Row) -> tuple[str, str, str, str]:
 
 _MEASURES = {
     "mean": "variance of a record's unbiased letter, per coordinate",
-    "frequency": "variance of a record's unbiased indicator, per category",
-    "point": "expected loss of a report",
+    "frequency": "variance of a record's unbiased indicator, per category of a feature",
+    "point": "expected loss of a reported value",
     "label": "chance that a reported label is false",
 }
+
+
+# The arguments that a task has a use for; every other one is refused where it is given.
+_USED = {
+    "mean": ("features", "interval", "thorough"),
+    "frequency": ("features", "categories"),
+    "point": ("features", "candidates", "metric"),
+    "label": ("categories",),
+}
+
+
+def _check_use(task: str, **given: Any) -> None:
+    """Refuse arguments that a task has no use for, and miss those that it cannot do without."""
+    for name, value in given.items():
+        if value is not None and name not in _USED[task]:
+            tasks = " or ".join(repr(other) for other, names in _USED.items() if name in names)
+            raise ValueError(f"{name}: has no effect on task {task!r}, but on {tasks}; leave it out")
+    for name in ("categories", "candidates"):
+        if name in _USED[task] and given[name] is None:
+            raise ValueError(f"{name}: are needed for task {task!r}")
 
 
 def _measured(task: str, mechanism: Any) -> tuple[float, float]:
@@ -129,25 +145,18 @@ def _measured(task: str, mechanism: Any) -> tuple[float, float]:
     if task == "label":
         wrong = 1.0 - float(mechanism.probabilities()[0, 0])
         return wrong, wrong
-    if not isinstance(mechanism, BRR):
-        return mechanism.expected_error(), mechanism.worst_error()
-    count = len(mechanism.points)
-    worst = math.nan
-    if count <= MOST:
-        losses = places.losses_between(mechanism.points, np.arange(count), mechanism.metric, None)
-        worst = float(np.sum(mechanism.probabilities() * losses, axis=1).max())
-    return mechanism.expected_error(), worst
+    return mechanism.expected_error(), mechanism.worst_error()
 
 
 def recommend(
     task: Task,
     epsilon: float,
     *,
-    features: int = 1,
+    features: int | None = None,
     categories: int | None = None,
     candidates: Any = None,
-    interval: tuple[float, float] = (-1.0, 1.0),
-    metric: Any = "euclidean",
+    interval: tuple[float, float] | None = None,
+    metric: Any = None,
     criterion: Literal["mean", "worst"] = "mean",
     thorough: bool = False,
 ) -> Recommendation:
@@ -157,20 +166,22 @@ def recommend(
     ----------
     task : {"mean", "frequency", "point", "label"}
         "mean": the mean of numbers, `features` of a record, in `interval`. "frequency": how often each of
-        `categories` occurs. "point": one of the `candidates`, reported with little loss. "label": one of
-        `categories` classes, reported truly as often as possible.
+        `categories` occurs, in each of `features` of a record. "point": one of the `candidates` for each of
+        `features` of a record, reported with little loss. "label": one of `categories` classes, reported
+        truly as often as possible.
     epsilon : float
         Privacy budget of a record, above zero.
-    features : int
-        Numbers of a record, for "mean".
+    features : int, optional
+        Numbers of a record, for "mean"; categories of a record, for "frequency"; values of a record, for
+        "point". None: one. `epsilon` is for all of them together.
     categories : int
         For "frequency" and "label": 2 or more.
     candidates : int or array_like
         For "point": as `BRR` takes them.
-    interval : (float, float)
-        For "mean": where the numbers lie.
-    metric : str, callable or array
-        For "point": the loss, as `BRR` takes it.
+    interval : (float, float), optional
+        For "mean": where the numbers lie. None: (-1, 1).
+    metric : str, callable or array, optional
+        For "point": the loss, as `BRR` takes it. None: "euclidean".
     criterion : {"mean", "worst"}
         Whether the least average over uniform inputs counts, or the least worst case.
     thorough : bool
@@ -185,7 +196,8 @@ def recommend(
     Raises
     ------
     ValueError, TypeError
-        For a parameter out of its range, or one that the task needs and that is missing.
+        For a parameter out of its range, one that the task needs and that is missing, or one that has no
+        effect on the task.
 
     Examples
     --------
@@ -198,20 +210,31 @@ def recommend(
     checks.choice("criterion", criterion, ("mean", "worst"))
     thorough = checks.flag("thorough", thorough)
     budget = checks.positive("epsilon", epsilon)
-    if task in ("frequency", "label"):
-        if categories is None:
-            raise ValueError(f"categories: are needed for task {task!r}")
-        checks.count("categories", categories, 2)
+    _check_use(
+        task,
+        features=features,
+        categories=categories,
+        candidates=candidates,
+        interval=interval,
+        metric=metric,
+        thorough=thorough or None,
+    )
+    setting = Question(
+        epsilon=budget,
+        features=1 if features is None else checks.count("features", features, 1),
+        categories=2 if categories is None else checks.count("categories", categories, 2),
+        candidates=candidates,
+        interval=(-1.0, 1.0) if interval is None else interval,
+        metric="euclidean" if metric is None else metric,
+        criterion=criterion,
+        thorough=thorough,
+    )
     if task == "point":
-        if candidates is None:
-            raise ValueError("candidates: are needed for task 'point'")
         places.place(candidates, None, None)
-        if isinstance(metric, str):
-            metrics.named("metric", metric, metrics.METRICS)
-    count = checks.count("features", features, 1)
-    setting = Question(budget, count, categories or 2, candidates, interval, metric, criterion, thorough)
-    if task == "mean":
-        Duchi(budget, features=setting.features, interval=interval)  # refuses what no mechanism takes
+        if isinstance(setting.metric, str):
+            metrics.named("metric", setting.metric, metrics.METRICS)
+    if task == "mean":  # refuses what no mechanism takes
+        Duchi(budget, features=setting.features, interval=setting.interval)
     found: list[Row] = []
     left: list[Row] = []
     for name, make in REGISTRY[task]:
@@ -233,7 +256,7 @@ def recommend(
 
 
 def _cost(row: Row, criterion: str) -> float:
-    cost = row.worst if criterion == "worst" and not math.isnan(row.worst) else row.mean
+    cost = row.worst if criterion == "worst" else row.mean
     return round(cost, 12 - math.floor(math.log10(cost))) if cost > 0.0 else 0.0
 
 

@@ -70,8 +70,8 @@ class HypercubePrivUnit(Means):
     """
 
     features: Annotated[int, at_least(1, MOST)]
-    _: KW_ONLY
     epsilon: Budget
+    _: KW_ONLY
     interval: Interval = (-1.0, 1.0)
     threshold: int | None = None
     clip: Flag = True

@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from bitldp._core import Window, pack
 from bitldp.base import checks
@@ -84,8 +84,8 @@ class SampledSigns(Means):
     """
 
     features: Features
-    _: KW_ONLY
     epsilon: Budget
+    _: KW_ONLY
     k: int | None = None
     interval: Interval = (-1.0, 1.0)
     clip: Flag = True
@@ -130,20 +130,24 @@ class SampledSigns(Means):
         """Return the corners of the interval: which coordinates were sampled is a part of the report."""
         return Mechanism.extremes(self, pair)
 
+    @staticmethod
+    def _single(reports: Any, call: Call) -> Any:
+        """Return the report of a single value as that of any record: the axis of the records stays."""
+        return reports
+
     @property
     def _streams(self) -> int:
         return 3
 
-    def _perturb(self, x: ArrayLike, call: Call) -> Any:
+    def _perturb(self, x: NDArray[Any], call: Call) -> Any:
         checks.records("x", x, self.features)
         if call.out is not None:
             raise ValueError("out: not offered, since a report is a pair")
         if call.output == "values":
             self._check_speaks()
-        values = checks.plain("x", x)
         if not self.clip:
-            refuse_outside(values, self._ends)
-        table = checked_floats(values).reshape(-1, self.features)
+            refuse_outside(x, self._ends)
+        table = checked_floats(x).reshape(-1, self.features)
         *keys, last = call.keys
         indices = coordinates(last, len(table), self.features, self._size, call.first_chunk)
         chosen = np.take_along_axis(table, indices.astype(np.intp), axis=1)
@@ -151,7 +155,7 @@ class SampledSigns(Means):
         if call.output == "packed":
             return SampledReports(pack(indices, index_bits(self.features)), pack(drawn, self._size))
         reports = SampledReports(indices, drawn)
-        return self.decode(reports).astype(values.dtype, copy=False) if call.output == "values" else reports
+        return self.decode(reports).astype(x.dtype, copy=False) if call.output == "values" else reports
 
     def _check_pair(self, reports: Any) -> SampledReports:
         """Return the coordinates and their signs, shape (n, k) each, once they are checked."""

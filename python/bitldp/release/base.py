@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +16,35 @@ from bitldp.privacy import ONE
 from bitldp.release.call import Call
 
 Interval = tuple[float, float]
+
+
+class Direct(NamedTuple):
+    """A call of the core that releases records with fresh keys, and nothing else.
+
+    Attributes
+    ----------
+    core : callable
+        The channel's own method.
+    rest : tuple
+        Its arguments after the records.
+    form : str
+        The form of its reports.
+    flat : int
+        Axes of an array each entry of which is a record: 1 where a record is one number; else 0, for none.
+    last : tuple of int
+        The last axis of other arrays of records: as many as a record has columns.
+    """
+
+    core: Callable[..., NDArray[Any]]
+    rest: tuple[Any, ...]
+    form: str
+    flat: int
+    last: tuple[int]
+
+    @classmethod
+    def of(cls, core: Callable[..., NDArray[Any]], rest: tuple[Any, ...], form: str, columns: int) -> Direct:
+        """Return the call for records of so many columns."""
+        return cls(core, rest, form, int(columns == 1), (columns,))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +100,13 @@ class Release:
         return self.channel.randomize(
             x, self.codec, self.letters, call.keys[0], call.output, call.out, call.threads, call.first_chunk
         )
+
+    def direct(self, columns: int) -> Direct | None:
+        """Return the core's call that releases codes with fresh keys; None where it takes more than that."""
+        if self.epsilon == 0.0 or type(self).randomize is not Release.randomize:
+            return None
+        rest = (self.codec, None, None, "codes", None, None, 0)  # codes need no letters
+        return Direct.of(self.channel.randomize, rest, "codes", columns)
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return P(code | input), one row for each of the points or input codes."""

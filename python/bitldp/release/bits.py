@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Matrix, pack
-from bitldp.base.arrays import fill
+from bitldp.base.arrays import fill, zeros_if_refused
 from bitldp.privacy import ONE
 from bitldp.release.base import Release
 from bitldp.release.call import Call
@@ -37,7 +37,8 @@ class BitsRelease(Release):
     def randomize(self, x: ArrayLike, call: Call) -> NDArray[Any]:
         # The dither is a channel without noise; its codes never leave this function.
         keys, output, out, threads, first_chunk = call
-        codes = self.dither.randomize(x, self.codec, None, keys[0], "codes", None, threads, first_chunk)
+        with zeros_if_refused(out):
+            codes = self.dither.randomize(x, self.codec, None, keys[0], "codes", None, threads, first_chunk)
         flat = self.channel.randomize(codes.ravel(), None, keys[1], "codes", None, threads, first_chunk)
         reports: NDArray[Any] = flat.reshape(codes.shape)
         if output == "packed":

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Grid
-from bitldp.release.base import Release
+from bitldp.release.base import Direct, Release
 from bitldp.release.call import Call
 
 
@@ -38,6 +38,11 @@ class CoinRelease(Release):
         return self.channel.randomize(
             x, grids, self.letters, (keys[0], keys[1]), output, out, threads, first_chunk
         )
+
+    def direct(self, columns: int) -> Direct | None:
+        grids = (self.piecewise.codec, self.ends)
+        rest = (grids, None, (None, None), "codes", None, None, 0)
+        return Direct.of(self.channel.randomize, rest, "codes", columns)
 
     def probabilities(self) -> NDArray[np.float64]:
         law = self.channel.matrix.probabilities()

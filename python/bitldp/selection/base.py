@@ -14,15 +14,16 @@ from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.means import countable
 from bitldp.estimate.statistics import counts_of
-from bitldp.mechanism.base import Mechanism, Part, Takes
+from bitldp.mechanism.base import Part, Takes
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols, worst_pair
+from bitldp.mechanism.reports import OneArray
 from bitldp.privacy import Guarantee
 from bitldp.release.call import Call
 
 MOST = 1 << 24  # coordinates: EXP's law has an entry for each
 
 
-class Selection(Mechanism):
+class Selection(OneArray):
     """Base of the mechanisms that report one coordinate of a vector, by the rank of its magnitude.
 
     Not a dataclass: a subclass says in which order its parameters come.
@@ -87,14 +88,17 @@ class Selection(Mechanism):
 
         return Block(self.law(np.stack(vectors))[:, None, :], describe)
 
-    def _perturb(self, x: ArrayLike, call: Call) -> NDArray[Any]:
+    def _admit(self, x: Any) -> NDArray[Any]:
+        return checks.numbers("x", x)
+
+    def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
         """Select one coordinate of each vector of finite numbers, shape (n, dimensions).
 
         What counts is the order of the magnitudes; equal ones (zeros of either sign among them) are ranked at
         random. A report is an index, 0 to dimensions - 1; `PE` also reports `dimensions`, for none.
         """
         (key, *_), output, out, threads, first_chunk = call
-        return self._channel.randomize(checks.plain("x", x), key, output, out, threads, first_chunk)
+        return self._channel.randomize(x, key, output, out, threads, first_chunk)
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return the law by rank, smallest magnitude first; for `PE`, that of no report is the last entry.

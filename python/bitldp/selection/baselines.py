@@ -66,7 +66,7 @@ def flat(dimensions: int, *, epsilon: float, c: int = 1, values: type[Numeric] =
 def _projection(dimensions: int, compressed: int, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the public projection, entries N(0, 1/q), and its pseudo-inverse; read-only.
 
-    The entries are Box and Muller's of ChaCha20's words, which do not change with NumPy's version.
+    The entries are Box and Muller's of ChaCha's words, which do not change with NumPy's version.
     """
     count = dimensions * compressed
     pairs = (count + 1) // 2
@@ -120,8 +120,8 @@ class Compressed(Mechanism):
 
     dimensions: Annotated[int, at_least(2)]
     compressed: int
-    _: KW_ONLY
     epsilon: Budget
+    _: KW_ONLY
     seed: Annotated[int, at_least(0, 1 << 256)]
     c: int = 1
     bound: Annotated[float, checks.positive] = 1.0
@@ -194,12 +194,20 @@ class Compressed(Mechanism):
     def _streams(self) -> int:
         return self._numbers._streams
 
-    def _perturb(self, x: ArrayLike, call: Call) -> SampledReports:
+    def _perturb(self, x: NDArray[Any], call: Call) -> SampledReports:
         if call.out is not None:
             raise ValueError("out: not offered, since a report is a pair")
-        projected = _floats("x", x, self.dimensions).astype(np.float64) @ self.projection
-        reports: SampledReports = self._numbers._perturb(np.clip(projected, -self.bound, self.bound), call)
+        projected = np.clip(self._project(x), -self.bound, self.bound)
+        reports: SampledReports = self._numbers._perturb(projected, call)
         return reports
+
+    def _project(self, x: ArrayLike) -> NDArray[np.float64]:
+        projected: NDArray[np.float64] = _floats("x", x, self.dimensions).astype(np.float64) @ self.projection
+        return projected
+
+    def outside(self, x: ArrayLike) -> int:
+        """Return how many projected numbers lie beyond `bound` and are clipped; see `Mechanism.outside`."""
+        return self._numbers.outside(self._project(x))
 
     def decode(self, reports: Any) -> NDArray[np.float64]:
         """Return the letters of reports, recovered: shape (n, dimensions)."""

@@ -55,7 +55,6 @@ class EXP(Selection):
     """
 
     dimensions: Annotated[int, at_least(2, MOST)]
-    _: KW_ONLY
     epsilon: Budget
 
     def _build(self) -> None:
@@ -104,7 +103,6 @@ class PS(TopSelection):
 
     dimensions: Annotated[int, at_least(2, MOST)]
     k: int
-    _: KW_ONLY
     epsilon: Budget
 
     def _build(self) -> None:
@@ -153,8 +151,8 @@ class PE(TopSelection):
 
     dimensions: Annotated[int, at_least(2, MOST)]
     k: int
-    _: KW_ONLY
     epsilon: Budget
+    _: KW_ONLY
     calibration: Calibration = "exact"
 
     _p: ClassVar[float]

@@ -366,7 +366,7 @@ class TwoStage(Mechanism):
 
 def _floats(name: str, values: ArrayLike, dimensions: int) -> NDArray[Any]:
     """Return vectors that are finite everywhere: an error must not depend on what is drawn."""
-    table = checks.plain(name, values)
+    table = checks.numbers(name, values)
     if table.dtype not in (np.float32, np.float64):
         raise TypeError(f"{name}: dtype {table.dtype} is not allowed; float32 and float64 are")
     if table.ndim != 2 or table.shape[1] != dimensions:

@@ -111,6 +111,17 @@ impl Output<'_> {
         }
     }
 
+    /// Fills the slice with zeros.
+    pub(crate) fn clear(&mut self) {
+        match self {
+            Output::U8(slice) | Output::Bits(slice) | Output::Packed(slice) => slice.fill(0),
+            Output::U16(slice) => slice.fill(0),
+            Output::U32(slice) => slice.fill(0),
+            Output::F32(slice) => slice.fill(0.0),
+            Output::F64(slice) => slice.fill(0.0),
+        }
+    }
+
     /// Elements that `reports` reports of `bits` bits fill in this form; more than any memory has where they are so many.
     pub fn needed(&self, reports: usize, bits: usize) -> usize {
         let all = reports.checked_mul(bits);

@@ -49,7 +49,8 @@ mod random;
 
 pub use aggregate::{Batch, Reports, Sampled};
 pub use channel::{
-    Bit, Bits, BitsEpsilon, Call, Channel, Cube, Matrix, Mixture, Select, Shift, Unary, Window,
+    Bit, Bits, BitsEpsilon, Call, Channel, Cube, Keyed, KeyedCall, Matrix, Mixture, Select, Shift, Unary,
+    Window,
 };
 pub use codec::{
     Categories, Code, Coordinate, FixedPoint, Grid, GridRounding, Infinities, Real, SignBit, pack, pack_to,
@@ -60,4 +61,4 @@ pub use io::{Input, Output};
 pub use isa::{ISA_VARIABLE, Isa};
 pub use parallel::{CHUNK, THREADS_VARIABLE, most_threads};
 pub use probability::{Probability, Rounding, abs_log_ratio, add_up, log_ratio, mul_up};
-pub use random::{Key, ROUNDS, block, keystream, keystream_on};
+pub use random::{Ids, Key, ROUNDS, block, keystream, keystream_on};

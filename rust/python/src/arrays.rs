@@ -118,7 +118,7 @@ fn is_aligned(array: &Bound<'_, PyUntypedArray>) -> bool {
 }
 
 /// The elements of a C-contiguous array, if they are of type `T`.
-fn slice<'a, T: Element>(array: &'a Bound<'_, PyUntypedArray>) -> Option<&'a [T]> {
+pub(crate) fn slice<'a, T: Element>(array: &'a Bound<'_, PyUntypedArray>) -> Option<&'a [T]> {
     let array = array.cast::<PyArrayDyn<T>>().ok()?;
     // SAFETY: the array is C-contiguous and its elements are T. Nobody else may write to it meanwhile, as for any
     // function of NumPy that releases the interpreter lock; a value that changes after it was checked is clamped.

@@ -123,7 +123,8 @@ pub(crate) fn table<'py, T: numpy::Element>(
 /// The class of a channel: a tuple struct of the channel itself, and what else it holds.
 ///
 /// `get` lists properties that the channel has as methods, `face` what its calls differ in, `methods` the others; `randomize`
-/// takes what all channels take, and the given arguments after `x`.
+/// takes what all channels take, and the given arguments after `x`; `randomize_keyed`, of the channels that have it, what all
+/// of them take, and the type of its grids.
 macro_rules! channel {
     (
         impl $face:ident, $summary:expr;
@@ -136,6 +137,8 @@ macro_rules! channel {
 
         $(#[$of_call:meta])*
         fn randomize($call:ident, $($name:ident: $type:ty),*) $body:block
+
+        $(fn randomize_keyed($keyed:ident, $grid:ident: $of_grid:ty) $keyed_body:block)?
     ) => {
         impl $crate::channel::Face for $face {
             type Core = bitldp_core::$face;
@@ -173,6 +176,56 @@ macro_rules! channel {
                 let $call = $crate::channel::Call { py, face: self, x, output, out, threads, first_chunk };
                 $body
             }
+
+            $(
+            /// Randomize values with coins that are a function of key, context, law, id, column and value.
+            ///
+            /// Parameters
+            /// ----------
+            /// x : array, shape (n,) or (n, columns)
+            ///     As for `randomize`; with a grid also integers. float32 1.0, float64 1.0 and the integer 1 are one value
+            ///     of a grid, and so are 0.0, -0.0 and subnormals.
+            /// grid : Grid or None
+            ///     As for `randomize`; of a Mixture, a pair.
+            /// letters : array of float64 or None
+            ///     As for `randomize`.
+            /// key : bytes
+            ///     32 of them.
+            /// context : bytes
+            ///     What the coins are for: the plan and the snapshot.
+            /// ids : array of uint64, shape (n,), or of uint8, shape (n, 32)
+            ///     The ids of the records, unique under key and context.
+            /// column : int
+            ///     The number of the first column, from 0; it and those behind it fit 32 bits.
+            /// output : {"codes", "values", "packed"}
+            /// threads : int or None
+            ///
+            /// Raises
+            /// ------
+            /// ValueError, TypeError
+            ///     As for `randomize`; ids that are not as many as the records.
+            #[pyo3(signature = (x, $grid, letters, key, context, ids, column, output, threads, /))]
+            #[allow(clippy::too_many_arguments, reason = "the arguments of the Python method")]
+            fn randomize_keyed<'py>(
+                &self,
+                py: Python<'py>,
+                x: &Bound<'py, PyAny>,
+                $grid: $of_grid,
+                letters: $crate::channel::Letters<'py>,
+                key: &[u8],
+                context: &[u8],
+                ids: &Bound<'py, PyAny>,
+                column: $crate::numbers::Whole,
+                output: &str,
+                threads: Option<$crate::numbers::Whole>,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                let letters = $crate::channel::letters(&letters)?;
+                let $keyed = $crate::keyed::Call {
+                    py, face: self, x, letters, key, context, ids, column, output, threads,
+                };
+                $keyed_body
+            }
+            )?
 
             fn __repr__(&self) -> String {
                 let summary: fn(&bitldp_core::$face) -> String = $summary;

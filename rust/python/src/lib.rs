@@ -8,6 +8,7 @@ mod cube;
 mod error;
 mod fixed_point;
 mod grid;
+mod keyed;
 mod matrix;
 mod mixture;
 mod numbers;

@@ -100,4 +100,7 @@ channel! {
         let grids = [&grids.0.get().0, &grids.1.get().0];
         call.run(true, grids, self::letters(&letters)?, [&own, &other])
     }
+    fn randomize_keyed(keyed, grids: (Bound<'py, Grid>, Bound<'py, Grid>)) {
+        keyed.run(true, [&grids.0.get().0, &grids.1.get().0])
+    }
 }

@@ -109,4 +109,7 @@ channel! {
         let (codec, letters, key) = (grid.as_ref().map(|grid| &grid.get().0), self::letters(&letters)?, arrays::key(key)?);
         call.run(codec.is_some(), codec, letters, &key)
     }
+    fn randomize_keyed(keyed, grid: Option<Bound<'py, Grid>>) {
+        keyed.run(grid.is_some(), grid.as_ref().map(|grid| &grid.get().0))
+    }
 }

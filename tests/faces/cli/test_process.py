@@ -226,3 +226,35 @@ def test_refused_runs_end_in_order(tmp_path: Path) -> None:
         assert returned == 1, errors
         assert "secret" not in errors
         assert errors.splitlines()[-1].startswith("error: ")
+
+
+CUT = """
+import os, sys
+from bitldp.cli.perturb import arrow, part, plan
+plan.BATCH_BYTES, arrow.HELD = 1 << 16, 0
+randomize = part.Part.randomize
+def cut(self, x, first):
+    if first:
+        os.truncate(sys.argv[2], 4096)
+    return randomize(self, x, first)
+part.Part.randomize = cut
+from bitldp.cli import main
+main()
+"""
+
+
+@POSIX
+@pytest.mark.parametrize("form", ["npy", "arrow"])
+def test_a_file_that_is_cut_short_ends_no_process(tmp_path: Path, form: str) -> None:
+    # A map of it would: SIGBUS, where a page is touched that the file has no more.
+    source, x = tmp_path / f"x.{form}", np.zeros((400_000, 4), np.float32)
+    if form == "npy":
+        np.save(source, x)
+    else:
+        table = pa.table({name: x[:, place] for place, name in enumerate("abcd")})
+        pa.feather.write_feather(table, source, compression="uncompressed", chunksize=len(x))
+    columns = () if form == "npy" else ("--columns", "a,b,c,d")
+    done = run("perturb", source, "-o", tmp_path / f"out.{form}", *FRR, *columns, code=CUT)
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.splitlines()[-1].startswith(f"error: {source}: was c")
+    assert [path.name for path in tmp_path.iterdir()] == [source.name]

@@ -188,3 +188,44 @@ def test_what_a_constructor_cannot_hold_is_one_sentence(
     monkeypatch.setattr(bitldp.FRR, "_build", fail)
     result = invoke("perturb", people, "-o", people.with_name("o.csv"), *FRR, "--columns", "age")
     refused(result, 2, "frr: a number given is too large")
+
+
+def test_columns_and_kept_ones_may_be_named_one_by_one(people: Path) -> None:
+    people.write_text("a,b,c,d,e\n1,2,3,4,5\n6,7,8,9,0\n")
+    target = people.with_name("o.csv")
+    options = ("--columns", "a", "--columns", "b,c", "--keep", "d", "--keep", "e")
+    result = invoke("perturb", people, "-o", target, *FRR, *options)
+    assert result.exit_code == 0, result.stderr
+    assert target.read_text().splitlines()[0].replace('"', "") == "a,b,c,d,e"
+    assert "released as they are, without any privacy: d, e" in result.stderr
+    twice = invoke(
+        "perturb", people, "-o", people.with_name("p.csv"), *FRR, "--columns", "a", "--columns", "a"
+    )
+    refused(twice, 2, "--columns a: named twice")
+
+
+TWICE = [
+    ("perturb", "x.csv", "-o", "y.csv", "--out", "z.csv", "--mechanism", "frr", "--epsilon", 1),
+    ("perturb", "x.csv", "-o", "y.csv", *FRR, "--epsilon", 2),
+    ("perturb", "x.csv", "-o", "y.csv", *FRR, "--mechanism", "grr"),
+    ("perturb", "x.csv", "-o", "y.csv", *FRR, "--label", "a", "--label", "b"),
+    ("perturb", "x.csv", "-o", "y.csv", *FRR, "--bits", 8, "--bits=9"),
+    ("perturb", "x.csv", "-o", "y.csv", *FRR, "--clip", "--no-clip"),
+    ("explain", "frr", "--epsilon", 1, "--features", 2, "--epsilon", 3),
+    ("audit", "grr", "--epsilon", 1, "--classes", 2, "--categories", 3),
+    ("fl", "brr", "--rounds", 1, "--rounds", 2),
+    ("demo", "--out", "a", "--out", "b"),
+]
+
+
+@pytest.mark.parametrize("arguments", TWICE, ids=lambda each: f"{each[0]} {each[-2]}")
+def test_an_option_given_twice_is_refused(arguments: tuple[object, ...]) -> None:
+    refused(invoke(*arguments), 2, "given 2 times, and would count once")
+
+
+def test_every_option_of_every_command_is_of_once() -> None:
+    from bitldp.cli.app import app
+    from bitldp.cli.once import Once
+    from typer.main import get_command
+
+    assert all(isinstance(command, Once) for command in get_command(app).commands.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -194,3 +195,85 @@ def test_threads_of_arrow_hold_nothing_of_python(people: Path, monkeypatch: pyte
     assert isinstance(source, pa.OSFile)
     assert source.closed
     assert options.invalid_row_handler is None
+
+
+QUOTES = {
+    "the last row": ('a,b\n1,"x\n2,y\n', "row 1 has a quote that is not closed"),
+    "a later row": ('a,b\n1,"x"\n2,"y\n3,z\n', "row 2 has a quote that is not closed"),
+    "at the very end": ('a,b\n1,x\n2,"', "row 2 has a quote that is not closed"),
+    "the header": ('a,"b\n1,2\n', "the header has a quote that is not closed"),
+}
+
+
+@pytest.mark.parametrize(("text", "fragment"), QUOTES.values(), ids=QUOTES)
+def test_a_quote_that_is_not_closed_swallows_nothing(tmp_path: Path, text: str, fragment: str) -> None:
+    source = tmp_path / "x.csv"
+    source.write_text(text)
+    result = invoke("perturb", source, "-o", tmp_path / "o.csv", *FRR, "--columns", "a")
+    refused(result, 1, fragment)
+    assert [path.name for path in tmp_path.iterdir()] == ["x.csv"]
+
+
+def test_quotes_within_a_text_are_text(tmp_path: Path) -> None:
+    source = tmp_path / "x.csv"
+    source.write_text('a,b\n1,5\'11"\n2,"say ""x"""\n3,"two\nlines"\n')
+    assert invoke("perturb", source, "-o", tmp_path / "o.csv", *FRR, "--columns", "a").exit_code == 0
+    assert len((tmp_path / "o.csv").read_text().splitlines()) == 4
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "arrow", "stream.arrow", "npy"])
+@pytest.mark.parametrize("change", ["shorter", "longer", "another", "later"])
+def test_a_file_that_changes_while_it_is_read_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, change: str
+) -> None:
+    from bitldp.cli.perturb import part as _part
+    from bitldp.cli.perturb import plan as _plan
+    from support.tables import write
+
+    source, target = tmp_path / f"x.{form}", tmp_path / ("o.npy" if form == "npy" else "o.csv")
+    x = np.linspace(0.0, 1.0, 40_000)
+    if form == "npy":
+        np.save(source, x)
+    else:
+        write(pa.table({"x": x}), source)
+    monkeypatch.setattr(_plan, "BATCH_BYTES", 1 << 14)
+    randomize, done = _part.Part.randomize, []
+
+    def spoil(part: object, x: object, first: int) -> object:
+        if first and not done:
+            done.append(first)
+            stat = source.stat()
+            if change == "shorter":
+                os.truncate(source, stat.st_size - 1000)
+            elif change == "longer":
+                with source.open("ab") as file:
+                    file.write(b"0.5\n" * 100)
+            elif change == "another":
+                source.rename(tmp_path / "y")
+                source.write_bytes((tmp_path / "y").read_bytes())
+                os.utime(source, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+            else:
+                os.utime(source, ns=(stat.st_atime_ns, stat.st_mtime_ns + 1_000_000))
+        return randomize(part, x, first)
+
+    monkeypatch.setattr(_part.Part, "randomize", spoil)
+    columns = () if form == "npy" else ("--columns", "x")
+    result = invoke("perturb", source, "-o", target, *FRR, *columns)
+    assert done
+    assert result.exit_code == 1, result.output
+    assert result.stderr.splitlines()[-1].startswith(f"error: {source}: ")
+    assert not target.exists()
+    if change != "shorter":  # which a reader may notice first
+        assert result.stderr.splitlines()[-1].endswith("was changed while it was read")
+
+
+@pytest.mark.parametrize("shape", [(-1,), (3, -2), (-(2**40), 2), (2**62, 4), (0, -1)])
+def test_an_array_of_a_shape_that_cannot_be(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    source = tmp_path / "x.npy"
+    with source.open("wb") as file:
+        header = {"descr": "<f8", "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(file, header)
+        file.write(bytes(64))
+    result = invoke("perturb", source, "-o", tmp_path / "o.npy", *FRR)
+    said = "its header says a negative length" if min(shape) < 0 else "not a complete .npy file"
+    refused(result, 1, said)

@@ -272,7 +272,7 @@ def test_bad_records_are_refused(mechanism):
         (np.array([[0.0, math.inf, 0.0]]), ValueError),
         (np.zeros((2, D + 1)), ValueError),
         (np.zeros((2, 2, D)), ValueError),
-        (np.zeros((2, D), np.int64), TypeError),
+        (np.zeros((2, D), np.longdouble), TypeError),
         (np.ma.masked_array(np.zeros((2, D)), mask=True), TypeError),
     ):
         with pytest.raises(error, match="x:"):

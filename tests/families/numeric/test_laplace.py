@@ -173,7 +173,7 @@ def test_bad_labels_and_parameters_are_refused():
         (ValueError, "epsilon", lambda: Laplace(math.inf)),
         (ValueError, "x", lambda: Laplace(1.0).randomize(np.array([0.0, np.nan]))),
         (ValueError, "x", lambda: Laplace(1.0, clip=False).randomize(np.array([0.0, 1.5]))),
-        (TypeError, "x", lambda: Laplace(1.0).randomize(np.array([1]))),
+        (TypeError, "x", lambda: Laplace(1.0).randomize(np.array([True]))),
     ]:
         with pytest.raises(error, match=f"^{name}"):
             call()

@@ -148,6 +148,23 @@ def test_codes_serve_as_regions():
     assert pickle.loads(pickle.dumps(mechanism)) == mechanism
 
 
+def test_small_regions_have_as_many_groups_as_they_offer():
+    for calibration, make in (("exact", LSRR), ("paper", paper)):
+        mechanism = make(4, epsilon=1.0, regions=[0, 0, 1, 1])
+        assert [len(division) + 1 for division in mechanism.divisions] == [2, 2], calibration
+        assert mechanism.guarantee.record == pytest.approx(1.0, rel=1e-9)
+        assert mechanism.guarantee.holds
+    assert LSRR(2, epsilon=1.0).divisions == LSRR(2, epsilon=1.0, groups=4).divisions
+    # two equal points share all of their code: one group, reported alike
+    points = np.array([0.0, 0.0, 3.0, 4.0, 5.0])
+    mechanism = LSRR(points, epsilon=1.0, regions=[0, 0, 1, 1, 1])
+    assert mechanism.divisions[0] == ()
+    np.testing.assert_array_equal(mechanism.probabilities()[:2, :2], 0.5)
+    assert mechanism.guarantee.record == pytest.approx(1.0, rel=1e-9)
+    reports = mechanism.randomize(np.arange(5).repeat(50), rng=1)
+    np.testing.assert_array_equal(reports < 2, np.arange(5).repeat(50) < 2)
+
+
 @pytest.mark.parametrize("calibration", ["exact", "paper"])
 def test_goodness_of_fit(calibration):
     """Chi-squared over all reports of an input, n = 2^18, alpha = 1e-6."""

@@ -128,7 +128,7 @@ def test_bad_input_and_reports():
     for x, error, text in [
         (np.zeros((2, 4)), ValueError, "x: shape"),
         (np.array([0.0, 0.0, 0.0, 0.0, np.nan]), ValueError, "x: the value at index .4.* is NaN"),
-        (np.zeros((2, 5), np.int64), TypeError, "x: dtype int64"),
+        (np.zeros((2, 5), bool), TypeError, "x: dtype bool"),
     ]:
         with pytest.raises(error, match=text):
             mechanism.randomize(x)

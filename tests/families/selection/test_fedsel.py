@@ -131,7 +131,7 @@ def test_stages_refuse_bad_vectors(stages):
     with pytest.raises(ValueError, match="values: shape must be that of scores"):
         stages.randomize(good, np.ones((3, 6)))
     with pytest.raises(TypeError, match="scores: dtype"):
-        stages.randomize(good.astype(int))
+        stages.randomize(good.astype(bool))
     with pytest.raises(ValueError, match="scores: shape"):
         stages.randomize(np.ones(6))
     for reports in (

@@ -202,23 +202,24 @@ def test_every_rank_is_found():
             np.testing.assert_array_equal(channel.randomize(x, None, "codes", None, None, 0), order[:, rank])
 
 
-def test_bad_vectors_are_refused_before_anything_is_written(kind):
+def test_bad_vectors_are_refused_and_leave_zeros(kind):
     mechanism = kind(4, 1.0)
     x = np.ones((3, 4))
     out = np.full(3, 77, np.uint8)
     for bad in (np.nan, np.inf, -np.inf):
         x[1, 2] = bad
+        out[...] = 77
         for dtype in (np.float32, np.float64):
             with pytest.raises(
                 ValueError, match=r"x: element 6 \(in C order\) is not allowed; a finite number"
             ) as info:
                 mechanism.randomize(x.astype(dtype), out=out)
             assert str(bad) not in str(info.value).replace("infinite", "")
-    assert (out == 77).all()
+            assert (out == 0).all()
     for shape in ((4,), (3, 5), (2, 3, 4), (4, 3)):
         with pytest.raises(ValueError, match=r"x: shape .* is not allowed; \(n, 4\) is"):
             mechanism.randomize(np.ones(shape))
-    for dtype in (np.int64, np.float16, np.complex128, np.bool_, object):
+    for dtype in (np.longdouble, np.complex128, np.bool_, object):
         with pytest.raises(TypeError, match="x: dtype"):
             mechanism.randomize(np.ones((2, 4), dtype))
     with pytest.raises(TypeError, match="masked"):

@@ -20,6 +20,8 @@ CASES = {
     "line": (("point", 1.0), {"candidates": 20}),
     "plane": (("point", 2.0), {"candidates": np.random.default_rng(1).random((20, 2)), "criterion": "worst"}),
     "label": (("label", 1.0), {"categories": 5}),
+    "categories": (("frequency", 3.0), {"categories": 16, "features": 3}),
+    "points": (("point", 3.0), {"candidates": 20, "features": 3, "criterion": "worst"}),
 }
 
 
@@ -79,10 +81,92 @@ def test_numbers_are_those_of_the_mechanisms():
         assert row.worst == pytest.approx(rows.max(), rel=1e-9)
 
 
+def test_answers_are_for_the_whole_record():
+    """Three features share the budget: each is released at a third of it, and the report has three codes."""
+    for task, options in (("frequency", {"categories": 16}), ("point", {"candidates": 16})):
+        alone, whole = recommend(task, 1.0, **options), recommend(task, 1.0, features=3, **options)
+        third = {row.name: row for row in recommend(task, 1.0 / 3.0, **options).rows}
+        built = [row for row in whole.rows if row.mechanism is not None]
+        assert whole.mechanism.columns == 3
+        assert {row.mechanism.features for row in built} == {3}
+        for row in built:
+            assert row.epsilon == pytest.approx(1.0, rel=1e-5)
+            assert row.bits == 3 * third[row.name].bits
+            assert row.mean == pytest.approx(third[row.name].mean, rel=1e-6)
+        assert built[0].mean > alone.rows[0].mean
+    left = {row.name: row.why for row in recommend("frequency", 1.0, categories=16, features=3).rows}
+    apart = bitldp.OUE(16, epsilon=1.0 / 3.0)
+    assert (
+        f"3 of OUE(16, epsilon=0.333333), one a feature, have mean {apart.mean_variance():.4g}" in left["OUE"]
+    )
+
+
+def test_the_worst_case_counts_for_any_number_of_candidates():
+    """By the law itself where it is small enough to print, and by the closed form above."""
+    rng = np.random.default_rng(2)
+    for candidates in (7, 100, rng.random(60), rng.random((60, 2)), np.append(rng.random(40), [0.5, 0.5])):
+        for m in (1, 3, "best"):
+            mechanism = bitldp.BRR(candidates, epsilon=1.5, m=m)
+            points = mechanism.points.reshape(len(mechanism.points), -1)
+            losses = np.sqrt(np.square(points[:, None] - points).sum(axis=2))
+            errors = np.sum(mechanism.probabilities() * losses, axis=1)
+            assert mechanism.worst_error() == pytest.approx(errors.max(), rel=1e-9)
+            assert mechanism.expected_error() == pytest.approx(errors.mean(), rel=1e-9)
+    rows = recommend("point", 1.0, candidates=5000, criterion="worst").rows
+    best, other = rows[0], rows[1]
+    assert not math.isnan(best.worst)
+    assert best.worst <= other.worst
+    assert best.mechanism.worst_error() == best.worst
+    with pytest.raises(ValueError, match="utility: was given in place of a loss"):
+        bitldp.BRR(9, epsilon=1.0, utility="jaccard").worst_error()
+
+
+EXTRA = {
+    "features": 2,
+    "categories": 5,
+    "candidates": 9,
+    "interval": (0.0, 1.0),
+    "metric": "euclidean",
+    "thorough": True,
+}
+USED = {
+    "mean": {"features", "interval", "thorough"},
+    "frequency": {"features", "categories"},
+    "point": {"features", "candidates", "metric"},
+    "label": {"categories"},
+}
+NEEDED = {"frequency": {"categories": 5}, "point": {"candidates": 9}, "label": {"categories": 5}, "mean": {}}
+
+
+@pytest.mark.parametrize("task", USED)
+@pytest.mark.parametrize("name", EXTRA)
+def test_no_argument_is_ignored(task, name):
+    """Every argument of every task either changes what is compared, or is refused by its name."""
+    given = {**NEEDED[task], name: EXTRA[name]}
+    if name not in USED[task]:
+        with pytest.raises(ValueError, match=f"^{name}: has no effect on task '{task}'"):
+            recommend(task, 2.0, **given)
+        return
+    if name == "metric":  # the default; another one makes another table
+        given[name] = np.square(np.subtract.outer(np.arange(9.0), np.arange(9.0)))
+    if name in NEEDED[task]:
+        plain = recommend(task, 2.0, **{**NEEDED[task], name: 6})
+    else:
+        plain = recommend(task, 2.0, **NEEDED[task])
+    asked = recommend(task, 2.0, **given)
+    assert str(asked) != str(plain)
+
+
+def test_the_criterion_is_not_ignored():
+    for task in USED:
+        given = {**NEEDED[task], "criterion": "worst"}
+        assert "best worst first" in str(recommend(task, 2.0, **given))
+
+
 def test_what_does_not_fit_is_last_with_its_reason():
     rows = recommend("frequency", 1.0, categories=5).rows
     assert rows[-1].name == "WarnerRR"
-    assert rows[-1].why == "is for two categories"
+    assert rows[-1].why == "is for one answer of two categories"
     assert math.isnan(rows[-1].mean)
     assert rows[-1].mechanism is None
     rows = recommend("point", 1.0, candidates=400).rows

@@ -9,11 +9,11 @@ from functools import wraps
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from bitldp.cli.catalogue.entries import entries
 from bitldp.cli.catalogue.entry import Entry
 from bitldp.cli.catalogue.fields import shown
+from bitldp.cli.once import Once
 
 __all__ = ["AsJson", "MechanismCommand", "offering"]
 
@@ -81,7 +81,7 @@ def _stated(name: str, takers: Sequence[Entry]) -> Any:
     return Annotated[given.kind | None, option]
 
 
-class MechanismCommand(TyperCommand):
+class MechanismCommand(Once):
     """A command whose help shows the options of the mechanism that is named beside ``--help``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -13,11 +15,11 @@ from bitldp.cli.perturb.files import CommandError
 
 __all__ = ["ArrayReader", "write_header"]
 
-_LARGEST_EMPTY = 1 << 16  # bytes that the header of an empty array may have
-
 
 class ArrayReader:
     """A ``.npy`` file: a 2-D array of floats, or a 1-D array of integers or floats.
+
+    Rows are read, and never mapped: a map of a file that somebody cuts short meanwhile ends the process.
 
     Attributes
     ----------
@@ -30,46 +32,60 @@ class ArrayReader:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._position = 0
-        array = self._map()
-        self.shape: tuple[int, ...] = array.shape
-        self.dtype: np.dtype[Any] = array.dtype
-        if (array.ndim, array.dtype.kind) == (2, "f") or (array.ndim == 1 and array.dtype.kind in "fiub"):
-            self.total = array.shape[0]
-            return
-        raise CommandError(
-            f"{path}: holds {array.dtype} in {array.ndim} dimensions; what can be perturbed is a 2-D array "
-            "of floats (records by features) or a 1-D array of numbers"
-        )
+        with path.open("rb") as file:
+            self.shape, self._by_column, self.dtype = self._header(file)
+            self._start = file.tell()
+            held = os.fstat(file.fileno()).st_size - self._start
+        if min(self.shape, default=0) < 0:
+            raise CommandError(f"{path}: its header says a negative length")
+        if self.dtype.hasobject or prod(self.shape) * self.dtype.itemsize > held:
+            raise CommandError(f"{path}: not a complete .npy file of plain numbers")
+        kind = (len(self.shape), self.dtype.kind)
+        if kind != (2, "f") and not (kind[0] == 1 and kind[1] in "fiub"):
+            raise CommandError(
+                f"{path}: holds {self.dtype} in {len(self.shape)} dimensions; what can be perturbed is a 2-D "
+                "array of floats (records by features) or a 1-D array of numbers"
+            )
+        self.total = self.shape[0]
 
-    def _map(self) -> NDArray[Any]:
+    def _header(self, file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+        """Return shape, whether the array is stored column by column, and its dtype."""
+        readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
         try:
-            array: NDArray[Any] = np.load(self._path, mmap_mode="r", allow_pickle=False)
-        except (ValueError, EOFError):
-            # NumPy cannot map an empty array, but it can load it: there is nothing in it.
-            try:
-                if self._path.stat().st_size > _LARGEST_EMPTY:
-                    raise ValueError
-                array = np.load(self._path, allow_pickle=False)
-            except (ValueError, EOFError):
-                raise CommandError(f"{self._path}: not a complete .npy file of plain numbers") from None
-            if array.size:
-                raise CommandError(f"{self._path}: cannot be mapped into memory") from None
-        if not isinstance(array, np.ndarray):
-            raise CommandError(f"{self._path}: not a .npy file")
-        return array
+            version = np.lib.format.read_magic(file)
+            shape, by_column, dtype = readers[version](file)
+        except (ValueError, KeyError, EOFError, SyntaxError, TypeError, OverflowError, RecursionError):
+            raise CommandError(f"{self._path}: not a complete .npy file of plain numbers") from None
+        return shape, by_column and len(shape) > 1, dtype
 
     def position(self) -> int:
         """Return how many rows have been read."""
         return self._position
 
     def batches(self, rows: int) -> Iterator[NDArray[Any]]:
-        """Yield `rows` rows at a time; only the last batch may be shorter."""
-        for start in range(0, self.shape[0], rows):
-            # A map of its own for every batch, so that the pages of the batch before are let go of.
-            # `ascontiguousarray` copies only what is stored column by column or in the other byte order.
-            batch = self._map()[start : start + rows]
-            self._position = start + len(batch)
-            yield np.ascontiguousarray(batch, batch.dtype.newbyteorder("="))
+        """Yield `rows` rows at a time, in the machine's byte order; only the last batch may be shorter."""
+        with self._path.open("rb") as file:
+            for start in range(0, self.shape[0], rows):
+                count = min(rows, self.shape[0] - start)
+                if self._by_column:
+                    columns = [
+                        self._numbers(file, place * self.shape[0] + start, count)
+                        for place in range(self.shape[1])
+                    ]
+                    batch = np.stack(columns, axis=1)
+                else:
+                    width = prod(self.shape[1:])
+                    batch = self._numbers(file, start * width, count * width).reshape(count, *self.shape[1:])
+                self._position = start + count
+                yield batch
+
+    def _numbers(self, file: BinaryIO, first: int, count: int) -> NDArray[Any]:
+        """Return numbers of the file, by their place in it."""
+        file.seek(self._start + first * self.dtype.itemsize)
+        held = file.read(count * self.dtype.itemsize)
+        if len(held) < count * self.dtype.itemsize:
+            raise CommandError(f"{self._path}: was cut short while it was read")
+        return np.frombuffer(held, self.dtype).astype(self.dtype.newbyteorder("="), copy=False)
 
 
 def write_header(file: BinaryIO, shape: tuple[int, ...], dtype: DTypeLike) -> None:

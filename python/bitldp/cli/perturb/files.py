@@ -7,6 +7,7 @@ from pathlib import Path
 __all__ = [
     "FORMATS",
     "CommandError",
+    "Unchanged",
     "UsageError",
     "check_paths",
     "file_format",
@@ -30,6 +31,36 @@ class CommandError(Exception):
 
 class UsageError(CommandError):
     """The command line asks for something that cannot be (exit code 2)."""
+
+
+class Unchanged:
+    """Whether a file is still the one that it was: its place on the disk, its size and its time.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        The file, before the first look at it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._found = self._look()
+
+    def _look(self) -> tuple[int, ...] | None:
+        try:
+            found = self._path.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+    def __bool__(self) -> bool:
+        """Whether it is."""
+        return self._look() == self._found
+
+    def check(self) -> None:
+        """Refuse what was read of a file that changed meanwhile."""
+        if not self:
+            raise CommandError(f"{self._path}: was changed while it was read")
 
 
 def file_format(path: Path) -> str:

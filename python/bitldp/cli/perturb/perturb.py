@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bitldp.base.files import replacing
 from bitldp.cli.perturb.arrays import ArrayReader, write_header
 from bitldp.cli.perturb.columns import Labels, Numbers, Reals
-from bitldp.cli.perturb.files import UsageError, check_paths, file_format, report_path
+from bitldp.cli.perturb.files import Unchanged, UsageError, check_paths, file_format, report_path
 from bitldp.cli.perturb.plan import Part, Plan, Request, build_plan
 from bitldp.cli.perturb.privacy_report import privacy_report
 from bitldp.cli.perturb.tables import TableReader, TableWriter, open_reader, open_writer
@@ -68,6 +68,7 @@ def perturb(request: Request, watcher: Watcher) -> dict[str, Any]:
             "a .npy array is written as a .npy array, and a table as a table (CSV, Parquet or Arrow)"
         )
     check_paths(request.source, request.target, force=request.force)
+    unchanged = Unchanged(request.source)
     if formats[0] == "npy":
         array = ArrayReader(request.source)
         plan = _array_plan(request, array)
@@ -90,6 +91,7 @@ def perturb(request: Request, watcher: Watcher) -> dict[str, Any]:
         else:
             rows = _perturb_table(table, plan, formats[1], request.delimiter, file, checked, moved)
         check()
+        unchanged.check()
         report = privacy_report(request, plan, rows)
         beside.write((json.dumps(report, indent=2, allow_nan=False) + "\n").encode())
         # An older report goes before the new output takes its name, so that no output is ever beside

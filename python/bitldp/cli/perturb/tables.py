@@ -7,17 +7,19 @@ No error passes on the text of a library, since that may quote a value of the fi
 from __future__ import annotations
 
 import csv
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import BinaryIO, Protocol
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
+from bitldp.cli.perturb.arrow import ArrowReader
 from bitldp.cli.perturb.files import CommandError
+from bitldp.cli.perturb.rebatch import rebatch
 
 _TITLES = {"csv": "a CSV", "parquet": "a Parquet", "arrow": "an Arrow"}
 
@@ -72,7 +74,7 @@ def open_reader(path: Path, form: str, *, delimiter: str = ",") -> TableReader:
             return _CsvReader(path, delimiter)
         if form == "parquet":
             return _ParquetReader(path)
-        return _ArrowReader(path)
+        return ArrowReader(path)
     except (pa.ArrowException, csv.Error):
         raise CommandError(f"{path}: not {_TITLES[form]} file") from None
 
@@ -87,23 +89,6 @@ def open_writer(file: BinaryIO, form: str, schema: pa.Schema, *, delimiter: str 
     else:
         writer = pa.ipc.new_file(file, schema)
     return writer
-
-
-def rebatch(pieces: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
-    """Cut or join tables into tables of exactly `rows` rows; the last may be shorter."""
-    waiting: list[pa.Table] = []
-    held = 0
-    for piece in pieces:
-        start = 0
-        while held + piece.num_rows - start >= rows:
-            yield pa.concat_tables([*waiting, piece.slice(start, rows - held)])
-            start += rows - held
-            waiting, held = [], 0
-        if start < piece.num_rows:
-            waiting.append(piece.slice(start))
-            held += piece.num_rows - start
-    if held:
-        yield pa.concat_tables(waiting)
 
 
 class _CsvReader:
@@ -154,6 +139,32 @@ class _CsvReader:
                         yield pa.Table.from_batches([batch])
             except pa.ArrowException:
                 raise CommandError(f"{self._path}: {self._problem()}") from None
+        if self._quotes() % 2 and (problem := self._open_quote()):
+            raise CommandError(f"{self._path}: {problem}")
+
+    def _quotes(self) -> int:
+        """Return how many quotes the file has: an odd number may mean that one swallowed what follows."""
+        with self._path.open("rb") as file:
+            return sum(block.count(b'"') for block in iter(lambda: file.read(CSV_BLOCK), b""))
+
+    def _open_quote(self) -> str:
+        """Say where a quote is never closed, if one is: read slowly, for quotes may stand within a text."""
+        limit = csv.field_size_limit(CSV_BLOCK)
+        try:
+            with self._path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
+                rows = csv.reader(file, delimiter=self._delimiter, strict=True)
+                good = 0
+                try:
+                    for _ in rows:
+                        good += 1
+                except csv.Error as error:
+                    if "limit" in str(error):  # a field longer than any row may be
+                        return ""
+                    place = f"row {good}" if good else "the header"
+                    return f"{place} has a quote that is not closed, or text after one that is"
+        finally:
+            csv.field_size_limit(limit)
+        return ""
 
     def _problem(self) -> str:
         """Say why Arrow refused the file: a second reading, as Arrow's own words quote the row."""
@@ -163,7 +174,9 @@ class _CsvReader:
             for number, row in enumerate(rows, 1):
                 if row and len(row) != len(self.names):  # a blank line is a row without values
                     return f"row {number} has {len(row)} fields, where the header has {len(self.names)}"
-        return f"not well-formed CSV in UTF-8, or a row longer than {CSV_BLOCK >> 20} MiB"
+        return (
+            self._open_quote() or f"not well-formed CSV in UTF-8, or a row longer than {CSV_BLOCK >> 20} MiB"
+        )
 
 
 class _ParquetReader:
@@ -192,66 +205,3 @@ class _ParquetReader:
                     yield table
         except (pa.ArrowException, OSError):
             raise CommandError(f"{self._path}: damaged Parquet data, or not readable") from None
-
-
-class _ArrowReader:
-    """Arrow IPC: the file format (also called Feather 2) and the stream format."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._position = 0
-        with pa.memory_map(str(path)) as source:
-            self._stream = source.read(6) != b"ARROW1"
-            source.seek(0)
-            reader = pa.ipc.open_stream(source) if self._stream else pa.ipc.open_file(source)
-            self._schema = reader.schema
-            self.names = list(self._schema.names)
-            self._batches = 0 if self._stream else reader.num_record_batches
-        self.total = path.stat().st_size
-
-    def position(self) -> int:
-        return self._position
-
-    def batches(self, columns: Sequence[str], rows: int) -> Generator[pa.Table, None, None]:
-        yield pa.schema([self._schema.field(name) for name in columns]).empty_table()
-        try:
-            yield from self._from_stream(columns, rows) if self._stream else self._from_file(columns, rows)
-        except (pa.ArrowException, OSError):
-            raise CommandError(f"{self._path}: damaged Arrow data, or not readable") from None
-
-    def _options(self, columns: Sequence[str]) -> Any:
-        fields = [self.names.index(name) for name in columns]
-        return pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
-
-    def _from_stream(self, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
-        with pa.OSFile(str(self._path)) as source:
-            reader = pa.ipc.open_stream(source, options=self._options(columns))
-            tables = (pa.Table.from_batches([batch]).select(list(columns)) for batch in reader)
-            for table in rebatch(tables, rows):
-                self._position = source.tell()
-                yield table
-
-    def _from_file(self, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
-        # The file may be one record batch larger than memory. A map reads only the pages that are touched,
-        # and a new map for every piece lets go of those of the piece before.
-        number = offset = 0
-        while number < self._batches:
-            pieces: list[pa.Table] = []
-            wanted = rows
-            with pa.memory_map(str(self._path)) as source:
-                # Without a choice of fields the batch is a view of the map; with one, Arrow would copy it.
-                reader = pa.ipc.open_file(source)
-                while wanted and number < self._batches:
-                    batch = reader.get_batch(number)
-                    part = batch.slice(offset, wanted)
-                    wanted -= part.num_rows
-                    offset += part.num_rows
-                    if offset == batch.num_rows:
-                        number, offset = number + 1, 0
-                    pieces.append(pa.Table.from_batches([part]).select(list(columns)))
-            self._position = self.total * number // self._batches
-            table = pa.concat_tables(pieces)
-            del pieces, batch, part, reader
-            if table.num_rows:
-                yield table
-            del table

@@ -59,7 +59,7 @@ def check_shape(name: str, shape: tuple[int, ...], features: int) -> None:
 
 def check_finite(x: ArrayLike, features: int) -> NDArray[Any]:
     """Return records as a float array, all finite; an error gives an index, never a value."""
-    values = checks.plain("x", x)
+    values = checks.numbers("x", x)
     if values.dtype not in (np.float32, np.float64):
         raise TypeError(f"x: dtype {values.dtype} is not allowed; float32 and float64 are")
     check_shape("x", values.shape, features)

@@ -14,7 +14,7 @@ from bitldp.accounting import divergence
 from bitldp.accounting.compose import searched
 from bitldp.accounting.table import Table, of_rows
 from bitldp.base import checks
-from bitldp.base.arrays import readonly
+from bitldp.base.arrays import readonly, zeros_if_refused
 from bitldp.compression.ball import _bounds, _mesh
 from bitldp.compression.ball._dither import bias_factor, conditioned, enlarged
 from bitldp.compression.ball._records import inside, norms
@@ -58,8 +58,8 @@ class Ball(Means):
     """Base of the mechanisms for records in an l1 or l2 ball."""
 
     features: Features
-    _: KW_ONLY
     epsilon: Annotated[float, checks.positive]
+    _: KW_ONLY
     delta: Annotated[float, _delta] = 0.0
     radius: Annotated[float, ball_radius] = 1.0
     clip: Flag = True
@@ -259,13 +259,14 @@ class Ball(Means):
     def _streams(self) -> int:
         return 2 if self._conditional else 1
 
-    def _perturb(self, x: ArrayLike, call: Call) -> NDArray[Any]:
+    def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
         release: Release = self._release
         if call.output == "values":
             release = replace(release, letters=self.letters)
         elif release.letters is not None:
             release = replace(release, letters=None)
-        records = self._inside(x)
+        with zeros_if_refused(call.out):
+            records = self._inside(x)
         if not self._conditional:
             return release.randomize(records, call)
         points = self.codec.points
@@ -280,7 +281,7 @@ class Ball(Means):
         return inside(x, self.features, self._power, self.radius, self.clip)
 
     def outside(self, x: ArrayLike) -> int:
-        """Return how many records of `x` (float32 or float64) lie outside the ball and are scaled to it."""
+        """Return how many records lie outside the ball and are scaled to it; see `Mechanism.outside`."""
         return int(np.count_nonzero(norms(x, self.features, self._power)[1] > self.radius))
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Window, pack
 from bitldp.base import checks
-from bitldp.base.arrays import fill
+from bitldp.base.arrays import fill, zeros_if_refused
 from bitldp.compression.ball._records import inside, norms
 from bitldp.compression.ball.base import GIVEN, OPPOSITE, ball_radius, ends_of_ball
 from bitldp.estimate.estimates import Estimate
@@ -144,15 +144,16 @@ class CLDP(Means):
         return inside(x, self.features, 1, self.radius, self.clip).reshape(-1, self.features)
 
     def outside(self, x: ArrayLike) -> int:
-        """Return how many records of `x` (float32 or float64) lie outside the ball and are scaled to it."""
+        """Return how many records lie outside the ball and are scaled to it; see `Mechanism.outside`."""
         return int(np.count_nonzero(norms(x, self.features, 1)[1] > self.radius))
 
     @property
     def _streams(self) -> int:
         return 2
 
-    def _perturb(self, x: ArrayLike, call: Call) -> NDArray[Any]:
-        records = self._inside(x)
+    def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
+        with zeros_if_refused(call.out):
+            records = self._inside(x)
         key, drawn = call.keys[:2]
         rows = coordinates(drawn, len(records), self._rows, 1, call.first_chunk)[:, 0].astype(np.int64)
         coefficients = np.empty(len(records))

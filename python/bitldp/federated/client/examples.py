@@ -81,7 +81,7 @@ class Randomized(Bucketed):
         GRR(len(self.edges), epsilon=self.epsilon)
 
     @property
-    def mechanism(self) -> Mechanism:
+    def mechanism(self) -> GRR:
         """Mechanism that releases the bucket."""
         return GRR(len(self.edges), epsilon=self.epsilon)
 

@@ -1,8 +1,10 @@
 //! Independent bits: each position of a bit string is reported as 1 with a probability that depends on that bit alone.
 
+use std::ops::Range;
+
 use super::call::{Call, Channel};
-use super::chunks::{Chunks, first_place};
-use crate::codec::{FixedPoint, Real};
+use super::chunks::Chunks;
+use crate::codec::FixedPoint;
 use crate::error::{Error, Result, argument, element};
 use crate::io::{Input, Output};
 use crate::isa::{Isa, vectorised};
@@ -187,14 +189,14 @@ impl Bits {
         self.epsilon
     }
 
+    /// Refuses what does not fit; says which values are allowed.
     fn check(
         &self,
-        isa: Isa,
         codec: Option<&FixedPoint>,
         input: Input<'_>,
         output: &Output<'_>,
         chunks: &Chunks,
-    ) -> Result<()> {
+    ) -> Result<&'static str> {
         if !input.len().is_multiple_of(self.features) {
             let reason = format!(
                 "{} values are no whole number of records of {} features",
@@ -213,36 +215,28 @@ impl Bits {
             }
             _ => chunks.check(output)?,
         }
-        let most = u32::MAX >> (32 - self.bits);
-        let (first, reason) = match (codec, input) {
-            (Some(codec), Input::F32(values)) => {
-                (self.first_refused(isa, codec, values, chunks), codec.refusal())
-            }
-            (Some(codec), Input::F64(values)) => {
-                (self.first_refused(isa, codec, values, chunks), codec.refusal())
-            }
-            (Some(_), _) => return Err(argument("x", "a codec takes float32 or float64".into())),
-            (None, Input::U8(codes)) => (first_above(isa, codes, most, chunks), TOO_LONG),
-            (None, Input::U16(codes)) => (first_above(isa, codes, most, chunks), TOO_LONG),
-            (None, Input::U32(codes)) => (first_above(isa, codes, most, chunks), TOO_LONG),
+        match (codec, input) {
+            (Some(codec), Input::F32(_) | Input::F64(_)) => Ok(codec.refusal()),
+            (Some(_), _) => Err(argument("x", "a codec takes float32 or float64".into())),
+            (None, Input::U8(_) | Input::U16(_) | Input::U32(_)) => Ok(TOO_LONG),
             (None, _) => {
                 let reason = "without a codec, code words are needed: uint8, uint16 or uint32";
-                return Err(argument("x", reason.into()));
+                Err(argument("x", reason.into()))
             }
-        };
-        first.map_or(Ok(()), |index| Err(element("x", index, reason)))
+        }
     }
 
-    fn first_refused<F: Real>(
-        &self,
-        isa: Isa,
-        codec: &FixedPoint,
-        values: &[F],
-        chunks: &Chunks,
-    ) -> Option<usize> {
-        first_place(values.len(), chunks.threads, |range| {
-            vectorised(isa, || codec.first_refused(&values[range]))
-        })
+    /// The place of the first value without a code word of `l` bits; the input's type was checked.
+    fn first_refused(&self, isa: Isa, codec: Option<&FixedPoint>, input: Input<'_>) -> Option<usize> {
+        let most = u32::MAX >> (32 - self.bits);
+        match (codec, input) {
+            (Some(codec), Input::F32(values)) => vectorised(isa, || codec.first_refused(values)),
+            (Some(codec), Input::F64(values)) => vectorised(isa, || codec.first_refused(values)),
+            (None, Input::U8(codes)) => first_above(isa, codes, most),
+            (None, Input::U16(codes)) => first_above(isa, codes, most),
+            (None, Input::U32(codes)) => first_above(isa, codes, most),
+            _ => unreachable!("other types were refused"),
+        }
     }
 }
 
@@ -266,32 +260,34 @@ impl Channel for Bits {
         let Call { codec, input, output, keys: key, first_chunk, threads, .. } = call;
         let bits = self.bits;
         let chunks = Chunks { reports: input.len(), bits, values: 1, chunk: CHUNK, first_chunk, threads };
-        self.check(isa, codec, input, &output, &chunks)?;
+        let reason = self.check(codec, input, &output, &chunks)?;
         let (plans, pattern, spread) = (&self.plans, self.pattern.as_deref(), &self.spread);
         let classes = &self.classes;
         let sampler = Sampler { isa, key, plans, pattern, classes, bits, spread, codec };
-        chunks.walk(output, NANOSECONDS, |chunk, range, output| {
+        let refused = |range| self.first_refused(isa, codec, input.part(range));
+        let draw = |chunk, range: Range<usize>, output: Output<'_>| {
             sampler.chunk(chunk, range.start, input.part(range), output);
-        });
-        Ok(())
+        };
+        let walked = match codec {
+            // Code words are looked at first: one that is too long has no law.
+            None => chunks.walk(output, NANOSECONDS, refused, draw),
+            // The codec has a code word for anything, NaN too, if only to be thrown away.
+            Some(_) => chunks.walk_anyway(output, NANOSECONDS, |chunk, range, output| {
+                draw(chunk, range.clone(), output);
+                refused(range)
+            }),
+        };
+        walked.map_err(|index| element("x", index, reason))
     }
 }
 
 /// A code word with bits beyond the channel's: they would leave as they are.
 const TOO_LONG: &str = "a code word has no more bits than the channel";
 
-fn first_above<C: Copy + Into<u32> + Sync>(
-    isa: Isa,
-    codes: &[C],
-    most: u32,
-    chunks: &Chunks,
-) -> Option<usize> {
-    first_place(codes.len(), chunks.threads, |range| {
-        let codes = &codes[range];
-        // Not stopping early lets the loop be vectorised.
-        let all = vectorised(isa, || codes.iter().fold(0, |all, &code| all | code.into()));
-        if all <= most { None } else { codes.iter().position(|&code| code.into() > most) }
-    })
+fn first_above<C: Copy + Into<u32>>(isa: Isa, codes: &[C], most: u32) -> Option<usize> {
+    // Not stopping early lets the loop be vectorised.
+    let all = vectorised(isa, || codes.iter().fold(0, |all, &code| all | code.into()));
+    if all <= most { None } else { codes.iter().position(|&code| code.into() > most) }
 }
 
 /// `members[k]` features follow law `k`; laws that none follows do not count.

@@ -24,7 +24,9 @@ pub trait Channel: Sync {
     /// Randomizes on the kernels of one instruction set: the answer does not depend on it, nor on the threads.
     ///
     /// # Errors
-    /// A call that does not fit the channel; nothing is written then.
+    /// A call that does not fit the channel; nothing is written then. [`Error::Value`](crate::Error::Value) for a value
+    /// that has no law, at the first such place: values are checked in the pass that randomizes them, and the whole output
+    /// is zeros then.
     fn randomize_on(&self, isa: Isa, call: Call<'_, Self::Codec<'_>, Self::Keys<'_>>) -> Result<()>;
 
     /// Randomizes on the kernels of [`Isa::current`].

@@ -1,7 +1,7 @@
 //! Checks and calls of channels of finitely many inputs and reports.
 
 use super::call::{Call, Channel};
-use super::chunks::{Chunks, first_place, heard};
+use super::chunks::{Chunks, heard};
 use crate::codec::{Coordinate, Grid};
 use crate::error::{Error, Result, argument, element};
 use crate::io::{Input, Output};
@@ -42,15 +42,16 @@ pub(super) fn randomize(
     check_grid("grid", rows, grid, input)?;
     let chunks = Chunks { reports: input.len(), bits, values: 1, chunk: CHUNK, first_chunk, threads };
     check_output(columns, letters, &output, &chunks)?;
-    check_values(isa, rows, grid, input, threads)?;
     let mut zeros = Vec::new();
-    let (grid, input) = heard(channel.is_mute(), grid, input, &mut zeros);
+    let (heard_grid, heard_input) = heard(channel.is_mute(), grid, input, &mut zeros);
     let single = Letters::single(letters, &output);
-    let sampler = Sampler { isa, key, grid, letters: Letters { double: letters, single: &single }, bits };
-    chunks.walk(output, NANOSECONDS, |chunk, range, output| {
-        channel.sample(&sampler, chunk, input.part(range), output);
-    });
-    Ok(())
+    let letters = Letters { double: letters, single: &single };
+    let sampler = Sampler { isa, key, grid: heard_grid, letters, bits };
+    let refused = |range| first_refused(isa, rows, grid, input.part(range));
+    let draw = |chunk, range, output: Output<'_>| {
+        channel.sample(&sampler, chunk, heard_input.part(range), output);
+    };
+    chunks.walk(output, NANOSECONDS, refused, draw).map_err(|index| no_row(rows, grid, index))
 }
 
 /// Refuses an input that does not fit its grid, or a grid that does not fit a channel of `rows` inputs.
@@ -92,29 +93,19 @@ pub(super) fn check_output(
     chunks.check(output)
 }
 
-/// Refuses values that have no row, before anything is written.
-pub(super) fn check_values(
-    isa: Isa,
-    rows: u32,
-    grid: Option<&Grid>,
-    input: Input<'_>,
-    threads: Option<usize>,
-) -> Result<()> {
-    let outside = |range| match (input.part(range), grid) {
+/// The place of the first value that has no row.
+pub(super) fn first_refused(isa: Isa, rows: u32, grid: Option<&Grid>, input: Input<'_>) -> Option<usize> {
+    match (input, grid) {
         (Input::F32(values), Some(grid)) => off_grid(isa, grid, values),
         (Input::F64(values), Some(grid)) => off_grid(isa, grid, values),
         (integers, _) => first_outside(isa, integers, rows),
-    };
-    match first_place(input.len(), threads, outside) {
-        None => Ok(()),
-        Some(index) => {
-            let reason = match grid {
-                Some(grid) => grid.allowed().into(),
-                None => format!("integers from 0 to {} are", rows - 1),
-            };
-            Err(element("x", index, reason))
-        }
     }
+}
+
+/// The refusal of a value that has no row.
+pub(super) fn no_row(rows: u32, grid: Option<&Grid>, index: usize) -> Error {
+    let integers = || format!("integers from 0 to {} are", rows - 1);
+    element("x", index, grid.map_or_else(integers, |grid| grid.allowed().into()))
 }
 
 fn off_grid<F: Coordinate>(isa: Isa, grid: &Grid, values: &[F]) -> Option<usize> {

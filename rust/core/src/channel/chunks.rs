@@ -1,17 +1,14 @@
-//! Checks of a batch before anything is written, and the walk over its chunks.
+//! The walk over a batch: each chunk is checked, and then drawn while the cache still has it.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::{Error, Result, argument};
 use crate::io::{Input, Output, OutputParts};
-use crate::parallel::{CHUNK, for_chunks};
+use crate::parallel::for_chunks;
 
 /// The chunks that a key's stream has.
 const CHUNKS: u64 = 1 << 56;
-
-/// Values that one thread looks at at a time: reading is cheap, so more of them are worth a thread than of a chunk.
-const LOOKED_AT: usize = 8 * CHUNK;
 
 /// A batch, and how it is split.
 pub(super) struct Chunks {
@@ -58,18 +55,57 @@ impl Chunks {
     }
 
     /// Calls `draw(chunk, reports, output)` for each chunk of the key's stream: `output` has room for just those reports.
+    ///
+    /// Before that, `refused(reports)` says which of the values of those reports has no law, as a place among them.
+    ///
+    /// # Errors
+    /// The first place of the batch with such a value, whatever the number of threads; the output is zeros then.
     pub(super) fn walk(
         &self,
         output: Output<'_>,
         nanoseconds: usize,
+        refused: impl Fn(Range<usize>) -> Option<usize> + Sync,
         draw: impl Fn(u64, Range<usize>, Output<'_>) + Sync,
-    ) {
-        let (real, parts) = (output.is_real(), OutputParts::new(output));
+    ) -> std::result::Result<(), usize> {
+        self.walk_anyway(output, nanoseconds, |chunk, range, output| {
+            let place = refused(range.clone());
+            if place.is_none() {
+                draw(chunk, range, output);
+            }
+            place
+        })
+    }
+
+    /// The same, where drawing is sound for any value: `draw` answers with the place of the first that is refused. Who
+    /// looks for it after drawing lets the drawing hide what reading the memory takes.
+    pub(super) fn walk_anyway(
+        &self,
+        mut output: Output<'_>,
+        nanoseconds: usize,
+        draw: impl Fn(u64, Range<usize>, Output<'_>) -> Option<usize> + Sync,
+    ) -> std::result::Result<(), usize> {
+        let (real, bits) = (output.is_real(), self.bits as usize);
+        let first = AtomicUsize::new(usize::MAX);
+        let parts = OutputParts::new(output.reports(self.filled(0..self.reports, real), bits));
         for_chunks(self.reports, self.chunk, self.threads, nanoseconds, |chunk, range| {
+            let start = range.start * self.values;
+            // Behind a refused place nothing can come first, and nothing will leave.
+            if first.load(Ordering::Relaxed) < start {
+                return;
+            }
             // SAFETY: chunks do not overlap.
-            let output = unsafe { parts.part(self.filled(range.clone(), real), self.bits as usize) };
-            draw(self.first_chunk + chunk as u64, range, output);
+            let output = unsafe { parts.part(self.filled(range.clone(), real), bits) };
+            if let Some(place) = draw(self.first_chunk + chunk as u64, range, output) {
+                first.fetch_min(start + place, Ordering::Relaxed);
+            }
         });
+        match first.into_inner() {
+            usize::MAX => Ok(()),
+            place => {
+                output.clear();
+                Err(place)
+            }
+        }
     }
 
     /// Where in the output reports go, in reports, or in numbers where those leave.
@@ -91,21 +127,4 @@ pub(super) fn heard<'a, G>(
     }
     zeros.resize(input.len(), 0);
     (None, Input::U8(zeros))
-}
-
-/// The place of the first of `total` values that `first_in` finds something wrong with; it is given ranges of places, from
-/// several threads, and answers with a place relative to its range.
-pub(super) fn first_place(
-    total: usize,
-    threads: Option<usize>,
-    first_in: impl Fn(Range<usize>) -> Option<usize> + Sync,
-) -> Option<usize> {
-    let first = AtomicUsize::new(usize::MAX);
-    for_chunks(total, LOOKED_AT, threads, 1, |_, range| {
-        let start = range.start;
-        if let Some(place) = first_in(range) {
-            first.fetch_min(start + place, Ordering::Relaxed);
-        }
-    });
-    Some(first.into_inner()).filter(|&place| place != usize::MAX)
 }

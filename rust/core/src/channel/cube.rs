@@ -1,11 +1,12 @@
 //! Half-cubes and caps: a report is a string of signs that agrees with the input in many places, or in few.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use num_bigint::BigUint;
 
 use super::call::{Call, Channel};
-use super::chunks::{Chunks, first_place, heard};
+use super::chunks::{Chunks, heard};
 use crate::binomial::{Restricted, binomial};
 use crate::codec::{Coordinate, Grid};
 use crate::error::{Error, Result, argument, element};
@@ -118,7 +119,7 @@ impl Cube {
     }
 
     /// Refuses what does not fit; gives what a 0 and a 1 are worth.
-    fn check(&self, isa: Isa, call: &Call<'_, Option<&Grid>, &Key>) -> Result<[f64; 2]> {
+    fn check(&self, call: &Call<'_, Option<&Grid>, &Key>) -> Result<[f64; 2]> {
         let &Call { codec: grid, input, letters, ref output, first_chunk, threads, .. } = call;
         match (grid, input) {
             (Some(grid), Input::F32(_) | Input::F64(_)) if grid.points() != 2 => {
@@ -144,16 +145,7 @@ impl Cube {
             return Err(Error::Shape { name: "letters", reason: reason.into() });
         };
         self.chunks(input, first_chunk, threads).check(output)?;
-        let refused = |range| match (input.part(range), grid) {
-            (Input::F32(values), Some(grid)) => off_grid(isa, grid, values),
-            (Input::F64(values), Some(grid)) => off_grid(isa, grid, values),
-            (Input::U8(values), _) => first_above_one(isa, values),
-            _ => None,
-        };
-        match first_place(input.len(), threads, refused) {
-            None => Ok(letters),
-            Some(index) => Err(element("x", index, grid.map_or("0 and 1 are", Grid::allowed))),
-        }
+        Ok(letters)
     }
 }
 
@@ -207,22 +199,30 @@ impl Channel for Cube {
     /// Neither branches nor addresses depend on the input: it is only combined with the drawn disagreements, by exclusive
     /// or, in the end.
     fn randomize_on(&self, isa: Isa, call: Call<'_, Option<&Grid>, &Key>) -> Result<()> {
-        let letters = self.check(isa, &call)?;
+        let letters = self.check(&call)?;
         let Call { codec: grid, input, output, keys: key, first_chunk, threads, .. } = call;
         let bits = self.bits() as usize;
         let chunks = self.chunks(input, first_chunk, threads);
         // About a nanosecond a byte of bits, and what the places that are put right take, about sqrt(r) of them.
         let work = 200 + bits / if input.is_real() { 1 } else { 4 };
         let mut zeros = Vec::new();
-        let (grid, input) = heard(self.is_mute(), grid, input, &mut zeros);
+        let (heard_grid, heard_input) = heard(self.is_mute(), grid, input, &mut zeros);
         let Sets { near_law, far_law, .. } = &*self.sets;
         let high = self.high.numerator();
-        let sampler = Sampler { isa, key, bits, high, near: near_law, far: far_law, grid, letters };
-        chunks.walk(output, work, |chunk, range, output| {
-            let values = range.start * bits..range.end * bits;
-            sampler.chunk(chunk, range.len(), input.part(values), output);
-        });
-        Ok(())
+        let sampler =
+            Sampler { isa, key, bits, high, near: near_law, far: far_law, grid: heard_grid, letters };
+        let values = |reports: &Range<usize>| reports.start * bits..reports.end * bits;
+        let refused = |reports| match (input.part(values(&reports)), grid) {
+            (Input::F32(values), Some(grid)) => off_grid(isa, grid, values),
+            (Input::F64(values), Some(grid)) => off_grid(isa, grid, values),
+            (Input::U8(values), _) => first_above_one(isa, values),
+            _ => None,
+        };
+        let draw = |chunk, reports: Range<usize>, output: Output<'_>| {
+            sampler.chunk(chunk, reports.len(), heard_input.part(values(&reports)), output);
+        };
+        let allowed = grid.map_or("0 and 1 are", Grid::allowed);
+        chunks.walk(output, work, refused, draw).map_err(|index| element("x", index, allowed))
     }
 }
 

@@ -2,13 +2,14 @@
 
 use super::call::{Call, Channel};
 use super::categorical::{Categorical, randomize, report_bits};
+use super::keyed::{self, Keyed, KeyedCall};
 use crate::codec::Grid;
 use crate::error::{Error, Result, argument, element};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::kernel::categorical::{AnyMatrix, Sampler};
 use crate::probability::log_ratio;
-use crate::random::Key;
+use crate::random::{Digest, Key};
 
 /// The most inputs, and the most reports.
 const MOST: usize = 1 << 16;
@@ -97,6 +98,18 @@ impl Matrix {
         self.weights.iter().map(|&weight| weight as f64 / UNIT as f64).collect()
     }
 
+    /// Absorbs the law.
+    pub(super) fn absorb(&self, digest: &mut Digest) {
+        digest.text(b"matrix");
+        digest.numbers([self.inputs as u128, self.outputs as u128].into_iter());
+        digest.numbers(self.weights.iter().copied());
+    }
+
+    /// The law in the form in which it is sampled.
+    pub(super) fn sampled(&self) -> &AnyMatrix {
+        &self.law
+    }
+
     /// Whether every sample reads the whole table, so that no address depends on the input.
     pub fn is_constant_time(&self) -> bool {
         self.law.is_read_whole()
@@ -137,6 +150,21 @@ impl Categorical for Matrix {
             AnyMatrix::Coarse(law) => sampler.chunk(law, chunk, input, output),
             AnyMatrix::Fine(law) => sampler.chunk(law, chunk, input, output),
         }
+    }
+}
+
+impl Keyed for Matrix {
+    fn randomize_keyed_on(&self, isa: Isa, call: KeyedCall<'_, Option<&Grid>>) -> Result<()> {
+        let face = keyed::Face {
+            rows: &[("grid", self.rows())],
+            columns: self.columns(),
+            mute: false,
+            law: &|digest| self.absorb(digest),
+        };
+        keyed::randomize(&face, isa, call.pair(), |sampler, first, input, output| match &self.law {
+            AnyMatrix::Coarse(law) => sampler.samples(law, first, input, output),
+            AnyMatrix::Fine(law) => sampler.samples(law, first, input, output),
+        })
     }
 }
 

@@ -1,19 +1,23 @@
 //! Mixtures: a window or a matrix reports, as a coin decides that does not look at the input.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::call::{Call, Channel};
-use super::categorical::{Categorical, NANOSECONDS, check_grid, check_output, check_values, report_bits};
+use super::categorical::{
+    Categorical, NANOSECONDS, check_grid, check_output, first_refused, no_row, report_bits,
+};
 use super::chunks::Chunks;
+use super::keyed::{self, Keyed, KeyedCall};
 use super::matrix::Matrix;
 use super::window::Window;
 use crate::codec::Grid;
 use crate::error::{Result, argument};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
-use crate::kernel::categorical::{Letters, Sampler};
+use crate::kernel::categorical::{AnyMatrix, Letters, MixtureLaw, Sampler};
 use crate::parallel::CHUNK;
-use crate::random::Key;
+use crate::random::{Digest, Key};
 
 /// The most reports: they are sampled in lanes of 16 bits.
 const MOST: u64 = 1 << 16;
@@ -102,11 +106,6 @@ impl Channel for Mixture {
         }
         let chunks = Chunks { reports: input.len(), bits, values: 1, chunk: CHUNK, first_chunk, threads };
         check_output(self.outputs(), letters, &output, &chunks)?;
-        // What clips refuses the same, whatever its ends.
-        check_values(isa, rows[0], Some(grids[0]), input, threads)?;
-        if !grids[1].clip() {
-            check_values(isa, rows[1], Some(grids[1]), input, threads)?;
-        }
         let single = Letters::single(letters, &output);
         let sampler = |i: usize| Sampler {
             isa,
@@ -122,7 +121,13 @@ impl Channel for Mixture {
             self.matrix.sample(&matrix, chunk, input, Output::U16(answer));
             window.merge(cell, answer, cells, output);
         };
-        chunks.walk(output, 2 * NANOSECONDS, |chunk, range, output| {
+        let refused_by = |i: usize, range| first_refused(isa, rows[i], Some(grids[i]), input.part(range));
+        let refused = |range: Range<usize>| {
+            // What clips refuses the same, whatever its ends.
+            let second = if grids[1].clip() { None } else { refused_by(1, range.clone()) };
+            refused_by(0, range).into_iter().chain(second).min()
+        };
+        let walked = chunks.walk(output, 2 * NANOSECONDS, refused, |chunk, range, output| {
             let input = input.part(range);
             // Clearing room for a whole chunk would take longer than a few numbers do.
             if input.len() <= FEW {
@@ -131,6 +136,33 @@ impl Channel for Mixture {
                 draw(chunk, input, output, &mut [0; CHUNK], &mut [0; CHUNK]);
             }
         });
-        Ok(())
+        walked.map_err(|index| {
+            let by = usize::from(refused_by(0, index..index + 1).is_none());
+            no_row(rows[by], Some(grids[by]), index)
+        })
+    }
+}
+
+impl Keyed for Mixture {
+    fn randomize_keyed_on(&self, isa: Isa, call: KeyedCall<'_, [&Grid; 2]>) -> Result<()> {
+        let law = |digest: &mut Digest| {
+            digest.text(b"mixture");
+            self.window.absorb(digest);
+            self.matrix.absorb(digest);
+        };
+        let rows = [("grids[0]", self.window.cells()), ("grids[1]", self.matrix.inputs() as u32)];
+        let face = keyed::Face { rows: &rows, columns: self.outputs(), mute: false, law: &law };
+        let grids = call.codec.map(Some);
+        keyed::randomize(&face, isa, call.with(grids), |sampler, first, input, output| {
+            let window = self.window.narrow();
+            match self.matrix.sampled() {
+                AnyMatrix::Coarse(matrix) => {
+                    sampler.samples(&MixtureLaw { window, matrix }, first, input, output);
+                }
+                AnyMatrix::Fine(matrix) => {
+                    sampler.samples(&MixtureLaw { window, matrix }, first, input, output);
+                }
+            }
+        })
     }
 }

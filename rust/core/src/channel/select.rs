@@ -113,7 +113,7 @@ impl Channel for Select {
     /// are given. What vector `i` draws depends on the key and on `i` alone.
     fn randomize_on(&self, isa: Isa, call: Call<'_, (), &Key>) -> Result<()> {
         call.refuse_letters()?;
-        let Call { input, output, keys: key, first_chunk, threads, .. } = call;
+        let Call { input, mut output, keys: key, first_chunk, threads, .. } = call;
         let dimensions = self.dimensions as usize;
         if !input.is_real() {
             return Err(argument("x", "float32 or float64 is needed".into()));
@@ -134,7 +134,8 @@ impl Channel for Select {
             Input::F32(values) => chosen(&sampler, u32::of(values), first_chunk, threads),
             Input::F64(values) => chosen(&sampler, u64::of(values), first_chunk, threads),
             _ => unreachable!("integers were refused"),
-        }?;
+        }
+        .inspect_err(|_| output.clear())?;
         match output {
             Output::U8(out) => out.iter_mut().zip(codes).for_each(|(out, code)| *out = code as u8),
             Output::U16(out) => out.iter_mut().zip(codes).for_each(|(out, code)| *out = code as u16),

@@ -6,12 +6,13 @@ use divergence::Noise;
 
 use super::call::{Call, Channel};
 use super::categorical::{Categorical, randomize, report_bits};
+use super::keyed::{self, Keyed, KeyedCall};
 use crate::codec::Grid;
 use crate::error::{Error, Result, argument};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
-use crate::kernel::categorical::{AnyMatrix, Sampler, ShiftLaw};
-use crate::random::Key;
+use crate::kernel::categorical::{AnyMatrix, KeyedSampler, Sampler, ShiftLaw};
+use crate::random::{Digest, Key};
 
 /// The most inputs, reports and values of the noise.
 const MOST: usize = 1 << 16;
@@ -191,6 +192,43 @@ impl Categorical for Shift {
             }
             AnyMatrix::Fine(noise) => {
                 sampler.chunk(&ShiftLaw { noise, inputs, base, last }, chunk, input, output)
+            }
+        }
+    }
+}
+
+impl Keyed for Shift {
+    fn randomize_keyed_on(&self, isa: Isa, call: KeyedCall<'_, Option<&Grid>>) -> Result<()> {
+        let law = |digest: &mut Digest| {
+            let numbers = [self.inputs as u128, self.outputs as u128, self.offset as u128, self.mute.into()];
+            digest.text(b"shift");
+            digest.numbers(numbers.into_iter());
+            digest.numbers(self.weights.iter().copied());
+        };
+        let (rows, columns) = (&[("grid", self.rows())], self.columns());
+        let face = keyed::Face { rows, columns, mute: self.mute, law: &law };
+        keyed::randomize(&face, isa, call.pair(), |sampler, first, input, output| {
+            self.sample_keyed(sampler, first, input, output);
+        })
+    }
+}
+
+impl Shift {
+    /// Samples with keyed coins, with what was checked.
+    pub(super) fn sample_keyed(
+        &self,
+        sampler: &KeyedSampler<'_>,
+        first: usize,
+        input: Input<'_>,
+        output: Output<'_>,
+    ) {
+        let (inputs, base, last) = (self.rows(), self.base() as i32, (self.outputs - 1) as u16);
+        match &self.noise {
+            AnyMatrix::Coarse(noise) => {
+                sampler.samples(&ShiftLaw { noise, inputs, base, last }, first, input, output);
+            }
+            AnyMatrix::Fine(noise) => {
+                sampler.samples(&ShiftLaw { noise, inputs, base, last }, first, input, output);
             }
         }
     }

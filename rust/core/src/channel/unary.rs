@@ -2,8 +2,9 @@
 
 use super::bits::Bit;
 use super::call::{Call, Channel};
-use super::chunks::{Chunks, first_place};
-use crate::error::{Result, argument, element};
+use super::categorical::no_row;
+use super::chunks::Chunks;
+use crate::error::{Result, argument};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::kernel::bits::Plan;
@@ -58,19 +59,14 @@ impl Unary {
         mul_up(self.bit.epsilon(), self.categories as f64)
     }
 
-    fn check(&self, isa: Isa, input: Input<'_>, output: &Output<'_>, chunks: &Chunks) -> Result<()> {
+    fn check(&self, input: Input<'_>, output: &Output<'_>, chunks: &Chunks) -> Result<()> {
         if input.is_real() {
             return Err(argument("x", "categories are integers".into()));
         }
         if !matches!(output, Output::Bits(_) | Output::Packed(_)) {
             return Err(argument("output", "one-hot strings leave as bits or packed bits".into()));
         }
-        chunks.check(output)?;
-        let rows = self.categories as u32;
-        let first =
-            first_place(input.len(), chunks.threads, |range| first_outside(isa, input.part(range), rows));
-        let allowed = || format!("integers from 0 to {} are", rows - 1);
-        first.map_or(Ok(()), |index| Err(element("x", index, allowed())))
+        chunks.check(output)
     }
 }
 
@@ -105,10 +101,12 @@ impl Channel for Unary {
         let Call { input, output, keys: key, first_chunk, threads, .. } = call;
         let (bits, chunk) = (self.report_bits(), self.chunk());
         let chunks = Chunks { reports: input.len(), bits, values: 1, chunk, first_chunk, threads };
-        self.check(isa, input, &output, &chunks)?;
+        self.check(input, &output, &chunks)?;
         let sampler = Sampler { isa, key, categories: self.categories, others: &self.others, own: &self.own };
         let work = NANOSECONDS * self.categories.div_ceil(8);
-        chunks.walk(output, work, |chunk, range, output| sampler.chunk(chunk, input.part(range), output));
-        Ok(())
+        let rows = self.categories as u32;
+        let refused = |range| first_outside(isa, input.part(range), rows);
+        let draw = |chunk, range, output: Output<'_>| sampler.chunk(chunk, input.part(range), output);
+        chunks.walk(output, work, refused, draw).map_err(|index| no_row(rows, None, index))
     }
 }

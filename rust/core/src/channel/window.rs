@@ -2,13 +2,14 @@
 
 use super::call::{Call, Channel};
 use super::categorical::{Categorical, randomize, report_bits};
+use super::keyed::{self, Keyed, KeyedCall};
 use crate::codec::Grid;
 use crate::error::{Error, Result, argument, element};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::kernel::categorical::{Flip, NarrowWindow, Sampler, WideWindow};
 use crate::probability::{Probability, Rounding, abs_log_ratio};
-use crate::random::Key;
+use crate::random::{Digest, Key};
 
 /// The most cells that are sampled in lanes of 16 bits, and the most that an order can list.
 const NARROW: u32 = 1 << 16;
@@ -164,12 +165,25 @@ impl Window {
         Ok(pairs.map(|(x, cell)| if self.contains(row(x), cell) { inside } else { outside }).collect())
     }
 
+    /// Absorbs the law.
+    pub(super) fn absorb(&self, digest: &mut Digest) {
+        let numbers = [self.cells.into(), self.width.into(), self.high.numerator(), self.mute.into()];
+        digest.text(b"window");
+        digest.numbers(numbers.into_iter());
+        digest.numbers(self.order().unwrap_or(&[]).iter().map(|&cell| cell.into()));
+    }
+
+    /// The law of at most 65,536 cells.
+    pub(super) fn narrow(&self) -> NarrowWindow<'_> {
+        NarrowWindow::new(self.cells, self.width, self.high, self.order.as_deref())
+    }
+
     /// The law in the form in which it is sampled.
     fn law(&self) -> AnyWindow<'_> {
         if let Some(flip) = &self.flip {
             AnyWindow::Flip(flip)
         } else if self.cells <= NARROW {
-            AnyWindow::Narrow(NarrowWindow::new(self.cells, self.width, self.high, self.order.as_deref()))
+            AnyWindow::Narrow(self.narrow())
         } else {
             AnyWindow::Wide(WideWindow::new(self.cells, self.width, self.high))
         }
@@ -214,6 +228,29 @@ impl Categorical for Window {
             AnyWindow::Flip(law) => sampler.chunk(law, chunk, input, output),
             AnyWindow::Narrow(law) => sampler.chunk(&law, chunk, input, output),
             AnyWindow::Wide(law) => sampler.chunk(&law, chunk, input, output),
+        }
+    }
+}
+
+impl Keyed for Window {
+    fn randomize_keyed_on(&self, isa: Isa, call: KeyedCall<'_, Option<&Grid>>) -> Result<()> {
+        let face = keyed::Face {
+            rows: &[("grid", self.cells)],
+            columns: self.cells,
+            mute: self.mute,
+            law: &|digest| self.absorb(digest),
+        };
+        // Two cells, too: their other kernel draws for four samples together.
+        if self.cells <= NARROW {
+            let law = self.narrow();
+            keyed::randomize(&face, isa, call.pair(), |sampler, first, input, output| {
+                sampler.samples(&law, first, input, output);
+            })
+        } else {
+            let law = WideWindow::new(self.cells, self.width, self.high);
+            keyed::randomize(&face, isa, call.pair(), |sampler, first, input, output| {
+                sampler.samples(&law, first, input, output);
+            })
         }
     }
 }

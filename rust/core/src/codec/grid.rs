@@ -3,6 +3,7 @@
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod coordinate;
+mod placer;
 mod ruler;
 
 pub use coordinate::Coordinate;

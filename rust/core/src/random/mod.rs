@@ -10,6 +10,25 @@
 //!
 //! Every chunk of a batch has nonces of its own, one a [`Purpose`], so any chunk can be computed by any thread in any
 //! order.
+//!
+//! # Keyed coins
+//!
+//! A release that may be evaluated more than once (an engine that retries a task, a frame that is read twice) must give the
+//! same reports every time, or every evaluation costs ε. Its coins are a function of the key, the context (the caller's
+//! bytes, and the law itself), the record's id, the column and the value: nothing of the batch is in them.
+//!
+//! - A keyed BLAKE3 hash of (key, context, law, grids) is the key of the call, and one of (that, id) the key of the record.
+//! - A column is a lane of the keystream under the record's key: the nonce is the canonical value, the counter holds the
+//!   purpose in its top 8 bits, the column in the next 32 and the block in the last 24.
+//! - Canonical is the `f64` with -0.0 and subnormals as 0.0, so that `f32` 1.0, `f64` 1.0 and the integer 1 of a column of
+//!   numbers are one value; of a category, its code.
+//! - Block 0 holds all that nearly every sample takes: words 0 to 3 the draw of the law, 4 to 7 that of a mixture's other
+//!   law, 8 and 9 their dithers. What is rarely needed more comes from [`Purpose::Refine`].
+//!
+//! The value is in the nonce because coins of the id alone would be the same for two values of one id, and the difference of
+//! their reports would tell that of the values. The law is in the key because two laws that share coins tell more together
+//! than the sum of their ε. Under one key, an equal report says that a record likely did not change, so a key serves one
+//! frozen snapshot of the data; whoever holds it can test values, so it stays with the data's owner.
 
 use std::fmt;
 
@@ -22,9 +41,14 @@ use crate::kernel::Isa;
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod lanes;
+mod record;
 mod refine;
 mod scalar;
 
+pub(crate) use lanes::{Lanes, Words, counter};
+pub use record::Ids;
+pub(crate) use record::{Digest, Records};
 pub(crate) use refine::Refine;
 
 /// Rounds of the keystream that reports are drawn from.
@@ -43,6 +67,15 @@ pub const GROUP: usize = BLOCKS * 64;
 pub struct Key([u32; 8]);
 
 impl Key {
+    /// The bytes that the key is.
+    fn to_bytes(&self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        for (bytes, word) in bytes.chunks_exact_mut(4).zip(self.0) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
     /// The key that these bytes are.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 32]) -> Key {

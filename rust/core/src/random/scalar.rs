@@ -30,7 +30,11 @@ pub(super) fn initial(key: &Key, counter: u64, nonce: u64) -> [u32; 16] {
 
 /// One block of sixteen words.
 pub(super) fn block<const ROUNDS: usize>(key: &Key, counter: u64, nonce: u64) -> [u32; 16] {
-    let initial = initial(key, counter, nonce);
+    rounds::<ROUNDS>(initial(key, counter, nonce))
+}
+
+/// The block of a state.
+pub(super) fn rounds<const ROUNDS: usize>(initial: [u32; 16]) -> [u32; 16] {
     let mut s = initial;
     for _ in 0..ROUNDS / 2 {
         quarter_round(&mut s, 0, 4, 8, 12);

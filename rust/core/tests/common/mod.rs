@@ -1,11 +1,25 @@
 //! What the tests of the categorical channels share.
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
-use bitldp_core::{Call, Channel, Grid, Input, Isa, Key, Matrix, Output, Result, Shift, Window};
+use bitldp_core::{Call, Channel, Error, Grid, Input, Isa, Key, Matrix, Output, Result, Shift, Window};
 
 /// A fixed key: these tests are repeatable.
 pub fn key(seed: u8) -> Key {
     Key::from_bytes([seed; 32])
+}
+
+/// Checks what a refused call left of an output that was full of `mark`: zeros where a value was refused, for that is
+/// found while others are randomized, and otherwise the mark. Marks it again and gives the error.
+pub fn left_behind<T: Copy + Default + PartialEq + std::fmt::Debug>(
+    out: &mut [T],
+    mark: T,
+    result: Result<()>,
+) -> Error {
+    let error = result.expect_err("a refusal");
+    let left = if matches!(error, Error::Value { .. }) { T::default() } else { mark };
+    assert!(out.iter().all(|&element| element == left), "{error}: something else than {left:?} is left");
+    out.fill(mark);
+    error
 }
 
 /// A categorical channel.

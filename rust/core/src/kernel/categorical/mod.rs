@@ -4,6 +4,7 @@ mod emit;
 mod flip;
 #[cfg(target_arch = "x86_64")]
 mod flip_x86;
+mod keyed;
 mod law;
 mod laws;
 mod look_up;
@@ -21,6 +22,7 @@ mod window_avx512;
 
 pub(crate) use emit::Letters;
 pub(crate) use flip::Flip;
+pub(crate) use keyed::{KeyedSampler, MixtureLaw};
 pub(crate) use matrix::AnyMatrix;
 pub(crate) use rows::{first_outside, load_on as load_rows};
 pub(crate) use sampler::Sampler;

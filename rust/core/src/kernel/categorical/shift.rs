@@ -20,6 +20,14 @@ pub(crate) struct ShiftLaw<'a, E> {
     pub(crate) last: u16,
 }
 
+impl<E> ShiftLaw<'_, E> {
+    /// The report of a row and the place of its noise.
+    #[inline(always)]
+    pub(super) fn shifted(&self, row: u16, noise: u16) -> u16 {
+        (i32::from(row) + i32::from(noise) + self.base).clamp(0, self.last.into()) as u16
+    }
+}
+
 impl<E: Versions> Law for ShiftLaw<'_, E> {
     type Word = u16;
     const BITS: usize = <MatrixLaw<E> as Law>::BITS;
@@ -33,9 +41,8 @@ impl<E: Versions> Law for ShiftLaw<'_, E> {
     #[inline(always)]
     fn block(&self, isa: Isa, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
         self.noise.block(isa, keystream, &[0; BLOCK][..rows.len()], reports, refine);
-        let (base, last) = (self.base, i32::from(self.last));
         for (report, &row) in reports.iter_mut().zip(rows) {
-            *report = (i32::from(row) + i32::from(*report) + base).clamp(0, last) as u16;
+            *report = self.shifted(row, *report);
         }
     }
 }

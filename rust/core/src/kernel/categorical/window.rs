@@ -73,7 +73,7 @@ impl<'a> NarrowWindow<'a> {
     }
 
     /// One report, whatever its draws: the oracle.
-    fn draw(&self, row: u16, chance: u16, place: u16, refine: &mut Refine) -> u16 {
+    pub(super) fn draw(&self, row: u16, chance: u16, place: u16, refine: &mut Refine) -> u16 {
         let below = if chance == self.top() {
             refine.less(&[self.chance.threshold << 16])
         } else {

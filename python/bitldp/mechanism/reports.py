@@ -1,0 +1,78 @@
+"""What type checkers are told of reports: one array, or what depends on a parameter.
+
+When run, both classes are `Mechanism`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bitldp.base.keys import RandomSource
+from bitldp.mechanism.base import Mechanism
+
+Single: TypeAlias = bool | int | float | str | bytes | np.generic
+"""One value: one number, one category or one label."""
+
+if TYPE_CHECKING:
+
+    class OneArray(Mechanism):
+        """Base of the mechanisms whose reports are one array, never a pair."""
+
+        @overload
+        def randomize(
+            self,
+            x: Single,
+            *,
+            rng: RandomSource = None,
+            output: str = "codes",
+            out: NDArray[Any] | None = None,
+            threads: int | None = None,
+            first_chunk: int = 0,
+        ) -> Any: ...  # a scalar; an array of bits, or packed
+        @overload
+        def randomize(
+            self,
+            x: ArrayLike,
+            *,
+            rng: RandomSource = None,
+            output: str = "codes",
+            out: NDArray[Any] | None = None,
+            threads: int | None = None,
+            first_chunk: int = 0,
+        ) -> NDArray[Any]: ...
+        def randomize(self, x: Any, **options: Any) -> Any:
+            """Randomize records; see `Mechanism.randomize`."""
+
+    class ArrayOrPair(Mechanism):
+        """Base of the mechanisms whose reports are an array, or a pair where coordinates are sampled."""
+
+        @overload
+        def randomize(
+            self,
+            x: ArrayLike,
+            *,
+            rng: RandomSource = None,
+            output: Literal["values"],
+            out: NDArray[Any] | None = None,
+            threads: int | None = None,
+            first_chunk: int = 0,
+        ) -> NDArray[Any]: ...
+        @overload
+        def randomize(
+            self,
+            x: ArrayLike,
+            *,
+            rng: RandomSource = None,
+            output: str = "codes",
+            out: NDArray[Any] | None = None,
+            threads: int | None = None,
+            first_chunk: int = 0,
+        ) -> Any: ...  # an array, or `SampledReports`: a matter of `spend`, which no type tells
+        def randomize(self, x: Any, **options: Any) -> Any:
+            """Randomize records; see `Mechanism.randomize`."""
+
+else:
+    OneArray = ArrayOrPair = Mechanism

@@ -1,0 +1,200 @@
+//! Calls whose coins are a function of a key, a record's id and its value: whoever repeats one gets the same reports.
+
+use std::borrow::Cow;
+
+use super::categorical::{check_output, check_values, report_bits};
+use super::chunks::{self, Chunks};
+use crate::codec::{Grid, GridRounding};
+use crate::error::{Error, Result, argument};
+use crate::io::{Input, Output};
+use crate::isa::Isa;
+use crate::kernel::categorical::{KeyedSampler, Letters};
+use crate::parallel::CHUNK;
+use crate::random::{Digest, Ids, Key};
+
+/// What a single thread takes for a sample, roughly, in nanoseconds.
+const NANOSECONDS: usize = 40;
+
+/// One call of a channel with keyed coins.
+///
+/// The report of a record and column is a function of the key, the context, the channel and its grids, the record's id, the
+/// column and the value, and of nothing else: not of its batch, order or threads. Numbers count as the `f64` that they are, with -0.0 and
+/// subnormals as 0.0.
+///
+/// Under one key a report that changes says that its record changed, so a key and context serve one frozen snapshot of
+/// the data. Whoever has the key can test values.
+pub struct KeyedCall<'a, C> {
+    /// How numbers become codes.
+    pub codec: C,
+    /// The values, record by record: as many of each as there are columns.
+    pub input: Input<'a>,
+    /// What each report stands for: needed where numbers leave.
+    pub letters: Option<&'a [f64]>,
+    /// Where the reports go.
+    pub output: Output<'a>,
+    /// The key.
+    pub key: &'a Key,
+    /// What the coins are for: the plan and the snapshot, in bytes of the caller's.
+    pub context: &'a [u8],
+    /// The ids of the records; each may come up once, or with equal values.
+    pub ids: Ids<'a>,
+    /// The number of the first column.
+    pub column: u32,
+    /// Threads to work on; as many as the batch is worth where there is no number.
+    pub threads: Option<usize>,
+}
+
+impl<'a, C> KeyedCall<'a, C> {
+    /// The same call with another codec.
+    pub(super) fn with<D>(self, codec: D) -> KeyedCall<'a, D> {
+        let KeyedCall { input, letters, output, key, context, ids, column, threads, .. } = self;
+        KeyedCall { codec, input, letters, output, key, context, ids, column, threads }
+    }
+}
+
+impl<'a> KeyedCall<'a, Option<&'a Grid>> {
+    /// The call of a channel of a single law.
+    pub(super) fn pair(self) -> KeyedCall<'a, [Option<&'a Grid>; 2]> {
+        let grids = [self.codec, None];
+        self.with(grids)
+    }
+}
+
+/// A channel that can be called with keyed coins.
+pub trait Keyed: super::Channel {
+    /// Randomizes on the kernels of one instruction set: the answer does not depend on it, nor on the threads. The input may
+    /// also be integers where there is a grid.
+    ///
+    /// # Errors
+    /// A call that does not fit the channel; nothing is written then.
+    fn randomize_keyed_on(&self, isa: Isa, call: KeyedCall<'_, Self::Codec<'_>>) -> Result<()>;
+
+    /// Randomizes on the kernels of [`Isa::current`].
+    ///
+    /// # Errors
+    /// As [`randomize_keyed_on`](Self::randomize_keyed_on), and [`Error::Isa`] as [`Isa::current`].
+    fn randomize_keyed(&self, call: KeyedCall<'_, Self::Codec<'_>>) -> Result<()> {
+        self.randomize_keyed_on(Isa::current()?, call)
+    }
+}
+
+/// What a channel says of itself, for a keyed call.
+pub(super) struct Face<'a> {
+    /// Rows of each law, by the name of its grid.
+    pub(super) rows: &'a [(&'static str, u32)],
+    /// How many reports there are.
+    pub(super) columns: u32,
+    pub(super) mute: bool,
+    /// Absorbs the law: coins of another are others.
+    pub(super) law: &'a dyn Fn(&mut Digest),
+}
+
+/// Checks a call, and gives `draw` the sampler, the place of the first sample, the values and the room of each chunk.
+pub(super) fn randomize(
+    face: &Face<'_>,
+    isa: Isa,
+    call: KeyedCall<'_, [Option<&Grid>; 2]>,
+    draw: impl Fn(&KeyedSampler<'_>, usize, Input<'_>, Output<'_>) + Sync,
+) -> Result<()> {
+    randomize_hearing(u64::MAX, face, isa, call, draw)
+}
+
+/// [`randomize`], where the coins depend on those bits of the value that `heard` marks.
+fn randomize_hearing(
+    heard: u64,
+    face: &Face<'_>,
+    isa: Isa,
+    call: KeyedCall<'_, [Option<&Grid>; 2]>,
+    draw: impl Fn(&KeyedSampler<'_>, usize, Input<'_>, Output<'_>) + Sync,
+) -> Result<()> {
+    let KeyedCall { codec: grids, input, letters, output, key, context, ids, column, threads } = call;
+    let columns = columns(input.len(), ids.len(), column)?;
+    let bits = report_bits(face.columns);
+    let batch = Chunks { reports: input.len(), bits, values: 1, chunk: CHUNK, first_chunk: 0, threads };
+    check_output(face.columns, letters, &output, &batch)?;
+    if grids[0].is_none() && input.is_real() {
+        return Err(argument("x", "without a grid, integers are needed".into()));
+    }
+    let numbers =
+        if grids[0].is_some() && !input.is_real() { doubles(input) } else { Cow::Borrowed(&[][..]) };
+    let input = if numbers.is_empty() { input } else { Input::F64(&numbers) };
+    for (&(name, rows), grid) in face.rows.iter().zip(grids) {
+        if let Some(grid) = grid
+            && grid.points() != rows
+        {
+            let reason = format!("{} points do not fit a channel of {rows} inputs", grid.points());
+            return Err(argument(name, reason));
+        }
+        check_values(isa, rows, grid, input, threads)?;
+    }
+    let mut zeros = Vec::new();
+    let (first, input) = chunks::heard(face.mute, grids[0], input, &mut zeros);
+    let numbers = if matches!(input, Input::F32(_)) { doubles(input) } else { Cow::Borrowed(&[][..]) };
+    let input = if numbers.is_empty() { input } else { Input::F64(&numbers) };
+    let single = Letters::single(letters, &output);
+    let mut digest = Digest::new(key, context);
+    (face.law)(&mut digest);
+    grids.into_iter().for_each(|grid| absorb(grid, &mut digest));
+    let sampler = KeyedSampler {
+        isa,
+        records: crate::random::Records::new(&digest, ids),
+        column,
+        columns,
+        grids: [first, grids[1]],
+        rows: face.rows[0].1,
+        heard,
+        letters: Letters { double: letters, single: &single },
+        bits,
+    };
+    batch.walk(output, NANOSECONDS, |_, range, output| {
+        draw(&sampler, range.start, input.part(range), output);
+    });
+    Ok(())
+}
+
+/// Columns of a record.
+fn columns(values: usize, ids: usize, first: u32) -> Result<usize> {
+    let columns = values.checked_div(ids).unwrap_or(0);
+    if columns * ids != values {
+        let reason = format!("{ids} of them do not fit {values} values: one is needed for each record");
+        return Err(Error::Shape { name: "ids", reason });
+    }
+    if u64::from(first) + columns as u64 > 1 << 32 {
+        return Err(argument("column", format!("{first} and the {columns} from it on do not fit 32 bits")));
+    }
+    Ok(columns.max(1))
+}
+
+/// The numbers in double precision.
+fn doubles(input: Input<'_>) -> Cow<'_, [f64]> {
+    macro_rules! cast {
+        ($numbers:expr) => {
+            Cow::Owned($numbers.iter().map(|&x| x as f64).collect())
+        };
+    }
+    match input {
+        Input::F64(numbers) => Cow::Borrowed(numbers),
+        Input::F32(numbers) => cast!(numbers),
+        Input::U8(numbers) => cast!(numbers),
+        Input::U16(numbers) => cast!(numbers),
+        Input::U32(numbers) => cast!(numbers),
+        Input::U64(numbers) => cast!(numbers),
+        Input::I8(numbers) => cast!(numbers),
+        Input::I16(numbers) => cast!(numbers),
+        Input::I32(numbers) => cast!(numbers),
+        Input::I64(numbers) => cast!(numbers),
+    }
+}
+
+/// Absorbs a grid, or that there is none.
+fn absorb(grid: Option<&Grid>, digest: &mut Digest) {
+    let Some(grid) = grid else { return digest.text(b"no grid") };
+    let (low, high) = (grid.low().to_bits(), grid.high().to_bits());
+    let rounding = u128::from(grid.rounding() == GridRounding::Nearest);
+    let parts = [grid.points().into(), low.into(), high.into(), rounding, grid.clip().into()];
+    digest.text(b"grid");
+    digest.numbers(parts.into_iter());
+}
+
+#[cfg(test)]
+mod tests;

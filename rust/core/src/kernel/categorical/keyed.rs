@@ -1,0 +1,169 @@
+//! Samples a categorical law with keyed coins: every sample has a lane of the keystream of its own.
+//!
+//! The laws are those of the other path, by their plain functions and the same integers; only where the bits come from is
+//! different. So a report does not depend on which samples are drawn beside it.
+
+use super::emit::{Letters, emit};
+use super::law::BLOCK;
+use super::matrix::{Entry, MatrixLaw};
+use super::shift::ShiftLaw;
+use super::window::{NarrowWindow, WideWindow};
+use crate::codec::Grid;
+use crate::io::{Input, Output};
+use crate::isa::Isa;
+use crate::random::{Key, Lanes, Purpose, Records, Refine, Words, counter};
+
+/// A report from the words of a sample.
+pub(crate) trait Draw: Sync {
+    /// The report of a row; a mixture has two laws, and a row of each. `words` are four for each law.
+    fn report(&self, rows: [u32; 2], words: &[u32; 8], refine: &mut Refine) -> u32;
+}
+
+impl Draw for NarrowWindow<'_> {
+    #[inline(always)]
+    fn report(&self, rows: [u32; 2], words: &[u32; 8], refine: &mut Refine) -> u32 {
+        let (row, chance, place) = (rows[0], words[0] as u16, (words[0] >> 16) as u16);
+        match self.order {
+            None => self.draw(row as u16, chance, place, refine).into(),
+            Some(order) => {
+                let rank = self.draw(0, chance, place, refine);
+                order[row as usize * self.cells as usize + usize::from(rank)].into()
+            }
+        }
+    }
+}
+
+impl Draw for WideWindow {
+    #[inline(always)]
+    fn report(&self, rows: [u32; 2], words: &[u32; 8], refine: &mut Refine) -> u32 {
+        let (mut keystream, mut report) = ([0; 16], [0]);
+        for (bytes, word) in keystream.as_chunks_mut::<4>().0.iter_mut().zip(words) {
+            *bytes = word.to_le_bytes();
+        }
+        self.oracle(&keystream, &rows[..1], &mut report, refine);
+        report[0]
+    }
+}
+
+impl<E: Entry> Draw for MatrixLaw<E> {
+    #[inline(always)]
+    fn report(&self, rows: [u32; 2], words: &[u32; 8], refine: &mut Refine) -> u32 {
+        self.draw(rows[0] as u16, E::narrow(words[0]), refine).into()
+    }
+}
+
+impl<E: Entry> Draw for ShiftLaw<'_, E> {
+    #[inline(always)]
+    fn report(&self, rows: [u32; 2], words: &[u32; 8], refine: &mut Refine) -> u32 {
+        let noise = self.noise.report([0; 2], words, refine);
+        self.shifted(rows[0] as u16, noise as u16).into()
+    }
+}
+
+/// What a window says where a matrix answers 0, and otherwise the matrix's answer behind the window's cells.
+pub(crate) struct MixtureLaw<'a, E> {
+    pub(crate) window: NarrowWindow<'a>,
+    pub(crate) matrix: &'a MatrixLaw<E>,
+}
+
+impl<E: Entry> Draw for MixtureLaw<'_, E> {
+    #[inline(always)]
+    fn report(&self, rows: [u32; 2], words: &[u32; 8], refine: &mut Refine) -> u32 {
+        let cell = self.window.report(rows, words, refine);
+        let [.., a, b, c, d] = *words;
+        let answer = self.matrix.report([rows[1], 0], &[a, b, c, d, 0, 0, 0, 0], refine);
+        // Both are drawn and one is selected by a mask, as without a key.
+        let taken = 0u32.wrapping_sub(u32::from(answer != 0));
+        cell ^ (cell ^ (self.window.cells - 1).wrapping_add(answer)) & taken
+    }
+}
+
+/// Everything that sampling with keyed coins takes, but the law, the input and the output.
+pub(crate) struct KeyedSampler<'a> {
+    pub(crate) isa: Isa,
+    pub(crate) records: Records<'a>,
+    /// The number of the first column, and how many columns a record has.
+    pub(crate) column: u32,
+    pub(crate) columns: usize,
+    /// How numbers become rows, for each law; without the first the input is rows.
+    pub(crate) grids: [Option<&'a Grid>; 2],
+    /// How many rows there are.
+    pub(crate) rows: u32,
+    /// The bits of the value that the coins depend on: all of them. The tests take some away.
+    pub(crate) heard: u64,
+    pub(crate) letters: Letters<'a>,
+    /// Bits of a packed report.
+    pub(crate) bits: u32,
+}
+
+impl KeyedSampler<'_> {
+    /// Randomizes the samples from `first` on, counted record by record: `input` is theirs, `output` has room for just them.
+    pub(crate) fn samples<D: Draw>(&self, law: &D, first: usize, input: Input<'_>, mut output: Output<'_>) {
+        let placers = self.grids.map(|grid| grid.map(Grid::placer));
+        let mut lanes = Lanes::new();
+        let mut words: Words = [[0; Lanes::COUNT]; 16];
+        let (mut record, mut column) = (first / self.columns, first % self.columns);
+        let mut key = self.records.key(record);
+        let mut keys: [Key; Lanes::COUNT] = std::array::from_fn(|_| key.clone());
+        let mut counters = [0; Lanes::COUNT];
+        let (mut values, mut reports) = ([0; BLOCK], [0u32; BLOCK]);
+        for start in (0..input.len()).step_by(BLOCK) {
+            let count = BLOCK.min(input.len() - start);
+            let (values, reports) = (&mut values[..count], &mut reports[..count]);
+            canonical(input.part(start..start + count), values);
+            let passes = values.chunks(Lanes::COUNT).zip(reports.chunks_mut(Lanes::COUNT));
+            for (values, reports) in passes {
+                for (lane, value) in values.iter().enumerate() {
+                    if column == self.columns {
+                        (record, column) = (record + 1, 0);
+                        key = self.records.key(record);
+                    }
+                    // Checked to stay inside 32 bits.
+                    counters[lane] = self.column + column as u32;
+                    lanes.set(lane, &key, counter(Purpose::Main, counters[lane]), value & self.heard);
+                    keys[lane] = key.clone();
+                    column += 1;
+                }
+                lanes.blocks(self.isa, &mut words);
+                for (lane, (&value, report)) in values.iter().zip(reports).enumerate() {
+                    // A group of the keystream is sixteen blocks.
+                    let group = counter(Purpose::Refine, counters[lane]) / Lanes::COUNT as u64;
+                    let mut refine = Refine::at(self.isa, &keys[lane], value & self.heard, group);
+                    let row = |i: usize| match &placers[i] {
+                        Some(placer) => placer.place(f64::from_bits(value), words[8 + i][lane]),
+                        // It was checked, but somebody else may have changed it since.
+                        None => value.min(u64::from(self.rows - 1)) as u32,
+                    };
+                    let own: [u32; 8] = std::array::from_fn(|w| words[w][lane]);
+                    *report = law.report([row(0), row(1)], &own, &mut refine);
+                }
+            }
+            let output = output.reports(start..start + count, self.bits as usize);
+            emit(self.isa, &*reports, self.letters, self.bits, output);
+        }
+    }
+}
+
+/// Writes the canonical form of values: the bits of a number with -0.0 and subnormals as 0.0, or an integer itself.
+fn canonical(input: Input<'_>, values: &mut [u64]) {
+    macro_rules! integers {
+        ($integers:expr) => {
+            values.iter_mut().zip($integers).for_each(|(value, &x)| *value = x as u64)
+        };
+    }
+    match input {
+        Input::F64(numbers) => {
+            values.iter_mut().zip(numbers).for_each(|(value, &x)| *value = Grid::settled(x).to_bits());
+        }
+        Input::U8(codes) => integers!(codes),
+        Input::U16(codes) => integers!(codes),
+        Input::U32(codes) => integers!(codes),
+        Input::U64(codes) => integers!(codes),
+        // A negative one is huge, and was refused.
+        Input::I8(codes) => integers!(codes),
+        Input::I16(codes) => integers!(codes),
+        Input::I32(codes) => integers!(codes),
+        Input::I64(codes) => integers!(codes),
+        Input::F32(_) => unreachable!("numbers come in double precision"),
+    }
+}

@@ -1,0 +1,122 @@
+//! The keys of records: keyed hashes of their ids.
+
+use super::Key;
+
+/// The names of records, unique among those of one key.
+#[derive(Clone, Copy, Debug)]
+pub enum Ids<'a> {
+    /// Numbers.
+    Numbers(&'a [u64]),
+    /// Digests of 32 bytes.
+    Digests(&'a [[u8; 32]]),
+}
+
+impl Ids<'_> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Ids::Numbers(ids) => ids.len(),
+            Ids::Digests(ids) => ids.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// What coins depend on besides the record: absorbed part by part, each of a length that the part before tells.
+pub(crate) struct Digest(blake3::Hasher);
+
+impl Digest {
+    /// The digest under a key of a text of the caller's.
+    pub(crate) fn new(key: &Key, context: &[u8]) -> Digest {
+        let mut digest = Digest(blake3::Hasher::new_keyed(&key.to_bytes()));
+        digest.text(b"bitldp keyed reports 1");
+        digest.text(context);
+        digest
+    }
+
+    /// Absorbs bytes, and how many there are.
+    pub(crate) fn text(&mut self, bytes: &[u8]) {
+        self.0.update(&(bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
+    }
+
+    /// Absorbs numbers, and how many there are.
+    pub(crate) fn numbers(&mut self, numbers: impl ExactSizeIterator<Item = u128>) {
+        self.0.update(&(numbers.len() as u64).to_le_bytes());
+        for number in numbers {
+            self.0.update(&number.to_le_bytes());
+        }
+    }
+}
+
+/// The keys of records. It is never shown.
+pub(crate) struct Records<'a> {
+    key: [u8; 32],
+    ids: Ids<'a>,
+}
+
+impl<'a> Records<'a> {
+    /// The records of these ids, under what was absorbed.
+    pub(crate) fn new(digest: &Digest, ids: Ids<'a>) -> Records<'a> {
+        Records { key: *digest.0.finalize().as_bytes(), ids }
+    }
+
+    /// The key of one record.
+    #[inline]
+    pub(crate) fn key(&self, record: usize) -> Key {
+        // Messages of different lengths, so no number meets a digest.
+        let hash = match self.ids {
+            Ids::Numbers(ids) => blake3::keyed_hash(&self.key, &ids[record].to_le_bytes()),
+            Ids::Digests(ids) => blake3::keyed_hash(&self.key, &ids[record]),
+        };
+        Key::from_bytes(*hash.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn first(key: u8, context: &[u8], ids: Ids<'_>) -> [u8; 32] {
+        Records::new(&Digest::new(&Key::from_bytes([key; 32]), context), ids).key(0).to_bytes()
+    }
+
+    #[test]
+    fn a_record_has_another_key_for_another_key_context_or_id() {
+        let (one, two, digest) = (Ids::Numbers(&[1]), Ids::Numbers(&[2]), Ids::Digests(&[[1; 32]]));
+        let keys = [
+            first(1, b"a", one),
+            first(2, b"a", one),
+            first(1, b"b", one),
+            first(1, b"", one),
+            first(1, b"a", two),
+            first(1, b"a", digest),
+        ];
+        for (i, key) in keys.iter().enumerate() {
+            assert!(!keys[..i].contains(key), "{i}");
+        }
+        assert_eq!(first(1, b"a", one), keys[0]);
+    }
+
+    #[test]
+    fn parts_do_not_run_into_each_other() {
+        let digest = |parts: [&[u8]; 2]| {
+            let mut digest = Digest::new(&Key::from_bytes([5; 32]), parts[0]);
+            digest.text(parts[1]);
+            Records::new(&digest, Ids::Numbers(&[0])).key(0).to_bytes()
+        };
+        assert_ne!(digest([b"ab", b"c"]), digest([b"a", b"bc"]));
+    }
+
+    /// By the published function: a keyed hash of the id's eight bytes.
+    #[test]
+    fn a_key_is_a_keyed_hash() {
+        let records = Records { key: [9; 32], ids: Ids::Numbers(&[3]) };
+        let expected = blake3::keyed_hash(&[9; 32], &[3, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(records.key(0).to_bytes(), *expected.as_bytes());
+    }
+}
