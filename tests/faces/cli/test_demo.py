@@ -13,6 +13,7 @@ import pytest
 
 pytest.importorskip("sklearn")
 pytest.importorskip("matplotlib")
+pytest.importorskip("flwr", reason="the demo has a federated part, and Flower needs Python 3.11")
 
 from bitldp.cli.app import app
 from bitldp.cli.demo import demo
