@@ -24,7 +24,7 @@ from bitldp.mechanism.base import Mechanism, Part, Takes
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
 from bitldp.mechanism.parameters import Budget, Calibration, Categories, Features, Option, Unit
 from bitldp.privacy import Guarantee, added
-from bitldp.release.call import Call, called
+from bitldp.release.base import Call, called
 
 __all__ = ["BitRand"]
 

@@ -20,8 +20,7 @@ from bitldp.mechanism.labels import Labelled
 from bitldp.mechanism.law import INPUTS, TABLE, Block, Experiment, Pair, Symbols, spread
 from bitldp.mechanism.parameters import Budget, CategoryNames, categories
 from bitldp.privacy import ONE, Guarantee, calibrated
-from bitldp.release.base import Direct
-from bitldp.release.call import Call
+from bitldp.release.base import Call, Direct
 
 __all__ = ["OUE", "SUE"]
 

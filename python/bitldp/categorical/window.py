@@ -14,8 +14,7 @@ from bitldp.mechanism.base import Part, Takes
 from bitldp.mechanism.frequencies import Frequencies
 from bitldp.mechanism.labels import Labelled
 from bitldp.mechanism.law import Experiment, Pair, Symbols, codes_of, of_rows
-from bitldp.release.base import Direct
-from bitldp.release.call import Call
+from bitldp.release.base import Call, Direct
 from bitldp.release.window import WindowRelease
 
 

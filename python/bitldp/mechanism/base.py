@@ -22,8 +22,7 @@ from bitldp.mechanism.law import Experiment, Pair, Symbols, far_ends
 from bitldp.mechanism.parameters import declared
 from bitldp.mechanism.silent import Silent
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
-from bitldp.release.base import Direct
-from bitldp.release.call import Call, called
+from bitldp.release.base import Call, Direct, called
 
 if TYPE_CHECKING:
     from bitldp.estimate.accumulators import Accumulator

@@ -20,8 +20,7 @@ from bitldp.mechanism.base import Part
 from bitldp.mechanism.cube import opposite_corners
 from bitldp.mechanism.law import TABLE, Experiment, Pair, Symbols, codes_of, of_rows
 from bitldp.mechanism.reports import ArrayOrPair
-from bitldp.release.base import Direct, Interval
-from bitldp.release.call import Call
+from bitldp.release.base import Call, Direct, Interval
 from bitldp.release.sampled import SampledReports, index_bits, sampled
 
 

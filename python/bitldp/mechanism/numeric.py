@@ -39,7 +39,7 @@ class Numeric(Means):
         """Return the release of one number at an exact epsilon."""
 
     def _build(self) -> None:
-        k = self._sampled()
+        k = None if self.spend != "sample" and self.k is None else self._sampled()
         release, guarantee = self._promise(self.epsilon, k or self.features, self.interval)
         spread = release.spread
         if k is not None and spread is not None:

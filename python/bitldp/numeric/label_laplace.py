@@ -20,8 +20,7 @@ from bitldp.mechanism.law import Block, Experiment, Pair
 from bitldp.mechanism.parameters import Budget, Categories
 from bitldp.numeric.laplace import noisy
 from bitldp.privacy import Guarantee, composed, share
-from bitldp.release.base import Release
-from bitldp.release.call import Call
+from bitldp.release.base import Call, Release
 
 __all__ = ["LabelLaplace"]
 

@@ -19,8 +19,7 @@ from bitldp.mechanism.parameters import Option, one_of
 from bitldp.mechanism.reports import OneArray
 from bitldp.points import places
 from bitldp.privacy import Guarantee, composed, share
-from bitldp.release.base import Direct, Release
-from bitldp.release.call import Call
+from bitldp.release.base import Call, Direct, Release
 
 Candidates = Annotated[Any, Option(short="Points that the public range of a number is cut to.")]
 Rounding = Annotated[Literal["nearest", "dither"], one_of("nearest", "dither")]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
 from bitldp.points import metrics
-from bitldp.release.call import Call
+from bitldp.release.base import Call
 
 _BLOCK = 1 << 22  # losses that are looked at together
 _LINE_LIMIT = 1 << 24  # equidistant candidates: points and losses by rank take 2 GB on the way

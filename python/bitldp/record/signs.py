@@ -17,7 +17,7 @@ from bitldp.mechanism.law import Experiment, Pair
 from bitldp.mechanism.means import Means, refuse_outside
 from bitldp.mechanism.parameters import Budget, Features, Flag, Interval
 from bitldp.privacy import Guarantee
-from bitldp.release.call import Call
+from bitldp.release.base import Call
 from bitldp.release.draws import coordinates
 from bitldp.release.sampled import SampledReports, checked_floats, index_bits
 from bitldp.release.symbol import symbols

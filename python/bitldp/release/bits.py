@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Matrix, pack
 from bitldp.base.arrays import fill, zeros_if_refused
 from bitldp.privacy import ONE
-from bitldp.release.base import Release
-from bitldp.release.call import Call
+from bitldp.release.base import Call, Release
 
 _MOST = 8  # bits: a grid of 256 points, whose step is far below the noise of independent bits
 

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Grid
-from bitldp.release.base import Direct, Release
-from bitldp.release.call import Call
+from bitldp.release.base import Call, Direct, Release
 
 
 @dataclass(frozen=True, eq=False)

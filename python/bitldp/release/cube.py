@@ -16,8 +16,7 @@ from bitldp.base import checks
 from bitldp.base.arrays import readonly
 from bitldp.letters.spread import Spread
 from bitldp.privacy import ONE, calibrated
-from bitldp.release.base import Interval, Release, equidistant
-from bitldp.release.call import Call
+from bitldp.release.base import Call, Interval, Release, equidistant
 
 MOST = 1 << 17
 """The most features of a record: its sets are big integers of as many bits."""

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from bitldp._core import pack
 from bitldp.base.arrays import place
-from bitldp.release.base import Release
-from bitldp.release.call import Call
+from bitldp.release.base import Call, Release
 from bitldp.release.draws import coordinates
 
 

@@ -12,8 +12,7 @@ from bitldp._core import Grid, Window
 from bitldp.base.arrays import readonly
 from bitldp.letters.spread import Spread
 from bitldp.privacy import ONE
-from bitldp.release.base import Interval, Release, equidistant
-from bitldp.release.call import Call
+from bitldp.release.base import Call, Interval, Release, equidistant
 from bitldp.release.window import window
 
 _DITHER = Window(2, 1, 1.0)  # never leaves its cell: the dither alone

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Bits, FixedPoint
 from bitldp.letters.words import CodeLetters
 from bitldp.privacy import ONE
-from bitldp.release.base import Release
-from bitldp.release.call import Call
+from bitldp.release.base import Call, Release
 
 
 @dataclass(frozen=True, eq=False)

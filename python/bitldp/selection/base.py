@@ -18,7 +18,7 @@ from bitldp.mechanism.base import Part, Takes
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols, worst_pair
 from bitldp.mechanism.reports import OneArray
 from bitldp.privacy import Guarantee
-from bitldp.release.call import Call
+from bitldp.release.base import Call
 
 MOST = 1 << 24  # coordinates: EXP's law has an entry for each
 

@@ -20,7 +20,7 @@ from bitldp.mechanism.law import Experiment, Pair, Symbols
 from bitldp.mechanism.numeric import Numeric
 from bitldp.mechanism.parameters import Budget, at_least
 from bitldp.numeric import Piecewise, SampledReports
-from bitldp.release.call import Call
+from bitldp.release.base import Call
 from bitldp.selection.two_stage import _floats
 
 __all__ = ["Compressed", "flat"]

@@ -20,7 +20,7 @@ from bitldp.mechanism.law import Block, Experiment, Pair
 from bitldp.mechanism.means import Means
 from bitldp.numeric.duchi import Duchi
 from bitldp.privacy import Guarantee, added
-from bitldp.release.call import called
+from bitldp.release.base import called
 from bitldp.selection.base import Selection, opposite_vectors
 from bitldp.selection.mechanisms import PS
 

@@ -24,8 +24,7 @@ from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
 from bitldp.mechanism.means import Means
 from bitldp.mechanism.parameters import Features, Flag, Option, one_of
 from bitldp.privacy import Guarantee
-from bitldp.release.base import Release
-from bitldp.release.call import Call
+from bitldp.release.base import Call, Release
 
 Dither = Annotated[
     Literal["unbiased", "conditional"],

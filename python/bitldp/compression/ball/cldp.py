@@ -21,7 +21,7 @@ from bitldp.mechanism.law import TABLE, Block, Experiment, Pair, Symbols
 from bitldp.mechanism.means import Means
 from bitldp.mechanism.parameters import Budget, Flag, at_least
 from bitldp.privacy import Guarantee
-from bitldp.release.call import Call
+from bitldp.release.base import Call
 from bitldp.release.draws import coordinates
 from bitldp.release.window import windowed
 
