@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
@@ -12,9 +14,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from bitldp.base.extras import MissingExtraError
-from bitldp.cli.perturb.files import CommandError, UsageError
+from bitldp.cli.perturb.files import CommandError
 
-__all__ = ["Screen", "sentences", "wide_console"]
+__all__ = ["Left", "Screen", "sentences", "wide_console"]
 
 
 def wide_console() -> Console:
@@ -22,23 +24,30 @@ def wide_console() -> Console:
     return Console() if sys.stdout.isatty() else Console(width=150)
 
 
+@dataclass
+class Left:
+    """What a command leaves behind when it ends early, as the end of a sentence."""
+
+    behind: str = ""
+
+
 @contextmanager
-def sentences() -> Iterator[None]:
+def sentences() -> Iterator[Left]:
     """Turn what goes wrong into one sentence on standard error and an exit code; never a traceback."""
-    code = 1
+    code, left = 1, Left()
     try:
-        yield
+        yield left
         return
-    except UsageError as error:
-        sentence, code = str(error), 2
-    except (CommandError, MissingExtraError) as error:
+    except CommandError as error:
+        sentence, code = str(error), error.code
+    except MissingExtraError as error:
         sentence = str(error)
-    except KeyboardInterrupt:
-        sentence = "interrupted; no output was written"
+    except KeyboardInterrupt as error:
+        sentence, code = f"interrupted{left.behind}", 128 + int(getattr(error, "number", signal.SIGINT))
     except OSError as error:
         sentence = f"{error.filename or 'a file'}: {error.strerror or type(error).__name__}"
     except MemoryError:
-        sentence = "out of memory; no output was written"
+        sentence = f"out of memory{left.behind}"
     except (typer.Exit, typer.BadParameter):
         raise
     except Exception as error:
@@ -49,9 +58,7 @@ def sentences() -> Iterator[None]:
         place = (
             "" if trace is None else f" at {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
         )
-        sentence = (
-            f"internal failure ({type(error).__name__}{place}); no output was written, please report it"
-        )
+        sentence = f"internal failure ({type(error).__name__}{place}){left.behind}, please report it"
     print(f"error: {sentence}", file=sys.stderr)
     raise typer.Exit(code)
 
