@@ -48,9 +48,9 @@ def sentences() -> Iterator[Left]:
         sentence = f"{error.filename or 'a file'}: {error.strerror or type(error).__name__}"
     except MemoryError:
         sentence = f"out of memory{left.behind}"
-    except (typer.Exit, typer.BadParameter):
+    except (typer.Exit, typer.BadParameter, SystemExit, GeneratorExit):
         raise
-    except Exception as error:
+    except BaseException as error:  # a panic of the extension module is no Exception
         # The text of an unforeseen exception may quote a value of the data; its kind and place do not.
         trace = error.__traceback__
         while trace is not None and trace.tb_next is not None:

@@ -106,9 +106,8 @@ def test_the_second_of_two_runs_is_refused(
 
 def test_what_a_killed_run_left_is_removed_and_what_a_run_holds_is_not(source: Path) -> None:
     left = [source.with_name(f".{name}.{each:012x}.tmp") for name in PAIR for each in (1, 2)]
-    others = [
-        source.with_name(each) for each in (".out.csv.tmp", ".other.csv.000000000001.tmp", ".out.csv.0.tmp")
-    ]
+    unlike = (".out.csv.tmp", ".other.csv.000000000001.tmp", ".out.csv.0.tmp")
+    others = [source.with_name(each) for each in unlike]
     for path in (*left, *others):
         path.write_text("a half file")
     with left[0].open("rb") as held:

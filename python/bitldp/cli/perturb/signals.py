@@ -29,8 +29,9 @@ class Interrupted(KeyboardInterrupt):
 class Signals:
     """Signals that came while a run went on.
 
-    An exception that a handler raises is lost where Python ignores exceptions, as in a destructor. So it is
-    remembered, and raised again by the next `check`.
+    An exception that a handler raises is lost where Python ignores exceptions, as in a destructor, and is a
+    panic where the extension module imports something. So a signal is remembered, and the next `check`
+    raises. The second one raises at once, for a run that waits for a slow disk.
     """
 
     def __init__(self) -> None:
@@ -38,9 +39,10 @@ class Signals:
         self._held = False
 
     def handle(self, number: int, frame: object) -> None:
-        """Remember a signal, and end the run unless signals are held."""
+        """Remember a signal; end the run at the second one."""
         self._came.append(number)
-        self.check()
+        if len(self._came) > 1:
+            self.check()
 
     def check(self) -> None:
         """Raise if a signal came, unless signals are held."""
