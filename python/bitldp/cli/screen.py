@@ -10,18 +10,54 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
+from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
 
 from bitldp.base.extras import MissingExtraError
 from bitldp.cli.perturb.files import CommandError
 
-__all__ = ["Left", "Screen", "sentences", "wide_console"]
+__all__ = ["Left", "Screen", "print_whole", "sentences", "wide_console"]
 
 
 def wide_console() -> Console:
     """Return where tables are printed: standard output, 150 columns wide if it is no terminal."""
     return Console() if sys.stdout.isatty() else Console(width=150)
+
+
+def print_whole(console: Console, table: Table) -> None:
+    """Print a table; a terminal that is too narrow for its words and figures gets a card for each row.
+
+    A table that is cut loses what stands at the end of a cell, such as the mark of a claim that fails.
+    """
+    if _narrowest(table) <= console.width:
+        console.print(table)
+        return
+    if table.title:
+        console.print(str(table.title), style="italic")
+    names = [" ".join(str(column.header).split()) for column in table.columns]
+    records = zip(*(column.cells for column in table.columns), strict=True)
+    for record, row in zip(records, table.rows, strict=True):
+        first, *rest = map(str, record)
+        console.print(first, style=row.style or "bold", markup=False, highlight=False)
+        for name, cell in zip(names[1:], rest, strict=True):
+            if cell:
+                console.print(Padding(Text(f"{name}: {cell}"), (0, 0, 0, 2)))
+
+
+def _narrowest(table: Table) -> int:
+    """Return how wide a terminal must be for a table: no word is cut, nor a line that must not wrap."""
+    needed = 1
+    for column in table.columns:
+        texts = [str(column.header), *map(str, column.cells)]
+        pieces = (
+            piece for text in texts for piece in (text.splitlines() if column.no_wrap else text.split())
+        )
+        needed += max(map(cell_len, pieces), default=0) + 3  # padding, and a line between
+    return needed
 
 
 @dataclass
