@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 
+from bitldp._core import __version__
 from bitldp.base.extras import MissingExtraError, require
 
 __all__ = ["main"]
@@ -21,8 +24,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Raises
     ------
     SystemExit
-        Always: 0 success, 1 the run failed, 2 the command line is wrong.
+        Always: 0 success, 1 the run failed, 2 the command line is wrong, 130 Ctrl-C.
     """
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given == ["--version"]:  # needs no library
+        print(f"bitldp {__version__}")
+        raise SystemExit(0)
+    if (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    ):
+        signal.signal(signal.SIGINT, _leave)
     try:
         require("the command line", ["typer", "rich", "pyarrow"], "cli")
     except MissingExtraError as error:
@@ -30,4 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise SystemExit(1) from None
     from bitldp.cli.app import app
 
-    app(args=None if arguments is None else list(arguments), prog_name="bitldp")
+    app(args=given, prog_name="bitldp")
+
+
+def _leave(number: int, frame: object) -> None:
+    """End at once, without a traceback, wherever Ctrl-C finds the program."""
+    print("error: interrupted", file=sys.stderr)
+    raise SystemExit(128 + number)

@@ -140,7 +140,8 @@ def perturb(
     Example: bitldp perturb people.csv -o out.csv --mechanism frr --columns height,weight --epsilon 4
     --integer-bits 8
     """
-    with sentences():
+    with sentences() as left:
+        left.behind = "; no output was written"
         from bitldp.cli.perturb.perturb import perturb as run
         from bitldp.cli.perturb.plan import OUTPUTS, Request
         from bitldp.cli.perturb.worth import DECODES
@@ -177,6 +178,7 @@ def perturb(
         )
         with Screen(quiet) as screen:
             report = run(request, screen)
+        left.behind = f"; {target} was written"
         if not quiet:
             total = report["total_per_record"]
             exact, claimed = (number(float(total[name]), 6) for name in ("epsilon_exact", "epsilon_claimed"))

@@ -112,7 +112,8 @@ def fl(
             raise CommandError(str(error)) from None
         except KeyboardInterrupt:
             raise CommandError(
-                f"interrupted; --resume goes on after the last whole round in {run.out}"
+                f"interrupted; --resume goes on after the last whole round in {run.out}",
+                128 + signal.SIGINT,
             ) from None
         folder = Path(run.out)
         rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
+from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
 
 from bitldp.base.extras import MissingExtraError
-from bitldp.cli.perturb.files import CommandError, UsageError
+from bitldp.cli.perturb.files import CommandError
 
-__all__ = ["Screen", "sentences", "wide_console"]
+__all__ = ["Left", "Screen", "print_whole", "sentences", "wide_console"]
 
 
 def wide_console() -> Console:
@@ -22,26 +28,65 @@ def wide_console() -> Console:
     return Console() if sys.stdout.isatty() else Console(width=150)
 
 
-@contextmanager
-def sentences() -> Iterator[None]:
-    """Turn what goes wrong into one sentence on standard error and an exit code; never a traceback."""
-    code = 1
-    try:
-        yield
+def print_whole(console: Console, table: Table) -> None:
+    """Print a table; a terminal that is too narrow for its words and figures gets a card for each row.
+
+    A table that is cut loses what stands at the end of a cell, such as the mark of a claim that fails.
+    """
+    if _narrowest(table) <= console.width:
+        console.print(table)
         return
-    except UsageError as error:
-        sentence, code = str(error), 2
-    except (CommandError, MissingExtraError) as error:
+    if table.title:
+        console.print(str(table.title), style="italic")
+    names = [" ".join(str(column.header).split()) for column in table.columns]
+    records = zip(*(column.cells for column in table.columns), strict=True)
+    for record, row in zip(records, table.rows, strict=True):
+        first, *rest = map(str, record)
+        console.print(first, style=row.style or "bold", markup=False, highlight=False)
+        for name, cell in zip(names[1:], rest, strict=True):
+            if cell:
+                console.print(Padding(Text(f"{name}: {cell}"), (0, 0, 0, 2)))
+
+
+def _narrowest(table: Table) -> int:
+    """Return how wide a terminal must be for a table: no word is cut, nor a line that must not wrap."""
+    needed = 1
+    for column in table.columns:
+        texts = [str(column.header), *map(str, column.cells)]
+        pieces = (
+            piece for text in texts for piece in (text.splitlines() if column.no_wrap else text.split())
+        )
+        needed += max(map(cell_len, pieces), default=0) + 3  # padding, and a line between
+    return needed
+
+
+@dataclass
+class Left:
+    """What a command leaves behind when it ends early, as the end of a sentence."""
+
+    behind: str = ""
+
+
+@contextmanager
+def sentences() -> Iterator[Left]:
+    """Turn what goes wrong into one sentence on standard error and an exit code; never a traceback."""
+    code, left = 1, Left()
+    try:
+        yield left
+        return
+    except CommandError as error:
+        sentence, code = str(error), error.code
+    except MissingExtraError as error:
         sentence = str(error)
-    except KeyboardInterrupt:
-        sentence = "interrupted; no output was written"
+    except KeyboardInterrupt as error:
+        sentence, code = f"interrupted{left.behind}", 128 + int(getattr(error, "number", signal.SIGINT))
     except OSError as error:
         sentence = f"{error.filename or 'a file'}: {error.strerror or type(error).__name__}"
     except MemoryError:
-        sentence = "out of memory; no output was written"
-    except (typer.Exit, typer.BadParameter):
+        sentence = f"out of memory{left.behind}"
+    except (typer.Exit, typer.BadParameter, SystemExit, GeneratorExit):
         raise
-    except Exception as error:
+    except BaseException as error:  # a panic of the extension module is no Exception
         # The text of an unforeseen exception may quote a value of the data; its kind and place do not.
         trace = error.__traceback__
         while trace is not None and trace.tb_next is not None:
@@ -49,9 +94,7 @@ def sentences() -> Iterator[None]:
         place = (
             "" if trace is None else f" at {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
         )
-        sentence = (
-            f"internal failure ({type(error).__name__}{place}); no output was written, please report it"
-        )
+        sentence = f"internal failure ({type(error).__name__}{place}){left.behind}, please report it"
     print(f"error: {sentence}", file=sys.stderr)
     raise typer.Exit(code)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from typing import Annotated, Any
@@ -67,7 +68,7 @@ class MetricMVU(Designed, Numeric):
     Notes
     -----
     `guarantee` is for the greatest distance: records whose every number goes from one end to the other. It is
-    not plain epsilon-privacy at `epsilon`.
+    not plain epsilon-privacy at `epsilon`; it says which numbers `epsilon` is for, and what holds for all.
 
     Between two points of the grid, dither mixes neighbouring rows. There epsilon d(x, y) is exceeded a
     little: see `slope`. Source: Chaudhuri, Guo and Rabbat, "Privacy-aware compression for federated data
@@ -114,6 +115,7 @@ class MetricMVU(Designed, Numeric):
         if not keeps(tuple(map(tuple, drawn.channel.weights())), budget, metric):
             raise ValueError("epsilon: the table that came with the parameters exceeds it")
         exact = release.epsilon
+        slope = steepest(drawn.channel.weights(), interval)
         self._set(
             metric=readonly(table) if isinstance(metric, tuple) else metric,
             _release=release,
@@ -122,7 +124,8 @@ class MetricMVU(Designed, Numeric):
             _guarantee=Guarantee.judge(
                 composed(widest, features),
                 (exact, exact, composed(exact, features)),
-                given=f"under a metric, {epsilon:.6g} times the distance of points of the grid; shown for "
+                given=f"under a metric: {epsilon:.6g} times the distance of points of the grid, and "
+                f"{slope:.6g} times the length between any other numbers, where the dither mixes; shown for "
                 "the greatest distance",
             ),
         )
@@ -151,8 +154,7 @@ class MetricMVU(Designed, Numeric):
         last = len(self.points) - 1
         one = self._weights()[checks.integer("first", first, 0, last)]
         two = self._weights()[checks.integer("second", second, 0, last)]
-        pairs = [*zip(one, two, strict=True), *zip(two, one, strict=True)]
-        return max(log_ratio(more, less) for more, less in pairs if more >= less)
+        return epsilon_between(one, two)
 
     @property
     def slope(self) -> float:
@@ -162,6 +164,17 @@ class MetricMVU(Designed, Numeric):
         likely row is: by (e^eps' - 1)/h for neighbours at epsilon eps' and distance h. Two numbers of the
         interval at any distance r, on the grid or not, have an epsilon of at most ``slope * r``.
         """
-        last = len(self.points) - 1
-        worst = max(self.distance_epsilon(i, i + 1) for i in range(last))
-        return math.expm1(worst) * last / (self._ends[1] - self._ends[0])
+        return steepest(self._weights(), self._ends)
+
+
+def epsilon_between(one: Sequence[int], two: Sequence[int]) -> float:
+    """Return the exact epsilon between two rows of a table, rounded up."""
+    pairs = [*zip(one, two, strict=True), *zip(two, one, strict=True)]
+    return max(log_ratio(more, less) for more, less in pairs if more >= less)
+
+
+def steepest(rows: Sequence[Sequence[int]], interval: tuple[float, float]) -> float:
+    """Return the slope of a table of rows for equidistant points of an interval; see `MetricMVU.slope`."""
+    last = len(rows) - 1
+    worst = max(epsilon_between(rows[each], rows[each + 1]) for each in range(last))
+    return math.expm1(worst) * last / (interval[1] - interval[0])

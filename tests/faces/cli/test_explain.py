@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from typing import Any
@@ -10,6 +11,11 @@ import bitldp
 import numpy as np
 import pytest
 from bitldp.cli.catalogue.entries import FAMILIES, entries
+from bitldp.cli.explain.overview import overview, print_overview
+from bitldp.cli.explain.tables import print_claims
+from bitldp.report.claims import claims
+from bitldp.report.totals import number
+from rich.console import Console
 from support.command import invoke
 
 
@@ -315,3 +321,34 @@ def test_refusals_of_an_audit(arguments: tuple[object, ...], fragment: str) -> N
     assert result.exit_code == 2
     assert result.stderr.startswith("error: ")
     assert fragment in result.stderr
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 120, 140, 150, 200])
+def test_a_narrow_terminal_cuts_no_figure_and_no_mark(width: int) -> None:
+    rows = overview(1.0, {})
+    console = Console(file=io.StringIO(), width=width)
+    print_overview(rows, console)
+    text = console.file.getvalue()
+    words = " ".join(text.split())
+    assert "\N{HORIZONTAL ELLIPSIS}" not in text
+    for row in rows:
+        guarantee = row["guarantee"]
+        record = f"{guarantee['record']:.4g}"
+        mark = "" if guarantee["holds"] else " !"
+        assert f"{record}{mark}" in words
+        assert row["name"] in words
+        if "worst_variance" in row:
+            assert number(row["worst_variance"], 4) in words
+    assert words.count("27.25 !") == 1
+    if width < 100:  # a card for each
+        assert words.count("bits on the wire:") == len(rows)
+
+
+@pytest.mark.parametrize("width", [30, 80, 150])
+def test_claims_that_fail_say_so_on_any_terminal(width: int) -> None:
+    console = Console(file=io.StringIO(), width=width)
+    print_claims(console)
+    words = " ".join(console.file.getvalue().split())
+    assert "\N{HORIZONTAL ELLIPSIS}" not in words
+    failing = sum(not claim.guarantee.holds for claim in claims())
+    assert words.count("NO") == failing > 2

@@ -170,7 +170,7 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path) -> None:
     finally:
         process.kill()
         process.wait()
-    assert process.returncode == 1
+    assert process.returncode == 130
     assert out == ""
     sentence = f"error: interrupted; --resume goes on after the last whole round in {folder}"
     said = "interrupted: ends after this client; press again to end at once"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
+import json
 import os
 import signal
 import subprocess
@@ -43,7 +45,7 @@ def sparse_array(path: Path, rows: int, columns: int) -> Path:
 
 @POSIX
 @pytest.mark.parametrize(
-    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name
+    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL], ids=lambda number: number.name
 )
 def test_an_interrupted_run_leaves_no_half_file(tmp_path: Path, number: signal.Signals) -> None:
     source = sparse_array(tmp_path / "x.npy", 40_000_000, 16)  # 2.4 GB: a run of seconds
@@ -68,10 +70,12 @@ def test_an_interrupted_run_leaves_no_half_file(tmp_path: Path, number: signal.S
     if number == signal.SIGKILL:
         assert process.returncode == -signal.SIGKILL
         assert leftover  # nothing can clean up after SIGKILL, and nothing has taken the name of the output
-        for path in leftover:
-            path.unlink()
+        np.save(source, np.zeros((3, 2)))
+        again = run("perturb", source, "-o", target, *FRR, "--force")
+        assert again.returncode == 0, again.stderr
+        assert list(tmp_path.glob(".*")) == []  # cleaned by the next run
     else:
-        assert process.returncode == 1
+        assert process.returncode == 128 + number
         assert errors.splitlines()[-1] == "error: interrupted; no output was written"
         assert leftover == []
 
@@ -174,7 +178,7 @@ sys.meta_path.insert(0, Absent())
 def test_missing_extras() -> None:
     main = "from bitldp.cli import main; main()"
     for names in (("pyarrow",), ("typer", "rich", "pyarrow")):
-        done = run("--version", code=WITHOUT.format(names=names, then=main))
+        done = run("explain", code=WITHOUT.format(names=names, then=main))
         assert done.returncode == 1
         needs = ", ".join(name for name in ("typer", "rich", "pyarrow") if name in names)
         assert done.stderr == f'error: the command line needs {needs}: pip install "bitldp[cli]"\n'
@@ -258,3 +262,59 @@ def test_a_file_that_is_cut_short_ends_no_process(tmp_path: Path, form: str) -> 
     assert done.returncode == 1, done.stderr
     assert done.stderr.splitlines()[-1].startswith(f"error: {source}: was c")
     assert [path.name for path in tmp_path.iterdir()] == [source.name]
+
+
+def test_the_version_needs_no_extra() -> None:
+    code = WITHOUT.format(
+        names=("typer", "rich", "pyarrow"), then="from bitldp.cli import main; main(['--version'])"
+    )
+    done = run(code=code)
+    assert (done.returncode, done.stdout) == (0, f"bitldp {bitldp.__version__}\n"), done.stderr
+
+
+AT_IMPORT = """
+import builtins, os, signal
+from bitldp.cli import main
+imported = builtins.__import__
+def interrupting(name, *rest):
+    if name == "pyarrow":
+        os.kill(os.getpid(), signal.SIGINT)
+    return imported(name, *rest)
+builtins.__import__ = interrupting
+main()
+"""
+
+
+@POSIX
+def test_an_interrupt_during_imports_is_no_traceback() -> None:
+    done = run("perturb", "x.csv", "-o", "y.csv", *FRR, "--columns", "x", code=AT_IMPORT)
+    assert done.returncode == 130, done.stderr
+    assert done.stderr == "error: interrupted\n"
+
+
+@POSIX
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda each: each.name)
+def test_whenever_a_signal_comes_an_output_has_its_own_report(tmp_path: Path, number: signal.Signals) -> None:
+    source, target = tmp_path / "x.npy", tmp_path / "out.npy"
+    report = tmp_path / "out.npy.privacy.json"
+    np.save(source, np.zeros((2_000, 4), np.float32))
+    arguments = ("perturb", source, "-o", target, *FRR, "--force", "--quiet")
+    assert run(*arguments).returncode == 0
+    command = [sys.executable, "-m", "bitldp", *map(str, arguments)]
+    ended = set()
+    for round_ in range(5):
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + 60
+        while process.poll() is None and not list(tmp_path.glob(".out.npy.*.tmp")):
+            assert time.monotonic() < deadline
+        time.sleep(0.003 * round_)
+        if process.poll() is None:
+            process.send_signal(number)
+        errors = process.communicate(timeout=60)[1]
+        ended.add(process.returncode)
+        # The last: when all was done, and Python had given its handlers back.
+        assert process.returncode in (0, 128 + number, -number), errors
+        said = json.loads(report.read_text())["output_sha256"]
+        assert said == hashlib.sha256(target.read_bytes()).hexdigest()
+        assert list(tmp_path.glob(".*")) == []
+    assert 128 + number in ended

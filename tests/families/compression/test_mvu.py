@@ -285,6 +285,10 @@ def test_the_slope_covers_numbers_between_the_points(near):
     steepest = (np.abs(np.diff(logs, axis=0)).max(axis=1) / np.diff(x)).max()
     assert 0.9 * near.slope < steepest <= near.slope * (1 + 1e-9)
     assert near.slope > 2.0  # dither costs something
+    # The guarantee says which numbers its epsilon is for, and which slope holds for all.
+    said = near.guarantee.given
+    assert f"2 times the distance of points of the grid, and {near.slope:.6g} times the length" in said
+    assert said in str(near.guarantee)
 
 
 def test_a_metric_in_the_units_of_the_interval(near):

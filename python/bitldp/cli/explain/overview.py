@@ -18,6 +18,7 @@ from bitldp.cli.catalogue.entry import MOST, Entry
 from bitldp.cli.catalogue.fields import shown
 from bitldp.cli.options import bounded
 from bitldp.cli.perturb.files import UsageError
+from bitldp.cli.screen import print_whole
 from bitldp.privacy import PrivacyClaimWarning
 from bitldp.report.totals import number
 
@@ -143,7 +144,7 @@ def print_overview(rows: list[dict[str, Any]], console: Console, *, as_json: boo
             f"{row['bits_on_the_wire']:,}",
             *variances,
         )
-    console.print(table)
+    print_whole(console, table)
     console.print(
         "Variance of one report's unbiased letter: of a number of [-1, 1] (numbers), or of a category's "
         "indicator (categories). ! the claimed ε does not hold."

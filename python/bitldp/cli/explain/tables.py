@@ -10,6 +10,7 @@ from rich.table import Table
 
 from bitldp.base.plain import jsonable
 from bitldp.cli.catalogue.entries import FAMILIES, entries
+from bitldp.cli.screen import print_whole
 from bitldp.report.claims import claims, claims_table
 from bitldp.report.totals import number
 
@@ -35,7 +36,7 @@ def print_mechanisms(console: Console, *, as_json: bool = False) -> None:
             table.add_column(name, no_wrap=name != "What it does")
         for entry in members:
             table.add_row(entry.name, " or ".join(entry.takes), entry.summary)
-        console.print(table)
+        print_whole(console, table)
     console.print(
         "bitldp explain NAME --epsilon E ... tells more about one of them; bitldp explain --all --epsilon E "
         "compares them"
@@ -48,7 +49,7 @@ def print_claims(console: Console, *, as_json: bool = False) -> None:
     if as_json:
         console.print_json(data=jsonable([{**asdict(row)} for row in rows]))
         return
-    console.print(claims_table(rows))
+    print_whole(console, claims_table(rows))
 
 
 def _shown(value: Any) -> str:
@@ -92,7 +93,7 @@ def print_facts(facts: dict[str, Any], console: Console, *, as_json: bool = Fals
                 else:
                     table.add_row(_words(name), _shown(value))
         table.add_row("bits on the wire, per record", _shown(part["bits_on_the_wire"]))
-        console.print(table)
+        print_whole(console, table)
         for number_, law in enumerate(part.get("laws_of_the_bits", [])):
             _render_law(law, number_, len(part["laws_of_the_bits"]), console)
     if "total_per_record" in facts:

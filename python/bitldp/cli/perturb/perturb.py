@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import signal
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol
 
@@ -14,12 +12,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bitldp.base.files import replacing
 from bitldp.cli.perturb.arrays import ArrayReader, write_header
 from bitldp.cli.perturb.columns import Labels, Numbers, Reals
 from bitldp.cli.perturb.files import Unchanged, UsageError, check_paths, file_format, report_path
+from bitldp.cli.perturb.outputs import digest, outputs
 from bitldp.cli.perturb.plan import Part, Plan, Request, build_plan
 from bitldp.cli.perturb.privacy_report import privacy_report
+from bitldp.cli.perturb.signals import interruptible
 from bitldp.cli.perturb.tables import TableReader, TableWriter, open_reader, open_writer
 
 __all__ = ["Watcher", "perturb"]
@@ -80,23 +79,17 @@ def perturb(request: Request, watcher: Watcher) -> dict[str, Any]:
     for sentence in _notes(plan):
         watcher.note(sentence)
     moved = [0] * len(plan.parts)
-    with (
-        _interruptible() as check,
-        replacing(report_path(request.target)) as beside,
-        replacing(request.target) as file,
-    ):
-        checked = _Checked(watcher, check)
+    beside = report_path(request.target)
+    with interruptible() as signals, outputs(request.target, beside, signals) as (file, report_file):
+        checked = _Checked(watcher, signals.check)
         if formats[0] == "npy":
             rows = _perturb_array(array, plan, file, checked, moved)
         else:
             rows = _perturb_table(table, plan, formats[1], request.delimiter, file, checked, moved)
-        check()
+        signals.check()
         unchanged.check()
-        report = privacy_report(request, plan, rows)
-        beside.write((json.dumps(report, indent=2, allow_nan=False) + "\n").encode())
-        # An older report goes before the new output takes its name, so that no output is ever beside
-        # another's report.
-        report_path(request.target).unlink(missing_ok=True)
+        report = privacy_report(request, plan, rows, digest(file))
+        report_file.write((json.dumps(report, indent=2, allow_nan=False) + "\n").encode())
     for part, count in zip(plan.parts, moved, strict=True):
         if count:  # said to whoever has the data, and in no file that leaves
             columns = ", ".join(part.codec.columns)
@@ -130,35 +123,6 @@ def _notes(plan: Plan) -> Iterator[str]:
     yield from dict.fromkeys(
         part.worth.sentence for part in plan.parts if part.worth.sentence and not part.worth.alarming
     )
-
-
-@contextmanager
-def _interruptible() -> Iterator[Callable[[], None]]:
-    """Let SIGINT and SIGTERM end a run, so that the temporary files go; yield what raises if one came.
-
-    An exception that a handler raises is lost where Python ignores exceptions, as in a destructor. So it is
-    remembered, and raised again by the next check.
-    """
-    came: list[int] = []
-
-    def check() -> None:
-        if came:
-            raise KeyboardInterrupt
-
-    def interrupt(number: int, frame: object) -> None:
-        came.append(number)
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield check
-        return
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, interrupt) for number in numbers]
-    try:
-        yield check
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
 
 
 @dataclass(frozen=True)

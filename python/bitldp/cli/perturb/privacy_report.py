@@ -49,7 +49,7 @@ def _unit(request: Request, plan: Plan, part: Part) -> str:
     return str(request.options.get("unit", "record"))
 
 
-def privacy_report(request: Request, plan: Plan, rows: int) -> dict[str, Any]:
+def privacy_report(request: Request, plan: Plan, rows: int, sha256: str) -> dict[str, Any]:
     """Return the privacy report: what was released at which epsilon; never a key, a seed or a value."""
     guarantees = [part.mechanism.guarantee for part in plan.parts]
     whole = total(guarantees, [part.released for part in plan.parts])
@@ -59,6 +59,7 @@ def privacy_report(request: Request, plan: Plan, rows: int) -> dict[str, Any]:
         "isa": _core.isa(),
         "mechanism": request.mechanism,
         "output": request.target.name,
+        "output_sha256": sha256,
         "rows": rows,
         "mechanisms": [
             {

@@ -1,0 +1,157 @@
+"""An output and its report, which take their names together or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from bitldp.cli.perturb.files import CommandError, Unchanged
+from bitldp.cli.perturb.signals import Signals
+
+__all__ = ["digest", "outputs"]
+
+_RANDOM = 6  # bytes of the name of a temporary file
+_BLOCK = 1 << 20
+
+if sys.platform == "win32":
+
+    def _lock(descriptor: int, *, wait: bool) -> bool:
+        return True  # a file that is open cannot be removed or renamed there
+
+else:
+    import fcntl
+
+    def _lock(descriptor: int, *, wait: bool) -> bool:
+        """Take the lock of a file, which goes with the process; say whether it could be had."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:  # another holds it; or the file system has no locks, and then nothing is removed
+            return False
+        return True
+
+
+@contextmanager
+def outputs(target: Path, report: Path, signals: Signals) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    """Open temporary files for an output and its report; they take their names when the block succeeds.
+
+    Both are on disk (fsync) before the first name is given. Then an older report goes, the output takes its
+    name, and the report its own, with signals held: no output is ever beside another's report, and one is
+    without a report only where the machine stops in between. When the block raises, the temporary files are
+    removed, and older files stay.
+
+    Temporary files that a killed run left behind are removed first; those of a run that still goes on are
+    locked.
+
+    Parameters
+    ----------
+    target, report : pathlib.Path
+        The final names, in one folder.
+    signals : Signals
+        Held while the names are given, and from then on.
+
+    Yields
+    ------
+    (file object, file object)
+        Of the output and of the report, binary, for reading, writing and seeking.
+
+    Raises
+    ------
+    CommandError
+        If another run gave one of the names meanwhile.
+    """
+    finals = (target, report)
+    before = [Unchanged(path) for path in finals]
+    with ExitStack() as stack:
+        with _alone(target.parent):
+            for path in finals:
+                _remove_left(path)
+            made = [_temporary(path, stack) for path in finals]
+        files = [file for file, _ in made]
+        yield files[0], files[1]
+        for file in files:
+            file.flush()
+            os.fsync(file.fileno())
+        signals.hold()
+        try:
+            with _alone(target.parent):
+                if not all(before):
+                    raise CommandError(f"{target}: another run wrote it meanwhile; nothing was replaced")
+                if sys.platform == "win32":
+                    for file in files:
+                        file.close()
+                report.unlink(missing_ok=True)
+                for path, (_, temporary) in zip(finals, made, strict=True):
+                    temporary.replace(path)
+        except BaseException:
+            signals.release()
+            raise
+        _sync(target.parent)
+
+
+def digest(file: BinaryIO) -> str:
+    """Return the SHA-256 of a file that is open for reading."""
+    found = hashlib.sha256()
+    file.flush()
+    file.seek(0)
+    while block := file.read(_BLOCK):
+        found.update(block)
+    return found.hexdigest()
+
+
+def _temporary(path: Path, stack: ExitStack) -> tuple[BinaryIO, Path]:
+    """Create and lock a temporary file for a final name; it is removed at the end, if it is still there."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(_RANDOM)}.tmp")
+    # O_EXCL: never follow or reuse what another process put there; 0o666: the user's umask decides, as for
+    # any file.
+    flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(temporary, flags, 0o666)
+    stack.callback(_remove, temporary)
+    _lock(descriptor, wait=False)
+    return stack.enter_context(os.fdopen(descriptor, "w+b")), temporary
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()
+
+
+def _remove_left(path: Path) -> None:
+    """Remove temporary files of a final name that no run holds any more."""
+    left = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{{2 * _RANDOM}}}\.tmp")
+    for other in path.parent.iterdir():
+        if left.fullmatch(other.name):
+            with suppress(OSError), other.open("rb") as file:
+                if _lock(file.fileno(), wait=False):
+                    _remove(other)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Let one run at a time give names in a folder, where it can be locked."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:  # Windows has no such thing
+        yield
+        return
+    try:
+        _lock(descriptor, wait=True)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _sync(folder: Path) -> None:
+    """Ask the file system to keep the names through a power cut; systems that cannot are left alone."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
