@@ -1,4 +1,4 @@
-"""What is timed of the server's side: estimates from reports in every form, and encode, decode and pack alone."""
+"""What is timed of the server's side: estimates from every form of reports; encode, decode, pack alone."""
 
 from __future__ import annotations
 
