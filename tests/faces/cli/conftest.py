@@ -5,6 +5,8 @@ What needs pyarrow or typer is imported in the fixtures: tests that skip without
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,18 @@ import pytest
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+@pytest.fixture(autouse=True)
+def _heeded() -> Iterator[None]:
+    """Heed signals that are ignored where the tests run in the background."""
+    numbers = [getattr(signal, name, None) for name in ("SIGINT", "SIGHUP")]
+    ignored = [number for number in numbers if number and signal.getsignal(number) is signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import bitldp
 from bitldp.mechanism.base import Mechanism
-from bitldp.mechanism.parameters import CategoryNames, Option, Unit, allowed, annotated
+from bitldp.mechanism.parameters import Option, Unit, allowed, annotated
 
 __all__ = ["NEEDED", "SIZES", "Given", "options_of", "shown"]
 
@@ -113,8 +113,8 @@ def options_of(kind: type[Mechanism]) -> Mapping[str, Given]:
         name = special.name or SIZES.get(field, field)
         if special.hidden or name == "epsilon" or (field == "features" and kind.sized_by != "features"):
             continue  # columns that a mechanism takes one by one are not features of it
-        counts = field == kind.sized_by or stated == CategoryNames
-        value, words = (int, ()) if counts else _value(stated)
+        # A size may be more than a number in Python: labels, or points of their own.
+        value, words = (int, ()) if field in SIZES else _value(stated)
         if field == "interval":
             ends = (None, None) if defaults[field] is None else defaults[field]
             for (end, text), default in zip(_ENDS.items(), ends, strict=True):
