@@ -15,7 +15,7 @@ from bitldp._core import Unary, count_ones
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.mechanism.base import Part, Takes
-from bitldp.mechanism.frequencies import Frequencies
+from bitldp.mechanism.frequencies import TwoChances
 from bitldp.mechanism.labels import Labelled
 from bitldp.mechanism.law import INPUTS, TABLE, Block, Experiment, Pair, Symbols, spread
 from bitldp.mechanism.parameters import Budget, CategoryNames, categories
@@ -50,7 +50,7 @@ def _oue_channel(categories: int, epsilon: float) -> Unary:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class UnaryEncoding(Labelled, Frequencies):
+class UnaryEncoding(Labelled, TwoChances):
     """Base of the mechanisms that answer the k bits of a one-hot vector independently."""
 
     categories: Annotated[CategoryNames, categories(_MOST)]

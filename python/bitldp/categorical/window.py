@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Window
 from bitldp.base import checks
 from bitldp.mechanism.base import Part, Takes
-from bitldp.mechanism.frequencies import Frequencies
+from bitldp.mechanism.frequencies import TwoChances
 from bitldp.mechanism.labels import Labelled
 from bitldp.mechanism.law import Experiment, Pair, Symbols, codes_of, of_rows
 from bitldp.release.base import Call, Direct
@@ -19,7 +19,7 @@ from bitldp.release.window import WindowRelease
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CategoricalWindow(Labelled, Frequencies):
+class CategoricalWindow(Labelled, TwoChances):
     """Base of the mechanisms that report the true category with p, any other with q."""
 
     takes: ClassVar[Takes | None] = "categories"

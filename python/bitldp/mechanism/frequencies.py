@@ -19,10 +19,9 @@ from bitldp.mechanism.reports import OneArray
 
 
 class Frequencies(OneArray):
-    """Base of the mechanisms that report a category with p where a record has it, with q where it has not.
+    """Base of the mechanisms whose reports are categories.
 
-    Not a dataclass: a subclass says how many categories there are, what p and q are, and how its reports are
-    counted.
+    Not a dataclass: a subclass says how many categories there are, and what the counts are worth.
     """
 
     _no_mean: ClassVar[str] = "its reports are categories; use estimate_frequencies"
@@ -32,10 +31,6 @@ class Frequencies(OneArray):
     @abstractmethod
     def _cells(self) -> int:
         """How many categories there are."""
-
-    @abstractmethod
-    def _check_speaks(self) -> tuple[float, float]:
-        """Return p and q, or raise where no unbiased decode exists."""
 
     def _count(
         self, reports: Any, records: int | None = None, threads: int | None = None
@@ -75,6 +70,40 @@ class Frequencies(OneArray):
         accumulator.update(reports)
         return accumulator.estimate(project=project)
 
+    @abstractmethod
+    def accumulator(self) -> CountAccumulator:
+        """Return an empty accumulator of the counts: streams, merges and serialises."""
+
+    @abstractmethod
+    def variance(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Return the variance of one report's unbiased indicator of every category, on one more axis."""
+
+    def facts(self, users: int | None = None) -> dict[str, Any]:
+        """Return the errors of a frequency, of a category that nobody has and that all have.
+
+        See `Mechanism.facts`.
+        """
+        try:
+            everybody, nobody = np.sqrt(self.variance([0])[0, :2]).tolist()
+        except ValueError as error:
+            return {"errors": {"unbiased": str(error)}}
+        deviations = {"of_a_category_one_has_not": nobody, "of_the_category_one_has": everybody}
+        names = dict(
+            zip(deviations, ("of_a_category_nobody_has", "of_a_category_everybody_has"), strict=True)
+        )
+        return {"errors": spreads("a_frequency", deviations, users, names)}
+
+
+class TwoChances(Frequencies):
+    """Base of the mechanisms that report a category with p where a record has it, with q where it has not.
+
+    A subclass says what p and q are.
+    """
+
+    @abstractmethod
+    def _check_speaks(self) -> tuple[float, float]:
+        """Return p and q, or raise where no unbiased decode exists."""
+
     def accumulator(self) -> CountAccumulator:
         """Return an empty accumulator of the counts: streams, merges and serialises.
 
@@ -109,21 +138,6 @@ class Frequencies(OneArray):
         """
         p, q = self._check_speaks()
         return indicator_variance(checks.codes("x", x, self._cells), self._cells, p, q)
-
-    def facts(self, users: int | None = None) -> dict[str, Any]:
-        """Return the errors of a frequency, of a category that nobody has and that all have.
-
-        See `Mechanism.facts`.
-        """
-        try:
-            everybody, nobody = np.sqrt(self.variance([0])[0, :2]).tolist()
-        except ValueError as error:
-            return {"errors": {"unbiased": str(error)}}
-        deviations = {"of_a_category_one_has_not": nobody, "of_the_category_one_has": everybody}
-        names = dict(
-            zip(deviations, ("of_a_category_nobody_has", "of_a_category_everybody_has"), strict=True)
-        )
-        return {"errors": spreads("a_frequency", deviations, users, names)}
 
     def worst_variance(self) -> float:
         """Return the largest variance of an unbiased indicator of a category.

@@ -12,10 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Window
 from bitldp.base import checks
-from bitldp.estimate.estimates import Estimate
-from bitldp.estimate.tables import averages
-from bitldp.mechanism.frequencies import Frequencies
-from bitldp.points.base import CandidateRelease
+from bitldp.mechanism.frequencies import TwoChances
 from bitldp.points.places import losses_between
 from bitldp.points.width import (
     best_width,
@@ -24,35 +21,33 @@ from bitldp.points.width import (
     nearest_first,
     paper_width,
 )
+from bitldp.points.worth import CandidateEstimates
 from bitldp.privacy import ONE
 from bitldp.release.window import WindowRelease, ordered_window, window
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Bipartite(CandidateRelease, Frequencies):
-    """Base of BRR: everything that is computed from its law rather than sampled from it."""
+class Bipartite(CandidateEstimates, TwoChances):
+    """Base of BRR: what is computed from its law rather than sampled from it."""
 
     # Set on the instance, by _build; ClassVar keeps them out of the dataclass' fields.
     _regions: ClassVar[list[Region]]
-    _larger_is_better: ClassVar[bool]
 
     def _check_speaks(self) -> tuple[float, float]:
-        if len(self._regions) > 1:
-            raise ValueError(
-                "BRR: estimates are not offered across regions; build one mechanism for each region"
-            )
-        if self._regions[0].m > 1:
+        self._check_alone()
+        (region,) = self._regions
+        if region.m > 1:
             reason = (
                 "candidates at the ends have identical rows of the law, so no unbiased decode exists"
-                if self._regions[0].alike
+                if region.alike
                 else "an unbiased decode is offered for m = 1 only"
             )
-            raise ValueError(f"BRR with m = {self._regions[0].m}: {reason}")
+            raise ValueError(f"BRR with m = {region.m}: {reason}")
         if self._release.epsilon == 0.0:
             raise ValueError(
                 "BRR: no unbiased decode exists at epsilon 0, where all categories are reported alike"
             )
-        return self._regions[0].release.chances()
+        return region.release.chances()
 
     @property
     def channel(self) -> Window:
@@ -61,50 +56,8 @@ class Bipartite(CandidateRelease, Frequencies):
         return channel
 
     @property
-    def _cells(self) -> int:
-        return len(self._points)
-
-    def estimate_mean(self, reports: ArrayLike) -> Estimate:
-        """Estimate the mean of the points that the records hold, where m = 1 and the points are on a line.
-
-        Parameters
-        ----------
-        reports : array_like of int
-            Codes of n >= 1 records, of the shapes that `randomize` takes.
-
-        Returns
-        -------
-        Estimate
-            Shape (features,). Unbiased for the candidates that the inputs were rounded to; with
-            ``rounding="dither"`` for the (clipped) inputs themselves.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists (m >= 2, or epsilon 0), with regions, for points in space, for no
-            reports.
-        """
-        letters = self._mean_letters()
-        n, counts = self._count(reports)
-        value, stderr = averages(counts.reshape(-1, len(letters)), n, letters)
-        return Estimate(value, stderr, n)
-
-    def unbias(self, reports: ArrayLike) -> NDArray[np.float64]:
-        """Return the letters of reports: numbers whose mean over the coins is the candidate, where m = 1.
-
-        Raises
-        ------
-        ValueError, TypeError
-            As for `estimate_mean`, or for a code out of range.
-        """
-        letters = self._mean_letters()
-        values: NDArray[np.float64] = letters[checks.codes("reports", reports, len(letters))]
-        return values
-
-    def _mean_letters(self) -> NDArray[np.float64]:
-        """Return what each code is worth."""
-        if self._points.ndim > 1:
-            raise ValueError("BRR: points in space have no mean here; see estimate_frequencies")
+    def _letters(self) -> NDArray[np.float64]:
+        self._check_line()
         self._check_speaks()
         return self._regions[0].release.letters_on(self._points)
 
@@ -126,60 +79,18 @@ class Bipartite(CandidateRelease, Frequencies):
         ValueError, TypeError
             As for `estimate_mean`, or for a code out of range.
         """
-        letters, (p, q) = self._mean_letters(), self._check_speaks()
+        letters, (p, q) = self._letters, self._check_speaks()
         codes = checks.codes("x", x, len(letters))
         squares = np.square(letters - self._points[codes][..., None])
         own = np.take_along_axis(squares, codes[..., None].astype(np.intp), axis=-1)[..., 0]
         found: NDArray[np.float64] = q * squares.sum(axis=-1) + (p - q) * own
         return found
 
-    def expected_error(self) -> float:
-        """Return the global expected error Q_g (Eq. 11): the mean loss of a report over uniform inputs.
-
-        Returns
-        -------
-        float
-            In units of the metric, computed from the integers of the channel.
-
-        Raises
-        ------
-        ValueError
-            If the mechanism has a `utility`; see `expected_utility`.
-        """
-        if self._larger_is_better:
-            raise ValueError("utility: was given in place of a loss; see expected_utility")
+    def _expected(self) -> float:
         return sum(part.total_error() for part in self._regions) / len(self._points)
 
-    def worst_error(self) -> float:
-        """Return the largest expected loss of a report, over the inputs, in units of the metric.
-
-        Raises
-        ------
-        ValueError
-            If the mechanism has a `utility`.
-        """
-        if self._larger_is_better:
-            raise ValueError("utility: was given in place of a loss; see expected_utility")
+    def _worst(self) -> float:
         return max(part.worst_error() for part in self._regions)
-
-    def expected_utility(self) -> float:
-        """Return the global utility Q_g of a mechanism that has a `utility`: the larger, the better.
-
-        Raises
-        ------
-        ValueError
-            If the mechanism has a loss; see `expected_error`.
-        """
-        if not self._larger_is_better:
-            raise ValueError("utility: was not given; see expected_error")
-        return -sum(part.total_error() for part in self._regions) / len(self._points)
-
-    def probabilities(self) -> NDArray[np.float64]:
-        """Return the law of one value: P[x, y] = P(report y | x), shape (N, N); zero between regions."""
-        law = np.zeros((len(self._points),) * 2)
-        for part in self._regions:
-            law[np.ix_(part.members, part.members)] = part.release.channel.probabilities()
-        return law
 
 
 _TABLE_LIMIT = 8192  # candidates of a part that needs a table of all losses: 0.5 GB of float64

@@ -114,7 +114,7 @@ class BRR(Bipartite):
 
         parts = self._compose(make)
         found = tuple(part.m for part in parts)
-        self._set(m=found[0] if self.regions is None else found, _larger_is_better=self.utility is not None)
+        self._set(m=found[0] if self.regions is None else found)
 
     @property
     def channels(self) -> list[Window]:
@@ -126,7 +126,7 @@ class BRR(Bipartite):
 
         See `Mechanism.facts`.
         """
-        if len(self._regions) > 1 or self._larger_is_better or self._points.ndim > 1:
+        if len(self._regions) > 1 or self.utility is not None or self._points.ndim > 1:
             return letter_facts(self, users)
         (region,) = self._regions
         near, cells, width = self.channel.high / ONE, len(self._points), region.m

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,13 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Matrix
 from bitldp.base import checks
 from bitldp.estimate.accumulators import CountAccumulator
-from bitldp.estimate.estimates import Estimate
-from bitldp.estimate.tables import FrequencyAccumulator, averages
+from bitldp.estimate.tables import FrequencyAccumulator
 from bitldp.letters import solve
-from bitldp.mechanism.frequencies import Frequencies
 from bitldp.mechanism.parameters import Budget, Features, Unit
 from bitldp.points import places
-from bitldp.points.base import CandidateRelease, Candidates, Rounding
+from bitldp.points.base import Candidates, Rounding
+from bitldp.points.worth import CandidateEstimates
 from bitldp.release.base import Release
 from bitldp.release.table import table
 
@@ -28,7 +27,7 @@ MOST = 2048
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CandidateMatrix(CandidateRelease, Frequencies):
+class CandidateMatrix(CandidateEstimates):
     """Base of the mechanisms that release a candidate by a table of their own making."""
 
     candidates: Candidates
@@ -100,22 +99,11 @@ class CandidateMatrix(CandidateRelease, Frequencies):
         return self._alone().release.channel
 
     def _alone(self) -> TableRegion:
-        if len(self._regions) > 1:
-            raise ValueError(
-                f"{type(self).__name__}: estimates are not offered across regions; build one mechanism for "
-                "each region"
-            )
+        self._check_alone()
         return self._regions[0]
 
     def _refuse(self, reason: str) -> ValueError:
         return ValueError(f"{type(self).__name__}: no unbiased decode exists; {reason}")
-
-    def probabilities(self) -> NDArray[np.float64]:
-        """Return the law of one value: P[x, y] = P(report y | x), shape (N, N); zero between regions."""
-        law = np.zeros((len(self._points),) * 2)
-        for part in self._regions:
-            law[np.ix_(part.members, part.members)] = part.release.channel.probabilities()
-        return law
 
     def _errors(self) -> NDArray[np.float64]:
         return np.concatenate([part.errors() for part in self._regions])
@@ -123,46 +111,8 @@ class CandidateMatrix(CandidateRelease, Frequencies):
     def _expected(self) -> float:
         return float(self._errors().mean())
 
-    def expected_error(self) -> float:
-        """Return the global expected error Q_g: the mean loss of a report over uniform inputs.
-
-        Returns
-        -------
-        float
-            In units of the metric, computed from the integers of the channel.
-
-        Raises
-        ------
-        ValueError
-            If the mechanism has a `utility`; see `expected_utility`.
-        """
-        if self.utility is not None:
-            raise ValueError("utility: was given in place of a loss; see expected_utility")
-        return self._expected()
-
-    def worst_error(self) -> float:
-        """Return the largest expected loss of a report, over the inputs, in units of the metric.
-
-        Raises
-        ------
-        ValueError
-            If the mechanism has a `utility`.
-        """
-        if self.utility is not None:
-            raise ValueError("utility: was given in place of a loss; see expected_utility")
+    def _worst(self) -> float:
         return float(self._errors().max())
-
-    def expected_utility(self) -> float:
-        """Return the global utility Q_g of a mechanism that has a `utility`: the larger, the better.
-
-        Raises
-        ------
-        ValueError
-            If the mechanism has a loss; see `expected_error`.
-        """
-        if self.utility is None:
-            raise ValueError("utility: was not given; see expected_error")
-        return -self._expected()
 
     @cached_property
     def _indicators(self) -> NDArray[np.float64]:
@@ -174,10 +124,7 @@ class CandidateMatrix(CandidateRelease, Frequencies):
 
     @cached_property
     def _letters(self) -> NDArray[np.float64]:
-        if self._points.ndim > 1:
-            raise ValueError(
-                f"{type(self).__name__}: points in space have no mean here; see estimate_frequencies"
-            )
+        self._check_line()
         release = self._alone().release
         found = (
             None if release.epsilon == 0.0 else solve.letters(release.channel.probabilities(), self._points)
@@ -200,22 +147,6 @@ class CandidateMatrix(CandidateRelease, Frequencies):
             If no unbiased decode exists, with regions, or for points in space.
         """
         return self._letters
-
-    def unbias(self, reports: ArrayLike) -> NDArray[np.float64]:
-        """Return the letters of reports: numbers whose mean over the coins is the candidate.
-
-        Parameters
-        ----------
-        reports : array_like of int
-            Codes in [0, N), any shape.
-
-        Raises
-        ------
-        ValueError, TypeError
-            As for `letters`, or for a code out of range.
-        """
-        values: NDArray[np.float64] = self._letters[checks.codes("reports", reports, len(self._points))]
-        return values
 
     def letter_variance(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return the variance of a report's letter for candidates on a line, from the integers.
@@ -286,13 +217,6 @@ class CandidateMatrix(CandidateRelease, Frequencies):
         """
         return float(self.variance(np.arange(len(self._points))).max())
 
-    @property
-    def _cells(self) -> int:
-        return len(self._points)
-
-    def _check_speaks(self) -> NoReturn:
-        raise NotImplementedError("a table has no two chances; its estimates are by `_indicators`")
-
     def accumulator(self) -> CountAccumulator:
         """Return an empty accumulator of the counts: streams, merges and serialises.
 
@@ -305,30 +229,6 @@ class CandidateMatrix(CandidateRelease, Frequencies):
         cells = len(self._points)
         shape = (cells,) if self._columns == 1 else (self._columns, cells)
         return FrequencyAccumulator(self, shape, self._count, indicators)
-
-    def estimate_mean(self, reports: ArrayLike) -> Estimate:
-        """Estimate the mean of the points that the records hold, for candidates on a line.
-
-        Parameters
-        ----------
-        reports : array_like of int
-            Codes of n >= 1 records, of the shapes that `randomize` takes.
-
-        Returns
-        -------
-        Estimate
-            Shape (features,). Unbiased for the candidates that the inputs were rounded to; with
-            ``rounding="dither"`` for the (clipped) inputs themselves.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists, with regions, for points in space, or for no reports.
-        """
-        letters = self._letters
-        n, counts = self._count(reports)
-        value, stderr = averages(counts.reshape(-1, len(letters)), n, letters)
-        return Estimate(value, stderr, n)
 
 
 @dataclass(frozen=True, eq=False)
