@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["replacing", "resolved", "sweep"]
+__all__ = ["replacing", "resolved", "sweep", "sync_folder"]
 
 
 def resolved(path: str | os.PathLike[str]) -> Path:
@@ -63,7 +63,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         with suppress(OSError):
             temporary.unlink()
         raise
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
 def sweep(path: Path) -> None:
@@ -77,7 +77,7 @@ def sweep(path: Path) -> None:
             left.unlink()
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Ask the file system to keep the rename through a power cut; systems that cannot are left alone."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)

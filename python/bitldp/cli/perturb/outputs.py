@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from bitldp.base.files import sync_folder
 from bitldp.cli.perturb.files import CommandError, Unchanged
 from bitldp.cli.perturb.signals import Signals
 
@@ -92,7 +93,7 @@ def outputs(target: Path, report: Path, signals: Signals) -> Iterator[tuple[Bina
         except BaseException:
             signals.release()
             raise
-        _sync(target.parent)
+        sync_folder(target.parent)
 
 
 def digest(file: BinaryIO) -> str:
@@ -145,13 +146,3 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def _sync(folder: Path) -> None:
-    """Ask the file system to keep the names through a power cut; systems that cannot are left alone."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
