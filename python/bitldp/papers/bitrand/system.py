@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -295,16 +296,13 @@ def main(grid: Grid, context: Context) -> None:
             settings.update_mechanism, first_round=first_round, **settings.update_options(), **options
         )
 
-    def evaluate(model: list[NDArray[Any]]) -> Mapping[str, float]:
-        return nets.scores(model, test, data.test_labels)
-
     drive(
         grid,
         settings,
         system=NAME,
         strategy=strategy,
         initial=list(_model(settings)),
-        evaluate=evaluate,
+        evaluate=partial(nets.scores, x=test, y=data.test_labels),
         privacy=_privacy(settings),
     )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -121,16 +122,13 @@ def serve(settings: BRRSettings, grid: Grid) -> None:
             return FedAvg(**options)
         return AdaptiveClip(settings, rows, first_round=first_round, **options)
 
-    def evaluate(current: list[NDArray[Any]]) -> Mapping[str, float]:
-        return nets.scores(current, test, data.test_labels)
-
     drive(
         grid,
         settings,
         system=NAME,
         strategy=strategy,
         initial=list(model),
-        evaluate=evaluate,
+        evaluate=partial(nets.scores, x=test, y=data.test_labels),
         privacy=privacy(
             settings,
             sum(array.size for array in model),

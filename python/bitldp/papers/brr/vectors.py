@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from flwr.app import ArrayRecord, Message
@@ -63,9 +63,6 @@ def serve(settings: BRRSettings, grid: Grid) -> None:
     """Run the rounds."""
     data, train_, test = loaded(settings.data)
 
-    def evaluate(current: list[NDArray[Any]]) -> Mapping[str, float]:
-        return nets.scores(current, test, data.test_labels)
-
     drive(
         grid,
         settings,
@@ -74,7 +71,7 @@ def serve(settings: BRRSettings, grid: Grid) -> None:
         initial=list(
             nets.initial((train_.shape[1], settings.hidden, settings.hidden, data.classes), settings.seed)
         ),
-        evaluate=evaluate,
+        evaluate=partial(nets.scores, x=test, y=data.test_labels),
         privacy=privacy(
             settings,
             train_.shape[1],

@@ -11,7 +11,7 @@ federated data analysis", UAI 2022, sections 4.3 and 5.2. Flower's own commands 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -194,16 +194,13 @@ def main(grid: Grid, context: Context) -> None:
             return FedAvg(**options)
         return Descent(settings, first_round=first_round, **options)
 
-    def evaluate(model: list[NDArray[Any]]) -> Mapping[str, float]:
-        return nets.scores(model, test, data.test_labels)
-
     drive(
         grid,
         settings,
         system=NAME,
         strategy=strategy,
         initial=list(_model(settings)),
-        evaluate=evaluate,
+        evaluate=partial(nets.scores, x=test, y=data.test_labels),
         privacy=_privacy(settings),
     )
 
