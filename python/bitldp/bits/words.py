@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, ClassVar, Literal
@@ -70,9 +71,9 @@ class FixedPointBits(Means):
             _guarantee=Guarantee.judge(self.epsilon, channel.epsilon, unit=self.unit),
         )
 
+    @abstractmethod
     def _bits(self) -> tuple[Bits, NDArray[np.intp] | None]:
         """Return the channel of all bits of a record, and which law each feature has."""
-        raise NotImplementedError
 
     @property
     def codec(self) -> FixedPoint:
