@@ -144,7 +144,7 @@ def perturb(
         left.behind = "; no output was written"
         from bitldp.cli.perturb.perturb import perturb as run
         from bitldp.cli.perturb.plan import OUTPUTS, Request
-        from bitldp.cli.perturb.worth import DECODES
+        from bitldp.tables.worth import DECODES
 
         chosen = tuple(name for text in columns or [] for name in names(text))
         kept = tuple(name for text in keep or [] for name in names(text, "--keep"))

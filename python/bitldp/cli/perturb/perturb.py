@@ -13,13 +13,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bitldp.cli.perturb.arrays import ArrayReader, write_header
-from bitldp.cli.perturb.columns import Labels, Numbers, Reals
 from bitldp.cli.perturb.files import Unchanged, UsageError, check_paths, file_format, report_path
 from bitldp.cli.perturb.outputs import digest, outputs
 from bitldp.cli.perturb.plan import Part, Plan, Request, build_plan
 from bitldp.cli.perturb.privacy_report import privacy_report
 from bitldp.cli.perturb.signals import interruptible
 from bitldp.cli.perturb.tables import TableReader, TableWriter, open_reader, open_writer
+from bitldp.tables.cells import Labels, Numbers, Reals
 
 __all__ = ["Watcher", "perturb"]
 

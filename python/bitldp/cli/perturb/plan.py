@@ -13,13 +13,14 @@ import numpy as np
 
 import bitldp
 from bitldp import _core
+from bitldp.base.refused import PlanError
 from bitldp.cli.catalogue.entries import entries, entry
 from bitldp.cli.catalogue.entry import Entry
 from bitldp.cli.options import MOST_CATEGORIES, bounded
-from bitldp.cli.perturb.columns import Codec, Labels, Numbers, Points, Reals
 from bitldp.cli.perturb.files import UsageError
-from bitldp.cli.perturb.part import Part
-from bitldp.cli.perturb.worth import worth
+from bitldp.tables.cells import Codec, Labels, Numbers, Points, Reals
+from bitldp.tables.part import Part, form
+from bitldp.tables.worth import worth
 
 __all__ = ["OUTPUTS", "Part", "Plan", "Request", "build_plan"]
 
@@ -236,17 +237,10 @@ def _dictionary(request: Request, column: str) -> tuple[str, ...]:
 
 def _form(name: str, mechanism: Any, output: str | None) -> str:
     """Return the form of a part's columns, or refuse one that it does not have."""
-    if "codes" not in mechanism.outputs:
-        if output not in (None, "bits"):
-            raise UsageError(f"--output {output}: a report of {name} is one bit for each category; use bits")
-        return "bits"
-    if output == "codes" and len(mechanism.report_parts) > 1:
-        raise UsageError("--output codes: with --spend sample a report is indices and codes; use values")
-    if output == "bits" and "bits" not in mechanism.outputs:
-        raise UsageError(f"--output bits: {name} reports one symbol; use values or codes")
-    if output is None:  # words of bits are no unbiased numbers by themselves
-        return "codes" if "bits" in mechanism.outputs else "values"
-    return output
+    try:
+        return form(name, mechanism, output)
+    except PlanError as error:
+        raise UsageError(f"--{error}".replace("spend sample", "--spend sample")) from None
 
 
 def _resolved(request: Request, names: Sequence[str]) -> Request:

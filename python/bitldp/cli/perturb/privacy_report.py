@@ -8,9 +8,9 @@ from typing import Any
 
 import bitldp
 from bitldp import _core
-from bitldp.cli.perturb.columns import Labels, Numbers, Points, Reals
 from bitldp.cli.perturb.plan import Part, Plan, Request
 from bitldp.report.totals import total
+from bitldp.tables.cells import Labels, Numbers, Points, Reals
 
 __all__ = ["privacy_report"]
 
