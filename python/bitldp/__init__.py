@@ -169,7 +169,9 @@ _LATER = (
     "reference",
     "report",
     "selection",
+    "sklearn",
     "tables",
+    "verify",
 )
 
 

@@ -1,9 +1,9 @@
 """Recomputes the epsilon of a privacy report from the integers in it, by itself.
 
-For auditors. This file uses the standard library and nothing of bitldp, so that it can be read and trusted alone.
+For auditors. This file uses the standard library and nothing of bitldp, so that it can be read alone.
 
-A report (`OUTPUT.privacy.json`) says for each mechanism the law that was sampled, in integers over 2**64. Here
-the largest ratio of the probabilities of a report under two inputs is formed as a fraction; the ratios of
+A report (`OUTPUT.privacy.json`) says for each mechanism the law that was sampled, in integers over 2**64.
+Here the largest ratio of the probabilities of a report under two inputs is formed as a fraction; the ratios of
 independent symbols are multiplied; the logarithm, to 50 digits, must be at most the epsilon that the report
 prints, and not below it by more than rounding. Digests of the plan, of the report itself and, where it is
 given, of the output must agree.
@@ -66,10 +66,17 @@ def verify(report: Mapping[str, Any], output: Path | None = None) -> list[Findin
             total = total + _decimal(mechanism["epsilon_exact"]["record"])
             continue
         printed = _decimal(mechanism["epsilon_exact"]["record"])
-        found.append((_agrees(printed, exact), f"{name}: epsilon {exact:.12g} from its integers, printed {printed}"))
+        found.append(
+            (
+                _agrees(printed, exact),
+                f"{name}: epsilon {exact:.12g} from its integers, printed {printed:.15g}",
+            )
+        )
         total += exact
     printed = _decimal(report["total_per_record"]["epsilon_exact"])
-    found.append((_agrees(printed, total), f"a record: epsilon {total:.12g} together, printed {printed}"))
+    found.append(
+        (_agrees(printed, total), f"a record: epsilon {total:.12g} together, printed {printed:.15g}")
+    )
     return found
 
 
@@ -108,7 +115,9 @@ def _decimal(value: Any) -> Decimal:
 def _agrees(printed: Decimal, exact: Decimal) -> bool:
     if exact.is_infinite() or printed.is_infinite():
         return printed == exact
-    return exact <= printed + exact * Decimal("1e-40") and printed <= exact + ROUNDING * max(Decimal(1), exact)
+    return exact <= printed + exact * Decimal("1e-40") and printed <= exact + ROUNDING * max(
+        Decimal(1), exact
+    )
 
 
 def _epsilon(symbols: Mapping[str, Any]) -> Decimal:
@@ -162,7 +171,7 @@ def _matrix(law: Mapping[str, Any]) -> Fraction:
 
 
 def _bits(law: Mapping[str, Any]) -> Fraction:
-    """Law of a word of independent bits: bit i is reported 1 with p/2**64 where it is 1, with q/2**64 where 0."""
+    """Law of independent bits: each is reported as 1 with p/2**64 where it is 1, with q/2**64 where 0."""
     product = Fraction(1)
     for ones, zeros in law["thresholds"]:
         product *= _bit(int(ones), int(zeros))
@@ -198,7 +207,7 @@ def _shift(law: Mapping[str, Any]) -> Fraction:
 
 
 def _mixture(law: Mapping[str, Any]) -> Fraction:
-    """Law of a coin, heads: a window's report; tails: one of a table's others. The coin's chance may depend on x."""
+    """Law of a coin: heads, a report of a window; tails, one of a table, whose first column is heads."""
     window, rows = law["window"], [[int(weight) for weight in row] for row in law["weights"]]
     cells, width, high = (int(window[name]) for name in ("cells", "width", "high"))
     heads = [row[0] for row in rows]
@@ -211,7 +220,7 @@ def _mixture(law: Mapping[str, Any]) -> Fraction:
 
 
 def _cube(law: Mapping[str, Any]) -> Fraction:
-    """Law of a corner of a cube: those that agree with the record in `near` places or more share high/2**64."""
+    """Law of a corner: those that agree with the record in `near` places or more share high/2**64."""
     if law.get("mute"):
         return Fraction(1)
     bits, near, far, high = (int(law[name]) for name in ("bits", "near", "far", "high"))
@@ -243,14 +252,19 @@ _RULES: dict[str, Callable[[Mapping[str, Any]], Fraction]] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check a report from a shell; 0 if it is proven, 1 if not."""
-    parser = argparse.ArgumentParser(prog="bitldp verify", description="Recompute the epsilon of a privacy report.")
+    parser = argparse.ArgumentParser(
+        prog="bitldp verify", description="Recompute the epsilon of a privacy report."
+    )
     parser.add_argument("report", type=Path, help="OUTPUT.privacy.json")
     parser.add_argument("output", type=Path, nargs="?", help="The released file.")
     given = parser.parse_args(arguments)
     try:
         found = verify(json.loads(given.report.read_text(encoding="utf-8")), given.output)
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        print(f"error: {given.report}: not a privacy report that can be checked ({type(error).__name__})", file=sys.stderr)
+        print(
+            f"error: {given.report}: not a privacy report that can be checked ({type(error).__name__})",
+            file=sys.stderr,
+        )
         return 1
     for good, sentence in found:
         print(f"{'ok   ' if good else 'FAIL '} {sentence}")

@@ -49,13 +49,15 @@ class Aggregate:
         """Return how many records were counted."""
         return sum(int(counts[0].n) for counts in self._groups.values())
 
-    def update(self, frame: Any) -> Aggregate:
+    def update(self, frame: Any, *, first_row: int = 1) -> Aggregate:
         """Count a released table.
 
         Parameters
         ----------
         frame : pyarrow.Table, pyarrow.RecordBatch, pandas.DataFrame, polars.DataFrame or dict of arrays
             As a release of the plan gave it, or read back from a file.
+        first_row : int
+            Number of its first row, for errors.
 
         Returns
         -------
@@ -75,7 +77,7 @@ class Aggregate:
         names = [*(name for part in self.plan.parts for name in released_names(part)), *self.group_by]
         table, _ = opened(frame, names)
         for group, rows in self._grouped(table):
-            found = [collected(part, rows, 1) for part in self.plan.parts]
+            found = [collected(part, rows, first_row) for part in self.plan.parts]
             fresh = [_empty(part) for part in self.plan.parts]
             for counts, (reports, form) in zip(fresh, found, strict=True):
                 if rows.num_rows:

@@ -135,6 +135,10 @@ def _codes(table: NDArray[Any], letters: NDArray[Any], names: list[str], first_r
     ascending = letters[order].astype(np.float64)
     places = np.minimum(np.searchsorted(ascending, table), len(ascending) - 1)
     wrong = ascending[places] != table  # NaN, a missing value, too
+    if wrong.any():  # perhaps in single precision, in a text file
+        short, rounded = ascending.astype(np.float32), table.astype(np.float32)
+        places = np.minimum(np.searchsorted(short, rounded), len(ascending) - 1)
+        wrong = short[places] != rounded
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
         raise DataError(

@@ -50,6 +50,9 @@ class Column:
         bits where a report is nothing else.
     label : str, optional
         For `BitRand`: the column of its class label.
+    decode : {"unbiased", "reported"}, optional
+        For numbers as values: letters whose mean is right (default, where there are any), or what each report
+        says by itself, which is biased.
 
     Raises
     ------
@@ -72,6 +75,7 @@ class Column:
     fill: float | str | None = None
     output: Literal["values", "codes", "bits"] | None = None
     label: str | None = None
+    decode: Literal["unbiased", "reported"] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, Mechanism):
@@ -93,6 +97,19 @@ class Column:
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
+
+    @classmethod
+    def of(cls, part: Part) -> Column:
+        """Return the column of one mechanism that is already on its columns."""
+        codec = part.codec
+        return cls(
+            part.mechanism,
+            codec.columns,
+            categories=codec.categories if isinstance(codec, Labels) else None,
+            interval=(codec.low, codec.high) if isinstance(codec, Points) and codec.indices else None,
+            output=part.output,  # type: ignore[arg-type]
+            decode=part.worth.decode or None,  # type: ignore[arg-type]
+        )
 
     @property
     def _name(self) -> str:
@@ -130,7 +147,10 @@ class Column:
 
     def _part(self, mechanism: Any, codec: Codec, same: bool = True) -> Part:
         output = form(type(mechanism).__name__, mechanism, self.output if same else None)
-        return Part(mechanism, codec, output, worth(type(mechanism).__name__, mechanism, codec, output, None))
+        decode = self.decode if same else None
+        return Part(
+            mechanism, codec, output, worth(type(mechanism).__name__, mechanism, codec, output, decode)
+        )
 
     def _codec(self, mechanism: Any, *, labelled: bool) -> Codec:
         if len(self.columns) != mechanism.columns:

@@ -20,7 +20,7 @@ from bitldp.tables.column import Column
 
 __all__ = ["column_of", "document_of", "parsed", "toml_of"]
 
-_FIELDS = ("categories", "interval", "nulls", "fill", "output", "label")
+_FIELDS = ("categories", "interval", "nulls", "fill", "output", "label", "decode")
 _KEYS = ("mechanism", "parameters", "columns", *_FIELDS)
 _DEFAULTS: dict[str, Any] = dict.fromkeys(_FIELDS) | {"nulls": "refuse"}
 

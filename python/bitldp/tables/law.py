@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from functools import singledispatch
 from typing import Any
 
@@ -9,9 +11,15 @@ import numpy as np
 
 from bitldp._core import Bits, Cube, Matrix, Mixture, Select, Shift, Unary, Window
 
-__all__ = ["law_of"]
+__all__ = ["canonical_digest", "law_of"]
 
 _MOST = 1 << 16  # integers of a law that a report holds
+
+
+def canonical_digest(values: Any) -> str:
+    """Return the SHA-256 of JSON values, written in the one way that has keys sorted and no spaces."""
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def law_of(mechanism: Any) -> list[dict[str, Any]]:
@@ -19,10 +27,7 @@ def law_of(mechanism: Any) -> list[dict[str, Any]]:
 
     A law of more than 65,536 integers, and one that is known by its guarantee alone, is named and not proven.
     """
-    return [
-        {"times": times, "laws": [_bounded(law) for law in laws]}
-        for laws, times in mechanism.symbols()
-    ]
+    return [{"times": times, "laws": [_bounded(law) for law in laws]} for laws, times in mechanism.symbols()]
 
 
 def _bounded(law: Any) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Iterable, Sequence
@@ -17,6 +16,7 @@ from bitldp.tables.collect import released_names
 from bitldp.tables.column import Column
 from bitldp.tables.document import column_of, document_of, parsed, toml_of
 from bitldp.tables.key import ReleaseKey
+from bitldp.tables.law import canonical_digest
 from bitldp.tables.part import Part
 from bitldp.tables.release import TableRelease
 
@@ -139,8 +139,7 @@ class TablePlan:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the plan, in hexadecimal: what a released table carries."""
-        text = json.dumps(self.fingerprint(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return canonical_digest(self.fingerprint())
 
     def to_json(self) -> str:
         """Return the plan as a JSON text."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from bitldp.privacy import Guarantee
 from bitldp.tables.part import Part
@@ -28,6 +28,9 @@ class Planned(Protocol):
     @property
     def guarantee(self) -> Guarantee:
         """The privacy of a record."""
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return the plan as JSON values."""
 
     @property
     def digest(self) -> str:

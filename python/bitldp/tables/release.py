@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
@@ -126,7 +127,7 @@ class TableRelease:
         table, back = opened(frame, self.reads)
         return back(self._released(table), self.plan.keep)
 
-    def _released(self, table: pa.Table, first_row: int = 1) -> pa.Table:
+    def _released(self, table: pa.Table, first_row: int = 1, moved: list[int] | None = None) -> pa.Table:
         coins = None
         if self._key is not None and self.record is not None:
             coins = Coins(
@@ -134,9 +135,11 @@ class TableRelease:
             )
         made: list[tuple[str, Any]] = []
         place = 0
-        for part in self.plan.parts:
+        for number, part in enumerate(self.plan.parts):
             x = part.codec.encode(table, first_row)
             x = x.astype(np.float64) if x.dtype == np.float32 else x  # one type, whatever the table's
+            if moved is not None:
+                moved[number] += part.outside(x)
             reports = part.randomize(x, 0, coins, place)
             arrow_type = table.schema.field(part.codec.columns[0]).type
             made += [
@@ -147,6 +150,13 @@ class TableRelease:
         made += [(name, table.column(name)) for name in self.plan.keep]
         found = pa.table([values for _, values in made], names=[name for name, _ in made])
         return found.replace_schema_metadata(self.metadata)
+
+    def piece(self, table: pa.Table, first_row: int, moved: list[int]) -> pa.Table:
+        """Release rows of a longer table, the first of which has the number `first_row`.
+
+        In `moved`, one for each part, the numbers are counted that lie outside its interval.
+        """
+        return self._released(table, first_row, moved)
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of what is released of tables of a schema."""
@@ -237,9 +247,12 @@ class TableRelease:
                 return None
         return ledger.charge(self.guarantee, note=f"{note} data {data}" if data else note)
 
-    def digest(self, text: bytes) -> str:
-        """Return a digest of some bytes that without the key tells nothing about them."""
-        return hashlib.sha256(self._derived("data") + hashlib.sha256(text).digest()).hexdigest()
+    def digest(self, blocks: Iterable[bytes]) -> str:
+        """Return a digest of some bytes that tells nothing about them without the key: HMAC-SHA256."""
+        found = hmac.new(self._derived("data"), digestmod=hashlib.sha256)
+        for block in blocks:
+            found.update(block)
+        return found.hexdigest()
 
     def __repr__(self) -> str:
         """Return plan, snapshot and where the key comes from."""
