@@ -3,7 +3,7 @@
 For auditors. This file uses the standard library and nothing of bitldp, so that it can be read alone.
 
 A report (`OUTPUT.privacy.json`) says for each mechanism the law that was sampled, in integers over 2**64.
-Here the largest ratio of the probabilities of a report under two inputs is formed as a fraction; the ratios of
+Here the largest ratio of the probabilities of a report under two inputs is formed as a fraction; those of
 independent symbols are multiplied; the logarithm, to 50 digits, must be at most the epsilon that the report
 prints, and not below it by more than rounding. Digests of the plan, of the report itself and, where it is
 given, of the output must agree.
@@ -26,7 +26,7 @@ from math import comb
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Finding", "verify"]
+__all__ = ["Finding", "Unproven", "delta_of", "epsilon_of", "verify"]
 
 ONE = 1 << 64
 ROUNDING = Decimal("1e-9")  # a printed epsilon may be above the exact one by so much
@@ -60,7 +60,11 @@ def verify(report: Mapping[str, Any], output: Path | None = None) -> list[Findin
     for number, mechanism in enumerate(report["mechanisms"], 1):
         name = f"{number}. {mechanism['mechanism']} on {', '.join(mechanism['columns'][:3])}"
         try:
-            exact = sum((_epsilon(symbols) for symbols in mechanism["law"]), Decimal(0))
+            if mechanism["delta"]:
+                found.append(_delta_agrees(name, mechanism))
+                total += _decimal(mechanism["epsilon_exact"]["record"])
+                continue
+            exact = epsilon_of(mechanism["law"])
         except Unproven as reason:
             found.append((False, f"{name}: not proven, {reason}"))
             total = total + _decimal(mechanism["epsilon_exact"]["record"])
@@ -82,6 +86,54 @@ def verify(report: Mapping[str, Any], output: Path | None = None) -> list[Findin
 
 class Unproven(Exception):  # noqa: N818
     """A law that the report does not hold in integers."""
+
+
+def epsilon_of(law: Sequence[Mapping[str, Any]]) -> Decimal:
+    """Return the exact epsilon of a mechanism's law: the sum over its independent symbols.
+
+    Raises
+    ------
+    Unproven
+        For a law that is not given in integers, or not known here.
+    """
+    return sum((_epsilon(symbols) for symbols in law), Decimal(0))
+
+
+def delta_of(law: Sequence[Mapping[str, Any]], epsilon: float) -> Decimal:
+    """Return the exact delta of a number with integer noise at an epsilon, split evenly over its symbols.
+
+    It is the sum of what the probabilities of reports under one input exceed e**epsilon times those under
+    another by; with noise that falls off to both sides, the ends of the inputs are worst.
+
+    Raises
+    ------
+    Unproven
+        For a law of another kind.
+    """
+    times = sum(int(symbols["times"]) for symbols in law)
+    growth = Fraction(_CONTEXT.exp(_CONTEXT.divide(Decimal(epsilon), Decimal(times))))
+    total = Fraction(0)
+    for symbols in law:
+        (one,) = symbols["laws"]
+        if one["law"] != "shift":
+            raise Unproven("a delta is recomputed for integer noise alone")
+        low, high = _shifted(one, 0), _shifted(one, int(one["inputs"]) - 1)
+        worst = max(
+            sum(
+                (max(Fraction(a) - growth * b, Fraction(0)) for a, b in zip(first, other, strict=True)),
+                Fraction(0),
+            )
+            for first, other in ((low, high), (high, low))
+        )
+        total += int(symbols["times"]) * worst / ONE
+    return _CONTEXT.divide(Decimal(total.numerator), Decimal(total.denominator))
+
+
+def _delta_agrees(name: str, mechanism: Mapping[str, Any]) -> Finding:
+    printed, epsilon = Decimal(float(mechanism["delta"])), float(mechanism["epsilon_exact"]["record"])
+    exact = delta_of(mechanism["law"], epsilon)
+    said = f"{name}: delta {exact:.6g} from its integers at epsilon {epsilon:.12g}, printed {printed:.6g}"
+    return exact <= printed, said
 
 
 def _digests(report: Mapping[str, Any]) -> Finding:
@@ -193,17 +245,20 @@ def _shift(law: Mapping[str, Any]) -> Fraction:
     if law.get("mute"):
         return Fraction(1)
     weights = [int(weight) for weight in law["weights"]]
-    inputs, outputs, reach, offset = (int(law[name]) for name in ("inputs", "outputs", "reach", "offset"))
+    inputs = int(law["inputs"])
     if sum(weights) != ONE:
         raise Unproven("the weights of its noise do not add up to 2**64")
-    most, least = [0] * outputs, [ONE] * outputs
-    for x in range(inputs):
-        row = [0] * outputs
-        for place, weight in enumerate(weights):
-            row[min(max(x + place - reach + offset, 0), outputs - 1)] += weight
-        most = list(map(max, most, row))
-        least = list(map(min, least, row))
-    return _worst([_of(*pair) for pair in zip(most, least, strict=True)])
+    rows = [_shifted(law, x) for x in range(inputs)]
+    return _worst([_of(max(column), min(column)) for column in zip(*rows, strict=True)])
+
+
+def _shifted(law: Mapping[str, Any], x: int) -> list[int]:
+    """Return the law of the reports of one input."""
+    outputs, first = int(law["outputs"]), x - int(law["reach"]) + int(law["offset"])
+    row = [0] * outputs
+    for place, weight in enumerate(law["weights"], first):
+        row[min(max(place, 0), outputs - 1)] += int(weight)
+    return row
 
 
 def _mixture(law: Mapping[str, Any]) -> Fraction:

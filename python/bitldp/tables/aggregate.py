@@ -11,9 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from bitldp.base.refused import PlanError
-from bitldp.tables.cells import Points
 from bitldp.tables.collect import collected, released_names
-from bitldp.tables.counts import PointCounts
+from bitldp.tables.counts import countable, counts_for
 from bitldp.tables.frames import opened, said
 from bitldp.tables.part import Part
 from bitldp.tables.planned import Planned
@@ -78,7 +77,7 @@ class Aggregate:
         table, _ = opened(frame, names)
         for group, rows in self._grouped(table):
             found = [collected(part, rows, first_row) for part in self.plan.parts]
-            fresh = [_empty(part) for part in self.plan.parts]
+            fresh = [counts_for(part) for part in self.plan.parts]
             for counts, (reports, form) in zip(fresh, found, strict=True):
                 if rows.num_rows:
                     counts.update(reports, **({} if form == "codes" else {"output": form}))
@@ -95,7 +94,7 @@ class Aggregate:
         return [(key, table.take(rows)) for key, rows in places.items()]
 
     def _add(self, group: Group, counts: list[Any]) -> None:
-        own = self._groups.setdefault(group, [_empty(part) for part in self.plan.parts])
+        own = self._groups.setdefault(group, [counts_for(part) for part in self.plan.parts])
         for mine, more in zip(own, counts, strict=True):
             mine.merge(more)
 
@@ -152,7 +151,7 @@ class Aggregate:
         made = cls(plan, document.get("group_by", ()))
         for group in document.get("groups", ()):
             counts = [
-                type(_empty(part)).from_json(each, _counted(part))
+                type(counts_for(part)).from_json(each, countable(part))
                 for part, each in zip(plan.parts, group["counts"], strict=True)
             ]
             made._add(tuple(group["group"]), counts)
@@ -201,15 +200,6 @@ _FIELDS = {
     "records": pa.int64(),
     "note": pa.string(),
 }
-
-
-def _counted(part: Part) -> Any:
-    """Return what an accumulator of a part belongs to."""
-    return PointCounts.of(part) if isinstance(part.codec, Points) else part.mechanism
-
-
-def _empty(part: Part) -> Any:
-    return _counted(part).accumulator()
 
 
 def _rows(part: Part, counts: Any, level: float) -> list[dict[str, Any]]:

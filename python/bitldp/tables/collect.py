@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bitldp.base.refused import DataError, PlanError
-from bitldp.release.sampled import SampledReports
 from bitldp.tables.cells import Labels, Numbers, Points, Reals
 from bitldp.tables.part import Part
 
@@ -121,10 +120,11 @@ def _values(part: Part, columns: list[Any], names: list[str], first_row: int) ->
         numbers = part.worth.numbers
         letters = mechanism.decode(np.arange(codec.points)) if numbers is None else numbers
         return _codes(table, letters.astype(single), names, first_row)[:, 0]
+    if isinstance(codec, Labels):  # an entry for each category, all with the same letters
+        return _codes(table, mechanism.letters.astype(single), names, first_row)
     if isinstance(codec, Reals):
-        letters = mechanism.letters
         if mechanism.k is None:
-            return _codes(table, letters.astype(single), names, first_row)
+            return _codes(table, mechanism.letters.astype(single), names, first_row)
         return _pairs(part, table, single, names, first_row)
     return _words(part, table, single, names, first_row)
 
@@ -148,7 +148,7 @@ def _codes(table: NDArray[Any], letters: NDArray[Any], names: list[str], first_r
     return codes
 
 
-def _pairs(part: Part, table: NDArray[Any], dtype: Any, names: list[str], first_row: int) -> SampledReports:
+def _pairs(part: Part, table: NDArray[Any], dtype: Any, names: list[str], first_row: int) -> Any:
     """Return the sampled coordinates of records and their codes.
 
     A coordinate that was not sampled holds the middle of the interval. A letter may be the middle, too: such
@@ -156,11 +156,16 @@ def _pairs(part: Part, table: NDArray[Any], dtype: Any, names: list[str], first_
     """
     mechanism = part.mechanism
     features, k = len(part.codec.columns), int(mechanism.k)
+    signs = mechanism.report_parts[1] == (1, k)  # all sampled coordinates together are one symbol, a bit each
+
+    def reports(indices: NDArray[Any], codes: NDArray[Any]) -> Any:
+        if signs:
+            codes = (codes.astype(np.int64) << np.arange(k - 1, -1, -1)).sum(axis=1, keepdims=True)
+        return mechanism.join([indices.astype(np.uint32), codes])
+
     # A record for each code, which all of its sampled coordinates report.
-    codes = np.repeat(np.arange(mechanism.alphabet, dtype=np.uint32)[:, None], k, axis=1)
-    dense = mechanism.decode(
-        SampledReports(np.broadcast_to(np.arange(k, dtype=np.uint32), codes.shape), codes)
-    )
+    every = np.repeat(np.arange(2 if signs else mechanism.alphabet)[:, None], k, axis=1)
+    dense = mechanism.decode(reports(np.broadcast_to(np.arange(k), every.shape), every))
     dense = dense.astype(dtype).astype(np.float64)
     away = table != (dense[0, k] if k < features else np.nan)
     if (away.sum(axis=1) > k).any():
@@ -169,13 +174,13 @@ def _pairs(part: Part, table: NDArray[Any], dtype: Any, names: list[str], first_
     # The sampled coordinates first, then as many others as are missing: those whose letter is the middle.
     indices = np.sort(np.argsort(~away, axis=1, kind="stable")[:, :k], axis=1)
     values = np.take_along_axis(table, indices, axis=1)
-    return SampledReports(indices.astype(np.uint32), _codes(values, dense[:, 0], names, first_row))
+    return reports(indices, _codes(values, dense[:, 0], names, first_row))
 
 
 def _words(part: Part, table: NDArray[Any], dtype: Any, names: list[str], first_row: int) -> NDArray[Any]:
     """Return code words of numbers, each column with letters of its own."""
     mechanism = part.mechanism
-    bits = int(mechanism.report_bits) // len(part.codec.columns)
+    bits = int(mechanism.report_bits) // len(names)
     if bits > _MOST_BITS:
         raise PlanError(
             f"columns {', '.join(names)}: words of {bits} bits are estimated from codes, not values"

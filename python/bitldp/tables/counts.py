@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,55 @@ from bitldp.estimate import saved
 from bitldp.estimate.accumulators import Accumulator
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.statistics import counts_of
+from bitldp.tables.cells import Points
 from bitldp.tables.part import Part
 
-__all__ = ["PointCounts"]
+__all__ = ["PointCounts", "Uncounted", "countable", "counts_for"]
+
+
+def counts_for(part: Part) -> Any:
+    """Return empty counts of a part's reports."""
+    return countable(part).accumulator()
+
+
+def countable(part: Part) -> Any:
+    """Return what the counts of a part belong to."""
+    if isinstance(part.codec, Points):
+        return _Points(part.mechanism, (part.codec.low, part.codec.high, part.codec.points))
+    try:
+        part.mechanism.accumulator()
+    except ValueError as error:
+        return _Silent(part.mechanism, str(error))
+    return part.mechanism
+
+
+class Uncounted(Accumulator):
+    """Number of reports that no unbiased estimate can be made of."""
+
+    kind = "uncounted"
+
+    def __init__(self, mechanism: Any, reason: str) -> None:
+        super().__init__(mechanism)
+        self._reason = reason
+
+    def update(self, reports: Any) -> None:
+        """Add the number of reports."""
+        self.n = saved.together("reports", self.n, len(reports))
+
+    def merge(self, other: Uncounted) -> None:
+        """Add the number of another."""
+        self._same(other)
+        self.n = saved.together("other", self.n, other.n)
+
+    def estimate(self) -> Estimate:
+        """Say why there is none."""
+        raise ValueError(self._reason)
+
+    def _state(self) -> dict[str, Any]:
+        return {"n": self.n}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.n = saved.whole(state.get("n"))
 
 
 class PointCounts(Accumulator):
@@ -21,16 +68,10 @@ class PointCounts(Accumulator):
 
     kind = "points"
 
-    def __init__(self, mechanism: _Points, points: tuple[float, float, int]) -> None:
+    def __init__(self, mechanism: Any, points: tuple[float, float, int]) -> None:
         super().__init__(mechanism)
         self._law = mechanism
         self.counts = np.zeros(points[2], np.int64)
-
-    @classmethod
-    def of(cls, part: Part) -> Any:
-        """Return what makes empty counts for a part, and loads them."""
-        codec: Any = part.codec
-        return _Points(part.mechanism, (codec.low, codec.high, codec.points))
 
     def update(self, reports: Any) -> None:
         """Add the numbers of reported points."""
@@ -69,11 +110,12 @@ class PointCounts(Accumulator):
         self.n = n
 
 
+@dataclass(frozen=True)
 class _Points:
     """A mechanism on the points of an interval."""
 
-    def __init__(self, mechanism: Any, points: tuple[float, float, int]) -> None:
-        self.mechanism, self.points = mechanism, points
+    mechanism: Any
+    points: tuple[float, float, int]
 
     def letters_of(self) -> Any:
         """Return the unbiased number of each point; raise where there is none."""
@@ -95,8 +137,23 @@ class _Points:
     def join(self, parts: Any) -> Any:
         return self.mechanism.join(parts)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Points) and (self.mechanism, self.points) == (other.mechanism, other.points)
 
-    def __hash__(self) -> int:
-        return hash((self.mechanism, self.points))
+@dataclass(frozen=True)
+class _Silent:
+    """A mechanism without an unbiased estimate, and why."""
+
+    mechanism: Any
+    reason: str
+
+    def fingerprint(self) -> Any:
+        return self.mechanism.fingerprint()
+
+    def accumulator(self) -> Uncounted:
+        return Uncounted(self, self.reason)
+
+    @property
+    def report_parts(self) -> Any:
+        return self.mechanism.report_parts
+
+    def join(self, parts: Any) -> Any:
+        return self.mechanism.join(parts)
