@@ -10,9 +10,11 @@
 
 mod columns;
 mod histogram;
+mod layout;
 mod ones;
+mod pairs;
+mod planes;
 mod sampled;
-mod shape;
 mod source;
 mod sums;
 mod vector;
