@@ -39,6 +39,8 @@ mod _core {
     #[pymodule_export]
     use super::grid::Grid;
     #[pymodule_export]
+    use super::keyed::Coins;
+    #[pymodule_export]
     use super::matrix::Matrix;
     #[pymodule_export]
     use super::mixture::Mixture;

@@ -1,5 +1,6 @@
 //! Codecs: values as codes, without randomness that privacy rests on.
 
+mod canonical;
 mod categories;
 mod code;
 mod fixed_point;
@@ -9,6 +10,7 @@ mod pack;
 mod real;
 mod unpack;
 
+pub(crate) use canonical::{canonical, settled};
 pub use categories::Categories;
 pub use code::Code;
 pub use fixed_point::{FixedPoint, Infinities, SignBit};

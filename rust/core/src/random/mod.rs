@@ -24,6 +24,9 @@
 //!   numbers are one value; of a category, its code.
 //! - Block 0 holds all that nearly every sample takes: words 0 to 3 the draw of the law, 4 to 7 that of a mixture's other
 //!   law, 8 and 9 their dithers. What is rarely needed more comes from [`Purpose::Refine`].
+//! - Where a report is of a whole record (`Bits`, `Cube`, `Select`), or of a category in many bits (`Unary`), the record's key is a
+//!   keyed hash of (id, column, all of its canonical values), and the report is drawn from the start of the stream of that key, as
+//!   if the record were a batch of its own. Two records that differ in one value share nothing.
 //!
 //! The value is in the nonce because coins of the id alone would be the same for two values of one id, and the difference of
 //! their reports would tell that of the values. The law is in the key because two laws that share coins tell more together
@@ -69,7 +72,7 @@ pub struct Key([u32; 8]);
 
 impl Key {
     /// The bytes that the key is.
-    fn to_bytes(&self) -> [u8; 32] {
+    pub(crate) fn to_bytes(&self) -> [u8; 32] {
         let mut bytes = [0; 32];
         for (bytes, word) in bytes.chunks_exact_mut(4).zip(self.0) {
             bytes.copy_from_slice(&word.to_le_bytes());
