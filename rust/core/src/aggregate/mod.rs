@@ -14,6 +14,7 @@ mod layout;
 mod ones;
 mod pairs;
 mod planes;
+mod progressions;
 mod sampled;
 mod source;
 mod sums;
