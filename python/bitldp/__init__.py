@@ -53,6 +53,7 @@ from bitldp.compression import (
 from bitldp.estimate.accumulators import Accumulator, CountAccumulator
 from bitldp.estimate.estimates import Estimate, project_simplex
 from bitldp.estimate.means import MeanAccumulator
+from bitldp.estimate.post import likeliest_frequencies, maximum_likelihood, norm_sub
 from bitldp.ledger.budget import BudgetExceededError, Ledger
 from bitldp.numeric import (
     BitBudgets,
@@ -144,7 +145,10 @@ __all__ = [
     "Window",
     "__version__",
     "account",
+    "likeliest_frequencies",
     "location_codes",
+    "maximum_likelihood",
+    "norm_sub",
     "pack",
     "project_simplex",
     "recommend",
