@@ -75,6 +75,8 @@ from bitldp.points.lsrr import LSRR, location_codes
 from bitldp.points.optimal import OptimalUtility
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
 from bitldp.recommend.recommend import Recommendation, recommend
+from bitldp.record.categorical import CategoricalRecord
+from bitldp.record.mixed import MixedRecord
 from bitldp.record.privunit import HypercubePrivUnit
 from bitldp.record.signs import SampledSigns
 from bitldp.selection import EXP, PE, PS, FedSel, TwoStage
@@ -101,6 +103,7 @@ __all__ = [
     "Bits",
     "BitwiseRR",
     "BudgetExceededError",
+    "CategoricalRecord",
     "Categories",
     "CountAccumulator",
     "Cube",
@@ -125,6 +128,7 @@ __all__ = [
     "MeanAccumulator",
     "MetricMVU",
     "MinimaxVariance",
+    "MixedRecord",
     "Mixture",
     "OptimalUtility",
     "Piecewise",
