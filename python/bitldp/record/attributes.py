@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -67,24 +68,37 @@ class Attributes(Mechanism):
     _runs: ClassVar[tuple[Run, ...]]
     _form: ClassVar[Part]  # of a sampled attribute's report
 
+    @abstractmethod
+    def _of(self, epsilon: float) -> list[Any]:
+        """Return the mechanisms of all attributes, each at a budget."""
+
+    @abstractmethod
+    def _mean_of(self, parts: Sequence[Any], scale: float) -> float:
+        """Return the mean variance of attributes that are released with the chance 1/scale."""
+
     def _sampled(self, count: int) -> int | None:
         """Return how many attributes of a record are released; None where all are."""
         if self.spend == "split":
             if self.k is not None:
                 raise ValueError("k: is for spend='sample'; with spend='split' every attribute is released")
             return None
-        return 1 if self.k is None else checks.integer("k", self.k, 1, count)
+        if self.k is not None:
+            return checks.integer("k", self.k, 1, count)
+        best, least = 1, math.inf
+        for k in range(1, count + 1 if self.epsilon > 0.0 else 1):
+            found = self._mean_of(self._of(share(self.epsilon, k)), count / k)
+            if found > least:  # more budget for fewer, or less for more: there is one summit
+                break
+            best, least = k, found
+        return best
 
-    def _shared(self, count: int) -> float:
-        """Return the budget of one released attribute."""
-        return share(self.epsilon, self._sampled(count) or count)
-
-    def _spend(self, parts: Sequence[Mechanism]) -> None:
-        """Take the mechanisms of all attributes, each with its share of the budget."""
-        k = self._sampled(len(parts))
+    def _spend(self, count: int) -> Sequence[Mechanism]:
+        """Share the budget among `count` attributes; return the mechanism of each."""
+        k = self._sampled(count)
+        parts = self._of(share(self.epsilon, k or count))
         exact = sorted((each.guarantee.record for each in parts), reverse=True)
         alike = exact[0] == exact[-1]
-        released = k or len(parts)
+        released = k or count
         guarantee = Guarantee.judge(
             self.epsilon,
             (
@@ -103,6 +117,7 @@ class Attributes(Mechanism):
             _form=common([each.mechanism for each in runs]),
             _guarantee=guarantee,
         )
+        return parts
 
     @property
     def attributes(self) -> tuple[Mechanism, ...]:
@@ -133,6 +148,21 @@ class Attributes(Mechanism):
         """Return the shape of the sampled attributes' reports."""
         assert self.k is not None  # asked before
         return (records, self.k) if self._form[0] == 1 else (records, self.k, self._form[0])
+
+    @property
+    def _scale(self) -> float:
+        """Attributes of a record, for each that is released."""
+        return self.columns / (self.k or self.columns)
+
+    def mean_variance(self) -> float:
+        """Return the mean of `variance` over all it is of, and over uniform inputs.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists (epsilon 0).
+        """
+        return self._mean_of(self._parts, self._scale)
 
     def symbols(self) -> tuple[Symbols, ...]:
         """Return the laws of the attributes; where they are sampled, which one is a public choice."""

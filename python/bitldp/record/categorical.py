@@ -17,7 +17,7 @@ from bitldp.mechanism.parameters import Budget, Option, one_of
 from bitldp.record.accumulator import AttributesAccumulator
 from bitldp.record.attributes import Attributes
 from bitldp.record.choice import ORACLES, oracle
-from bitldp.record.spread import indicators, indicators_mean, indicators_worst
+from bitldp.record.spread import indicators, indicators_worst, mean_indicators
 from bitldp.release.base import Call
 
 __all__ = ["CategoricalRecord", "Oracles", "Sizes", "Spend", "admitted", "chosen"]
@@ -100,8 +100,8 @@ class CategoricalRecord(Attributes):
         "sample": a public coin, drawn without looking at the record, picks `k` attributes, each of which is
         released with epsilon/k. "split": every attribute is released with its even share.
     k : int, optional
-        Attributes of a record that are sampled, with "sample". None: one, which is best but at very large
-        budgets. Holds the number afterwards.
+        Attributes of a record that are sampled, with "sample". None: the number with the least mean variance,
+        which is one but at large budgets. Holds the number afterwards.
     oracle : str or sequence of str
         What answers for a category: "best", or the name of a class such as "GRR" and "OUE", one for all
         attributes or one for each. "best" compares all of `bitldp.record.choice.ORACLES` by their exact mean
@@ -151,9 +151,14 @@ class CategoricalRecord(Attributes):
     _no_mean: ClassVar[str] = "its reports are categories; use estimate_frequencies"
 
     def _build(self) -> None:
-        parts = chosen(self.oracle, self.sizes, self._shared(len(self.sizes)))
+        parts = self._spend(len(self.sizes))
         self._set(oracle=tuple(type(each).__name__ for each in parts))
-        self._spend(parts)
+
+    def _of(self, epsilon: float) -> list[Any]:
+        return chosen(self.oracle, self.sizes, epsilon)
+
+    def _mean_of(self, parts: Sequence[Any], scale: float) -> float:
+        return mean_indicators(parts, self.sizes, scale)
 
     @classmethod
     def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
@@ -212,10 +217,6 @@ class CategoricalRecord(Attributes):
         """
         return AttributesAccumulator(self)
 
-    @property
-    def _scale(self) -> float:
-        return len(self.sizes) / (self.k or len(self.sizes))
-
     def variance(self, x: ArrayLike) -> tuple[NDArray[np.float64], ...]:
         """Return the variance of a record's unbiased indicators of every category, for each attribute.
 
@@ -241,20 +242,6 @@ class CategoricalRecord(Attributes):
             indicators(part, table[:, place], size, self._scale)
             for place, (part, size) in enumerate(zip(self.attributes, self.sizes, strict=True))
         )
-
-    def mean_variance(self) -> float:
-        """Return the mean of `variance` over all categories of all attributes, and over uniform inputs.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists (epsilon 0).
-        """
-        means = [
-            indicators_mean(part, size, self._scale)
-            for part, size in zip(self.attributes, self.sizes, strict=True)
-        ]
-        return float(np.average(means, weights=self.sizes))
 
     def worst_variance(self) -> float:
         """Return the largest `variance` of any category, attribute and record.

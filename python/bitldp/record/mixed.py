@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -17,7 +18,7 @@ from bitldp.record.accumulator import AttributesAccumulator
 from bitldp.record.attributes import Attributes
 from bitldp.record.categorical import Oracles, Sizes, Spend, admitted, chosen
 from bitldp.record.choice import NUMBERS, number_mechanism
-from bitldp.record.spread import indicators, indicators_mean, indicators_worst
+from bitldp.record.spread import indicators, indicators_worst, mean_indicators
 from bitldp.release.base import called
 from bitldp.release.sampled import checked_floats
 
@@ -40,7 +41,8 @@ class MixedRecord(Attributes):
         "sample": a public coin, drawn without looking at the record, picks `k` of all attributes, each of
         which is released with epsilon/k. "split": every attribute is released with its even share.
     k : int, optional
-        Attributes of a record that are sampled, with "sample". None: one. Holds the number afterwards.
+        Attributes of a record that are sampled, with "sample". None: the number with the least mean variance
+        of numbers and indicators. Holds the number afterwards.
     number : str
         What answers for a number: "best", or "Duchi", "Hybrid" or "Piecewise". "best" compares their mean
         variance; among those within 2 % of the least, it takes the one of the fewest bits. Holds the name
@@ -99,11 +101,18 @@ class MixedRecord(Attributes):
     _no_mean: ClassVar[str] = "only its numbers have one"
 
     def _build(self) -> None:
-        each = self._shared(self.features + len(self.sizes))
-        one = number_mechanism(self.number, each, self.interval, self.clip)
-        parts = chosen(self.oracle, self.sizes, each)
-        self._set(number=type(one).__name__, oracle=tuple(type(part).__name__ for part in parts))
-        self._spend([one] * self.features + parts)
+        one, *parts = self._spend(self.features + len(self.sizes))
+        names = tuple(type(part).__name__ for part in parts[self.features - 1 :])
+        self._set(number=type(one).__name__, oracle=names)
+
+    def _of(self, epsilon: float) -> list[Any]:
+        one = number_mechanism(self.number, epsilon, self.interval, self.clip)
+        return [one] * self.features + chosen(self.oracle, self.sizes, epsilon)
+
+    def _mean_of(self, parts: Sequence[Any], scale: float) -> float:
+        number = parts[0]._check_spread().scaled(scale).mean()
+        categories = mean_indicators(parts[self.features :], self.sizes, scale)
+        return float(np.average([number, categories], weights=[self.features, sum(self.sizes)]))
 
     @classmethod
     def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
@@ -228,10 +237,6 @@ class MixedRecord(Attributes):
         """
         return AttributesAccumulator(self)
 
-    @property
-    def _scale(self) -> float:
-        return self.columns / (self.k or self.columns)
-
     def variance(self, x: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.float64], ...]:
         """Return the variance of a record's unbiased numbers, and of its indicators.
 
@@ -272,18 +277,6 @@ class MixedRecord(Attributes):
 
     def _categorical(self) -> list[tuple[Any, int]]:
         return list(zip(self.attributes[self.features :], self.sizes, strict=True))
-
-    def mean_variance(self) -> float:
-        """Return the mean of `variance` over uniform inputs, over all numbers and indicators.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists (epsilon 0).
-        """
-        means = [indicators_mean(part, size, self._scale) for part, size in self._categorical()]
-        weights = [self.features, *self.sizes]
-        return float(np.average([self._spread.mean(), *means], weights=weights))
 
     def worst_variance(self) -> float:
         """Return the largest `variance` of any number, indicator and record.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["indicators", "indicators_mean", "indicators_worst"]
+__all__ = ["indicators", "indicators_worst", "mean_indicators"]
 
 
 def indicators(oracle: Any, x: NDArray[Any], size: int, scale: float) -> NDArray[np.float64]:
@@ -23,9 +25,12 @@ def indicators(oracle: Any, x: NDArray[Any], size: int, scale: float) -> NDArray
     return found
 
 
-def indicators_mean(oracle: Any, size: int, scale: float) -> float:
-    """Return the mean of `indicators` over categories and uniform inputs."""
-    return float(scale * oracle.mean_variance() + (scale - 1.0) * (1.0 - 1.0 / size) / size)
+def mean_indicators(oracles: Sequence[Any], sizes: Any, scale: float) -> float:
+    """Return the mean of `indicators` over the categories of all attributes and uniform inputs."""
+    both = Counter(zip(oracles, sizes, strict=True))
+    means = [scale * one.mean_variance() + (scale - 1.0) * (1.0 - 1.0 / size) / size for one, size in both]
+    weights = [size * times for (_, size), times in both.items()]
+    return float(np.average(means, weights=weights))
 
 
 def indicators_worst(oracle: Any, size: int, scale: float) -> float:

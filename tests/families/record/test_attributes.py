@@ -22,11 +22,13 @@ SETTINGS = [
     {"spend": "split"},
     {"oracle": "GRR"},
     {"oracle": ("OUE", "GRR", "SUE"), "k": 3},
+    {"k": None, "epsilon": 8.0},
 ]
 
 
 def record(**options):
-    return CategoricalRecord((2, 5, 30), **{"epsilon": 2.0, **options})
+    k = {} if options.get("spend") == "split" else {"k": 1}
+    return CategoricalRecord((2, 5, 30), **{"epsilon": 2.0, **k, **options})
 
 
 def drawn(rng, n, sizes=(2, 5, 30)):
@@ -64,7 +66,8 @@ def test_epsilon_by_enumeration(epsilon, oracle):
         return np.where(bits[None] == 1, chances, 1.0 - chances).prod(axis=2)
 
     for spend in ("sample", "split"):
-        mechanism = CategoricalRecord(sizes, epsilon=epsilon, oracle=oracle, spend=spend)
+        k = 1 if spend == "sample" else None
+        mechanism = CategoricalRecord(sizes, epsilon=epsilon, oracle=oracle, spend=spend, k=k)
         tables = [rows(part, size) for part, size in zip(mechanism.attributes, sizes, strict=True)]
         worst = [np.log(table.max(axis=0) / table.min(axis=0)).max() for table in tables]
         whole = max(worst) if spend == "sample" else sum(worst)
@@ -204,6 +207,18 @@ def test_the_best_oracle_is_held():
         near = [each for each in others if each.mean_variance() <= 1.02 * least]
         assert best in near
         assert best.report_bits == min(each.report_bits for each in near)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 3.0, 6.0, 20.0])
+def test_the_best_number_of_attributes_is_sampled(epsilon):
+    for make in (
+        lambda **more: CategoricalRecord([2, 2, 3, 9, 2], epsilon=epsilon, **more),
+        lambda **more: MixedRecord(3, [2, 5], epsilon=epsilon, **more),
+    ):
+        every = {k: make(k=k).mean_variance() for k in range(1, 6)}
+        assert make().k == min(every, key=every.get)
+        assert make(spend="split").mean_variance() == pytest.approx(every[5], rel=1e-12)
+    assert CategoricalRecord([16] * 5, epsilon=1.0).k == 1
 
 
 def test_the_thriftiest_of_the_good_ones():
