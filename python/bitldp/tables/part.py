@@ -59,6 +59,10 @@ def form(name: str, mechanism: Any, output: str | None) -> str:
         if output not in (None, "bits"):
             raise PlanError(f"output {output}: a report of {name} is one bit for each category; use bits")
         return "bits"
+    if not mechanism.alike:
+        if output not in (None, "codes"):
+            raise PlanError(f"output {output}: a report of {name} is a code, and none of a category; use codes")
+        return "codes"
     if output == "codes" and len(mechanism.report_parts) > 1:
         raise PlanError("output codes: with spend sample a report is indices and codes; use values")
     if output == "bits" and "bits" not in mechanism.outputs:
@@ -95,11 +99,6 @@ class Part:
     def plain(self) -> str:
         """What an estimate of its columns is of: "share" of categories, or "mean" of numbers."""
         return "share" if isinstance(self.codec, Labels) else "mean"
-
-    @property
-    def keyed(self) -> bool:
-        """Whether its coins may be a function of a key and a record."""
-        return bool(getattr(self.mechanism, "keyed", False))
 
     @property
     def released(self) -> int:
@@ -141,8 +140,6 @@ class Part:
         column among all columns that are released with them.
         """
         options: dict[str, Any] = {"threads": self.threads}
-        if coins is not None:
-            options |= {"key": coins.key, "ids": coins.ids, "context": coins.context, "column": column}
         words = isinstance(self.codec, Numbers) and not isinstance(self.codec, Reals)
         letters = words and self.worth.decode == "unbiased"
         # Points and categories become values by the codec, which knows the columns.
@@ -150,7 +147,12 @@ class Part:
             options["output"] = "codes" if letters else self.output
         if isinstance(self.codec, Points) and self.codec.indices:
             x = self.codec.place(x)
-        reports = self._reports(x, first, options)
+        if coins is None:
+            reports = self._reports(x, first, options)
+        else:
+            reports = self.mechanism.randomize_keyed(
+                x, key=coins.key, ids=coins.ids, context=coins.context, column=column, **options
+            )
         if self.worth.numbers is not None:
             return self.worth.numbers[reports]
         return self.mechanism.unbias(reports) if letters else reports
@@ -164,7 +166,7 @@ class Part:
         return 0
 
     def _reports(self, x: NDArray[Any], first: int, options: dict[str, Any]) -> NDArray[Any]:
-        if self.rng is None:  # new keys, or coins
+        if self.rng is None:
             return self.mechanism.randomize(x, **options)
         if not self.whole:
             # A seed makes one stream for the whole file: a batch takes the chunks after those of the rows

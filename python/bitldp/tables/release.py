@@ -60,10 +60,6 @@ class TableRelease:
             raise PlanError("snapshot: is for a release with a key; without one every evaluation is its own")
         self.plan, self.record, self.snapshot, self.threads = plan, record, snapshot, threads
         self._key = key
-        if key is not None:
-            for part in plan.parts:
-                if not part.keyed:
-                    raise PlanError(f"{type(part.mechanism).__name__}: takes no coins of a key")
 
     @property
     def guarantee(self) -> Guarantee:
