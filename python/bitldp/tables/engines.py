@@ -47,11 +47,9 @@ def duckdb_relation(release: Any, connection: Any, table: str) -> Any:
     require("DuckDB", ["duckdb"], "duckdb")
     import duckdb
 
-    source = connection.table(table)[", ".join(map(_quoted, release.reads))]
-    empty = source.limit(0).arrow()
-    empty = empty.read_all() if isinstance(empty, pa.RecordBatchReader) else empty
-    schema = release.schema(empty.schema)
-    made = duckdb.from_arrow(schema.empty_table().replace_schema_metadata(None), connection=connection)
+    source = connection.table(table).project(", ".join(map(_quoted, release.reads)))
+    schema = release.schema(source.limit(0).to_arrow_table().schema)
+    made = connection.from_arrow(schema.empty_table().replace_schema_metadata(None))
 
     def released(records: Any) -> Any:
         whole = records.combine_chunks() if isinstance(records, pa.ChunkedArray) else records

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bitldp._core import Bits, Cube, Matrix, Mixture, Select, Shift, Unary, Window
+from bitldp._core import Bits, Cube, Design, Matrix, Mixture, Select, Shift, Subset, Unary, Window
 
 __all__ = ["canonical_digest", "law_of"]
 
@@ -38,6 +38,10 @@ def _bounded(law: Any) -> dict[str, Any]:
     return _integers(law)
 
 
+def _window(cells: int, width: int, law: Any) -> dict[str, Any]:
+    return {"law": "window", "cells": cells, "width": width, "high": str(law.high), "mute": law.mute}
+
+
 @singledispatch
 def _integers(law: Any) -> dict[str, Any]:
     return {"law": "promised", "epsilon": getattr(law, "record", None)}
@@ -45,7 +49,24 @@ def _integers(law: Any) -> dict[str, Any]:
 
 @_integers.register
 def _(law: Window) -> dict[str, Any]:
-    return {"law": "window", "cells": law.cells, "width": law.width, "high": str(law.high), "mute": law.mute}
+    return _window(law.cells, law.width, law)
+
+
+@_integers.register
+def _(law: Subset) -> dict[str, Any]:
+    # A subset holds the input with the chance `high`; those that do are to those that do not as w to k - w.
+    return {
+        "law": "window",
+        "cells": law.elements,
+        "width": law.size,
+        "high": str(law.high),
+        "mute": law.mute,
+    }
+
+
+@_integers.register
+def _(law: Design) -> dict[str, Any]:
+    return _window(law.cells, law.width, law)
 
 
 @_integers.register

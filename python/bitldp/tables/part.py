@@ -61,7 +61,9 @@ def form(name: str, mechanism: Any, output: str | None) -> str:
         return "bits"
     if not mechanism.alike:
         if output not in (None, "codes"):
-            raise PlanError(f"output {output}: a report of {name} is a code, and none of a category; use codes")
+            raise PlanError(
+                f"output {output}: a report of {name} is a code, and none of a category; use codes"
+            )
         return "codes"
     if output == "codes" and len(mechanism.report_parts) > 1:
         raise PlanError("output codes: with spend sample a report is indices and codes; use values")

@@ -81,9 +81,8 @@ class TableRelease:
     def _derived(self, purpose: str) -> bytes:
         if self._key is None:
             raise PlanError("key: this release has none")
-        return self._key.derive(
-            b"bitldp.tables", purpose.encode(), bytes.fromhex(self.plan.digest), self.snapshot.encode()
-        )
+        names = (purpose, self.plan.digest, self.record or "", self.snapshot)
+        return self._key.derive(b"bitldp.tables", *(name.encode() for name in names))
 
     @property
     def reads(self) -> tuple[str, ...]:
