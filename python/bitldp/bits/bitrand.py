@@ -218,20 +218,26 @@ class BitRand(Mechanism):
         Raises
         ------
         ValueError, TypeError
-            As of the two mechanisms, and where `x` and `y` differ in length. Labels are checked
-            first: nothing is written to `out` where one is refused.
+            As of the two mechanisms, and where `x` and `y` differ in length. `out` is zeros where a
+            feature or a label is refused.
         """
-        values, answers = checks.numbers("x", x), self._y._codes_of("y", y)
+        values = checks.numbers("x", x)
+        call = called(rng, output, out, threads, first_chunk, self.outputs, 2)
+        checks.integer("first_chunk", call.first_chunk, 0, ((1 << 63) - 1) // self.features)
+        key_x, key_y = call.keys[:2]
+        beyond = call.first_chunk * self.features
+        given = Call([key_x], call.output, out, call.threads, beyond)
+        try:
+            answers = checks.codes("y", self._y._codes_of("y", y), self._y._cells)
+        except ValueError:
+            if out is not None:
+                # Whether it fits is the core's to say, which is asked by writing what tells nothing.
+                self._x._release.randomize(np.atleast_1d(np.zeros_like(values)), given).fill(0)
+            raise
         shape, many = values.shape, answers.shape
         if shape[:-1] != many and not (self.features == 1 and shape == many):
             raise ValueError(f"y: shape must be {shape[:-1]}, one label for each record of x, got {many}")
-        call = called(rng, output, out, threads, first_chunk, self.outputs, 2)
-        checks.integer("first_chunk", call.first_chunk, 0, ((1 << 63) - 1) // self.features)
-        label = np.atleast_1d(checks.codes("y", answers, self._y._cells))
-        key_x, key_y = call.keys[:2]
-        labels = self._y._release.randomize(label, call.codes([key_y]))
-        beyond = call.first_chunk * self.features
-        given = Call([key_x], call.output, out, call.threads, beyond)
+        labels = self._y._release.randomize(np.atleast_1d(answers), call.codes([key_y]))
         codes = self._x._release.randomize(np.atleast_1d(values), given)
         return codes, labels.reshape(many)
 

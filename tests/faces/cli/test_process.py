@@ -292,6 +292,31 @@ def test_an_interrupt_during_imports_is_no_traceback() -> None:
     assert done.stderr == "error: interrupted\n"
 
 
+# Sends itself Ctrl-C when NumPy is imported: in the middle of `import bitldp`.
+EARLY = """
+import os, signal, sys
+class Interrupting:
+    def find_spec(self, name, *rest):
+        if name == "numpy":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+"""
+
+
+@POSIX
+@pytest.mark.parametrize("way", ["module", "script"])
+def test_an_interrupt_while_the_package_is_imported_is_no_traceback(tmp_path: Path, way: str) -> None:
+    (tmp_path / "sitecustomize.py").write_text(EARLY)  # Python runs it before the program
+    script = tmp_path / "bitldp"
+    script.write_text("from bitldp.cli import main\nmain()\n")
+    path = os.pathsep.join([str(tmp_path), str(Path(bitldp.__file__).parents[1])])
+    environment = os.environ | {"PYTHONPATH": path}
+    program = ["-m", "bitldp"] if way == "module" else [str(script)]
+    command = [sys.executable, *program, "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (130, "error: interrupted\n")
+
+
 @POSIX
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda each: each.name)
 def test_whenever_a_signal_comes_an_output_has_its_own_report(tmp_path: Path, number: signal.Signals) -> None:
