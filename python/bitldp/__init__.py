@@ -29,6 +29,7 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
+import bitldp.base.early  # noqa: F401 - first: it minds Ctrl-C while the others are imported
 from bitldp._core import __version__, pack, unpack
 from bitldp.accounting import Account, account
 from bitldp.bits.bitrand import BitRand

@@ -17,7 +17,7 @@ from bitldp.base import checks
 from bitldp.base.arrays import readonly, zeros_if_refused
 from bitldp.compression.ball import _bounds, _mesh
 from bitldp.compression.ball._dither import bias_factor, conditioned, enlarged
-from bitldp.compression.ball._records import inside, norms
+from bitldp.compression.ball._records import check_shape, inside, norms
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.base import Mechanism, Takes
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
@@ -264,6 +264,7 @@ class Ball(Means):
             release = replace(release, letters=self.letters)
         elif release.letters is not None:
             release = replace(release, letters=None)
+        check_shape("x", np.shape(x), self.features)
         with zeros_if_refused(call.out):
             records = self._inside(x)
         if not self._conditional:
