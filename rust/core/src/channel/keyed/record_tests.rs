@@ -302,7 +302,8 @@ fn bound_coins_depend_on_the_record_alone() {
     let changed = coins.bound(Input::F64(&other), None).unwrap();
     let differ: Vec<usize> = (0..500).filter(|&i| bound[i] != changed[i]).collect();
     assert_eq!(differ, [3]);
-    for apart in [Coins { stage: 1, ..coins }, Coins { column: 1, ..coins }, Coins { context: b"x", ..coins }] {
+    for apart in [Coins { stage: 1, ..coins }, Coins { column: 1, ..coins }, Coins { context: b"x", ..coins }]
+    {
         assert_ne!(apart.bound(Input::F64(&records), None).unwrap()[0], bound[0]);
     }
     for way in ways() {
