@@ -34,7 +34,9 @@ from bitldp.accounting import Account, account
 from bitldp.bits.bitrand import BitRand
 from bitldp.bits.frr import FRR
 from bitldp.bits.moue import MOUE, UER
+from bitldp.categorical.blocks import BlockDesign
 from bitldp.categorical.responses import GRR, LabelRR, WarnerRR
+from bitldp.categorical.subset import SubsetSelection
 from bitldp.categorical.unary import OUE, SUE
 from bitldp.channels import Bits, Cube, Matrix, Mixture, Select, Shift, Unary, Window
 from bitldp.codecs import Categories, FixedPoint, Grid
@@ -53,6 +55,7 @@ from bitldp.compression import (
 from bitldp.estimate.accumulators import Accumulator, CountAccumulator
 from bitldp.estimate.estimates import Estimate, project_simplex
 from bitldp.estimate.means import MeanAccumulator
+from bitldp.estimate.post import likeliest_frequencies, maximum_likelihood, norm_sub
 from bitldp.ledger.budget import BudgetExceededError, Ledger
 from bitldp.numeric import (
     BitBudgets,
@@ -74,6 +77,8 @@ from bitldp.points.lsrr import LSRR, location_codes
 from bitldp.points.optimal import OptimalUtility
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
 from bitldp.recommend.recommend import Recommendation, recommend
+from bitldp.record.categorical import CategoricalRecord
+from bitldp.record.mixed import MixedRecord
 from bitldp.record.privunit import HypercubePrivUnit
 from bitldp.record.signs import SampledSigns
 from bitldp.selection import EXP, PE, PS, FedSel, TwoStage
@@ -99,7 +104,9 @@ __all__ = [
     "BitRand",
     "Bits",
     "BitwiseRR",
+    "BlockDesign",
     "BudgetExceededError",
+    "CategoricalRecord",
     "Categories",
     "CountAccumulator",
     "Cube",
@@ -124,6 +131,7 @@ __all__ = [
     "MeanAccumulator",
     "MetricMVU",
     "MinimaxVariance",
+    "MixedRecord",
     "Mixture",
     "OptimalUtility",
     "Piecewise",
@@ -136,6 +144,7 @@ __all__ = [
     "Shift",
     "SignSGD",
     "Skellam",
+    "SubsetSelection",
     "ThreeOutputs",
     "TwoStage",
     "Unary",
@@ -144,7 +153,10 @@ __all__ = [
     "Window",
     "__version__",
     "account",
+    "likeliest_frequencies",
     "location_codes",
+    "maximum_likelihood",
+    "norm_sub",
     "pack",
     "project_simplex",
     "recommend",

@@ -19,4 +19,4 @@ pub use grid::{Coordinate, Grid, GridRounding};
 pub(crate) use pack::pack_into;
 pub use pack::{pack, pack_to, packed_len, unpack, unpack_to};
 pub use real::Real;
-pub(crate) use unpack::{squeeze, unpack_into};
+pub(crate) use unpack::{Rows, Unpack, squeeze_rows};

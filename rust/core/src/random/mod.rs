@@ -35,9 +35,9 @@
 
 use std::fmt;
 
-use rand::{CryptoRng, TryRng};
+use rand::CryptoRng;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::kernel::Isa;
 
 #[cfg(target_arch = "x86_64")]
@@ -45,6 +45,7 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod lanes;
+mod os;
 mod record;
 mod refine;
 mod scalar;
@@ -94,9 +95,7 @@ impl Key {
     /// # Errors
     /// [`Error::Entropy`] if it gives none.
     pub fn from_os() -> Result<Key> {
-        let mut bytes = [0; 32];
-        rand::rngs::SysRng.try_fill_bytes(&mut bytes).map_err(|_| Error::Entropy)?;
-        Ok(Key::from_bytes(bytes))
+        Ok(Key::from_bytes(os::fresh()?))
     }
 
     /// A key from a generator of the caller's: 32 bytes of it.
