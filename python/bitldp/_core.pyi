@@ -283,7 +283,7 @@ class Design:
     def randomize(
         self,
         x: ArrayLike,
-        key: bytes | None,
+        key: bytes | Coins | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
@@ -309,7 +309,7 @@ class Subset:
     def randomize(
         self,
         x: ArrayLike,
-        key: bytes | None,
+        key: bytes | Coins | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
