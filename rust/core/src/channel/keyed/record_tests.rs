@@ -271,7 +271,8 @@ fn moved(way: &Way, word: u32) -> u32 {
 /// How often that word is for both records what one draw makes of them.
 fn agree(way: &Way, heard: u64) -> f64 {
     let [one, other] = two(way, heard);
-    let same = shared(way, &one).zip(shared(way, &other)).filter(|&(one, other)| moved(way, one) == other).count();
+    let same =
+        shared(way, &one).zip(shared(way, &other)).filter(|&(one, other)| moved(way, one) == other).count();
     same as f64 / shared(way, &one).len() as f64
 }
 
@@ -345,6 +346,8 @@ fn bound_coins_depend_on_the_record_alone() {
     {
         assert_ne!(apart.bound(Input::F64(&records), None).unwrap()[0], bound[0]);
     }
+    let more: Vec<f64> = records.iter().map(|x| x + 1.0).collect();
+    let changed = coins.bound(Input::F64(&more), None).unwrap();
     for way in ways() {
         let of = |x: f64, ids: &[[u8; 32]]| {
             let coins = Coins { ids: Ids::Bound(ids), ..coins };
