@@ -36,6 +36,8 @@ from bitldp.bits.bitrand import BitRand
 from bitldp.bits.frr import FRR
 from bitldp.bits.moue import MOUE, UER
 from bitldp.categorical.blocks import BlockDesign
+from bitldp.categorical.hadamard import HadamardResponse
+from bitldp.categorical.hashing import OLH
 from bitldp.categorical.responses import GRR, LabelRR, WarnerRR
 from bitldp.categorical.subset import SubsetSelection
 from bitldp.categorical.unary import OUE, SUE
@@ -94,6 +96,7 @@ __all__ = [
     "LSRR",
     "MOUE",
     "MVU",
+    "OLH",
     "OUE",
     "PE",
     "PS",
@@ -121,6 +124,7 @@ __all__ = [
     "GeneralizedRR",
     "Grid",
     "Guarantee",
+    "HadamardResponse",
     "Hybrid",
     "HypercubePrivUnit",
     "InterpolatedMVU",
