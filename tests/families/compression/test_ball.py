@@ -251,7 +251,7 @@ def test_one_bit_spends_its_budget(features, epsilon, norm, delta):
 
 @pytest.mark.parametrize("kind", [BallGaussian, Skellam])
 def test_a_ball_of_few_steps_leaves_no_room_that_the_noise_never_reaches(kind):
-    mechanism = kind(14, epsilon=0.04973908750922178, delta=8.887e-05)
+    mechanism = kind(14, epsilon=0.04973908750922178, delta=8.887e-05, output_bits=12)
     assert 0.95 * mechanism.epsilon < mechanism.guarantee.record <= mechanism.epsilon
     assert mechanism.report_bits == 14 * mechanism.output_bits
 

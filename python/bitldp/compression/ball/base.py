@@ -106,17 +106,25 @@ class Ball(Means):
             _coordinate=of_rows(rows, channel.epsilon),
             _spread=spread,
         )
-        record = self.pure_epsilon()
+        self._judge(claimed)
+
+    def _judge(self, claimed: float) -> None:
+        """Set the guarantee of what was built."""
+        channel, record = self.channel, self.pure_epsilon()
         self._set(_pure=record)
         # With conditional dither, a coordinate also decides what is accepted of the others.
-        feature = record if conditional else channel.epsilon
+        feature = record if self._conditional else channel.epsilon
         if self.delta > 0.0:
-            record = min(record, searched(self.renyi, self.delta))
+            record = min(record, self._at_delta())
         # Records that differ in one feature are records: with the same delta, no more can be told of them.
         feature = min(feature, record)
         self._set(
             _guarantee=Guarantee(claimed, feature, feature, record, delta=self.delta, holds=record <= claimed)
         )
+
+    def _at_delta(self) -> float:
+        """Return a bound of the epsilon of a record at its delta."""
+        return searched(self.renyi, self.delta)
 
     @property
     def channel(self) -> Matrix | Shift:
