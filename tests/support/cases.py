@@ -9,7 +9,7 @@ from typing import Any
 
 import bitldp
 import numpy as np
-from bitldp.compression import CLDP
+from bitldp.compression import CLDP, BallGaussian, LaplaceBall, Skellam
 from bitldp.selection import Compressed
 
 
@@ -134,6 +134,14 @@ FAMILIES = [
     Case("GeneralizedRR", lambda: bitldp.GeneralizedRR(2.0, bits=4, **_UNIT), _floats(1, 0.5), _VALUES),
     Case("BitwiseRR", lambda: bitldp.BitwiseRR(4.0, bits=3, features=2, **_UNIT), _floats(2, 0.5), _VALUES),
     Case("CLDP", lambda: CLDP(6, epsilon=2.0), _floats(6, 0.1), _CODES),
+    Case("LaplaceBall", lambda: LaplaceBall(6, epsilon=2.0), _floats(6, 0.1), _VALUES),
+    Case("BallGaussian", lambda: BallGaussian(6, epsilon=2.0, delta=1e-6), _floats(6, 0.1), _VALUES),
+    Case(
+        "Skellam",
+        lambda: Skellam(6, epsilon=2.0, delta=1e-6, output_bits=10, radius=2.0),
+        _floats(6, 0.1),
+        _VALUES,
+    ),
     Case("EXP", lambda: bitldp.EXP(6, epsilon=2.0), _floats(6, 0.5), _CODES),
     Case("PS", lambda: bitldp.PS(6, 2, epsilon=2.0), _floats(6, 0.5), _CODES),
     Case("PE", lambda: bitldp.PE(6, 2, epsilon=2.0), _floats(6, 0.5), _CODES),

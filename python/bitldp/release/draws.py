@@ -56,7 +56,7 @@ def coordinates(
 
 
 def coefficients(
-    key: bytes | None, records: int, prime: int, first_chunk: int
+    key: Source, records: int, prime: int, first_chunk: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return a from 1 and b from 0 to below a prime for every record, shape (records,) each.
 
