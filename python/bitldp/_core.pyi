@@ -23,6 +23,7 @@ __all__ = [
     "Window",
     "__version__",
     "available_isas",
+    "count_hashes",
     "count_ones",
     "count_progressions",
     "count_words",
@@ -59,6 +60,9 @@ def unpack(
     out: NDArray[Any] | None = None,
     threads: int | None = None,
 ) -> NDArray[Any]: ...
+def count_hashes(
+    reports: NDArray[np.uint32], inputs: int, prime: int, values: int, *, threads: int | None = None
+) -> NDArray[np.uint64]: ...
 def count_ones(
     reports: ArrayLike,
     width: int,
@@ -70,7 +74,7 @@ def count_ones(
 def count_progressions(
     reports: ArrayLike,
     inputs: int,
-    prime: int,
+    modulus: int,
     width: int,
     *,
     form: Literal["codes", "bits", "packed"] = "codes",
@@ -261,7 +265,7 @@ class Design:
         inputs: int, width: int, high: float, order: NDArray[np.uint32], mute: bool = False
     ) -> Design: ...
     @staticmethod
-    def progressions(inputs: int, prime: int, width: int, high: float, mute: bool = False) -> Design: ...
+    def progressions(inputs: int, modulus: int, width: int, high: float, mute: bool = False) -> Design: ...
     @staticmethod
     def halves(inputs: int, bits: int, apart: int, high: float, mute: bool = False) -> Design: ...
     @property
@@ -283,7 +287,7 @@ class Design:
     def randomize(
         self,
         x: ArrayLike,
-        key: bytes | None,
+        key: bytes | Coins | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
@@ -309,7 +313,7 @@ class Subset:
     def randomize(
         self,
         x: ArrayLike,
-        key: bytes | None,
+        key: bytes | Coins | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
@@ -468,7 +472,7 @@ class Shift:
 @final
 class Coins:
     def __new__(
-        cls, key: bytes, context: bytes, ids: NDArray[np.uint64] | NDArray[np.uint8], column: int = 0
+        cls, key: bytes, context: bytes, ids: NDArray[np.uint64] | NDArray[np.uint8], column: int = ...
     ) -> Coins: ...
     def stage(self, stage: int) -> Coins: ...
     def bound(self, x: ArrayLike, threads: int | None = None) -> Coins: ...

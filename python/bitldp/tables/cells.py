@@ -177,6 +177,7 @@ class Labels:
     columns: tuple[str, ...]
     categories: tuple[str, ...]
     missing: Missing = _REFUSED
+    parts: tuple[str, ...] = ()  # names of the numbers of a report, where they are not one a category
 
     def encode(self, batch: Batch, first_row: int) -> NDArray[Any]:
         """Return (n,) category numbers; a value outside the dictionary is refused."""
@@ -244,7 +245,10 @@ class Labels:
         return dictionary
 
     def decode(self, reports: NDArray[Any], output: str, arrow_type: pa.DataType) -> list[tuple[str, Any]]:
-        """Return labels, category numbers, or a column for each category, named ``column=label``."""
+        """Return labels, category numbers, or a column for each category, named ``column=label``.
+
+        Of the numbers of a report that stand for no category, a column for each, named ``column_part``.
+        """
         column = self.columns[0]
         if reports.ndim == 2:
             return [
@@ -258,6 +262,8 @@ class Labels:
 
     def names(self, width: int) -> list[str]:
         """Return the names of the columns that reports of some width become."""
+        if self.parts:
+            return [f"{self.columns[0]}_{part}" for part in self.parts]
         every = [f"{self.columns[0]}={label}" for label in self.categories]
         return [self.columns[0]] if width == 1 else [*every, f"{self.columns[0]} missing"][:width]
 

@@ -208,9 +208,8 @@ class Column:
             raise PlanError(f"{self._name}: categories: two are the same")
         if self.nulls == "fill" and _text(self.fill) not in categories:
             raise PlanError(f"{self._name}: fill: must be one of the categories")
-        return Labels(
-            (column,), tuple(categories), Missing(self.nulls, None if self.fill is None else _text(self.fill))
-        )
+        fill = None if self.fill is None else _text(self.fill)
+        return Labels((column,), tuple(categories), Missing(self.nulls, fill), mechanism.report_names)
 
     def __repr__(self) -> str:
         """Return the mechanism and the names of its columns."""

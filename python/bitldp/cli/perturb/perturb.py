@@ -13,8 +13,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bitldp.cli.perturb.arrays import ArrayReader, write_header
-from bitldp.cli.perturb.files import Unchanged, UsageError, check_paths, file_format, report_path
-from bitldp.cli.perturb.outputs import digest, outputs
+from bitldp.cli.perturb.files import Unchanged, UsageError, check_paths, digest, file_format, report_path
+from bitldp.cli.perturb.outputs import finish, outputs
 from bitldp.cli.perturb.plan import Part, Plan, Request, build_plan
 from bitldp.cli.perturb.planned import charge, planned
 from bitldp.cli.perturb.privacy_report import privacy_report
@@ -68,6 +68,11 @@ def perturb(request: Request, watcher: Watcher) -> dict[str, Any]:
         raise UsageError(
             "a .npy array is written as a .npy array, and a table as a table (CSV, Parquet or Arrow)"
         )
+    beside = report_path(request.target)
+    if finish(request.target, beside):
+        watcher.note(
+            f"{request.target}: a run was killed before its privacy report had its name; it has it now"
+        )
     check_paths(request.source, request.target, force=request.force)
     unchanged = Unchanged(request.source)
     if request.plan is not None and formats[0] == "npy":
@@ -84,7 +89,6 @@ def perturb(request: Request, watcher: Watcher) -> dict[str, Any]:
         watcher.note(sentence)
     charge(request, plan)
     moved = [0] * len(plan.parts)
-    beside = report_path(request.target)
     with interruptible() as signals, outputs(request.target, beside, signals) as (file, report_file):
         checked = _Checked(watcher, signals.check)
         if formats[0] == "npy":

@@ -236,7 +236,11 @@ def _mechanisms(request: Request, chosen: Entry) -> list[tuple[Any, Codec]]:
     share = request.epsilon if options.get("unit") == "feature" else _share(request.epsilon, len(columns))
     if not on_points:
         dictionaries = [Labels((name,), _dictionary(request, name)) for name in columns]
-        return [(chosen.construct(share, len(each.categories), options), each) for each in dictionaries]
+        made = [chosen.construct(share, len(each.categories), options) for each in dictionaries]
+        return [
+            (mechanism, replace(codec, parts=mechanism.report_names))
+            for mechanism, codec in zip(made, dictionaries, strict=True)
+        ]
     low, high = _range(chosen, options, "--low, --high and --points")
     points = options.pop("points", None)
     if points is None:

@@ -1,17 +1,19 @@
 //! Block designs: an input makes the reports of its block likely, and any two blocks share equally many, or on average do.
 
 use super::call::{Call, Channel};
-use super::categorical::{Categorical, randomize, report_bits};
+use super::categorical::{Categorical, check_grid, check_output, no_row, randomize, report_bits};
+use super::keyed::{Keyed, KeyedCall, records};
 use super::window::Window;
 use crate::codec::Grid;
 use crate::error::{Result, argument, element, zeros};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::kernel::categorical::{
-    Blocks, DesignLaw, Halves, NarrowWindow, ProgressionLaw, Sampler, Translates, WideWindow,
+    Blocks, DesignLaw, Halves, Letters, NarrowWindow, ProgressionLaw, Sampler, Translates, WideWindow,
+    first_outside,
 };
 use crate::probability::Probability;
-use crate::random::Key;
+use crate::random::{Digest, Key};
 
 /// The most cells that are sampled in lanes of 16 bits.
 const NARROW: u32 = 1 << 16;
@@ -19,8 +21,8 @@ const NARROW: u32 = 1 << 16;
 /// The most cells of any design: an order of them takes a gigabyte.
 const MOST: u32 = 1 << 28;
 
-/// The primes of progressions are below it.
-const PRIMES: u32 = 1 << 13;
+/// The moduli of progressions are below it.
+const MODULI: u32 = 1 << 13;
 
 /// The channel in which every input has a block of reports, as large for all: a report is of the block, uniformly, with
 /// probability `high`, and otherwise one of the others, uniformly.
@@ -61,20 +63,28 @@ impl Design {
         Ok(Design { family: Family::Translates(order), ..design })
     }
 
-    /// Arithmetic progressions of `width` numbers modulo a prime: input `x` has the block `x, x + a, x + 2a, …`, for a step
-    /// `a` from 1 to `(prime - 1) / 2` that is drawn uniformly whatever the input is, and reported. A report is the number
-    /// `(a - 1) prime + y`, with `y` of the block where it is likely.
+    /// Arithmetic progressions of `width` numbers of `modulus`: input `x` has the block `x, x + a, x + 2a, …`, for a step `a`
+    /// from 1 to `(modulus - 1) / 2` that is drawn uniformly whatever the input is, and reported. A report is the number
+    /// `(a - 1) modulus + y`, with `y` of the block where it is likely.
     ///
-    /// Every two inputs have `width (width - 1) / (prime - 1)` cells in common, on average over the steps.
+    /// The modulus has no divisor from 2 to `width - 1`, and is odd. So for every difference of two inputs and every m below
+    /// the width, one step or its negative takes one m-th of it: any two inputs share `width (width - 1) / (modulus - 1)`
+    /// cells, on average over the steps.
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) for a number that is no odd prime below `2^13`, and as [`Design::translates`].
-    pub fn progressions(inputs: u32, prime: u32, width: u32, high: f64) -> Result<Design> {
-        let divided = (2..).take_while(|d| d * d <= prime).any(|d| prime.is_multiple_of(d));
-        if !(3..PRIMES).contains(&prime) || divided {
-            return Err(argument("prime", format!("{prime} is not allowed; primes from 3 to {PRIMES} are")));
+    /// [`Error::Argument`](crate::Error::Argument) for another modulus, or one not below `2^13`, and as
+    /// [`Design::translates`].
+    pub fn progressions(inputs: u32, modulus: u32, width: u32, high: f64) -> Result<Design> {
+        let divided = (2..width.max(3)).any(|divisor| modulus.is_multiple_of(divisor));
+        if !(3..MODULI).contains(&modulus) || divided {
+            let reason = format!(
+                "{modulus} is not allowed; 3 to {} are, without divisors from 2 to {}",
+                MODULI - 1,
+                width.max(3) - 1
+            );
+            return Err(argument("modulus", reason));
         }
-        Design::over(inputs, (prime, width, high), Family::Progressions)
+        Design::over(inputs, (modulus, width, high), Family::Progressions)
     }
 
     /// Halves of blocks, by the rows of Hadamard matrices: `2^apart` blocks of `2^bits` cells; input `x` has the half of
@@ -189,6 +199,52 @@ impl Channel for Design {
             isa,
             Call { codec: None::<&Grid>, input, letters: None, output, keys, first_chunk, threads },
         )
+    }
+}
+
+impl Keyed for Design {
+    fn randomize_keyed_on(&self, isa: Isa, call: KeyedCall<'_, ()>) -> Result<()> {
+        self.randomize_hearing(u64::MAX, isa, call)
+    }
+}
+
+impl Design {
+    /// Randomizes with coins that depend on those bits of the values that `heard` marks.
+    pub(super) fn randomize_hearing(&self, heard: u64, isa: Isa, call: KeyedCall<'_, ()>) -> Result<()> {
+        call.refuse_letters()?;
+        let (inputs, outputs, mute, bits) = (self.inputs, self.outputs(), self.is_mute(), self.report_bits());
+        let law = |digest: &mut Digest| self.absorb(digest);
+        let face = records::Face { isa, values: 1, words: 1, bits, numbers: false, mute, law: &law, heard };
+        check_grid("grid", inputs, None, call.input)?;
+        check_output(outputs, None, &call.output, &face.chunks(&call)?)?;
+        let refused = |input: Input<'_>| first_outside(isa, input, inputs);
+        let draw = |key: &Key, input: Input<'_>, output: Output<'_>| {
+            let (letters, mut code) = (Letters { double: None, single: &[] }, [0]);
+            let sampler = Sampler { isa, key, grid: None, letters, bits };
+            self.sample(&sampler, 0, input, Output::U32(&mut code));
+            records::write(code[0], output);
+            None
+        };
+        face.randomize(call, refused, draw)?.map_err(|index| no_row(inputs, None, index))
+    }
+
+    /// Absorbs the law.
+    fn absorb(&self, digest: &mut Digest) {
+        let sizes = [self.inputs.into(), self.cells().into(), self.width().into(), self.high().numerator()];
+        digest.text(b"design");
+        digest.numbers(sizes.into_iter());
+        digest.numbers([self.is_mute().into()].into_iter());
+        match &self.family {
+            Family::Translates(order) => {
+                digest.text(b"translates");
+                digest.numbers(order.iter().map(|&cell| cell.into()));
+            }
+            Family::Progressions => digest.text(b"progressions"),
+            Family::Halves(halves) => {
+                digest.text(b"halves");
+                digest.numbers([halves.bits.into(), halves.apart.into()].into_iter());
+            }
+        }
     }
 }
 
