@@ -128,6 +128,9 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
                     "GRR": mean(lambda e, k=k: bitldp.GRR(k, epsilon=e)),
                     "SUE (basic RAPPOR)": mean(lambda e, k=k: bitldp.SUE(k, epsilon=e)),
                     "OUE": mean(lambda e, k=k: bitldp.OUE(k, epsilon=e)),
+                    "subset selection": mean(lambda e, k=k: bitldp.SubsetSelection(k, epsilon=e)),
+                    "block design": mean(lambda e, k=k: bitldp.BlockDesign(k, epsilon=e)),
+                    "Hadamard response": mean(lambda e, k=k: bitldp.HadamardResponse(k, epsilon=e)),
                 },
             )
             for k in (4, 100)
@@ -213,6 +216,28 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
                 },
                 (1.0, 2.0, 4.0, 8.0, 16.0),
             )
+        ],
+    ),
+    "attributes": (
+        "Records of categories",
+        [
+            Panel(
+                f"{d} attributes of 16 categories",
+                "mean variance of a category's indicator",
+                {
+                    "one sampled, best oracle": mean(
+                        lambda e, d=d: bitldp.CategoricalRecord([16] * d, epsilon=e)
+                    ),
+                    "one sampled, GRR": mean(
+                        lambda e, d=d: bitldp.CategoricalRecord([16] * d, epsilon=e, oracle="GRR")
+                    ),
+                    "split, best oracle": mean(
+                        lambda e, d=d: bitldp.CategoricalRecord([16] * d, epsilon=e, spend="split")
+                    ),
+                    "split, GRR": mean(lambda e, d=d: bitldp.GRR(16, epsilon=e, features=d)),
+                },
+            )
+            for d in (5, 10)
         ],
     ),
     "selection": (

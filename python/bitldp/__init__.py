@@ -35,7 +35,11 @@ from bitldp.accounting import Account, account
 from bitldp.bits.bitrand import BitRand
 from bitldp.bits.frr import FRR
 from bitldp.bits.moue import MOUE, UER
+from bitldp.categorical.blocks import BlockDesign
+from bitldp.categorical.hadamard import HadamardResponse
+from bitldp.categorical.hashing import OLH
 from bitldp.categorical.responses import GRR, LabelRR, WarnerRR
+from bitldp.categorical.subset import SubsetSelection
 from bitldp.categorical.unary import OUE, SUE
 from bitldp.channels import Bits, Cube, Matrix, Mixture, Select, Shift, Unary, Window
 from bitldp.codecs import Categories, FixedPoint, Grid
@@ -46,6 +50,7 @@ from bitldp.compression import (
     BitwiseRR,
     GeneralizedRR,
     InterpolatedMVU,
+    LaplaceBall,
     MetricMVU,
     SignSGD,
     Skellam,
@@ -54,7 +59,9 @@ from bitldp.compression import (
 from bitldp.estimate.accumulators import Accumulator, CountAccumulator
 from bitldp.estimate.estimates import Estimate, project_simplex
 from bitldp.estimate.means import MeanAccumulator
+from bitldp.estimate.post import likeliest_frequencies, maximum_likelihood, norm_sub
 from bitldp.ledger.budget import BudgetExceededError, Ledger
+from bitldp.mechanism.memoized import Memoized
 from bitldp.numeric import (
     BitBudgets,
     Duchi,
@@ -75,6 +82,8 @@ from bitldp.points.lsrr import LSRR, location_codes
 from bitldp.points.optimal import OptimalUtility
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
 from bitldp.recommend.recommend import Recommendation, recommend
+from bitldp.record.categorical import CategoricalRecord
+from bitldp.record.mixed import MixedRecord
 from bitldp.record.privunit import HypercubePrivUnit
 from bitldp.record.signs import SampledSigns
 from bitldp.selection import EXP, PE, PS, FedSel, TwoStage
@@ -88,6 +97,7 @@ __all__ = [
     "LSRR",
     "MOUE",
     "MVU",
+    "OLH",
     "OUE",
     "PE",
     "PS",
@@ -100,7 +110,9 @@ __all__ = [
     "BitRand",
     "Bits",
     "BitwiseRR",
+    "BlockDesign",
     "BudgetExceededError",
+    "CategoricalRecord",
     "Categories",
     "CountAccumulator",
     "Cube",
@@ -113,6 +125,7 @@ __all__ = [
     "GeneralizedRR",
     "Grid",
     "Guarantee",
+    "HadamardResponse",
     "Hybrid",
     "HypercubePrivUnit",
     "InterpolatedMVU",
@@ -120,11 +133,14 @@ __all__ = [
     "LabelLaplace",
     "LabelRR",
     "Laplace",
+    "LaplaceBall",
     "Ledger",
     "Matrix",
     "MeanAccumulator",
+    "Memoized",
     "MetricMVU",
     "MinimaxVariance",
+    "MixedRecord",
     "Mixture",
     "OptimalUtility",
     "Piecewise",
@@ -137,6 +153,7 @@ __all__ = [
     "Shift",
     "SignSGD",
     "Skellam",
+    "SubsetSelection",
     "ThreeOutputs",
     "TwoStage",
     "Unary",
@@ -145,7 +162,10 @@ __all__ = [
     "Window",
     "__version__",
     "account",
+    "likeliest_frequencies",
     "location_codes",
+    "maximum_likelihood",
+    "norm_sub",
     "pack",
     "project_simplex",
     "recommend",

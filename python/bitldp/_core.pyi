@@ -9,18 +9,23 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 __all__ = [
     "CHUNK",
     "Bits",
+    "Coins",
     "Cube",
+    "Design",
     "FixedPoint",
     "Grid",
     "Matrix",
     "Mixture",
     "Select",
     "Shift",
+    "Subset",
     "Unary",
     "Window",
     "__version__",
     "available_isas",
+    "count_hashes",
     "count_ones",
+    "count_progressions",
     "count_words",
     "histogram",
     "isa",
@@ -55,11 +60,24 @@ def unpack(
     out: NDArray[Any] | None = None,
     threads: int | None = None,
 ) -> NDArray[Any]: ...
+def count_hashes(
+    reports: NDArray[np.uint32], inputs: int, prime: int, values: int, *, threads: int | None = None
+) -> NDArray[np.uint64]: ...
 def count_ones(
     reports: ArrayLike,
     width: int,
     *,
     form: Literal["bits", "packed"] = "bits",
+    records: int | None = None,
+    threads: int | None = None,
+) -> NDArray[np.uint64]: ...
+def count_progressions(
+    reports: ArrayLike,
+    inputs: int,
+    modulus: int,
+    width: int,
+    *,
+    form: Literal["codes", "bits", "packed"] = "codes",
     records: int | None = None,
     threads: int | None = None,
 ) -> NDArray[np.uint64]: ...
@@ -199,7 +217,7 @@ class Bits:
         self,
         x: ArrayLike,
         codec: FixedPoint | None,
-        key: bytes | None,
+        key: bytes | Coins | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
@@ -231,7 +249,7 @@ class Select:
     def randomize(
         self,
         x: ArrayLike,
-        key: bytes | None,
+        key: bytes | Coins | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
@@ -239,6 +257,70 @@ class Select:
         /,
     ) -> NDArray[Any]: ...
     def __getnewargs__(self) -> tuple[NDArray[np.uint32], NDArray[np.uint64], int | None]: ...
+
+@final
+class Design:
+    @staticmethod
+    def translates(
+        inputs: int, width: int, high: float, order: NDArray[np.uint32], mute: bool = False
+    ) -> Design: ...
+    @staticmethod
+    def progressions(inputs: int, modulus: int, width: int, high: float, mute: bool = False) -> Design: ...
+    @staticmethod
+    def halves(inputs: int, bits: int, apart: int, high: float, mute: bool = False) -> Design: ...
+    @property
+    def inputs(self) -> int: ...
+    @property
+    def cells(self) -> int: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def outputs(self) -> int: ...
+    @property
+    def epsilon(self) -> float: ...
+    @property
+    def high(self) -> int: ...
+    @property
+    def mute(self) -> bool: ...
+    @property
+    def order(self) -> NDArray[np.uint32] | None: ...
+    def randomize(
+        self,
+        x: ArrayLike,
+        key: bytes | Coins | None,
+        output: str,
+        out: NDArray[Any] | None,
+        threads: int | None,
+        first_chunk: int,
+        /,
+    ) -> NDArray[Any]: ...
+
+@final
+class Subset:
+    def __new__(cls, elements: int, size: int, high: float, mute: bool = False) -> Subset: ...
+    @property
+    def elements(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def chunk(self) -> int: ...
+    @property
+    def epsilon(self) -> float: ...
+    @property
+    def high(self) -> int: ...
+    @property
+    def mute(self) -> bool: ...
+    def randomize(
+        self,
+        x: ArrayLike,
+        key: bytes | Coins | None,
+        output: str,
+        out: NDArray[Any] | None,
+        threads: int | None,
+        first_chunk: int,
+        /,
+    ) -> NDArray[Any]: ...
+    def __getnewargs__(self) -> tuple[int, int, float, bool]: ...
 
 @final
 class Unary:
@@ -255,7 +337,7 @@ class Unary:
     def randomize(
         self,
         x: ArrayLike,
-        key: bytes | None,
+        key: bytes | Coins | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
@@ -291,24 +373,11 @@ class Window:
         x: ArrayLike,
         grid: Grid | None,
         letters: NDArray[np.float64] | None,
-        key: bytes | None,
+        key: bytes | Coins | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
         first_chunk: int,
-        /,
-    ) -> NDArray[Any]: ...
-    def randomize_keyed(
-        self,
-        x: ArrayLike,
-        grid: Grid | None,
-        letters: NDArray[np.float64] | None,
-        key: bytes,
-        context: bytes,
-        ids: NDArray[np.uint64] | NDArray[np.uint8],
-        column: int,
-        output: str,
-        threads: int | None,
         /,
     ) -> NDArray[Any]: ...
     def __getnewargs__(self) -> tuple[int, int, float, NDArray[np.uint16] | None, bool]: ...
@@ -331,24 +400,11 @@ class Matrix:
         x: ArrayLike,
         grid: Grid | None,
         letters: NDArray[np.float64] | None,
-        key: bytes | None,
+        key: bytes | Coins | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
         first_chunk: int,
-        /,
-    ) -> NDArray[Any]: ...
-    def randomize_keyed(
-        self,
-        x: ArrayLike,
-        grid: Grid | None,
-        letters: NDArray[np.float64] | None,
-        key: bytes,
-        context: bytes,
-        ids: NDArray[np.uint64] | NDArray[np.uint8],
-        column: int,
-        output: str,
-        threads: int | None,
         /,
     ) -> NDArray[Any]: ...
     @staticmethod
@@ -370,24 +426,11 @@ class Mixture:
         x: ArrayLike,
         grids: tuple[Grid, Grid],
         letters: NDArray[np.float64] | None,
-        keys: tuple[bytes | None, bytes | None],
+        keys: tuple[bytes | Coins | None, bytes | Coins | None],
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
         first_chunk: int,
-        /,
-    ) -> NDArray[Any]: ...
-    def randomize_keyed(
-        self,
-        x: ArrayLike,
-        grids: tuple[Grid, Grid],
-        letters: NDArray[np.float64] | None,
-        key: bytes,
-        context: bytes,
-        ids: NDArray[np.uint64] | NDArray[np.uint8],
-        column: int,
-        output: str,
-        threads: int | None,
         /,
     ) -> NDArray[Any]: ...
     def __getnewargs__(self) -> tuple[Window, Matrix]: ...
@@ -417,27 +460,25 @@ class Shift:
         x: ArrayLike,
         grid: Grid | None,
         letters: NDArray[np.float64] | None,
-        key: bytes | None,
+        key: bytes | Coins | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
         first_chunk: int,
         /,
     ) -> NDArray[Any]: ...
-    def randomize_keyed(
-        self,
-        x: ArrayLike,
-        grid: Grid | None,
-        letters: NDArray[np.float64] | None,
-        key: bytes,
-        context: bytes,
-        ids: NDArray[np.uint64] | NDArray[np.uint8],
-        column: int,
-        output: str,
-        threads: int | None,
-        /,
-    ) -> NDArray[Any]: ...
     def __getnewargs__(self) -> tuple[int, int, list[int], int, bool]: ...
+
+@final
+class Coins:
+    def __new__(
+        cls, key: bytes, context: bytes, ids: NDArray[np.uint64] | NDArray[np.uint8], column: int = ...
+    ) -> Coins: ...
+    def stage(self, stage: int) -> Coins: ...
+    def bound(self, x: ArrayLike, threads: int | None = None) -> Coins: ...
+    def taken(self, records: NDArray[np.int64], column: int) -> Coins: ...
+    def words(self, count: int, stream: int, threads: int | None = None) -> NDArray[np.uint64]: ...
+    def __len__(self) -> int: ...
 
 @final
 class Cube:
@@ -464,7 +505,7 @@ class Cube:
         x: ArrayLike,
         grid: Grid | None,
         letters: tuple[float, float] | None,
-        key: bytes | None,
+        key: bytes | Coins | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,

@@ -18,6 +18,7 @@ from bitldp.base.arrays import place
 from bitldp.base.keys import RandomSource
 from bitldp.mechanism import identity
 from bitldp.mechanism.described import Variant, letter_facts
+from bitldp.mechanism.keyed import Repeatable
 from bitldp.mechanism.law import Experiment, Pair, Symbols, far_ends
 from bitldp.mechanism.parameters import declared
 from bitldp.mechanism.silent import Silent
@@ -27,10 +28,10 @@ from bitldp.release.base import Call, Direct, called
 if TYPE_CHECKING:
     from bitldp.estimate.accumulators import Accumulator
 
-Takes = Literal["numbers", "reals", "categories", "points", "ball", "scores"]
+Takes = Literal["numbers", "reals", "categories", "points", "ball", "scores", "record"]
 """What a mechanism takes: all columns together as fixed-point numbers, or as numbers of an interval; each
 column by itself as a category, or as one of N points; a vector of a ball; a vector of which one dimension is
-chosen."""
+chosen; attributes of several kinds."""
 
 Part = tuple[int, int]
 """Columns of an array of codes, and bits of a code."""
@@ -42,7 +43,7 @@ _M = TypeVar("_M", bound="Mechanism")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mechanism(Silent, ABC):
+class Mechanism(Repeatable, Silent, ABC):
     """A mechanism of local differential privacy: parameters in, reports out.
 
     A subclass is a frozen dataclass whose fields are its parameters; those that are annotated with a check
@@ -57,6 +58,8 @@ class Mechanism(Silent, ABC):
     takes: ClassVar[Takes | None] = None  # None where no command line can give its parameters
     on_points: ClassVar[bool] = False  # whether its categories may also be the points of an interval
     command: ClassVar[str] = ""  # its name on the command line, where it is not that of the class
+    alike: ClassVar[bool] = True  # whether a code that is reported is one that it takes
+    report_names: ClassVar[tuple[str, ...]] = ()  # of the numbers of a report, where they are not alike
     sized_by: ClassVar[str | None] = "features"  # the parameter that says how large an input is
     usual_size: ClassVar[int] = 1  # of the input of an example, or the only one
     variants: ClassVar[tuple[Variant, ...]] = ()  # settings that have a name of their own

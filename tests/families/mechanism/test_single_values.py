@@ -165,7 +165,8 @@ def test_what_is_clipped_is_counted(name):
         return
     if mechanism.takes == "ball":
         far = 10.0 * x
-        expected = np.count_nonzero(np.abs(far).sum(axis=1) > 1.0)
+        norms = np.linalg.norm(far.astype(np.float64), getattr(mechanism, "_power", 1), axis=1)
+        expected = np.count_nonzero(norms > mechanism.radius)
     else:
         low, high = mechanism.ends if mechanism.ends is not None else mechanism.features_mechanism.ends
         far = np.clip(x, low, high) + np.where(np.arange(len(x)) % 4, 0.0, 8.0 * (high - low)).reshape(
@@ -229,7 +230,7 @@ def test_the_short_way_is_the_long_one(name):
     """With a key in place of the fresh one, the short way's call gives the reports of `rng`."""
     mechanism, (x, *_) = ALL[name].make(), ALL[name].inputs(np.random.default_rng(0), 300)
     core, rest, form, flat, last = mechanism._direct
-    place = 0 if form == "bits" else 2
+    place = rest.index(form) - 1  # the key is before the form
     assert rest[place] in (None, (None, None))
     given = keys(11, mechanism._streams)
     keyed = (*rest[:place], given[0] if rest[place] is None else tuple(given), *rest[place + 1 :])

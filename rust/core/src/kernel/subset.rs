@@ -1,0 +1,173 @@
+//! Samples subsets of a given size: as many of the other elements as are needed, uniformly, and the input's own by a coin.
+//!
+//! The others are drawn from k - 1 places without a look at the input; then the own element is put between them by comparing,
+//! never by addressing, so no branch and no address depends on it. As much is drawn whether the own element is in the subset or not.
+
+use super::categorical::load_rows;
+use crate::codec::{Rows, squeeze_rows};
+use crate::io::{Input, Output};
+use crate::isa::{Isa, vectorised};
+use crate::probability::Probability;
+use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
+
+/// Inputs that are read at once.
+const BLOCK: usize = 256;
+
+/// Bytes of keystream that are computed at once.
+const AT_ONCE: usize = 2 * GROUP;
+
+/// Everything that sampling one chunk takes, but its number, its input and its output.
+pub(crate) struct Sampler<'a> {
+    pub(crate) isa: Isa,
+    pub(crate) key: &'a Key,
+    /// Elements, 2 or more.
+    pub(crate) elements: u32,
+    /// Elements of a subset, at least 1 and fewer than all.
+    pub(crate) size: u32,
+    /// The chance that the input's own element is in the subset.
+    pub(crate) own: Probability,
+}
+
+impl Sampler<'_> {
+    /// Randomizes chunk `chunk` of the key's stream: `output` has room for just the reports of `input`.
+    pub(crate) fn chunk(&self, chunk: u64, input: Input<'_>, output: Output<'_>) {
+        let elements = self.elements as usize;
+        let mut draws = Draws::new(self, chunk);
+        match output {
+            Output::Bits(out) => self.strings(&mut draws, input, out),
+            Output::Packed(out) => {
+                // Eight strings are whole bytes.
+                let mut strings = vec![0; 8 * elements];
+                for (start, out) in (0..input.len()).step_by(8).zip(out.chunks_mut(elements)) {
+                    let count = 8.min(input.len() - start);
+                    let strings = &mut strings[..count * elements];
+                    self.strings(&mut draws, input.part(start..start + count), strings);
+                    let length = strings.len();
+                    squeeze_rows(self.isa, strings, Rows { first: 0, stride: length, rows: 1, length }, out);
+                }
+            }
+            _ => unreachable!("the channel gives bits and packed bits"),
+        }
+    }
+
+    /// Writes a subset for each input: a byte of 0 or 1 for each element.
+    fn strings(&self, draws: &mut Draws<'_>, input: Input<'_>, out: &mut [u8]) {
+        let elements = self.elements as usize;
+        // A byte in front and one behind: the places before and behind each element are there.
+        let mut others = vec![0; elements + 1];
+        let mut inputs = [0u32; BLOCK];
+        for start in (0..input.len()).step_by(BLOCK) {
+            let count = BLOCK.min(input.len() - start);
+            let part = input.part(start..start + count);
+            load_rows(self.isa, part, self.elements, &mut inputs[..count]);
+            let strings = out[start * elements..].chunks_exact_mut(elements);
+            for (&own, string) in inputs[..count].iter().zip(strings) {
+                let is_in = draws.coin(self.own);
+                draws.others(self.elements - 1, self.size, is_in, &mut others[1..elements]);
+                vectorised(self.isa, || insert(&others, own, is_in, string));
+            }
+        }
+    }
+}
+
+/// Puts one more place, the `own`-th, between the others; before and behind those is a byte.
+#[inline(always)]
+fn insert(others: &[u8], own: u32, is_in: bool, string: &mut [u8]) {
+    let places = (0..).zip(others.iter().zip(&others[1..]));
+    for (bit, (place, (&before, &here))) in string.iter_mut().zip(places) {
+        let rest = if place < own { here } else { before };
+        *bit = if place == own { u8::from(is_in) } else { rest };
+    }
+}
+
+/// The draws of a chunk, one behind the other.
+struct Draws<'a> {
+    sampler: &'a Sampler<'a>,
+    nonce: u64,
+    group: u64,
+    refine: Refine<'a>,
+    keystream: [u8; AT_ONCE],
+    used: usize,
+}
+
+impl<'a> Draws<'a> {
+    fn new(sampler: &'a Sampler<'a>, chunk: u64) -> Draws<'a> {
+        let refine = Refine::new(sampler.isa, sampler.key, nonce(Purpose::Refine, chunk));
+        let nonce = nonce(Purpose::Main, chunk);
+        Draws { sampler, nonce, group: 0, refine, keystream: [0; AT_ONCE], used: AT_ONCE }
+    }
+
+    #[inline(always)]
+    fn next(&mut self) -> u32 {
+        if self.used == AT_ONCE {
+            self.refill();
+        }
+        let word = self.keystream.as_chunks::<4>().0[self.used / 4];
+        self.used += 4;
+        u32::from_le_bytes(word)
+    }
+
+    #[inline(never)]
+    fn refill(&mut self) {
+        fill(self.sampler.isa, self.sampler.key, self.nonce, self.group, &mut self.keystream);
+        self.group += (AT_ONCE / GROUP) as u64;
+        self.used = 0;
+    }
+
+    /// Whether 64 random bits are below a probability.
+    fn coin(&mut self, chance: Probability) -> bool {
+        let (low, high) = (self.next(), self.next());
+        u128::from(u64::from(high) << 32 | u64::from(low)) < chance.numerator()
+    }
+
+    /// A uniform number below `bound`, exactly (Lemire 2019).
+    #[inline(always)]
+    fn below(&mut self, bound: u32) -> u32 {
+        let product = u64::from(self.next()) * u64::from(bound);
+        // 2^32 mod bound values of the lower half would come up once too often; that is below the bound.
+        if (product as u32) < bound && (product as u32) < bound.wrapping_neg() % bound {
+            return self.refine.below(bound.into()) as u32;
+        }
+        (product >> 32) as u32
+    }
+
+    /// Sets the bytes of a uniform subset of `places` places: `size` of them, or one fewer with `fewer`.
+    ///
+    /// Floyd's algorithm: of the places up to `last`, one is drawn; if it is in the set already, `last` is not, and stands
+    /// for it (Bentley and Floyd, "A sample of brilliance", CACM 30, 1987). One fewer are its draws without the first.
+    fn others(&mut self, places: u32, size: u32, fewer: bool, set: &mut [u8]) {
+        set.fill(0);
+        let first = places - size;
+        for last in first..places {
+            let drawn = self.below(last + 1);
+            let taken = 0u32.wrapping_sub(set[drawn as usize].into());
+            let place = drawn ^ (drawn ^ last) & taken;
+            set[place as usize] = u8::from(!(fewer && last == first));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_put_between_the_others() {
+        for elements in [2usize, 3, 63, 64, 65, 130] {
+            for own in 0..elements {
+                for is_in in [false, true] {
+                    let others: Vec<u8> =
+                        (0..elements - 1).map(|i| u8::from((i * 7 + own) % 3 == 0)).collect();
+                    let mut expected = others.clone();
+                    expected.insert(own, u8::from(is_in));
+                    let around = [&[9], &others[..], &[9]].concat();
+                    for &isa in Isa::available() {
+                        let mut string = vec![9; elements];
+                        vectorised(isa, || insert(&around, own as u32, is_in, &mut string));
+                        assert_eq!(string, expected, "{own} of {elements}");
+                    }
+                }
+            }
+        }
+    }
+}
