@@ -35,6 +35,7 @@ from bitldp.bits.bitrand import BitRand
 from bitldp.bits.frr import FRR
 from bitldp.bits.moue import MOUE, UER
 from bitldp.categorical.blocks import BlockDesign
+from bitldp.categorical.rappor import RAPPOR
 from bitldp.categorical.responses import GRR, LabelRR, WarnerRR
 from bitldp.categorical.subset import SubsetSelection
 from bitldp.categorical.unary import OUE, SUE
@@ -96,6 +97,7 @@ __all__ = [
     "OUE",
     "PE",
     "PS",
+    "RAPPOR",
     "SUE",
     "UER",
     "Account",
