@@ -9,6 +9,7 @@
 //! Lemire 2018, "Faster population counts using AVX2 instructions", for positions).
 
 mod columns;
+mod hashes;
 mod histogram;
 mod layout;
 mod ones;
@@ -29,6 +30,7 @@ use std::sync::Mutex;
 use crate::error::{Error, Result, argument, element, zeros};
 use crate::isa::Isa;
 
+pub use hashes::Hashes;
 pub use sampled::Sampled;
 
 /// Reports in one of the forms in which they leave a channel.
