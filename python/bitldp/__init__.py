@@ -38,6 +38,7 @@ from bitldp.bits.moue import MOUE, UER
 from bitldp.categorical.blocks import BlockDesign
 from bitldp.categorical.hadamard import HadamardResponse
 from bitldp.categorical.hashing import OLH
+from bitldp.categorical.rappor import RAPPOR
 from bitldp.categorical.responses import GRR, LabelRR, WarnerRR
 from bitldp.categorical.subset import SubsetSelection
 from bitldp.categorical.unary import OUE, SUE
@@ -101,6 +102,7 @@ __all__ = [
     "OUE",
     "PE",
     "PS",
+    "RAPPOR",
     "SUE",
     "UER",
     "Account",

@@ -57,6 +57,7 @@ CASES = [
     Case("UER-even", lambda: bitldp.UER(4, epsilon=0.5, calibration="paper"), _floats(4), _BITS),
     Case("SUE", lambda: bitldp.SUE(7, epsilon=2.0), _codes(7), ("bits", "packed")),
     Case("OUE", lambda: bitldp.OUE(7, epsilon=2.0), _codes(7), ("bits", "packed")),
+    Case("RAPPOR", lambda: bitldp.RAPPOR(7, epsilon=3.0), _codes(7), ("bits", "packed")),
     Case("SubsetSelection", lambda: bitldp.SubsetSelection(13, epsilon=1.0), _codes(13), ("bits", "packed")),
     Case("BlockDesign", lambda: bitldp.BlockDesign(90, epsilon=2.0), _codes(90), ("codes", "packed")),
     Case("BlockDesign-steps", lambda: bitldp.BlockDesign(37, epsilon=1.0), _codes(37), ("codes", "packed")),
