@@ -37,7 +37,8 @@ pub struct Design {
 /// Where the blocks lie.
 enum Family {
     Translates(Vec<u32>),
-    Progressions,
+    /// The common divisors of the steps and the modulus.
+    Progressions(Vec<u16>),
     Halves(Halves),
 }
 
@@ -82,7 +83,8 @@ impl Design {
             );
             return Err(argument("modulus", reason));
         }
-        Design::over(inputs, (modulus, width, high), Family::Progressions)
+        let divisors = ProgressionLaw::divisors(modulus);
+        Design::over(inputs, (modulus, width, high), Family::Progressions(divisors))
     }
 
     /// Halves of blocks, by the rows of Hadamard matrices: `2^apart` blocks of `2^bits` cells; input `x` has the half of
@@ -137,7 +139,7 @@ impl Design {
     /// How many reports there are: the cells, or, of progressions, the pairs of a step and a cell.
     pub fn outputs(&self) -> u32 {
         match self.family {
-            Family::Progressions => (self.cells() - 1) / 2 * self.cells(),
+            Family::Progressions(_) => (self.cells() - 1) / 2 * self.cells(),
             _ => self.cells(),
         }
     }
@@ -215,9 +217,9 @@ impl Categorical for Design {
                 self.sample_blocks(Translates { order }, sampler, chunk, input, output);
             }
             Family::Halves(halves) => self.sample_blocks(*halves, sampler, chunk, input, output),
-            Family::Progressions => {
+            Family::Progressions(divisors) => {
                 let window = NarrowWindow::new(self.cells(), self.width(), self.high(), None);
-                let law = ProgressionLaw::new(window, self.cells(), self.inputs);
+                let law = ProgressionLaw::new(window, self.cells(), self.inputs, divisors);
                 sampler.chunk(&law, chunk, input, output);
             }
         }
