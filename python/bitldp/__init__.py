@@ -29,6 +29,7 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
+import bitldp.base.early  # noqa: F401 - first: it minds Ctrl-C while the others are imported
 from bitldp._core import __version__, pack, unpack
 from bitldp.accounting import Account, account
 from bitldp.bits.bitrand import BitRand
@@ -49,6 +50,7 @@ from bitldp.compression import (
     BitwiseRR,
     GeneralizedRR,
     InterpolatedMVU,
+    LaplaceBall,
     MetricMVU,
     SignSGD,
     Skellam,
@@ -57,7 +59,9 @@ from bitldp.compression import (
 from bitldp.estimate.accumulators import Accumulator, CountAccumulator
 from bitldp.estimate.estimates import Estimate, project_simplex
 from bitldp.estimate.means import MeanAccumulator
+from bitldp.estimate.post import likeliest_frequencies, maximum_likelihood, norm_sub
 from bitldp.ledger.budget import BudgetExceededError, Ledger
+from bitldp.mechanism.memoized import Memoized
 from bitldp.numeric import (
     BitBudgets,
     Duchi,
@@ -78,6 +82,8 @@ from bitldp.points.lsrr import LSRR, location_codes
 from bitldp.points.optimal import OptimalUtility
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
 from bitldp.recommend.recommend import Recommendation, recommend
+from bitldp.record.categorical import CategoricalRecord
+from bitldp.record.mixed import MixedRecord
 from bitldp.record.privunit import HypercubePrivUnit
 from bitldp.record.signs import SampledSigns
 from bitldp.selection import EXP, PE, PS, FedSel, TwoStage
@@ -106,6 +112,7 @@ __all__ = [
     "BitwiseRR",
     "BlockDesign",
     "BudgetExceededError",
+    "CategoricalRecord",
     "Categories",
     "CountAccumulator",
     "Cube",
@@ -126,11 +133,14 @@ __all__ = [
     "LabelLaplace",
     "LabelRR",
     "Laplace",
+    "LaplaceBall",
     "Ledger",
     "Matrix",
     "MeanAccumulator",
+    "Memoized",
     "MetricMVU",
     "MinimaxVariance",
+    "MixedRecord",
     "Mixture",
     "OptimalUtility",
     "Piecewise",
@@ -152,7 +162,10 @@ __all__ = [
     "Window",
     "__version__",
     "account",
+    "likeliest_frequencies",
     "location_codes",
+    "maximum_likelihood",
+    "norm_sub",
     "pack",
     "project_simplex",
     "recommend",

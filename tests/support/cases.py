@@ -9,7 +9,7 @@ from typing import Any
 
 import bitldp
 import numpy as np
-from bitldp.compression import CLDP
+from bitldp.compression import CLDP, BallGaussian, LaplaceBall, Skellam
 from bitldp.selection import Compressed
 
 
@@ -41,6 +41,7 @@ def _codes(count: int, *shape: int) -> Callable[[np.random.Generator, int], tupl
 
 _POINTS = (np.arange(60).reshape(30, 2) * 37 % 101) / 101.0  # scattered, without a random stream
 _BITS = ("codes", "bits", "values", "packed")
+_CODES = ("codes", "packed")
 
 CASES = [
     Case("FRR", lambda: bitldp.FRR(5, epsilon=4.0), _floats(5), _BITS),
@@ -91,7 +92,6 @@ CASES = [
 ]
 
 
-_CODES = ("codes", "packed")
 _VALUES = ("codes", "values", "packed")
 _UNIT: dict[str, Any] = {"interval": (0.0, 1.0)}
 _FIVE: dict[str, Any] = {"features": 5, "spend": "sample", "k": 2}
@@ -115,6 +115,18 @@ FAMILIES = [
     Case("LabelLaplace", lambda: bitldp.LabelLaplace(4, epsilon=2.0), _codes(4), _VALUES),
     Case("HypercubePrivUnit", lambda: bitldp.HypercubePrivUnit(6, epsilon=2.0), _floats(6, 0.5), _VALUES),
     Case("SampledSigns", lambda: bitldp.SampledSigns(6, epsilon=3.0, k=3), _floats(6, 0.5), _VALUES),
+    Case(
+        "CategoricalRecord",
+        lambda: bitldp.CategoricalRecord((7, 4, 30), epsilon=2.0, oracle=("GRR", "GRR", "OUE")),
+        _codes(4, 3),
+        _CODES,
+    ),
+    Case(
+        "CategoricalRecord-split",
+        lambda: bitldp.CategoricalRecord((4, 4, 9), epsilon=3.0, spend="split", oracle="GRR"),
+        _codes(4, 3),
+        _CODES,
+    ),
     Case("MVU", lambda: bitldp.MVU(2.0, interval=(-1.0, 1.0)), _floats(1, 0.5), _VALUES),
     Case(
         "MVU-one-bit", lambda: bitldp.MVU(2.0, output_bits=1, features=2, **_UNIT), _floats(2, 0.5), _VALUES
@@ -122,6 +134,14 @@ FAMILIES = [
     Case("GeneralizedRR", lambda: bitldp.GeneralizedRR(2.0, bits=4, **_UNIT), _floats(1, 0.5), _VALUES),
     Case("BitwiseRR", lambda: bitldp.BitwiseRR(4.0, bits=3, features=2, **_UNIT), _floats(2, 0.5), _VALUES),
     Case("CLDP", lambda: CLDP(6, epsilon=2.0), _floats(6, 0.1), _CODES),
+    Case("LaplaceBall", lambda: LaplaceBall(6, epsilon=2.0), _floats(6, 0.1), _VALUES),
+    Case("BallGaussian", lambda: BallGaussian(6, epsilon=2.0, delta=1e-6), _floats(6, 0.1), _VALUES),
+    Case(
+        "Skellam",
+        lambda: Skellam(6, epsilon=2.0, delta=1e-6, output_bits=10, radius=2.0),
+        _floats(6, 0.1),
+        _VALUES,
+    ),
     Case("EXP", lambda: bitldp.EXP(6, epsilon=2.0), _floats(6, 0.5), _CODES),
     Case("PS", lambda: bitldp.PS(6, 2, epsilon=2.0), _floats(6, 0.5), _CODES),
     Case("PE", lambda: bitldp.PE(6, 2, epsilon=2.0), _floats(6, 0.5), _CODES),
@@ -134,6 +154,16 @@ FAMILIES = [
     Case("Compressed", lambda: Compressed(6, 3, epsilon=2.0, seed=1), _floats(6, 0.3), _CODES),
     Case("Exponential", lambda: bitldp.Exponential(8, epsilon=2.0), _codes(8), _VALUES),
     Case("LSRR", lambda: bitldp.LSRR(8, epsilon=2.0), _codes(8), _VALUES),
+]
+
+# Of numbers and categories: records of two arrays, and estimates of both.
+MIXED = [
+    Case(
+        "MixedRecord",
+        lambda: bitldp.MixedRecord(5, (4, 4), epsilon=6.0, spend="split", number="Duchi", oracle="GRR"),
+        lambda rng, n: (rng.normal(0.0, 3.0, (n, 5)), rng.integers(0, 4, (n, 2))),
+        _CODES,
+    ),
 ]
 
 

@@ -26,7 +26,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::error::to_python;
-use crate::numbers::{Whole, count};
+use crate::numbers::{Weight, Whole, count};
 
 #[pymodule]
 mod _core {
@@ -42,6 +42,8 @@ mod _core {
     use super::fixed_point::FixedPoint;
     #[pymodule_export]
     use super::grid::Grid;
+    #[pymodule_export]
+    use super::keyed::Coins;
     #[pymodule_export]
     use super::matrix::Matrix;
     #[pymodule_export]
@@ -90,13 +92,20 @@ fn available_isas() -> Vec<&'static str> {
 
 /// ln(numerator / denominator), rounded up.
 #[pyfunction]
-fn log_ratio(numerator: u128, denominator: u128) -> f64 {
-    bitldp_core::log_ratio(numerator, denominator)
+fn log_ratio(numerator: Weight, denominator: Weight) -> PyResult<f64> {
+    let numerator = numerator.get("numerator", "2**128 - 1", Some)?;
+    Ok(bitldp_core::log_ratio(numerator, denominator.get("denominator", "2**128 - 1", Some)?))
 }
 
 /// The keystream of a key and a nonce from its start, in canonical order. MemoryError where there is no room for it.
 #[pyfunction]
-fn keystream<'py>(py: Python<'py>, key: &[u8], nonce: u64, length: Whole) -> PyResult<Bound<'py, PyBytes>> {
+fn keystream<'py>(
+    py: Python<'py>,
+    key: &[u8],
+    nonce: Weight,
+    length: Whole,
+) -> PyResult<Bound<'py, PyBytes>> {
     let (key, length) = (arrays::key(Some(key))?, count("length", length)?);
+    let nonce = nonce.get("nonce", "2**64 - 1", |nonce| nonce.try_into().ok())?;
     PyBytes::new_with(py, length, |bytes| bitldp_core::keystream(&key, nonce, bytes).map_err(to_python))
 }

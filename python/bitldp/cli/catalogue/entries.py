@@ -22,7 +22,7 @@ FAMILIES = {
     "points": "points of an interval",
     "numeric": "numbers of an interval, and labels as vectors",
     "compression": "numbers of an interval and vectors, in few bits",
-    "record": "whole records of numbers",
+    "record": "whole records of numbers, of categories, of both",
     "selection": "the index of an important dimension",
 }
 

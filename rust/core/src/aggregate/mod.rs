@@ -11,10 +11,12 @@
 mod columns;
 mod hashes;
 mod histogram;
+mod layout;
 mod ones;
+mod pairs;
+mod planes;
 mod progressions;
 mod sampled;
-mod shape;
 mod source;
 mod sums;
 mod vector;
