@@ -241,7 +241,7 @@ impl Design {
                 digest.text(b"translates");
                 digest.numbers(order.iter().map(|&cell| cell.into()));
             }
-            Family::Progressions => digest.text(b"progressions"),
+            Family::Progressions(_) => digest.text(b"progressions"),
             Family::Halves(halves) => {
                 digest.text(b"halves");
                 digest.numbers([halves.bits.into(), halves.apart.into()].into_iter());
