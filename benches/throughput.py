@@ -20,6 +20,7 @@ from typing import Any
 
 import _memory
 from _cases import Case, cases
+from _cases_frequencies import cases as frequency_cases
 from _cases_numeric import cases as numeric_cases
 from _cases_records import cases as record_cases
 from _cases_server import cases as server_cases
@@ -110,7 +111,7 @@ def _measure(options: argparse.Namespace) -> tuple[Machine, list[Result], list[d
     limits = probes()
     on = machine(limits)
     print("\n".join(on.lines()), flush=True)
-    every = [*cases(), *numeric_cases(), *record_cases(), *server_cases()]
+    every = [*cases(), *numeric_cases(), *record_cases(), *frequency_cases(), *server_cases()]
     unknown = GOALS.keys() - {case.name for case in every}
     require(not unknown, f"goals of no case: {sorted(unknown)}")
     wanted = [case for case in every if options.only in case.name]
