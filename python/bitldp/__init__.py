@@ -34,6 +34,7 @@ from bitldp.accounting import Account, account
 from bitldp.bits.bitrand import BitRand
 from bitldp.bits.frr import FRR
 from bitldp.bits.moue import MOUE, UER
+from bitldp.bits.symmetric import SymmetricRR
 from bitldp.categorical.responses import GRR, LabelRR, WarnerRR
 from bitldp.categorical.unary import OUE, SUE
 from bitldp.channels import Bits, Cube, Matrix, Mixture, Select, Shift, Unary, Window
@@ -138,6 +139,7 @@ __all__ = [
     "Shift",
     "SignSGD",
     "Skellam",
+    "SymmetricRR",
     "ThreeOutputs",
     "TwoStage",
     "Unary",
