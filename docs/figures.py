@@ -195,7 +195,7 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
                     "InterpolatedMVU, 3 bits": mean(
                         lambda e: bitldp.InterpolatedMVU(128, epsilon=e, delta=1e-4, output_bits=3)
                     ),
-                    "Skellam, 12 bits": mean(lambda e: bitldp.Skellam(128, epsilon=e, delta=1e-4)),
+                    "Skellam, Gaussian, 13 bits": mean(lambda e: bitldp.Skellam(128, epsilon=e, delta=1e-4)),
                 },
                 (1.0, 2.0, 4.0),
             ),

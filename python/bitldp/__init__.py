@@ -35,6 +35,7 @@ from bitldp.accounting import Account, account
 from bitldp.bits.bitrand import BitRand
 from bitldp.bits.frr import FRR
 from bitldp.bits.moue import MOUE, UER
+from bitldp.bits.symmetric import SymmetricRR
 from bitldp.categorical.blocks import BlockDesign
 from bitldp.categorical.hadamard import HadamardResponse
 from bitldp.categorical.hashing import OLH
@@ -156,6 +157,7 @@ __all__ = [
     "SignSGD",
     "Skellam",
     "SubsetSelection",
+    "SymmetricRR",
     "ThreeOutputs",
     "TwoStage",
     "Unary",

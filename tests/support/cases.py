@@ -55,6 +55,7 @@ CASES = [
         _BITS,
     ),
     Case("UER-even", lambda: bitldp.UER(4, epsilon=0.5, calibration="paper"), _floats(4), _BITS),
+    Case("SymmetricRR", lambda: bitldp.SymmetricRR(4, epsilon=6.0), _floats(4), _BITS),
     Case("SUE", lambda: bitldp.SUE(7, epsilon=2.0), _codes(7), ("bits", "packed")),
     Case("OUE", lambda: bitldp.OUE(7, epsilon=2.0), _codes(7), ("bits", "packed")),
     Case("RAPPOR", lambda: bitldp.RAPPOR(7, epsilon=3.0), _codes(7), ("bits", "packed")),
