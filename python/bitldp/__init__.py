@@ -17,7 +17,7 @@ The house; every folder is one idea, and stands only on those that come before i
     the three as one           release
     what a mechanism is        mechanism; with estimate for many reports, and design for solved tables
     what releases cost         accounting, amplification, ledger
-    the named mechanisms       categorical, numeric, bits, points, record, compression, selection
+    the named mechanisms       categorical, numeric, ordered, bits, points, record, compression, selection
     what to do with them       recommend, audit, federated; papers, on the sets of data
     where to meet them         report, cli; and reference, the same laws once more in NumPy
 
@@ -68,6 +68,7 @@ from bitldp.numeric import (
     SampledReports,
     ThreeOutputs,
 )
+from bitldp.ordered import HeavyHitters, SquareWave
 from bitldp.points.brr import BRR
 from bitldp.points.exponential import Exponential
 from bitldp.points.lsrr import LSRR, location_codes
@@ -112,6 +113,7 @@ __all__ = [
     "GeneralizedRR",
     "Grid",
     "Guarantee",
+    "HeavyHitters",
     "Hybrid",
     "HypercubePrivUnit",
     "InterpolatedMVU",
@@ -136,6 +138,7 @@ __all__ = [
     "Shift",
     "SignSGD",
     "Skellam",
+    "SquareWave",
     "ThreeOutputs",
     "TwoStage",
     "Unary",
@@ -164,6 +167,7 @@ _LATER = (
     "design",
     "federated",
     "numeric",
+    "ordered",
     "papers",
     "privacy",
     "reference",

@@ -51,6 +51,11 @@ def coordinates(
     return chosen
 
 
+def seeds(key: bytes | None, records: int, first_chunk: int) -> NDArray[np.uint32]:
+    """Return a uniform number of 32 bits for every record, shape (records,)."""
+    return (_words(key, records, first_chunk) >> np.uint64(32)).astype(np.uint32)
+
+
 def permutations(key: bytes | None, rows: int, columns: int) -> NDArray[np.intp]:
     """Return an independent permutation of range(rows) in every column, shape (rows, columns).
 

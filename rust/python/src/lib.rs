@@ -8,6 +8,7 @@ mod cube;
 mod error;
 mod fixed_point;
 mod grid;
+mod hashing;
 mod keyed;
 mod matrix;
 mod mixture;
@@ -16,6 +17,7 @@ mod pack;
 mod sampled;
 mod select;
 mod shift;
+mod sliding;
 mod unary;
 mod window;
 
@@ -39,6 +41,8 @@ mod _core {
     #[pymodule_export]
     use super::grid::Grid;
     #[pymodule_export]
+    use super::hashing::{hash_cells, hash_supports};
+    #[pymodule_export]
     use super::matrix::Matrix;
     #[pymodule_export]
     use super::mixture::Mixture;
@@ -50,6 +54,8 @@ mod _core {
     use super::select::Select;
     #[pymodule_export]
     use super::shift::Shift;
+    #[pymodule_export]
+    use super::sliding::sliding_masses;
     #[pymodule_export]
     use super::unary::Unary;
     #[pymodule_export]

@@ -13,6 +13,7 @@ mod histogram;
 mod ones;
 mod sampled;
 mod shape;
+mod sliding;
 mod source;
 mod sums;
 mod vector;
@@ -27,6 +28,7 @@ use crate::error::{Error, Result, argument, element, zeros};
 use crate::isa::Isa;
 
 pub use sampled::Sampled;
+pub use sliding::{Maximization, Sliding};
 
 /// Reports in one of the forms in which they leave a channel.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,8 @@
+"""Ordered values and unknown words: distributions, ranges, quantiles and the most frequent words."""
+
+from __future__ import annotations
+
+from bitldp.ordered.heavy_hitters import HeavyHitters, WordReports
+from bitldp.ordered.square_wave import SquareWave
+
+__all__ = ["HeavyHitters", "SquareWave", "WordReports"]
