@@ -245,6 +245,28 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
             ),
         ],
     ),
+    "attributes": (
+        "Records of categories",
+        [
+            Panel(
+                f"{d} attributes of 16 categories",
+                "mean variance of a category's indicator",
+                {
+                    "one sampled, best oracle": mean(
+                        lambda e, d=d: bitldp.CategoricalRecord([16] * d, epsilon=e)
+                    ),
+                    "one sampled, GRR": mean(
+                        lambda e, d=d: bitldp.CategoricalRecord([16] * d, epsilon=e, oracle="GRR")
+                    ),
+                    "split, best oracle": mean(
+                        lambda e, d=d: bitldp.CategoricalRecord([16] * d, epsilon=e, spend="split")
+                    ),
+                    "split, GRR": mean(lambda e, d=d: bitldp.GRR(16, epsilon=e, features=d)),
+                },
+            )
+            for d in (5, 10)
+        ],
+    ),
     "selection": (
         "Selecting one of 100 dimensions",
         [

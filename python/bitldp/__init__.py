@@ -17,7 +17,7 @@ The house; every folder is one idea, and stands only on those that come before i
     the three as one           release
     what a mechanism is        mechanism; with estimate for many reports, and design for solved tables
     what releases cost         accounting, amplification, ledger
-    the named mechanisms       categorical, numeric, ordered, bits, points, record, compression, selection
+    the named mechanisms       categorical, numeric, bits, points, record, ordered, compression, selection
     what to do with them       recommend, audit, federated; papers, on the sets of data
     where to meet them         report, cli; and reference, the same laws once more in NumPy
 
@@ -53,6 +53,7 @@ from bitldp.compression import (
 from bitldp.estimate.accumulators import Accumulator, CountAccumulator
 from bitldp.estimate.estimates import Estimate, project_simplex
 from bitldp.estimate.means import MeanAccumulator
+from bitldp.estimate.post import likeliest_frequencies, maximum_likelihood, norm_sub
 from bitldp.ledger.budget import BudgetExceededError, Ledger
 from bitldp.numeric import (
     BitBudgets,
@@ -75,6 +76,8 @@ from bitldp.points.lsrr import LSRR, location_codes
 from bitldp.points.optimal import OptimalUtility
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
 from bitldp.recommend.recommend import Recommendation, recommend
+from bitldp.record.categorical import CategoricalRecord
+from bitldp.record.mixed import MixedRecord
 from bitldp.record.privunit import HypercubePrivUnit
 from bitldp.record.signs import SampledSigns
 from bitldp.selection import EXP, PE, PS, FedSel, TwoStage
@@ -101,6 +104,7 @@ __all__ = [
     "Bits",
     "BitwiseRR",
     "BudgetExceededError",
+    "CategoricalRecord",
     "Categories",
     "CountAccumulator",
     "Cube",
@@ -126,6 +130,7 @@ __all__ = [
     "MeanAccumulator",
     "MetricMVU",
     "MinimaxVariance",
+    "MixedRecord",
     "Mixture",
     "OptimalUtility",
     "Piecewise",
@@ -147,7 +152,10 @@ __all__ = [
     "Window",
     "__version__",
     "account",
+    "likeliest_frequencies",
     "location_codes",
+    "maximum_likelihood",
+    "norm_sub",
     "pack",
     "project_simplex",
     "recommend",

@@ -6,6 +6,7 @@ Everywhere, epsilon is the local differential privacy of one record: the largest
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -78,6 +79,20 @@ class Guarantee:
             f"{self.bit:.6g} worst bit"
             f"{delta}{given}; claimed {self.claimed:.6g} per {self.unit}: {verdict}"
         )
+
+    def _repr_html_(self) -> str:
+        """Return the same as a table, for notebooks."""
+        rows = {
+            "exact epsilon per record": f"{self.record:.6g}",
+            "per feature": f"{self.feature:.6g}",
+            "worst bit": f"{self.bit:.6g}",
+            **({"delta": f"{self.delta:.3g}"} if self.delta else {}),
+            **({"given": html.escape(self.given)} if self.given else {}),
+            f"claimed per {self.unit}": f"{self.claimed:.6g}",
+            "the claim": "holds" if self.holds else "<b>does NOT hold</b>",
+        }
+        cells = "".join(f"<tr><th>{name}</th><td>{text}</td></tr>" for name, text in rows.items())
+        return f"<table><caption>Guarantee</caption>{cells}</table>"
 
     @classmethod
     def judge(

@@ -41,6 +41,7 @@ def _codes(count: int, *shape: int) -> Callable[[np.random.Generator, int], tupl
 
 _POINTS = (np.arange(60).reshape(30, 2) * 37 % 101) / 101.0  # scattered, without a random stream
 _BITS = ("codes", "bits", "values", "packed")
+_CODES = ("codes", "packed")
 
 CASES = [
     Case("FRR", lambda: bitldp.FRR(5, epsilon=4.0), _floats(5), _BITS),
@@ -86,7 +87,6 @@ CASES = [
 ]
 
 
-_CODES = ("codes", "packed")
 _VALUES = ("codes", "values", "packed")
 _UNIT: dict[str, Any] = {"interval": (0.0, 1.0)}
 _FIVE: dict[str, Any] = {"features": 5, "spend": "sample", "k": 2}
@@ -112,6 +112,18 @@ FAMILIES = [
     Case("LabelLaplace", lambda: bitldp.LabelLaplace(4, epsilon=2.0), _codes(4), _VALUES),
     Case("HypercubePrivUnit", lambda: bitldp.HypercubePrivUnit(6, epsilon=2.0), _floats(6, 0.5), _VALUES),
     Case("SampledSigns", lambda: bitldp.SampledSigns(6, epsilon=3.0, k=3), _floats(6, 0.5), _VALUES),
+    Case(
+        "CategoricalRecord",
+        lambda: bitldp.CategoricalRecord((7, 4, 30), epsilon=2.0, oracle=("GRR", "GRR", "OUE")),
+        _codes(4, 3),
+        _CODES,
+    ),
+    Case(
+        "CategoricalRecord-split",
+        lambda: bitldp.CategoricalRecord((4, 4, 9), epsilon=3.0, spend="split", oracle="GRR"),
+        _codes(4, 3),
+        _CODES,
+    ),
     Case("MVU", lambda: bitldp.MVU(2.0, interval=(-1.0, 1.0)), _floats(1, 0.5), _VALUES),
     Case(
         "MVU-one-bit", lambda: bitldp.MVU(2.0, output_bits=1, features=2, **_UNIT), _floats(2, 0.5), _VALUES
@@ -136,6 +148,16 @@ FAMILIES = [
 # Those whose reports are several arrays, public coins among them.
 ORDERED = [
     Case("HeavyHitters", lambda: bitldp.HeavyHitters(2.0, bits=30), _codes(1 << 30), _CODES),
+]
+
+# Of numbers and categories: records of two arrays, and estimates of both.
+MIXED = [
+    Case(
+        "MixedRecord",
+        lambda: bitldp.MixedRecord(5, (4, 4), epsilon=6.0, spend="split", number="Duchi", oracle="GRR"),
+        lambda rng, n: (rng.normal(0.0, 3.0, (n, 5)), rng.integers(0, 4, (n, 2))),
+        _CODES,
+    ),
 ]
 
 

@@ -64,6 +64,28 @@ class LastSignUnprotected(bitldp.SampledSigns):
         return bitldp.SampledReports(indices, (symbols & ~np.uint8(1)) | true)
 
 
+class AttributeFromData(bitldp.CategoricalRecord):
+    """The attribute that is asked is the first one whose category is not the usual one, 0."""
+
+    def randomize(self, x, **options):
+        x = np.asarray(x)
+        chosen = np.argmax(x > 0, axis=1)
+        part = self.attributes[0]
+        codes = part.randomize(np.take_along_axis(x, chosen[:, None], axis=1)[:, 0], **options)
+        return bitldp.SampledReports(chosen[:, None].astype(np.uint8), codes[:, None])
+
+
+class WidestSize(bitldp.CategoricalRecord):
+    """Every attribute is answered as if it had as many categories as the largest."""
+
+    def randomize(self, x, **options):
+        indices, codes = super().randomize(x, **options)
+        true = np.take_along_axis(np.asarray(x), indices.astype(np.intp), axis=1)
+        wide = self.attributes[-1].randomize(true.ravel(), rng=options.get("rng"))
+        fits = wide < np.array(self.sizes)[indices.ravel()]
+        return bitldp.SampledReports(indices, np.where(fits, wide, true.ravel())[:, None].astype(codes.dtype))
+
+
 class LargestSampled(bitldp.Duchi):
     """The coordinates that are reported are the largest, not random ones."""
 

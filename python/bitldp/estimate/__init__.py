@@ -5,5 +5,16 @@ from __future__ import annotations
 from bitldp.estimate.accumulators import Accumulator, CountAccumulator
 from bitldp.estimate.estimates import Estimate, frequencies, project_simplex
 from bitldp.estimate.means import MeanAccumulator
+from bitldp.estimate.post import likeliest_frequencies, maximum_likelihood, norm_sub
 
-__all__ = ["Accumulator", "CountAccumulator", "Estimate", "MeanAccumulator", "frequencies", "project_simplex"]
+__all__ = [
+    "Accumulator",
+    "CountAccumulator",
+    "Estimate",
+    "MeanAccumulator",
+    "frequencies",
+    "likeliest_frequencies",
+    "maximum_likelihood",
+    "norm_sub",
+    "project_simplex",
+]

@@ -37,6 +37,8 @@ class Estimate:
         What the entries of the last axis of `value` are of, where the mechanism knows labels.
     projected : bool
         Whether `value` was projected to the simplex, and so is biased; `stderr` is not that of it then.
+    post : str
+        The name of other post-processing that made `value`, which is biased then; else empty.
 
     Examples
     --------
@@ -58,6 +60,7 @@ class Estimate:
     n: int
     labels: NDArray[Any] | None = None
     projected: bool = False
+    post: str = ""
 
     def confidence_interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return an interval for each entry by itself, from the normal law: value -+ z stderr.
@@ -77,14 +80,16 @@ class Estimate:
         Raises
         ------
         ValueError, TypeError
-            For a level out of its range, or for an estimate that was projected to the simplex, which the
-            standard error is not about.
+            For a level out of its range, or for an estimate that was projected to the simplex or
+            post-processed otherwise, which the standard error is not about.
         """
         level = checks.chance("level", level)
         if self.projected:
             raise ValueError(
                 "project: an interval is about the unbiased estimate; estimate with project=False"
             )
+        if self.post:
+            raise ValueError(f"post: an interval is about an unbiased estimate; this is one by {self.post}")
         reach = NormalDist().inv_cdf((1.0 + level) / 2.0) * self.stderr
         return self.value - reach, self.value + reach
 
@@ -106,11 +111,11 @@ class Estimate:
 
     def _head(self) -> str:
         count = self.value.size
-        kind = (
-            "projected to the simplex; standard errors before it"
-            if self.projected
-            else "with standard errors"
-        )
+        kind = "with standard errors"
+        if self.projected:
+            kind = "projected to the simplex; standard errors before it"
+        if self.post:
+            kind = f"by {self.post}: biased, without standard errors"
         return f"{count:,} value{'s' * (count != 1)} of {self.n:,} report{'s' * (self.n != 1)}, {kind}"
 
     def _rest(self) -> list[str]:
@@ -122,9 +127,10 @@ class Estimate:
         for place in itertools.islice(np.ndindex(self.value.shape), _SHOWN):
             *before, last = place or ("",)
             name = last if self.labels is None else self.labels[last]
+            value, stderr = float(self.value[place]), float(self.stderr[place])
             yield (
                 ", ".join(map(str, (*before, name))),
-                _rounded(float(self.value[place]), float(self.stderr[place])),
+                f"{value:.6g}" if self.post else _rounded(value, stderr),
             )
 
 
@@ -180,7 +186,7 @@ def frequencies(counts: ArrayLike, n: int, p: float, q: float, *, project: bool 
 
 
 def project_simplex(values: ArrayLike) -> NDArray[np.float64]:
-    """Project vectors to the probability simplex: the nearest point in Euclidean distance.
+    """Project vectors to the probability simplex: the nearest point in Euclidean distance. Biased.
 
     Parameters
     ----------
@@ -199,6 +205,9 @@ def project_simplex(values: ArrayLike) -> NDArray[np.float64]:
 
     Notes
     -----
+    Post-processing of an estimate: epsilon stays what it was, the result is nearer to the truth on average
+    and biased, for rare categories are pulled to 0. It is Norm-Sub of Wang et al. (NDSS 2020): `norm_sub`.
+
     The projection is max(v - t, 0) for the one t that makes the sum 1. With v sorted in descending order, the
     entries that stay positive are the first j, for the largest j with v_j > (v_1 + ... + v_j - 1)/j (Held,
     Wolfe and Crowder 1974). A common shift of all entries changes nothing, and t is at least the largest

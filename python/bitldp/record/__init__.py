@@ -1,8 +1,10 @@
-"""Whole records of numbers in one release."""
+"""Whole records in one release: of numbers, of categories, of both."""
 
 from __future__ import annotations
 
+from bitldp.record.categorical import CategoricalRecord
+from bitldp.record.mixed import MixedRecord
 from bitldp.record.privunit import HypercubePrivUnit
 from bitldp.record.signs import SampledSigns
 
-__all__ = ["HypercubePrivUnit", "SampledSigns"]
+__all__ = ["CategoricalRecord", "HypercubePrivUnit", "MixedRecord", "SampledSigns"]

@@ -28,7 +28,12 @@ OUTPUTS = ("values", "codes", "bits")
 #: Bytes of input and output that one batch should hold.
 BATCH_BYTES = 1 << 22
 _MOST_ROWS = 1 << 18
-_VECTORS = {"ball": "vectors of a ball", "scores": "vectors of which a dimension is chosen", "words": "words"}
+_VECTORS = {
+    "ball": "vectors of a ball",
+    "scores": "vectors of which a dimension is chosen",
+    "words": "words",
+    "record": "records of several attributes",
+}
 _POINTS = ("low", "high", "points")
 
 

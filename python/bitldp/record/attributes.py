@@ -1,0 +1,341 @@
+"""Base of the records whose attributes are released by mechanisms of their own, under one budget."""
+
+from __future__ import annotations
+
+import math
+import os
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitldp._core import CHUNK, keystream, pack
+from bitldp.base import checks
+from bitldp.mechanism.base import Mechanism, Part, Takes
+from bitldp.mechanism.law import Experiment, Pair, Symbols
+from bitldp.privacy import Guarantee, added, composed, share
+from bitldp.record.law import experiment
+from bitldp.record.payload import common, form_of, payload, reports_of
+from bitldp.release.base import Call
+from bitldp.release.draws import coordinates
+from bitldp.release.sampled import SampledReports, index_bits
+
+__all__ = ["Answers", "Attributes", "Run"]
+
+
+class Answers(NamedTuple):
+    """The reports of one attribute.
+
+    Attributes
+    ----------
+    records : ndarray of int
+        Which records they are of, ascending.
+    reports : ndarray, or tuple of them
+        The reports, as the attribute's mechanism gives them.
+    """
+
+    records: NDArray[np.intp]
+    reports: Any
+
+
+class Run(NamedTuple):
+    """Attributes that follow each other and have the same mechanism."""
+
+    mechanism: Mechanism
+    start: int
+    stop: int
+
+
+class Attributes(Mechanism):
+    """Base of the records of several attributes: some of them are released, or all.
+
+    Not a dataclass: a subclass has the parameters `epsilon`, `spend` and `k`, says what its `attributes` are,
+    and gives the columns of its records to `_released`.
+    """
+
+    takes: ClassVar[Takes | None] = "record"
+    sized_by: ClassVar[str | None] = None
+    outputs: ClassVar[tuple[str, ...]] = ("codes", "packed")
+
+    epsilon: float
+    spend: str
+    k: int | None
+
+    # Set on the instance, by _spend; ClassVar keeps them out of the fields.
+    _parts: ClassVar[tuple[Mechanism, ...]]
+    _runs: ClassVar[tuple[Run, ...]]
+    _form: ClassVar[Part]  # of a sampled attribute's report
+
+    @abstractmethod
+    def _of(self, epsilon: float) -> list[Any]:
+        """Return the mechanisms of all attributes, each at a budget."""
+
+    @abstractmethod
+    def _mean_of(self, parts: Sequence[Any], scale: float) -> float:
+        """Return the mean variance of attributes that are released with the chance 1/scale."""
+
+    def _sampled(self, count: int) -> int | None:
+        """Return how many attributes of a record are released; None where all are."""
+        if self.spend == "split":
+            if self.k is not None:
+                raise ValueError("k: is for spend='sample'; with spend='split' every attribute is released")
+            return None
+        if self.k is not None:
+            return checks.integer("k", self.k, 1, count)
+        best, least = 1, math.inf
+        for k in range(1, count + 1 if self.epsilon > 0.0 else 1):
+            found = self._mean_of(self._of(share(self.epsilon, k)), count / k)
+            if found > least:  # more budget for fewer, or less for more: there is one summit
+                break
+            best, least = k, found
+        return best
+
+    def _spend(self, count: int) -> Sequence[Mechanism]:
+        """Share the budget among `count` attributes; return the mechanism of each."""
+        k = self._sampled(count)
+        parts = self._of(share(self.epsilon, k or count))
+        exact = sorted((each.guarantee.record for each in parts), reverse=True)
+        alike = exact[0] == exact[-1]
+        released = k or count
+        guarantee = Guarantee.judge(
+            self.epsilon,
+            (
+                max(each.guarantee.bit for each in parts),
+                exact[0],
+                composed(exact[0], released) if alike else added(*exact[:released]),
+            ),
+            given="; ".join(dict.fromkeys(each.guarantee.given for each in parts if each.guarantee.given)),
+        )
+        starts = [i for i, each in enumerate(parts) if i == 0 or each != parts[i - 1]]
+        runs = [Run(parts[i], i, j) for i, j in zip(starts, [*starts[1:], len(parts)], strict=True)]
+        self._set(
+            k=k,
+            _parts=tuple(parts),
+            _runs=tuple(runs),
+            _form=common([each.mechanism for each in runs]),
+            _guarantee=guarantee,
+        )
+        return parts
+
+    @property
+    def attributes(self) -> tuple[Mechanism, ...]:
+        """The mechanism of each attribute, in order."""
+        return self._parts
+
+    @property
+    def columns(self) -> int:
+        """Attributes of a record."""
+        return len(self._parts)
+
+    @property
+    def report_parts(self) -> tuple[Part, ...]:
+        """(columns, bits): the attributes that were sampled and their reports; or all reports, in runs."""
+        if self.k is not None:
+            width, bits = self._form
+            return ((self.k, index_bits(self.columns)), (self.k * width, bits))
+        forms = [(form_of(each.mechanism), each.stop - each.start) for each in self._runs]
+        return tuple((count * width, bits) for (width, bits), count in forms)
+
+    def join(self, parts: Sequence[NDArray[Any]]) -> Any:
+        """Return reports, as `decode` takes them, of the arrays of their parts."""
+        if self.k is None:
+            return tuple(parts)
+        return SampledReports(parts[0], parts[1].reshape(self._shape(len(parts[0]))))
+
+    def _shape(self, records: int) -> tuple[int, ...]:
+        """Return the shape of the sampled attributes' reports."""
+        assert self.k is not None  # asked before
+        return (records, self.k) if self._form[0] == 1 else (records, self.k, self._form[0])
+
+    @property
+    def _scale(self) -> float:
+        """Attributes of a record, for each that is released."""
+        return self.columns / (self.k or self.columns)
+
+    def mean_variance(self) -> float:
+        """Return the mean of `variance` over all it is of, and over uniform inputs.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists (epsilon 0).
+        """
+        return self._mean_of(self._parts, self._scale)
+
+    def symbols(self) -> tuple[Symbols, ...]:
+        """Return the laws of the attributes; where they are sampled, which one is a public choice."""
+        if self.k is None:
+            return tuple(
+                Symbols(laws, times * (run.stop - run.start))
+                for run in self._runs
+                for laws, times in run.mechanism.symbols()
+            )
+        laws: list[Any] = []
+        for mechanism in dict.fromkeys(run.mechanism for run in self._runs):
+            own = mechanism.symbols()
+            if own:
+                laws += own[0].laws if len(own) == 1 and own[0].times == 1 else [mechanism.guarantee]
+        return (Symbols(tuple(laws), self.k),) if laws else ()
+
+    @abstractmethod
+    def _ends(self) -> tuple[Any, Any]:
+        """Return two records that differ in every attribute."""
+
+    @abstractmethod
+    def _values(self, record: Any) -> list[Any]:
+        """Return the attributes of one record, as their mechanisms take them."""
+
+    def extremes(self, pair: Pair | None = None) -> Experiment | None:
+        """Return two records that differ in every attribute, and the law of their reports where it is known.
+
+        See `Mechanism.extremes`.
+        """
+        ends = self._ends() if pair is None else pair
+        values = [self._values(each) for each in ends]
+        return experiment(self, ends, list(zip(*values, strict=True)))
+
+    @property
+    def _streams(self) -> int:
+        return 1 + sum(run.mechanism._streams for run in self._runs)
+
+    @staticmethod
+    def _single(reports: Any, call: Call) -> Any:
+        """Return the report of a single value as that of any record: the axis of the records stays."""
+        return reports
+
+    def _released(self, tables: Sequence[tuple[int, NDArray[Any]]], records: int, call: Call) -> Any:
+        """Release records: of each table the number of its first attribute, and its columns (all checked)."""
+        if call.out is not None:
+            raise ValueError("out: not offered, since a report is several arrays")
+        # Where nobody gave keys there are three that say so, and there may be more streams.
+        keys = [*call.keys, *[None] * self._streams][: self._streams]
+        secret = [os.urandom(32) if key is None else key for key in keys]
+        found = []
+        for place, start in enumerate(range(0, max(1, records), CHUNK)):
+            # Each chunk of records has keys of its own: how far a mechanism reads its stream is its affair.
+            own: list[bytes | None] = [keystream(key, call.first_chunk + place, 32) for key in secret]
+            parts = [(first, table[start : start + CHUNK]) for first, table in tables]
+            found.append(self._chunk(parts, min(CHUNK, records - start), call.codes(own)))
+        arrays = [np.concatenate(each) for each in zip(*found, strict=True)]
+        if call.output == "packed":
+            arrays = [pack(np.ascontiguousarray(each).ravel(), bits)
+                      for each, (_, bits) in zip(arrays, self.report_parts, strict=True)]  # fmt: skip
+        return tuple(arrays) if self.k is None else SampledReports(*arrays)
+
+    def _chunk(
+        self, tables: Sequence[tuple[int, NDArray[Any]]], records: int, call: Call
+    ) -> list[NDArray[Any]]:
+        """Release records of one chunk: `CHUNK` of them, or the last ones."""
+        coin, *rest = call.keys
+        k = self.k or 0
+        if k:
+            indices = coordinates(coin, records, self.columns, k, 0)
+            flat = indices.ravel().astype(np.intp)
+            codes = np.zeros((flat.size, self._form[0]), np.min_scalar_type((1 << self._form[1]) - 1))
+        runs: list[NDArray[Any]] = []
+        for run in self._runs:
+            keys, rest = rest[: run.mechanism._streams], rest[run.mechanism._streams :]
+            first, table = next(each for each in reversed(tables) if each[0] <= run.start)
+            if k:
+                rows = np.flatnonzero((flat >= run.start) & (flat < run.stop))
+                values = table[rows // k, flat[rows] - first]
+                codes[rows] = self._answer(run.mechanism, values, call, keys, self._form)
+            else:
+                count = run.stop - run.start
+                values = table[:, run.start - first : run.stop - first].reshape(-1)
+                form = form_of(run.mechanism)
+                answer = self._answer(run.mechanism, values, call, keys, form)
+                runs.append(answer.reshape(records, count * form[0]))
+        return [indices, codes.reshape(self._shape(records))] if k else runs
+
+    @staticmethod
+    def _answer(
+        mechanism: Mechanism,
+        values: NDArray[Any],
+        call: Call,
+        keys: list[bytes | None],
+        form: Part,
+    ) -> NDArray[Any]:
+        options = Call(keys, mechanism.wire_output, None, call.threads, 0)
+        return payload(mechanism, mechanism._perturb(values, options), len(values), form)
+
+    def answers(self, reports: Any) -> Iterator[Answers]:
+        """Yield the reports of each attribute by themselves.
+
+        Parameters
+        ----------
+        reports : SampledReports, or tuple of ndarray
+            As `randomize` gives them.
+
+        Yields
+        ------
+        Answers
+            One for each attribute, in order.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For reports of another form.
+        """
+        if not isinstance(reports, (tuple, list)) or len(reports) != len(self.report_parts):
+            raise TypeError(f"reports: must be {len(self.report_parts)} arrays, as randomize gives them")
+        if self.k is None:
+            yield from self._of_runs(reports)
+            return
+        indices = checks.codes("reports.indices", reports[0], self.columns)
+        codes = checks.codes("reports.codes", reports[1], 1 << self._form[1])
+        records = len(indices) if indices.ndim == 2 else 1
+        if indices.shape[-1:] != (self.k,) or codes.shape not in (self._shape(records), self._shape(1)[1:]):
+            raise ValueError(
+                f"reports: shapes must be (n, {self.k}) and {('n', *self._shape(1)[1:])}, got "
+                f"{indices.shape} and {codes.shape}"
+            )
+        flat = indices.ravel().astype(np.intp)
+        ordered = np.sort(indices.reshape(records, self.k), axis=1)
+        repeated = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+        if repeated.any():
+            raise ValueError(f"reports.indices: record {int(np.argmax(repeated))} has an attribute twice")
+        order = np.argsort(flat, kind="stable")
+        edges = np.searchsorted(flat[order], np.arange(self.columns + 1))
+        table = codes.reshape(flat.size, self._form[0])
+        for place, mechanism in enumerate(self._parts):
+            rows = order[edges[place] : edges[place + 1]]
+            yield Answers(rows // self.k, reports_of(mechanism, table[rows], self._form))
+
+    def _of_runs(self, reports: Sequence[Any]) -> Iterator[Answers]:
+        tables, records = [], -1
+        for array, (columns, bits) in zip(reports, self.report_parts, strict=True):
+            table = checks.codes("reports", array, 1 << bits)
+            checks.records("reports", table, columns)
+            tables.append(table.reshape(-1, columns))
+            if records not in (-1, len(tables[-1])):
+                raise ValueError("reports: the arrays must be of as many records")
+            records = len(tables[-1])
+        for run, table in zip(self._runs, tables, strict=True):
+            form = form_of(run.mechanism)
+            for place in range(run.stop - run.start):
+                own = table[:, place * form[0] : (place + 1) * form[0]]
+                yield Answers(np.arange(records), reports_of(run.mechanism, own, form))
+
+    def decode(self, reports: Any) -> tuple[Answers, ...]:
+        """Return what the reports of each attribute stand for: what its mechanism decodes.
+
+        Parameters
+        ----------
+        reports : SampledReports, or tuple of ndarray
+            As `randomize` gives them.
+
+        Returns
+        -------
+        tuple of Answers
+            One for each attribute: which records they are of, and what `decode` of its mechanism makes.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For reports of another form, or out of range.
+        """
+        found = zip(self._parts, self.answers(reports), strict=True)
+        return tuple(Answers(each.records, part.decode(each.reports)) for part, each in found)

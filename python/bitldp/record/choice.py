@@ -1,0 +1,68 @@
+"""Choice between mechanisms for one value: fewest bits among those of about the least variance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from bitldp.categorical.responses import GRR
+from bitldp.categorical.unary import OUE, SUE
+from bitldp.mechanism.base import Mechanism
+from bitldp.numeric.duchi import Duchi
+from bitldp.numeric.hybrid import Hybrid
+from bitldp.numeric.piecewise import Piecewise
+
+__all__ = ["NUMBERS", "ORACLES", "SLACK", "number_mechanism", "oracle", "thriftiest"]
+
+SLACK = 0.02
+"""Of the least variance: what is given up for a shorter report."""
+
+ORACLES: Mapping[str, type[Mechanism]] = {kind.__name__: kind for kind in (GRR, OUE, SUE)}
+"""What may answer for one category, with its exact variance; by the name of the class."""
+
+NUMBERS: Mapping[str, type[Mechanism]] = {kind.__name__: kind for kind in (Duchi, Hybrid, Piecewise)}
+"""What may answer for one number: those that need no solver."""
+
+
+def thriftiest(costs: Sequence[float], bits: Sequence[int]) -> int:
+    """Return the place of the fewest bits among those within `SLACK` of the least cost.
+
+    Where several have as few, the one of the least cost.
+    """
+    most = (1.0 + SLACK) * min(costs)
+    return min((size, cost, place) for place, (cost, size) in enumerate(zip(costs, bits, strict=True))
+               if cost <= most)[2]  # fmt: skip
+
+
+def oracle(name: str, size: int, epsilon: float) -> Mechanism:
+    """Return the mechanism of one category of `size`; "best" compares all of `ORACLES`."""
+    return _oracle(name, size, epsilon)
+
+
+@lru_cache(maxsize=256)
+def _oracle(name: str, size: int, epsilon: float) -> Mechanism:
+    kinds = ORACLES.values() if name == "best" else (ORACLES[name],)
+    return _chosen([(kind, {"categories": size}) for kind in kinds], epsilon)
+
+
+@lru_cache(maxsize=256)
+def number_mechanism(name: str, epsilon: float, interval: tuple[float, float], clip: bool) -> Mechanism:
+    """Return the mechanism of one number of an interval; "best" compares all of `NUMBERS`."""
+    kinds = NUMBERS.values() if name == "best" else (NUMBERS[name],)
+    return _chosen([(kind, {"interval": interval, "clip": clip}) for kind in kinds], epsilon)
+
+
+def _chosen(kinds: Iterable[tuple[Any, dict[str, Any]]], epsilon: float) -> Mechanism:
+    made, refused = [], []
+    for kind, parameters in kinds:
+        try:
+            made.append(kind(epsilon=epsilon, **parameters))
+        except ValueError as error:  # too many categories for it
+            refused.append(error)
+    if not made:
+        raise refused[0]
+    if len(made) == 1 or epsilon == 0.0:  # at 0 all are alike: they say nothing
+        return made[0]
+    costs = [each.mean_variance() for each in made]
+    return made[thriftiest(costs, [each.report_bits for each in made])]

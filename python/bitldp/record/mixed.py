@@ -1,0 +1,290 @@
+"""Records of numbers and categories under one budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bitldp.base import checks
+from bitldp.base.keys import RandomSource
+from bitldp.estimate.estimates import Estimate
+from bitldp.mechanism.means import refuse_outside
+from bitldp.mechanism.parameters import Budget, Features, Flag, Interval, Option, one_of
+from bitldp.record.accumulator import AttributesAccumulator
+from bitldp.record.attributes import Attributes
+from bitldp.record.categorical import Oracles, Sizes, Spend, admitted, chosen
+from bitldp.record.choice import NUMBERS, number_mechanism
+from bitldp.record.spread import indicators, indicators_worst, mean_indicators
+from bitldp.release.base import called
+from bitldp.release.sampled import checked_floats
+
+__all__ = ["MixedRecord"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MixedRecord(Attributes):
+    """Records of numbers and categories under one budget: sampled attributes, or all of them.
+
+    Parameters
+    ----------
+    features : int
+        Numbers of a record, 1 or more; its first attributes.
+    sizes : sequence of int
+        Categories of each further attribute, 2 or more; at least one attribute.
+    epsilon : float
+        Exact epsilon of a record, finite, zero or more.
+    spend : {"sample", "split"}
+        "sample": a public coin, drawn without looking at the record, picks `k` of all attributes, each of
+        which is released with epsilon/k. "split": every attribute is released with its even share.
+    k : int, optional
+        Attributes of a record that are sampled, with "sample". None: the number with the least mean variance
+        of numbers and indicators. Holds the number afterwards.
+    number : str
+        What answers for a number: "best", or "Duchi", "Hybrid" or "Piecewise". "best" compares their mean
+        variance; among those within 2 % of the least, it takes the one of the fewest bits. Holds the name
+        afterwards.
+    oracle : str or sequence of str
+        What answers for a category, as of `CategoricalRecord`.
+    interval : (float, float)
+        Where every number lies.
+    clip : bool
+        Whether numbers outside the interval are clipped to it, or refused.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range; the message names it.
+
+    Notes
+    -----
+    Neighbouring records differ in any way. Epsilon, reports and the sampling are those of
+    `CategoricalRecord`, with the numbers as the first attributes: an index below `features` is a number's.
+
+    Source: Wang et al., "Collecting and analyzing multidimensional data with local differential privacy",
+    ICDE 2019, Section IV-C.
+
+    Examples
+    --------
+    >>> import numpy as np, bitldp
+    >>> mechanism = bitldp.MixedRecord(2, [3, 4], epsilon=2.0)
+    >>> x, y = np.tile([0.5, -0.25], (100_000, 1)), np.tile([2, 0], (100_000, 1))
+    >>> reports = mechanism.randomize(x, y, rng=1)
+    >>> means = mechanism.estimate_mean(reports)
+    >>> bool(abs(means.value - [0.5, -0.25]).max() < 5 * means.stderr.max())
+    True
+    >>> first, second = mechanism.estimate_frequencies(reports)
+    >>> first.value.shape, second.value.shape
+    ((3,), (4,))
+    """
+
+    features: Features
+    sizes: Sizes
+    _: KW_ONLY
+    epsilon: Budget
+    spend: Spend = "sample"
+    k: int | None = None
+    number: Annotated[
+        str,
+        one_of("best", *NUMBERS),
+        Option(read=str, form="best|" + "|".join(NUMBERS), short="What answers for a number."),
+    ] = "best"
+    oracle: Oracles = "best"
+    interval: Interval = (-1.0, 1.0)
+    clip: Flag = True
+
+    sized_by: ClassVar[str | None] = "features"
+    usual_size: ClassVar[int] = 2
+    _no_mean: ClassVar[str] = "only its numbers have one"
+
+    def _build(self) -> None:
+        one, *parts = self._spend(self.features + len(self.sizes))
+        names = tuple(type(part).__name__ for part in parts[self.features - 1 :])
+        self._set(number=type(one).__name__, oracle=names)
+
+    def _of(self, epsilon: float) -> list[Any]:
+        one = number_mechanism(self.number, epsilon, self.interval, self.clip)
+        return [one] * self.features + chosen(self.oracle, self.sizes, epsilon)
+
+    def _mean_of(self, parts: Sequence[Any], scale: float) -> float:
+        number = parts[0]._check_spread().scaled(scale).mean()
+        categories = mean_indicators(parts[self.features :], self.sizes, scale)
+        return float(np.average([number, categories], weights=[self.features, sum(self.sizes)]))
+
+    @classmethod
+    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+        """Return the parameters of an example: numbers, and two categories."""
+        return {**super().usual(epsilon, size), "sizes": (2, 16)}
+
+    def _ends(self) -> tuple[Any, Any]:
+        low, high = (np.full(self.features, end) for end in self.interval)
+        return (low, np.zeros(len(self.sizes), np.int64)), (high, np.array(self.sizes) - 1)
+
+    def _values(self, record: Any) -> list[Any]:
+        numbers, categories = record
+        return [
+            *np.asarray(numbers, float).reshape(-1),
+            *admitted("pair", categories, self.sizes)[0].tolist(),
+        ]
+
+    def outside(self, x: ArrayLike) -> int:
+        """Return how many numbers are clipped when they are released; see `Mechanism.outside`."""
+        return self.attributes[0].outside(x)
+
+    def randomize(  # type: ignore[override]
+        self,
+        x: ArrayLike,
+        y: ArrayLike,
+        *,
+        rng: RandomSource = None,
+        output: str = "codes",
+        out: NDArray[Any] | None = None,
+        threads: int | None = None,
+        first_chunk: int = 0,
+    ) -> Any:
+        """Randomize numbers and categories.
+
+        Parameters
+        ----------
+        x : array_like of float, shape (n, features) or (features,)
+            Numbers of the records.
+        y : array_like of int, shape (n, attributes) or (attributes,)
+            Their categories.
+        rng, threads
+            As of `Mechanism.randomize`.
+        output : {"codes", "packed"}
+            Form of the reports.
+        out : None
+            Not offered, since a report is several arrays.
+        first_chunk : int
+            How many chunks of ``bitldp._core.CHUNK`` records of the stream to skip.
+
+        Returns
+        -------
+        SampledReports, or tuple of ndarray
+            As of `CategoricalRecord`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a value that is refused, whether it is sampled or not, and where `x` and `y` differ in length.
+        """
+        numbers = checks.numbers("x", x)
+        checks.records("x", numbers, self.features)
+        numbers = checked_floats(numbers).reshape(-1, self.features)
+        if not self.clip:
+            refuse_outside(numbers, self.interval)
+        categories = admitted("y", y, self.sizes)
+        if len(categories) != len(numbers):
+            raise ValueError(f"y: must be of {len(numbers)} records, as x is, got {len(categories)}")
+        call = called(rng, output, out, threads, first_chunk, self.outputs, self._streams)
+        return self._released([(0, numbers), (self.features, categories)], len(numbers), call)
+
+    def estimate_mean(self, reports: Any) -> Estimate:
+        """Estimate the mean of every number over the records, without bias.
+
+        Parameters
+        ----------
+        reports : SampledReports, or tuple of ndarray
+            As `randomize` gives them.
+
+        Returns
+        -------
+        Estimate
+            Shape (features,); `n` is the number of records. Each mean is of the reports of its own number.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If no unbiased decode exists (epsilon 0), if there is no report of some attribute, or for reports
+            of another form or out of range.
+        """
+        return self._estimates(reports)[0]
+
+    def estimate_frequencies(self, reports: Any, *, project: bool = False) -> tuple[Estimate, ...]:  # type: ignore[override]
+        """Estimate the frequencies of every attribute of categories: `CategoricalRecord`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As of `estimate_mean`.
+        """
+        return self._estimates(reports, project=project)[1]
+
+    def _estimates(self, reports: Any, *, project: bool = False) -> tuple[Estimate, tuple[Estimate, ...]]:
+        accumulator = self.accumulator()
+        accumulator.update(reports)
+        found: tuple[Estimate, tuple[Estimate, ...]] = accumulator.estimate(project=project)
+        return found
+
+    def _joined(self, estimates: list[Estimate]) -> tuple[Estimate, tuple[Estimate, ...]]:
+        numbers = estimates[: self.features]
+        value, stderr = (np.concatenate([getattr(each, name) for each in numbers])
+                         for name in ("value", "stderr"))  # fmt: skip
+        records = sum(each.n for each in estimates) // (self.k or len(estimates))
+        return Estimate(value, stderr, records), tuple(estimates[self.features :])
+
+    def accumulator(self) -> AttributesAccumulator:
+        """Return an empty accumulator of all attributes; it estimates (means, frequencies).
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists (epsilon 0).
+        """
+        return AttributesAccumulator(self)
+
+    def variance(self, x: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.float64], ...]:
+        """Return the variance of a record's unbiased numbers, and of its indicators.
+
+        Parameters
+        ----------
+        x : array_like of float, shape (n, features) or (features,)
+            True numbers; clipped to the interval first.
+        y : array_like of int, shape (n, attributes) or (attributes,)
+            True categories.
+
+        Returns
+        -------
+        tuple of ndarray of float64
+            That of the numbers, shape (n, features); then of the indicators of each attribute, shape
+            (n, size). The choice of the attributes is included; see `CategoricalRecord.variance`.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists (epsilon 0), for NaN, or for a category out of range.
+        """
+        numbers = np.asarray(x, dtype=np.float64).reshape(-1, self.features)
+        checked_floats(numbers)
+        table = admitted("y", y, self.sizes)
+        return (
+            self._spread.at(numbers),
+            *(
+                indicators(part, table[:, place], size, self._scale)
+                for place, (part, size) in enumerate(self._categorical())
+            ),
+        )
+
+    @property
+    def _spread(self) -> Any:
+        """Variance of a number, sampling included: where it is not sampled it counts as the middle."""
+        one: Any = self.attributes[0]
+        return one._check_spread().scaled(self._scale)
+
+    def _categorical(self) -> list[tuple[Any, int]]:
+        return list(zip(self.attributes[self.features :], self.sizes, strict=True))
+
+    def worst_variance(self) -> float:
+        """Return the largest `variance` of any number, indicator and record.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists (epsilon 0).
+        """
+        found = [indicators_worst(part, size, self._scale) for part, size in self._categorical()]
+        return max(self._spread.worst(), *found)
