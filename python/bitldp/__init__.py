@@ -34,7 +34,9 @@ from bitldp.accounting import Account, account
 from bitldp.bits.bitrand import BitRand
 from bitldp.bits.frr import FRR
 from bitldp.bits.moue import MOUE, UER
+from bitldp.categorical.blocks import BlockDesign
 from bitldp.categorical.responses import GRR, LabelRR, WarnerRR
+from bitldp.categorical.subset import SubsetSelection
 from bitldp.categorical.unary import OUE, SUE
 from bitldp.channels import Bits, Cube, Matrix, Mixture, Select, Shift, Unary, Window
 from bitldp.codecs import Categories, FixedPoint, Grid
@@ -69,7 +71,7 @@ from bitldp.numeric import (
     SampledReports,
     ThreeOutputs,
 )
-from bitldp.ordered import HeavyHitters, SquareWave
+from bitldp.ordered import HeavyHitters, Hierarchy, SquareWave
 from bitldp.points.brr import BRR
 from bitldp.points.exponential import Exponential
 from bitldp.points.lsrr import LSRR, location_codes
@@ -103,6 +105,7 @@ __all__ = [
     "BitRand",
     "Bits",
     "BitwiseRR",
+    "BlockDesign",
     "BudgetExceededError",
     "CategoricalRecord",
     "Categories",
@@ -118,6 +121,7 @@ __all__ = [
     "Grid",
     "Guarantee",
     "HeavyHitters",
+    "Hierarchy",
     "Hybrid",
     "HypercubePrivUnit",
     "InterpolatedMVU",
@@ -144,6 +148,7 @@ __all__ = [
     "SignSGD",
     "Skellam",
     "SquareWave",
+    "SubsetSelection",
     "ThreeOutputs",
     "TwoStage",
     "Unary",

@@ -57,6 +57,9 @@ CASES = [
     Case("UER-even", lambda: bitldp.UER(4, epsilon=0.5, calibration="paper"), _floats(4), _BITS),
     Case("SUE", lambda: bitldp.SUE(7, epsilon=2.0), _codes(7), ("bits", "packed")),
     Case("OUE", lambda: bitldp.OUE(7, epsilon=2.0), _codes(7), ("bits", "packed")),
+    Case("SubsetSelection", lambda: bitldp.SubsetSelection(13, epsilon=1.0), _codes(13), ("bits", "packed")),
+    Case("BlockDesign", lambda: bitldp.BlockDesign(90, epsilon=2.0), _codes(90), ("codes", "packed")),
+    Case("BlockDesign-steps", lambda: bitldp.BlockDesign(37, epsilon=1.0), _codes(37), ("codes", "packed")),
     Case("GRR", lambda: bitldp.GRR(11, epsilon=2.0), _codes(11), ("codes", "packed")),
     Case("GRR-3", lambda: bitldp.GRR(300, epsilon=6.0, features=3), _codes(300, 3), ("codes", "packed")),
     Case("LabelRR", lambda: bitldp.LabelRR(5, epsilon=1.0), _codes(5), ("codes", "packed")),
@@ -147,6 +150,7 @@ FAMILIES = [
 
 # Those whose reports are several arrays, public coins among them.
 ORDERED = [
+    Case("Hierarchy", lambda: bitldp.Hierarchy(100, epsilon=2.0), _codes(100), _CODES),
     Case("HeavyHitters", lambda: bitldp.HeavyHitters(2.0, bits=30), _codes(1 << 30), _CODES),
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bitldp.ordered.heavy_hitters import HeavyHitters, WordReports
+from bitldp.ordered.hierarchy import Hierarchy
 from bitldp.ordered.square_wave import SquareWave
 
-__all__ = ["HeavyHitters", "SquareWave", "WordReports"]
+__all__ = ["HeavyHitters", "Hierarchy", "SquareWave", "WordReports"]

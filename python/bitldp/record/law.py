@@ -28,14 +28,21 @@ class AllAttributes(Experiment):
 
 @dataclass(frozen=True, eq=False)
 class OneAttribute(Experiment):
-    """One symbol a record: which attribute was drawn, and its code."""
+    """One symbol a record: which attribute was drawn, and the symbol of its report."""
 
+    record: Any = None
+    parts: Sequence[Experiment] = ()
     starts: NDArray[np.int64] | None = None
 
     def split(self, reports: Any) -> list[NDArray[Any]]:
-        indices, codes = reports
         assert self.starts is not None  # given with the blocks
-        return [self.starts[indices.astype(np.intp)] + codes]
+        found = np.zeros((len(reports[0]), 1), np.int64)
+        both = zip(self.parts, self.record.answers(reports), self.starts[:-1].tolist(), strict=True)
+        for part, own, start in both:
+            if len(own.records):
+                symbols = part.split(own.reports)[0].astype(np.int64)  # which were of a byte
+                found[own.records] = start + symbols.reshape(-1, 1)
+        return [found]
 
 
 def experiment(record: Any, ends: tuple[Any, Any], pairs: Sequence[tuple[Any, Any]]) -> Experiment:
@@ -77,7 +84,9 @@ def experiment(record: Any, ends: tuple[Any, Any], pairs: Sequence[tuple[Any, An
         attribute = int(np.searchsorted(starts, value, side="right")) - 1
         return f"attribute {attribute} is drawn and reported as {value - starts[attribute]}"
 
-    return OneAttribute(ends, names, [Block(joint, describe)], [(0, 1)], starts=starts)
+    return OneAttribute(
+        ends, names, [Block(joint, describe)], [(0, 1)], record=record, parts=known, starts=starts
+    )
 
 
 def _named(place: int, block: Block) -> Block:

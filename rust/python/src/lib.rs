@@ -5,6 +5,7 @@ mod arrays;
 mod bits;
 mod channel;
 mod cube;
+mod design;
 mod error;
 mod fixed_point;
 mod grid;
@@ -18,6 +19,7 @@ mod sampled;
 mod select;
 mod shift;
 mod sliding;
+mod subset;
 mod unary;
 mod window;
 
@@ -31,11 +33,13 @@ use crate::numbers::{Whole, count};
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::aggregate::{count_ones, count_words, histogram, sums};
+    use super::aggregate::{count_ones, count_progressions, count_words, histogram, sums};
     #[pymodule_export]
     use super::bits::Bits;
     #[pymodule_export]
     use super::cube::Cube;
+    #[pymodule_export]
+    use super::design::Design;
     #[pymodule_export]
     use super::fixed_point::FixedPoint;
     #[pymodule_export]
@@ -56,6 +60,8 @@ mod _core {
     use super::shift::Shift;
     #[pymodule_export]
     use super::sliding::sliding_masses;
+    #[pymodule_export]
+    use super::subset::Subset;
     #[pymodule_export]
     use super::unary::Unary;
     #[pymodule_export]

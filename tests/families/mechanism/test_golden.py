@@ -55,7 +55,7 @@ def _inputs(case) -> tuple[np.ndarray, ...]:
 def _categories(case) -> int:
     mechanism = case.make()
     if case in ORDERED:
-        return 1 << mechanism.bits
+        return mechanism.size if case.name == "Hierarchy" else 1 << mechanism.bits
     if "Record" in case.name:
         return min(mechanism.sizes)
     if case in FAMILIES:
