@@ -222,8 +222,19 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
         ],
     ),
     "ordered": (
-        "Words, and numbers for their distribution",
+        "Words, ranges, and numbers for their distribution",
         [
+            Panel(
+                "Share of a range of 1024 values",
+                "mean variance of a share, times users",
+                {
+                    f"hierarchy, {b} children": mean(
+                        lambda e, b=b: bitldp.Hierarchy(1024, epsilon=e, branching=b)
+                    )
+                    for b in (4, 16)
+                }
+                | {"sum of frequencies": mean(lambda e: bitldp.Hierarchy(1024, epsilon=e, branching=1024))},
+            ),
             Panel(
                 "Share of a rare word",
                 SHARE,
