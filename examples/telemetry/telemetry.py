@@ -53,9 +53,7 @@ def simulate(users: int, seed: int) -> Users:
         minutes=rng.gamma(2.0, 20.0, users).clip(0.0, 240.0),
         plan=rng.choice(PLANS, users, p=[0.6, 0.25, 0.1, 0.05]),
         seconds=rng.lognormal(0.3, 0.6, users).clip(0.0, 10.0),
-        opened=(np.where(evening, rng.normal(1200, 90, users), rng.normal(480, 60, users)) % 1440).astype(
-            int
-        ),
+        opened=(opened % 1440).astype(np.int64),
         word=words,
     )
 
