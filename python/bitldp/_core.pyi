@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 __all__ = [
     "CHUNK",
     "Bits",
+    "Coins",
     "Cube",
     "Design",
     "FixedPoint",
@@ -234,7 +235,7 @@ class Bits:
         self,
         x: ArrayLike,
         codec: FixedPoint | None,
-        key: bytes | None,
+        key: bytes | Coins | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
@@ -266,7 +267,7 @@ class Select:
     def randomize(
         self,
         x: ArrayLike,
-        key: bytes | None,
+        key: bytes | Coins | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
@@ -354,7 +355,7 @@ class Unary:
     def randomize(
         self,
         x: ArrayLike,
-        key: bytes | None,
+        key: bytes | Coins | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
@@ -390,24 +391,11 @@ class Window:
         x: ArrayLike,
         grid: Grid | None,
         letters: NDArray[np.float64] | None,
-        key: bytes | None,
+        key: bytes | Coins | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
         first_chunk: int,
-        /,
-    ) -> NDArray[Any]: ...
-    def randomize_keyed(
-        self,
-        x: ArrayLike,
-        grid: Grid | None,
-        letters: NDArray[np.float64] | None,
-        key: bytes,
-        context: bytes,
-        ids: NDArray[np.uint64] | NDArray[np.uint8],
-        column: int,
-        output: str,
-        threads: int | None,
         /,
     ) -> NDArray[Any]: ...
     def __getnewargs__(self) -> tuple[int, int, float, NDArray[np.uint16] | None, bool]: ...
@@ -430,24 +418,11 @@ class Matrix:
         x: ArrayLike,
         grid: Grid | None,
         letters: NDArray[np.float64] | None,
-        key: bytes | None,
+        key: bytes | Coins | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
         first_chunk: int,
-        /,
-    ) -> NDArray[Any]: ...
-    def randomize_keyed(
-        self,
-        x: ArrayLike,
-        grid: Grid | None,
-        letters: NDArray[np.float64] | None,
-        key: bytes,
-        context: bytes,
-        ids: NDArray[np.uint64] | NDArray[np.uint8],
-        column: int,
-        output: str,
-        threads: int | None,
         /,
     ) -> NDArray[Any]: ...
     @staticmethod
@@ -469,24 +444,11 @@ class Mixture:
         x: ArrayLike,
         grids: tuple[Grid, Grid],
         letters: NDArray[np.float64] | None,
-        keys: tuple[bytes | None, bytes | None],
+        keys: tuple[bytes | Coins | None, bytes | Coins | None],
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
         first_chunk: int,
-        /,
-    ) -> NDArray[Any]: ...
-    def randomize_keyed(
-        self,
-        x: ArrayLike,
-        grids: tuple[Grid, Grid],
-        letters: NDArray[np.float64] | None,
-        key: bytes,
-        context: bytes,
-        ids: NDArray[np.uint64] | NDArray[np.uint8],
-        column: int,
-        output: str,
-        threads: int | None,
         /,
     ) -> NDArray[Any]: ...
     def __getnewargs__(self) -> tuple[Window, Matrix]: ...
@@ -516,27 +478,25 @@ class Shift:
         x: ArrayLike,
         grid: Grid | None,
         letters: NDArray[np.float64] | None,
-        key: bytes | None,
+        key: bytes | Coins | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
         first_chunk: int,
         /,
     ) -> NDArray[Any]: ...
-    def randomize_keyed(
-        self,
-        x: ArrayLike,
-        grid: Grid | None,
-        letters: NDArray[np.float64] | None,
-        key: bytes,
-        context: bytes,
-        ids: NDArray[np.uint64] | NDArray[np.uint8],
-        column: int,
-        output: str,
-        threads: int | None,
-        /,
-    ) -> NDArray[Any]: ...
     def __getnewargs__(self) -> tuple[int, int, list[int], int, bool]: ...
+
+@final
+class Coins:
+    def __new__(
+        cls, key: bytes, context: bytes, ids: NDArray[np.uint64] | NDArray[np.uint8], column: int = 0
+    ) -> Coins: ...
+    def stage(self, stage: int) -> Coins: ...
+    def bound(self, x: ArrayLike, threads: int | None = None) -> Coins: ...
+    def taken(self, records: NDArray[np.int64], column: int) -> Coins: ...
+    def words(self, count: int, stream: int, threads: int | None = None) -> NDArray[np.uint64]: ...
+    def __len__(self) -> int: ...
 
 @final
 class Cube:
@@ -563,7 +523,7 @@ class Cube:
         x: ArrayLike,
         grid: Grid | None,
         letters: tuple[float, float] | None,
-        key: bytes | None,
+        key: bytes | Coins | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,

@@ -18,6 +18,7 @@ from bitldp.base.arrays import place
 from bitldp.base.keys import RandomSource
 from bitldp.mechanism import identity
 from bitldp.mechanism.described import Variant, letter_facts
+from bitldp.mechanism.keyed import Repeatable
 from bitldp.mechanism.law import Experiment, Pair, Symbols, far_ends
 from bitldp.mechanism.parameters import declared
 from bitldp.mechanism.silent import Silent
@@ -43,7 +44,7 @@ _M = TypeVar("_M", bound="Mechanism")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mechanism(Silent, ABC):
+class Mechanism(Repeatable, Silent, ABC):
     """A mechanism of local differential privacy: parameters in, reports out.
 
     A subclass is a frozen dataclass whose fields are its parameters; those that are annotated with a check

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import hash_cells, pack
-from bitldp.base import checks
 from bitldp.estimate.accumulators import unpacked
 from bitldp.estimate.estimates import Estimate, indicator_spread
 from bitldp.mechanism.base import Mechanism, Part, Takes
@@ -19,45 +18,17 @@ from bitldp.mechanism.described import spreads
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
 from bitldp.mechanism.parameters import Budget, Option, optional, whole
 from bitldp.ordered.prefixes import PrefixAccumulator
-from bitldp.ordered.words import BitWords, LetterWords, Words
+from bitldp.ordered.reports import SEED_BITS, WordReports, checked, joined
+from bitldp.ordered.words import Words, letters_of, planned
 from bitldp.privacy import Guarantee
 from bitldp.release.base import Call
 from bitldp.release.draws import coordinates, seeds
 from bitldp.release.hashed import Hashed, hashed
 from bitldp.release.sampled import index_bits
 
-__all__ = ["HeavyHitters", "WordReports"]
+__all__ = ["HeavyHitters"]
 
-_FIRST, _STEP = 12.0, 6.0  # bits of the first beginnings, at most, and by which they grow
-_MOST_LETTERS, _MOST_LENGTH = 1024, 256
-_SEED_BITS = 32
-
-
-class WordReports(NamedTuple):
-    """What is released of n words.
-
-    Attributes
-    ----------
-    groups : ndarray of unsigned int, shape (n,)
-        Which beginning each is about, drawn without looking at the word.
-    seeds : ndarray of uint32, shape (n,)
-        The public hash function of each, drawn likewise.
-    codes : ndarray of unsigned int, shape (n,)
-        The randomized cell of the beginning under that function.
-    """
-
-    groups: NDArray[Any]
-    seeds: NDArray[np.uint32]
-    codes: NDArray[Any]
-
-
-def letters_of(name: str, value: Any) -> str:
-    """Return an alphabet: a string of 2 to 1024 letters, each once, without NUL."""
-    if not isinstance(value, str):
-        raise TypeError(f"{name}: must be a str, not {type(value).__name__}")
-    if not 2 <= len(value) <= _MOST_LETTERS or len(set(value)) < len(value) or "\0" in value:
-        raise ValueError(f"{name}: must be 2 to {_MOST_LETTERS} letters, each once, none of them NUL")
-    return value
+_MOST_LENGTH = 256  # letters
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -126,30 +97,16 @@ class HeavyHitters(Mechanism):
     _lengths: ClassVar[tuple[int, ...]]
 
     def _build(self) -> None:
-        words: Words
-        if self.alphabet is not None:
-            if self.bits is not None:
-                raise ValueError("bits: is for integers; words of an alphabet have a length")
-            if self.length is None:
-                raise ValueError("length: is needed with an alphabet")
-            words = LetterWords(self.alphabet, self.length)
-        else:
-            if self.length is not None:
-                raise ValueError("length: is for words of an alphabet; integers have bits")
-            self._set(bits=64 if self.bits is None else self.bits)
-            words = BitWords(self.bits or 64)
-        step = words.within(_STEP) if self.step is None else self.step
-        if step > words.within(20.0):
-            raise ValueError(f"step: must be at most {words.within(20.0)}, or the server would list too many")
-        groups = 1 + math.ceil(max(0, words.units - words.within(_FIRST)) / step)
-        lengths = tuple(words.units - step * left for left in reversed(range(groups)))
+        if self.alphabet is None and self.bits is None:
+            self._set(bits=64)
+        words, step, lengths = planned(self.bits, self.alphabet, self.length, self.step)
         local = hashed(self.epsilon)
         exact = local.release.epsilon
         self._set(
             step=step,
             _words=words,
             _hashed=local,
-            _lengths=tuple(max(1, each) for each in lengths),
+            _lengths=lengths,
             _guarantee=Guarantee.judge(self.epsilon, (exact, exact, exact)),
         )
 
@@ -166,12 +123,11 @@ class HeavyHitters(Mechanism):
     @property
     def report_parts(self) -> tuple[Part, ...]:
         """(columns, bits) of group, hash function and code."""
-        return ((1, index_bits(len(self._lengths))), (1, _SEED_BITS), (1, self._hashed.release.bits))
+        return ((1, index_bits(len(self._lengths))), (1, SEED_BITS), (1, self._hashed.release.bits))
 
     def join(self, parts: Sequence[NDArray[Any]]) -> WordReports:
         """Return reports, as `estimate_top` takes them, of the arrays of their parts."""
-        groups, functions, codes = (np.asarray(part).reshape(-1) for part in parts)
-        return WordReports(groups, functions.astype(np.uint32), codes)
+        return joined(parts)
 
     @property
     def _streams(self) -> int:
@@ -266,18 +222,7 @@ class HeavyHitters(Mechanism):
         return 1 if self.alphabet is None else 2
 
     def _check(self, reports: Any) -> WordReports:
-        """Return reports as arrays of shape (n,), after checking them."""
-        if not isinstance(reports, (tuple, list)) or len(reports) != 3:
-            raise TypeError("reports: must be (groups, seeds, codes), as randomize gives them")
-        most = (len(self._lengths), 1 << _SEED_BITS, self.cells)
-        found = [
-            np.atleast_1d(checks.codes(f"reports.{name}", part, limit))
-            for name, part, limit in zip(WordReports._fields, reports, most, strict=True)
-        ]
-        for name, part in zip(WordReports._fields, found, strict=True):
-            if part.shape != (len(found[0]),):
-                raise ValueError(f"reports.{name}: shape must be (n,), the same for all, got {part.shape}")
-        return self.join(found)
+        return checked(reports, len(self._lengths), self.cells)
 
     def decode(self, reports: Any) -> WordReports:
         """Return reports, checked to be in range: by itself none stands for a word."""

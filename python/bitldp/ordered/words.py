@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from bitldp.base import checks
 from bitldp.base.arrays import first
 
-__all__ = ["BitWords", "LetterWords", "Words"]
+__all__ = ["BitWords", "LetterWords", "Words", "letters_of", "planned"]
+
+_FIRST, _STEP, _MOST_STEP = 12.0, 6.0, 20.0  # bits of the first beginnings, and by which they grow
+_MOST_LETTERS = 1024
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
@@ -197,3 +200,45 @@ class LetterWords(Words):
     def ends(self) -> tuple[str, str]:
         """Return two words of one letter, over and over."""
         return chr(self._points[1]) * self.units, chr(self._points[2]) * self.units
+
+
+def letters_of(name: str, value: Any) -> str:
+    """Return an alphabet: a string of 2 to 1024 letters, each once, without NUL."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name}: must be a str, not {type(value).__name__}")
+    if not 2 <= len(value) <= _MOST_LETTERS or len(set(value)) < len(value) or "\0" in value:
+        raise ValueError(f"{name}: must be 2 to {_MOST_LETTERS} letters, each once, none of them NUL")
+    return value
+
+
+def planned(
+    bits: int | None, alphabet: str | None, length: int | None, step: int | None
+) -> tuple[Words, int, tuple[int, ...]]:
+    """Return what words are, the units by which their beginnings grow, and the lengths of these, ascending.
+
+    The first beginnings have at most 12 bits (or a letter), so that the server can list them all.
+
+    Parameters
+    ----------
+    bits, alphabet, length, step
+        As of `HeavyHitters`.
+
+    Raises
+    ------
+    ValueError
+        For parameters that do not go together, or a step of over 20 bits.
+    """
+    if (bits is None) == (alphabet is None):
+        raise ValueError("bits: is for integers; words of an alphabet have a length")
+    if (alphabet is None) != (length is None):
+        needed = "is needed with an alphabet"
+        raise ValueError(f"length: {needed if length is None else 'is for words of an alphabet'}")
+    words = LetterWords(alphabet, length) if alphabet and length else BitWords(bits or 0)
+    step = words.within(_STEP) if step is None else step
+    if step > words.within(_MOST_STEP):
+        raise ValueError(
+            f"step: must be at most {words.within(_MOST_STEP)}, or the server would list too many words"
+        )
+    groups = 1 + math.ceil(max(0, words.units - words.within(_FIRST)) / step)
+    lengths = tuple(max(1, words.units - step * left) for left in reversed(range(groups)))
+    return words, step, lengths

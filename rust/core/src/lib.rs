@@ -49,8 +49,8 @@ mod random;
 
 pub use aggregate::{Batch, Maximization, Reports, Sampled, Sliding};
 pub use channel::{
-    Bit, Bits, BitsEpsilon, Call, Channel, Cube, Design, Keyed, KeyedCall, Matrix, Mixture, Select, Shift,
-    Subset, Unary, Window,
+    Bit, Bits, BitsEpsilon, Call, Channel, Coins, Cube, Design, Keyed, KeyedCall, Matrix, Mixture, Select,
+    Shift, Subset, Unary, Window,
 };
 pub use codec::{
     Categories, Code, Coordinate, FixedPoint, Grid, GridRounding, Hashing, Infinities, Real, SignBit, pack,

@@ -47,6 +47,8 @@ mod _core {
     #[pymodule_export]
     use super::hashing::{hash_cells, hash_supports};
     #[pymodule_export]
+    use super::keyed::Coins;
+    #[pymodule_export]
     use super::matrix::Matrix;
     #[pymodule_export]
     use super::mixture::Mixture;

@@ -10,10 +10,12 @@
 
 mod columns;
 mod histogram;
+mod layout;
 mod ones;
+mod pairs;
+mod planes;
 mod progressions;
 mod sampled;
-mod shape;
 mod sliding;
 mod source;
 mod sums;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::call::{Call, Channel};
 use super::categorical::report_bits;
 use super::chunks::Chunks;
+use super::keyed::{Keyed, KeyedCall, records};
 use crate::codec::{pack, packed_len};
 use crate::error::{Error, Result, argument, element};
 use crate::io::{Input, Output};
@@ -12,7 +13,7 @@ use crate::isa::Isa;
 use crate::kernel::select::{Magnitude, RankLaw, SLOTS, Sampler};
 use crate::parallel::{Parts, for_chunks};
 use crate::probability::abs_log_ratio;
-use crate::random::Key;
+use crate::random::{Digest, Key};
 
 /// Numbers that are worth a task of their own.
 const TASK: usize = 1 << 17;
@@ -122,9 +123,7 @@ impl Channel for Select {
             let reason = format!("{} numbers are no whole vectors of {dimensions}", input.len());
             return Err(Error::Shape { name: "x", reason });
         }
-        if !matches!(output, Output::U8(_) | Output::U16(_) | Output::U32(_) | Output::Packed(_)) {
-            return Err(argument("output", "a report is a code word: codes, or packed".into()));
-        }
+        check_form(&output)?;
         let reports = input.len() / dimensions;
         let bits = self.report_bits();
         packed_len(reports, bits)?;
@@ -144,6 +143,65 @@ impl Channel for Select {
             _ => unreachable!("other forms were refused"),
         }
         Ok(())
+    }
+}
+
+impl Keyed for Select {
+    /// A vector is one value: two that differ in one number have independent reports. The input may also be integers.
+    fn randomize_keyed_on(&self, isa: Isa, call: KeyedCall<'_, ()>) -> Result<()> {
+        self.randomize_hearing(u64::MAX, isa, call)
+    }
+}
+
+impl Select {
+    /// Randomizes with coins that depend on those bits of the values that `heard` marks.
+    pub(super) fn randomize_hearing(&self, heard: u64, isa: Isa, call: KeyedCall<'_, ()>) -> Result<()> {
+        call.refuse_letters()?;
+        let law = |digest: &mut Digest| {
+            let (counts, weights): (Vec<_>, Vec<_>) = self.runs().unzip();
+            digest.text(b"select");
+            digest.numbers([self.empty.into(), self.law.nothing().into()].into_iter());
+            digest.numbers(counts.into_iter().map(u128::from));
+            digest.numbers(weights.into_iter().map(u128::from));
+        };
+        let (values, bits) = (self.dimensions as usize, self.report_bits());
+        let face =
+            records::Face { isa, values, words: 1, bits, numbers: true, mute: false, law: &law, heard };
+        check_form(&call.output)?;
+        face.chunks(&call)?.check(&call.output)?;
+        let draw = |key: &Key, input: Input<'_>, output: Output<'_>| {
+            let Input::F64(values) = input else { unreachable!("the values count as numbers") };
+            let sampler = Sampler { isa, key, law: &self.law, dimensions: self.dimensions as usize };
+            let mut code = [0];
+            let refused = sampler.vectors(0, 0, u64::of(values), &mut code);
+            write(code[0], output);
+            refused
+        };
+        face.randomize(call, |_| None, draw)?.map_err(|index| element("x", index, FINITE))
+    }
+}
+
+/// What is selected from.
+const FINITE: &str = "a finite number is needed, not NaN and not infinite";
+
+/// Refuses an output that takes no codes.
+fn check_form(output: &Output<'_>) -> Result<()> {
+    match output {
+        Output::U8(_) | Output::U16(_) | Output::U32(_) | Output::Packed(_) => Ok(()),
+        _ => Err(argument("output", "a report is a code word: codes, or packed".into())),
+    }
+}
+
+/// Writes one code, to the room of just that; as bits, most significant first.
+fn write(code: u32, output: Output<'_>) {
+    match output {
+        Output::U8(out) => out[0] = code as u8,
+        Output::U16(out) => out[0] = code as u16,
+        Output::U32(out) => out[0] = code,
+        Output::Bits(out) => {
+            out.iter_mut().rev().enumerate().for_each(|(place, bit)| *bit = (code >> place & 1) as u8);
+        }
+        _ => unreachable!("other forms were refused"),
     }
 }
 
@@ -173,6 +231,6 @@ fn chosen<M: Magnitude>(
     });
     match bad.into_inner() {
         usize::MAX => Ok(codes),
-        index => Err(element("x", index, "a finite number is needed, not NaN and not infinite")),
+        index => Err(element("x", index, FINITE)),
     }
 }

@@ -1,5 +1,6 @@
 //! Codecs: values as codes, without randomness that privacy rests on.
 
+mod canonical;
 mod categories;
 mod code;
 mod fixed_point;
@@ -10,6 +11,7 @@ mod pack;
 mod real;
 mod unpack;
 
+pub(crate) use canonical::{canonical, settled};
 pub use categories::Categories;
 pub use code::Code;
 pub use fixed_point::{FixedPoint, Infinities, SignBit};
@@ -19,4 +21,4 @@ pub use hashing::Hashing;
 pub(crate) use pack::pack_into;
 pub use pack::{pack, pack_to, packed_len, unpack, unpack_to};
 pub use real::Real;
-pub(crate) use unpack::{squeeze, unpack_into};
+pub(crate) use unpack::{Rows, Unpack, squeeze_rows};
