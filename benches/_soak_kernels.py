@@ -181,7 +181,9 @@ def _keyed(channel: Any, inputs: NDArray[Any] | None = None, grid: Any = None) -
         # Records of many columns: a hash for each sample would take ten times as long as the samples.
         records = values[x].reshape(-1, COLUMNS if len(x) % COLUMNS == 0 else 1)
         ids = np.arange(len(records), dtype=np.uint64) + np.uint64(first * _core.CHUNK)
-        codes = channel.randomize_keyed(records, grid, None, key, b"soak", ids, 0, "codes", None)
+        coins = _core.Coins(key, b"soak", ids)
+        source = (coins, coins) if isinstance(channel, _core.Mixture) else coins
+        codes = channel.randomize(records, grid, None, source, "codes", None, None, 0)
         return np.asarray(codes, np.intp).ravel()
 
     return draw

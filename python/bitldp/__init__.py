@@ -57,6 +57,7 @@ from bitldp.estimate.estimates import Estimate, project_simplex
 from bitldp.estimate.means import MeanAccumulator
 from bitldp.estimate.post import likeliest_frequencies, maximum_likelihood, norm_sub
 from bitldp.ledger.budget import BudgetExceededError, Ledger
+from bitldp.mechanism.memoized import Memoized
 from bitldp.numeric import (
     BitBudgets,
     Duchi,
@@ -132,6 +133,7 @@ __all__ = [
     "Ledger",
     "Matrix",
     "MeanAccumulator",
+    "Memoized",
     "MetricMVU",
     "MinimaxVariance",
     "MixedRecord",

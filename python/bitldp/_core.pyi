@@ -305,7 +305,7 @@ class Design:
     def randomize(
         self,
         x: ArrayLike,
-        key: bytes | None,
+        key: bytes | Coins | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
@@ -331,7 +331,7 @@ class Subset:
     def randomize(
         self,
         x: ArrayLike,
-        key: bytes | None,
+        key: bytes | Coins | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
@@ -490,7 +490,7 @@ class Shift:
 @final
 class Coins:
     def __new__(
-        cls, key: bytes, context: bytes, ids: NDArray[np.uint64] | NDArray[np.uint8], column: int = 0
+        cls, key: bytes, context: bytes, ids: NDArray[np.uint64] | NDArray[np.uint8], column: int = ...
     ) -> Coins: ...
     def stage(self, stage: int) -> Coins: ...
     def bound(self, x: ArrayLike, threads: int | None = None) -> Coins: ...

@@ -1,4 +1,4 @@
-"""Every mechanism that a family exports can be called with keyed coins, and a report is its record's alone."""
+"""Every mechanism that a family exports takes keyed coins, and a report is its record's alone."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import bitldp
 import numpy as np
 import pytest
 from bitldp._core import Coins
+from bitldp.mechanism.law import arguments
 from bitldp.selection import Compressed
 from support.cases import CASES, FAMILIES, Case
 
@@ -39,8 +40,6 @@ def inputs_of(name: str, seed: int = 0) -> tuple[Any, tuple[np.ndarray, ...]]:
 
 def records_of_input(each: Any, rows: int) -> tuple[np.ndarray, ...]:
     """Return copies of one input."""
-    from bitldp.mechanism.law import arguments
-
     return arguments(each, rows)
 
 
@@ -61,7 +60,7 @@ def drawn(mechanism: Any, records: tuple[np.ndarray, ...], **changed: Any) -> np
 
 @pytest.mark.parametrize("name", WALK)
 def test_a_report_is_its_records_alone(name: str) -> None:
-    """Whatever the batch, its order and the threads: the same reports; another key, context, id or column: others."""
+    """The same whatever batch, order and threads; others with another key, context, id or column."""
     mechanism, records = inputs_of(name)
     whole = drawn(mechanism, records)
     assert len(np.unique(whole)) > 1, "all reports are alike"
@@ -108,8 +107,8 @@ def test_every_form_says_the_same(name: str) -> None:
 def test_another_value_of_an_id_has_other_coins(name: str) -> None:
     """Where the record is the value, one number that is another leaves nothing as it was.
 
-    Two reports of one id whose records differ agree as often as those of two ids do: n = 203 records, five standard errors of
-    the difference, fixed key.
+    Two reports of one id whose records differ agree as often as those of two ids do: n = 203 records, five
+    standard errors of the difference, fixed key.
     """
     mechanism, records = inputs_of(name)
     changed = [x.copy() for x in records]

@@ -96,10 +96,6 @@ class UnaryEncoding(BitStrings):
         names = [f"category {each}" for each in chosen]
         return Experiment(chosen, names, [block], [(0, 1)], {"output": "bits"})
 
-    @property
-    def _bound(self) -> bool:
-        return False  # one draw of a category, in which it is
-
     def _law(self) -> tuple[float, float]:
         p, q = self._channel.thresholds()
         return p / ONE, q / ONE

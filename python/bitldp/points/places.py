@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp._core import Coins
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
 from bitldp.points import metrics
-from bitldp.release.base import Call, Source
+from bitldp.release.base import Call
+from bitldp.release.keyed import by_column
 
 _BLOCK = 1 << 22  # losses that are looked at together
 _LINE_LIMIT = 1 << 24  # equidistant candidates: points and losses by rank take 2 GB on the way
@@ -137,20 +137,7 @@ def release(
     keys = call.keys if call.keys[0] is not None else [None] * len(regions)
     for number, (region, key) in enumerate(zip(regions, keys, strict=True)):
         everywhere = np.flatnonzero(region_of[flat] == number)
-        for mine, own in _by_column(everywhere, key, flat.size):
-            released = region.release.randomize(place_of[flat[mine]], call.codes([own]))
+        for mine, own in by_column(everywhere, [key], flat.size // max(1, len(codes))):
+            released = region.release.randomize(place_of[flat[mine]], call.codes(own))
             reports[mine] = region.members[released]
     return reports.reshape(codes.shape)
-
-
-def _by_column(
-    places: NDArray[np.intp], key: Source, total: int
-) -> Iterator[tuple[NDArray[np.intp], Source]]:
-    """Yield places of values, of `total` in all, and what they are drawn from; coins, column by column."""
-    if not isinstance(key, Coins):
-        yield places, key
-        return
-    columns = total // max(1, len(key))
-    for column in range(columns):
-        mine = places[places % columns == column]
-        yield mine, key.taken(mine // columns, column)

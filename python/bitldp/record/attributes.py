@@ -11,15 +11,16 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp._core import CHUNK, keystream, pack
+from bitldp._core import CHUNK, Coins, keystream, pack
 from bitldp.base import checks
 from bitldp.mechanism.base import Mechanism, Part, Takes
 from bitldp.mechanism.law import Experiment, Pair, Symbols
 from bitldp.privacy import Guarantee, added, composed, share
 from bitldp.record.law import experiment
 from bitldp.record.payload import common, form_of, payload, reports_of
-from bitldp.release.base import Call
+from bitldp.release.base import Call, Source
 from bitldp.release.draws import coordinates
+from bitldp.release.keyed import by_column
 from bitldp.release.sampled import SampledReports, index_bits
 
 __all__ = ["Answers", "Attributes", "Run"]
@@ -209,9 +210,11 @@ class Attributes(Mechanism):
         """Release records: of each table the number of its first attribute, and its columns (all checked)."""
         if call.out is not None:
             raise ValueError("out: not offered, since a report is several arrays")
+        if isinstance(call.keys[0], Coins):  # every record has coins of its own
+            return self._in_form(self._chunk(tables, records, call.codes(call.keys)), call.output)
         # Where nobody gave keys there are three that say so, and there may be more streams.
         keys = [*call.keys, *[None] * self._streams][: self._streams]
-        secret = [os.urandom(32) if key is None else key for key in keys]
+        secret = [key if isinstance(key, bytes) else os.urandom(32) for key in keys]
         found = []
         for place, start in enumerate(range(0, max(1, records), CHUNK)):
             # Each chunk of records has keys of its own: how far a mechanism reads its stream is its affair.
@@ -219,7 +222,11 @@ class Attributes(Mechanism):
             parts = [(first, table[start : start + CHUNK]) for first, table in tables]
             found.append(self._chunk(parts, min(CHUNK, records - start), call.codes(own)))
         arrays = [np.concatenate(each) for each in zip(*found, strict=True)]
-        if call.output == "packed":
+        return self._in_form(arrays, call.output)
+
+    def _in_form(self, arrays: list[NDArray[Any]], output: str) -> Any:
+        """Return arrays of codes as reports."""
+        if output == "packed":
             arrays = [pack(np.ascontiguousarray(each).ravel(), bits)
                       for each, (_, bits) in zip(arrays, self.report_parts, strict=True)]  # fmt: skip
         return tuple(arrays) if self.k is None else SampledReports(*arrays)
@@ -239,9 +246,9 @@ class Attributes(Mechanism):
             keys, rest = rest[: run.mechanism._streams], rest[run.mechanism._streams :]
             first, table = next(each for each in reversed(tables) if each[0] <= run.start)
             if k:
-                rows = np.flatnonzero((flat >= run.start) & (flat < run.stop))
-                values = table[rows // k, flat[rows] - first]
-                codes[rows] = self._answer(run.mechanism, values, call, keys, self._form)
+                for rows, own in by_column(np.flatnonzero((flat >= run.start) & (flat < run.stop)), keys, k):
+                    values = table[rows // k, flat[rows] - first]
+                    codes[rows] = self._answer(run.mechanism, values, call, own, self._form)
             else:
                 count = run.stop - run.start
                 values = table[:, run.start - first : run.stop - first].reshape(-1)
@@ -255,7 +262,7 @@ class Attributes(Mechanism):
         mechanism: Mechanism,
         values: NDArray[Any],
         call: Call,
-        keys: list[bytes | None],
+        keys: Sequence[Source],
         form: Part,
     ) -> NDArray[Any]:
         options = Call(keys, mechanism.wire_output, None, call.threads, 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Coins
 from bitldp.base import checks
-from bitldp.release.base import Call, Release, called
+from bitldp.release.base import Call, Release, Source, called
 
 Ids = NDArray[np.uint64] | NDArray[np.uint8] | Sequence[bytes]
 """Names of records: numbers, digests of 32 bytes a row, or bytes, of which SHA-256 makes digests."""
@@ -52,6 +52,22 @@ def fitting(coins: Coins, values: NDArray[Any]) -> None:
     if values.ndim == 0 or len(values) != len(coins):
         records = f"{len(values)} records" if values.ndim else "a single value, which needs an array of one"
         raise ValueError(f"ids: {len(coins)} of them do not fit {records}")
+
+
+def by_column(
+    places: NDArray[np.intp], sources: Sequence[Source], columns: int
+) -> Iterator[tuple[NDArray[np.intp], Sequence[Source]]]:
+    """Yield places of some values of records, counted record by record, and what they are drawn from.
+
+    Keys draw for all at once. Of coins, every value takes those of its own record and column.
+    """
+    coins = [source for source in sources if isinstance(source, Coins)]
+    if not coins:
+        yield places, sources
+        return
+    for column in range(columns):
+        mine = places[places % columns == column]
+        yield mine, [each.taken(mine // columns, column) for each in coins]
 
 
 def keyed_call(coins: Coins, streams: int, output: Any, allowed: tuple[str, ...], threads: Any) -> Call:

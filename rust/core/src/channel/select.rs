@@ -174,7 +174,7 @@ impl Select {
             let sampler = Sampler { isa, key, law: &self.law, dimensions: self.dimensions as usize };
             let mut code = [0];
             let refused = sampler.vectors(0, 0, u64::of(values), &mut code);
-            write(code[0], output);
+            records::write(code[0], output);
             refused
         };
         face.randomize(call, |_| None, draw)?.map_err(|index| element("x", index, FINITE))
@@ -189,19 +189,6 @@ fn check_form(output: &Output<'_>) -> Result<()> {
     match output {
         Output::U8(_) | Output::U16(_) | Output::U32(_) | Output::Packed(_) => Ok(()),
         _ => Err(argument("output", "a report is a code word: codes, or packed".into())),
-    }
-}
-
-/// Writes one code, to the room of just that; as bits, most significant first.
-fn write(code: u32, output: Output<'_>) {
-    match output {
-        Output::U8(out) => out[0] = code as u8,
-        Output::U16(out) => out[0] = code as u16,
-        Output::U32(out) => out[0] = code,
-        Output::Bits(out) => {
-            out.iter_mut().rev().enumerate().for_each(|(place, bit)| *bit = (code >> place & 1) as u8);
-        }
-        _ => unreachable!("other forms were refused"),
     }
 }
 

@@ -103,7 +103,7 @@ impl<'a> Records<'a> {
             Ids::Digests(ids) | Ids::Bound(ids) => message.extend(ids[record]),
         }
         message.extend(column.to_le_bytes());
-        values.iter().for_each(|value| message.extend(value.to_le_bytes()));
+        message.extend(values.iter().flat_map(|value| value.to_le_bytes()));
         Key::from_bytes(*blake3::keyed_hash(&self.key, message).as_bytes())
     }
 }

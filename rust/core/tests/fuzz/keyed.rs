@@ -1,6 +1,6 @@
 //! Channels with keyed coins.
 
-use bitldp_core::{Grid, Ids, Keyed, KeyedCall};
+use bitldp_core::{Coins, Grid, Ids, Keyed, KeyedCall};
 
 use super::channels::{matrix, mixture, shift, window};
 use super::data::Data;
@@ -30,7 +30,8 @@ fn call<C: Keyed>(
         let ids = if named { Ids::Digests(&digests) } else { Ids::Numbers(&numbers) };
         let (codec, letters, context) = (codec(grids), letters.as_deref(), &context[..]);
         let (input, output, threads) = (x.input(), room.output(), way.threads);
-        let call = KeyedCall { codec, input, letters, output, key: &key, context, ids, column, threads };
+        let coins = Coins { column, ..Coins::new(&key, context, ids) };
+        let call = KeyedCall { codec, input, letters, output, coins, threads };
         channel.randomize_keyed_on(way.isa, call)
     })
     .is_ok()

@@ -2,7 +2,7 @@
 
 use super::tests::{chi_square, grid, key};
 use super::*;
-use crate::channel::{Bit, Bits, Cube, Select, Unary};
+use crate::channel::{Bit, Bits, Cube, Design, Select, Subset, Unary};
 use crate::codec::{FixedPoint, Infinities, SignBit, pack};
 use crate::error::Error;
 use crate::probability::Probability;
@@ -46,6 +46,14 @@ fn select() -> Select {
     Select::new(&[2, 1, 1], &[1, 3, 9], Some(2)).unwrap()
 }
 
+fn subset() -> Subset {
+    Subset::new(4, 2, 0.75).unwrap()
+}
+
+fn design() -> Design {
+    Design::translates(5, 2, 0.7, vec![3, 0, 6, 1, 4, 5, 2]).unwrap()
+}
+
 macro_rules! reports {
     ($channel:expr, $codec:expr, $out:expr, $words:expr, $values:expr) => {
         Box::new(move |heard, isa, input, coins, threads| {
@@ -80,8 +88,24 @@ fn ways() -> Vec<Way> {
         select().randomize_hearing(heard, isa, call)?;
         Ok(out.into_iter().map(u32::from).collect())
     };
+    let of_subset = |heard, isa, input: Input<'_>, coins: Coins<'_>, threads| {
+        let mut out = vec![0u8; input.len() * 4];
+        let (output, threads) = (Output::Bits(&mut out), Some(threads));
+        let call = KeyedCall { codec: (), input, letters: None, output, coins, threads };
+        subset().randomize_hearing(heard, isa, call)?;
+        Ok(out.into_iter().map(u32::from).collect())
+    };
+    let of_design = |heard, isa, input: Input<'_>, coins: Coins<'_>, threads| {
+        let mut out = vec![0u16; input.len()];
+        let (output, threads) = (Output::U16(&mut out), Some(threads));
+        let call = KeyedCall { codec: (), input, letters: None, output, coins, threads };
+        design().randomize_hearing(heard, isa, call)?;
+        Ok(out.into_iter().map(u32::from).collect())
+    };
     vec![
         way("unary", 1, 5, false, plain(of_unary)),
+        way("subset", 1, 4, false, plain(of_subset)),
+        way("design", 1, 1, false, plain(of_design)),
         way("bits", 2, 2, true, reports!(bits(), Some(codec()), Output::U16, 2, 2)),
         way("bits of codes", 2, 2, false, reports!(bits(), None::<FixedPoint>, Output::U8, 2, 2)),
         way("cube", 5, 5, true, reports!(cube(), Some(grid(2)), Output::Bits, 5, 5)),
@@ -190,7 +214,16 @@ fn the_law_is_that_of_the_integers() {
     // The signs 1, 0, 1, 1 are certain at the ends of the grid; 1 lies at three quarters of it.
     let (up, down) = (agreements(0b10111), agreements(0b10110));
     let dithered: Vec<f64> = up.iter().zip(down).map(|(up, down)| 0.75 * up + 0.25 * down).collect();
-    let cases: [(&Way, &[f64], u32, Vec<f64>); 6] = [
+    // Three of the six pairs hold element 2; the block of input 2 are the cells 3 + 2 and 0 + 2.
+    let held = (0..16u32).map(|bits| match (bits.count_ones(), bits & 2 > 0) {
+        (2, true) => 0.25,
+        (2, false) => 0.25 / 3.0,
+        _ => 0.0,
+    });
+    let blocks = (0..7).map(|cell| if cell == 5 || cell == 2 { 0.35 } else { 0.06 });
+    let cases: [(&Way, &[f64], u32, Vec<f64>); 8] = [
+        (of("subset"), &[2.0], 2, held.collect()),
+        (of("design"), &[2.0], 8, blocks.collect()),
         (of("unary"), &[3.0], 2, strings(&[Q, Q, Q, P, Q])),
         (of("bits"), &[1.25, -0.6], 8, strings(&[first, second].concat())),
         (of("bits of codes"), &[6.0, 1.0], 8, strings(&[first, second].concat())),
@@ -225,14 +258,21 @@ fn two(way: &Way, heard: u64) -> [Vec<u32>; 2] {
 
 /// A word of each report that is about what both records share: of a category, a place that is neither's.
 fn shared<'a>(way: &Way, reports: &'a [u32]) -> impl ExactSizeIterator<Item = u32> + use<'a> {
-    let (words, place) = (way.words, if way.name == "unary" { way.words - 1 } else { 0 });
+    let of_category = ["unary", "subset"].contains(&way.name);
+    let (words, place) = (way.words, if of_category { way.words - 1 } else { 0 });
     reports.chunks(words).map(move |report| report[place])
 }
 
-/// How often that word is the same for both records.
+/// What that word is for the other record, if the coins are the same: blocks are translates.
+fn moved(way: &Way, word: u32) -> u32 {
+    if way.name == "design" { (word + 1) % 7 } else { word }
+}
+
+/// How often that word is for both records what one draw makes of them.
 fn agree(way: &Way, heard: u64) -> f64 {
     let [one, other] = two(way, heard);
-    let same = shared(way, &one).zip(shared(way, &other)).filter(|(one, other)| one == other).count();
+    let same =
+        shared(way, &one).zip(shared(way, &other)).filter(|&(one, other)| moved(way, one) == other).count();
     same as f64 / shared(way, &one).len() as f64
 }
 
@@ -242,13 +282,13 @@ fn agree(way: &Way, heard: u64) -> f64 {
 fn the_record_is_in_the_coins() {
     for way in ways() {
         let [one, other] = two(&way, u64::MAX);
-        let chances = |reports: &[u32]| {
+        let chances = |words: &mut dyn Iterator<Item = u32>| {
             let mut shares = [0.0; 8];
-            let count = shared(&way, reports).len() as f64;
-            shared(&way, reports).for_each(|word| shares[word as usize] += 1.0 / count);
+            words.for_each(|word| shares[word as usize] += 1.0 / 50_000.0);
             shares
         };
-        let alike: f64 = chances(&one).iter().zip(chances(&other)).map(|(a, b)| a * b).sum();
+        let moved = chances(&mut shared(&way, &one).map(|word| moved(&way, word)));
+        let alike: f64 = moved.iter().zip(chances(&mut shared(&way, &other))).map(|(a, b)| a * b).sum();
         let (share, leaked) = (agree(&way, u64::MAX), agree(&way, 0));
         let bound = 5.0 * (alike * (1.0 - alike) / 50_000.0).sqrt();
         assert!((share - alike).abs() < bound, "{}: {share} against {alike}", way.name);
@@ -306,6 +346,8 @@ fn bound_coins_depend_on_the_record_alone() {
     {
         assert_ne!(apart.bound(Input::F64(&records), None).unwrap()[0], bound[0]);
     }
+    let more: Vec<f64> = records.iter().map(|x| x + 1.0).collect();
+    let changed = coins.bound(Input::F64(&more), None).unwrap();
     for way in ways() {
         let of = |x: f64, ids: &[[u8; 32]]| {
             let coins = Coins { ids: Ids::Bound(ids), ..coins };

@@ -117,3 +117,16 @@ impl Face<'_> {
         }
     }
 }
+
+/// Writes one code, to the room of just that; as bits, most significant first.
+pub(in crate::channel) fn write(code: u32, output: Output<'_>) {
+    match output {
+        Output::U8(out) => out[0] = code as u8,
+        Output::U16(out) => out[0] = code as u16,
+        Output::U32(out) => out[0] = code,
+        Output::Bits(out) => {
+            out.iter_mut().rev().enumerate().for_each(|(place, bit)| *bit = (code >> place & 1) as u8);
+        }
+        _ => unreachable!("other forms were refused"),
+    }
+}
