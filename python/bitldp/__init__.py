@@ -17,7 +17,7 @@ The house; every folder is one idea, and stands only on those that come before i
     the three as one           release
     what a mechanism is        mechanism; with estimate for many reports, and design for solved tables
     what releases cost         accounting, amplification, ledger
-    the named mechanisms       categorical, numeric, bits, points, record, compression, selection
+    the named mechanisms       categorical, numeric, bits, points, record, ordered, compression, selection
     what to do with them       recommend, audit, tables, federated; papers, on the sets of data
     where to meet them         report, cli; and reference, the same laws once more in NumPy
 
@@ -78,6 +78,7 @@ from bitldp.numeric import (
     SampledReports,
     ThreeOutputs,
 )
+from bitldp.ordered import HeavyHitters, Hierarchy, SquareWave
 from bitldp.points.brr import BRR
 from bitldp.points.exponential import Exponential
 from bitldp.points.lsrr import LSRR, location_codes
@@ -129,6 +130,8 @@ __all__ = [
     "Grid",
     "Guarantee",
     "HadamardResponse",
+    "HeavyHitters",
+    "Hierarchy",
     "Hybrid",
     "HypercubePrivUnit",
     "InterpolatedMVU",
@@ -156,6 +159,7 @@ __all__ = [
     "Shift",
     "SignSGD",
     "Skellam",
+    "SquareWave",
     "SubsetSelection",
     "SymmetricRR",
     "ThreeOutputs",
@@ -189,6 +193,7 @@ _LATER = (
     "design",
     "federated",
     "numeric",
+    "ordered",
     "papers",
     "privacy",
     "reference",

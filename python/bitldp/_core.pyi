@@ -27,6 +27,8 @@ __all__ = [
     "count_ones",
     "count_progressions",
     "count_words",
+    "hash_cells",
+    "hash_supports",
     "histogram",
     "isa",
     "keystream",
@@ -34,6 +36,7 @@ __all__ = [
     "pack",
     "sampled_histogram",
     "sampled_sums",
+    "sliding_masses",
     "sums",
     "unpack",
 ]
@@ -125,6 +128,25 @@ def sampled_sums(
     *,
     form: Literal["codes", "packed"] = "codes",
     pairs: int | None = None,
+) -> NDArray[np.uint64]: ...
+def sliding_masses(
+    counts: NDArray[np.uint64],
+    width: int,
+    high: float,
+    *,
+    smoothing: bool = True,
+    gain: float = 1e-3,
+    most: int | None = None,
+    threads: int | None = None,
+) -> NDArray[np.float64]: ...
+def hash_cells(seeds: NDArray[np.uint32], words: NDArray[np.uint64], cells: int) -> NDArray[np.uint32]: ...
+def hash_supports(
+    seeds: NDArray[np.uint32],
+    reports: NDArray[np.uint32],
+    words: NDArray[np.uint64],
+    cells: int,
+    *,
+    threads: int | None = None,
 ) -> NDArray[np.uint64]: ...
 
 @final

@@ -108,6 +108,8 @@ FAMILIES = [
     Case("Piecewise", lambda: bitldp.Piecewise(3.0, features=3), _floats(3, 0.5), _VALUES),
     Case("Piecewise-sample", lambda: bitldp.Piecewise(1.5, **_FIVE), _floats(5, 0.5), _VALUES),
     Case("PiecewiseSub", lambda: bitldp.PiecewiseSub(1.5), _floats(1, 0.5), _VALUES),
+    Case("SquareWave", lambda: bitldp.SquareWave(2.0, cells=40), _floats(1, 0.5), _VALUES),
+    Case("SquareWave-sample", lambda: bitldp.SquareWave(2.0, cells=9, **_FIVE), _floats(5, 0.5), _VALUES),
     Case("Hybrid", lambda: bitldp.Hybrid(3.0), _floats(1, 0.5), _VALUES),
     Case("Hybrid-sample", lambda: bitldp.Hybrid(3.0, **_FIVE), _floats(5, 0.5), _VALUES),
     Case("ThreeOutputs", lambda: bitldp.ThreeOutputs(6.0, features=3), _floats(3, 0.5), _VALUES),
@@ -156,6 +158,12 @@ FAMILIES = [
     Case("Compressed", lambda: Compressed(6, 3, epsilon=2.0, seed=1), _floats(6, 0.3), _CODES),
     Case("Exponential", lambda: bitldp.Exponential(8, epsilon=2.0), _codes(8), _VALUES),
     Case("LSRR", lambda: bitldp.LSRR(8, epsilon=2.0), _codes(8), _VALUES),
+]
+
+# Those whose reports are several arrays, public coins among them.
+ORDERED = [
+    Case("Hierarchy", lambda: bitldp.Hierarchy(100, epsilon=2.0), _codes(100), _CODES),
+    Case("HeavyHitters", lambda: bitldp.HeavyHitters(2.0, bits=30), _codes(1 << 30), _CODES),
 ]
 
 # Of numbers and categories: records of two arrays, and estimates of both.

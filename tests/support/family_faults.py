@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import bitldp
 import numpy as np
-from bitldp._core import Cube
+from bitldp._core import Cube, hash_cells
 from bitldp.compression import CLDP, SignSGD
 from bitldp.selection.laws import pe_channel
 
@@ -174,6 +174,58 @@ class CoefficientUnprotected(CLDP):
     def randomize(self, x, **options):
         codes = super().randomize(x, **options)
         return np.where(codes >> 1 == 0, np.asarray(x).sum(axis=1) > 0.0, codes).astype(codes.dtype)
+
+
+class TopNeverOutside(bitldp.SquareWave):
+    """A number at the high end is never reported above it: its window was cut there."""
+
+    def randomize(self, x, **options):
+        codes = super().randomize(x, **options)
+        last = self.cells - 1 + (self.alphabet - self.cells) // 2
+        return np.where(np.asarray(x) >= self.interval[1], np.minimum(codes, last), codes)
+
+
+class CellUnprotected(bitldp.HeavyHitters):
+    """The cell leaves as it is, one time in ten."""
+
+    def randomize(self, x, **options):
+        reports = super().randomize(x, **options)
+        words = self._words.admit("x", x)
+        cells = hash_cells(reports.seeds, self._keys(words, reports.groups), self.cells)
+        return reports._replace(codes=np.where(reports.seeds % 10 == 0, cells, reports.codes))
+
+
+class FunctionOfTheWord(bitldp.HeavyHitters):
+    """The hash function is chosen such that the word falls into cell 0."""
+
+    def randomize(self, x, **options):
+        reports = super().randomize(x, **options)
+        words = self._words.admit("x", x)
+        seeds = reports.seeds.copy()
+        for _ in range(12):
+            wrong = hash_cells(seeds, self._keys(words, reports.groups), self.cells) != 0
+            seeds = np.where(wrong, seeds + np.uint32(1), seeds)
+        return reports._replace(seeds=seeds, codes=np.zeros_like(reports.codes))
+
+
+class LevelOfTheValue(bitldp.Hierarchy):
+    """Large values answer at the last level."""
+
+    def randomize(self, x, **options):
+        reports = super().randomize(x, **options)
+        last = bitldp.Hierarchy(self.size, epsilon=self.epsilon, branching=self.size)
+        codes = last.randomize(x, rng=options.get("rng")).codes.astype(reports.codes.dtype)
+        large = (np.asarray(x).reshape(-1, 1) > self.size // 2) & (reports.indices == 0)
+        where = np.where(large, len(self.levels) - 1, reports.indices)
+        return bitldp.SampledReports(where, np.where(large, codes, reports.codes))
+
+
+class StrongerAnswers(bitldp.Hierarchy):
+    """A record answers with twice the budget."""
+
+    def randomize(self, x, **options):
+        twice = bitldp.Hierarchy(self.size, epsilon=2.0 * self.epsilon, branching=self.branching)
+        return twice.randomize(x, **options)
 
 
 class SteepExponential(bitldp.Exponential):

@@ -9,6 +9,7 @@ mod design;
 mod error;
 mod fixed_point;
 mod grid;
+mod hashing;
 mod keyed;
 mod matrix;
 mod mixture;
@@ -17,6 +18,7 @@ mod pack;
 mod sampled;
 mod select;
 mod shift;
+mod sliding;
 mod subset;
 mod unary;
 mod window;
@@ -43,6 +45,8 @@ mod _core {
     #[pymodule_export]
     use super::grid::Grid;
     #[pymodule_export]
+    use super::hashing::{hash_cells, hash_supports};
+    #[pymodule_export]
     use super::keyed::Coins;
     #[pymodule_export]
     use super::matrix::Matrix;
@@ -56,6 +60,8 @@ mod _core {
     use super::select::Select;
     #[pymodule_export]
     use super::shift::Shift;
+    #[pymodule_export]
+    use super::sliding::sliding_masses;
     #[pymodule_export]
     use super::subset::Subset;
     #[pymodule_export]

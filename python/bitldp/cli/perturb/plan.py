@@ -36,6 +36,7 @@ _MOST_ROWS = 1 << 18
 _VECTORS = {
     "ball": "vectors of a ball",
     "scores": "vectors of which a dimension is chosen",
+    "words": "words",
     "record": "records of several attributes",
 }
 _POINTS = ("low", "high", "points")

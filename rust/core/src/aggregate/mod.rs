@@ -17,6 +17,7 @@ mod pairs;
 mod planes;
 mod progressions;
 mod sampled;
+mod sliding;
 mod source;
 mod sums;
 mod vector;
@@ -32,6 +33,7 @@ use crate::isa::Isa;
 
 pub use hashes::Hashes;
 pub use sampled::Sampled;
+pub use sliding::{Maximization, Sliding};
 
 /// Reports in one of the forms in which they leave a channel.
 #[derive(Clone, Copy, Debug)]
