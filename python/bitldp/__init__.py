@@ -43,9 +43,11 @@ from bitldp.compression import (
     MVU,
     BallGaussian,
     BitwiseRR,
+    CrossPolytope,
     GeneralizedRR,
     InterpolatedMVU,
     MetricMVU,
+    OneRotationWarning,
     SignSGD,
     Skellam,
     VectorMVU,
@@ -76,6 +78,7 @@ from bitldp.privacy import Guarantee, PrivacyClaimWarning
 from bitldp.recommend.recommend import Recommendation, recommend
 from bitldp.record.privunit import HypercubePrivUnit
 from bitldp.record.signs import SampledSigns
+from bitldp.release.rotated import RotatedReports
 from bitldp.selection import EXP, PE, PS, FedSel, TwoStage
 
 __all__ = [
@@ -102,6 +105,7 @@ __all__ = [
     "BudgetExceededError",
     "Categories",
     "CountAccumulator",
+    "CrossPolytope",
     "Cube",
     "Duchi",
     "Estimate",
@@ -125,11 +129,13 @@ __all__ = [
     "MetricMVU",
     "MinimaxVariance",
     "Mixture",
+    "OneRotationWarning",
     "OptimalUtility",
     "Piecewise",
     "PiecewiseSub",
     "PrivacyClaimWarning",
     "Recommendation",
+    "RotatedReports",
     "SampledReports",
     "SampledSigns",
     "Select",
