@@ -40,6 +40,7 @@ CAUGHT = {
     "RawValue": (faults.RawValue, (PS(4, 1, epsilon=1.0), Duchi(1.0)), {}, 5_000, None),
     "SignFlipsLess": (faults.SignFlipsLess, (1,), {"epsilon": 1.0}, 20_000, None),
     "CoefficientUnprotected": (faults.CoefficientUnprotected, (4,), {"epsilon": 1.0}, 10_000, None),
+    "SteepPolytope": (faults.SteepPolytope, (50,), {"epsilon": 2.0}, 20_000, None),
     "SteepExponential": (faults.SteepExponential, (8,), {"epsilon": 2.0}, 20_000, None),
 }
 
