@@ -21,6 +21,7 @@ from _cases import Case, cases
 from _cases_numeric import cases as numeric_cases
 from _cases_records import cases as record_cases
 from _cases_server import cases as server_cases
+from _cases_vectors import cases as vector_cases
 from _measure import Machine, Others, Probe, Timed, WrongResultError, interleaved, machine, probes
 from _report import Result, show, show_memory, too_much
 
@@ -100,7 +101,7 @@ def _measure(options: argparse.Namespace) -> tuple[Machine, list[Result], list[d
     print("\n".join(on.lines()), flush=True)
     wanted = [
         case
-        for case in (*cases(), *numeric_cases(), *record_cases(), *server_cases())
+        for case in (*cases(), *numeric_cases(), *record_cases(), *vector_cases(), *server_cases())
         if options.only in case.name
     ]
     results = [run(case, on, limits, options.rounds) for case in wanted]

@@ -1,4 +1,4 @@
-"""Updates of an l2 ball through the cross-polytope: the mean squared error that its variance says, in a run."""
+"""Updates of an l2 ball through the cross-polytope: a run has the mean squared error that was said."""
 
 from __future__ import annotations
 
