@@ -50,10 +50,12 @@ from bitldp.compression import (
     MVU,
     BallGaussian,
     BitwiseRR,
+    CrossPolytope,
     GeneralizedRR,
     InterpolatedMVU,
     LaplaceBall,
     MetricMVU,
+    OneRotationWarning,
     SignSGD,
     Skellam,
     VectorMVU,
@@ -89,6 +91,7 @@ from bitldp.record.categorical import CategoricalRecord
 from bitldp.record.mixed import MixedRecord
 from bitldp.record.privunit import HypercubePrivUnit
 from bitldp.record.signs import SampledSigns
+from bitldp.release.rotated import RotatedReports
 from bitldp.selection import EXP, PE, PS, FedSel, TwoStage
 
 __all__ = [
@@ -119,6 +122,7 @@ __all__ = [
     "CategoricalRecord",
     "Categories",
     "CountAccumulator",
+    "CrossPolytope",
     "Cube",
     "Duchi",
     "Estimate",
@@ -148,11 +152,13 @@ __all__ = [
     "MinimaxVariance",
     "MixedRecord",
     "Mixture",
+    "OneRotationWarning",
     "OptimalUtility",
     "Piecewise",
     "PiecewiseSub",
     "PrivacyClaimWarning",
     "Recommendation",
+    "RotatedReports",
     "SampledReports",
     "SampledSigns",
     "Select",

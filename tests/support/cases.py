@@ -146,6 +146,13 @@ FAMILIES = [
         _floats(6, 0.1),
         _VALUES,
     ),
+    Case("CrossPolytope", lambda: bitldp.CrossPolytope(40, epsilon=3.0), _floats(40, 0.1), _CODES),
+    Case(
+        "CrossPolytope-haar",
+        lambda: bitldp.CrossPolytope(6, epsilon=9.0, radius=2.0, rotation="haar", seed=3),
+        _floats(6, 0.5),
+        _CODES,
+    ),
     Case("EXP", lambda: bitldp.EXP(6, epsilon=2.0), _floats(6, 0.5), _CODES),
     Case("PS", lambda: bitldp.PS(6, 2, epsilon=2.0), _floats(6, 0.5), _CODES),
     Case("PE", lambda: bitldp.PE(6, 2, epsilon=2.0), _floats(6, 0.5), _CODES),
