@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -11,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp._core import Rotation, Select, keystream, pack
+from bitldp._core import Coins, Rotation, Select, keystream, pack
 from bitldp.base import checks
 from bitldp.channels.ranks import top_weights
 from bitldp.letters.polytope import tops
 from bitldp.privacy import calibrated
-from bitldp.release.base import Call, Release
+from bitldp.release.base import Call, Release, Source
 
 __all__ = ["MOST_ROTATIONS", "RotatedRelease", "RotatedReports", "public_key", "signed_top"]
 
@@ -24,6 +25,7 @@ MOST_ROTATIONS = 1 << 32
 """The most rotations of one seed: their numbers have 32 bits."""
 
 _WORD = 4  # bytes of a rotation's number
+_BLOCK = 1 << 22  # rotated coordinates at once, with keyed coins
 
 
 class RotatedReports(NamedTuple):
@@ -102,20 +104,25 @@ class RotatedRelease(Release):
         total = self.channel.total
         return (high - low) * sums.sum / total, ((high - low) * sums.squares + 2 * low) / total
 
-    def drawn(self, keys: list[bytes | None], records: int, first_chunk: int) -> NDArray[np.uint32]:
+    def drawn(self, keys: Sequence[Source], records: int, first_chunk: int) -> NDArray[np.uint32]:
         """Return rotations for records, shape (records, count), drawn without looking at them.
 
         They are numbers of the key behind those of the channel, which shares none with it; chunk c of the
         channel's records takes those of the nonce c, so that batches of whole chunks concatenate.
         """
         key = keys[self.count] if len(keys) > self.count else None
+        if isinstance(key, Coins):
+            return self._numbers((key.words(self.count, 0) >> np.uint64(32)).reshape(records, self.count))
         key = os.urandom(32) if key is None else key
         chunk, row = self.channel.chunk, _WORD * self.count
         stream = b"".join(
             keystream(key, first_chunk + place, row * min(chunk, records - start))
             for place, start in enumerate(range(0, records, chunk))
         )
-        words = np.frombuffer(stream, "<u4").reshape(records, self.count)
+        return self._numbers(np.frombuffer(stream, "<u4").reshape(records, self.count))
+
+    def _numbers(self, words: NDArray[Any]) -> NDArray[np.uint32]:
+        """Return words of 32 random bits as numbers of rotations."""
         if self.rotations == MOST_ROTATIONS:
             return words.astype(np.uint32, copy=False)
         return (words.astype(np.uint64) * np.uint64(self.rotations) >> np.uint64(32)).astype(np.uint32)
@@ -130,19 +137,27 @@ class RotatedRelease(Release):
         """Return the codes of vectors of shape (n, features) under their rotations, shape (n, count)."""
         keys = call.keys if len(call.keys) >= self.count else [None] * self.count
         columns = [
-            self.channel.randomize_rotated(
-                x,
-                self.rotation,
-                np.ascontiguousarray(rotations[:, place]),
-                keys[place],
-                "codes",
-                None,
-                call.threads,
-                call.first_chunk,
-            )
+            self._column(x, np.ascontiguousarray(rotations[:, place]), keys[place], call)
             for place in range(self.count)
         ]
         return columns[0][:, None] if self.count == 1 else np.stack(columns, axis=1)
+
+    def _column(self, x: NDArray[Any], rotations: NDArray[Any], key: Source, call: Call) -> NDArray[Any]:
+        """Return one code of each vector."""
+        if isinstance(key, Coins):  # which are of the record: its vector is rotated beforehand
+            step = max(1, _BLOCK // self.rotation.dimensions)
+            starts = range(0, max(1, len(x)), step)
+            return np.concatenate([self._keyed(x, rotations, key, call, slice(i, i + step)) for i in starts])
+        return self.channel.randomize_rotated(
+            x, self.rotation, rotations, key, "codes", None, call.threads, call.first_chunk
+        )
+
+    def _keyed(
+        self, x: NDArray[Any], rotations: NDArray[Any], coins: Coins, call: Call, part: slice
+    ) -> NDArray[Any]:
+        rotated = self.rotation.rotate(x[part], rotations[part], call.threads)
+        own = coins.taken(np.arange(len(x), dtype=np.int64)[part], 0)
+        return self.channel.randomize(rotated, own, "codes", None, call.threads, 0)
 
     def packed(self, reports: RotatedReports) -> RotatedReports:
         """Return both parts of reports packed."""
