@@ -1,5 +1,6 @@
 //! Channels: the only step where privacy happens. Each has a law of integers, and its exact ε.
 
+mod bit;
 mod bits;
 mod call;
 mod categorical;
@@ -13,7 +14,8 @@ mod shift;
 mod unary;
 mod window;
 
-pub use bits::{Bit, Bits, BitsEpsilon};
+pub use bit::Bit;
+pub use bits::{Bits, BitsEpsilon};
 pub use call::{Call, Channel};
 pub use cube::Cube;
 pub use keyed::{Keyed, KeyedCall};
