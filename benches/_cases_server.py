@@ -34,7 +34,13 @@ def cases() -> list[Case]:
     found.append(_estimate("OUE", oue, category, "bits", lambda bits: bits.sum(axis=0, dtype=np.int64)))
     found.append(_estimate("OUE", oue, category, "packed", _unpacked_sums))
     found.append(
-        _estimate("GRR", grr, category, "codes", lambda codes: np.bincount(codes, minlength=CATEGORIES))
+        _estimate(
+            "GRR",
+            grr,
+            np.resize(category, SAMPLES),
+            "codes",
+            lambda codes: np.bincount(codes, minlength=CATEGORIES),
+        )
     )
     for mechanism in (bitldp.Duchi(2.0), bitldp.Piecewise(2.0), bitldp.MVU(1.0)):
         found.append(_numbers(mechanism, number))

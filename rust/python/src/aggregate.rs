@@ -185,6 +185,21 @@ pub(crate) fn count_words<'py>(
     counted(py, reports.array.len(), &[columns, 2, batch.word_statistics()], || batch.word_counts())
 }
 
+/// The arguments of what counts codes of an alphabet: reports, columns, alphabet and threads.
+fn codes<'py>(
+    reports: &Bound<'py, PyAny>,
+    columns: Whole,
+    alphabet: Whole,
+    form: &str,
+    records: Option<Whole>,
+    threads: Option<Whole>,
+) -> PyResult<(Argument<'py>, usize, usize, Option<usize>)> {
+    let (columns, alphabet) = (count("columns", columns)?, count("alphabet", alphabet)?);
+    let threads = self::threads(threads)?;
+    let reports = Argument::new("reports", reports, form, records, columns, width(alphabet))?;
+    Ok((reports, columns, alphabet, threads))
+}
+
 /// Count how often each code was reported in each column.
 ///
 /// Parameters
@@ -218,9 +233,7 @@ pub(crate) fn histogram<'py>(
     records: Option<Whole>,
     threads: Option<Whole>,
 ) -> PyResult<Bound<'py, PyArrayDyn<u64>>> {
-    let (columns, alphabet) = (count("columns", columns)?, count("alphabet", alphabet)?);
-    let threads = self::threads(threads)?;
-    let reports = Argument::new("reports", reports, form, records, columns, width(alphabet))?;
+    let (reports, columns, alphabet, threads) = codes(reports, columns, alphabet, form, records, threads)?;
     let batch = reports.batch(threads)?;
     counted(py, reports.array.len(), &[columns, alphabet], || batch.histogram(alphabet))
 }
@@ -252,9 +265,7 @@ pub(crate) fn sums<'py>(
     records: Option<Whole>,
     threads: Option<Whole>,
 ) -> PyResult<Bound<'py, PyArrayDyn<u64>>> {
-    let (columns, alphabet) = (count("columns", columns)?, count("alphabet", alphabet)?);
-    let threads = self::threads(threads)?;
-    let reports = Argument::new("reports", reports, form, records, columns, width(alphabet))?;
+    let (reports, columns, alphabet, threads) = codes(reports, columns, alphabet, form, records, threads)?;
     let batch = reports.batch(threads)?;
     counted(py, reports.array.len(), &[columns, 2], || batch.sums(alphabet))
 }

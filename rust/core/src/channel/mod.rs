@@ -1,5 +1,6 @@
 //! Channels: the only step where privacy happens. Each has a law of integers, and its exact ε.
 
+mod bit;
 mod bits;
 mod call;
 mod categorical;
@@ -15,7 +16,8 @@ mod subset;
 mod unary;
 mod window;
 
-pub use bits::{Bit, Bits, BitsEpsilon};
+pub use bit::Bit;
+pub use bits::{Bits, BitsEpsilon};
 pub use call::{Call, Channel};
 pub use cube::Cube;
 pub use design::Design;

@@ -1,6 +1,6 @@
 //! Independent bits on one-hot strings: a category as `k` bits, of which one is 1.
 
-use super::bits::Bit;
+use super::bit::Bit;
 use super::call::{Call, Channel};
 use super::categorical::no_row;
 use super::chunks::Chunks;

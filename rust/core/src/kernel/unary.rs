@@ -69,10 +69,19 @@ impl<'a> Draws<'a> {
             if self.used == BLOCK {
                 self.refill();
             }
-            let count = out.len().min(BLOCK - self.used);
+            let drawn = &self.drawn.0[self.used..];
+            let count = out.len().min(drawn.len());
             let (now, later) = out.split_at_mut(count);
-            for (out, &drawn) in now.iter_mut().zip(&self.drawn.0[self.used..self.used + count]) {
-                *out = drawn as u8;
+            // Of a fixed length, a loop is one instruction; adapters might be left out of what is compiled for it.
+            let (sixteens, last) = now.as_chunks_mut::<STEP>();
+            let (of_sixteens, of_last) = drawn[..count].as_chunks::<STEP>();
+            for number in 0..sixteens.len().min(of_sixteens.len()) {
+                for i in 0..STEP {
+                    sixteens[number][i] = of_sixteens[number][i] as u8;
+                }
+            }
+            for i in 0..last.len().min(of_last.len()) {
+                last[i] = of_last[i] as u8;
             }
             self.used += count;
             out = later;
@@ -115,8 +124,8 @@ impl Sink for Spread<'_> {
     #[inline(always)]
     fn whole(&mut self, bytes: &[u8]) {
         let out = self.out[self.at..][..8 * bytes.len()].as_chunks_mut::<8>().0;
-        for (out, &byte) in out.iter_mut().zip(bytes) {
-            *out = spread(byte).to_le_bytes();
+        for i in 0..bytes.len().min(out.len()) {
+            out[i] = spread(bytes[i]).to_le_bytes();
         }
         self.at += 8 * bytes.len();
     }
@@ -163,6 +172,9 @@ impl Sink for Packed<'_> {
 /// Bytes of a record that are made at a time.
 const PIECE: usize = 64;
 
+/// Bytes that are worked on side by side.
+const STEP: usize = 16;
+
 /// One chunk, as a loop to be compiled for each instruction set.
 struct Records<'a, 'b, S> {
     sampler: &'a Sampler<'a>,
@@ -174,6 +186,10 @@ struct Records<'a, 'b, S> {
 impl<S: Sink> Loop for Records<'_, '_, S> {
     type Answer = S;
 
+    #[allow(
+        clippy::needless_range_loop,
+        reason = "a plain loop is compiled for the instruction set around it"
+    )]
     #[inline(always)]
     fn run(mut self) -> S {
         let (sampler, chunk) = (self.sampler, self.chunk);
@@ -194,13 +210,19 @@ impl<S: Sink> Loop for Records<'_, '_, S> {
                 let kept = own.next().wrapping_neg(); // all bits or none
                 let (home, place) = (category / 8, 0x80u8 >> (category % 8));
                 for first in (0..whole).step_by(PIECE) {
-                    let piece = &mut piece[..PIECE.min(whole - first)];
-                    others.take(piece);
-                    for (byte, number) in piece.iter_mut().zip(first as u32..) {
-                        let mask = place & u8::from(number == home).wrapping_neg();
-                        *byte = *byte & !mask | mask & kept;
+                    let count = PIECE.min(whole - first);
+                    others.take(&mut piece[..count]);
+                    let steps = piece.as_chunks_mut::<STEP>().0;
+                    for step in 0..count.div_ceil(STEP) {
+                        // Where the own position's byte is, counted from here; far away, a number that no place has.
+                        let near = home.wrapping_sub((first + STEP * step) as u32).min(0xff) as u8;
+                        let bytes = &mut steps[step];
+                        for i in 0..STEP {
+                            let mask = place & u8::from(i as u8 == near).wrapping_neg();
+                            bytes[i] = bytes[i] & !mask | mask & kept;
+                        }
                     }
-                    self.sink.whole(piece);
+                    self.sink.whole(&piece[..count]);
                 }
                 if rest > 0 {
                     let mask = place & u8::from(whole as u32 == home).wrapping_neg();
