@@ -17,8 +17,8 @@ The house; every folder is one idea, and stands only on those that come before i
     the three as one           release
     what a mechanism is        mechanism; with estimate for many reports, and design for solved tables
     what releases cost         accounting, amplification, ledger
-    the named mechanisms       categorical, numeric, bits, points, record, compression, selection
-    what to do with them       recommend, audit, federated; papers, on the sets of data
+    the named mechanisms       categorical, numeric, bits, points, record, ordered, compression, selection
+    what to do with them       recommend, audit, tables, federated; papers, on the sets of data
     where to meet them         report, cli; and reference, the same laws once more in NumPy
 
 The rooms are there without a further import: `bitldp.audit`, `bitldp.numeric`, `bitldp.federated`.
@@ -35,9 +35,11 @@ from bitldp.accounting import Account, account
 from bitldp.bits.bitrand import BitRand
 from bitldp.bits.frr import FRR
 from bitldp.bits.moue import MOUE, UER
+from bitldp.bits.symmetric import SymmetricRR
 from bitldp.categorical.blocks import BlockDesign
 from bitldp.categorical.hadamard import HadamardResponse
 from bitldp.categorical.hashing import OLH
+from bitldp.categorical.rappor import RAPPOR
 from bitldp.categorical.responses import GRR, LabelRR, WarnerRR
 from bitldp.categorical.subset import SubsetSelection
 from bitldp.categorical.unary import OUE, SUE
@@ -48,10 +50,12 @@ from bitldp.compression import (
     MVU,
     BallGaussian,
     BitwiseRR,
+    CrossPolytope,
     GeneralizedRR,
     InterpolatedMVU,
     LaplaceBall,
     MetricMVU,
+    OneRotationWarning,
     SignSGD,
     Skellam,
     VectorMVU,
@@ -76,6 +80,7 @@ from bitldp.numeric import (
     SampledReports,
     ThreeOutputs,
 )
+from bitldp.ordered import HeavyHitters, Hierarchy, SquareWave
 from bitldp.points.brr import BRR
 from bitldp.points.exponential import Exponential
 from bitldp.points.lsrr import LSRR, location_codes
@@ -86,6 +91,7 @@ from bitldp.record.categorical import CategoricalRecord
 from bitldp.record.mixed import MixedRecord
 from bitldp.record.privunit import HypercubePrivUnit
 from bitldp.record.signs import SampledSigns
+from bitldp.release.rotated import RotatedReports
 from bitldp.selection import EXP, PE, PS, FedSel, TwoStage
 
 __all__ = [
@@ -101,6 +107,7 @@ __all__ = [
     "OUE",
     "PE",
     "PS",
+    "RAPPOR",
     "SUE",
     "UER",
     "Account",
@@ -115,6 +122,7 @@ __all__ = [
     "CategoricalRecord",
     "Categories",
     "CountAccumulator",
+    "CrossPolytope",
     "Cube",
     "Duchi",
     "Estimate",
@@ -126,6 +134,8 @@ __all__ = [
     "Grid",
     "Guarantee",
     "HadamardResponse",
+    "HeavyHitters",
+    "Hierarchy",
     "Hybrid",
     "HypercubePrivUnit",
     "InterpolatedMVU",
@@ -142,18 +152,22 @@ __all__ = [
     "MinimaxVariance",
     "MixedRecord",
     "Mixture",
+    "OneRotationWarning",
     "OptimalUtility",
     "Piecewise",
     "PiecewiseSub",
     "PrivacyClaimWarning",
     "Recommendation",
+    "RotatedReports",
     "SampledReports",
     "SampledSigns",
     "Select",
     "Shift",
     "SignSGD",
     "Skellam",
+    "SquareWave",
     "SubsetSelection",
+    "SymmetricRR",
     "ThreeOutputs",
     "TwoStage",
     "Unary",
@@ -185,11 +199,15 @@ _LATER = (
     "design",
     "federated",
     "numeric",
+    "ordered",
     "papers",
     "privacy",
     "reference",
     "report",
     "selection",
+    "sklearn",
+    "tables",
+    "verify",
 )
 
 

@@ -186,12 +186,16 @@ class SampledCounts(Statistic):
         What a coordinate that was not sampled is worth.
     deviations : ndarray of float64, shape (alphabet,)
         What each code is worth, less `middle`.
+    codes : bool
+        Whether codes are counted where sums would do for the mean.
     """
 
-    def __init__(self, features: int, middle: float, deviations: NDArray[np.float64]) -> None:
+    def __init__(
+        self, features: int, middle: float, deviations: NDArray[np.float64], *, codes: bool = False
+    ) -> None:
         self._middle, self._deviations, self._features = middle, deviations, features
         self.alphabet = len(deviations)
-        self._sums = isinstance(of_letters(features, deviations), CodeSums)
+        self._sums = not codes and isinstance(of_letters(features, deviations), CodeSums)
         self.shape = (features, 3 if self._sums else len(deviations))
         self.dtype = object if self._sums else np.int64
 
@@ -210,6 +214,16 @@ class SampledCounts(Statistic):
             total, square = counts @ self._deviations, counts @ np.square(self._deviations)
         mean = total / n
         return self._middle + mean, np.maximum(square - n * np.square(mean), 0.0)
+
+
+def kept(statistic: Statistic) -> Statistic:
+    """Return a statistic whose integers are what is asked for; refuse one of too much memory."""
+    if np.prod(statistic.shape, dtype=object) > _ENTRIES:
+        raise ValueError(
+            f"features: {statistic.shape[0]} of {statistic.shape[1]} codes are too many to be counted one by "
+            "one; estimate them in groups"
+        )
+    return statistic
 
 
 def of_sampled(features: int, middle: float, deviations: NDArray[np.float64]) -> SampledCounts | None:

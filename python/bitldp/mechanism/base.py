@@ -28,10 +28,11 @@ from bitldp.release.base import Call, Direct, called
 if TYPE_CHECKING:
     from bitldp.estimate.accumulators import Accumulator
 
-Takes = Literal["numbers", "reals", "categories", "points", "ball", "scores", "record"]
+Takes = Literal["numbers", "reals", "categories", "points", "ball", "scores", "record", "words"]
 """What a mechanism takes: all columns together as fixed-point numbers, or as numbers of an interval; each
 column by itself as a category, or as one of N points; a vector of a ball; a vector of which one dimension is
-chosen; attributes of several kinds."""
+chosen; attributes of several kinds; words that nobody could
+list."""
 
 Part = tuple[int, int]
 """Columns of an array of codes, and bits of a code."""

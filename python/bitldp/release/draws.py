@@ -67,6 +67,11 @@ def coefficients(
     return 1 + _scaled(draws[:, 0], prime - 1).astype(np.int64), _scaled(draws[:, 1], prime).astype(np.int64)
 
 
+def seeds(key: Source, records: int, first_chunk: int) -> NDArray[np.uint32]:
+    """Return a uniform number of 32 bits for every record, shape (records,)."""
+    return (_words(key, records, first_chunk) >> np.uint64(32)).astype(np.uint32)
+
+
 def permutations(key: bytes | None, rows: int, columns: int) -> NDArray[np.intp]:
     """Return an independent permutation of range(rows) in every column, shape (rows, columns).
 

@@ -9,14 +9,17 @@ mod design;
 mod error;
 mod fixed_point;
 mod grid;
+mod hashing;
 mod keyed;
 mod matrix;
 mod mixture;
 mod numbers;
 mod pack;
+mod rotation;
 mod sampled;
 mod select;
 mod shift;
+mod sliding;
 mod subset;
 mod unary;
 mod window;
@@ -43,6 +46,8 @@ mod _core {
     #[pymodule_export]
     use super::grid::Grid;
     #[pymodule_export]
+    use super::hashing::{hash_cells, hash_supports};
+    #[pymodule_export]
     use super::keyed::Coins;
     #[pymodule_export]
     use super::matrix::Matrix;
@@ -51,11 +56,15 @@ mod _core {
     #[pymodule_export]
     use super::pack::{pack, unpack};
     #[pymodule_export]
+    use super::rotation::Rotation;
+    #[pymodule_export]
     use super::sampled::{sampled_histogram, sampled_sums};
     #[pymodule_export]
     use super::select::Select;
     #[pymodule_export]
     use super::shift::Shift;
+    #[pymodule_export]
+    use super::sliding::sliding_masses;
     #[pymodule_export]
     use super::subset::Subset;
     #[pymodule_export]

@@ -17,8 +17,10 @@ mod pairs;
 mod planes;
 mod progressions;
 mod sampled;
+mod sliding;
 mod source;
 mod sums;
+mod undo;
 mod vector;
 #[cfg(target_arch = "x86_64")]
 mod vector_x86;
@@ -32,6 +34,8 @@ use crate::isa::Isa;
 
 pub use hashes::Hashes;
 pub use sampled::Sampled;
+pub use sliding::{Maximization, Sliding};
+pub use undo::{Undo, undo_counts};
 
 /// Reports in one of the forms in which they leave a channel.
 #[derive(Clone, Copy, Debug)]
