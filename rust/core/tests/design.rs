@@ -63,8 +63,8 @@ fn law(design: &Design, kind: &str, x: u32) -> Vec<f64> {
             let (step, cell) = (report / cells + 1, report % cells);
             (0..width).any(|j| (x + step * j) % cells == cell)
         }
-        "one block" => (report & (1 + x)).count_ones() % 2 == 0,
-        _ => report >> 3 == x % 4 && (report & 7 & (1 + x / 4)).count_ones() % 2 == 0,
+        "one block" => (report & (1 + x)).count_ones().is_multiple_of(2),
+        _ => report >> 3 == x % 4 && (report & 7 & (1 + x / 4)).count_ones().is_multiple_of(2),
     };
     let (near, far) = (design.high().to_f64() / f64::from(width), design.high().complement().to_f64());
     let steps = f64::from(design.outputs() / cells);
