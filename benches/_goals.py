@@ -79,6 +79,6 @@ GOALS = {
     **{f"BlockDesign, k = 1024, eps = {epsilon}": Goal(5, seconds=(1 << 20) * 5e-9) for epsilon in (2, 4)},
     "BlockDesign, k = 65,536, estimate of 10^6": Goal(seconds=1.0),
     "SubsetSelection, k = 1024, to bits": Goal(5),
-    "OLH, k = 1024, estimate": Goal(20),
+    "OLH, k = 1024, estimate": Goal(12),
     "encode, float32": Goal(10),
 }

@@ -114,16 +114,15 @@ fn add(counts: &mut [u32], start: u32, step: u32, prime: u32, low: u32, count: u
     let mut lanes = [start; LANES];
     let mut stride = step;
     for doubled in [1, 2, 4, 8] {
-        for lane in 0..LANES {
-            let more = if lane & doubled == 0 { 0 } else { stride };
-            lanes[lane] = plus(lanes[lane], more);
+        for (lane, rest) in lanes.iter_mut().enumerate() {
+            *rest = plus(*rest, if lane & doubled == 0 { 0 } else { stride });
         }
         stride = plus(stride, stride);
     }
     for counts in counts.as_chunks_mut::<LANES>().0 {
-        for lane in 0..LANES {
-            counts[lane] += u32::from(lanes[lane].wrapping_sub(low) < count);
-            lanes[lane] = plus(lanes[lane], stride);
+        for (hits, rest) in counts.iter_mut().zip(&mut lanes) {
+            *hits += u32::from(rest.wrapping_sub(low) < count);
+            *rest = plus(*rest, stride);
         }
     }
 }

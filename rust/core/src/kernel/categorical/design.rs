@@ -152,7 +152,7 @@ impl<'a> ProgressionLaw<'a> {
     fn quotient(&self, z: u32) -> u32 {
         // The quotient is z/modulus + z(inverse/2^44 - 1/modulus), and what is too much is below 2^26/2^44 < 1/modulus; and
         // z inverse < 2^44 (modulus + 1) fits.
-        (u64::from(z) * self.inverse >> 44) as u32
+        ((u64::from(z) * self.inverse) >> 44) as u32
     }
 
     /// The cell of a rank: the ranks are the multiples of the step, and where these come back to the row, those beside it.
