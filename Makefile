@@ -31,10 +31,10 @@ python-test: .venv/dev
 	$(BIN)/pytest
 
 bench: .venv/dev ## against NumPy in the same process, with the machine's own limits
-	$(BIN)/python benches/throughput.py
+	$(BIN)/python benches/throughput.py --every-isa
 
 bench-peers: .venv/bench ## the same, with other libraries beside it; the figures are kept
-	$(BIN)/python benches/throughput.py --peers --record
+	$(BIN)/python benches/throughput.py --every-isa --peers --record
 
 bench-design: .venv/dev ## how long the designs of least variance take, and how good they are
 	$(BIN)/python benches/design.py

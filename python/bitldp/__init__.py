@@ -29,12 +29,15 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
+import bitldp.base.early  # noqa: F401 - first: it minds Ctrl-C while the others are imported
 from bitldp._core import __version__, pack, unpack
 from bitldp.accounting import Account, account
 from bitldp.bits.bitrand import BitRand
 from bitldp.bits.frr import FRR
 from bitldp.bits.moue import MOUE, UER
 from bitldp.categorical.blocks import BlockDesign
+from bitldp.categorical.hadamard import HadamardResponse
+from bitldp.categorical.hashing import OLH
 from bitldp.categorical.responses import GRR, LabelRR, WarnerRR
 from bitldp.categorical.subset import SubsetSelection
 from bitldp.categorical.unary import OUE, SUE
@@ -47,6 +50,7 @@ from bitldp.compression import (
     BitwiseRR,
     GeneralizedRR,
     InterpolatedMVU,
+    LaplaceBall,
     MetricMVU,
     SignSGD,
     Skellam,
@@ -94,6 +98,7 @@ __all__ = [
     "LSRR",
     "MOUE",
     "MVU",
+    "OLH",
     "OUE",
     "PE",
     "PS",
@@ -121,6 +126,7 @@ __all__ = [
     "GeneralizedRR",
     "Grid",
     "Guarantee",
+    "HadamardResponse",
     "HeavyHitters",
     "Hierarchy",
     "Hybrid",
@@ -130,6 +136,7 @@ __all__ = [
     "LabelLaplace",
     "LabelRR",
     "Laplace",
+    "LaplaceBall",
     "Ledger",
     "Matrix",
     "MeanAccumulator",

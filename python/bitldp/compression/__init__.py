@@ -10,6 +10,7 @@ from __future__ import annotations
 from bitldp.compression.ball.cldp import CLDP
 from bitldp.compression.ball.gaussian import BallGaussian
 from bitldp.compression.ball.interpolated_mvu import InterpolatedMVU
+from bitldp.compression.ball.laplace import LaplaceBall
 from bitldp.compression.ball.signsgd import SignSGD
 from bitldp.compression.ball.skellam import Skellam
 from bitldp.compression.ball.vector_mvu import VectorMVU
@@ -24,6 +25,7 @@ __all__ = [
     "BitwiseRR",
     "GeneralizedRR",
     "InterpolatedMVU",
+    "LaplaceBall",
     "MetricMVU",
     "SignSGD",
     "Skellam",

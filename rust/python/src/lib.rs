@@ -28,12 +28,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::error::to_python;
-use crate::numbers::{Whole, count};
+use crate::numbers::{Weight, Whole, count};
 
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::aggregate::{count_ones, count_progressions, count_words, histogram, sums};
+    use super::aggregate::{count_hashes, count_ones, count_progressions, count_words, histogram, sums};
     #[pymodule_export]
     use super::bits::Bits;
     #[pymodule_export]
@@ -98,13 +98,20 @@ fn available_isas() -> Vec<&'static str> {
 
 /// ln(numerator / denominator), rounded up.
 #[pyfunction]
-fn log_ratio(numerator: u128, denominator: u128) -> f64 {
-    bitldp_core::log_ratio(numerator, denominator)
+fn log_ratio(numerator: Weight, denominator: Weight) -> PyResult<f64> {
+    let numerator = numerator.get("numerator", "2**128 - 1", Some)?;
+    Ok(bitldp_core::log_ratio(numerator, denominator.get("denominator", "2**128 - 1", Some)?))
 }
 
 /// The keystream of a key and a nonce from its start, in canonical order. MemoryError where there is no room for it.
 #[pyfunction]
-fn keystream<'py>(py: Python<'py>, key: &[u8], nonce: u64, length: Whole) -> PyResult<Bound<'py, PyBytes>> {
+fn keystream<'py>(
+    py: Python<'py>,
+    key: &[u8],
+    nonce: Weight,
+    length: Whole,
+) -> PyResult<Bound<'py, PyBytes>> {
     let (key, length) = (arrays::key(Some(key))?, count("length", length)?);
+    let nonce = nonce.get("nonce", "2**64 - 1", |nonce| nonce.try_into().ok())?;
     PyBytes::new_with(py, length, |bytes| bitldp_core::keystream(&key, nonce, bytes).map_err(to_python))
 }

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from bitldp.cli.perturb.arrays import ArrayReader, write_header
 from bitldp.cli.perturb.columns import Labels, Numbers, Reals
-from bitldp.cli.perturb.files import Unchanged, UsageError, check_paths, file_format, report_path
-from bitldp.cli.perturb.outputs import digest, outputs
+from bitldp.cli.perturb.files import Unchanged, UsageError, check_paths, digest, file_format, report_path
+from bitldp.cli.perturb.outputs import finish, outputs
 from bitldp.cli.perturb.plan import Part, Plan, Request, build_plan
 from bitldp.cli.perturb.privacy_report import privacy_report
 from bitldp.cli.perturb.signals import interruptible
@@ -66,6 +66,11 @@ def perturb(request: Request, watcher: Watcher) -> dict[str, Any]:
         raise UsageError(
             "a .npy array is written as a .npy array, and a table as a table (CSV, Parquet or Arrow)"
         )
+    beside = report_path(request.target)
+    if finish(request.target, beside):
+        watcher.note(
+            f"{request.target}: a run was killed before its privacy report had its name; it has it now"
+        )
     check_paths(request.source, request.target, force=request.force)
     unchanged = Unchanged(request.source)
     if formats[0] == "npy":
@@ -79,7 +84,6 @@ def perturb(request: Request, watcher: Watcher) -> dict[str, Any]:
     for sentence in _notes(plan):
         watcher.note(sentence)
     moved = [0] * len(plan.parts)
-    beside = report_path(request.target)
     with interruptible() as signals, outputs(request.target, beside, signals) as (file, report_file):
         checked = _Checked(watcher, signals.check)
         if formats[0] == "npy":

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Window, pack
 from bitldp.base import checks
 from bitldp.base.arrays import fill, zeros_if_refused
-from bitldp.compression.ball._records import inside, norms
+from bitldp.compression.ball._records import check_shape, inside, norms
 from bitldp.compression.ball.base import GIVEN, OPPOSITE, ball_radius, ends_of_ball
 from bitldp.estimate.estimates import Estimate
 from bitldp.mechanism.base import Part, Takes
@@ -152,6 +152,7 @@ class CLDP(Means):
         return 2
 
     def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
+        check_shape("x", np.shape(x), self.features)
         with zeros_if_refused(call.out):
             records = self._inside(x)
         key, drawn = call.keys[:2]

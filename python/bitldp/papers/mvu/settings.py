@@ -99,7 +99,7 @@ class MVUSettings(Settings):
             raise ValueError(f"delta: must be above 0 and below 1, got {self.delta}")
         checks.integer("input_bits", self.input_bits, 1, 6)
         checks.integer("output_bits", self.output_bits, 1, 6)
-        checks.integer("noise_bits", self.noise_bits, 4, 14)
+        checks.integer("noise_bits", self.noise_bits, 4, 16)
         checks.integer("hidden", self.hidden, 0)
         checks.integer("batch", self.batch, 1)
         for name in ("clip", "rate", "epsilon"):

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Failed;
-use super::planes::{AT_ONCE, MOST, Rows, Sum, turn};
+use super::planes::{AT_ONCE, MOST, One, Sum, Two, turn};
 use super::source::{Scratch, Source};
 use super::vector::Vector;
 use super::vertical::BYTES;
@@ -73,31 +73,6 @@ struct Room<W> {
     found: Vec<Register>,
     scratch: Scratch<W>,
     padded: Vec<W>,
-}
-
-/// The registers of one bit.
-struct One(*const u8);
-
-impl<V: Vector> Rows<V, 1> for One {
-    #[inline(always)]
-    unsafe fn at(&self, i: usize) -> [V; 1] {
-        // SAFETY: the caller's processor and registers.
-        [unsafe { V::load(self.0.add(i * BYTES)) }]
-    }
-}
-
-/// The registers of two bits and of the sign: where both are 1, and where the sign is, too.
-struct Two([*const u8; 3]);
-
-impl<V: Vector> Rows<V, 2> for Two {
-    #[inline(always)]
-    unsafe fn at(&self, i: usize) -> [V; 2] {
-        // SAFETY: the caller's processor and registers.
-        unsafe {
-            let both = V::load(self.0[0].add(i * BYTES)).and(V::load(self.0[1].add(i * BYTES)));
-            [both, both.and(V::load(self.0[2].add(i * BYTES)))]
-        }
-    }
 }
 
 impl<S, const LANE: usize> Part<'_, S, LANE> {

@@ -4,6 +4,7 @@
 //! all of them: where two bits are 1 together is one AND of two registers, for as many words as the register has bits.
 
 use super::vector::Vector;
+use super::vertical::BYTES;
 
 /// `pattern` in every lane of `lane` bits.
 const fn repeated(pattern: u64, lane: usize) -> u64 {
@@ -44,6 +45,31 @@ pub(super) trait Rows<V, const N: usize> {
     /// # Safety
     /// As [`Vector`].
     unsafe fn at(&self, i: usize) -> [V; N];
+}
+
+/// The registers of one bit.
+pub(super) struct One(pub(super) *const u8);
+
+impl<V: Vector> Rows<V, 1> for One {
+    #[inline(always)]
+    unsafe fn at(&self, i: usize) -> [V; 1] {
+        // SAFETY: the caller's processor and registers.
+        [unsafe { V::load(self.0.add(i * BYTES)) }]
+    }
+}
+
+/// The registers of two bits and of the sign: where both are 1, and where the sign is, too.
+pub(super) struct Two(pub(super) [*const u8; 3]);
+
+impl<V: Vector> Rows<V, 2> for Two {
+    #[inline(always)]
+    unsafe fn at(&self, i: usize) -> [V; 2] {
+        // SAFETY: the caller's processor and registers.
+        unsafe {
+            let both = V::load(self.0[0].add(i * BYTES)).and(V::load(self.0[1].add(i * BYTES)));
+            [both, both.and(V::load(self.0[2].add(i * BYTES)))]
+        }
+    }
 }
 
 /// How often each bit of some registers was 1, for `N` of them side by side: a binary counter for each bit, upright (the

@@ -48,7 +48,7 @@ impl Batch<'_> {
         }
         let totals = Totals::new(counts);
         with_words!(self, words: Words => {
-            const LANE: usize = 8 * size_of::<Words>();
+            const LANE: usize = Words::BITS as usize;
             if self.bits as usize > LANE {
                 let reason = format!("{} do not fit code words of {LANE} bits", self.bits);
                 return Err(argument("bits", reason));
