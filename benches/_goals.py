@@ -76,5 +76,9 @@ GOALS = {
     "PS, d = 10,000, float32": Goal(11),
     "EXP, d = 10,000, float32": Goal(35),
     "HypercubePrivUnit, r = 768": Goal(15),
+    **{f"BlockDesign, k = 1024, eps = {epsilon}": Goal(5, seconds=(1 << 20) * 5e-9) for epsilon in (2, 4)},
+    "BlockDesign, k = 65,536, estimate of 10^6": Goal(seconds=1.0),
+    "SubsetSelection, k = 1024, to bits": Goal(5),
+    "OLH, k = 1024, estimate": Goal(20),
     "encode, float32": Goal(10),
 }

@@ -20,9 +20,11 @@ from typing import Any
 
 import _memory
 from _cases import Case, cases
+from _cases_frequencies import cases as frequency_cases
 from _cases_numeric import cases as numeric_cases
 from _cases_records import cases as record_cases
 from _cases_server import cases as server_cases
+from _cases_vectors import cases as vector_cases
 from _goals import GATE, GOALS
 from _measure import Machine, Others, Probe, Timed, WrongResultError, interleaved, machine, probes, require
 from _report import Result, failed, show, show_memory, too_much
@@ -110,7 +112,7 @@ def _measure(options: argparse.Namespace) -> tuple[Machine, list[Result], list[d
     limits = probes()
     on = machine(limits)
     print("\n".join(on.lines()), flush=True)
-    every = [*cases(), *numeric_cases(), *record_cases(), *server_cases()]
+    every = [*cases(), *numeric_cases(), *record_cases(), *vector_cases(), *frequency_cases(), *server_cases()]
     unknown = GOALS.keys() - {case.name for case in every}
     require(not unknown, f"goals of no case: {sorted(unknown)}")
     wanted = [case for case in every if options.only in case.name]

@@ -194,6 +194,7 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
                 "A vector of 128 numbers in the unit l2 ball, delta 1e-4",
                 "mean variance of a coordinate",
                 {
+                    "CrossPolytope, no delta": mean(lambda e: bitldp.CrossPolytope(128, epsilon=e)),
                     "VectorMVU, 1 bit": mean(
                         lambda e: bitldp.VectorMVU(128, epsilon=e, delta=1e-4, output_bits=1)
                     ),
@@ -201,7 +202,7 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
                     "InterpolatedMVU, 3 bits": mean(
                         lambda e: bitldp.InterpolatedMVU(128, epsilon=e, delta=1e-4, output_bits=3)
                     ),
-                    "Skellam, 12 bits": mean(lambda e: bitldp.Skellam(128, epsilon=e, delta=1e-4)),
+                    "Skellam, Gaussian, 13 bits": mean(lambda e: bitldp.Skellam(128, epsilon=e, delta=1e-4)),
                 },
                 (1.0, 2.0, 4.0),
             ),

@@ -18,7 +18,7 @@ The house; every folder is one idea, and stands only on those that come before i
     what a mechanism is        mechanism; with estimate for many reports, and design for solved tables
     what releases cost         accounting, amplification, ledger
     the named mechanisms       categorical, numeric, bits, points, record, ordered, compression, selection
-    what to do with them       recommend, audit, federated; papers, on the sets of data
+    what to do with them       recommend, audit, tables, federated; papers, on the sets of data
     where to meet them         report, cli; and reference, the same laws once more in NumPy
 
 The rooms are there without a further import: `bitldp.audit`, `bitldp.numeric`, `bitldp.federated`.
@@ -35,9 +35,11 @@ from bitldp.accounting import Account, account
 from bitldp.bits.bitrand import BitRand
 from bitldp.bits.frr import FRR
 from bitldp.bits.moue import MOUE, UER
+from bitldp.bits.symmetric import SymmetricRR
 from bitldp.categorical.blocks import BlockDesign
 from bitldp.categorical.hadamard import HadamardResponse
 from bitldp.categorical.hashing import OLH
+from bitldp.categorical.rappor import RAPPOR
 from bitldp.categorical.responses import GRR, LabelRR, WarnerRR
 from bitldp.categorical.subset import SubsetSelection
 from bitldp.categorical.unary import OUE, SUE
@@ -48,10 +50,12 @@ from bitldp.compression import (
     MVU,
     BallGaussian,
     BitwiseRR,
+    CrossPolytope,
     GeneralizedRR,
     InterpolatedMVU,
     LaplaceBall,
     MetricMVU,
+    OneRotationWarning,
     SignSGD,
     Skellam,
     VectorMVU,
@@ -87,6 +91,7 @@ from bitldp.record.categorical import CategoricalRecord
 from bitldp.record.mixed import MixedRecord
 from bitldp.record.privunit import HypercubePrivUnit
 from bitldp.record.signs import SampledSigns
+from bitldp.release.rotated import RotatedReports
 from bitldp.selection import EXP, PE, PS, FedSel, TwoStage
 
 __all__ = [
@@ -102,6 +107,7 @@ __all__ = [
     "OUE",
     "PE",
     "PS",
+    "RAPPOR",
     "SUE",
     "UER",
     "Account",
@@ -116,6 +122,7 @@ __all__ = [
     "CategoricalRecord",
     "Categories",
     "CountAccumulator",
+    "CrossPolytope",
     "Cube",
     "Duchi",
     "Estimate",
@@ -145,11 +152,13 @@ __all__ = [
     "MinimaxVariance",
     "MixedRecord",
     "Mixture",
+    "OneRotationWarning",
     "OptimalUtility",
     "Piecewise",
     "PiecewiseSub",
     "PrivacyClaimWarning",
     "Recommendation",
+    "RotatedReports",
     "SampledReports",
     "SampledSigns",
     "Select",
@@ -158,6 +167,7 @@ __all__ = [
     "Skellam",
     "SquareWave",
     "SubsetSelection",
+    "SymmetricRR",
     "ThreeOutputs",
     "TwoStage",
     "Unary",
@@ -195,6 +205,9 @@ _LATER = (
     "reference",
     "report",
     "selection",
+    "sklearn",
+    "tables",
+    "verify",
 )
 
 

@@ -81,7 +81,8 @@ def edited(draw: st.DrawFn, text: str) -> tuple[Any, bool]:
         elif kind == 1 and isinstance(parent, list):
             parent.append(copy.deepcopy(place))
         elif kind == 2 and isinstance(place, (int, float)) and not isinstance(place, bool):
-            parent[key] = place + draw(st.sampled_from([1, -1, 0.25, 10**18]))
+            by = draw(st.sampled_from([1, -1, 0.25, 10**18]))
+            parent[key] = place + (by if abs(place) < 1 << 60 else 1)
         elif parent is not None:
             parent[key] = copy.deepcopy(draw(st.sampled_from(ODD)))
     return document, draw(st.integers(0, 3)) > 0

@@ -21,6 +21,7 @@ ORDER = (
     *("ledger", "amplification"),
     *FAMILIES,
     *("audit", "recommend", "federated", "bitldp"),
+    *("tables", "verify", "sklearn"),
     *("data", "papers", "report", "cli", "demo", "__main__"),
 )
 

@@ -9,6 +9,7 @@ import bitldp
 import numpy as np
 from bitldp._core import Cube, hash_cells
 from bitldp.compression import CLDP, SignSGD
+from bitldp.release.rotated import RotatedReports, signed_top
 from bitldp.selection.laws import pe_channel
 
 from support.faults import Stale, key
@@ -53,6 +54,16 @@ class CapOneTooSmall(bitldp.HypercubePrivUnit):
         channel = Cube(self.features, self.threshold + 1, self.threshold, self.channel.high)
         signs = (np.asarray(x) > 0.0).astype(np.uint8)
         return channel.randomize(signs, None, None, key(rng), "codes", None, None, 0)
+
+
+class SteepPolytope(bitldp.CrossPolytope):
+    """The k largest coordinates are more likely than was said."""
+
+    def randomize(self, x, *, rng=None, output="codes"):
+        rotations = np.arange(len(x), dtype=np.uint32)
+        channel = signed_top(self.codec.dimensions, self.k, 1.5 * self.epsilon)
+        codes = channel.randomize_rotated(x, self.codec, rotations, key(rng), output, None, None, 0)
+        return RotatedReports(rotations, codes)
 
 
 class LastSignUnprotected(bitldp.SampledSigns):

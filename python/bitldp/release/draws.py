@@ -55,11 +55,6 @@ def coordinates(
     return chosen
 
 
-def seeds(key: Source, records: int, first_chunk: int) -> NDArray[np.uint32]:
-    """Return a uniform number of 32 bits for every record, shape (records,)."""
-    return (_words(key, records, first_chunk) >> np.uint64(32)).astype(np.uint32)
-
-
 def coefficients(
     key: Source, records: int, prime: int, first_chunk: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -70,6 +65,11 @@ def coefficients(
     """
     draws = _words(key, 2 * records, 2 * first_chunk).reshape(records, 2)
     return 1 + _scaled(draws[:, 0], prime - 1).astype(np.int64), _scaled(draws[:, 1], prime).astype(np.int64)
+
+
+def seeds(key: Source, records: int, first_chunk: int) -> NDArray[np.uint32]:
+    """Return a uniform number of 32 bits for every record, shape (records,)."""
+    return (_words(key, records, first_chunk) >> np.uint64(32)).astype(np.uint32)
 
 
 def permutations(key: bytes | None, rows: int, columns: int) -> NDArray[np.intp]:

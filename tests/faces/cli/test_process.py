@@ -234,7 +234,8 @@ def test_refused_runs_end_in_order(tmp_path: Path) -> None:
 
 CUT = """
 import os, sys
-from bitldp.cli.perturb import arrow, part, plan
+from bitldp.cli.perturb import arrow, plan
+from bitldp.tables import part
 plan.BATCH_BYTES, arrow.HELD = 1 << 16, 0
 randomize = part.Part.randomize
 def cut(self, x, first):

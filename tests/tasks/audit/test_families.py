@@ -53,6 +53,7 @@ CAUGHT = {
     "FunctionOfTheWord": (faults.FunctionOfTheWord, (1.0,), {"bits": 40}, 5_000, None),
     "LevelOfTheValue": (faults.LevelOfTheValue, (60,), {"epsilon": 1.0}, 20_000, None),
     "StrongerAnswers": (faults.StrongerAnswers, (2,), {"epsilon": 1.0}, 20_000, None),
+    "SteepPolytope": (faults.SteepPolytope, (50,), {"epsilon": 2.0}, 20_000, None),
     "SteepExponential": (faults.SteepExponential, (8,), {"epsilon": 2.0}, 20_000, None),
 }
 

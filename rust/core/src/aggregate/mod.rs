@@ -20,6 +20,7 @@ mod sampled;
 mod sliding;
 mod source;
 mod sums;
+mod undo;
 mod vector;
 #[cfg(target_arch = "x86_64")]
 mod vector_x86;
@@ -34,6 +35,7 @@ use crate::isa::Isa;
 pub use hashes::Hashes;
 pub use sampled::Sampled;
 pub use sliding::{Maximization, Sliding};
+pub use undo::{Undo, undo_counts};
 
 /// Reports in one of the forms in which they leave a channel.
 #[derive(Clone, Copy, Debug)]

@@ -39,7 +39,8 @@ pub struct Design {
 /// Where the blocks lie.
 enum Family {
     Translates(Vec<u32>),
-    Progressions,
+    /// The common divisors of the steps and the modulus.
+    Progressions(Vec<u16>),
     Halves(Halves),
 }
 
@@ -84,7 +85,8 @@ impl Design {
             );
             return Err(argument("modulus", reason));
         }
-        Design::over(inputs, (modulus, width, high), Family::Progressions)
+        let divisors = ProgressionLaw::divisors(modulus);
+        Design::over(inputs, (modulus, width, high), Family::Progressions(divisors))
     }
 
     /// Halves of blocks, by the rows of Hadamard matrices: `2^apart` blocks of `2^bits` cells; input `x` has the half of
@@ -139,7 +141,7 @@ impl Design {
     /// How many reports there are: the cells, or, of progressions, the pairs of a step and a cell.
     pub fn outputs(&self) -> u32 {
         match self.family {
-            Family::Progressions => (self.cells() - 1) / 2 * self.cells(),
+            Family::Progressions(_) => (self.cells() - 1) / 2 * self.cells(),
             _ => self.cells(),
         }
     }
@@ -239,7 +241,7 @@ impl Design {
                 digest.text(b"translates");
                 digest.numbers(order.iter().map(|&cell| cell.into()));
             }
-            Family::Progressions => digest.text(b"progressions"),
+            Family::Progressions(_) => digest.text(b"progressions"),
             Family::Halves(halves) => {
                 digest.text(b"halves");
                 digest.numbers([halves.bits.into(), halves.apart.into()].into_iter());
@@ -263,9 +265,9 @@ impl Categorical for Design {
                 self.sample_blocks(Translates { order }, sampler, chunk, input, output);
             }
             Family::Halves(halves) => self.sample_blocks(*halves, sampler, chunk, input, output),
-            Family::Progressions => {
+            Family::Progressions(divisors) => {
                 let window = NarrowWindow::new(self.cells(), self.width(), self.high(), None);
-                let law = ProgressionLaw::new(window, self.cells(), self.inputs);
+                let law = ProgressionLaw::new(window, self.cells(), self.inputs, divisors);
                 sampler.chunk(&law, chunk, input, output);
             }
         }

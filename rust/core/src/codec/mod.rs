@@ -9,6 +9,7 @@ mod grid;
 mod hashing;
 mod pack;
 mod real;
+mod rotation;
 mod unpack;
 
 pub(crate) use canonical::{canonical, settled};
@@ -21,4 +22,6 @@ pub use hashing::Hashing;
 pub(crate) use pack::pack_into;
 pub use pack::{pack, pack_to, packed_len, unpack, unpack_to};
 pub use real::Real;
+pub(crate) use rotation::{FINITE, Room, Undone};
+pub use rotation::{Part, Rotated, Rotation, RotationKind};
 pub(crate) use unpack::{Rows, Unpack, squeeze_rows};

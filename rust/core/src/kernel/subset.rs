@@ -42,8 +42,8 @@ impl Sampler<'_> {
                     let count = 8.min(input.len() - start);
                     let strings = &mut strings[..count * elements];
                     self.strings(&mut draws, input.part(start..start + count), strings);
-                    let length = strings.len();
-                    squeeze_rows(self.isa, strings, Rows { first: 0, stride: length, rows: 1, length }, out);
+                    let whole = Rows { first: 0, stride: 0, rows: 1, length: strings.len() };
+                    squeeze_rows(self.isa, strings, whole, out);
                 }
             }
             _ => unreachable!("the channel gives bits and packed bits"),
