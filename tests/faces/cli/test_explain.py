@@ -59,6 +59,8 @@ SETTINGS: dict[str, tuple[object, ...]] = {
     "exp": ("--features", 9),
     "pe": ("--features", 9, "--k", 2),
     "ps": ("--features", 9, "--k", 2),
+    "hierarchy": ("--size", 30),
+    "heavy-hitters": ("--alphabet", "abc", "--length", 9),
 }
 
 
