@@ -132,8 +132,8 @@ class VectorMVU(Designed, Ball):
     mechanism of one trial (Chen, Ozgur and Kairouz, ICML 2022). Its variance 1/s^2 - x^2 is the least that
     its Fisher information allows at every x. So where s is below 1, which in an l2 ball with delta 1e-4 is
     at epsilons below 9, one bit has less variance than more bits of this, and than Gaussian noise that is
-    accounted by the same conversion; `BallGaussian`, in 13 bits, is accounted without one, and has less. `InterpolatedMVU` spends
-    more bits better.
+    accounted by the same conversion; `BallGaussian`, in 13 bits, is accounted without one, and has less.
+    `InterpolatedMVU` spends more bits better.
 
     The number of attempts of the conditional dither depends on the record: it is not constant-time.
 
