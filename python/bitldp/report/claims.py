@@ -59,6 +59,11 @@ _SETTINGS: tuple[_Setting, ...] = (
         lambda: bitldp.LabelRR(10, epsilon=1.0, beta=-5.0),
     ),
     (
+        "symmetric RR, 1024 features of 10 bits",
+        "LDPFL, Eq. 15",
+        lambda: bitldp.SymmetricRR(1024, epsilon=0.5),
+    ),
+    (
         "MOUE, 1024 features of 10 bits, alpha 10, paper",
         "LDPFL, Theorem 1",
         lambda: bitldp.MOUE(1024, epsilon=0.5, calibration="paper"),
