@@ -34,7 +34,9 @@ from bitldp.accounting import Account, account
 from bitldp.bits.bitrand import BitRand
 from bitldp.bits.frr import FRR
 from bitldp.bits.moue import MOUE, UER
+from bitldp.categorical.blocks import BlockDesign
 from bitldp.categorical.responses import GRR, LabelRR, WarnerRR
+from bitldp.categorical.subset import SubsetSelection
 from bitldp.categorical.unary import OUE, SUE
 from bitldp.channels import Bits, Cube, Matrix, Mixture, Select, Shift, Unary, Window
 from bitldp.codecs import Categories, FixedPoint, Grid
@@ -102,6 +104,7 @@ __all__ = [
     "BitRand",
     "Bits",
     "BitwiseRR",
+    "BlockDesign",
     "BudgetExceededError",
     "CategoricalRecord",
     "Categories",
@@ -141,6 +144,7 @@ __all__ = [
     "Shift",
     "SignSGD",
     "Skellam",
+    "SubsetSelection",
     "ThreeOutputs",
     "TwoStage",
     "Unary",

@@ -10,17 +10,20 @@ __all__ = [
     "CHUNK",
     "Bits",
     "Cube",
+    "Design",
     "FixedPoint",
     "Grid",
     "Matrix",
     "Mixture",
     "Select",
     "Shift",
+    "Subset",
     "Unary",
     "Window",
     "__version__",
     "available_isas",
     "count_ones",
+    "count_progressions",
     "count_words",
     "histogram",
     "isa",
@@ -60,6 +63,16 @@ def count_ones(
     width: int,
     *,
     form: Literal["bits", "packed"] = "bits",
+    records: int | None = None,
+    threads: int | None = None,
+) -> NDArray[np.uint64]: ...
+def count_progressions(
+    reports: ArrayLike,
+    inputs: int,
+    prime: int,
+    width: int,
+    *,
+    form: Literal["codes", "bits", "packed"] = "codes",
     records: int | None = None,
     threads: int | None = None,
 ) -> NDArray[np.uint64]: ...
@@ -239,6 +252,70 @@ class Select:
         /,
     ) -> NDArray[Any]: ...
     def __getnewargs__(self) -> tuple[NDArray[np.uint32], NDArray[np.uint64], int | None]: ...
+
+@final
+class Design:
+    @staticmethod
+    def translates(
+        inputs: int, width: int, high: float, order: NDArray[np.uint32], mute: bool = False
+    ) -> Design: ...
+    @staticmethod
+    def progressions(inputs: int, prime: int, width: int, high: float, mute: bool = False) -> Design: ...
+    @staticmethod
+    def halves(inputs: int, bits: int, apart: int, high: float, mute: bool = False) -> Design: ...
+    @property
+    def inputs(self) -> int: ...
+    @property
+    def cells(self) -> int: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def outputs(self) -> int: ...
+    @property
+    def epsilon(self) -> float: ...
+    @property
+    def high(self) -> int: ...
+    @property
+    def mute(self) -> bool: ...
+    @property
+    def order(self) -> NDArray[np.uint32] | None: ...
+    def randomize(
+        self,
+        x: ArrayLike,
+        key: bytes | None,
+        output: str,
+        out: NDArray[Any] | None,
+        threads: int | None,
+        first_chunk: int,
+        /,
+    ) -> NDArray[Any]: ...
+
+@final
+class Subset:
+    def __new__(cls, elements: int, size: int, high: float, mute: bool = False) -> Subset: ...
+    @property
+    def elements(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def chunk(self) -> int: ...
+    @property
+    def epsilon(self) -> float: ...
+    @property
+    def high(self) -> int: ...
+    @property
+    def mute(self) -> bool: ...
+    def randomize(
+        self,
+        x: ArrayLike,
+        key: bytes | None,
+        output: str,
+        out: NDArray[Any] | None,
+        threads: int | None,
+        first_chunk: int,
+        /,
+    ) -> NDArray[Any]: ...
+    def __getnewargs__(self) -> tuple[int, int, float, bool]: ...
 
 @final
 class Unary:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp._core import Bits, Cube, Matrix, Mixture, Select, Shift, Unary, Window
+from bitldp._core import Bits, Cube, Design, Matrix, Mixture, Select, Shift, Subset, Unary, Window
 from bitldp.accounting.table import Table, of_weights, promised, two_rows
 from bitldp.channels.noise import is_log_concave
 from bitldp.privacy import ONE, Guarantee
@@ -79,6 +79,19 @@ def _(release: Matrix) -> list[Tables]:
 @parts.register
 def _(release: Window) -> list[Tables]:
     return [Tables((_window_table(release),), 1)]
+
+
+@parts.register
+def _(release: Design) -> list[Tables]:
+    shares = _shared(release)
+    return [Tables((_of_blocks(release, shares, release.high, release.width, release.cells),), 1)]
+
+
+@parts.register
+def _(release: Subset) -> list[Tables]:
+    # Of the subsets with one input, a share of (w - 1)/(k - 1) has the other one, too.
+    k, w = release.elements, release.size
+    return [Tables((_of_blocks(release, Fraction(w * (w - 1), k - 1), release.high, w, k),), 1)]
 
 
 @parts.register
@@ -154,6 +167,32 @@ def _shifted(channel: Shift, x: int) -> list[int]:
 def _bernoulli(p: int, q: int) -> Table:
     one, zero = Fraction(p, ONE), Fraction(q, ONE)
     return two_rows([1 - one, one], [1 - zero, zero])
+
+
+def _of_blocks(release: Design | Subset, shared: Fraction, high: int, width: int, cells: int) -> Table:
+    """Return the laws of two inputs whose blocks have so many cells in common, as those of windows."""
+    inside = (1 - shared / width) * Fraction(high, ONE)
+    outside = (width - shared) / (cells - width) * (1 - Fraction(high, ONE))
+    rest = 1 - inside - outside
+    table = two_rows([inside, outside, rest], [outside, inside, rest])
+    return Table(table.rows, min(table.epsilon, release.epsilon))
+
+
+def _shared(channel: Design) -> Fraction:
+    """Return how many cells two blocks share at least; of progressions, on average over the steps.
+
+    Whatever the step is, what lies in one of two blocks alone is told by the same ratio: so the average over
+    steps is all that matters.
+    """
+    cells, width, order = channel.cells, channel.width, channel.order
+    if channel.outputs != cells:
+        return Fraction(width * (width - 1), cells - 1)
+    if order is None:  # halves: of two blocks, or of one
+        return Fraction(0 if cells > 2 * width else width // 2)
+    inside = np.zeros(cells)
+    inside[order[:width]] = 1.0
+    others = np.abs(np.fft.rfft(inside)) ** 2
+    return Fraction(int(np.rint(np.fft.irfft(others, cells)[1:]).min()))
 
 
 def _window_rows(channel: Window) -> tuple[list[Fraction], list[Fraction]]:

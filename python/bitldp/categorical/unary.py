@@ -11,16 +11,12 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import Unary, count_ones
+from bitldp._core import Unary
 from bitldp.base import checks
-from bitldp.base.keys import RandomSource
-from bitldp.mechanism.base import Part, Takes
-from bitldp.mechanism.frequencies import TwoChances
-from bitldp.mechanism.labels import Labelled
+from bitldp.categorical.strings import BitStrings
 from bitldp.mechanism.law import INPUTS, TABLE, Block, Experiment, Pair, Symbols, spread
 from bitldp.mechanism.parameters import Budget, CategoryNames, categories
 from bitldp.privacy import ONE, Guarantee, calibrated
-from bitldp.release.base import Call, Direct
 
 __all__ = ["OUE", "SUE"]
 
@@ -50,18 +46,12 @@ def _oue_channel(categories: int, epsilon: float) -> Unary:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class UnaryEncoding(Labelled, TwoChances):
+class UnaryEncoding(BitStrings):
     """Base of the mechanisms that answer the k bits of a one-hot vector independently."""
 
     categories: Annotated[CategoryNames, categories(_MOST)]
     epsilon: Budget
 
-    takes: ClassVar[Takes | None] = "categories"
-    sized_by: ClassVar[str | None] = "categories"
-    usual_size: ClassVar[int] = 10
-    outputs: ClassVar[tuple[str, ...]] = ("bits", "packed")
-    wire_output: ClassVar[str] = "bits"
-    _exclusive: ClassVar[bool] = False
     _channel: ClassVar[Unary]  # set on the instance, by _build; ClassVar keeps it out of the fields
 
     @abstractmethod
@@ -80,11 +70,6 @@ class UnaryEncoding(Labelled, TwoChances):
     def channel(self) -> Unary:
         """The channel: its `thresholds()` are the law."""
         return self._channel
-
-    @property
-    def report_parts(self) -> tuple[Part, ...]:
-        """(columns, bits) of a report: one bit a category."""
-        return ((self._size, 1),)
 
     @property
     def epsilon_arbitrary(self) -> float:
@@ -111,38 +96,9 @@ class UnaryEncoding(Labelled, TwoChances):
         names = [f"category {each}" for each in chosen]
         return Experiment(chosen, names, [block], [(0, 1)], {"output": "bits"})
 
-    def randomize(
-        self,
-        x: ArrayLike,
-        *,
-        rng: RandomSource = None,
-        output: str = "bits",
-        out: NDArray[Any] | None = None,
-        threads: int | None = None,
-        first_chunk: int = 0,
-    ) -> NDArray[Any]:
-        """Randomize categories, shape (n,) or (): 0/1 bytes of shape (n, categories), or packed bytes.
-
-        The arguments are those of `Mechanism.randomize`; a chunk is ``channel.chunk`` records.
-        """
-        return super().randomize(x, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk)
-
-    def _shortcut(self) -> Direct | None:
-        if self.labels is not None:
-            return None
-        return Direct.of(self._channel.randomize, (None, "bits", None, None, 0), "bits", 1)
-
-    def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
-        (key, *_), output, out, threads, first_chunk = call
-        return self._channel.randomize(x, key, output, out, threads, first_chunk)
-
     def _law(self) -> tuple[float, float]:
         p, q = self._channel.thresholds()
         return p / ONE, q / ONE
-
-    @property
-    def _cells(self) -> int:
-        return self._size
 
     def _check_speaks(self) -> tuple[float, float]:
         p, q = self._channel.thresholds()
@@ -151,13 +107,6 @@ class UnaryEncoding(Labelled, TwoChances):
                 f"{type(self).__name__}: no unbiased decode exists at epsilon 0, every bit is reported alike"
             )
         return self._law()
-
-    def _check_bits(self, reports: ArrayLike) -> NDArray[Any]:
-        bits = checks.codes("reports", reports, 2)
-        if bits.ndim not in (1, 2) or bits.shape[-1] != self._size:
-            allowed = f"(n, {self._size}) or ({self._size},)"
-            raise ValueError(f"reports: shape must be {allowed}, got {bits.shape}")
-        return bits
 
     def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
         """Return unbiased letters of the bits: their mean over the coins is the one-hot vector.
@@ -182,17 +131,6 @@ class UnaryEncoding(Labelled, TwoChances):
             self._check_bits(reports)
         ]
         return letters
-
-    def _count(
-        self, reports: Any, records: int | None = None, threads: int | None = None
-    ) -> tuple[int, NDArray[np.int64]]:
-        form, array = "packed", reports
-        if records is None:
-            form, array = "bits", self._check_bits(reports).reshape(-1, self._size)
-            array = array.astype(np.uint8, copy=False)
-            records = len(array)
-        ones = count_ones(array, self._size, form=form, records=records, threads=threads)  # type: ignore[arg-type]
-        return records, ones.astype(np.int64)
 
     def facts(self, users: int | None = None) -> dict[str, Any]:
         """Return the two probabilities and the errors of a frequency; see `Mechanism.facts`."""

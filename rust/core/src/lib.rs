@@ -49,8 +49,8 @@ mod random;
 
 pub use aggregate::{Batch, Reports, Sampled};
 pub use channel::{
-    Bit, Bits, BitsEpsilon, Call, Channel, Cube, Keyed, KeyedCall, Matrix, Mixture, Select, Shift, Unary,
-    Window,
+    Bit, Bits, BitsEpsilon, Call, Channel, Cube, Design, Keyed, KeyedCall, Matrix, Mixture, Select, Shift,
+    Subset, Unary, Window,
 };
 pub use codec::{
     Categories, Code, Coordinate, FixedPoint, Grid, GridRounding, Infinities, Real, SignBit, pack, pack_to,

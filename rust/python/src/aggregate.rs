@@ -258,3 +258,50 @@ pub(crate) fn sums<'py>(
     let batch = reports.batch(threads)?;
     counted(py, reports.array.len(), &[columns, 2], || batch.sums(alphabet))
 }
+
+/// Count the reports that count for each input, where blocks are progressions (`Design.progressions`).
+///
+/// Parameters
+/// ----------
+/// reports : array of uint8, uint16 or uint32 (packed: uint8)
+///     Codes of the reports: ``(a - 1) * prime + y``.
+/// inputs, prime, width : int
+///     As of `Design.progressions`.
+/// form, records, threads
+///     As for `histogram`.
+///
+/// Returns
+/// -------
+/// array of uint64, shape (inputs,)
+///
+/// Raises
+/// ------
+/// ValueError, TypeError, MemoryError
+///     As `histogram`.
+#[pyfunction]
+#[pyo3(signature = (reports, inputs, prime, width, *, form = "codes", records = None, threads = None))]
+#[allow(clippy::too_many_arguments, reason = "the arguments of the Python function")]
+pub(crate) fn count_progressions<'py>(
+    py: Python<'py>,
+    reports: &Bound<'py, PyAny>,
+    inputs: Whole,
+    prime: Whole,
+    width: Whole,
+    form: &str,
+    records: Option<Whole>,
+    threads: Option<Whole>,
+) -> PyResult<Bound<'py, PyArrayDyn<u64>>> {
+    let (inputs, prime): (usize, u32) = (count("inputs", inputs)?, count("prime", prime)?);
+    let (of_block, threads): (u32, _) = (count("width", width)?, self::threads(threads)?);
+    if inputs > prime as usize {
+        return Err(PyValueError::new_err(format!("inputs: {inputs} are not allowed; up to {prime} are")));
+    }
+    let outputs = (prime as usize).saturating_mul(prime.saturating_sub(1) as usize / 2);
+    let reports = Argument::new("reports", reports, form, records, 1, self::width(outputs))?;
+    let batch = reports.batch(threads)?;
+    counted(py, reports.array.len(), &[inputs], || {
+        let mut counts = batch.progressions(prime, of_block)?;
+        counts.truncate(inputs);
+        Ok(counts)
+    })
+}

@@ -5,6 +5,7 @@ mod arrays;
 mod bits;
 mod channel;
 mod cube;
+mod design;
 mod error;
 mod fixed_point;
 mod grid;
@@ -16,6 +17,7 @@ mod pack;
 mod sampled;
 mod select;
 mod shift;
+mod subset;
 mod unary;
 mod window;
 
@@ -29,11 +31,13 @@ use crate::numbers::{Whole, count};
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::aggregate::{count_ones, count_words, histogram, sums};
+    use super::aggregate::{count_ones, count_progressions, count_words, histogram, sums};
     #[pymodule_export]
     use super::bits::Bits;
     #[pymodule_export]
     use super::cube::Cube;
+    #[pymodule_export]
+    use super::design::Design;
     #[pymodule_export]
     use super::fixed_point::FixedPoint;
     #[pymodule_export]
@@ -50,6 +54,8 @@ mod _core {
     use super::select::Select;
     #[pymodule_export]
     use super::shift::Shift;
+    #[pymodule_export]
+    use super::subset::Subset;
     #[pymodule_export]
     use super::unary::Unary;
     #[pymodule_export]

@@ -82,9 +82,7 @@ def test_outputs_agree(case):
             plain = decoded[0] if case.name == "BitRand" else decoded
             np.testing.assert_array_equal(values.astype(plain.dtype), plain)
         elif form == "packed":
-            count = len(mechanism.points) if isinstance(mechanism, bitldp.BRR) else None
-            width = getattr(mechanism, "bits", None) or (count or mechanism.channel.cells) - 1
-            bits = width if hasattr(mechanism, "bits") else int(width).bit_length()
+            bits = mechanism.report_parts[0][1]
             np.testing.assert_array_equal(bitldp.unpack(values, bits, codes.size), codes.ravel())
         elif form == "bits":
             np.testing.assert_array_equal(

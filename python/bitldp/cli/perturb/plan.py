@@ -244,6 +244,12 @@ def _form(name: str, mechanism: Any, output: str | None) -> str:
         if output not in (None, "bits"):
             raise UsageError(f"--output {output}: a report of {name} is one bit for each category; use bits")
         return "bits"
+    if not mechanism.alike:
+        if output not in (None, "codes"):
+            raise UsageError(
+                f"--output {output}: a report of {name} is a code, and none of a category; use codes"
+            )
+        return "codes"
     if output == "codes" and len(mechanism.report_parts) > 1:
         raise UsageError("--output codes: with --spend sample a report is indices and codes; use values")
     if output == "bits" and "bits" not in mechanism.outputs:

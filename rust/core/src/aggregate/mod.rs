@@ -11,6 +11,7 @@
 mod columns;
 mod histogram;
 mod ones;
+mod progressions;
 mod sampled;
 mod shape;
 mod source;

@@ -4,6 +4,8 @@ pub(crate) mod bits;
 pub(crate) mod categorical;
 pub(crate) mod cube;
 pub(crate) mod select;
+mod strings;
+pub(crate) mod subset;
 pub(crate) mod unary;
 
 // The keystream takes it from here.

@@ -1,5 +1,6 @@
 //! Kernels of categorical laws: windows, matrices and shifts.
 
+mod design;
 mod emit;
 mod flip;
 #[cfg(target_arch = "x86_64")]
@@ -20,6 +21,7 @@ mod window;
 #[cfg(target_arch = "x86_64")]
 mod window_avx512;
 
+pub(crate) use design::{Blocks, DesignLaw, Halves, ProgressionLaw, Translates};
 pub(crate) use emit::Letters;
 pub(crate) use flip::Flip;
 pub(crate) use keyed::{KeyedSampler, MixtureLaw};

@@ -1,0 +1,128 @@
+"""Reports that count for several categories: those of a block, of a subset, or of one value of a hash."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bitldp.base import checks
+from bitldp.mechanism.base import Takes
+from bitldp.mechanism.frequencies import TwoChances
+from bitldp.mechanism.labels import Labelled
+from bitldp.mechanism.law import Block, Experiment, Pair
+
+__all__ = ["Supported"]
+
+_PATTERNS = ("of neither", "of the second", "of the first", "of both")
+
+
+@dataclass(frozen=True, eq=False)
+class _Pair(Experiment):
+    """Two categories, and for which of them a report counts: no more can be told about them from it.
+
+    Attributes
+    ----------
+    supports : callable
+        Whether reports count for the two categories, shape (n, 2).
+    """
+
+    supports: Callable[[Any], NDArray[np.bool_]] | None = None
+
+    def split(self, reports: Any) -> list[NDArray[Any]]:
+        """Return a symbol of each report: 2 if it counts for the first category, and 1 for the second."""
+        if self.supports is None:
+            raise TypeError("supports: is needed")
+        return [self.supports(reports) @ np.array([[2], [1]])]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Supported(Labelled, TwoChances):
+    """Base of the mechanisms whose reports each count for several categories.
+
+    A report counts for the category that a record has with p, for another one with q, and for it and another
+    one together with `_both`.
+    """
+
+    takes: ClassVar[Takes | None] = "categories"
+    sized_by: ClassVar[str | None] = "categories"
+    usual_size: ClassVar[int] = 10
+    alike: ClassVar[bool] = False
+    _exclusive: ClassVar[bool] = False
+
+    # Set on the instance, by _build; ClassVar keeps them out of the fields.
+    _law: ClassVar[tuple[float, float, float]]
+
+    @property
+    def _cells(self) -> int:
+        return self._size
+
+    def _check_speaks(self) -> tuple[float, float]:
+        p, q, _ = self._law
+        if self.guarantee.record == 0.0:
+            raise ValueError(
+                f"{type(self).__name__}: no unbiased decode exists at epsilon 0, where all categories are "
+                "reported alike"
+            )
+        return p, q
+
+    @abstractmethod
+    def _support(self, reports: Any, categories: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return whether reports count for categories, shape (n, len(categories)); checks the reports."""
+
+    def extremes(self, pair: Pair | None = None) -> Experiment:
+        """Return two categories and the law of what reports say about them; see `Mechanism.extremes`."""
+        count = self._size
+        given = [0, count - 1] if pair is None else [int(np.asarray(each)) for each in pair]
+        chosen = checks.codes("pair", given, count).astype(np.int64)
+        p, q, both = self._law
+        rows = [[1.0 - p - q + both, rest - both, own - both, both] for own, rest in ((p, q), (q, p))]
+        block = Block(
+            np.array(rows)[:, None], lambda _, value: f"the report is {_PATTERNS[value]} of the categories"
+        )
+        one, other = chosen.tolist()
+        return _Pair(
+            [one, other],
+            [f"category {one}", f"category {other}"],
+            [block],
+            options={"output": self.outputs[0]},
+            supports=lambda reports: self._support(reports, chosen),
+        )
+
+    def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
+        """Return unbiased letters of reports: their mean over the coins is the one-hot vector.
+
+        Parameters
+        ----------
+        reports : array_like
+            As `randomize` gives them.
+
+        Returns
+        -------
+        ndarray of float64
+            (1 - q)/(p - q) for the categories that a report counts for and -q/(p - q) for the others, in one
+            more axis of length `categories` (of reports that are bits, in their shape).
+
+        Raises
+        ------
+        ValueError
+            If the reports say nothing (epsilon 0), or for anything but reports.
+        """
+        p, q = self._check_speaks()
+        supported = self._support(reports, np.arange(self._size))
+        letters: NDArray[np.float64] = np.where(supported, (1.0 - q) / (p - q), -q / (p - q))
+        return letters
+
+    def facts(self, users: int | None = None) -> dict[str, Any]:
+        """Return the two probabilities and the errors of a frequency; see `Mechanism.facts`."""
+        p, q, _ = self._law
+        law = {"a_report_counts_for_the_true_category": p, "and_for_each_other_one": q}
+        return {"probabilities": law, **super().facts(users)}
+
+    def probabilities(self) -> tuple[float, float]:
+        """Return (p, q): the chances that a report counts for the true category, and for another."""
+        return self._law[:2]

@@ -1,0 +1,141 @@
+"""Block designs for frequencies: which one has the least variance in the fewest bits.
+
+Each of k categories has a block of b of v cells. A report is a cell of the block of x with probability
+H = e^eps b/(e^eps b + v - b), each alike, else one of the others; it counts for every category whose block
+holds it. Where any two blocks share b (b - 1)/(v - 1) cells, always or on average over a public coin,
+
+    p = H,  q = H (b - 1)/(v - 1) + (1 - H) b/(v - 1),
+
+just as of subset selection with b of v categories; q(1 - q)/(p - q)^2 is the variance of a category one has
+not, p(1 - p)/(p - q)^2 of the one one has.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache, lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitldp.design.difference import is_prime, powers, singer, singer_shape
+
+__all__ = ["Blocks", "best", "pair", "subset_size", "variances"]
+
+MOST_CELLS = 1 << 22
+"""Cells of a difference set: an order of them takes 16 MB."""
+
+MOST_STEPPED = 4096
+"""Categories up to which progressions are taken: a report touches b of them when it is decoded."""
+
+_NEAR = 1.01  # times the variance of subset selection: what fewer bits may cost
+_POWERS = 1 << 12  # prime powers are below it; a block of fewer cells would be better served by one cell
+
+
+class Blocks(NamedTuple):
+    """A block design.
+
+    Attributes
+    ----------
+    family : str
+        "single": each block is one cell; "singer": translates of a hyperplane of a projective space;
+        "steps": arithmetic progressions modulo a prime.
+    cells : int
+        Cells v.
+    width : int
+        Cells b of a block.
+    field : tuple of int
+        (p, e, d) of a "singer" design: the space of dimension d over GF(p^e).
+    """
+
+    family: str
+    cells: int
+    width: int
+    field: tuple[int, int, int] = (0, 0, 0)
+
+    @property
+    def outputs(self) -> int:
+        """How many reports there are."""
+        return self.cells * ((self.cells - 1) // 2 if self.family == "steps" else 1)
+
+    @property
+    def bits(self) -> int:
+        """Bits of a report."""
+        return (self.outputs - 1).bit_length()
+
+    def order(self) -> NDArray[np.uint32]:
+        """Return all cells, the block of category 0 in front, ascending within and behind it."""
+        block = np.zeros(1, np.uint32) if self.family == "single" else singer(*self.field)
+        others = np.setdiff1d(np.arange(self.cells, dtype=np.uint32), block, assume_unique=True)
+        return np.concatenate([block, others])
+
+
+Floats = NDArray[np.float64]
+
+
+def pair(cells: Floats | int, width: Floats, epsilon: float) -> tuple[Floats, Floats]:
+    """Return p and q of blocks of a width in so many cells, or of subsets of categories."""
+    p = width / (width + (cells - width) * math.exp(-epsilon))
+    return p, (p * (width - 1.0) + (1.0 - p) * width) / (cells - 1.0)
+
+
+def variances(cells: Floats | int, width: Floats, epsilon: float, categories: int) -> Floats:
+    """Return the variance of a report's indicators, averaged over categories and over uniform inputs."""
+    p, q = pair(cells, width, epsilon)
+    with np.errstate(divide="ignore", over="ignore"):
+        sums = p * (1.0 - p) + (categories - 1.0) * q * (1.0 - q)
+        found: Floats = sums / (categories * np.square(p - q))
+    return np.nan_to_num(found, nan=np.inf)
+
+
+@lru_cache(maxsize=256)
+def subset_size(cells: int, epsilon: float, categories: int) -> int:
+    """Return the number of cells of a subset with the least such variance; near cells/(e^eps + 1)."""
+    guess = cells / (1.0 + math.exp(min(epsilon, 700.0)))
+    low, high = max(1, int(0.8 * guess) - 2), min(cells - 1, int(1.2 * guess) + 2)
+    widths = np.arange(low, high + 1, dtype=np.float64)
+    return low + int(np.argmin(variances(cells, widths, epsilon, categories)))
+
+
+@cache
+def _powers() -> list[tuple[int, int, int]]:
+    return powers(_POWERS)
+
+
+@lru_cache(maxsize=256)
+def best(categories: int, epsilon: float) -> Blocks:
+    """Return the design of fewest bits of those whose variance is within 1 % of subset selection's.
+
+    Where there is none, that of the least variance.
+
+    Parameters
+    ----------
+    categories : int
+        k, 2 or more.
+    epsilon : float
+        Budget, above zero.
+    """
+    found = [Blocks("single", categories, 1)]
+    if categories <= MOST_STEPPED:
+        prime = next(n for n in range(max(3, categories | 1), 2 * categories + 2, 2) if is_prime(n))
+        found.append(Blocks("steps", prime, subset_size(prime, epsilon, categories)))
+    found += _spaces(categories)
+    cells, widths = (np.array([each[place] for each in found], np.float64) for place in (1, 2))
+    worth = variances(cells, widths, epsilon, categories)
+    subsets = np.array(subset_size(categories, epsilon, categories), np.float64)
+    near = _NEAR * float(variances(categories, subsets, epsilon, categories))
+    allowed = np.flatnonzero(worth <= max(near, worth.min()))
+    return found[min(allowed.tolist(), key=lambda place: (found[place].bits, worth[place]))]
+
+
+@lru_cache(maxsize=64)
+def _spaces(categories: int) -> list[Blocks]:
+    """Return the hyperplanes of the smallest space over each field that has so many points."""
+    found = []
+    for q, p, e in _powers():
+        dimension = next(d for d in range(2, 64) if singer_shape(q, d)[0] >= categories)
+        v, b, _ = singer_shape(q, dimension)
+        if v <= MOST_CELLS:
+            found.append(Blocks("singer", v, b, (p, e, dimension)))
+    return found

@@ -1,0 +1,217 @@
+//! Block designs: an input makes the reports of its block likely, and any two blocks share equally many, or on average do.
+
+use super::call::{Call, Channel};
+use super::categorical::{Categorical, randomize, report_bits};
+use super::window::Window;
+use crate::codec::Grid;
+use crate::error::{Result, argument, element, zeros};
+use crate::io::{Input, Output};
+use crate::isa::Isa;
+use crate::kernel::categorical::{
+    Blocks, DesignLaw, Halves, NarrowWindow, ProgressionLaw, Sampler, Translates, WideWindow,
+};
+use crate::probability::Probability;
+use crate::random::Key;
+
+/// The most cells that are sampled in lanes of 16 bits.
+const NARROW: u32 = 1 << 16;
+
+/// The most cells of any design: an order of them takes a gigabyte.
+const MOST: u32 = 1 << 28;
+
+/// The primes of progressions are below it.
+const PRIMES: u32 = 1 << 13;
+
+/// The channel in which every input has a block of reports, as large for all: a report is of the block, uniformly, with
+/// probability `high`, and otherwise one of the others, uniformly.
+///
+/// It is a window, the block in front of an order of the reports that follows from the input: no table of inputs and reports
+/// is needed. Blocks of two inputs differ, so the exact ε is the window's.
+pub struct Design {
+    inputs: u32,
+    /// Its cells are the ranks.
+    window: Window,
+    family: Family,
+}
+
+/// Where the blocks lie.
+enum Family {
+    Translates(Vec<u32>),
+    Progressions,
+    Halves(Halves),
+}
+
+impl Design {
+    /// The translates of a set of cells, modulo their number: input `x` has the block `x + order[0], …, x + order[width-1]`.
+    /// `order` lists all cells once.
+    ///
+    /// # Errors
+    /// [`Error::Argument`](crate::Error::Argument) for more inputs than cells, fewer than two inputs, and as [`Window::new`]; [`Error::Value`](crate::Error::Value) for
+    /// an order that does not list every cell once.
+    pub fn translates(inputs: u32, width: u32, high: f64, order: Vec<u32>) -> Result<Design> {
+        let cells = u32::try_from(order.len()).unwrap_or(u32::MAX);
+        let design = Design::over(inputs, (cells, width, high), Family::Translates(Vec::new()))?;
+        let mut seen: Vec<bool> = zeros(order.len())?;
+        for (index, &cell) in order.iter().enumerate() {
+            match seen.get_mut(cell as usize) {
+                Some(seen) if !*seen => *seen = true,
+                _ => return Err(element("order", index, "it lists every cell once")),
+            }
+        }
+        Ok(Design { family: Family::Translates(order), ..design })
+    }
+
+    /// Arithmetic progressions of `width` numbers modulo a prime: input `x` has the block `x, x + a, x + 2a, …`, for a step
+    /// `a` from 1 to `(prime - 1) / 2` that is drawn uniformly whatever the input is, and reported. A report is the number
+    /// `(a - 1) prime + y`, with `y` of the block where it is likely.
+    ///
+    /// Every two inputs have `width (width - 1) / (prime - 1)` cells in common, on average over the steps.
+    ///
+    /// # Errors
+    /// [`Error::Argument`](crate::Error::Argument) for a number that is no odd prime below `2^13`, and as [`Design::translates`].
+    pub fn progressions(inputs: u32, prime: u32, width: u32, high: f64) -> Result<Design> {
+        let divided = (2..).take_while(|d| d * d <= prime).any(|d| prime.is_multiple_of(d));
+        if !(3..PRIMES).contains(&prime) || divided {
+            return Err(argument("prime", format!("{prime} is not allowed; primes from 3 to {PRIMES} are")));
+        }
+        Design::over(inputs, (prime, width, high), Family::Progressions)
+    }
+
+    /// Halves of blocks, by the rows of Hadamard matrices: `2^apart` blocks of `2^bits` cells; input `x` has the half of
+    /// block `x mod 2^apart` whose numbers have an even parity along `1 + x / 2^apart`.
+    ///
+    /// # Errors
+    /// As [`Design::translates`]; more inputs than `(2^bits - 1) 2^apart`.
+    pub fn halves(inputs: u32, bits: u32, apart: u32, high: f64) -> Result<Design> {
+        if bits == 0 || bits.saturating_add(apart) > MOST.ilog2() {
+            let reason = format!("2^{bits} is not allowed; with apart={apart}, 2 to {MOST} cells are");
+            return Err(argument("bits", reason));
+        }
+        let most = ((1 << bits) - 1) << apart;
+        if inputs > most {
+            return Err(argument("inputs", format!("{inputs} are not allowed; up to {most} are")));
+        }
+        let family = Family::Halves(Halves { bits, apart });
+        Design::over(inputs, (1 << (bits + apart), 1 << (bits - 1), high), family)
+    }
+
+    fn over(inputs: u32, (cells, width, high): (u32, u32, f64), family: Family) -> Result<Design> {
+        if !(2..=MOST).contains(&cells) {
+            return Err(argument("cells", format!("{cells} are not allowed; 2 to {MOST} are")));
+        }
+        if !(2..=cells).contains(&inputs) {
+            return Err(argument("inputs", format!("{inputs} are not allowed; 2 to {cells} are")));
+        }
+        Ok(Design { inputs, window: Window::new(cells, width, high, None)?, family })
+    }
+
+    /// The channel that checks its input and randomizes zeros in its place: its exact ε is 0.
+    #[must_use]
+    pub fn muted(self) -> Design {
+        Design { window: self.window.muted(), ..self }
+    }
+
+    /// Inputs, k.
+    pub fn inputs(&self) -> u32 {
+        self.inputs
+    }
+
+    /// Cells that a block is of, v.
+    pub fn cells(&self) -> u32 {
+        self.window.cells()
+    }
+
+    /// Cells of a block, b.
+    pub fn width(&self) -> u32 {
+        self.window.width()
+    }
+
+    /// How many reports there are: the cells, or, of progressions, the pairs of a step and a cell.
+    pub fn outputs(&self) -> u32 {
+        match self.family {
+            Family::Progressions => (self.cells() - 1) / 2 * self.cells(),
+            _ => self.cells(),
+        }
+    }
+
+    /// The probability of a report of the block.
+    pub fn high(&self) -> Probability {
+        self.window.high()
+    }
+
+    /// All cells, the block of input 0 in front, where blocks are translates.
+    pub fn order(&self) -> Option<&[u32]> {
+        if let Family::Translates(order) = &self.family { Some(order) } else { None }
+    }
+
+    fn sample_blocks(
+        &self,
+        blocks: impl Blocks,
+        sampler: &Sampler<'_>,
+        chunk: u64,
+        input: Input<'_>,
+        output: Output<'_>,
+    ) {
+        let (cells, width, high, inputs) = (self.cells(), self.width(), self.high(), self.inputs);
+        if cells <= NARROW {
+            let window = NarrowWindow::new(cells, width, high, None);
+            sampler.chunk(&DesignLaw { window, blocks, inputs }, chunk, input, output);
+        } else {
+            let window = WideWindow::new(cells, width, high);
+            sampler.chunk(&DesignLaw { window, blocks, inputs }, chunk, input, output);
+        }
+    }
+}
+
+impl Channel for Design {
+    type Codec<'a> = ();
+    type Keys<'a> = &'a Key;
+
+    fn epsilon(&self) -> f64 {
+        self.window.epsilon()
+    }
+
+    fn report_bits(&self) -> u32 {
+        report_bits(self.outputs())
+    }
+
+    fn is_mute(&self) -> bool {
+        self.window.is_mute()
+    }
+
+    /// The input is integers below the number of inputs. The output takes code words of any width that holds a report, and
+    /// packed reports.
+    fn randomize_on(&self, isa: Isa, call: Call<'_, (), &Key>) -> Result<()> {
+        call.refuse_letters()?;
+        let Call { input, output, keys, first_chunk, threads, .. } = call;
+        randomize(
+            self,
+            isa,
+            Call { codec: None::<&Grid>, input, letters: None, output, keys, first_chunk, threads },
+        )
+    }
+}
+
+impl Categorical for Design {
+    fn rows(&self) -> u32 {
+        self.inputs
+    }
+
+    fn columns(&self) -> u32 {
+        self.outputs()
+    }
+
+    fn sample(&self, sampler: &Sampler<'_>, chunk: u64, input: Input<'_>, output: Output<'_>) {
+        match &self.family {
+            Family::Translates(order) => {
+                self.sample_blocks(Translates { order }, sampler, chunk, input, output);
+            }
+            Family::Halves(halves) => self.sample_blocks(*halves, sampler, chunk, input, output),
+            Family::Progressions => {
+                let window = NarrowWindow::new(self.cells(), self.width(), self.high(), None);
+                let law = ProgressionLaw::new(window, self.cells(), self.inputs);
+                sampler.chunk(&law, chunk, input, output);
+            }
+        }
+    }
+}

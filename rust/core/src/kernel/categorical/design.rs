@@ -1,0 +1,226 @@
+//! Samples a design: a rank is drawn by a window at the front, and the block of the row says which report has that rank.
+//!
+//! The rank does not depend on the row, so neither do the addresses that are made from it; the row enters additions, masks
+//! and shifts.
+
+use super::law::{BLOCK, Law};
+use super::window::{LANES, NarrowWindow, WideWindow};
+use crate::io::Input;
+use crate::isa::Isa;
+use crate::random::Refine;
+
+/// A family of blocks: for each row an order of all reports, the block of the row in front.
+pub(crate) trait Blocks: Copy + Sync {
+    /// The report of a rank in the order of a row.
+    fn place(self, rank: u32, row: u32) -> u32;
+}
+
+/// The translates of a difference set modulo the number of cells.
+#[derive(Clone, Copy)]
+pub(crate) struct Translates<'a> {
+    /// All cells, the difference set in front.
+    pub(crate) order: &'a [u32],
+}
+
+impl Blocks for Translates<'_> {
+    #[inline(always)]
+    fn place(self, rank: u32, row: u32) -> u32 {
+        let cells = self.order.len() as u32;
+        let sum = self.order[rank as usize].wrapping_add(row);
+        // Below twice the cells: less them, it wraps around where it was below them, and the least of both is the rest.
+        sum.min(sum.wrapping_sub(cells))
+    }
+}
+
+/// Halves of blocks of `2^bits` reports, `2^apart` such blocks: half of a row's own block, by a row of a Hadamard matrix.
+#[derive(Clone, Copy)]
+pub(crate) struct Halves {
+    pub(crate) bits: u32,
+    pub(crate) apart: u32,
+}
+
+impl Blocks for Halves {
+    #[inline(always)]
+    fn place(self, rank: u32, row: u32) -> u32 {
+        let Halves { bits, apart } = self;
+        let own = row & ((1 << apart) - 1);
+        let line = (row >> apart) + 1;
+        let pivot = 31 - line.leading_zeros();
+        // Ranks of a block are numbers of `bits - 1` bits, and whether the parity along the line is odd.
+        let (free, odd) = (rank & ((1 << (bits - 1)) - 1), rank >> (bits - 1) & 1);
+        let low = (1u32 << pivot) - 1;
+        let spread = (free & !low) << 1 | free & low;
+        let parity = ((spread & line).count_ones() ^ odd) & 1;
+        (own ^ rank >> bits) << bits | spread | parity << pivot
+    }
+}
+
+/// A window at the front of each row's order.
+pub(crate) struct DesignLaw<W, B> {
+    /// Draws ranks.
+    pub(crate) window: W,
+    pub(crate) blocks: B,
+    pub(crate) inputs: u32,
+}
+
+impl<B: Blocks> Law for DesignLaw<NarrowWindow<'_>, B> {
+    type Word = u16;
+    const BITS: usize = <NarrowWindow<'_> as Law>::BITS;
+    type Keystream = <NarrowWindow<'static> as Law>::Keystream;
+    const KEYSTREAM: Self::Keystream = <NarrowWindow<'_> as Law>::KEYSTREAM;
+
+    fn rows(&self) -> u32 {
+        self.inputs
+    }
+
+    #[inline(always)]
+    fn block(&self, isa: Isa, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
+        // The window of row 0 begins at cell 0, so its reports are ranks.
+        self.window.block(isa, keystream, &[0; BLOCK][..rows.len()], reports, refine);
+        for (report, &row) in reports.iter_mut().zip(rows) {
+            *report = self.blocks.place((*report).into(), row.into()) as u16;
+        }
+    }
+}
+
+impl<B: Blocks> Law for DesignLaw<WideWindow, B> {
+    type Word = u32;
+    const BITS: usize = WideWindow::BITS;
+    type Keystream = <WideWindow as Law>::Keystream;
+    const KEYSTREAM: Self::Keystream = WideWindow::KEYSTREAM;
+
+    fn rows(&self) -> u32 {
+        self.inputs
+    }
+
+    #[inline(always)]
+    fn block(&self, isa: Isa, keystream: &[u8], rows: &[u32], reports: &mut [u32], refine: &mut Refine) {
+        self.window.block(isa, keystream, &[0; BLOCK][..rows.len()], reports, refine);
+        for (report, &row) in reports.iter_mut().zip(rows) {
+            *report = self.blocks.place(*report, row);
+        }
+    }
+}
+
+/// Arithmetic progressions modulo a prime: the block of row x is x, x + a, x + 2a, …, with a step a that is drawn without
+/// looking at the row, and reported.
+pub(crate) struct ProgressionLaw<'a> {
+    /// Draws ranks of as many cells as the prime.
+    window: NarrowWindow<'a>,
+    prime: u32,
+    inputs: u32,
+    /// Steps are 1 to this: the progressions of -a are those of a, shifted.
+    steps: u32,
+    /// `2^32` modulo the steps: lower halves of the product below it are rejected.
+    reject: u32,
+    /// A little over `2^44` over the prime.
+    inverse: u64,
+}
+
+impl<'a> ProgressionLaw<'a> {
+    /// Progressions modulo an odd prime below `2^13`.
+    pub(crate) fn new(window: NarrowWindow<'a>, prime: u32, inputs: u32) -> ProgressionLaw<'a> {
+        debug_assert!(prime % 2 == 1 && prime < 1 << 13);
+        let steps = (prime - 1) / 2;
+        let reject = ((1u64 << 32) % u64::from(steps)) as u32;
+        ProgressionLaw { window, prime, inputs, steps, reject, inverse: (1 << 44) / u64::from(prime) + 1 }
+    }
+
+    /// `z` modulo the prime, for `z` below its square.
+    #[inline(always)]
+    fn reduced(&self, z: u32) -> u32 {
+        // The quotient is z/prime + z(inverse/2^44 - 1/prime), and what is too much is below 2^26/2^44 < 1/prime; and
+        // z inverse < 2^44 (prime + 1) fits.
+        z - (u64::from(z) * self.inverse >> 44) as u32 * self.prime
+    }
+}
+
+/// Bytes of keystream of a group of samples: the window's, then 32 bits a sample for its step.
+const GROUP: usize = 8 * LANES;
+
+impl Law for ProgressionLaw<'_> {
+    type Word = u32;
+    const BITS: usize = 64;
+    type Keystream = [u8; 8 * BLOCK];
+    const KEYSTREAM: [u8; 8 * BLOCK] = [0; 8 * BLOCK];
+
+    fn rows(&self) -> u32 {
+        self.inputs
+    }
+
+    #[inline(always)]
+    fn rows_of<'i>(&self, _input: Input<'i>) -> Option<&'i [u32]> {
+        None // a row that somebody changed after the check could pass the range of `reduced`
+    }
+
+    #[inline(always)]
+    fn block(&self, isa: Isa, keystream: &[u8], rows: &[u32], reports: &mut [u32], refine: &mut Refine) {
+        let groups = rows.as_chunks::<LANES>().0.iter().zip(reports.as_chunks_mut::<LANES>().0);
+        for ((rows, reports), keystream) in groups.zip(keystream.as_chunks::<GROUP>().0) {
+            let (of_ranks, of_steps) = keystream.split_at(GROUP / 2);
+            let mut ranks = [0; LANES];
+            self.window.block(isa, of_ranks, &[0; LANES], &mut ranks, refine);
+            let mut steps = [0; LANES];
+            let mut rejected = 0;
+            for (step, draw) in steps.iter_mut().zip(of_steps.as_chunks::<4>().0) {
+                let product = u64::from(u32::from_le_bytes(*draw)) * u64::from(self.steps);
+                rejected |= u32::from((product as u32) < self.reject);
+                *step = (product >> 32) as u32;
+            }
+            if rejected != 0 {
+                self.draw_anew(of_steps, &mut steps, refine);
+            }
+            for lane in 0..LANES {
+                let place = self.reduced(rows[lane] + (steps[lane] + 1) * u32::from(ranks[lane]));
+                reports[lane] = steps[lane] * self.prime + place;
+            }
+        }
+    }
+}
+
+impl ProgressionLaw<'_> {
+    /// Draws anew, from the refinement stream and in order, the steps whose first draws would be biased.
+    #[inline(never)]
+    fn draw_anew(&self, draws: &[u8], steps: &mut [u32; LANES], refine: &mut Refine) {
+        for (step, draw) in steps.iter_mut().zip(draws.as_chunks::<4>().0) {
+            if u32::from_le_bytes(*draw).wrapping_mul(self.steps) < self.reject {
+                *step = refine.below(self.steps.into()) as u32;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probability::Probability;
+
+    #[test]
+    fn every_row_of_halves_is_an_order_with_its_half_in_front() {
+        for (bits, apart) in [(1, 0), (2, 0), (3, 2), (4, 1)] {
+            let (halves, cells) = (Halves { bits, apart }, 1u32 << (bits + apart));
+            for row in 0..((1 << bits) - 1) << apart {
+                let order: Vec<u32> = (0..cells).map(|rank| halves.place(rank, row)).collect();
+                let mut sorted = order.clone();
+                sorted.sort_unstable();
+                assert_eq!(sorted, (0..cells).collect::<Vec<_>>(), "bits {bits}, apart {apart}, row {row}");
+                let line = (row >> apart) + 1;
+                for &cell in &order[..1 << (bits - 1)] {
+                    assert_eq!(cell >> bits, row & ((1 << apart) - 1));
+                    assert_eq!((cell & ((1 << bits) - 1) & line).count_ones() % 2, 0);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn remainders_are_right_up_to_the_square() {
+        for prime in [3u32, 5, 11, 127, 1361, 4099, 8191] {
+            let law = ProgressionLaw::new(NarrowWindow::new(prime, 1, Probability::HALF, None), prime, prime);
+            let all = (0..prime).map(|i| i * prime).chain((1..=prime).map(|i| i * prime - 1));
+            for z in all.chain((0..prime * prime).step_by(997)) {
+                assert_eq!(law.reduced(z), z % prime, "{z} mod {prime}");
+            }
+        }
+    }
+}

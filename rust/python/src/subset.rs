@@ -1,0 +1,110 @@
+//! The class `Subset`: subsets of the inputs.
+
+use bitldp_core::Channel;
+use numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+
+use crate::arrays::{self, Form};
+use crate::channel::{channel, wrong_shape};
+use crate::error::to_python;
+use crate::numbers::{Whole, count};
+
+/// Subsets of ``size`` of ``elements`` elements: one of those that hold the input, uniformly, with probability ``high``, and
+/// otherwise one of the others, uniformly.
+///
+/// Parameters
+/// ----------
+/// elements : int
+///     k, 2 to 65,536.
+/// size : int
+///     w, 1 to k - 1.
+/// high : float
+///     Probability of a subset that holds the input, rounded toward w / k to a multiple of 2**-64.
+/// mute : bool
+///     Whether the input is checked, and zeros are randomized in its place: epsilon is 0 then, whatever the law is.
+///
+/// Raises
+/// ------
+/// ValueError
+///     A parameter outside its range.
+///
+/// Notes
+/// -----
+/// ``epsilon`` is exact for the integers that the sampler compares with, and rounded up. Neighbours are any two inputs.
+/// Neither branches nor addresses depend on the input.
+#[pyclass(frozen, module = "bitldp._core")]
+pub(crate) struct Subset(bitldp_core::Subset);
+
+channel! {
+    impl Subset, |subset| format!("{} of {} elements", subset.size(), subset.elements());
+
+    get {
+        /// k.
+        elements: u32,
+        /// Elements of a subset, w.
+        size: u32,
+        /// Records in one chunk of the key's stream.
+        chunk: usize,
+        /// The exact epsilon of a value.
+        epsilon: f64,
+    }
+
+    face {
+        const FORMS: &'static [Form] = &[Form::Bits, Form::Packed];
+
+        fn shape(&self, x: &Bound<'_, PyUntypedArray>, form: Form) -> PyResult<Vec<usize>> {
+            let &[n] = x.shape() else {
+                return Err(wrong_shape(x, "(n,) is"));
+            };
+            let k = self.0.elements() as usize;
+            Ok(if form == Form::Bits { vec![n, k] } else { vec![arrays::packed_len(n, k)?] })
+        }
+
+        fn work(&self, values: usize) -> usize {
+            values.saturating_mul(self.0.elements() as usize)
+        }
+    }
+
+    methods {
+        #[new]
+        #[pyo3(signature = (elements, size, high, mute = false))]
+        fn new(elements: Whole, size: Whole, high: f64, mute: bool) -> PyResult<Subset> {
+            let (elements, size) = (count("elements", elements)?, count("size", size)?);
+            let subset = bitldp_core::Subset::new(elements, size, high).map_err(to_python)?;
+            Ok(Subset(if mute { subset.muted() } else { subset }))
+        }
+
+        /// The integer T over 2**64: the probability of a subset that holds the input.
+        #[getter]
+        fn high(&self) -> u128 {
+            self.0.high().numerator()
+        }
+
+        /// Whether the input is checked, and zeros are randomized in its place.
+        #[getter]
+        fn mute(&self) -> bool {
+            self.0.is_mute()
+        }
+
+        fn __getnewargs__(&self) -> (u32, u32, f64, bool) {
+            (self.0.elements(), self.0.size(), self.0.high().to_f64(), self.0.is_mute())
+        }
+    }
+
+    /// Randomize elements.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : array of shape (n,)
+    ///     Integers in [0, elements).
+    /// key : bytes or None
+    ///     32 bytes, or None for a fresh key from the operating system.
+    /// output : {"bits", "packed"}
+    /// out : array or None
+    /// threads : int or None
+    /// first_chunk : int
+    ///     How many chunks of ``chunk`` records of the key's stream to skip.
+    fn randomize(call, key: Option<&[u8]>) {
+        call.run(false, (), None, &arrays::key(key)?)
+    }
+}
