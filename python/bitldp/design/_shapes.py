@@ -73,7 +73,7 @@ def best(epsilon: float, near: float | None = None) -> Shape:
         n/m of a smaller budget, from which on it is searched.
     """
     tried: dict[float, Shape] = {}
-    starts: tuple[Floats, ...] = (np.ones(_HALF), np.arange(_HALF) + 0.5)
+    starts: list[Floats] = [np.ones(_HALF), np.arange(_HALF, dtype=np.float64) + 0.5]
 
     def at(ratio: float) -> float:
         if ratio not in tried:

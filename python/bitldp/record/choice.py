@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from bitldp.categorical.blocks import BlockDesign
 from bitldp.categorical.responses import GRR
+from bitldp.categorical.subset import SubsetSelection
 from bitldp.categorical.unary import OUE, SUE
 from bitldp.mechanism.base import Mechanism
 from bitldp.numeric.duchi import Duchi
@@ -18,7 +20,9 @@ __all__ = ["NUMBERS", "ORACLES", "SLACK", "number_mechanism", "oracle", "thrifti
 SLACK = 0.02
 """Of the least variance: what is given up for a shorter report."""
 
-ORACLES: Mapping[str, type[Mechanism]] = {kind.__name__: kind for kind in (GRR, OUE, SUE)}
+ORACLES: Mapping[str, type[Mechanism]] = {
+    kind.__name__: kind for kind in (GRR, OUE, SUE, SubsetSelection, BlockDesign)
+}
 """What may answer for one category, with its exact variance; by the name of the class."""
 
 NUMBERS: Mapping[str, type[Mechanism]] = {kind.__name__: kind for kind in (Duchi, Hybrid, Piecewise)}

@@ -27,15 +27,19 @@ class AllAttributes(Experiment):
 
 
 @dataclass(frozen=True, eq=False)
-class OneAttribute(Experiment):
-    """One symbol a record: which attribute was drawn, and its code."""
+class OneAttribute(AllAttributes):
+    """One symbol a record: which attribute was drawn, and the symbol of its report."""
 
     starts: NDArray[np.int64] | None = None
 
     def split(self, reports: Any) -> list[NDArray[Any]]:
-        indices, codes = reports
         assert self.starts is not None  # given with the blocks
-        return [self.starts[indices.astype(np.intp)] + codes]
+        found = np.zeros((len(reports[0]), 1), np.int64)
+        for start, part, own in zip(self.starts, self.parts, self.record.answers(reports), strict=False):
+            if len(own.records):
+                (symbols,) = part.split(own.reports)
+                found[own.records] = start + symbols.astype(np.int64)
+        return [found]
 
 
 def experiment(record: Any, ends: tuple[Any, Any], pairs: Sequence[tuple[Any, Any]]) -> Experiment:
@@ -53,8 +57,8 @@ def experiment(record: Any, ends: tuple[Any, Any], pairs: Sequence[tuple[Any, An
     Returns
     -------
     Experiment
-        Without a law where that of some attribute is unknown, where several are sampled, or where one report
-        is not one code.
+        Without a law where that of some attribute is unknown, where several are sampled, or where the report
+        of the one that is sampled is several symbols.
     """
     names = ("the first of every attribute", "the last of every attribute")
     plain = Experiment(ends, names)
@@ -68,16 +72,18 @@ def experiment(record: Any, ends: tuple[Any, Any], pairs: Sequence[tuple[Any, An
         return AllAttributes(ends, names, blocks, [(0, 1)], record=record, parts=known)
     tables = [block.table for part in known for block in part.blocks]
     single = all(len(part.blocks) == 1 for part in known) and all(each.shape[1] == 1 for each in tables)
-    if record.k != 1 or not single or record._form[0] != 1 or sum(each.size for each in tables) > TABLE:
+    if record.k != 1 or not single or sum(each.size for each in tables) > TABLE:
         return plain
     joint = np.concatenate(tables, axis=2) / len(tables)
     starts = np.cumsum([0, *(each.shape[2] for each in tables)])
 
     def describe(_: int, value: int) -> str:
         attribute = int(np.searchsorted(starts, value, side="right")) - 1
-        return f"attribute {attribute} is drawn and reported as {value - starts[attribute]}"
+        event = known[attribute].blocks[0].describe(0, int(value - starts[attribute]))
+        return f"attribute {attribute} is drawn, and {event}"
 
-    return OneAttribute(ends, names, [Block(joint, describe)], [(0, 1)], starts=starts)
+    blocks = [Block(joint, describe)]
+    return OneAttribute(ends, names, blocks, [(0, 1)], record=record, parts=known, starts=starts)
 
 
 def _named(place: int, block: Block) -> Block:
