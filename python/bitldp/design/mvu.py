@@ -19,7 +19,17 @@ from bitldp.design.exact import exact, unbiased
 from bitldp.design.result import Design, DesignError, Weights, judged
 from bitldp.privacy import ONE, calibrated
 
-__all__ = ["BITS", "LEAST", "METRIC_BITS", "MOST", "Design", "DesignError", "design", "load_or_solve"]
+__all__ = [
+    "BITS",
+    "LEAST",
+    "METRIC_BITS",
+    "MOST",
+    "Design",
+    "DesignError",
+    "at_hand",
+    "design",
+    "load_or_solve",
+]
 
 BITS = 8
 """The most bits of a point, and of a report."""
@@ -103,6 +113,14 @@ def load_or_solve(
     checksum, shape, row sums, exact epsilon and bias. A file that fails is logged and solved again.
     """
     return _load_or_solve(*_checked(input_bits, output_bits, epsilon, metric, objective), objective)
+
+
+def at_hand(input_bits: int, output_bits: int, epsilon: float) -> bool:
+    """Tell whether the design of least mean variance is shipped, cached, or known without a search."""
+    shape, budget, _ = _checked(input_bits, output_bits, epsilon, None, "mean")
+    key = _cache.Key(shape, budget, None, "mean")
+    closed = _is_closed(shape, None, "mean")
+    return closed or _cache.shipped(key) is not None or _cache.load(key) is not None
 
 
 @lru_cache(maxsize=256)
