@@ -45,9 +45,11 @@ from bitldp.compression import (
     MVU,
     BallGaussian,
     BitwiseRR,
+    CrossPolytope,
     GeneralizedRR,
     InterpolatedMVU,
     MetricMVU,
+    OneRotationWarning,
     SignSGD,
     Skellam,
     VectorMVU,
@@ -81,6 +83,7 @@ from bitldp.record.categorical import CategoricalRecord
 from bitldp.record.mixed import MixedRecord
 from bitldp.record.privunit import HypercubePrivUnit
 from bitldp.record.signs import SampledSigns
+from bitldp.release.rotated import RotatedReports
 from bitldp.selection import EXP, PE, PS, FedSel, TwoStage
 
 __all__ = [
@@ -109,6 +112,7 @@ __all__ = [
     "CategoricalRecord",
     "Categories",
     "CountAccumulator",
+    "CrossPolytope",
     "Cube",
     "Duchi",
     "Estimate",
@@ -133,11 +137,13 @@ __all__ = [
     "MinimaxVariance",
     "MixedRecord",
     "Mixture",
+    "OneRotationWarning",
     "OptimalUtility",
     "Piecewise",
     "PiecewiseSub",
     "PrivacyClaimWarning",
     "Recommendation",
+    "RotatedReports",
     "SampledReports",
     "SampledSigns",
     "Select",

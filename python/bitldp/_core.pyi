@@ -15,6 +15,7 @@ __all__ = [
     "Grid",
     "Matrix",
     "Mixture",
+    "Rotation",
     "Select",
     "Shift",
     "Subset",
@@ -224,9 +225,48 @@ class Bits:
     ) -> tuple[list[list[float]], list[list[float]], int, list[int] | None]: ...
 
 @final
+class Rotation:
+    def __new__(
+        cls, features: int, radius: float, kind: Literal["hadamard", "haar"], key: bytes
+    ) -> Rotation: ...
+    @property
+    def features(self) -> int: ...
+    @property
+    def dimensions(self) -> int: ...
+    def rotate(
+        self, x: ArrayLike, rotations: NDArray[np.uint32], threads: int | None = None
+    ) -> NDArray[np.float32]: ...
+    def letters(
+        self,
+        rotations: NDArray[np.uint32],
+        reports: NDArray[np.uint32],
+        scale: float,
+        threads: int | None = None,
+    ) -> NDArray[np.float64]: ...
+    def sums(
+        self,
+        rotations: NDArray[np.uint32],
+        reports: NDArray[np.uint32],
+        scale: float,
+        threads: int | None = None,
+    ) -> list[NDArray[np.float64]]: ...
+    def undo_counts(
+        self,
+        rotations: NDArray[np.uint32],
+        counts: NDArray[np.uint64],
+        scale: float,
+        threads: int | None = None,
+    ) -> NDArray[np.float64]: ...
+    def __getnewargs__(self) -> tuple[int, float, str, bytes]: ...
+
+@final
 class Select:
     def __new__(
-        cls, counts: NDArray[np.uint32], weights: NDArray[np.uint64], nothing: int | None = None
+        cls,
+        counts: NDArray[np.uint32],
+        weights: NDArray[np.uint64],
+        nothing: int | None = None,
+        signed: bool = False,
     ) -> Select: ...
     @property
     def dimensions(self) -> int: ...
@@ -240,6 +280,8 @@ class Select:
     def total(self) -> int: ...
     @property
     def nothing(self) -> int | None: ...
+    @property
+    def signed(self) -> bool: ...
     def weights(self) -> NDArray[np.uint64]: ...
     def randomize(
         self,
@@ -251,7 +293,19 @@ class Select:
         first_chunk: int,
         /,
     ) -> NDArray[Any]: ...
-    def __getnewargs__(self) -> tuple[NDArray[np.uint32], NDArray[np.uint64], int | None]: ...
+    def randomize_rotated(
+        self,
+        x: ArrayLike,
+        rotation: Rotation,
+        rotations: NDArray[np.uint32],
+        key: bytes | None,
+        output: str,
+        out: NDArray[Any] | None,
+        threads: int | None,
+        first_chunk: int,
+        /,
+    ) -> NDArray[Any]: ...
+    def __getnewargs__(self) -> tuple[NDArray[np.uint32], NDArray[np.uint64], int | None, bool]: ...
 
 @final
 class Design:

@@ -132,6 +132,13 @@ FAMILIES = [
     Case("GeneralizedRR", lambda: bitldp.GeneralizedRR(2.0, bits=4, **_UNIT), _floats(1, 0.5), _VALUES),
     Case("BitwiseRR", lambda: bitldp.BitwiseRR(4.0, bits=3, features=2, **_UNIT), _floats(2, 0.5), _VALUES),
     Case("CLDP", lambda: CLDP(6, epsilon=2.0), _floats(6, 0.1), _CODES),
+    Case("CrossPolytope", lambda: bitldp.CrossPolytope(40, epsilon=3.0), _floats(40, 0.1), _CODES),
+    Case(
+        "CrossPolytope-haar",
+        lambda: bitldp.CrossPolytope(6, epsilon=9.0, radius=2.0, rotation="haar", seed=3),
+        _floats(6, 0.5),
+        _CODES,
+    ),
     Case("EXP", lambda: bitldp.EXP(6, epsilon=2.0), _floats(6, 0.5), _CODES),
     Case("PS", lambda: bitldp.PS(6, 2, epsilon=2.0), _floats(6, 0.5), _CODES),
     Case("PE", lambda: bitldp.PE(6, 2, epsilon=2.0), _floats(6, 0.5), _CODES),

@@ -8,6 +8,7 @@ a number.
 from __future__ import annotations
 
 from bitldp.compression.ball.cldp import CLDP
+from bitldp.compression.ball.cross_polytope import CrossPolytope, OneRotationWarning
 from bitldp.compression.ball.gaussian import BallGaussian
 from bitldp.compression.ball.interpolated_mvu import InterpolatedMVU
 from bitldp.compression.ball.signsgd import SignSGD
@@ -22,9 +23,11 @@ __all__ = [
     "MVU",
     "BallGaussian",
     "BitwiseRR",
+    "CrossPolytope",
     "GeneralizedRR",
     "InterpolatedMVU",
     "MetricMVU",
+    "OneRotationWarning",
     "SignSGD",
     "Skellam",
     "VectorMVU",

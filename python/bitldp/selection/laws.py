@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Select
+from bitldp.channels.ranks import ROOM as _ROOM
+from bitldp.channels.ranks import top_weights
 from bitldp.privacy import Calibration, calibrated
 
-_ROOM = (1 << 64) - (1 << 56)  # what the weights may sum to before they are rounded: well below 2^64
 _FINE = 0.5  # budgets below it are formed by expm1, which keeps their digits
 _LARGEST = 44.0  # above, the largest weight would pass 2^64
 _STEEPEST = 700.0  # log-odds of a status bit; doubles end at e^709
@@ -41,14 +42,9 @@ def exp_channel(dimensions: int, epsilon: float) -> Select:
 @lru_cache(maxsize=64)
 def ps_channel(dimensions: int, k: int, epsilon: float) -> Select:
     """Return PS: each of the k largest e^eps times as likely as each other coordinate."""
-    rest = dimensions - k
 
     def build(target: float) -> Select:
-        bounded = min(target, _LARGEST)
-        low = max(1, int(_ROOM / (rest + k * math.exp(bounded))))
-        high = low + int(low * math.expm1(bounded))
-        high = min(high, ((1 << 64) - 1 - rest * low) // k)
-        return _two(dimensions, k, high, low, None)
+        return _two(dimensions, k, *top_weights(dimensions, k, target), None)
 
     return calibrated(build, epsilon, lambda channel: channel.epsilon)
 

@@ -47,14 +47,14 @@ mod parallel;
 mod probability;
 mod random;
 
-pub use aggregate::{Batch, Reports, Sampled};
+pub use aggregate::{Batch, Reports, Sampled, Undo, undo_counts};
 pub use channel::{
     Bit, Bits, BitsEpsilon, Call, Channel, Cube, Design, Keyed, KeyedCall, Matrix, Mixture, Select, Shift,
     Subset, Unary, Window,
 };
 pub use codec::{
-    Categories, Code, Coordinate, FixedPoint, Grid, GridRounding, Infinities, Real, SignBit, pack, pack_to,
-    packed_len, unpack, unpack_to,
+    Categories, Code, Coordinate, FixedPoint, Grid, GridRounding, Infinities, Part, Real, Rotated, Rotation,
+    RotationKind, SignBit, pack, pack_to, packed_len, unpack, unpack_to,
 };
 pub use error::{Error, Result};
 pub use io::{Input, Output};

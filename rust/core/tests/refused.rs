@@ -138,7 +138,7 @@ fn strings_and_vectors_leave_zeros() {
     let select = Select::new(&[4, 4], &[1, 3], None).unwrap();
     check("select", MANY / 8, |places, isa, threads, out| {
         let (x, key) = (numbers(places), key(4));
-        let call = Call::new((), Input::F32(&x), Output::U8(out), &key);
+        let call = Call::new(None, Input::F32(&x), Output::U8(out), &key);
         select.randomize_on(isa, Call { threads: Some(threads), ..call })
     });
 }

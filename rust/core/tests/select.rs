@@ -21,7 +21,7 @@ fn codes(
             Call {
                 first_chunk,
                 threads: Some(threads),
-                ..Call::new((), input, Output::U32(&mut out), &key(seed))
+                ..Call::new(None, input, Output::U32(&mut out), &key(seed))
             },
         )
         .unwrap();
@@ -65,7 +65,7 @@ fn splits_change_nothing_and_packed_reports_are_the_codes() {
     channel
         .randomize(Call {
             first_chunk: 5,
-            ..Call::new((), Input::F32(&x), Output::Packed(&mut packed), &key(1))
+            ..Call::new(None, Input::F32(&x), Output::Packed(&mut packed), &key(1))
         })
         .unwrap();
     assert_eq!(bitldp_core::unpack::<u32>(&packed, channel.report_bits(), whole.len()).unwrap(), whole);
@@ -101,7 +101,7 @@ fn what_cannot_be_selected_from_leaves_the_output_or_zeros() {
     let channel = Select::new(&[3], &[1], None).unwrap();
     let mut out = [77u8; 2];
     let mut refused = |input: Input<'_>| {
-        let result = channel.randomize(Call::new((), input, Output::U8(&mut out), &key(1)));
+        let result = channel.randomize(Call::new(None, input, Output::U8(&mut out), &key(1)));
         left_behind(&mut out, 77, result)
     };
     for bad in [f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
@@ -116,7 +116,7 @@ fn what_cannot_be_selected_from_leaves_the_output_or_zeros() {
     assert!(matches!(refused(Input::I64(&[1; 6])), Error::Argument { .. }));
     assert!(matches!(refused(Input::F64(&[1.0; 9])), Error::Output { .. }));
     let mut values = [0f32; 2];
-    let error = channel.randomize(Call::new((), Input::F64(&[1.0; 6]), Output::F32(&mut values), &key(1)));
+    let error = channel.randomize(Call::new(None, Input::F64(&[1.0; 6]), Output::F32(&mut values), &key(1)));
     assert!(matches!(error, Err(Error::Argument { .. })));
 }
 

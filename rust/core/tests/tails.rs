@@ -140,7 +140,7 @@ fn selections_of_every_size() {
                 channel
                     .randomize_on(
                         isa,
-                        Call { threads: Some(1), ..Call::new((), input, Output::U32(&mut out), &key(6)) },
+                        Call { threads: Some(1), ..Call::new(None, input, Output::U32(&mut out), &key(6)) },
                     )
                     .unwrap();
                 out[0]

@@ -14,6 +14,7 @@ mod matrix;
 mod mixture;
 mod numbers;
 mod pack;
+mod rotation;
 mod sampled;
 mod select;
 mod shift;
@@ -48,6 +49,8 @@ mod _core {
     use super::mixture::Mixture;
     #[pymodule_export]
     use super::pack::{pack, unpack};
+    #[pymodule_export]
+    use super::rotation::Rotation;
     #[pymodule_export]
     use super::sampled::{sampled_histogram, sampled_sums};
     #[pymodule_export]

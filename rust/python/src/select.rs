@@ -1,17 +1,44 @@
 //! The class `Select`: one coordinate of a vector.
 
-use bitldp_core::Channel;
+use bitldp_core::{Channel, Rotated};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
-use pyo3::exceptions::PyMemoryError;
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::arrays::{self, Form};
-use crate::channel::{channel, wrong_shape};
+use crate::channel::{Call, Face, channel, wrong_shape};
 use crate::error::to_python;
-use crate::numbers::Weight;
+use crate::numbers::{Weight, Whole};
+use crate::rotation::{Rotation, row};
 
-/// The pickled law: counts, weights, and the weight of reporting nothing.
-type Runs<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u64>>, Option<u64>);
+/// The pickled law: counts, weights, the weight of reporting nothing, and whether it is signed.
+type Runs<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u64>>, Option<u64>, bool);
+
+/// The face of a selection from vectors of so many numbers, which are rotated first.
+struct Turned<'a>(&'a bitldp_core::Select, usize);
+
+/// The shape of the reports of vectors of `columns` numbers.
+fn shape(x: &Bound<'_, PyUntypedArray>, form: Form, columns: usize, bits: u32) -> PyResult<Vec<usize>> {
+    match x.shape() {
+        &[n, found] if found == columns => Ok(match form {
+            Form::Packed => vec![arrays::packed_len(n, bits)?],
+            _ => vec![n],
+        }),
+        _ => Err(wrong_shape(x, &format!("(n, {columns}) is"))),
+    }
+}
+
+impl Face for Turned<'_> {
+    type Core = bitldp_core::Select;
+
+    fn core(&self) -> &Self::Core {
+        self.0
+    }
+
+    fn shape(&self, x: &Bound<'_, PyUntypedArray>, form: Form) -> PyResult<Vec<usize>> {
+        shape(x, form, self.1, self.0.report_bits())
+    }
+}
 
 /// Selection of one coordinate of a vector, by a law on the rank of its magnitude.
 ///
@@ -23,11 +50,14 @@ type Runs<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u64>>, Option<u
 ///     Weight of each rank of a run.
 /// nothing : int, optional
 ///     Weight of reporting no coordinate at all, as d. None: there is no such report.
+/// signed : bool
+///     Whether the ranks are of the 2 d numbers +y_j and -y_j by value, of which 2 j + 1 reports the first and 2 j the other.
+///     ``counts`` sum to 2 d then.
 ///
 /// Raises
 /// ------
 /// ValueError
-///     An empty run, too few coordinates, or weights that sum to 0 or to 2**64 or more.
+///     An empty run, too few coordinates, weights that sum to 0 or to 2**64 or more, or both ``nothing`` and ``signed``.
 ///
 /// Notes
 /// -----
@@ -43,7 +73,7 @@ channel! {
     get {
         /// Coordinates of a vector, d.
         dimensions: u32,
-        /// How many reports there are: d, and one more where nothing can be reported.
+        /// How many reports there are: d or 2 d, and one more where nothing can be reported.
         outputs: u32,
         /// Vectors in one chunk of the key's stream.
         chunk: usize,
@@ -57,36 +87,76 @@ channel! {
 
     face {
         fn shape(&self, x: &Bound<'_, PyUntypedArray>, form: Form) -> PyResult<Vec<usize>> {
-            let d = self.0.dimensions() as usize;
-            match x.shape() {
-                &[n, columns] if columns == d => Ok(match form {
-                    Form::Packed => vec![arrays::packed_len(n, self.0.report_bits())?],
-                    _ => vec![n],
-                }),
-                _ => Err(wrong_shape(x, &format!("(n, {d}) is"))),
-            }
+            shape(x, form, self.0.dimensions() as usize, self.0.report_bits())
         }
     }
 
     methods {
         #[new]
-        #[pyo3(signature = (counts, weights, nothing = None))]
+        #[pyo3(signature = (counts, weights, nothing = None, signed = false))]
         fn new(
             counts: PyReadonlyArray1<'_, u32>,
             weights: PyReadonlyArray1<'_, u64>,
             nothing: Option<Weight>,
+            signed: bool,
         ) -> PyResult<Select> {
+            if signed && nothing.is_some() {
+                return Err(PyValueError::new_err("nothing: not offered with signed=True"));
+            }
             let nothing = nothing
                 .map(|nothing| nothing.get("nothing", "2**64 - 1", |nothing| nothing.try_into().ok()))
                 .transpose()?;
             let counts: Vec<u32> = counts.as_array().iter().copied().collect();
             let weights: Vec<u64> = weights.as_array().iter().copied().collect();
-            bitldp_core::Select::new(&counts, &weights, nothing).map(Select).map_err(to_python)
+            let made = match signed {
+                true => bitldp_core::Select::signed(&counts, &weights),
+                false => bitldp_core::Select::new(&counts, &weights, nothing),
+            };
+            made.map(Select).map_err(to_python)
         }
 
-        /// The weight of each rank, smallest magnitude first: uint64, shape (d,). MemoryError where there is no room for them.
+        /// Whether the ranks are of coordinates with either sign.
+        #[getter]
+        fn signed(&self) -> bool {
+            self.0.is_signed()
+        }
+
+        /// Select a coordinate of each vector, after it was lifted and rotated.
+        ///
+        /// Parameters
+        /// ----------
+        /// x : array of float32 or float64, shape (n, features)
+        ///     Finite numbers, as many a vector as the rotation takes; its dimensions are d.
+        /// rotation : Rotation
+        /// rotations : array of uint32, shape (n,)
+        ///     The number of each vector's rotation.
+        /// key, output, out, threads, first_chunk
+        ///     As of `randomize`.
+        #[pyo3(signature = (x, rotation, rotations, key, output, out, threads, first_chunk, /))]
+        #[allow(clippy::too_many_arguments, reason = "the arguments of the Python method")]
+        fn randomize_rotated<'py>(
+            &self,
+            py: Python<'py>,
+            x: &Bound<'py, PyAny>,
+            rotation: &Bound<'py, Rotation>,
+            rotations: PyReadonlyArray1<'py, u32>,
+            key: Option<&[u8]>,
+            output: &str,
+            out: Option<&Bound<'py, PyAny>>,
+            threads: Option<Whole>,
+            first_chunk: Whole,
+        ) -> PyResult<Bound<'py, PyAny>> {
+            let rotation = &rotation.get().0;
+            let face = Turned(&self.0, rotation.features());
+            let rotated = Rotated { rotation, numbers: row("rotations", &rotations)? };
+            let call = Call { py, face: &face, x, output, out, threads, first_chunk };
+            call.run(true, Some(rotated), None, &arrays::key(key)?)
+        }
+
+        /// The weight of each rank, smallest magnitude (or value) first: uint64, shape (d,) or (2 d,). MemoryError where there
+        /// is no room for them.
         fn weights<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
-            let (mut all, d) = (Vec::new(), self.0.dimensions() as usize);
+            let (mut all, d) = (Vec::new(), self.0.runs().map(|(count, _)| count as usize).sum());
             all.try_reserve_exact(d).map_err(|_| PyMemoryError::new_err(format!("no room for {d} weights")))?;
             for (count, weight) in self.0.runs() {
                 all.resize(all.len() + count as usize, weight);
@@ -96,7 +166,7 @@ channel! {
 
         fn __getnewargs__<'py>(&self, py: Python<'py>) -> Runs<'py> {
             let (counts, weights): (Vec<u32>, Vec<u64>) = self.0.runs().unzip();
-            (counts.into_pyarray(py), weights.into_pyarray(py), self.0.nothing())
+            (counts.into_pyarray(py), weights.into_pyarray(py), self.0.nothing(), self.0.is_signed())
         }
     }
 
@@ -114,6 +184,6 @@ channel! {
     /// first_chunk : int
     ///     How many chunks of ``chunk`` vectors of the key's stream to skip.
     fn randomize(call, key: Option<&[u8]>) {
-        call.run(true, (), None, &arrays::key(key)?)
+        call.run(true, None, None, &arrays::key(key)?)
     }
 }

@@ -16,6 +16,7 @@ mod sampled;
 mod shape;
 mod source;
 mod sums;
+mod undo;
 mod vector;
 #[cfg(target_arch = "x86_64")]
 mod vector_x86;
@@ -28,6 +29,7 @@ use crate::error::{Error, Result, argument, element, zeros};
 use crate::isa::Isa;
 
 pub use sampled::Sampled;
+pub use undo::{Undo, undo_counts};
 
 /// Reports in one of the forms in which they leave a channel.
 #[derive(Clone, Copy, Debug)]

@@ -1,15 +1,16 @@
-//! Selection: one coordinate of a vector, more likely the larger its magnitude.
+//! Selection: one coordinate of a vector, more likely the larger its magnitude, or the larger it is with a sign.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::call::{Call, Channel};
 use super::categorical::report_bits;
 use super::chunks::Chunks;
-use crate::codec::{pack, packed_len};
-use crate::error::{Error, Result, argument, element};
+use crate::codec::{FINITE, Part, Room, Rotated, pack, packed_len};
+use crate::error::{Error, Result, argument, element, zeros};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
-use crate::kernel::select::{Magnitude, RankLaw, SLOTS, Sampler};
+use crate::kernel::select::{Magnitude, Plain, RankLaw, SLOTS, Sampler, Vectors};
 use crate::parallel::{Parts, for_chunks};
 use crate::probability::abs_log_ratio;
 use crate::random::Key;
@@ -28,12 +29,17 @@ const TASK: usize = 1 << 17;
 /// vector, and every coordinate takes every rank in some vector. Hence the exact ε is the log-ratio of the largest and the
 /// smallest weight. Reporting nothing is equally likely for all vectors.
 ///
+/// The *signed* form orders the `2 d` numbers `+y_j` and `-y_j` by value and reports one of them, `2 j` for `-y_j` and
+/// `2 j + 1` for `+y_j`; its weights are of `2 d` ranks. Every one of the numbers takes every rank in some vector, so its
+/// exact ε is the same. A codec may lift and rotate vectors first ([`Rotated`]); the law, and so ε, holds for any rotation.
+///
 /// It is not constant-time: after the rank is drawn, the search for its coordinate takes branches and addresses that
 /// depend on the vector and on the rank, as the matrix channel's on its row.
 pub struct Select {
     law: RankLaw,
     dimensions: u32,
     empty: bool,
+    signed: bool,
     epsilon: f64,
 }
 
@@ -47,6 +53,18 @@ impl Select {
     /// [`Error::Shape`] for runs of another number than weights; [`Error::Argument`] for an empty run, fewer than 2 or
     /// more than `2^32 - 2` coordinates, and weights whose sum is 0 or past `2^64 - 1`.
     pub fn new(counts: &[u32], weights: &[u64], nothing: Option<u64>) -> Result<Select> {
+        Select::of(counts, weights, nothing, false)
+    }
+
+    /// A signed law: runs of an even number of ranks of the coordinates with either sign, smallest value first.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and an odd number of ranks.
+    pub fn signed(counts: &[u32], weights: &[u64]) -> Result<Select> {
+        Select::of(counts, weights, None, true)
+    }
+
+    fn of(counts: &[u32], weights: &[u64], nothing: Option<u64>, signed: bool) -> Result<Select> {
         if counts.len() != weights.len() {
             let reason =
                 format!("{} weights, where {} are needed: one for each run", weights.len(), counts.len());
@@ -55,16 +73,23 @@ impl Select {
         if let Some(run) = counts.iter().position(|&count| count == 0) {
             return Err(argument("counts", format!("run {run} is empty; every run has a rank at least")));
         }
-        let dimensions = counts.iter().map(|&count| u64::from(count)).sum::<u64>();
-        if !(2..u64::from(u32::MAX)).contains(&dimensions) {
-            return Err(argument("counts", format!("{dimensions} ranks are not allowed; 2 to 2^32 - 2 are")));
+        let ranks = counts.iter().map(|&count| u64::from(count)).sum::<u64>();
+        if !(2..u64::from(u32::MAX)).contains(&ranks) {
+            return Err(argument("counts", format!("{ranks} ranks are not allowed; 2 to 2^32 - 2 are")));
         }
+        if signed && !ranks.is_multiple_of(2) {
+            return Err(argument(
+                "counts",
+                format!("{ranks} signed ranks are not allowed; two a coordinate are"),
+            ));
+        }
+        let dimensions = if signed { ranks / 2 } else { ranks } as u32;
         let law = RankLaw::new(counts, weights, nothing.unwrap_or(0))
             .ok_or_else(|| argument("weights", "must sum to 1 to 2^64 - 1 over all ranks".into()))?;
         let most = weights.iter().copied().max().unwrap_or(0);
         let least = weights.iter().copied().min().unwrap_or(0);
         let epsilon = abs_log_ratio(most.into(), least.into());
-        Ok(Select { law, dimensions: dimensions as u32, empty: nothing.is_some(), epsilon })
+        Ok(Select { law, dimensions, empty: nothing.is_some(), signed, epsilon })
     }
 
     /// Coordinates of a vector, d.
@@ -72,14 +97,24 @@ impl Select {
         self.dimensions
     }
 
-    /// How many reports there are: the coordinates, and `d` where nothing can be reported.
+    /// Whether coordinates are ordered with either sign.
+    pub fn is_signed(&self) -> bool {
+        self.signed
+    }
+
+    /// Ranks that the law is of: the coordinates, or twice as many.
+    fn ranks(&self) -> u32 {
+        if self.signed { 2 * self.dimensions } else { self.dimensions }
+    }
+
+    /// How many reports there are: the coordinates (with either sign), and `d` where nothing can be reported.
     pub fn outputs(&self) -> u32 {
-        self.dimensions + u32::from(self.empty)
+        self.ranks() + u32::from(self.empty)
     }
 
     /// The runs of the law, smallest magnitude first: how many ranks, and the weight of each.
     pub fn runs(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
-        self.law.runs(self.dimensions)
+        self.law.runs(self.ranks())
     }
 
     /// The weight of reporting nothing, where that is a report.
@@ -94,7 +129,7 @@ impl Select {
 }
 
 impl Channel for Select {
-    type Codec<'a> = ();
+    type Codec<'a> = Option<Rotated<'a>>;
     type Keys<'a> = &'a Key;
 
     fn epsilon(&self) -> f64 {
@@ -111,10 +146,17 @@ impl Channel for Select {
 
     /// The input is vectors that lie one after the other, `F32` or `F64`; a report is of one vector. Codes and packed codes
     /// are given. What vector `i` draws depends on the key and on `i` alone.
-    fn randomize_on(&self, isa: Isa, call: Call<'_, (), &Key>) -> Result<()> {
+    ///
+    /// With a codec, vectors of as many numbers as that one takes are lifted and rotated to `d` coordinates first.
+    fn randomize_on(&self, isa: Isa, call: Call<'_, Option<Rotated<'_>>, &Key>) -> Result<()> {
         call.refuse_letters()?;
-        let Call { input, mut output, keys: key, first_chunk, threads, .. } = call;
-        let dimensions = self.dimensions as usize;
+        let Call { codec, input, mut output, keys: key, first_chunk, threads, .. } = call;
+        let rotated = codec.map(|codec| codec.rotation);
+        if let Some(rotation) = rotated.filter(|rotation| rotation.dimensions() != self.dimensions as usize) {
+            let reason = format!("{} dimensions do not fit {}", rotation.dimensions(), self.dimensions);
+            return Err(argument("rotation", reason));
+        }
+        let dimensions = rotated.map_or(self.dimensions as usize, |rotation| rotation.features());
         if !input.is_real() {
             return Err(argument("x", "float32 or float64 is needed".into()));
         }
@@ -126,13 +168,21 @@ impl Channel for Select {
             return Err(argument("output", "a report is a code word: codes, or packed".into()));
         }
         let reports = input.len() / dimensions;
+        if let Some(codec) = codec.filter(|codec| codec.numbers.len() != reports) {
+            let reason = format!("{} numbers for {reports} vectors", codec.numbers.len());
+            return Err(Error::Shape { name: "rotations", reason });
+        }
         let bits = self.report_bits();
         packed_len(reports, bits)?;
         Chunks { reports, bits, values: dimensions, chunk: SLOTS, first_chunk, threads }.check(&output)?;
-        let sampler = Sampler { isa, key, law: &self.law, dimensions };
-        let codes = match input {
-            Input::F32(values) => chosen(&sampler, u32::of(values), first_chunk, threads),
-            Input::F64(values) => chosen(&sampler, u64::of(values), first_chunk, threads),
+        let law = &self.law;
+        let sampler = Sampler { isa, key, law, dimensions: self.dimensions as usize, signed: self.signed };
+        let walk = Walk { sampler: &sampler, reports, width: dimensions, first_chunk, threads };
+        let codes = match (input, codec) {
+            (Input::F32(values), None) => walk.chosen(plain(u32::of(values), dimensions)),
+            (Input::F64(values), None) => walk.chosen(plain(u64::of(values), dimensions)),
+            (Input::F32(values), Some(codec)) => walk.chosen(turned(isa, values, codec)),
+            (Input::F64(values), Some(codec)) => walk.chosen(turned(isa, values, codec)),
             _ => unreachable!("integers were refused"),
         }
         .inspect_err(|_| output.clear())?;
@@ -147,32 +197,78 @@ impl Channel for Select {
     }
 }
 
-/// The reports of all vectors, or the place of the first number that is not finite.
-fn chosen<M: Magnitude>(
-    sampler: &Sampler<'_>,
-    values: &[M],
+/// Vectors of a range of a batch as they are.
+fn plain<'a, M>(values: &'a [M], width: usize) -> impl Fn(Range<usize>) -> Plain<'a, M> {
+    move |range| Plain(&values[range.start * width..range.end * width], width)
+}
+
+/// Vectors of a range of a batch, lifted and rotated.
+struct Turned<'a, F> {
+    values: &'a [F],
+    numbers: &'a [u32],
+    room: Room<'a>,
+}
+
+fn turned<'a, F: Part>(
+    isa: Isa,
+    values: &'a [F],
+    codec: Rotated<'a>,
+) -> impl Fn(Range<usize>) -> Turned<'a, F> {
+    let width = codec.rotation.features();
+    move |range| Turned {
+        values: &values[range.start * width..range.end * width],
+        numbers: &codec.numbers[range],
+        room: codec.rotation.room(isa),
+    }
+}
+
+impl<F: Part> Vectors<u32> for Turned<'_, F> {
+    fn width(&self) -> usize {
+        self.values.len() / self.numbers.len()
+    }
+
+    fn vector(&mut self, at: usize) -> std::result::Result<&[u32], usize> {
+        let width = self.width();
+        self.room.rotate(self.numbers[at], &self.values[at * width..(at + 1) * width]).map(u32::of)
+    }
+}
+
+/// A walk over the vectors of a batch.
+struct Walk<'a> {
+    sampler: &'a Sampler<'a>,
+    reports: usize,
+    /// Numbers of a vector as the caller has them.
+    width: usize,
     first_chunk: u64,
     threads: Option<usize>,
-) -> Result<Vec<u32>> {
-    let dimensions = sampler.dimensions;
-    let mut codes = vec![0; values.len() / dimensions];
-    let (parts, bad) = (Parts::new(&mut codes), AtomicUsize::new(usize::MAX));
-    // A part of a chunk that divides it, so that a task never spans two.
-    let task =
-        if dimensions * SLOTS <= TASK { SLOTS } else { (TASK / dimensions).max(1).next_power_of_two() };
-    let count = values.len() / dimensions;
-    // About half a nanosecond a number, and a microsecond besides.
-    for_chunks(count, task, threads, 1_000 + dimensions / 2, |_, range| {
-        // SAFETY: chunks do not overlap.
-        let codes = unsafe { parts.part(range.clone()) };
-        let (chunk, slot) = (first_chunk + (range.start / SLOTS) as u64, range.start % SLOTS);
-        let part = &values[range.start * dimensions..range.end * dimensions];
-        if let Some(place) = sampler.vectors(chunk, slot, part, codes) {
-            bad.fetch_min(range.start * dimensions + place, Ordering::Relaxed);
+}
+
+impl Walk<'_> {
+    /// The reports of all vectors, or the place of the first number that is not finite.
+    fn chosen<M: Magnitude, V: Vectors<M>>(
+        &self,
+        vectors: impl Fn(Range<usize>) -> V + Sync,
+    ) -> Result<Vec<u32>> {
+        let &Walk { sampler, reports, width, first_chunk, threads } = self;
+        let dimensions = sampler.dimensions;
+        let mut codes = zeros(reports)?;
+        let (parts, bad) = (Parts::new(&mut codes), AtomicUsize::new(usize::MAX));
+        // A part of a chunk that divides it, so that a task never spans two.
+        let task =
+            if dimensions * SLOTS <= TASK { SLOTS } else { (TASK / dimensions).max(1).next_power_of_two() };
+        // About half a nanosecond a number, and a microsecond besides.
+        for_chunks(reports, task, threads, 1_000 + dimensions / 2, |_, range| {
+            // SAFETY: chunks do not overlap.
+            let codes = unsafe { parts.part(range.clone()) };
+            let (chunk, slot) = (first_chunk + (range.start / SLOTS) as u64, range.start % SLOTS);
+            let start = range.start * width;
+            if let Some(place) = sampler.vectors(chunk, slot, vectors(range), codes) {
+                bad.fetch_min(start + place, Ordering::Relaxed);
+            }
+        });
+        match bad.into_inner() {
+            usize::MAX => Ok(codes),
+            index => Err(element("x", index, FINITE)),
         }
-    });
-    match bad.into_inner() {
-        usize::MAX => Ok(codes),
-        index => Err(element("x", index, "a finite number is needed, not NaN and not infinite")),
     }
 }

@@ -7,6 +7,7 @@ mod fixed_point_batch;
 mod grid;
 mod pack;
 mod real;
+mod rotation;
 mod unpack;
 
 pub use categories::Categories;
@@ -17,4 +18,6 @@ pub use grid::{Coordinate, Grid, GridRounding};
 pub(crate) use pack::pack_into;
 pub use pack::{pack, pack_to, packed_len, unpack, unpack_to};
 pub use real::Real;
+pub(crate) use rotation::{FINITE, Room, Undone};
+pub use rotation::{Part, Rotated, Rotation, RotationKind};
 pub(crate) use unpack::{squeeze, unpack_into};

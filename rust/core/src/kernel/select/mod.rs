@@ -1,4 +1,7 @@
 //! Selects a coordinate: a rank is drawn, then the coordinate of that rank is looked for.
+//!
+//! Ranks are of magnitudes, or *signed*: of the 2 d numbers +-y_j by value. These are the magnitudes with the signs of their
+//! coordinates, and the same mirrored, so the rank of a magnitude is looked for all the same.
 
 mod lanes;
 mod law;
@@ -34,39 +37,83 @@ pub(crate) struct Sampler<'a> {
     pub(crate) key: &'a Key,
     pub(crate) law: &'a RankLaw,
     pub(crate) dimensions: usize,
+    /// Whether the law is one of 2 d signed ranks.
+    pub(crate) signed: bool,
+}
+
+/// Vectors that are selected from, one after the other.
+pub(crate) trait Vectors<M> {
+    /// Numbers of a vector as the caller has them.
+    fn width(&self) -> usize;
+
+    /// The vector at a place.
+    ///
+    /// # Errors
+    /// The place of a number that is not finite, where that is known already.
+    fn vector(&mut self, at: usize) -> Result<&[M], usize>;
+}
+
+/// Vectors of as many numbers that lie one after the other.
+pub(crate) struct Plain<'a, M>(pub(crate) &'a [M], pub(crate) usize);
+
+impl<M> Vectors<M> for Plain<'_, M> {
+    fn width(&self) -> usize {
+        self.1
+    }
+
+    #[inline]
+    fn vector(&mut self, at: usize) -> Result<&[M], usize> {
+        Ok(&self.0[at * self.1..(at + 1) * self.1])
+    }
 }
 
 impl Sampler<'_> {
-    /// Selects from vectors `slot, slot + 1, …` of chunk `chunk` of the key's stream, all of them in that chunk.
+    /// Selects from vectors, which are `slot, slot + 1, …` of chunk `chunk` of the key's stream, all of them in that chunk.
     ///
     /// Returns the place of the first number that is not finite; the reports are of no use then.
     pub(crate) fn vectors<M: Magnitude>(
         &self,
         chunk: u64,
         slot: usize,
-        values: &[M],
+        mut vectors: impl Vectors<M>,
         codes: &mut [u32],
     ) -> Option<usize> {
         let mut group = [0; GROUP];
         fill(self.isa, self.key, nonce(Purpose::Main, chunk), 0, &mut group);
         let slots = group.as_chunks::<SLOT>().0[slot..].iter().zip(slot..);
-        let mut room = Room::default();
-        for (at, ((vector, code), (draws, slot))) in
-            values.chunks_exact(self.dimensions).zip(codes).zip(slots).enumerate()
-        {
+        let (mut room, width) = (Room::default(), vectors.width());
+        for (at, (code, (draws, slot))) in codes.iter_mut().zip(slots).enumerate() {
+            let vector = match vectors.vector(at) {
+                Ok(vector) => vector,
+                Err(place) => return Some(at * width + place),
+            };
             let mut more =
                 Refine::at(self.isa, self.key, nonce(Purpose::Refine, chunk), (slot as u64) << REFINE_SHIFT);
             let draws = u128::from_le_bytes(*draws);
             let drawn = more.below_from(draws as u64, self.law.total());
-            let place = match self.law.rank(drawn) {
-                None => self.first_infinite(vector).is_none().then_some(self.dimensions),
-                Some(rank) => room.place_of_rank(self.isa, vector, rank as usize, |equals| {
+            let (dimensions, ranked) = (self.dimensions, self.law.rank(drawn));
+            let (rank, upper) = match ranked.map(|rank| rank as usize) {
+                // The upper half of the signed ranks is that of the magnitudes, the lower half the same from its end.
+                Some(rank) if self.signed && rank >= dimensions => (Some(rank - dimensions), true),
+                Some(rank) if self.signed => (Some(dimensions - 1 - rank), false),
+                rank => (rank, true),
+            };
+            let place = match rank {
+                None => self.first_infinite(vector).is_none().then_some(dimensions),
+                Some(rank) => room.place_of_rank(self.isa, vector, rank, |equals| {
                     more.below_from((draws >> 64) as u64, equals)
                 }),
             };
-            match place {
-                Some(place) => *code = place as u32,
-                None => return Some(at * self.dimensions + self.first_infinite(vector).unwrap_or(0)),
+            let Some(place) = place else {
+                return Some(at * width + self.first_infinite(vector).unwrap_or(0));
+            };
+            *code = place as u32;
+            if self.signed {
+                let chosen = vector[place];
+                // Both signs of a zero are equal, so a fair coin says which of them is the larger.
+                let negative =
+                    if chosen.size() == M::ZERO { more.next() & 1 == 1 } else { chosen != chosen.size() };
+                *code = 2 * *code + u32::from(negative != upper);
             }
         }
         None
@@ -114,13 +161,13 @@ mod tests {
             });
             let expected: Vec<u32> = expected.collect();
             for &isa in Isa::available() {
-                let sampler = Sampler { isa, key: &key, law: &law, dimensions: 2 };
+                let sampler = Sampler { isa, key: &key, law: &law, dimensions: 2, signed: false };
                 let mut codes = [9; SLOTS];
-                assert_eq!(sampler.vectors(chunk, 0, &values, &mut codes), None);
+                assert_eq!(sampler.vectors(chunk, 0, Plain(&values, 2), &mut codes), None);
                 assert_eq!(codes[..], expected, "{isa}");
                 // From the middle of a chunk on.
                 let mut codes = [9; 7];
-                assert_eq!(sampler.vectors(chunk, 13, &values[..14], &mut codes), None);
+                assert_eq!(sampler.vectors(chunk, 13, Plain(&values[..14], 2), &mut codes), None);
                 assert_eq!(codes[..], expected[13..20], "{isa}");
             }
         }
@@ -134,9 +181,9 @@ mod tests {
         let mut main = [0; GROUP];
         fill(Isa::Scalar, &key, 4, 0, &mut main);
         for &isa in Isa::available() {
-            let sampler = Sampler { isa, key: &key, law: &law, dimensions: 3 };
+            let sampler = Sampler { isa, key: &key, law: &law, dimensions: 3, signed: false };
             let mut codes = [9; SLOTS];
-            assert_eq!(sampler.vectors(4, 0, &values, &mut codes), None);
+            assert_eq!(sampler.vectors(4, 0, Plain(&values, 3), &mut codes), None);
             for (code, own) in codes.iter().zip(main.as_chunks::<SLOT>().0) {
                 let second = u128::from(u64::from_le_bytes(*own.last_chunk::<8>().unwrap()));
                 assert_eq!(*code, ((second * 3) >> 64) as u32, "{isa}");

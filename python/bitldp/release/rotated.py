@@ -1,0 +1,171 @@
+"""Releases of vectors of an l2 ball: lifted and rotated in public, then one signed coordinate selected."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import KW_ONLY, dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitldp._core import Rotation, Select, keystream, pack
+from bitldp.base import checks
+from bitldp.channels.ranks import top_weights
+from bitldp.letters.polytope import tops
+from bitldp.privacy import calibrated
+from bitldp.release.base import Call, Release
+
+__all__ = ["MOST_ROTATIONS", "RotatedRelease", "RotatedReports", "public_key", "signed_top"]
+
+MOST_ROTATIONS = 1 << 32
+"""The most rotations of one seed: their numbers have 32 bits."""
+
+_WORD = 4  # bytes of a rotation's number
+
+
+class RotatedReports(NamedTuple):
+    """What is released of n vectors: of each a signed coordinate, after a public rotation.
+
+    Attributes
+    ----------
+    rotations : ndarray of uint32, shape (n,) or (n, reports)
+        The number of each rotation, chosen without looking at the data.
+    codes : ndarray of unsigned int, the same shape
+        2 j + 1 for coordinate j of the rotated vector, 2 j for its negative.
+    """
+
+    rotations: NDArray[Any]
+    codes: NDArray[Any]
+
+
+def public_key(seed: int) -> bytes:
+    """Return the key of the rotations of a seed; no key of a release is derived in this way."""
+    return hashlib.sha256(b"bitldp rotation 1 " + str(seed).encode()).digest()
+
+
+@lru_cache(maxsize=64)
+def signed_top(dimensions: int, k: int, epsilon: float) -> Select:
+    """Return the channel by which each of the k largest of +-y_j is e^eps times as likely as each other."""
+    ranks = 2 * dimensions
+
+    def build(target: float) -> Select:
+        high, low = top_weights(ranks, k, target)
+        return Select(np.array([ranks - k, k], np.uint32), np.array([low, high], np.uint64), signed=True)
+
+    made: Select = calibrated(build, epsilon, lambda channel: channel.epsilon)
+    return made
+
+
+@dataclass(frozen=True, eq=False)
+class RotatedRelease(Release):
+    """A release of vectors by a public rotation and a selection from its signed coordinates.
+
+    Attributes
+    ----------
+    rotation : Rotation
+        The codec: lifts and rotates.
+    count : int
+        Reports of a vector, each with a rotation and a key of its own.
+    rotations : int
+        How many rotations there are; numbers are taken modulo it.
+    """
+
+    _: KW_ONLY
+    rotation: Rotation
+    count: int = 1
+    rotations: int = MOST_ROTATIONS
+
+    @property
+    def rotation_bits(self) -> int:
+        """Bits of a rotation's number, at least 1."""
+        return max(1, (self.rotations - 1).bit_length())
+
+    @property
+    def runs(self) -> tuple[int, int, int]:
+        """(k, high, low): how many ranks are likely, their weight, and that of each other one."""
+        counts, weights, *_ = self.channel.__getnewargs__()
+        return int(counts[1]), int(weights[1]), int(weights[0])
+
+    @property
+    def moments(self) -> tuple[float, float]:
+        """(m, t): the means of a reported coordinate and of its square, for a direction that is uniform.
+
+        With the k likely ones at weight w1, the others at w0, and the sums S and T of `tops` over k,
+
+            m = (w1 - w0) S/(k w1 + (2 D - k) w0),    t = ((w1 - w0) T + 2 w0)/(k w1 + (2 D - k) w0).
+        """
+        k, high, low = self.runs
+        sums = tops(self.channel.dimensions, k)
+        total = self.channel.total
+        return (high - low) * sums.sum / total, ((high - low) * sums.squares + 2 * low) / total
+
+    def drawn(self, keys: list[bytes | None], records: int, first_chunk: int) -> NDArray[np.uint32]:
+        """Return rotations for records, shape (records, count), drawn without looking at them.
+
+        They are numbers of the key behind those of the channel, which shares none with it; chunk c of the
+        channel's records takes those of the nonce c, so that batches of whole chunks concatenate.
+        """
+        key = keys[self.count] if len(keys) > self.count else None
+        key = os.urandom(32) if key is None else key
+        chunk, row = self.channel.chunk, _WORD * self.count
+        stream = b"".join(
+            keystream(key, first_chunk + place, row * min(chunk, records - start))
+            for place, start in enumerate(range(0, records, chunk))
+        )
+        words = np.frombuffer(stream, "<u4").reshape(records, self.count)
+        if self.rotations == MOST_ROTATIONS:
+            return words.astype(np.uint32, copy=False)
+        return (words.astype(np.uint64) * np.uint64(self.rotations) >> np.uint64(32)).astype(np.uint32)
+
+    def numbered(self, records: int, first: int) -> NDArray[np.uint32]:
+        """Return the rotations first, first + 1, ... of records, shape (records, count)."""
+        steps = np.arange(records * self.count, dtype=np.uint64)
+        numbers = (steps + np.uint64(first % self.rotations)) % np.uint64(self.rotations)
+        return numbers.astype(np.uint32).reshape(records, self.count)
+
+    def select(self, x: NDArray[Any], rotations: NDArray[np.uint32], call: Call) -> NDArray[Any]:
+        """Return the codes of vectors of shape (n, features) under their rotations, shape (n, count)."""
+        keys = call.keys if len(call.keys) >= self.count else [None] * self.count
+        columns = [
+            self.channel.randomize_rotated(
+                x,
+                self.rotation,
+                np.ascontiguousarray(rotations[:, place]),
+                keys[place],
+                "codes",
+                None,
+                call.threads,
+                call.first_chunk,
+            )
+            for place in range(self.count)
+        ]
+        return columns[0][:, None] if self.count == 1 else np.stack(columns, axis=1)
+
+    def packed(self, reports: RotatedReports) -> RotatedReports:
+        """Return both parts of reports packed."""
+        rotations = pack(np.ascontiguousarray(reports.rotations), self.rotation_bits)
+        return RotatedReports(rotations, pack(np.ascontiguousarray(reports.codes), self.bits))
+
+    def flat(self, reports: Any) -> RotatedReports:
+        """Return checked reports as uint32, shape (n, count) each."""
+        if not isinstance(reports, (tuple, list)) or len(reports) != 2:
+            raise TypeError("reports: must be a pair (rotations, codes), as randomize gives it")
+        rotations = checks.codes("reports.rotations", reports[0], self.rotations)
+        return RotatedReports(*(self._table(part) for part in (rotations, self.coded(reports[1], rotations))))
+
+    def coded(self, codes: Any, rotations: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Return codes, checked; they have the shape of the rotations, if any, or one of those allowed."""
+        found = checks.codes("reports.codes", codes, self.alphabet)
+        most, last = (1, ()) if self.count == 1 else (2, (self.count,))
+        if found.ndim not in (most - 1, most) or found.shape[len(found.shape) - len(last) :] != last:
+            allowed = "(n,) or ()" if self.count == 1 else f"(n, {self.count}) or ({self.count},)"
+            raise ValueError(f"reports.codes: shape must be {allowed}, got {found.shape}")
+        if rotations is not None and rotations.shape != found.shape:
+            raise ValueError(f"reports.rotations: shape must be {found.shape}, got {rotations.shape}")
+        return found
+
+    def _table(self, part: NDArray[Any]) -> NDArray[np.uint32]:
+        return np.ascontiguousarray(part.reshape(-1, self.count), dtype=np.uint32)

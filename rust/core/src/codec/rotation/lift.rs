@@ -1,0 +1,166 @@
+//! Vectors of a ball as directions: one more coordinate holds what the length leaves.
+
+use crate::isa::{Isa, Loop, compiled};
+
+/// Squares that are summed side by side, in an order that is the same on every instruction set.
+const LANES: usize = 8;
+
+/// Coordinates below this share of the ball, or of the largest coordinate, count as 0: no product, square or single of the
+/// others leaves the normal numbers, so that how long arithmetic takes does not depend on them.
+const LEAST: f64 = 1.0 / (1u128 << 100) as f64;
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
+}
+
+/// A coordinate of a vector: float32 or float64.
+pub trait Part: Copy + Send + Sync + sealed::Sealed + 'static {
+    /// The same number.
+    fn wide(self) -> f64;
+}
+
+impl Part for f32 {
+    #[inline(always)]
+    fn wide(self) -> f64 {
+        self.into()
+    }
+}
+
+impl Part for f64 {
+    #[inline(always)]
+    fn wide(self) -> f64 {
+        self
+    }
+}
+
+/// The bits of a size, which are ordered as the sizes are; infinity comes last, and NaN after it.
+#[inline(always)]
+fn size(x: f64) -> u64 {
+    x.to_bits() & (u64::MAX >> 1)
+}
+
+/// What finds the largest size.
+struct Largest<'a, F>(&'a [F]);
+
+impl<F: Part> Loop for Largest<'_, F> {
+    type Answer = u64;
+
+    #[inline(always)]
+    fn run(self) -> u64 {
+        self.0.iter().fold(0, |most, x| most.max(size(x.wide())))
+    }
+}
+
+/// What scales coordinates and sums their squares.
+struct Scaled<'a, F> {
+    x: &'a [F],
+    scale: f64,
+    least: u64,
+    out: &'a mut [f32],
+}
+
+impl<F: Part> Loop for Scaled<'_, F> {
+    type Answer = f64;
+
+    #[inline(always)]
+    fn run(self) -> f64 {
+        let Scaled { x, scale, least, out } = self;
+        let mut sums = [0.0; LANES];
+        let scaled = |x: &F| {
+            let x = x.wide();
+            let kept = if size(x) >= least { x.to_bits() } else { 0 };
+            f64::from_bits(kept) * scale
+        };
+        let (runs, rest) = x.as_chunks::<LANES>();
+        let (outs, last) = out[..x.len()].as_chunks_mut::<LANES>();
+        for (run, out) in runs.iter().zip(outs) {
+            for ((x, out), sum) in run.iter().zip(out).zip(&mut sums) {
+                let x = scaled(x);
+                *out = x as f32;
+                *sum += x * x;
+            }
+        }
+        for ((x, out), sum) in rest.iter().zip(last).zip(&mut sums) {
+            let x = scaled(x);
+            *out = x as f32;
+            *sum += x * x;
+        }
+        let [a, b, c, d, e, f, g, h] = sums;
+        ((a + b) + (c + d)) + ((e + f) + (g + h))
+    }
+}
+
+/// Writes the direction that a vector of the ball of a radius is lifted to, up to a factor: the vector itself, then what is
+/// missing to the radius, then zeros. One outside the ball is its own direction, which is that of the end of the ball.
+///
+/// # Errors
+/// The place of the first number that is not finite; what was written is of no use then.
+pub(super) fn lift<F: Part>(isa: Isa, x: &[F], radius: f64, out: &mut [f32]) -> Result<(), usize> {
+    let largest = compiled(isa, Largest(x));
+    if largest >= f64::INFINITY.to_bits() {
+        return Err(x.iter().position(|x| !x.wide().is_finite()).unwrap_or(0));
+    }
+    // Both are positive, so the larger one has the larger bits.
+    let most = f64::from_bits(largest.max(radius.to_bits()));
+    let square = compiled(isa, Scaled { x, scale: 1.0 / most, least: (most * LEAST).to_bits(), out });
+    let (height, rest) = out[x.len()..].split_first_mut().expect("a dimension more than numbers");
+    let missing = if largest > radius.to_bits() { 0.0 } else { (1.0 - square).max(0.0).sqrt() };
+    *height = missing as f32;
+    rest.fill(0.0);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lifted<F: Part>(x: &[F], radius: f64) -> Vec<f32> {
+        let mut expected = vec![9.0; x.len() + 3];
+        lift(Isa::Scalar, x, radius, &mut expected).unwrap();
+        for &isa in Isa::available() {
+            let mut found = vec![9.0; x.len() + 3];
+            lift(isa, x, radius, &mut found).unwrap();
+            assert_eq!(found, expected, "{isa}");
+        }
+        expected
+    }
+
+    #[test]
+    fn every_vector_of_the_ball_becomes_as_long_as_the_radius() {
+        for count in [1usize, 7, 8, 23, 100] {
+            for share in [0.0, 1e-40, 1e-3, 0.6, 1.0] {
+                let x: Vec<f64> = (0..count).map(|i| ((i * 37 % 11) as f64 - 5.0) + 0.25).collect();
+                let norm = x.iter().map(|x| x * x).sum::<f64>().sqrt();
+                let x: Vec<f64> = x.iter().map(|x| x / norm * share * 3.0).collect();
+                let found = lifted(&x, 3.0);
+                let length: f64 = found.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt();
+                assert!((length - 1.0).abs() < 1e-6, "{length}");
+                for (found, x) in found.iter().zip(&x) {
+                    assert!((f64::from(*found) - x / 3.0).abs() < 1e-7);
+                }
+                assert_eq!(found[count + 1..], [0.0, 0.0]);
+            }
+        }
+    }
+
+    #[test]
+    fn outside_the_ball_nothing_is_missing_and_no_number_is_too_large() {
+        assert_eq!(lifted(&[3.0f64, -4.0], 1.0), [0.75, -1.0, 0.0, 0.0, 0.0]);
+        assert_eq!(lifted(&[0.8f64, 0.8], 1.0), [0.8, 0.8, 0.0, 0.0, 0.0]);
+        assert_eq!(lifted(&[f64::MAX, -f64::MAX], 1e-100), [1.0, -1.0, 0.0, 0.0, 0.0]);
+        assert_eq!(lifted(&[f32::MAX, f32::MIN_POSITIVE], 1e100), [0.0, 0.0, 1.0, 0.0, 0.0]);
+        assert_eq!(lifted(&[5e-324f64, 0.0], 1e-100), [0.0, 0.0, 1.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn what_is_not_finite_is_refused_by_its_place() {
+        for bad in [f64::NAN, f64::INFINITY, -f64::INFINITY] {
+            for &isa in Isa::available() {
+                let x = [1.0, 0.0, bad, bad];
+                assert_eq!(lift(isa, &x, 1.0, &mut [0.0; 8]), Err(2));
+            }
+        }
+    }
+}
