@@ -128,6 +128,9 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
                     "GRR": mean(lambda e, k=k: bitldp.GRR(k, epsilon=e)),
                     "SUE (basic RAPPOR)": mean(lambda e, k=k: bitldp.SUE(k, epsilon=e)),
                     "OUE": mean(lambda e, k=k: bitldp.OUE(k, epsilon=e)),
+                    "subset selection": mean(lambda e, k=k: bitldp.SubsetSelection(k, epsilon=e)),
+                    "block design": mean(lambda e, k=k: bitldp.BlockDesign(k, epsilon=e)),
+                    "Hadamard response": mean(lambda e, k=k: bitldp.HadamardResponse(k, epsilon=e)),
                 },
             )
             for k in (4, 100)

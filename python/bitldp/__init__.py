@@ -35,6 +35,8 @@ from bitldp.bits.bitrand import BitRand
 from bitldp.bits.frr import FRR
 from bitldp.bits.moue import MOUE, UER
 from bitldp.categorical.blocks import BlockDesign
+from bitldp.categorical.hadamard import HadamardResponse
+from bitldp.categorical.hashing import OLH
 from bitldp.categorical.responses import GRR, LabelRR, WarnerRR
 from bitldp.categorical.subset import SubsetSelection
 from bitldp.categorical.unary import OUE, SUE
@@ -95,6 +97,7 @@ __all__ = [
     "LSRR",
     "MOUE",
     "MVU",
+    "OLH",
     "OUE",
     "PE",
     "PS",
@@ -123,6 +126,7 @@ __all__ = [
     "GeneralizedRR",
     "Grid",
     "Guarantee",
+    "HadamardResponse",
     "Hybrid",
     "HypercubePrivUnit",
     "InterpolatedMVU",

@@ -23,6 +23,7 @@ __all__ = [
     "Window",
     "__version__",
     "available_isas",
+    "count_hashes",
     "count_ones",
     "count_progressions",
     "count_words",
@@ -59,6 +60,9 @@ def unpack(
     out: NDArray[Any] | None = None,
     threads: int | None = None,
 ) -> NDArray[Any]: ...
+def count_hashes(
+    reports: NDArray[np.uint32], inputs: int, prime: int, values: int, *, threads: int | None = None
+) -> NDArray[np.uint64]: ...
 def count_ones(
     reports: ArrayLike,
     width: int,
@@ -70,7 +74,7 @@ def count_ones(
 def count_progressions(
     reports: ArrayLike,
     inputs: int,
-    prime: int,
+    modulus: int,
     width: int,
     *,
     form: Literal["codes", "bits", "packed"] = "codes",
@@ -314,7 +318,7 @@ class Design:
         inputs: int, width: int, high: float, order: NDArray[np.uint32], mute: bool = False
     ) -> Design: ...
     @staticmethod
-    def progressions(inputs: int, prime: int, width: int, high: float, mute: bool = False) -> Design: ...
+    def progressions(inputs: int, modulus: int, width: int, high: float, mute: bool = False) -> Design: ...
     @staticmethod
     def halves(inputs: int, bits: int, apart: int, high: float, mute: bool = False) -> Design: ...
     @property

@@ -1,10 +1,22 @@
-"""Categories: randomized response, unary encodings, subsets and block designs."""
+"""Categories: randomized response, unary encodings, subsets, block designs and hashes."""
 
 from __future__ import annotations
 
 from bitldp.categorical.blocks import BlockDesign
+from bitldp.categorical.hadamard import HadamardResponse
+from bitldp.categorical.hashing import OLH
 from bitldp.categorical.responses import GRR, LabelRR, WarnerRR
 from bitldp.categorical.subset import SubsetSelection
 from bitldp.categorical.unary import OUE, SUE
 
-__all__ = ["GRR", "OUE", "SUE", "BlockDesign", "LabelRR", "SubsetSelection", "WarnerRR"]
+__all__ = [
+    "GRR",
+    "OLH",
+    "OUE",
+    "SUE",
+    "BlockDesign",
+    "HadamardResponse",
+    "LabelRR",
+    "SubsetSelection",
+    "WarnerRR",
+]

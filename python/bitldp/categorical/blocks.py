@@ -13,18 +13,14 @@ from numpy.typing import NDArray
 
 from bitldp._core import Design, count_progressions
 from bitldp.base import checks
+from bitldp.categorical.coded import DesignCodes
 from bitldp.categorical.supported import Supported
 from bitldp.design.blocks import Blocks, best
 from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import Estimate, frequencies
-from bitldp.estimate.means import countable
-from bitldp.estimate.statistics import counts_of
-from bitldp.mechanism.base import Part
 from bitldp.mechanism.labels import labelled
-from bitldp.mechanism.law import Symbols
 from bitldp.mechanism.parameters import Budget, CategoryNames, categories
 from bitldp.privacy import ONE, Guarantee, calibrated
-from bitldp.release.base import Call, Direct
 from bitldp.release.window import high_share
 
 __all__ = ["BlockDesign"]
@@ -50,7 +46,7 @@ def _channel(count: int, epsilon: float) -> tuple[Blocks, Design]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BlockDesign(Supported):
+class BlockDesign(DesignCodes, Supported):
     """Block designs: a cell of a block of the true category, or one of the other cells.
 
     Parameters
@@ -75,8 +71,9 @@ class BlockDesign(Supported):
 
     - "single": v = k and b = 1, which is GRR;
     - "singer": translates of a hyperplane of a projective space over a finite field, in log2(v) bits;
-    - "steps", up to 4096 categories: b numbers x, x + a, x + 2a, ... modulo a prime v, for a step a that is
-      drawn without looking at x, and reported: 2 log2(v) - 1 bits. Blocks share that many on average.
+    - "steps", up to 4096 categories: b numbers x, x + a, x + 2a, ... modulo an odd v without divisors below
+      b, for a step a to (v - 1)/2 that is drawn without looking at x, and reported, in 2 log2(v) - 1 bits.
+      Blocks share that many on average over the steps.
 
     Neighbouring records hold any two categories. No probability is nearer to 1 than 1 - 2**-53, so that the
     exact epsilon is at most 36.74 + ln((v - b)/b), however large the budget. Sources: Feldman, Nelson, Nguyen
@@ -99,8 +96,7 @@ class BlockDesign(Supported):
     categories: Annotated[CategoryNames, categories(_MOST)]
     epsilon: Budget
 
-    _channel: ClassVar[Design]
-    _blocks: ClassVar[Blocks]
+    _blocks: ClassVar[Blocks]  # set on the instance, by _build; ClassVar keeps it out of the fields
 
     def _build(self) -> None:
         count = self._name(self.categories)
@@ -122,38 +118,16 @@ class BlockDesign(Supported):
         """The design: its `family`, `cells` v, `width` b, and `field` (p, e, d) of a projective space."""
         return self._blocks
 
-    @property
-    def channel(self) -> Design:
-        """The channel: its `high` is the law; mute at epsilon 0."""
-        return self._channel
-
-    @property
-    def report_parts(self) -> tuple[Part, ...]:
-        """(columns, bits) of a report: one code."""
-        return ((1, self._blocks.bits),)
-
-    def symbols(self) -> tuple[Symbols, ...]:
-        """Return the channel of a report; none at epsilon 0."""
-        return (Symbols((self._channel,), 1),) if self._channel.epsilon else ()
-
-    def _shortcut(self) -> Direct | None:
-        if self.labels is not None:
-            return None
-        return Direct.of(self._channel.randomize, (None, "codes", None, None, 0), "codes", 1)
-
-    def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
-        checks.records("x", x, 1)
-        (key, *_), output, out, threads, first_chunk = call
-        return self._channel.randomize(x, key, output, out, threads, first_chunk)
-
     def _support(self, reports: Any, categories: NDArray[np.int64]) -> NDArray[np.bool_]:
         codes = checks.codes("reports", reports, self._blocks.outputs).astype(np.int64)[..., None]
         v, b = self._blocks.cells, self._blocks.width
         order = self._channel.order
         if order is None:
             steps, cells = codes // v + 1, codes % v
-            inverses = np.array([0, *(pow(a, -1, v) for a in range(1, (v - 1) // 2 + 1))])
-            supported: NDArray[np.bool_] = (cells - categories) % v * inverses[steps] % v < b
+            hit = (cells - steps * np.arange(b)) % v
+            everything = np.zeros((*codes.shape[:-1], v), np.bool_)
+            np.put_along_axis(everything, hit, True, axis=-1)
+            supported: NDArray[np.bool_] = everything[..., categories]
         else:
             inside = np.zeros(v, np.bool_)
             inside[order[:b]] = True
@@ -163,14 +137,10 @@ class BlockDesign(Supported):
     def _count(
         self, reports: Any, records: int | None = None, threads: int | None = None
     ) -> tuple[int, NDArray[np.int64]]:
-        form, array = "packed", reports
-        if records is None:
-            form, array = "codes", countable("reports", reports)
-            checks.records("reports", array, 1)
-            records = array.size
-        v, b = self._blocks.cells, self._blocks.width
         if self._blocks.family != "steps":
-            return records, counts_of(array, 1, v, form, records, threads)[0]
+            return super()._count(reports, records, threads)
+        form, array, records = self._read(reports, records)
+        v, b = self._blocks.cells, self._blocks.width
         try:
             counts = count_progressions(
                 array,

@@ -14,14 +14,15 @@ from __future__ import annotations
 
 import math
 from functools import cache, lru_cache
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp.design.difference import is_prime, powers, singer, singer_shape
+from bitldp.design.difference import powers, singer, singer_shape
 
-__all__ = ["Blocks", "best", "pair", "subset_size", "variances"]
+__all__ = ["Blocks", "best", "subset_size", "variances"]
 
 MOST_CELLS = 1 << 22
 """Cells of a difference set: an order of them takes 16 MB."""
@@ -40,7 +41,7 @@ class Blocks(NamedTuple):
     ----------
     family : str
         "single": each block is one cell; "singer": translates of a hyperplane of a projective space;
-        "steps": arithmetic progressions modulo a prime.
+        "steps": arithmetic progressions of a modulus.
     cells : int
         Cells v.
     width : int
@@ -74,19 +75,20 @@ class Blocks(NamedTuple):
 Floats = NDArray[np.float64]
 
 
-def pair(cells: Floats | int, width: Floats, epsilon: float) -> tuple[Floats, Floats]:
-    """Return p and q of blocks of a width in so many cells, or of subsets of categories."""
-    p = width / (width + (cells - width) * math.exp(-epsilon))
-    return p, (p * (width - 1.0) + (1.0 - p) * width) / (cells - 1.0)
-
-
 def variances(cells: Floats | int, width: Floats, epsilon: float, categories: int) -> Floats:
-    """Return the variance of a report's indicators, averaged over categories and over uniform inputs."""
-    p, q = pair(cells, width, epsilon)
+    """Return the variance of a report's indicators, averaged over categories and over uniform inputs.
+
+    Of blocks of a width in so many cells, or of subsets of categories: p - q is
+    b (v - b)(e^eps - 1)/((v - 1)(b e^eps + v - b)), without loss for small budgets.
+    """
+    total = width + (cells - width) * math.exp(-epsilon)
+    p = width / total
+    q = (p * (width - 1.0) + (1.0 - p) * width) / (cells - 1.0)
+    gap = -math.expm1(-epsilon) * width * (cells - width) / ((cells - 1.0) * total)
+    sums = p * (1.0 - p) + (categories - 1.0) * q * (1.0 - q)
     with np.errstate(divide="ignore", over="ignore"):
-        sums = p * (1.0 - p) + (categories - 1.0) * q * (1.0 - q)
-        found: Floats = sums / (categories * np.square(p - q))
-    return np.nan_to_num(found, nan=np.inf)
+        found: Floats = sums / (categories * np.square(gap))
+    return found
 
 
 @lru_cache(maxsize=256)
@@ -118,8 +120,7 @@ def best(categories: int, epsilon: float) -> Blocks:
     """
     found = [Blocks("single", categories, 1)]
     if categories <= MOST_STEPPED:
-        prime = next(n for n in range(max(3, categories | 1), 2 * categories + 2, 2) if is_prime(n))
-        found.append(Blocks("steps", prime, subset_size(prime, epsilon, categories)))
+        found += _stepped(categories, epsilon)
     found += _spaces(categories)
     cells, widths = (np.array([each[place] for each in found], np.float64) for place in (1, 2))
     worth = variances(cells, widths, epsilon, categories)
@@ -127,6 +128,22 @@ def best(categories: int, epsilon: float) -> Blocks:
     near = _NEAR * float(variances(categories, subsets, epsilon, categories))
     allowed = np.flatnonzero(worth <= max(near, worth.min()))
     return found[min(allowed.tolist(), key=lambda place: (found[place].bits, worth[place]))]
+
+
+def _stepped(categories: int, epsilon: float) -> list[Blocks]:
+    """Return progressions of the odd moduli from k on to the first prime.
+
+    No number below the width divides the modulus; so the multiples of a step below it are as many as the
+    steps, and any two blocks share width (width - 1)/(modulus - 1) cells on average over the steps.
+    """
+    found = []
+    for modulus in count(max(3, categories | 1), 2):
+        divisor = next((d for d in range(3, math.isqrt(modulus) + 1, 2) if modulus % d == 0), modulus)
+        width = min(subset_size(modulus, epsilon, categories), divisor)
+        found.append(Blocks("steps", modulus, width))
+        if divisor == modulus:
+            break
+    return found
 
 
 @lru_cache(maxsize=64)

@@ -58,6 +58,7 @@ class Mechanism(Silent, ABC):
     on_points: ClassVar[bool] = False  # whether its categories may also be the points of an interval
     command: ClassVar[str] = ""  # its name on the command line, where it is not that of the class
     alike: ClassVar[bool] = True  # whether a code that is reported is one that it takes
+    report_names: ClassVar[tuple[str, ...]] = ()  # of the numbers of a report, where they are not alike
     sized_by: ClassVar[str | None] = "features"  # the parameter that says how large an input is
     usual_size: ClassVar[int] = 1  # of the input of an example, or the only one
     variants: ClassVar[tuple[Variant, ...]] = ()  # settings that have a name of their own

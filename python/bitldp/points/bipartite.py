@@ -1,10 +1,11 @@
-"""Base of BRR: its expected loss, and estimates where m is 1."""
+"""Base of BRR: its expected loss, and estimates where its law can be inverted."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Window
 from bitldp.base import checks
+from bitldp.estimate.accumulators import CountAccumulator
+from bitldp.estimate.tables import FrequencyAccumulator
 from bitldp.mechanism.frequencies import TwoChances
+from bitldp.points.inverse import Inverse
 from bitldp.points.places import losses_between
 from bitldp.points.width import (
     best_width,
@@ -35,19 +39,32 @@ class Bipartite(CandidateEstimates, TwoChances):
 
     def _check_speaks(self) -> tuple[float, float]:
         self._check_alone()
-        (region,) = self._regions
-        if region.m > 1:
-            reason = (
-                "candidates at the ends have identical rows of the law, so no unbiased decode exists"
-                if region.alike
-                else "an unbiased decode is offered for m = 1 only"
-            )
-            raise ValueError(f"BRR with m = {region.m}: {reason}")
         if self._release.epsilon == 0.0:
             raise ValueError(
                 "BRR: no unbiased decode exists at epsilon 0, where all categories are reported alike"
             )
-        return region.release.chances()
+        return self._regions[0].release.chances()
+
+    def _refuse(self, reason: str) -> ValueError:
+        return ValueError(f"BRR with m = {self._regions[0].m}: no unbiased decode exists; {reason}")
+
+    @cached_property
+    def _inverse(self) -> Inverse | None:
+        """The inverse of the law of one set of candidates; None where m is 1, and closed forms serve."""
+        self._check_alone()
+        (region,) = self._regions
+        if region.m == 1:
+            return None
+        if region.alike:
+            raise ValueError(
+                f"BRR with m = {region.m}: candidates at the ends have identical rows of the law, so no "
+                "unbiased decode exists"
+            )
+        if len(region.members) > _INVERTED:
+            raise ValueError(f"BRR with m > 1: estimates are offered up to {_INVERTED} candidates")
+        release = region.release
+        none = release.epsilon == 0.0
+        return Inverse(lambda: None if none else release.channel.probabilities(), self._points, self._refuse)
 
     @property
     def channel(self) -> Window:
@@ -58,11 +75,14 @@ class Bipartite(CandidateEstimates, TwoChances):
     @property
     def _letters(self) -> NDArray[np.float64]:
         self._check_line()
+        inverse = self._inverse
+        if inverse is not None:
+            return inverse.letters
         self._check_speaks()
         return self._regions[0].release.letters_on(self._points)
 
     def letter_variance(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Return the variance of a report's letter for candidates on a line, where m = 1.
+        """Return the variance of a report's letter for candidates on a line, where there are letters.
 
         Parameters
         ----------
@@ -79,12 +99,77 @@ class Bipartite(CandidateEstimates, TwoChances):
         ValueError, TypeError
             As for `estimate_mean`, or for a code out of range.
         """
-        letters, (p, q) = self._letters, self._check_speaks()
+        letters, inverse = self._letters, self._inverse
         codes = checks.codes("x", x, len(letters))
+        if inverse is not None:
+            chosen: NDArray[np.float64] = inverse.letter_variance()[codes]
+            return chosen
+        p, q = self._check_speaks()
         squares = np.square(letters - self._points[codes][..., None])
         own = np.take_along_axis(squares, codes[..., None].astype(np.intp), axis=-1)[..., 0]
         found: NDArray[np.float64] = q * squares.sum(axis=-1) + (p - q) * own
         return found
+
+    def accumulator(self) -> CountAccumulator:
+        """Return an empty accumulator of the counts: streams, merges and serialises.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists (epsilon 0, or a law whose rows are dependent), or with regions.
+        """
+        inverse = self._inverse
+        if inverse is None:
+            return super().accumulator()
+        cells = len(self._points)
+        shape = (cells,) if self._columns == 1 else (self._columns, cells)
+        return FrequencyAccumulator(self, shape, self._count, inverse.indicators)
+
+    def variance(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Return the variance of one report's unbiased indicator of every candidate.
+
+        Parameters
+        ----------
+        x : array_like of int
+            Codes of the true candidates, any shape.
+
+        Returns
+        -------
+        ndarray of float64
+            Shape of `x` and one more axis of length N.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists, with regions, or for a code out of range.
+        """
+        inverse = self._inverse
+        if inverse is None:
+            return super().variance(x)
+        chosen: NDArray[np.float64] = inverse.variance()[checks.codes("x", x, len(self._points))]
+        return chosen
+
+    def worst_variance(self) -> float:
+        """Return the largest `variance` of any indicator, for any input.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists, or with regions.
+        """
+        inverse = self._inverse
+        return super().worst_variance() if inverse is None else float(inverse.variance().max())
+
+    def mean_variance(self) -> float:
+        """Return the mean of `variance` over the indicators and over uniform inputs.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists, or with regions.
+        """
+        inverse = self._inverse
+        return super().mean_variance() if inverse is None else float(inverse.variance().mean())
 
     def _expected(self) -> float:
         return sum(part.total_error() for part in self._regions) / len(self._points)
@@ -93,6 +178,7 @@ class Bipartite(CandidateEstimates, TwoChances):
         return max(part.worst_error() for part in self._regions)
 
 
+_INVERTED = 2048  # candidates of a table that is inverted
 _TABLE_LIMIT = 8192  # candidates of a part that needs a table of all losses: 0.5 GB of float64
 
 

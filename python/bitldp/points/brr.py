@@ -72,10 +72,11 @@ class BRR(Bipartite):
     Notes
     -----
     Neighbouring records are any two candidates (of the same region, if there are regions). Where m >= 2,
-    candidates at the ends of a line have the same law, so that no unbiased decode exists. No probability is
-    nearer to 1 than 1 - 2**-53, so the exact epsilon of a value is at most 36.74 + ln((N - m)/m), however
-    large the budget. Losses of a candidate that differ by no more than 1e-12 of its largest are ties: the
-    candidate itself comes first, then the lower code.
+    candidates at the ends of a line have the same law, so that no unbiased decode exists; of other candidates
+    the rows of the law may be independent, and then its inverse (of up to 2048) makes estimates. No
+    probability is nearer to 1 than 1 - 2**-53, so the exact epsilon of a value is at most
+    36.74 + ln((N - m)/m), however large the budget. Losses of a candidate that differ by no more than 1e-12
+    of its largest are ties: the candidate itself comes first, then the lower code.
 
     For equidistant points no branch and no address depends on the input. Other candidates, and regions, look
     windows up in tables by the input: that is not constant-time.
@@ -149,9 +150,12 @@ class BRR(Bipartite):
 
     def _mean_facts(self, users: int | None) -> dict[str, Any]:
         """Return the errors of `estimate_mean`, where everybody is at the same point."""
-        if self._regions[0].m > 1:
+        if self._regions[0].alike:
             return {"unbiased": "no unbiased decode exists: points at the ends share their near points"}
         if self._release.epsilon == 0.0:
             return {"unbiased": "no unbiased decode exists: every point is reported alike"}
-        end, middle = np.sqrt(self.letter_variance([0, len(self._points) // 2])).tolist()
+        try:
+            end, middle = np.sqrt(self.letter_variance([0, len(self._points) // 2])).tolist()
+        except ValueError as error:
+            return {"unbiased": str(error)}
         return spreads("a_mean", {"at_an_end": end, "in_the_middle": middle}, users)

@@ -14,10 +14,10 @@ from bitldp._core import Matrix
 from bitldp.base import checks
 from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.tables import FrequencyAccumulator
-from bitldp.letters import solve
 from bitldp.mechanism.parameters import Budget, Features, Unit
 from bitldp.points import places
 from bitldp.points.base import Candidates, Rounding
+from bitldp.points.inverse import Inverse
 from bitldp.points.worth import CandidateEstimates
 from bitldp.release.base import Release
 from bitldp.release.table import table
@@ -115,24 +115,15 @@ class CandidateMatrix(CandidateEstimates):
         return float(self._errors().max())
 
     @cached_property
-    def _indicators(self) -> NDArray[np.float64]:
+    def _inverse(self) -> Inverse:
         release = self._alone().release
-        found = None if release.epsilon == 0.0 else solve.inverse(release.channel.probabilities())
-        if found is None:
-            raise self._refuse("the rows of the law are not independent, or too nearly dependent")
-        return found
+        none = release.epsilon == 0.0
+        return Inverse(lambda: None if none else release.channel.probabilities(), self._points, self._refuse)
 
-    @cached_property
+    @property
     def _letters(self) -> NDArray[np.float64]:
         self._check_line()
-        release = self._alone().release
-        found = (
-            None if release.epsilon == 0.0 else solve.letters(release.channel.probabilities(), self._points)
-        )
-        if found is None:
-            raise self._refuse("no letters of its reports have the candidates as their means")
-        found.flags.writeable = False
-        return found
+        return self._inverse.letters
 
     @property
     def letters(self) -> NDArray[np.float64]:
@@ -161,9 +152,8 @@ class CandidateMatrix(CandidateEstimates):
         ndarray of float64
             Same shape, in squared units of the candidates.
         """
-        law, codes = self._alone().release.channel.probabilities(), checks.codes("x", x, len(self._points))
-        moments = np.sum(law * np.square(self._letters - self._points[:, None]), axis=1)
-        chosen: NDArray[np.float64] = moments[codes]
+        self._check_line()
+        chosen: NDArray[np.float64] = self._inverse.letter_variance()[checks.codes("x", x, len(self._points))]
         return chosen
 
     def variance(self, x: ArrayLike) -> NDArray[np.float64]:
@@ -184,10 +174,7 @@ class CandidateMatrix(CandidateEstimates):
         ValueError, TypeError
             If no unbiased decode exists, with regions, or for a code out of range.
         """
-        indicators, codes = self._indicators, checks.codes("x", x, len(self._points))
-        rows = self._alone().release.channel.probabilities()
-        moments = rows @ np.square(indicators) - np.eye(len(rows))
-        chosen: NDArray[np.float64] = moments[codes]
+        chosen: NDArray[np.float64] = self._inverse.variance()[checks.codes("x", x, len(self._points))]
         return chosen
 
     def facts(self, users: int | None = None) -> dict[str, Any]:
@@ -225,10 +212,9 @@ class CandidateMatrix(CandidateEstimates):
         ValueError
             If no unbiased decode exists, or with regions.
         """
-        indicators = self._indicators
         cells = len(self._points)
         shape = (cells,) if self._columns == 1 else (self._columns, cells)
-        return FrequencyAccumulator(self, shape, self._count, indicators)
+        return FrequencyAccumulator(self, shape, self._count, self._inverse.indicators)
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,6 +51,18 @@ def coordinates(
     return chosen
 
 
+def coefficients(
+    key: bytes | None, records: int, prime: int, first_chunk: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return a from 1 and b from 0 to below a prime for every record, shape (records,) each.
+
+    A draw is 64 bits wide, so that chances differ from uniform by less than prime/2**64 of their value. A
+    chunk is ``CHUNK`` records.
+    """
+    draws = _words(key, 2 * records, 2 * first_chunk).reshape(records, 2)
+    return 1 + _scaled(draws[:, 0], prime - 1).astype(np.int64), _scaled(draws[:, 1], prime).astype(np.int64)
+
+
 def permutations(key: bytes | None, rows: int, columns: int) -> NDArray[np.intp]:
     """Return an independent permutation of range(rows) in every column, shape (rows, columns).
 

@@ -9,7 +9,8 @@
 //! - A **codec** ([`FixedPoint`], [`Grid`], [`Categories`]) turns a value into a code. No randomness that privacy rests on
 //!   is in it: the dither of a grid only mixes rows of the channel behind it.
 //! - A **channel** is the only place where privacy happens. Its law is integers over 2^64: [`Bits`] and [`Unary`]
-//!   (independent bits, on arbitrary and on one-hot strings), [`Window`] (some cells likely, the others not), [`Shift`]
+//!   (independent bits, on arbitrary and on one-hot strings), [`Window`] (some cells likely, the others not), [`Design`] and [`Subset`]
+//!   (the same of blocks of a design, and of all subsets of a size), [`Shift`]
 //!   (integer noise that is added), [`Matrix`] (any row-stochastic table), [`Mixture`] (a window or a matrix, by a public
 //!   coin) and [`Cube`] (whole strings); or, for [`Select`] (one coordinate of a vector, by its rank), integers over their
 //!   sum. `epsilon()` is exact for the very integers that the sampler compares
@@ -47,7 +48,7 @@ mod parallel;
 mod probability;
 mod random;
 
-pub use aggregate::{Batch, Reports, Sampled, Undo, undo_counts};
+pub use aggregate::{Batch, Hashes, Reports, Sampled, Undo, undo_counts};
 pub use channel::{
     Bit, Bits, BitsEpsilon, Call, Channel, Cube, Design, Keyed, KeyedCall, Matrix, Mixture, Select, Shift,
     Subset, Unary, Window,

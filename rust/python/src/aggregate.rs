@@ -1,6 +1,6 @@
 //! Counts of reports: `count_ones`, `count_words`, `histogram` and `sums`.
 
-use bitldp_core::{Batch, Input, Reports};
+use bitldp_core::{Batch, Hashes, Input, Reports};
 use numpy::{
     PyArray1, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
 };
@@ -264,8 +264,8 @@ pub(crate) fn sums<'py>(
 /// Parameters
 /// ----------
 /// reports : array of uint8, uint16 or uint32 (packed: uint8)
-///     Codes of the reports: ``(a - 1) * prime + y``.
-/// inputs, prime, width : int
+///     Codes of the reports: ``(a - 1) * modulus + y``.
+/// inputs, modulus, width : int
 ///     As of `Design.progressions`.
 /// form, records, threads
 ///     As for `histogram`.
@@ -279,29 +279,77 @@ pub(crate) fn sums<'py>(
 /// ValueError, TypeError, MemoryError
 ///     As `histogram`.
 #[pyfunction]
-#[pyo3(signature = (reports, inputs, prime, width, *, form = "codes", records = None, threads = None))]
+#[pyo3(signature = (reports, inputs, modulus, width, *, form = "codes", records = None, threads = None))]
 #[allow(clippy::too_many_arguments, reason = "the arguments of the Python function")]
 pub(crate) fn count_progressions<'py>(
     py: Python<'py>,
     reports: &Bound<'py, PyAny>,
     inputs: Whole,
-    prime: Whole,
+    modulus: Whole,
     width: Whole,
     form: &str,
     records: Option<Whole>,
     threads: Option<Whole>,
 ) -> PyResult<Bound<'py, PyArrayDyn<u64>>> {
-    let (inputs, prime): (usize, u32) = (count("inputs", inputs)?, count("prime", prime)?);
+    let (inputs, modulus): (usize, u32) = (count("inputs", inputs)?, count("modulus", modulus)?);
     let (of_block, threads): (u32, _) = (count("width", width)?, self::threads(threads)?);
-    if inputs > prime as usize {
-        return Err(PyValueError::new_err(format!("inputs: {inputs} are not allowed; up to {prime} are")));
+    if inputs > modulus as usize {
+        return Err(PyValueError::new_err(format!("inputs: {inputs} are not allowed; up to {modulus} are")));
     }
-    let outputs = (prime as usize).saturating_mul(prime.saturating_sub(1) as usize / 2);
+    let outputs = (modulus as usize).saturating_mul(modulus.saturating_sub(1) as usize / 2);
     let reports = Argument::new("reports", reports, form, records, 1, self::width(outputs))?;
     let batch = reports.batch(threads)?;
     counted(py, reports.array.len(), &[inputs], || {
-        let mut counts = batch.progressions(prime, of_block)?;
+        let mut counts = batch.progressions(modulus, of_block)?;
         counts.truncate(inputs);
         Ok(counts)
+    })
+}
+
+/// Count the reports whose hash function gives an input the reported value, for each input.
+///
+/// The function of a report is x -> floor(values * ((a * x + b) mod prime) / prime).
+///
+/// Parameters
+/// ----------
+/// reports : array of uint32, shape (n, 3)
+///     a, b and the value of each report.
+/// inputs : int
+///     How many there are, up to the prime.
+/// prime : int
+///     3 to 2**31 - 1.
+/// values : int
+///     2 to the prime.
+/// threads : int or None
+///     Number of threads; the counts do not depend on it.
+///
+/// Returns
+/// -------
+/// array of uint64, shape (inputs,)
+///
+/// Raises
+/// ------
+/// ValueError, TypeError, MemoryError
+///     As `histogram`.
+#[pyfunction]
+#[pyo3(signature = (reports, inputs, prime, values, *, threads = None))]
+pub(crate) fn count_hashes<'py>(
+    py: Python<'py>,
+    reports: &Bound<'py, PyAny>,
+    inputs: Whole,
+    prime: Whole,
+    values: Whole,
+    threads: Option<Whole>,
+) -> PyResult<Bound<'py, PyArrayDyn<u64>>> {
+    let hashes = Hashes::new(count("prime", prime)?, count("values", values)?).map_err(to_python)?;
+    let (inputs, threads) = (count::<usize>("inputs", inputs)?, self::threads(threads)?);
+    let array = contiguous_of("reports", reports)?;
+    let Input::U32(triples) =
+        input(&array, "uint32 is").map_err(|_| wrong_dtype("reports", &array, "uint32 is"))?
+    else {
+        return Err(wrong_dtype("reports", &array, "uint32 is"));
+    };
+    counted(py, triples.len().saturating_mul(inputs) / 16, &[inputs], || {
+        hashes.count(triples, inputs, threads)
     })
 }

@@ -59,14 +59,15 @@ channel! {
             muted(bitldp_core::Design::translates(inputs, width, high, order.to_vec()), mute)
         }
 
-        /// Progressions of ``width`` numbers modulo an odd prime below 2**13, each with a random step that is reported.
+        /// Progressions of ``width`` numbers of an odd modulus below 2**13 without divisors below ``width``.
         ///
-        /// Report ``(a - 1) * prime + y`` is the cell y of step a, which is 1 to ``(prime - 1) // 2``.
+        /// Each has a random step that is reported: ``(a - 1) * modulus + y`` is the cell y of step a, which is 1 to
+        /// ``(modulus - 1) // 2``.
         #[staticmethod]
-        #[pyo3(signature = (inputs, prime, width, high, mute = false))]
-        fn progressions(inputs: Whole, prime: Whole, width: Whole, high: f64, mute: bool) -> PyResult<Design> {
-            let (inputs, prime, width) = (count("inputs", inputs)?, count("prime", prime)?, count("width", width)?);
-            muted(bitldp_core::Design::progressions(inputs, prime, width, high), mute)
+        #[pyo3(signature = (inputs, modulus, width, high, mute = false))]
+        fn progressions(inputs: Whole, modulus: Whole, width: Whole, high: f64, mute: bool) -> PyResult<Design> {
+            let (inputs, modulus, width) = (count("inputs", inputs)?, count("modulus", modulus)?, count("width", width)?);
+            muted(bitldp_core::Design::progressions(inputs, modulus, width, high), mute)
         }
 
         /// Halves of ``2**apart`` blocks of ``2**bits`` cells, by the rows of Hadamard matrices.

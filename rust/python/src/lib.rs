@@ -32,7 +32,7 @@ use crate::numbers::{Whole, count};
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::aggregate::{count_ones, count_progressions, count_words, histogram, sums};
+    use super::aggregate::{count_hashes, count_ones, count_progressions, count_words, histogram, sums};
     #[pymodule_export]
     use super::bits::Bits;
     #[pymodule_export]

@@ -292,3 +292,54 @@ def test_points_in_space_have_letters_of_their_own():
 def test_encode_by_utility():
     mechanism = bitldp.BRR([1.0, 4.0, 16.0], epsilon=1.0, utility="jaccard")
     np.testing.assert_array_equal(mechanism.encode([1.9, 2.1, 9.0]), [0, 1, 2])  # by ratio, not by difference
+
+
+def fano(m: int = 3, epsilon: float = 1.0) -> bitldp.BRR:
+    """Return BRR on the seven points of the Fano plane, near being on the line of a point."""
+    cells = np.arange(7)
+    near = np.isin((cells - cells[:, None]) % 7, [0, 1, 3])
+    return bitldp.BRR(7, epsilon=epsilon, m=m, metric=1.0 - near)
+
+
+def test_what_can_be_inverted_is_estimated():
+    """Rows of a law with m = 3 that are independent: within 5 standard errors, n = 200,000."""
+    mechanism = fano()
+    law = mechanism.probabilities()
+    assert np.linalg.matrix_rank(law) == 7
+    x = np.random.default_rng(1).choice(7, 200_000, p=[0.4, 0.3, 0.1, 0.1, 0.05, 0.05, 0.0])
+    reports = mechanism.randomize(x, rng=1)
+    estimate = mechanism.estimate_frequencies(reports)
+    truth = np.bincount(x, minlength=7) / len(x)
+    assert np.all(np.abs(estimate.value - truth) < 5 * estimate.stderr)
+    counts = np.bincount(reports, minlength=7) / len(reports)
+    np.testing.assert_allclose(estimate.value, np.linalg.solve(law.T, counts), atol=1e-12)
+    # The same law as blocks of a difference set, whose variances have a closed form.
+    p = float(law[0].max() * 3)
+    q = p / 3 + (1 - p) / 2
+    other = q * (1 - q) / (p - q) ** 2
+    np.testing.assert_allclose(mechanism.variance([0])[0], [p * (1 - p) / (p - q) ** 2] + [other] * 6)
+    assert mechanism.worst_variance() == pytest.approx(max(other, mechanism.variance([0])[0, 0]))
+    assert mechanism.mean_variance() == pytest.approx(mechanism.variance([0]).mean())
+    mean = mechanism.estimate_mean(reports)
+    assert abs(mean.value[0] - x.mean()) < 5 * mean.stderr[0]
+    letters = mechanism.unbias(np.arange(7))
+    np.testing.assert_allclose(law @ letters, np.arange(7.0), atol=1e-9)
+    squares = np.square(letters - np.arange(7.0)[:, None])
+    np.testing.assert_allclose(mechanism.letter_variance(np.arange(7)), (law * squares).sum(axis=1))
+    merged = mechanism.accumulator()
+    merged.update(reports[:100])
+    assert merged.n == 100
+    assert "standard_error_of_a_mean" in mechanism.facts(10)["errors"]
+
+
+def test_a_law_without_full_rank_is_refused():
+    """Four windows in a circle: different, and yet dependent."""
+    cells = np.arange(4)
+    near = np.isin((cells - cells[:, None]) % 4, [0, 1])
+    mechanism = bitldp.BRR(4, epsilon=1.0, m=2, metric=1.0 - near)
+    assert np.linalg.matrix_rank(mechanism.probabilities()) == 3
+    for attempt in (mechanism.estimate_frequencies, mechanism.variance):
+        with pytest.raises(ValueError, match="no unbiased decode exists; the rows of the law are not indep"):
+            attempt([0, 1])
+    with pytest.raises(ValueError, match="no unbiased decode exists"):
+        fano(epsilon=0.0).estimate_frequencies([0, 1])

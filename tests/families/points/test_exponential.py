@@ -114,8 +114,8 @@ def test_letters_are_unbiased(count, epsilon):
 def test_indicators_are_unbiased():
     for mechanism in (Exponential(20, epsilon=1.5), Exponential(POINTS, epsilon=1.0)):
         law = mechanism.probabilities()
-        np.testing.assert_allclose(law @ mechanism._indicators, np.eye(len(law)), atol=1e-9)
-        moments = law @ np.square(mechanism._indicators) - np.eye(len(law))
+        np.testing.assert_allclose(law @ mechanism._inverse.indicators, np.eye(len(law)), atol=1e-9)
+        moments = law @ np.square(mechanism._inverse.indicators) - np.eye(len(law))
         np.testing.assert_allclose(mechanism.variance([3, 7]), moments[[3, 7]], rtol=1e-9)
 
 

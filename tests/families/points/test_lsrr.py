@@ -181,7 +181,7 @@ def test_unbiased_only_where_rows_differ():
         LSRR(POINTS, epsilon=1.0, prefixes=(2, 1)).estimate_frequencies([0, 1])
     mechanism = LSRR(LINE, epsilon=1.0, encoding=CODES, prefixes=(4, 2))
     law = mechanism.probabilities()
-    np.testing.assert_allclose(law @ mechanism._indicators, np.eye(6), atol=1e-9)
+    np.testing.assert_allclose(law @ mechanism._inverse.indicators, np.eye(6), atol=1e-9)
     np.testing.assert_allclose(law @ mechanism.letters, LINE, atol=1e-9)
     x = np.random.default_rng(4).choice(6, N, p=[0.5, 0.1, 0.1, 0.1, 0.1, 0.1])
     reports = mechanism.randomize(x, rng=6)

@@ -145,6 +145,7 @@ class Labels:
 
     columns: tuple[str, ...]
     categories: tuple[str, ...]
+    parts: tuple[str, ...] = ()  # names of the numbers of a report, where they are not one a category
 
     def encode(self, batch: Batch, first_row: int) -> NDArray[Any]:
         """Return (n,) category numbers; a value outside the dictionary is refused."""
@@ -192,12 +193,18 @@ class Labels:
         return dictionary
 
     def decode(self, reports: NDArray[Any], output: str, arrow_type: pa.DataType) -> list[tuple[str, Any]]:
-        """Return labels, category numbers, or a column for each category, named ``column=label``."""
+        """Return labels, category numbers, or a column for each category, named ``column=label``.
+
+        Of the numbers of a report that stand for no category, a column for each, named ``column_part``.
+        """
         column = self.columns[0]
         if reports.ndim == 2:
             return [
-                (f"{column}={label}", np.ascontiguousarray(reports[:, j]))
-                for j, label in enumerate(self.categories)
+                (name, np.ascontiguousarray(reports[:, j]))
+                for j, name in enumerate(
+                    [f"{column}_{part}" for part in self.parts]
+                    or [f"{column}={label}" for label in self.categories]
+                )
             ]
         return [
             (column, self.dictionary(arrow_type).take(pa.array(reports)) if output == "values" else reports)

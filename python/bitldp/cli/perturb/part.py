@@ -58,7 +58,8 @@ class Part:
         """Values of a chunk of the keystream that one row takes."""
         if self.whole:
             return 1
-        if self.split and self.output != "bits":  # the bits of a category are drawn a record at a time
+        # The bits of a category are drawn a record at a time, and so is what stands for no category.
+        if self.split and self.output != "bits" and self.mechanism.alike:
             return int(self.mechanism.report_parts[0][0])
         return self.released
 

@@ -192,7 +192,11 @@ def _mechanisms(request: Request, chosen: Entry) -> list[tuple[Any, Codec]]:
     share = request.epsilon if options.get("unit") == "feature" else _share(request.epsilon, len(columns))
     if not on_points:
         dictionaries = [Labels((name,), _dictionary(request, name)) for name in columns]
-        return [(chosen.construct(share, len(each.categories), options), each) for each in dictionaries]
+        made = [chosen.construct(share, len(each.categories), options) for each in dictionaries]
+        return [
+            (mechanism, replace(codec, parts=mechanism.report_names))
+            for mechanism, codec in zip(made, dictionaries, strict=True)
+        ]
     low, high = _range(chosen, options, "--low, --high and --points")
     points = options.pop("points", None)
     if points is None:
@@ -246,9 +250,7 @@ def _form(name: str, mechanism: Any, output: str | None) -> str:
         return "bits"
     if not mechanism.alike:
         if output not in (None, "codes"):
-            raise UsageError(
-                f"--output {output}: a report of {name} is a code, and none of a category; use codes"
-            )
+            raise UsageError(f"--output {output}: a report of {name} is the code of no category; use codes")
         return "codes"
     if output == "codes" and len(mechanism.report_parts) > 1:
         raise UsageError("--output codes: with --spend sample a report is indices and codes; use values")

@@ -9,6 +9,7 @@
 //! Lemire 2018, "Faster population counts using AVX2 instructions", for positions).
 
 mod columns;
+mod hashes;
 mod histogram;
 mod ones;
 mod progressions;
@@ -28,6 +29,7 @@ use std::sync::Mutex;
 use crate::error::{Error, Result, argument, element, zeros};
 use crate::isa::Isa;
 
+pub use hashes::Hashes;
 pub use sampled::Sampled;
 pub use undo::{Undo, undo_counts};
 

@@ -19,8 +19,8 @@ const NARROW: u32 = 1 << 16;
 /// The most cells of any design: an order of them takes a gigabyte.
 const MOST: u32 = 1 << 28;
 
-/// The primes of progressions are below it.
-const PRIMES: u32 = 1 << 13;
+/// The moduli of progressions are below it.
+const MODULI: u32 = 1 << 13;
 
 /// The channel in which every input has a block of reports, as large for all: a report is of the block, uniformly, with
 /// probability `high`, and otherwise one of the others, uniformly.
@@ -61,20 +61,28 @@ impl Design {
         Ok(Design { family: Family::Translates(order), ..design })
     }
 
-    /// Arithmetic progressions of `width` numbers modulo a prime: input `x` has the block `x, x + a, x + 2a, …`, for a step
-    /// `a` from 1 to `(prime - 1) / 2` that is drawn uniformly whatever the input is, and reported. A report is the number
-    /// `(a - 1) prime + y`, with `y` of the block where it is likely.
+    /// Arithmetic progressions of `width` numbers of `modulus`: input `x` has the block `x, x + a, x + 2a, …`, for a step `a`
+    /// from 1 to `(modulus - 1) / 2` that is drawn uniformly whatever the input is, and reported. A report is the number
+    /// `(a - 1) modulus + y`, with `y` of the block where it is likely.
     ///
-    /// Every two inputs have `width (width - 1) / (prime - 1)` cells in common, on average over the steps.
+    /// The modulus has no divisor from 2 to `width - 1`, and is odd. So for every difference of two inputs and every m below
+    /// the width, one step or its negative takes one m-th of it: any two inputs share `width (width - 1) / (modulus - 1)`
+    /// cells, on average over the steps.
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) for a number that is no odd prime below `2^13`, and as [`Design::translates`].
-    pub fn progressions(inputs: u32, prime: u32, width: u32, high: f64) -> Result<Design> {
-        let divided = (2..).take_while(|d| d * d <= prime).any(|d| prime.is_multiple_of(d));
-        if !(3..PRIMES).contains(&prime) || divided {
-            return Err(argument("prime", format!("{prime} is not allowed; primes from 3 to {PRIMES} are")));
+    /// [`Error::Argument`](crate::Error::Argument) for another modulus, or one not below `2^13`, and as
+    /// [`Design::translates`].
+    pub fn progressions(inputs: u32, modulus: u32, width: u32, high: f64) -> Result<Design> {
+        let divided = (2..width.max(3)).any(|divisor| modulus.is_multiple_of(divisor));
+        if !(3..MODULI).contains(&modulus) || divided {
+            let reason = format!(
+                "{modulus} is not allowed; 3 to {} are, without divisors from 2 to {}",
+                MODULI - 1,
+                width.max(3) - 1
+            );
+            return Err(argument("modulus", reason));
         }
-        Design::over(inputs, (prime, width, high), Family::Progressions)
+        Design::over(inputs, (modulus, width, high), Family::Progressions)
     }
 
     /// Halves of blocks, by the rows of Hadamard matrices: `2^apart` blocks of `2^bits` cells; input `x` has the half of

@@ -7,7 +7,7 @@
 //!
 //! All of that depends on randomness alone. The input is combined with the result by exclusive or.
 
-use super::strings::spread;
+use super::unary::spread;
 use crate::binomial::Restricted;
 use crate::codec::{Coordinate, Grid};
 use crate::io::{Input, Output};

@@ -4,7 +4,6 @@ pub(crate) mod bits;
 pub(crate) mod categorical;
 pub(crate) mod cube;
 pub(crate) mod select;
-mod strings;
 pub(crate) mod subset;
 pub(crate) mod unary;
 

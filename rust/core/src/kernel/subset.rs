@@ -1,12 +1,12 @@
 //! Samples subsets of a given size: as many of the other elements as are needed, uniformly, and the input's own by a coin.
 //!
-//! The others are drawn from k - 1 places without a look at the input; then the own element is put between them by masks and
-//! shifts, so no branch and no address depends on it. As much is drawn whether the own element is in the subset or not.
+//! The others are drawn from k - 1 places without a look at the input; then the own element is put between them by comparing,
+//! never by addressing, so no branch and no address depends on it. As much is drawn whether the own element is in the subset or not.
 
 use super::categorical::load_rows;
-use super::strings::{Strings, Writer, write};
+use crate::codec::squeeze;
 use crate::io::{Input, Output};
-use crate::isa::Isa;
+use crate::isa::{Isa, vectorised};
 use crate::probability::Probability;
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
 
@@ -31,53 +31,51 @@ pub(crate) struct Sampler<'a> {
 impl Sampler<'_> {
     /// Randomizes chunk `chunk` of the key's stream: `output` has room for just the reports of `input`.
     pub(crate) fn chunk(&self, chunk: u64, input: Input<'_>, output: Output<'_>) {
-        write(&Chunk { sampler: self, chunk, input }, output);
+        let elements = self.elements as usize;
+        let mut draws = Draws::new(self, chunk);
+        match output {
+            Output::Bits(out) => self.strings(&mut draws, input, out),
+            Output::Packed(out) => {
+                // Eight strings are whole bytes.
+                let mut strings = vec![0; 8 * elements];
+                for (start, out) in (0..input.len()).step_by(8).zip(out.chunks_mut(elements)) {
+                    let count = 8.min(input.len() - start);
+                    let strings = &mut strings[..count * elements];
+                    self.strings(&mut draws, input.part(start..start + count), strings);
+                    squeeze(self.isa, strings, out);
+                }
+            }
+            _ => unreachable!("the channel gives bits and packed bits"),
+        }
     }
-}
 
-/// A chunk of the key's stream, and the elements that it is for.
-struct Chunk<'a> {
-    sampler: &'a Sampler<'a>,
-    chunk: u64,
-    input: Input<'a>,
-}
-
-impl Writer for Chunk<'_> {
-    fn write(&self, to: &mut impl Strings) {
-        let Chunk { sampler, chunk, input } = *self;
-        let elements = sampler.elements as usize;
-        let mut draws = Draws::new(sampler, chunk);
-        let mut words = vec![0u64; elements.div_ceil(64)];
+    /// Writes a subset for each input: a byte of 0 or 1 for each element.
+    fn strings(&self, draws: &mut Draws<'_>, input: Input<'_>, out: &mut [u8]) {
+        let elements = self.elements as usize;
+        // A byte in front and one behind: the places before and behind each element are there.
+        let mut others = vec![0; elements + 1];
         let mut inputs = [0u32; BLOCK];
         for start in (0..input.len()).step_by(BLOCK) {
             let count = BLOCK.min(input.len() - start);
-            load_rows(sampler.isa, input.part(start..start + count), sampler.elements, &mut inputs[..count]);
-            for &own in &inputs[..count] {
-                let is_in = draws.coin(sampler.own);
-                draws.others(sampler.elements - 1, sampler.size, is_in, &mut words);
-                insert(&mut words, own, is_in);
-                for (word, first) in words.iter().zip((0..elements).step_by(64)) {
-                    let bytes = word.reverse_bits().to_be_bytes();
-                    for (byte, first) in bytes.into_iter().zip((first..elements).step_by(8)) {
-                        to.give(byte, 8.min(elements - first));
-                    }
-                }
+            let part = input.part(start..start + count);
+            load_rows(self.isa, part, self.elements, &mut inputs[..count]);
+            let strings = out[start * elements..].chunks_exact_mut(elements);
+            for (&own, string) in inputs[..count].iter().zip(strings) {
+                let is_in = draws.coin(self.own);
+                draws.others(self.elements - 1, self.size, is_in, &mut others[1..elements]);
+                vectorised(self.isa, || insert(&others, own, is_in, string));
             }
         }
     }
 }
 
-/// Puts one more place, the `own`-th, between the places of a set of bits, lowest first.
-fn insert(words: &mut [u64], own: u32, is_in: bool) {
-    let mut carry = 0;
-    for (word, base) in words.iter_mut().zip((0..).step_by(64)) {
-        // So many places of this word are before the new one.
-        let before = own.saturating_sub(base).min(64);
-        let low = ((1u128 << before) - 1) as u64;
-        let home = u64::from(own ^ base < 64).wrapping_neg();
-        let (bit, moved) = (home & 1 << (own % 64), *word << 1 | carry);
-        carry = *word >> 63;
-        *word = (*word & low | moved & !low) & !bit | bit & u64::from(is_in).wrapping_neg();
+/// Puts one more place, the `own`-th, between the others; before and behind those is a byte.
+#[inline(always)]
+fn insert(others: &[u8], own: u32, is_in: bool, string: &mut [u8]) {
+    let places = (0..).zip(others.iter().zip(&others[1..]));
+    for (bit, (place, (&before, &here))) in string.iter_mut().zip(places) {
+        let rest = if place < own { here } else { before };
+        *bit = if place == own { u8::from(is_in) } else { rest };
     }
 }
 
@@ -132,19 +130,18 @@ impl<'a> Draws<'a> {
         (product >> 32) as u32
     }
 
-    /// Sets the bits of a uniform subset of `places` places: `size` of them, or one fewer with `fewer`.
+    /// Sets the bytes of a uniform subset of `places` places: `size` of them, or one fewer with `fewer`.
     ///
     /// Floyd's algorithm: of the places up to `last`, one is drawn; if it is in the set already, `last` is not, and stands
     /// for it (Bentley and Floyd, "A sample of brilliance", CACM 30, 1987). One fewer are its draws without the first.
-    fn others(&mut self, places: u32, size: u32, fewer: bool, words: &mut [u64]) {
-        words.fill(0);
+    fn others(&mut self, places: u32, size: u32, fewer: bool, set: &mut [u8]) {
+        set.fill(0);
         let first = places - size;
         for last in first..places {
             let drawn = self.below(last + 1);
-            let taken = words[drawn as usize / 64] >> (drawn % 64) & 1 == 1;
-            let place = if taken { last } else { drawn };
-            let kept = u64::from(!(fewer && last == first));
-            words[place as usize / 64] |= kept << (place % 64);
+            let taken = 0u32.wrapping_sub(set[drawn as usize].into());
+            let place = drawn ^ (drawn ^ last) & taken;
+            set[place as usize] = u8::from(!(fewer && last == first));
         }
     }
 }
@@ -155,23 +152,19 @@ mod tests {
 
     #[test]
     fn a_place_is_put_between_the_others() {
-        for elements in [2usize, 3, 63, 64, 65, 130, 192] {
+        for elements in [2usize, 3, 63, 64, 65, 130] {
             for own in 0..elements {
                 for is_in in [false, true] {
-                    let others: Vec<bool> =
-                        (0..elements - 1).map(|i| (i * 7 + own) % 3 == 0 || i == 63).collect();
-                    let mut words = vec![0u64; elements.div_ceil(64)];
-                    others
-                        .iter()
-                        .enumerate()
-                        .for_each(|(i, &bit)| words[i / 64] |= u64::from(bit) << (i % 64));
-                    insert(&mut words, own as u32, is_in);
-                    let mut expected = others;
-                    expected.insert(own, is_in);
-                    let found: Vec<bool> =
-                        (0..elements).map(|i| words[i / 64] >> (i % 64) & 1 == 1).collect();
-                    assert_eq!(found, expected, "{own} of {elements}");
-                    assert!(elements % 64 == 0 || words[elements / 64] >> (elements % 64) == 0);
+                    let others: Vec<u8> =
+                        (0..elements - 1).map(|i| u8::from((i * 7 + own) % 3 == 0)).collect();
+                    let mut expected = others.clone();
+                    expected.insert(own, u8::from(is_in));
+                    let around = [&[9], &others[..], &[9]].concat();
+                    for &isa in Isa::available() {
+                        let mut string = vec![9; elements];
+                        vectorised(isa, || insert(&around, own as u32, is_in, &mut string));
+                        assert_eq!(string, expected, "{own} of {elements}");
+                    }
                 }
             }
         }

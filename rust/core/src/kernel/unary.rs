@@ -5,7 +5,6 @@
 
 use super::bits::{Lanes, Laws, Plan};
 use super::categorical::load_rows;
-use super::strings::{Strings, Writer, write};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
@@ -86,35 +85,80 @@ impl<'a> Draws<'a> {
 impl Sampler<'_> {
     /// Randomizes chunk `chunk` of the key's stream: `output` has room for just the reports of `input`.
     pub(crate) fn chunk(&self, chunk: u64, input: Input<'_>, output: Output<'_>) {
-        write(&Chunk { sampler: self, chunk, input }, output);
+        match output {
+            Output::Bits(out) => {
+                let mut at = 0;
+                self.bytes(chunk, input, |byte, positions| {
+                    let spread = spread(byte).to_le_bytes();
+                    match out[at..].first_chunk_mut::<8>() {
+                        // Eight bytes are one store; those behind a record's last position are overwritten by the next.
+                        Some(room) => *room = spread,
+                        None => out[at..].iter_mut().zip(spread).for_each(|(out, one)| *out = one),
+                    }
+                    at += positions;
+                });
+            }
+            Output::Packed(out) => {
+                let (mut held, mut have, mut at) = (0u32, 0, 0);
+                self.bytes(chunk, input, |byte, positions| {
+                    held = held << positions | u32::from(byte) >> (8 - positions);
+                    have += positions;
+                    if have >= 8 {
+                        have -= 8;
+                        out[at] = (held >> have) as u8;
+                        at += 1;
+                    }
+                });
+                if have > 0 {
+                    out[at] = (held << (8 - have)) as u8;
+                }
+            }
+            _ => unreachable!("the channel gives bits and packed bits"),
+        }
     }
-}
 
-/// A chunk of the key's stream, and the categories that it is for.
-struct Chunk<'a> {
-    sampler: &'a Sampler<'a>,
-    chunk: u64,
-    input: Input<'a>,
-}
-
-impl Writer for Chunk<'_> {
-    fn write(&self, to: &mut impl Strings) {
-        let Chunk { sampler, chunk, input } = *self;
-        let mut others = Draws::new(sampler, sampler.others, Purpose::Main, Purpose::Refine, chunk);
-        let mut own = Draws::new(sampler, sampler.own, Purpose::Own, Purpose::OwnRefine, chunk);
+    /// Calls `give(byte, positions)` for each eight positions of each record, most significant first; the last ones of a
+    /// record may be fewer.
+    fn bytes(&self, chunk: u64, input: Input<'_>, mut give: impl FnMut(u8, usize)) {
+        let mut others = Draws::new(self, self.others, Purpose::Main, Purpose::Refine, chunk);
+        let mut own = Draws::new(self, self.own, Purpose::Own, Purpose::OwnRefine, chunk);
         let mut categories = [0u32; BLOCK];
         for start in (0..input.len()).step_by(BLOCK) {
             let count = BLOCK.min(input.len() - start);
-            let part = input.part(start..start + count);
-            load_rows(sampler.isa, part, sampler.categories as u32, &mut categories[..count]);
+            load_rows(
+                self.isa,
+                input.part(start..start + count),
+                self.categories as u32,
+                &mut categories[..count],
+            );
             for &category in &categories[..count] {
                 let kept = own.next() as u8; // 0 or 1
                 let (home, place) = ((category / 8) as usize, 0x80u8 >> (category % 8));
-                for (byte, first) in (0..sampler.categories).step_by(8).enumerate() {
+                for (byte, first) in (0..self.categories).step_by(8).enumerate() {
                     let mask = place & ((byte == home) as u8).wrapping_neg();
                     let zeros = others.next() as u8;
-                    to.give(zeros & !mask | mask & kept.wrapping_neg(), 8.min(sampler.categories - first));
+                    give(zeros & !mask | mask & kept.wrapping_neg(), 8.min(self.categories - first));
                 }
+            }
+        }
+    }
+}
+
+/// The bits of a byte, most significant first, as eight bytes of 0 or 1, the first of them lowest.
+pub(super) fn spread(byte: u8) -> u64 {
+    // Copies of the byte at distances of nine bits do not overlap, and bit 8i + 7 is bit 7 - i of the byte.
+    u64::from(byte).wrapping_mul(0x8040_2010_0804_0201) >> 7 & 0x0101_0101_0101_0101
+}
+
+#[cfg(test)]
+mod tests {
+    use super::spread;
+
+    #[test]
+    fn spread_takes_the_bits_from_the_top() {
+        for byte in 0..=255u8 {
+            for (i, bit) in spread(byte).to_le_bytes().into_iter().enumerate() {
+                assert_eq!(bit, byte >> (7 - i) & 1);
             }
         }
     }

@@ -102,36 +102,36 @@ impl<B: Blocks> Law for DesignLaw<WideWindow, B> {
     }
 }
 
-/// Arithmetic progressions modulo a prime: the block of row x is x, x + a, x + 2a, …, with a step a that is drawn without
+/// Arithmetic progressions of a modulus: the block of row x is x, x + a, x + 2a, …, with a step a that is drawn without
 /// looking at the row, and reported.
 pub(crate) struct ProgressionLaw<'a> {
-    /// Draws ranks of as many cells as the prime.
+    /// Draws ranks of as many cells as the modulus.
     window: NarrowWindow<'a>,
-    prime: u32,
+    modulus: u32,
     inputs: u32,
     /// Steps are 1 to this: the progressions of -a are those of a, shifted.
     steps: u32,
     /// `2^32` modulo the steps: lower halves of the product below it are rejected.
     reject: u32,
-    /// A little over `2^44` over the prime.
+    /// A little over `2^44` over the modulus.
     inverse: u64,
 }
 
 impl<'a> ProgressionLaw<'a> {
-    /// Progressions modulo an odd prime below `2^13`.
-    pub(crate) fn new(window: NarrowWindow<'a>, prime: u32, inputs: u32) -> ProgressionLaw<'a> {
-        debug_assert!(prime % 2 == 1 && prime < 1 << 13);
-        let steps = (prime - 1) / 2;
+    /// Progressions of an odd modulus below `2^13`.
+    pub(crate) fn new(window: NarrowWindow<'a>, modulus: u32, inputs: u32) -> ProgressionLaw<'a> {
+        debug_assert!(modulus % 2 == 1 && modulus < 1 << 13);
+        let steps = (modulus - 1) / 2;
         let reject = ((1u64 << 32) % u64::from(steps)) as u32;
-        ProgressionLaw { window, prime, inputs, steps, reject, inverse: (1 << 44) / u64::from(prime) + 1 }
+        ProgressionLaw { window, modulus, inputs, steps, reject, inverse: (1 << 44) / u64::from(modulus) + 1 }
     }
 
-    /// `z` modulo the prime, for `z` below its square.
+    /// The rest of `z`, for `z` below its square.
     #[inline(always)]
     fn reduced(&self, z: u32) -> u32 {
-        // The quotient is z/prime + z(inverse/2^44 - 1/prime), and what is too much is below 2^26/2^44 < 1/prime; and
-        // z inverse < 2^44 (prime + 1) fits.
-        z - (u64::from(z) * self.inverse >> 44) as u32 * self.prime
+        // The quotient is z/modulus + z(inverse/2^44 - 1/modulus), and what is too much is below 2^26/2^44 < 1/modulus; and
+        // z inverse < 2^44 (modulus + 1) fits.
+        z - (u64::from(z) * self.inverse >> 44) as u32 * self.modulus
     }
 }
 
@@ -172,7 +172,7 @@ impl Law for ProgressionLaw<'_> {
             }
             for lane in 0..LANES {
                 let place = self.reduced(rows[lane] + (steps[lane] + 1) * u32::from(ranks[lane]));
-                reports[lane] = steps[lane] * self.prime + place;
+                reports[lane] = steps[lane] * self.modulus + place;
             }
         }
     }
@@ -215,11 +215,12 @@ mod tests {
 
     #[test]
     fn remainders_are_right_up_to_the_square() {
-        for prime in [3u32, 5, 11, 127, 1361, 4099, 8191] {
-            let law = ProgressionLaw::new(NarrowWindow::new(prime, 1, Probability::HALF, None), prime, prime);
-            let all = (0..prime).map(|i| i * prime).chain((1..=prime).map(|i| i * prime - 1));
-            for z in all.chain((0..prime * prime).step_by(997)) {
-                assert_eq!(law.reduced(z), z % prime, "{z} mod {prime}");
+        for modulus in [3u32, 5, 11, 127, 1361, 4099, 8191] {
+            let law =
+                ProgressionLaw::new(NarrowWindow::new(modulus, 1, Probability::HALF, None), modulus, modulus);
+            let all = (0..modulus).map(|i| i * modulus).chain((1..=modulus).map(|i| i * modulus - 1));
+            for z in all.chain((0..modulus * modulus).step_by(997)) {
+                assert_eq!(law.reduced(z), z % modulus, "{z} mod {modulus}");
             }
         }
     }
