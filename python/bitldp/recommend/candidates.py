@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bitldp.categorical.responses import GRR, WarnerRR
-from bitldp.compression import MVU, GeneralizedRR
+from bitldp.compression import CLDP, MVU, CrossPolytope, GeneralizedRR
 from bitldp.compression import best_bits as best_response_bits
 from bitldp.design.mvu import at_hand
 from bitldp.mechanism.base import Mechanism
@@ -132,13 +132,13 @@ def _warner(s: Question) -> Mechanism:
     return WarnerRR(s.epsilon)
 
 
-def _ball(kind: Any) -> Maker:
-    """Return the maker of a mechanism of vectors of the l2 ball, of radius 1."""
+def _ball(kind: Any, *norms: str, **options: Any) -> Maker:
+    """Return the maker of a mechanism of vectors of the unit ball of some norms."""
 
     def make(s: Question) -> Mechanism:
-        if s.norm != "l2":
-            raise ValueError("is for vectors of the l2 ball")
-        made: Mechanism = kind(s.features, epsilon=s.epsilon)
+        if s.norm not in norms:
+            raise ValueError(f"is for vectors of the {' or '.join(norms)} ball")
+        made: Mechanism = kind(s.features, epsilon=s.epsilon, **options)
         return made
 
     return make
@@ -167,6 +167,9 @@ REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
         ("Duchi, record", lambda s: Duchi(s.epsilon, features=s.features, spend="cube", interval=s.interval)),
     ),
     "vector": (
+        ("CrossPolytope", _ball(CrossPolytope, "l1", "l2")),
+        ("CrossPolytope, uniform rotations", _ball(CrossPolytope, "l1", "l2", rotation="haar")),
+        ("CLDP", _ball(CLDP, "l1")),
         ("HypercubePrivUnit", _whole(HypercubePrivUnit)),
         ("SampledSigns", _whole(SampledSigns)),
         ("Duchi, record", lambda s: Duchi(s.epsilon, features=s.features, spend="cube")),

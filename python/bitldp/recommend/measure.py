@@ -39,20 +39,20 @@ def measured(task: str, mechanism: Any, norm: str = "") -> tuple[float, float]:
         return wrong, wrong
     if task == "point":
         return mechanism.expected_error(), mechanism.worst_error()
-    if task == "vector" and norm == "l2":
-        return _vectors(mechanism)
+    if task == "vector" and norm != "linf":
+        return _vectors(mechanism, 1.0 if norm == "l1" else 2.0)
     if task == "vector":
         count = mechanism.columns
         return count * mechanism.mean_variance(), count * mechanism.worst_variance()
     return mechanism.mean_variance(), mechanism.worst_variance()
 
 
-def _vectors(mechanism: Any) -> tuple[float, float]:
-    """Return the total variance of a vector of length 1, and the worst of some vectors of the l2 ball.
+def _vectors(mechanism: Any, power: float) -> tuple[float, float]:
+    """Return the total variance of a vector of length 1, and the worst of some vectors of the ball.
 
     The former has equal coordinates. The others are a spike, zero, and half of the former.
     """
     count = mechanism.columns
-    flat, spike = np.full(count, 1.0 / np.sqrt(count)), np.eye(1, count)[0]
+    flat, spike = np.full(count, count ** (-1.0 / power)), np.eye(1, count)[0]
     totals = [float(np.sum(mechanism.variance(x))) for x in (flat, spike, np.zeros(count), 0.5 * flat)]
     return totals[0], max(totals)

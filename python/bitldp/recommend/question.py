@@ -15,11 +15,11 @@ __all__ = ["TASKS", "Criterion", "Norm", "Question", "Task", "asked"]
 
 Task = Literal["mean", "vector", "frequency", "record", "point", "label"]
 Criterion = Literal["mean", "worst", "variance"]
-Norm = Literal["l2", "linf"]
+Norm = Literal["l1", "l2", "linf"]
 
 TASKS = ("mean", "vector", "frequency", "record", "point", "label")
 CRITERIA = ("mean", "worst", "variance")
-NORMS = ("l2", "linf")
+NORMS = ("l1", "l2", "linf")
 
 # The arguments that a task has a use for; every other one is refused where it is given.
 _USED = {

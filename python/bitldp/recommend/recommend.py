@@ -61,7 +61,7 @@ def recommend(
         For "point": as `BRR` takes them.
     interval : (float, float), optional
         For "mean" and "record": where the numbers lie. None: (-1, 1).
-    norm : {"l2", "linf"}
+    norm : {"l1", "l2", "linf"}
         For "vector": the ball that vectors lie in, of radius 1.
     bits : int, optional
         The most bits of a record's report. What takes more is listed last.
@@ -87,8 +87,8 @@ def recommend(
 
     Notes
     -----
-    All mechanisms are pure: what has a delta is not compared. Vectors of the l2 ball are measured at one of
-    length 1 with equal coordinates, and for the worst case at some shorter and lopsided ones, too.
+    All mechanisms are pure: what has a delta is not compared. Vectors of the l1 or l2 ball are measured at
+    one of length 1 with equal coordinates, and for the worst case at some shorter and lopsided ones, too.
 
     Examples
     --------
