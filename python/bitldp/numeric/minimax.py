@@ -98,7 +98,7 @@ class MinimaxVariance(Designed, Numeric):
     --------
     >>> from bitldp import Hybrid, MinimaxVariance
     >>> [round(kind(2.0).worst_variance(), 3) for kind in (Hybrid, MinimaxVariance)]
-    [1.043, 0.867]
+    [1.043, 0.866]
     """
 
     _: KW_ONLY

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import types
 from fractions import Fraction
@@ -95,7 +96,8 @@ def test_more_output_bits_are_never_worse():
     for inputs in (1, 2, 3):
         for budget in BUDGETS:
             found = [mvu.load_or_solve(inputs, bits, budget).objective for bits in (1, 2, 3)]
-            assert found == sorted(found, reverse=True), (inputs, budget)
+            worse = [b / a - 1.0 for a, b in itertools.pairwise(found)]
+            assert max(worse) < 1e-12, (inputs, budget)  # the same integers, summed with zeros among them
 
 
 def test_a_search_that_does_worse_than_with_fewer_bits_is_not_the_design(monkeypatch):
