@@ -1,9 +1,14 @@
 # One line each: what the README says, from a fresh clone, with Python >= 3.10 and a Rust toolchain.
 PYTHON ?= python3
 BIN := .venv/bin
+# AddressSanitizer with the toolchain that is there; its runtime comes with it.
+ASAN := RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address RUSTDOCFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=target/asan
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+KEEP := $(PYTHON) benches/keep.py
+FUZZ_MINUTES ?= 5
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find rust -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: demo test lint rust-test python-test bench bench-peers bench-design bench-kernels timing soak race figures docs wheel example clean
+.PHONY: demo test lint rust-test python-test bench bench-peers bench-design bench-kernels timing soak race asan fuzz figures docs wheel example clean
 
 demo: .venv/demo ## perturb real data, train on it, print the table, save the plot
 	$(BIN)/bitldp demo --out demo-output/demo.png
@@ -26,22 +31,30 @@ python-test: .venv/dev
 	$(BIN)/pytest
 
 bench: .venv/dev ## against NumPy in the same process, with the machine's own limits
-	$(BIN)/python benches/throughput.py
+	$(BIN)/python benches/throughput.py --every-isa
 
 bench-peers: .venv/bench ## the same, with other libraries beside it; the figures are kept
-	$(BIN)/python benches/throughput.py --peers --record
+	$(BIN)/python benches/throughput.py --every-isa --peers --record
 
 bench-design: .venv/dev ## how long the designs of least variance take, and how good they are
 	$(BIN)/python benches/design.py
 
 timing: .venv/dev ## whether time tells a subnormal from zero, beside pairs that cannot differ
-	$(BIN)/python benches/timing.py
+	$(BIN)/python benches/timing.py --record
 
-soak: .venv/dev ## 10^9 samples of every kernel against its exact law, memory flat; half an hour
+soak: .venv/dev ## 10^9 samples of every kernel against its exact law, memory flat; about an hour
 	$(BIN)/python benches/soak.py --record
 
 race: .venv/dev ## other threads rewrite the input meanwhile: no report outside the alphabet
-	$(BIN)/pytest -q tests/law/channels/test_race.py
+	$(KEEP) race -- $(BIN)/pytest -q tests/law/channels/test_race.py
+
+asan: ## the tests of the Rust core under AddressSanitizer: nothing is read or written beside its memory
+	$(ASAN) $(KEEP) asan -- cargo test -p bitldp-core --locked --target $(HOST)
+
+fuzz: .venv/dev ## FUZZ_MINUTES of calls drawn at random: the core under AddressSanitizer, then Python's side
+	BITLDP_FUZZ_SECONDS=$$(($(FUZZ_MINUTES) * 30)) $(ASAN) $(KEEP) fuzz-core -- cargo test -p bitldp-core --locked \
+		--target $(HOST) --test fuzz -- --nocapture --test-threads 13
+	BITLDP_FUZZ_SECONDS=$$(($(FUZZ_MINUTES) * 30)) $(KEEP) fuzz-python -- $(BIN)/pytest -q -s tests/fuzz
 
 bench-kernels: ## the kernels alone, with criterion
 	cargo bench -p bitldp-core --locked

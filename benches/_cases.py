@@ -1,4 +1,4 @@
-"""What is timed: the calls of each case, their cost at the least, and the goals."""
+"""What is timed: the calls of each case and their cost at the least; `_goals.py` has the goals."""
 
 from __future__ import annotations
 
@@ -24,6 +24,15 @@ FLIP = np.linspace(0.29, 0.52, BITS)
 
 
 @dataclass(frozen=True)
+class Beside:
+    """A call of one thread, and how many times its time another may take."""
+
+    name: str
+    call: Callable[[], object]
+    times: float
+
+
+@dataclass(frozen=True)
 class Case:
     """One row of the table.
 
@@ -34,17 +43,15 @@ class Case:
     ours : callable
         Takes the number of threads.
     reference, tuned : callable
-        The same law in `bitldp.reference`, and in the fastest plain NumPy known (None: not written).
+        The same law in `bitldp.reference`, and in the fastest plain NumPy known (None: there is none).
     check : callable
         Raises `WrongResultError` unless the law and the encoding are right.
     keystream : int
         Bytes of keystream that one call takes.
     read, written : int
         Bytes of input and output of one call.
-    goal : float or None
-        How many times faster than the reference one thread should be on AVX-512.
-    most : float or None
-        Seconds that a call of one thread may take on AVX-512.
+    beside : Beside, optional
+        Another call that this one is measured by.
     inner : int
         Calls in one timing: more for short ones.
     batch : bool
@@ -53,21 +60,20 @@ class Case:
 
     name: str
     ours: Callable[[int], object]
-    reference: Callable[[], object]
+    reference: Callable[[], object] | None
     tuned: Callable[[], object] | None
     check: Callable[[], None]
     keystream: int
     read: int
     written: int
-    goal: float | None = None
-    most: float | None = None
+    beside: Beside | None = None
     inner: int = 1
     batch: bool = True
 
 
 def cases() -> list[Case]:
     """Return every case, with inputs and outputs allocated and touched."""
-    return [*_fixed_point(), *_categorical(), _record()]
+    return [*_fixed_point(), *_categorical(), _record(), *_values(), *_keyed()]
 
 
 def _fixed_point() -> list[Case]:
@@ -81,28 +87,35 @@ def _fixed_point() -> list[Case]:
     words = np.ones(x.shape, np.uint16)
     values = np.ones(x.shape, np.float32)
     planes = np.ones((RECORDS, FEATURES * BITS), np.uint8)
+    packed = np.ones(planes.size // 8, np.uint8)
     p, q = _checks.probabilities(moue.channel)
 
     def flipped() -> Array:
         return reference.flip_bits(reference.encode(x, BITS, INTEGER_BITS), FLIP, rng)
 
-    def case(output: str, out: Array, goal: float, plain: Callable[[], Array], tuned: Blocked) -> Case:
+    def randomized(output: str, out: Array, threads: int) -> object:
+        return channel.randomize(x, codec, None, output, out, threads, 0)
+
+    def case(output: str, out: Array, plain: Callable[[], Array], tuned: Blocked | None) -> Case:
         return Case(
             f"float32 to {output}",
-            ours=lambda threads: channel.randomize(x, codec, None, output, out, threads, 0),
+            ours=lambda threads: randomized(output, out, threads),
             reference=plain,
-            tuned=lambda: tuned(x, INTEGER_BITS, FLIP, rng, out),
+            tuned=None if tuned is None else lambda: tuned(x, INTEGER_BITS, FLIP, rng, out),
             check=lambda: _checks.flips(channel, codec, x, output, flipped),
             keystream=4 * x.size,
             read=x.nbytes,
             written=out.nbytes,
-            goal=goal,
+            beside=Beside("codes", lambda: randomized("codes", words, 1), 1.3)
+            if output == "packed"
+            else None,
         )
 
     return [
-        case("codes", words, 40, flipped, _tuned.codes),
-        case("values", values, 40, lambda: reference.decode(flipped(), BITS, INTEGER_BITS), _tuned.values),
-        case("bits", planes, 42, lambda: reference.bits_of(flipped(), BITS), _tuned.planes),
+        case("codes", words, flipped, _tuned.codes),
+        case("values", values, lambda: reference.decode(flipped(), BITS, INTEGER_BITS), _tuned.values),
+        case("bits", planes, lambda: reference.bits_of(flipped(), BITS), _tuned.planes),
+        case("packed", packed, lambda: np.packbits(reference.bits_of(flipped(), BITS)), None),
         Case(
             "MOUE, float32 to codes",
             ours=lambda threads: moue.randomize(x, out=words, threads=threads),
@@ -113,7 +126,35 @@ def _fixed_point() -> list[Case]:
             read=x.nbytes,
             written=words.nbytes,
         ),
+        *_uer(x, words, rng),
     ]
+
+
+def _uer(x: Array, words: Array, rng: np.random.Generator) -> list[Case]:
+    """Return UER of 9 to 11 bits, whose time should hardly depend on how many there are."""
+    found = {
+        bits: bitldp.UER(
+            FEATURES, bits=bits, integer_bits=INTEGER_BITS, epsilon=7680.0, alpha=1.0, sign="bitrand"
+        )
+        for bits in (9, 10, 11)
+    }
+
+    def case(bits: int, other: int) -> Case:
+        mechanism = found[bits]
+        p, q = _checks.probabilities(mechanism.channel)
+        return Case(
+            f"UER, l = {bits}, float32 to codes",
+            ours=lambda threads: mechanism.randomize(x, out=words, threads=threads),
+            reference=lambda: reference.randomize_bits(reference.encode(x, bits, INTEGER_BITS), p, q, rng),
+            tuned=None,
+            check=lambda: _checks.asymmetric(mechanism, x, p, q, rng),
+            keystream=(4 if mechanism.channel.symmetric else 8) * x.size,
+            read=x.nbytes,
+            written=words.nbytes,
+            beside=Beside(f"l = {other}", lambda: found[other].randomize(x, out=words, threads=1), 1.3),
+        )
+
+    return [case(9, 10), case(10, 11), case(11, 9)]
 
 
 def _categorical() -> list[Case]:
@@ -141,7 +182,6 @@ def _grr(rng: np.random.Generator) -> Case:
         keystream=4 * SAMPLES,
         read=x.nbytes,
         written=out.nbytes,
-        goal=11,
     )
 
 
@@ -171,7 +211,6 @@ def _brr(rng: np.random.Generator) -> Case:
         keystream=4 * SAMPLES,
         read=x.nbytes,
         written=out.nbytes,
-        goal=25,
     )
 
 
@@ -207,7 +246,6 @@ def _matrix(rng: np.random.Generator) -> Case:
         keystream=3 * SAMPLES,  # 8 bits of dither, 16 of the draw
         read=x.nbytes,
         written=out.nbytes,
-        goal=11,
     )
 
 
@@ -243,8 +281,61 @@ def _record() -> Case:
         keystream=4 * FEATURES,
         read=x.nbytes,
         written=2 * FEATURES,
-        goal=40,
-        most=2e-6,
         inner=2000,
         batch=False,
     )
+
+
+def _values() -> list[Case]:
+    """Return calls with one value, as a client makes them."""
+    rng = np.random.default_rng(SEED + 5)
+    number, category = np.array([0.25], np.float32), np.array([3], np.uint8)
+    grr, duchi, piecewise = bitldp.GRR(128, epsilon=4.0), bitldp.Duchi(2.0), bitldp.Piecewise(2.0)
+    p = float(grr.probabilities()[0, 0])
+
+    def case(mechanism: Any, x: Array, plain: Callable[[], object]) -> Case:
+        return Case(
+            f"one value, {type(mechanism).__name__}",
+            ours=lambda threads: mechanism.randomize(x),
+            reference=plain,
+            tuned=None,
+            check=lambda: _checks.fresh(mechanism, x),
+            keystream=0,
+            read=x.nbytes,
+            written=x.nbytes,
+            inner=2000,
+            batch=False,
+        )
+
+    return [
+        case(grr, category, lambda: reference.grr(category, 128, p, rng)),
+        case(duchi, number, lambda: reference.duchi(number, 2.0, rng)),
+        case(piecewise, number, lambda: reference.piecewise(number, 2.0, rng)),
+    ]
+
+
+def _keyed() -> list[Case]:
+    """Return coins that are a function of key, id, column and value: a call for a record and column."""
+    rng = np.random.default_rng(SEED + 6)
+    count, columns = 128, 4
+    channel = bitldp.Window(count, 1, 0.3)
+    x = rng.integers(0, count, (1 << 14, columns), dtype=np.uint8)
+    ids = np.arange(len(x), dtype=np.uint64)
+    key = bytes(range(32))
+
+    def ours(threads: int) -> Array:
+        found: Array = channel.randomize_keyed(x, None, None, key, b"bench", ids, 0, "codes", threads)
+        return found
+
+    return [
+        Case(
+            "keyed coins, GRR, 65,536 cells",
+            ours=ours,
+            reference=None,
+            tuned=None,
+            check=lambda: _checks.keyed(ours, x, channel.high / 2.0**64),
+            keystream=64 * x.size,
+            read=x.nbytes,
+            written=x.nbytes,
+        )
+    ]

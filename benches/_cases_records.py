@@ -40,7 +40,6 @@ def _selections(rng: np.random.Generator) -> list[Case]:
             keystream=_DRAWS * CLIENTS,
             read=x.nbytes,
             written=out.nbytes,
-            goal=10,
         )
 
     return [
@@ -69,7 +68,6 @@ def _cube(rng: np.random.Generator) -> Case:
         keystream=x.size + x.size // 8,  # a byte of dither for a number, and a random bit
         read=x.nbytes,
         written=out.nbytes,
-        goal=10,
     )
 
 

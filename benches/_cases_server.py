@@ -1,4 +1,7 @@
-"""What is timed of the server's side: estimates from every form of reports; encode, decode, pack alone."""
+"""What is timed of the server's side: estimates from every form of reports; encode, decode, pack alone.
+
+Estimating may take as long as randomizing the same batch did, with the output given.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Any
 
 import bitldp
 import numpy as np
-from _cases import SAMPLES, SEED, Array, Case
+from _cases import SAMPLES, SEED, Array, Beside, Case
 from _measure import require
 
 RECORDS, FEATURES = 10_000, 768
@@ -35,7 +38,7 @@ def cases() -> list[Case]:
     )
     for mechanism in (bitldp.Duchi(2.0), bitldp.Piecewise(2.0), bitldp.MVU(1.0)):
         found.append(_numbers(mechanism, number))
-    return [*found, *_alone(words, x)]
+    return [*found, *_others(rng), *_alone(words, x)]
 
 
 def _numbers(mechanism: Any, x: Array) -> Case:
@@ -78,8 +81,76 @@ def _estimate(name: str, mechanism: Any, x: Array, form: str, reference: Callabl
             p, q = mechanism._check_speaks()
             np.testing.assert_allclose(value, (expected / len(x) - q) / (p - q), rtol=1e-12)
 
-    size = reports.nbytes
-    return Case(f"{name}, estimate from {form}", ours, lambda: reference(reports), None, check, 0, size, 0)
+    return _of(name, mechanism, x, form, reports, ours, lambda: reference(reports), check)
+
+
+def _of(
+    name: str,
+    mechanism: Any,
+    x: Array,
+    form: str,
+    reports: Any,
+    ours: Callable[[int], object],
+    reference: Callable[[], object] | None,
+    check: Callable[[], None],
+) -> Case:
+    pair = isinstance(reports, tuple)
+    out = None if pair else np.ones_like(reports)
+    return Case(
+        f"{name}, estimate from {form}",
+        ours,
+        reference,
+        None,
+        check,
+        keystream=0,
+        read=sum(part.nbytes for part in reports) if pair else reports.nbytes,
+        written=0,
+        beside=Beside("randomizing", lambda: mechanism.randomize(x, output=form, out=out, threads=1), 1.0),
+    )
+
+
+def _others(rng: np.random.Generator) -> list[Case]:
+    """Return an estimate of every other kind of report, beside randomizing only."""
+    records = rng.uniform(-1.0, 1.0, (4_000, 64)).astype(np.float32)
+    signs = rng.uniform(-1.0, 1.0, (2_000, 768)).astype(np.float32)
+    numbers = rng.uniform(-1.0, 1.0, 1 << 18).astype(np.float32)
+    numeric = bitldp.numeric
+    mechanisms: list[tuple[str, Any, Array]] = [
+        ("Warner", bitldp.WarnerRR(1.0), rng.integers(0, 2, 1 << 18, dtype=np.uint8)),
+        ("Hybrid", numeric.Hybrid(2.0), numbers),
+        ("ThreeOutputs", numeric.ThreeOutputs(2.0), numbers),
+        ("Laplace", numeric.Laplace(1.0), numbers),
+        ("Gaussian", numeric.Gaussian(1.0, delta=1e-6), numbers),
+        ("Duchi, sampled", bitldp.Duchi(2.0, features=64, spend="sample", k=4), records),
+        ("Duchi, cube", bitldp.Duchi(2.0, features=64, spend="cube"), records),
+        ("MOUE", bitldp.MOUE(768, epsilon=768.0, alpha=2.0), signs),
+        ("HypercubePrivUnit", bitldp.HypercubePrivUnit(768, epsilon=8.0), signs),
+        ("SampledSigns", bitldp.SampledSigns(768, epsilon=8.0), signs),
+    ]
+    return [
+        _beside(name, one, x, form) for name, one, x in mechanisms for form in one.outputs if form != "values"
+    ]
+
+
+def _beside(name: str, mechanism: Any, x: Array, form: str) -> Case:
+    reports = mechanism.randomize(x, output=form)
+    records = len(x) if form == "packed" else None
+
+    def ours(threads: int) -> Any:
+        accumulator = mechanism.accumulator()
+        accumulator.update(reports, output=form, records=records, threads=threads)
+        return accumulator.estimate()
+
+    def check() -> None:
+        codes = mechanism.randomize(x, rng=SEED)
+        usual = mechanism.accumulator()
+        usual.update(codes)
+        other = mechanism.accumulator()
+        other.update(mechanism.randomize(x, rng=SEED, output=form), output=form, records=records, threads=2)
+        same = np.array_equal(usual.estimate().value, other.estimate().value)
+        require(same, f"{name}: the estimate from {form} is another")
+
+    return _of(name, mechanism, x, form, reports, ours, None, check)
 
 
 def _alone(words: Any, x: Array) -> list[Case]:
@@ -112,7 +183,6 @@ def _alone(words: Any, x: Array) -> list[Case]:
             same,
             0,
             *size,
-            goal=10,
         ),
         Case(
             "decode, to float32",

@@ -72,6 +72,8 @@ def flips(
         as_asked = reference.decode(codes, bits, integer_bits)
     elif output == "bits":
         as_asked = reference.bits_of(codes, bits)
+    elif output == "packed":
+        as_asked = np.packbits(reference.bits_of(codes, bits))
     for threads in (1, 2):
         reports = channel.randomize(x, codec, secret, output, None, threads, 0)
         require(np.array_equal(reports, as_asked), f"{output}: another answer on {threads} threads")
@@ -83,12 +85,15 @@ def flips(
             near(f"{name}, flips of bit {bits - 1 - shift}", rate, float(expected), x.size)
 
 
-def asymmetric(mechanism: bitldp.MOUE, x: Array, p: Array, q: Array, rng: np.random.Generator) -> None:
+def asymmetric(
+    mechanism: bitldp.MOUE | bitldp.UER, x: Array, p: Array, q: Array, rng: np.random.Generator
+) -> None:
     """Check a channel with p other than 1 - q, and the reference."""
     truth = reference.encode(x, mechanism.bits, mechanism.integer_bits)
     codes = mechanism.randomize(x, rng=_SEED, threads=1)
     require(
-        np.array_equal(codes, mechanism.randomize(x, rng=_SEED, threads=2)), "MOUE: depends on the threads"
+        np.array_equal(codes, mechanism.randomize(x, rng=_SEED, threads=2)),
+        f"{mechanism}: depends on the threads",
     )
     for name, reports in (("ours", codes), ("reference", reference.randomize_bits(truth, p, q, rng))):
         for shift in range(mechanism.bits):
@@ -98,7 +103,7 @@ def asymmetric(mechanism: bitldp.MOUE, x: Array, p: Array, q: Array, rng: np.ran
                 expected = float(chance[mechanism.bits - 1 - shift])
                 if of.any():
                     rate = np.mean(is_one[of], dtype=np.float64)
-                    near(f"MOUE, {name}, bit {shift}", rate, expected, int(of.sum()))
+                    near(f"{mechanism}, {name}, bit {shift}", rate, expected, int(of.sum()))
 
 
 def rows(
@@ -182,3 +187,23 @@ def near(name: str, rate: float, expected: float, count: int) -> None:
     """Check a rate of `count` events against its probability."""
     error = math.sqrt(expected * (1.0 - expected) / count)
     require(abs(rate - expected) <= SIGMAS * error, f"{name}: rate {rate:.6f}, expected {expected:.6f}")
+
+
+def fresh(mechanism: Any, x: Array) -> None:
+    """Check that calls without a key differ from each other, and follow the law of a value."""
+    drawn = np.array([mechanism.randomize(x)[0] for _ in range(4000)])
+    law = mechanism.probabilities()
+    many = mechanism.randomize(np.repeat(x, 1 << 18), rng=_SEED)
+    share = np.bincount(many, minlength=law.shape[1]) / many.size
+    times = np.bincount(drawn, minlength=law.shape[1])
+    require(len(np.unique(drawn)) > 1, f"{mechanism}: fresh calls are all alike")
+    bound = SIGMAS * np.sqrt(np.maximum(share, 1e-3) * len(drawn)) + 1.0
+    require(bool((np.abs(times - share * len(drawn)) <= bound).all()), f"{mechanism}: one value's law")
+
+
+def keyed(ours: Callable[[int], Array], x: Array, high: float) -> None:
+    """Check that keyed reports do not depend on the threads, and are true as often as they should."""
+    reports = ours(1)
+    require(np.array_equal(reports, ours(2)), "keyed coins depend on the number of threads")
+    true = np.count_nonzero(reports == x) / x.size
+    require(abs(true - high) <= SIGMAS * math.sqrt(high * (1.0 - high) / x.size), "keyed coins: the law")

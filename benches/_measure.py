@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from bitldp import _core
+from keep import cpu_name
 
 MILLISECOND = 1e-3
 MEBIBYTE = 1 << 20
@@ -178,7 +179,7 @@ def machine(limits: dict[str, Probe]) -> Machine:
     times = interleaved([probe.timed for probe in limits.values()], 9)
     rates = {name: limits[name].rate(each) for name, each in zip(limits, times, strict=True)}
     return Machine(
-        cpu=_cpu_name(),
+        cpu=cpu_name(),
         cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         isa=_core.isa(),
         python=platform.python_version(),
@@ -188,13 +189,3 @@ def machine(limits: dict[str, Probe]) -> Machine:
         copy=rates["copy"],
         fill=rates["fill"],
     )
-
-
-def _cpu_name() -> str:
-    information = Path("/proc/cpuinfo")
-    if information.exists():
-        for line in information.read_text().splitlines():
-            name, _, value = line.partition(":")
-            if name.strip() == "model name":
-                return " ".join(value.split())
-    return platform.processor() or platform.machine()

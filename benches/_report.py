@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from _goals import GATE, SCALING, WORTH_TWO, Goal
 from _table import table
 
-SCALING = 1.9  # two threads against one
 QUIET = 0.1  # cores that others may take before the scaling says nothing
 MEMORY = 64 << 10  # bytes a thread, besides input and output
 
@@ -20,30 +21,31 @@ class Result:
     name : str
     reference, tuned, ours : float
         One thread of `bitldp.reference`, of the tuned NumPy (None: there is none), and of bitldp.
-    ratio, ratio_of_medians : float
+    ratio, ratio_of_medians : float or None
         Reference over ours, of the best timings and of the medians.
-    goal, most : float or None
-        The goals for the ratio and for the seconds of ours on this instruction set.
+    goal : Goal or None
+        What the case should reach on this instruction set.
+    beside : tuple or None
+        (name, seconds, times): a call, its time, and how many times that ours may take.
     floor : float
         What the keystream or the memory traffic alone would take; `binding` says which of the two.
-    wall, wall_two : float
-        Ours by the wall clock, on one and on two threads (None: not a batch).
+    walls : dict
+        Ours by the wall clock, by number of threads; one thread only where it is no batch.
     others : float
         Cores that other processes took meanwhile.
     """
 
     name: str
-    reference: float
+    reference: float | None
     tuned: float | None
     ours: float
-    ratio: float
-    ratio_of_medians: float
-    goal: float | None
-    most: float | None
+    ratio: float | None
+    ratio_of_medians: float | None
+    goal: Goal | None
+    beside: tuple[str, float, float] | None
     floor: float
     binding: str
-    wall: float
-    wall_two: float | None
+    walls: Mapping[int, float]
     others: float
 
     @property
@@ -52,75 +54,109 @@ class Result:
         return self.others < QUIET
 
     @property
-    def scaling(self) -> float | None:
-        """How much faster two threads are than one."""
-        return None if self.wall_two is None else self.wall / self.wall_two
+    def scaling(self) -> dict[int, float]:
+        """How much faster several threads are than one."""
+        return {threads: self.walls[1] / wall for threads, wall in self.walls.items() if threads > 1}
 
-    def reached(self) -> float:
-        """Return the least part of its one-thread goals that was reached; infinity without a goal."""
-        parts = [float("inf")]
-        if self.goal is not None:
-            parts.append(self.ratio / self.goal)
-        if self.most is not None:
-            parts.append(self.most / self.ours)
-        return min(parts)
+    @property
+    def of_floor(self) -> float:
+        """The share of ours that the binding limit alone would take."""
+        return self.floor / self.ours
 
-    def reached_by_two(self) -> float:
-        """Return the part of the scaling goal that was reached; infinity where there is no second thread."""
-        return float("inf") if self.scaling is None else self.scaling / SCALING
+
+@dataclass(frozen=True)
+class Part:
+    """How much of one goal was reached.
+
+    Attributes
+    ----------
+    reached : float
+        1 is all of it.
+    text : str
+        The figure, the goal and what stood in the way.
+    counts : bool
+        Whether a figure below the gate fails the run: not where the binding limit alone takes more time than
+        the gate allows, nor a scaling that others disturbed.
+    """
+
+    reached: float
+    text: str
+    counts: bool
+
+
+def parts(result: Result) -> Iterator[Part]:
+    """Yield every goal of a case."""
+    ours, goal = result.ours, result.goal
+    at = f"{result.of_floor:.0%} of the time is the {result.binding}'s"
+
+    def part(allowed: float, text: str) -> Part:
+        """Return the part of a goal to take no more than the `allowed` seconds."""
+        bound = result.floor > allowed / GATE
+        reason = f"the {result.binding} alone takes {result.floor * 1e3:.4g} ms" if bound else at
+        return Part(allowed / ours, f"{text}; {reason}", not bound)
+
+    if goal is not None and goal.ratio is not None and result.reference is not None:
+        text = f"{result.reference / ours:.1f} times NumPy, of {goal.ratio:.3g}"
+        yield part(result.reference / goal.ratio, text)
+    if goal is not None and goal.seconds is not None:
+        yield part(goal.seconds, f"{ours * 1e6:.4g} us, of {goal.seconds * 1e6:.4g}")
+    if goal is not None and goal.floor is not None:
+        text = f"{result.of_floor:.0%} of the {result.binding} floor, of {goal.floor:.0%}"
+        yield Part(result.of_floor / goal.floor, text, True)
+    if result.beside is not None:
+        name, seconds, times = result.beside
+        yield part(seconds * times, f"{ours / seconds:.2f} times the time of {name}, of {times:.3g}")
+    if 2 in result.walls and result.walls[1] >= WORTH_TWO:
+        busy = "" if result.quiet else f"; others took {result.others:.1f} cores meanwhile"
+        text = f"two threads are {result.scaling[2]:.2f}x one, of {SCALING}{busy}"
+        yield Part(result.scaling[2] / SCALING, text, result.quiet)
+
+
+def missed(result: Result) -> list[str]:
+    """Return the goals that were missed and what stood in the way, a sentence for each."""
+    return [
+        f"{'MISSED' if each.counts and each.reached < GATE else 'short'}: {each.text}"
+        for each in parts(result)
+        if each.reached < 1.0
+    ]
+
+
+def failed(result: Result) -> bool:
+    """Whether a goal was missed by so much that the run fails."""
+    return any(each.counts and each.reached < GATE for each in parts(result))
+
+
+_HEAD = ["case", "NumPy ms", "tuned ms", "ours ms", "ratio", "medians", "goal", "beside", "met", "of floor"]
 
 
 def show(results: list[Result]) -> str:
     """Return the table of results, with a line for each goal that was missed."""
-    head = [
-        "case",
-        "NumPy ms",
-        "tuned ms",
-        "ours ms",
-        "ratio",
-        "medians",
-        "goal",
-        "met",
-        "of floor",
-        "binding",
+    threads = sorted({each for result in results for each in result.walls})
+    rows = [
+        [*_HEAD, "binding", *(f"{n} threads ms" for n in threads[1:]), *(f"x one, {n}" for n in threads[1:])]
     ]
-    rows = [[*head, "2 threads ms", "x NumPy", "x one"]]
-    rows += [_row(each) for each in results]
+    rows += [_row(each, threads[1:]) for each in results]
     lines = [f"{each.name}: {reason}" for each in results for reason in missed(each)]
     return "\n".join([table(rows), *lines])
 
 
-def _row(result: Result) -> list[str]:
-    two = result.wall_two
+def _row(result: Result, threads: list[int]) -> list[str]:
+    reached = [each.reached for each in parts(result) if "threads" not in each.text]
     return [
         result.name,
         _milliseconds(result.reference),
         _milliseconds(result.tuned),
         _milliseconds(result.ours),
-        f"{result.ratio:.1f}",
-        f"{result.ratio_of_medians:.1f}",
+        _short(result.ratio, ".1f"),
+        _short(result.ratio_of_medians, ".1f"),
         _goal(result),
-        "-" if result.goal is None else "yes" if result.reached() >= 1.0 else "no",
-        f"{result.floor / result.ours:.0%}",
+        "-" if result.beside is None else f"{result.ours / result.beside[1]:.2f}",
+        "-" if not reached else "yes" if min(reached) >= 1.0 else "no",
+        f"{result.of_floor:.0%}",
         result.binding,
-        _milliseconds(two),
-        "-" if two is None else f"{result.reference / two:.1f}",
-        "-" if result.scaling is None else f"{result.scaling:.2f}",
+        *(_milliseconds(result.walls.get(n)) for n in threads),
+        *(_short(result.scaling.get(n), ".2f") for n in threads),
     ]
-
-
-def missed(result: Result) -> list[str]:
-    """Return the goals that were missed and what stood in the way, a sentence for each."""
-    found = []
-    at = f"one thread runs at {result.floor / result.ours:.0%} of the measured {result.binding} floor"
-    if result.goal is not None and result.ratio < result.goal:
-        found.append(f"ratio {result.ratio:.1f} of {result.goal:g}; {at}")
-    if result.most is not None and result.ours > result.most:
-        found.append(f"{result.ours * 1e6:.2f} us of {result.most * 1e6:g}; {at}")
-    if result.reached_by_two() < 1.0:
-        busy = "" if result.quiet else f"; others took {result.others:.1f} cores meanwhile"
-        found.append(f"two threads are {result.scaling:.2f}x one, of {SCALING}{busy}")
-    return found
 
 
 def show_memory(memory: dict[str, dict[str, int]]) -> str:
@@ -148,8 +184,14 @@ def _milliseconds(seconds: float | None) -> str:
     return "-" if seconds is None else f"{seconds * 1e3:.4g}"
 
 
+def _short(number: float | None, form: str) -> str:
+    return "-" if number is None else format(number, form)
+
+
 def _goal(result: Result) -> str:
-    if result.goal is None:
+    goal = result.goal
+    if goal is None:
         return "-"
-    most = f", {result.most * 1e6:g} us" if result.most is not None else ""
-    return f"{result.goal:g}{most}"
+    ratio = "" if goal.ratio is None else f"{goal.ratio:.3g}x"
+    seconds = "" if goal.seconds is None else f"{goal.seconds * 1e6:.4g} us"
+    return f"{ratio}{seconds}" or "-"

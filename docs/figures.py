@@ -57,6 +57,11 @@ def _top(mechanism: bitldp.EXP | bitldp.PE | bitldp.PS) -> float:
     return float(mechanism.probabilities()[90:100].sum())
 
 
+def _off(mechanism: bitldp.OUE) -> float:
+    """Return the variance of the indicator of a category that a record has not."""
+    return float(mechanism.variance([0])[0, 1])
+
+
 def draw(name: str, title: str, panels: Sequence[Panel]) -> None:
     """Save a figure of one row of panels, logarithmic on both axes."""
     figure = Figure(figsize=(6.2 * len(panels), 4.9), layout="constrained")
@@ -98,6 +103,7 @@ WORD = {"bits": 8, "integer_bits": 0}
 ENDS = (-1.0, 1.0)
 VARIANCE = "mean variance of a report's letter"
 
+SHARE = "variance of a share, times users"
 R = 768  # numbers of a record in the figure of whole records
 
 FIGURES: dict[str, tuple[str, list[Panel]]] = {
@@ -188,6 +194,7 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
                 "A vector of 128 numbers in the unit l2 ball, delta 1e-4",
                 "mean variance of a coordinate",
                 {
+                    "CrossPolytope, no delta": mean(lambda e: bitldp.CrossPolytope(128, epsilon=e)),
                     "VectorMVU, 1 bit": mean(
                         lambda e: bitldp.VectorMVU(128, epsilon=e, delta=1e-4, output_bits=1)
                     ),
@@ -195,7 +202,7 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
                     "InterpolatedMVU, 3 bits": mean(
                         lambda e: bitldp.InterpolatedMVU(128, epsilon=e, delta=1e-4, output_bits=3)
                     ),
-                    "Skellam, 12 bits": mean(lambda e: bitldp.Skellam(128, epsilon=e, delta=1e-4)),
+                    "Skellam, Gaussian, 13 bits": mean(lambda e: bitldp.Skellam(128, epsilon=e, delta=1e-4)),
                 },
                 (1.0, 2.0, 4.0),
             ),
@@ -216,6 +223,41 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
                 },
                 (1.0, 2.0, 4.0, 8.0, 16.0),
             )
+        ],
+    ),
+    "ordered": (
+        "Words, ranges, and numbers for their distribution",
+        [
+            Panel(
+                "Share of a range of 1024 values",
+                "mean variance of a share, times users",
+                {
+                    f"hierarchy, {b} children": mean(
+                        lambda e, b=b: bitldp.Hierarchy(1024, epsilon=e, branching=b)
+                    )
+                    for b in (4, 16)
+                }
+                | {"sum of frequencies": mean(lambda e: bitldp.Hierarchy(1024, epsilon=e, branching=1024))},
+            ),
+            Panel(
+                "Share of a rare word",
+                SHARE,
+                {
+                    "64 bits, 10 groups": lambda e: bitldp.HeavyHitters(e).mean_variance(),
+                    "64 bits, 5 groups": lambda e: bitldp.HeavyHitters(e, step=13).mean_variance(),
+                    "12 bits, 1 group": lambda e: bitldp.HeavyHitters(e, bits=12).mean_variance(),
+                    "OUE, a list that is known": lambda e: _off(bitldp.OUE(1000, e)),
+                },
+            ),
+            Panel(
+                "Mean of a number of [-1, 1]",
+                VARIANCE,
+                {
+                    "square wave": mean(bitldp.SquareWave),
+                    "PM": mean(bitldp.Piecewise),
+                    "Duchi": mean(bitldp.Duchi),
+                },
+            ),
         ],
     ),
     "attributes": (

@@ -17,8 +17,8 @@ The house; every folder is one idea, and stands only on those that come before i
     the three as one           release
     what a mechanism is        mechanism; with estimate for many reports, and design for solved tables
     what releases cost         accounting, amplification, ledger
-    the named mechanisms       categorical, numeric, bits, points, record, compression, selection
-    what to do with them       recommend, audit, federated; papers, on the sets of data
+    the named mechanisms       categorical, numeric, bits, points, record, ordered, compression, selection
+    what to do with them       recommend, audit, tables, federated; papers, on the sets of data
     where to meet them         report, cli; and reference, the same laws once more in NumPy
 
 The rooms are there without a further import: `bitldp.audit`, `bitldp.numeric`, `bitldp.federated`.
@@ -29,14 +29,17 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
+import bitldp.base.early  # noqa: F401 - first: it minds Ctrl-C while the others are imported
 from bitldp._core import __version__, pack, unpack
 from bitldp.accounting import Account, account
 from bitldp.bits.bitrand import BitRand
 from bitldp.bits.frr import FRR
 from bitldp.bits.moue import MOUE, UER
+from bitldp.bits.symmetric import SymmetricRR
 from bitldp.categorical.blocks import BlockDesign
 from bitldp.categorical.hadamard import HadamardResponse
 from bitldp.categorical.hashing import OLH
+from bitldp.categorical.rappor import RAPPOR
 from bitldp.categorical.responses import GRR, LabelRR, WarnerRR
 from bitldp.categorical.subset import SubsetSelection
 from bitldp.categorical.unary import OUE, SUE
@@ -50,6 +53,7 @@ from bitldp.compression import (
     CrossPolytope,
     GeneralizedRR,
     InterpolatedMVU,
+    LaplaceBall,
     MetricMVU,
     OneRotationWarning,
     SignSGD,
@@ -61,6 +65,7 @@ from bitldp.estimate.estimates import Estimate, project_simplex
 from bitldp.estimate.means import MeanAccumulator
 from bitldp.estimate.post import likeliest_frequencies, maximum_likelihood, norm_sub
 from bitldp.ledger.budget import BudgetExceededError, Ledger
+from bitldp.mechanism.memoized import Memoized
 from bitldp.numeric import (
     BitBudgets,
     Duchi,
@@ -75,6 +80,7 @@ from bitldp.numeric import (
     SampledReports,
     ThreeOutputs,
 )
+from bitldp.ordered import HeavyHitters, Hierarchy, SquareWave
 from bitldp.points.brr import BRR
 from bitldp.points.exponential import Exponential
 from bitldp.points.lsrr import LSRR, location_codes
@@ -101,6 +107,7 @@ __all__ = [
     "OUE",
     "PE",
     "PS",
+    "RAPPOR",
     "SUE",
     "UER",
     "Account",
@@ -127,6 +134,8 @@ __all__ = [
     "Grid",
     "Guarantee",
     "HadamardResponse",
+    "HeavyHitters",
+    "Hierarchy",
     "Hybrid",
     "HypercubePrivUnit",
     "InterpolatedMVU",
@@ -134,9 +143,11 @@ __all__ = [
     "LabelLaplace",
     "LabelRR",
     "Laplace",
+    "LaplaceBall",
     "Ledger",
     "Matrix",
     "MeanAccumulator",
+    "Memoized",
     "MetricMVU",
     "MinimaxVariance",
     "MixedRecord",
@@ -154,7 +165,9 @@ __all__ = [
     "Shift",
     "SignSGD",
     "Skellam",
+    "SquareWave",
     "SubsetSelection",
+    "SymmetricRR",
     "ThreeOutputs",
     "TwoStage",
     "Unary",
@@ -186,11 +199,15 @@ _LATER = (
     "design",
     "federated",
     "numeric",
+    "ordered",
     "papers",
     "privacy",
     "reference",
     "report",
     "selection",
+    "sklearn",
+    "tables",
+    "verify",
 )
 
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 __all__ = [
     "CHUNK",
     "Bits",
+    "Coins",
     "Cube",
     "Design",
     "FixedPoint",
@@ -27,6 +28,8 @@ __all__ = [
     "count_ones",
     "count_progressions",
     "count_words",
+    "hash_cells",
+    "hash_supports",
     "histogram",
     "isa",
     "keystream",
@@ -34,6 +37,7 @@ __all__ = [
     "pack",
     "sampled_histogram",
     "sampled_sums",
+    "sliding_masses",
     "sums",
     "unpack",
 ]
@@ -126,6 +130,25 @@ def sampled_sums(
     form: Literal["codes", "packed"] = "codes",
     pairs: int | None = None,
 ) -> NDArray[np.uint64]: ...
+def sliding_masses(
+    counts: NDArray[np.uint64],
+    width: int,
+    high: float,
+    *,
+    smoothing: bool = True,
+    gain: float = 1e-3,
+    most: int | None = None,
+    threads: int | None = None,
+) -> NDArray[np.float64]: ...
+def hash_cells(seeds: NDArray[np.uint32], words: NDArray[np.uint64], cells: int) -> NDArray[np.uint32]: ...
+def hash_supports(
+    seeds: NDArray[np.uint32],
+    reports: NDArray[np.uint32],
+    words: NDArray[np.uint64],
+    cells: int,
+    *,
+    threads: int | None = None,
+) -> NDArray[np.uint64]: ...
 
 @final
 class FixedPoint:
@@ -217,7 +240,7 @@ class Bits:
         self,
         x: ArrayLike,
         codec: FixedPoint | None,
-        key: bytes | None,
+        key: bytes | Coins | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
@@ -290,7 +313,7 @@ class Select:
     def randomize(
         self,
         x: ArrayLike,
-        key: bytes | None,
+        key: bytes | Coins | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
@@ -340,7 +363,7 @@ class Design:
     def randomize(
         self,
         x: ArrayLike,
-        key: bytes | None,
+        key: bytes | Coins | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
@@ -366,7 +389,7 @@ class Subset:
     def randomize(
         self,
         x: ArrayLike,
-        key: bytes | None,
+        key: bytes | Coins | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
@@ -390,7 +413,7 @@ class Unary:
     def randomize(
         self,
         x: ArrayLike,
-        key: bytes | None,
+        key: bytes | Coins | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
@@ -426,24 +449,11 @@ class Window:
         x: ArrayLike,
         grid: Grid | None,
         letters: NDArray[np.float64] | None,
-        key: bytes | None,
+        key: bytes | Coins | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
         first_chunk: int,
-        /,
-    ) -> NDArray[Any]: ...
-    def randomize_keyed(
-        self,
-        x: ArrayLike,
-        grid: Grid | None,
-        letters: NDArray[np.float64] | None,
-        key: bytes,
-        context: bytes,
-        ids: NDArray[np.uint64] | NDArray[np.uint8],
-        column: int,
-        output: str,
-        threads: int | None,
         /,
     ) -> NDArray[Any]: ...
     def __getnewargs__(self) -> tuple[int, int, float, NDArray[np.uint16] | None, bool]: ...
@@ -466,24 +476,11 @@ class Matrix:
         x: ArrayLike,
         grid: Grid | None,
         letters: NDArray[np.float64] | None,
-        key: bytes | None,
+        key: bytes | Coins | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
         first_chunk: int,
-        /,
-    ) -> NDArray[Any]: ...
-    def randomize_keyed(
-        self,
-        x: ArrayLike,
-        grid: Grid | None,
-        letters: NDArray[np.float64] | None,
-        key: bytes,
-        context: bytes,
-        ids: NDArray[np.uint64] | NDArray[np.uint8],
-        column: int,
-        output: str,
-        threads: int | None,
         /,
     ) -> NDArray[Any]: ...
     @staticmethod
@@ -505,24 +502,11 @@ class Mixture:
         x: ArrayLike,
         grids: tuple[Grid, Grid],
         letters: NDArray[np.float64] | None,
-        keys: tuple[bytes | None, bytes | None],
+        keys: tuple[bytes | Coins | None, bytes | Coins | None],
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
         first_chunk: int,
-        /,
-    ) -> NDArray[Any]: ...
-    def randomize_keyed(
-        self,
-        x: ArrayLike,
-        grids: tuple[Grid, Grid],
-        letters: NDArray[np.float64] | None,
-        key: bytes,
-        context: bytes,
-        ids: NDArray[np.uint64] | NDArray[np.uint8],
-        column: int,
-        output: str,
-        threads: int | None,
         /,
     ) -> NDArray[Any]: ...
     def __getnewargs__(self) -> tuple[Window, Matrix]: ...
@@ -552,27 +536,25 @@ class Shift:
         x: ArrayLike,
         grid: Grid | None,
         letters: NDArray[np.float64] | None,
-        key: bytes | None,
+        key: bytes | Coins | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
         first_chunk: int,
         /,
     ) -> NDArray[Any]: ...
-    def randomize_keyed(
-        self,
-        x: ArrayLike,
-        grid: Grid | None,
-        letters: NDArray[np.float64] | None,
-        key: bytes,
-        context: bytes,
-        ids: NDArray[np.uint64] | NDArray[np.uint8],
-        column: int,
-        output: str,
-        threads: int | None,
-        /,
-    ) -> NDArray[Any]: ...
     def __getnewargs__(self) -> tuple[int, int, list[int], int, bool]: ...
+
+@final
+class Coins:
+    def __new__(
+        cls, key: bytes, context: bytes, ids: NDArray[np.uint64] | NDArray[np.uint8], column: int = ...
+    ) -> Coins: ...
+    def stage(self, stage: int) -> Coins: ...
+    def bound(self, x: ArrayLike, threads: int | None = None) -> Coins: ...
+    def taken(self, records: NDArray[np.int64], column: int) -> Coins: ...
+    def words(self, count: int, stream: int, threads: int | None = None) -> NDArray[np.uint64]: ...
+    def __len__(self) -> int: ...
 
 @final
 class Cube:
@@ -599,7 +581,7 @@ class Cube:
         x: ArrayLike,
         grid: Grid | None,
         letters: tuple[float, float] | None,
-        key: bytes | None,
+        key: bytes | Coins | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,

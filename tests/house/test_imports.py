@@ -11,7 +11,7 @@ from support.arrows import Arrows, between_rooms, circles, floors, python_arrows
 PACKAGE = Path(bitldp.__file__).parent
 CRATES = Path(__file__).parents[2] / "rust"
 
-FAMILIES = ("categorical", "numeric", "bits", "points", "record", "compression", "selection")
+FAMILIES = ("categorical", "numeric", "bits", "points", "record", "ordered", "compression", "selection")
 
 # A room imports only rooms that stand before it. Accounting and ledger stand before the families, for two of
 # them compute or keep a budget of their own; `bitldp` is the package itself, the list of its public names.
@@ -21,6 +21,7 @@ ORDER = (
     *("ledger", "amplification"),
     *FAMILIES,
     *("audit", "recommend", "federated", "bitldp"),
+    *("tables", "verify", "sklearn"),
     *("data", "papers", "report", "cli", "demo", "__main__"),
 )
 

@@ -12,7 +12,17 @@ import bitldp
 import pytest
 
 ROOMS = [
-    *("numeric", "compression", "selection", "design", "accounting", "federated", "reference", "data"),
+    *(
+        "numeric",
+        "ordered",
+        "compression",
+        "selection",
+        "design",
+        "accounting",
+        "federated",
+        "reference",
+        "data",
+    ),
     *("report", "audit", "demo", "papers", "channels", "codecs", "privacy", "amplification"),
 ]
 HERE = Path(bitldp.__file__).parents[1]

@@ -9,7 +9,7 @@ from typing import Any
 
 import bitldp
 import numpy as np
-from bitldp.compression import CLDP
+from bitldp.compression import CLDP, BallGaussian, LaplaceBall, Skellam
 from bitldp.selection import Compressed
 
 
@@ -55,8 +55,10 @@ CASES = [
         _BITS,
     ),
     Case("UER-even", lambda: bitldp.UER(4, epsilon=0.5, calibration="paper"), _floats(4), _BITS),
+    Case("SymmetricRR", lambda: bitldp.SymmetricRR(4, epsilon=6.0), _floats(4), _BITS),
     Case("SUE", lambda: bitldp.SUE(7, epsilon=2.0), _codes(7), ("bits", "packed")),
     Case("OUE", lambda: bitldp.OUE(7, epsilon=2.0), _codes(7), ("bits", "packed")),
+    Case("RAPPOR", lambda: bitldp.RAPPOR(7, epsilon=3.0), _codes(7), ("bits", "packed")),
     Case("SubsetSelection", lambda: bitldp.SubsetSelection(13, epsilon=1.0), _codes(13), ("bits", "packed")),
     Case("BlockDesign", lambda: bitldp.BlockDesign(90, epsilon=2.0), _codes(90), ("codes", "packed")),
     Case("BlockDesign-steps", lambda: bitldp.BlockDesign(37, epsilon=1.0), _codes(37), ("codes", "packed")),
@@ -106,6 +108,8 @@ FAMILIES = [
     Case("Piecewise", lambda: bitldp.Piecewise(3.0, features=3), _floats(3, 0.5), _VALUES),
     Case("Piecewise-sample", lambda: bitldp.Piecewise(1.5, **_FIVE), _floats(5, 0.5), _VALUES),
     Case("PiecewiseSub", lambda: bitldp.PiecewiseSub(1.5), _floats(1, 0.5), _VALUES),
+    Case("SquareWave", lambda: bitldp.SquareWave(2.0, cells=40), _floats(1, 0.5), _VALUES),
+    Case("SquareWave-sample", lambda: bitldp.SquareWave(2.0, cells=9, **_FIVE), _floats(5, 0.5), _VALUES),
     Case("Hybrid", lambda: bitldp.Hybrid(3.0), _floats(1, 0.5), _VALUES),
     Case("Hybrid-sample", lambda: bitldp.Hybrid(3.0, **_FIVE), _floats(5, 0.5), _VALUES),
     Case("ThreeOutputs", lambda: bitldp.ThreeOutputs(6.0, features=3), _floats(3, 0.5), _VALUES),
@@ -134,6 +138,14 @@ FAMILIES = [
     Case("GeneralizedRR", lambda: bitldp.GeneralizedRR(2.0, bits=4, **_UNIT), _floats(1, 0.5), _VALUES),
     Case("BitwiseRR", lambda: bitldp.BitwiseRR(4.0, bits=3, features=2, **_UNIT), _floats(2, 0.5), _VALUES),
     Case("CLDP", lambda: CLDP(6, epsilon=2.0), _floats(6, 0.1), _CODES),
+    Case("LaplaceBall", lambda: LaplaceBall(6, epsilon=2.0), _floats(6, 0.1), _VALUES),
+    Case("BallGaussian", lambda: BallGaussian(6, epsilon=2.0, delta=1e-6), _floats(6, 0.1), _VALUES),
+    Case(
+        "Skellam",
+        lambda: Skellam(6, epsilon=2.0, delta=1e-6, output_bits=10, radius=2.0),
+        _floats(6, 0.1),
+        _VALUES,
+    ),
     Case("CrossPolytope", lambda: bitldp.CrossPolytope(40, epsilon=3.0), _floats(40, 0.1), _CODES),
     Case(
         "CrossPolytope-haar",
@@ -153,6 +165,12 @@ FAMILIES = [
     Case("Compressed", lambda: Compressed(6, 3, epsilon=2.0, seed=1), _floats(6, 0.3), _CODES),
     Case("Exponential", lambda: bitldp.Exponential(8, epsilon=2.0), _codes(8), _VALUES),
     Case("LSRR", lambda: bitldp.LSRR(8, epsilon=2.0), _codes(8), _VALUES),
+]
+
+# Those whose reports are several arrays, public coins among them.
+ORDERED = [
+    Case("Hierarchy", lambda: bitldp.Hierarchy(100, epsilon=2.0), _codes(100), _CODES),
+    Case("HeavyHitters", lambda: bitldp.HeavyHitters(2.0, bits=30), _codes(1 << 30), _CODES),
 ]
 
 # Of numbers and categories: records of two arrays, and estimates of both.

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import bitldp
 import numpy as np
-from bitldp._core import Cube
+from bitldp._core import Cube, hash_cells
 from bitldp.compression import CLDP, SignSGD
+from bitldp.release.rotated import RotatedReports, signed_top
 from bitldp.selection.laws import pe_channel
 
 from support.faults import Stale, key
@@ -53,6 +54,16 @@ class CapOneTooSmall(bitldp.HypercubePrivUnit):
         channel = Cube(self.features, self.threshold + 1, self.threshold, self.channel.high)
         signs = (np.asarray(x) > 0.0).astype(np.uint8)
         return channel.randomize(signs, None, None, key(rng), "codes", None, None, 0)
+
+
+class SteepPolytope(bitldp.CrossPolytope):
+    """The k largest coordinates are more likely than was said."""
+
+    def randomize(self, x, *, rng=None, output="codes"):
+        rotations = np.arange(len(x), dtype=np.uint32)
+        channel = signed_top(self.codec.dimensions, self.k, 1.5 * self.epsilon)
+        codes = channel.randomize_rotated(x, self.codec, rotations, key(rng), output, None, None, 0)
+        return RotatedReports(rotations, codes)
 
 
 class LastSignUnprotected(bitldp.SampledSigns):
@@ -174,6 +185,58 @@ class CoefficientUnprotected(CLDP):
     def randomize(self, x, **options):
         codes = super().randomize(x, **options)
         return np.where(codes >> 1 == 0, np.asarray(x).sum(axis=1) > 0.0, codes).astype(codes.dtype)
+
+
+class TopNeverOutside(bitldp.SquareWave):
+    """A number at the high end is never reported above it: its window was cut there."""
+
+    def randomize(self, x, **options):
+        codes = super().randomize(x, **options)
+        last = self.cells - 1 + (self.alphabet - self.cells) // 2
+        return np.where(np.asarray(x) >= self.interval[1], np.minimum(codes, last), codes)
+
+
+class CellUnprotected(bitldp.HeavyHitters):
+    """The cell leaves as it is, one time in ten."""
+
+    def randomize(self, x, **options):
+        reports = super().randomize(x, **options)
+        words = self._words.admit("x", x)
+        cells = hash_cells(reports.seeds, self._keys(words, reports.groups), self.cells)
+        return reports._replace(codes=np.where(reports.seeds % 10 == 0, cells, reports.codes))
+
+
+class FunctionOfTheWord(bitldp.HeavyHitters):
+    """The hash function is chosen such that the word falls into cell 0."""
+
+    def randomize(self, x, **options):
+        reports = super().randomize(x, **options)
+        words = self._words.admit("x", x)
+        seeds = reports.seeds.copy()
+        for _ in range(12):
+            wrong = hash_cells(seeds, self._keys(words, reports.groups), self.cells) != 0
+            seeds = np.where(wrong, seeds + np.uint32(1), seeds)
+        return reports._replace(seeds=seeds, codes=np.zeros_like(reports.codes))
+
+
+class LevelOfTheValue(bitldp.Hierarchy):
+    """Large values answer at the last level."""
+
+    def randomize(self, x, **options):
+        reports = super().randomize(x, **options)
+        last = bitldp.Hierarchy(self.size, epsilon=self.epsilon, branching=self.size)
+        codes = last.randomize(x, rng=options.get("rng")).codes.astype(reports.codes.dtype)
+        large = (np.asarray(x).reshape(-1, 1) > self.size // 2) & (reports.indices == 0)
+        where = np.where(large, len(self.levels) - 1, reports.indices)
+        return bitldp.SampledReports(where, np.where(large, codes, reports.codes))
+
+
+class StrongerAnswers(bitldp.Hierarchy):
+    """A record answers with twice the budget."""
+
+    def randomize(self, x, **options):
+        twice = bitldp.Hierarchy(self.size, epsilon=2.0 * self.epsilon, branching=self.branching)
+        return twice.randomize(x, **options)
 
 
 class SteepExponential(bitldp.Exponential):

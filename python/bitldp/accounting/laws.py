@@ -153,7 +153,14 @@ def _(release: Mixture) -> list[Tables]:
 
 @parts.register
 def _(release: Select) -> list[Tables]:
-    return [Tables((promised(release.epsilon, 0.0),), 1)]
+    counts, weights, *_ = release.__getnewargs__()
+    if not release.signed or len(counts) != 2 or counts[1] > release.dimensions:
+        return [Tables((promised(release.epsilon, 0.0),), 1)]
+    # As with windows: opposite vectors have no likely coordinate in common, and are told apart best.
+    (_, k), (low, high), total = counts.tolist(), weights.tolist(), release.total
+    inside, outside = Fraction(k * high, total), Fraction(k * low, total)
+    table = two_rows([inside, outside, 1 - inside - outside], [outside, inside, 1 - inside - outside])
+    return [Tables((Table(table.rows, min(table.epsilon, release.epsilon)),), 1)]
 
 
 def _shifted(channel: Shift, x: int) -> list[int]:

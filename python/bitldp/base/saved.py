@@ -1,11 +1,15 @@
-"""Reader of saved JSON, which refuses any other text by a ValueError."""
+"""Readers of saved JSON and saved arrays, which refuse anything else by a ValueError."""
 
 from __future__ import annotations
 
+import io
 import json
 from typing import Any, NoReturn
 
-__all__ = ["document"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["arrays", "document"]
 
 
 def document(text: Any) -> Any:
@@ -31,6 +35,26 @@ def document(text: Any) -> Any:
         raise ValueError("text: is nested too deeply") from None
     except ValueError:
         raise ValueError("text: is not JSON") from None
+
+
+def arrays(raw: bytes) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an npz, by name.
+
+    Parameters
+    ----------
+    raw : bytes
+        Contents of the file.
+
+    Raises
+    ------
+    ValueError
+        If it is no npz, is damaged, or holds pickles.
+    """
+    try:
+        with np.load(io.BytesIO(raw), allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except Exception:  # a dozen of types: of zipfile and zlib for damage, of NumPy for a header that lies
+        raise ValueError("no npz, or a damaged one") from None
 
 
 def _refused(word: str) -> NoReturn:

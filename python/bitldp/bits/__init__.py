@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bitldp.bits.bitrand import BitRand
-from bitldp.bits.frr import FRR
+from bitldp.bits.frr import FRR, frr_flips
 from bitldp.bits.moue import MOUE, UER
+from bitldp.bits.symmetric import SymmetricRR
 
-__all__ = ["FRR", "MOUE", "UER", "BitRand"]
+__all__ = ["FRR", "MOUE", "UER", "BitRand", "SymmetricRR", "frr_flips"]

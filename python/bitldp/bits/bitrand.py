@@ -25,6 +25,7 @@ from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
 from bitldp.mechanism.parameters import Budget, Calibration, Categories, Features, Option, Unit
 from bitldp.privacy import Guarantee, added
 from bitldp.release.base import Call, called
+from bitldp.release.keyed import Ids, coins_of, fitting
 
 __all__ = ["BitRand"]
 
@@ -218,22 +219,72 @@ class BitRand(Mechanism):
         Raises
         ------
         ValueError, TypeError
-            As of the two mechanisms, and where `x` and `y` differ in length. Labels are checked
-            first: nothing is written to `out` where one is refused.
+            As of the two mechanisms, and where `x` and `y` differ in length. `out` is zeros where a
+            feature or a label is refused.
         """
-        values, answers = checks.numbers("x", x), self._y._codes_of("y", y)
-        shape, many = values.shape, answers.shape
-        if shape[:-1] != many and not (self.features == 1 and shape == many):
-            raise ValueError(f"y: shape must be {shape[:-1]}, one label for each record of x, got {many}")
+        values = checks.numbers("x", x)
         call = called(rng, output, out, threads, first_chunk, self.outputs, 2)
         checks.integer("first_chunk", call.first_chunk, 0, ((1 << 63) - 1) // self.features)
-        label = np.atleast_1d(checks.codes("y", answers, self._y._cells))
-        key_x, key_y = call.keys[:2]
-        labels = self._y._release.randomize(label, call.codes([key_y]))
+        try:
+            label = self._label(y)
+        except ValueError:
+            if out is not None:
+                # Whether it fits is the core's to say, which is asked by writing what tells nothing.
+                self._x._release.randomize(np.atleast_1d(np.zeros_like(values)), self._of_x(call)).fill(0)
+            raise
+        self._check_pair(values, label)
+        return self._perturb_pair(values, label, call)
+
+    def randomize_keyed(  # type: ignore[override]
+        self,
+        x: ArrayLike,
+        y: ArrayLike,
+        *,
+        key: bytes,
+        ids: Ids,
+        context: bytes = b"",
+        column: int = 0,
+        output: str | None = None,
+        threads: int | None = None,
+        duplicates: bool = False,
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Randomize features and labels with keyed coins; see `Mechanism.randomize_keyed`.
+
+        Features and label of a record together are the value.
+        """
+        coins = coins_of(key, ids, context, column, duplicates)
+        values, label = checks.numbers("x", x), self._label(y)
+        self._check_pair(values, label)
+        fitting(coins, values if label.ndim else label)
+        return self._perturb_pair(values, label, self._keyed(coins, [values, label], output, threads))
+
+    @property
+    def _streams(self) -> int:
+        return 2
+
+    def _label(self, y: ArrayLike) -> NDArray[Any]:
+        """Return labels as checked codes."""
+        return checks.codes("y", self._y._codes_of("y", y), self._y._cells)
+
+    def _check_pair(self, values: NDArray[Any], label: NDArray[Any]) -> None:
+        """Refuse features and labels that do not fit each other."""
+        shape, many = values.shape, label.shape
+        if shape[:-1] != many and not (self.features == 1 and shape == many):
+            raise ValueError(f"y: shape must be {shape[:-1]}, one label for each record of x, got {many}")
+
+    def _of_x(self, call: Call) -> Call:
+        """Return the call of the features' release."""
         beyond = call.first_chunk * self.features
-        given = Call([key_x], call.output, out, call.threads, beyond)
+        return Call([call.keys[0]], call.output, call.out, call.threads, beyond)
+
+    def _perturb_pair(
+        self, values: NDArray[Any], label: NDArray[Any], call: Call
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Release features and labels that fit each other."""
+        given = self._of_x(call)
+        labels = self._y._release.randomize(np.atleast_1d(label), call.codes([call.keys[1]]))
         codes = self._x._release.randomize(np.atleast_1d(values), given)
-        return codes, labels.reshape(many)
+        return codes, labels.reshape(label.shape)
 
     def decode(
         self, reports: tuple[ArrayLike, ArrayLike], *, dtype: DTypeLike = np.float32

@@ -15,16 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Bits
+from bitldp.base import checks
 from bitldp.bits.words import FixedPointBits, of_unit
 from bitldp.privacy import Calibration, Unit, calibrated
 
-__all__ = ["FRR"]
+__all__ = ["FRR", "frr_flips", "symmetric"]
 
 _UNIT_IN_LAST_PLACE = 2.0**-53
 _LARGE = 1e300  # 2 l times it is still a double; every law has reached its limit by then
 
 
-def _symmetric(losses: NDArray[np.float64]) -> tuple[list[float], list[float]]:
+def symmetric(losses: NDArray[np.float64]) -> tuple[list[float], list[float]]:
     """Return p and q = 1 - p, exactly, of bits with ln(p/q) = loss.
 
     The larger of the two is formed first: subtracting it from 1 is exact. It stays below 1, so a finite
@@ -35,10 +36,52 @@ def _symmetric(losses: NDArray[np.float64]) -> tuple[list[float], list[float]]:
     return p.tolist(), (1.0 - p).tolist()
 
 
-def _frr_paper_losses(features: int, bits: int, epsilon: float) -> NDArray[np.float64]:
+def frr_flips(features: int, bits: int, epsilon: float, *, bit_aware: bool = True) -> NDArray[np.float64]:
+    """Return the flip probabilities of f-RR by its paper, for code words of any length.
+
+    The law of `FRR` with ``calibration="paper"``, without a codec: for the l of the paper's figures.
+
+    Parameters
+    ----------
+    features, bits : int
+        r and l, 1 or more.
+    epsilon : float
+        The claimed epsilon of a record, finite, zero or more.
+    bit_aware : bool
+        Whether the exponent has the term i epsilon/l of bit i. Without it all bits are alike, and alpha is
+        sqrt((epsilon + r l)/(2 r l)).
+
+    Returns
+    -------
+    ndarray of float64, shape (bits,)
+        q_i, from the sign on. The exact epsilon of a record is r times the sum of abs(ln(q_i/(1 - q_i))).
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range; the message names it.
+
+    Notes
+    -----
+    Neighbouring records differ in any way. Source: [BitRand], Eq. 2 with alpha at the upper end of Theorem 2.
+
+    Examples
+    --------
+    >>> from bitldp.bits import frr_flips
+    >>> frr_flips(1000, 10, 1.0).round(6)[:3].tolist()
+    [0.293922, 0.315094, 0.337063]
+    >>> frr_flips(1000, 64, 1.0, bit_aware=False).round(6)[[0, 63]].tolist()
+    [0.414215, 0.414215]
+    """
+    count, length = checks.integer("features", features, 1), checks.integer("bits", bits, 1)
+    losses = _frr_paper_losses(count, length, checks.budget("epsilon", epsilon), bool(bit_aware))
+    return np.array(symmetric(losses)[1])
+
+
+def _frr_paper_losses(features: int, bits: int, epsilon: float, aware: bool = True) -> NDArray[np.float64]:
     """Return ln(p_i/q_i) = -(ln alpha + i epsilon/l), alpha the upper end of Theorem 2 of [BitRand]."""
     epsilon = min(epsilon, _LARGE)
-    steps = epsilon * np.arange(bits) / bits
+    steps = epsilon * np.arange(bits) / bits if aware else np.zeros(bits)
     log_sum = 2.0 * steps[-1] + math.log(math.fsum(np.exp(2.0 * (steps - steps[-1]))))
     log_alpha = 0.5 * (math.log(epsilon + features * bits) - math.log(2.0 * features) - log_sum)
     losses: NDArray[np.float64] = -(log_alpha + steps)
@@ -48,13 +91,13 @@ def _frr_paper_losses(features: int, bits: int, epsilon: float) -> NDArray[np.fl
 @lru_cache(maxsize=64)
 def _frr_channel(features: int, bits: int, epsilon: float, calibration: Calibration, unit: Unit) -> Bits:
     if calibration == "paper":
-        p, q = _symmetric(_frr_paper_losses(features, bits, epsilon))
+        p, q = symmetric(_frr_paper_losses(features, bits, epsilon))
         return Bits([p], [q], features)
 
     def build(target: float) -> Bits:
         # e_i = t (l - i)/l sums to t (l + 1)/2 over a feature
         per_feature = target / features if unit == "record" else target
-        p, q = _symmetric(2.0 * per_feature / (bits + 1) * np.arange(bits, 0, -1) / bits)
+        p, q = symmetric(2.0 * per_feature / (bits + 1) * np.arange(bits, 0, -1) / bits)
         return Bits([p], [q], features)
 
     return calibrated(build, epsilon, lambda channel: of_unit(channel, unit))

@@ -21,6 +21,7 @@ from bitldp.mechanism.law import Block, Experiment, Pair, Symbols, neighbours
 from bitldp.mechanism.means import Means
 from bitldp.mechanism.parameters import Budget, Calibration, Features, Unit, one_of, whole
 from bitldp.privacy import Guarantee
+from bitldp.release.base import Call
 from bitldp.release.words import WordsRelease, words
 
 Sign = Annotated[Literal["bitrand", "ldpfl"], one_of("bitrand", "ldpfl")]
@@ -155,6 +156,13 @@ class FixedPointBits(Means):
             raise ValueError("out: not offered for a single value")
         reports: NDArray[Any] = core(values[None], codec, key, output, None, threads, first_chunk)
         return reports if output == "packed" else reports[0]
+
+    @property
+    def _bound(self) -> bool:
+        return False  # one draw of a record, in which it is
+
+    def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
+        return self._release.randomize(x, call)
 
     def decode(self, reports: ArrayLike, *, dtype: DTypeLike = np.float32) -> NDArray[Any]:
         """Return the value that each reported code word spells (biased toward the middle of the range).

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bitldp.categorical.blocks import BlockDesign
 from bitldp.categorical.hadamard import HadamardResponse
 from bitldp.categorical.hashing import OLH
+from bitldp.categorical.rappor import RAPPOR
 from bitldp.categorical.responses import GRR, LabelRR, WarnerRR
 from bitldp.categorical.subset import SubsetSelection
 from bitldp.categorical.unary import OUE, SUE
@@ -13,6 +14,7 @@ __all__ = [
     "GRR",
     "OLH",
     "OUE",
+    "RAPPOR",
     "SUE",
     "BlockDesign",
     "HadamardResponse",

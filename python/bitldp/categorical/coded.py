@@ -45,6 +45,10 @@ class DesignCodes(Labelled, Frequencies):
         """Return the channel of a report; none at epsilon 0."""
         return (Symbols((self._channel,), 1),) if self._channel.epsilon else ()
 
+    @property
+    def _bound(self) -> bool:
+        return False  # one draw of a category, in which it is
+
     def _shortcut(self) -> Direct | None:
         if self.labels is not None:
             return None

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bitldp._core import count_hashes, pack, unpack
 from bitldp.base import checks
+from bitldp.base.arrays import fill, zeros_if_refused
 from bitldp.categorical.supported import Supported
 from bitldp.design.difference import is_prime
 from bitldp.mechanism.base import Part
@@ -133,17 +134,15 @@ class OLH(Supported):
 
     def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
         checks.records("x", x, 1)
-        codes = checks.codes("x", x, self._size).reshape(-1).astype(np.int64)
-        if call.out is not None:
-            raise ValueError("out: not offered, since a report is made in two steps")
+        with zeros_if_refused(call.out):
+            codes = checks.codes("x", x, self._size).reshape(-1).astype(np.int64)
         *key, last = call.keys
         a, b = coefficients(last, len(codes), self._prime, call.first_chunk)
         hashed = (a * codes + b) % self._prime * self.values // self._prime
         drawn = self._release.randomize(hashed, call.codes(key))
         reports = np.stack([a, b, drawn], axis=1).astype(np.uint32)
-        if call.output == "packed":
-            return pack(reports, self.report_parts[0][1])
-        return reports
+        given = pack(reports, self.report_parts[0][1]) if call.output == "packed" else reports
+        return given if call.out is None else fill(call.out, given)
 
     @staticmethod
     def _single(reports: Any, call: Call) -> Any:

@@ -56,6 +56,10 @@ class BitStrings(Labelled, TwoChances):
         """
         return super().randomize(x, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk)
 
+    @property
+    def _bound(self) -> bool:
+        return False  # one draw of a category, in which it is
+
     def _shortcut(self) -> Direct | None:
         if self.labels is not None:
             return None

@@ -62,6 +62,10 @@ class CategoricalWindow(Labelled, TwoChances):
             return None
         return of_rows(self._release.row, self._cells, self._cells, chosen, self._columns)
 
+    @property
+    def _bound(self) -> bool:
+        return type(self)._perturb is not CategoricalWindow._perturb
+
     def _shortcut(self) -> Direct | None:
         plain = type(self)._perturb is CategoricalWindow._perturb and self.labels is None
         return self._release.direct(self._columns) if plain else None

@@ -8,7 +8,8 @@ Each holds its law as integers over 2**64 and computes its exact epsilon from th
 - `Shift`: integer noise that is added, the sum clamped; exact delta at any epsilon, too;
 - `Matrix`: any row-stochastic table;
 - `Mixture`: a window or a matrix, by a coin that does not look at the input;
-- `Select`: one coordinate of a vector, by the rank of its magnitude; its integers are over their sum;
+- `Select`: one coordinate of a vector, by the rank of its magnitude, or of its value with either sign; its
+  integers are over their sum;
 - `Cube`: whole records of signs, near the input in many places or in few.
 """
 

@@ -22,6 +22,7 @@ _CONTEXT = decimal.Context(
 )
 _MOST = (1 << 15) - 1  # the largest reach: 65,535 weights
 _ROUNDS = 8  # of scaling up for what the tails were lowered by; two or three do
+_FAINT = Decimal(10) ** -30  # of the first of a tail: what of it is left out
 _START = 60.0  # how far above its last term the recurrence for Skellam starts: e^-120 of its value
 
 
@@ -66,7 +67,7 @@ def geometric_weights(rate: Real, reach: int) -> list[int]:
     return _mirrored(half)
 
 
-def gaussian_weights(sigma: Real, reach: int) -> list[int]:
+def gaussian_weights(sigma: Real, reach: int, *, lumped: bool = False) -> list[int]:
     """Return the weights of discrete Gaussian noise, e^(-k^2/(2 sigma^2)), for abs(k) <= reach.
 
     Parameters
@@ -75,11 +76,14 @@ def gaussian_weights(sigma: Real, reach: int) -> list[int]:
         Above zero, taken exactly.
     reach : int
         K, 1 to 32767: the noise is from -K to K.
+    lumped : bool
+        Whether -K and K stand for the whole tails. Cut off otherwise.
 
     Returns
     -------
     list of int
-        2 K + 1 weights that sum to 2^64 and are exactly log-concave (`is_log_concave`).
+        2 K + 1 weights that sum to 2^64 and are exactly log-concave (`is_log_concave`); where they are
+        lumped, each is the nearest integer, and so is each tail.
 
     Raises
     ------
@@ -100,10 +104,17 @@ def gaussian_weights(sigma: Real, reach: int) -> list[int]:
         for _ in range(reach):
             law.append(law[-1] * factor)  # k^2 grows by 2 k + 1
             factor *= square
-        return _log_concave("sigma", law)
+        if not lumped:
+            return _log_concave("sigma", law)
+        each = law[-1]
+        while each > law[-1] * _FAINT:
+            each *= factor
+            factor *= square
+            law[-1] += each
+        return _rounded("sigma", law)
 
 
-def skellam_weights(mu: Real, reach: int) -> list[int]:
+def skellam_weights(mu: Real, reach: int, *, lumped: bool = False) -> list[int]:
     """Return the weights of Skellam noise, a difference of two Poisson(mu), for abs(k) <= reach.
 
     Parameters
@@ -112,11 +123,14 @@ def skellam_weights(mu: Real, reach: int) -> list[int]:
         Mean of either Poisson number, above zero, taken exactly: the variance of the noise is 2 mu.
     reach : int
         K, 1 to 32767: the noise is from -K to K.
+    lumped : bool
+        Whether -K and K stand for the whole tails. Cut off otherwise.
 
     Returns
     -------
     list of int
-        2 K + 1 weights that sum to 2^64 and are exactly log-concave (`is_log_concave`).
+        2 K + 1 weights that sum to 2^64 and are exactly log-concave (`is_log_concave`); where they are
+        lumped, each is the nearest integer, and so is each tail.
 
     Raises
     ------
@@ -138,13 +152,18 @@ def skellam_weights(mu: Real, reach: int) -> list[int]:
     with decimal.localcontext(_CONTEXT):
         mean = Decimal(mu)
         above, here = Decimal(0), Decimal(1)
-        law = []
+        law, tail = [], Decimal(0)
         for k in range(start, 0, -1):
-            if k <= reach:
+            if k > reach:
+                tail += here
+            else:
                 law.append(here)
             above, here = here, above + here * k / mean
         law.append(here)
-        return _log_concave("mu", [each / here for each in reversed(law)])
+        if not lumped:
+            return _log_concave("mu", [each / here for each in reversed(law)])
+        law[0] += tail
+        return _rounded("mu", [each / here for each in reversed(law)])
 
 
 def is_log_concave(weights: list[int]) -> bool:
@@ -178,6 +197,16 @@ def _log_concave(name: str, law: list[Decimal]) -> list[int]:
     if half[0] <= 0 or not is_log_concave(weights):
         raise ValueError(f"{name}: too large for log-concave weights in units of 2**-64")
     return weights
+
+
+def _rounded(name: str, law: list[Decimal]) -> list[int]:
+    """Return the nearest weights to half of a symmetric `law`; its middle takes the rest."""
+    unit = _UNITS / (law[0] + 2 * sum(law[1:], Decimal(0)))
+    half = [int((unit * each).to_integral_value()) for each in law]
+    half[0] += ONE - half[0] - 2 * sum(half[1:])
+    if half[0] < half[1]:
+        raise ValueError(f"{name}: too large for weights in units of 2**-64")
+    return _mirrored(half)
 
 
 def _check(reach: int) -> None:

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Sequence
 
 from bitldp._core import __version__
+from bitldp.base.early import leave
 from bitldp.base.extras import MissingExtraError, require
 
 __all__ = ["main"]
@@ -30,9 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given == ["--version"]:  # needs no library
         print(f"bitldp {__version__}")
         raise SystemExit(0)
-    if (
-        threading.current_thread() is threading.main_thread()
-        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) in (
+        signal.default_int_handler,
+        leave,
     ):
         signal.signal(signal.SIGINT, _leave)
     try:

@@ -12,6 +12,7 @@ from bitldp.base.extras import require
 from bitldp.cli.audit import audit
 from bitldp.cli.catalogue.command import MechanismCommand, offering
 from bitldp.cli.catalogue.entries import entries
+from bitldp.cli.estimate import estimate
 from bitldp.cli.explain.explain import explain
 from bitldp.cli.fl import fl
 from bitldp.cli.once import Once
@@ -19,6 +20,7 @@ from bitldp.cli.options import MOST_THREADS, names
 from bitldp.cli.options import categories as read_categories
 from bitldp.cli.perturb.files import UsageError, report_path
 from bitldp.cli.screen import Screen, sentences, wide_console
+from bitldp.cli.verify import verify
 from bitldp.report.totals import number
 
 __all__ = ["app"]
@@ -60,11 +62,44 @@ def perturb(
     target: Annotated[
         Path, typer.Option("-o", "--out", metavar="OUT", help="File to write; a table may change its format.")
     ],
-    mechanism: Annotated[str, typer.Option("--mechanism", metavar="NAME", help=f"One of {_MECHANISMS}.")],
+    mechanism: Annotated[
+        str | None, typer.Option("--mechanism", metavar="NAME", help=f"One of {_MECHANISMS}.")
+    ] = None,
     epsilon: Annotated[
-        float,
+        float | None,
         typer.Option("--epsilon", metavar="E", help="Privacy budget of one row over --columns together."),
-    ],
+    ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A plan (TOML) of mechanisms on columns, in place of --mechanism, --epsilon and --columns.",
+        ),
+    ] = None,
+    record: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A", help="With --plan: column of the records' ids; the same data give the same output."
+        ),
+    ] = None,
+    key_env: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="With --record: variable with the release's key, 64 hex digits."),
+    ] = None,
+    key_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --record: file with the release's key.")
+    ] = None,
+    snapshot: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="With --record: the data's state; another state, another name."),
+    ] = "",
+    ledger: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Ledger to charge before anything is released, once a release."),
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(metavar="E", help="Begin the ledger with this budget; it must not exist.")
+    ] = None,
     columns: Annotated[
         list[str] | None,
         typer.Option(
@@ -143,9 +178,17 @@ def perturb(
     with sentences() as left:
         left.behind = "; no output was written"
         from bitldp.cli.perturb.perturb import perturb as run
-        from bitldp.cli.perturb.plan import OUTPUTS, Request
-        from bitldp.cli.perturb.worth import DECODES
+        from bitldp.cli.perturb.plan import OUTPUTS, Keyed, Request
+        from bitldp.tables.worth import DECODES
 
+        if plan is None:
+            if mechanism is None or epsilon is None:
+                raise UsageError("--mechanism and --epsilon are needed, or --plan FILE")
+            for option, value in (("--record", record), ("--key-env", key_env), ("--key-file", key_file)):
+                if value is not None:
+                    raise UsageError(f"{option} goes with --plan")
+        elif options or any((mechanism, epsilon, columns, keep, label, categories, categories_file, output)):
+            raise UsageError("--plan: says mechanisms and columns itself; leave out all that describes them")
         chosen = tuple(name for text in columns or [] for name in names(text))
         kept = tuple(name for text in keep or [] for name in names(text, "--keep"))
         if output not in (None, *OUTPUTS):
@@ -159,8 +202,12 @@ def perturb(
         request = Request(
             source=source,
             target=target,
-            mechanism=mechanism,
-            epsilon=epsilon,
+            mechanism=mechanism or "",
+            epsilon=epsilon or 0.0,
+            plan=plan,
+            release=Keyed(key_env, key_file, record, snapshot),
+            ledger=ledger,
+            budget=budget,
             options=options,
             columns=chosen,
             keep=kept,
@@ -189,6 +236,8 @@ def perturb(
             )
 
 
+app.command(cls=Once)(estimate)
+app.command(cls=Once)(verify)
 app.command(cls=MechanismCommand)(explain)
 app.command(cls=MechanismCommand)(audit)
 app.command(cls=Once)(fl)

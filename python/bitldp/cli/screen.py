@@ -18,7 +18,8 @@ from rich.table import Table
 from rich.text import Text
 
 from bitldp.base.extras import MissingExtraError
-from bitldp.cli.perturb.files import CommandError
+from bitldp.base.refused import DataError, PlanError
+from bitldp.cli.perturb.files import CommandError, UsageError
 
 __all__ = ["Left", "Screen", "print_whole", "sentences", "wide_console"]
 
@@ -76,8 +77,10 @@ def sentences() -> Iterator[Left]:
         return
     except CommandError as error:
         sentence, code = str(error), error.code
-    except MissingExtraError as error:
+    except (MissingExtraError, DataError) as error:
         sentence = str(error)
+    except PlanError as error:
+        sentence, code = str(error), UsageError.code
     except KeyboardInterrupt as error:
         sentence, code = f"interrupted{left.behind}", 128 + int(getattr(error, "number", signal.SIGINT))
     except OSError as error:

@@ -11,6 +11,7 @@ from bitldp.compression.ball.cldp import CLDP
 from bitldp.compression.ball.cross_polytope import CrossPolytope, OneRotationWarning
 from bitldp.compression.ball.gaussian import BallGaussian
 from bitldp.compression.ball.interpolated_mvu import InterpolatedMVU
+from bitldp.compression.ball.laplace import LaplaceBall
 from bitldp.compression.ball.signsgd import SignSGD
 from bitldp.compression.ball.skellam import Skellam
 from bitldp.compression.ball.vector_mvu import VectorMVU
@@ -26,6 +27,7 @@ __all__ = [
     "CrossPolytope",
     "GeneralizedRR",
     "InterpolatedMVU",
+    "LaplaceBall",
     "MetricMVU",
     "OneRotationWarning",
     "SignSGD",

@@ -8,6 +8,9 @@ from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from typing import Annotated, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bitldp._core import Matrix, log_ratio
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
@@ -100,24 +103,13 @@ class MetricMVU(Designed, Numeric):
         for name, only in (("spend", "split"), ("k", None), ("unit", "record")):
             if getattr(self, name) != only:
                 raise ValueError(f"{name}: must be {only!r} under a metric, where every feature is released")
-        count = 1 << self.input_bits
-        metric = canonical(self.metric, equidistant(interval, count).tolist())
-        if metric is None:
-            raise TypeError("metric: must be a power, a table or a function; without one, use MVU")
-        table = distances(metric, count)
-        if not isinstance(metric, tuple):  # which is for [0, 1], and so is the design
-            table *= (interval[1] - interval[0]) ** metric
-        widest = epsilon * float(table.max())
-        budget = epsilon if isinstance(metric, tuple) else widest
-        bits = (self.input_bits, self.output_bits)
-        drawn = self._table(lambda: _solved(bits, budget, metric))
-        release = designed(drawn, bits, interval)
-        if not keeps(tuple(map(tuple, drawn.channel.weights())), budget, metric):
-            raise ValueError("epsilon: the table that came with the parameters exceeds it")
-        exact = release.epsilon
-        slope = steepest(drawn.channel.weights(), interval)
+        metric, table = self._distances(interval)
+        # A table, or a function of the caller's, is a table from here on.
+        self._set(metric=readonly(table) if isinstance(metric, tuple) else metric)
+        release = self._released(epsilon, interval)
+        widest, exact = epsilon * float(table.max()), release.epsilon
+        slope = steepest(_weights_of(release), interval)
         self._set(
-            metric=readonly(table) if isinstance(metric, tuple) else metric,
             _release=release,
             _ends=interval,
             _spread=release.spread,
@@ -130,13 +122,29 @@ class MetricMVU(Designed, Numeric):
             ),
         )
 
+    def _distances(self, interval: Interval) -> tuple[Metric, NDArray[np.float64]]:
+        """Return the metric as designs are asked for, and the distances of the points of the grid."""
+        count = 1 << self.input_bits
+        metric = canonical(self.metric, equidistant(interval, count).tolist())
+        if metric is None:
+            raise TypeError("metric: must be a power, a table or a function; without one, use MVU")
+        table = distances(metric, count)
+        if not isinstance(metric, tuple):  # which is for [0, 1], and so is the design
+            table *= (interval[1] - interval[0]) ** metric
+        return metric, table
+
     def _released(self, epsilon: float, interval: Interval) -> Release:
-        raise NotImplementedError("the metric, not a share of the budget, says how a number is released")
+        """Return the release of one number; `epsilon` is for a distance of 1."""
+        metric, table = self._distances(interval)
+        budget = epsilon if isinstance(metric, tuple) else epsilon * float(table.max())
+        bits = (self.input_bits, self.output_bits)
+        drawn = self._table(lambda: _solved(bits, budget, metric))
+        if not keeps(tuple(map(tuple, drawn.channel.weights())), budget, metric):
+            raise ValueError("epsilon: the table that came with the parameters exceeds it")
+        return designed(drawn, bits, interval)
 
     def _weights(self) -> list[list[int]]:
-        (channel,) = self.channels
-        assert isinstance(channel, Matrix)
-        return channel.weights()
+        return _weights_of(self._release)
 
     def distance_epsilon(self, first: int, second: int) -> float:
         """Return the exact epsilon between two points of the grid, from the integers, rounded up.
@@ -165,6 +173,12 @@ class MetricMVU(Designed, Numeric):
         interval at any distance r, on the grid or not, have an epsilon of at most ``slope * r``.
         """
         return steepest(self._weights(), self._ends)
+
+
+def _weights_of(release: Release) -> list[list[int]]:
+    """Return the integers of a designed release."""
+    assert isinstance(release.channel, Matrix)
+    return release.channel.weights()
 
 
 def epsilon_between(one: Sequence[int], two: Sequence[int]) -> float:

@@ -21,6 +21,7 @@ from bitldp.privacy import ONE, calibrated
 
 __all__ = [
     "BITS",
+    "INPUT_BITS",
     "LEAST",
     "METRIC_BITS",
     "MOST",
@@ -32,10 +33,13 @@ __all__ = [
 ]
 
 BITS = 8
-"""The most bits of a point, and of a report."""
+"""The most bits of a report."""
+
+INPUT_BITS = 9
+"""The most bits of a point; with more than 6 and reports of several bits, a search takes a minute."""
 
 METRIC_BITS = 6
-"""The most of each under a metric."""
+"""The most bits of a report under a metric."""
 
 LEAST = 1e-4
 """The least budget that the solver is given: below it, doubles blur what the rows differ by."""
@@ -64,7 +68,7 @@ def design(
     Parameters
     ----------
     input_bits : int
-        b_in: the grid has 2**b_in equidistant points from 0 to 1; 1 to 8, to 6 with a metric.
+        b_in: the grid has 2**b_in equidistant points from 0 to 1; 1 to 9.
     output_bits : int
         b_out: a report is one of 2**b_out; 1 to 8, to 6 with a metric.
     epsilon : float
@@ -139,7 +143,7 @@ def _checked(
     input_bits: int, output_bits: int, epsilon: float, metric: MetricLike | None, objective: str
 ) -> tuple[tuple[int, int], float, Metric | None]:
     most = BITS if metric is None else METRIC_BITS
-    inputs = checks.integer("input_bits", input_bits, 1, most)
+    inputs = checks.integer("input_bits", input_bits, 1, INPUT_BITS)
     outputs = checks.integer("output_bits", output_bits, 1, most)
     checks.choice("objective", objective, ("mean", "worst"))
     budget = checks.positive("epsilon", epsilon)

@@ -141,9 +141,10 @@ class MeanAccumulator(Accumulator):
                 checks.codes("reports", codes, self._statistic.alphabet)  # says where, by row and column
             raise
         saved.together("reports", self.n, n)
+        counts = counts.astype(self._statistic.dtype, copy=False)
+        self._counts = self._counts + counts if self._counted else counts
         self._counted += n
         self.n += n
-        self._counts = self._counts + counts.astype(self._statistic.dtype)
         return True
 
     def _shaped(self, reports: Any, output: str, records: int | None) -> tuple[int, Any] | None:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp.base import checks
 from bitldp.estimate.accumulators import Accumulated, unpacked
 from bitldp.estimate.means import MeanAccumulator, countable
-from bitldp.estimate.statistics import of_sampled
+from bitldp.estimate.statistics import SampledCounts, kept, of_sampled
 from bitldp.release.sampled import SampledReports
 
 
@@ -49,6 +49,8 @@ class SampledMeanAccumulator(MeanAccumulator):
         What each code is worth, less `middle`.
     check : callable
         Checks reports and returns them with shape (n, k).
+    codes : bool
+        Whether codes are counted where sums would do for the mean.
     """
 
     def __init__(
@@ -58,8 +60,15 @@ class SampledMeanAccumulator(MeanAccumulator):
         middle: float,
         deviations: NDArray[np.float64],
         check: Callable[[Any], SampledReports],
+        *,
+        codes: bool = False,
     ) -> None:
-        super().__init__(mechanism, features, self.dense, of_sampled(features, middle, deviations))
+        counted = (
+            kept(SampledCounts(features, middle, deviations, codes=True))
+            if codes
+            else of_sampled(features, middle, deviations)
+        )
+        super().__init__(mechanism, features, self.dense, counted)
         self._middle = middle
         self._deviations = deviations
         self._check = check

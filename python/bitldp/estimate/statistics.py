@@ -146,27 +146,33 @@ class WordCounts(Statistic):
 
     def count(self, reports: Any, form: str, records: int | None, threads: int | None) -> NDArray[Any]:
         bits = self._letters.bits
-        return count_words(reports, self._columns, bits, form=form, records=records, threads=threads)  # type: ignore[arg-type]
+        found = count_words(reports, self._columns, bits, form=form, records=records, threads=threads)  # type: ignore[arg-type]
+        return found.view(np.int64)
 
     def moments(self, counts: NDArray[Any], n: int) -> Moments:
         law, letters = self._letters.pattern, self._letters
-        others = letters.bits - 1
-        zero, one = np.moveaxis(letters.bit_letters[:, 1:], -1, 0)[:, law]  # (columns, others) each
-        base = zero @ letters.weights
-        steps = (one - zero) * letters.weights
-        low, high = np.triu_indices(others, 1)
         total, square = np.zeros(self._columns), np.zeros(self._columns)
-        for sign, of_sign in enumerate((counts[:, 0] - counts[:, 1], counts[:, 1])):
-            words = of_sign[:, 0].astype(np.float64)
-            single, twos = of_sign[:, 1 : 1 + others], of_sign[:, 1 + others :]
-            line = np.sum(single * steps, axis=1)
-            pairs = np.sum(single * np.square(steps), axis=1)
-            pairs += 2.0 * np.sum(twos * (steps[:, low] * steps[:, high]), axis=1)
-            worth = letters.sign_letters[law, sign]
-            total += worth * (words * base + line)
-            square += np.square(worth) * (words * np.square(base) + 2.0 * base * line + pairs)
+        signs = np.stack([counts[:, 0] - counts[:, 1], counts[:, 1]]).astype(np.float64)
+        for number in np.unique(law):
+            of_law = law == number
+            worth = letters.sign_letters[number]
+            # By sign and column, the sums of M and of M^2.
+            found = np.einsum("sck,mk->msc", signs[:, of_law], self._weights(number))
+            total[of_law] = worth @ found[0]
+            square[of_law] = np.square(worth) @ found[1]
         mean = total / n
         return mean, np.maximum(square - n * np.square(mean), 0.0)
+
+    def _weights(self, law: int) -> NDArray[np.float64]:
+        """Return what each count adds to the sums of M and of M^2, where words follow one law."""
+        letters = self._letters
+        zero, one = letters.bit_letters[law, 1:].T
+        base = float(zero @ letters.weights)
+        steps = (one - zero) * letters.weights
+        low, high = np.triu_indices(len(steps), 1)
+        first = np.concatenate([[base], steps, np.zeros(len(low))])
+        second = np.concatenate([[base * base], steps * (2.0 * base + steps), 2.0 * steps[low] * steps[high]])
+        return np.stack([first, second])
 
 
 class SampledCounts(Statistic):
@@ -180,12 +186,16 @@ class SampledCounts(Statistic):
         What a coordinate that was not sampled is worth.
     deviations : ndarray of float64, shape (alphabet,)
         What each code is worth, less `middle`.
+    codes : bool
+        Whether codes are counted where sums would do for the mean.
     """
 
-    def __init__(self, features: int, middle: float, deviations: NDArray[np.float64]) -> None:
+    def __init__(
+        self, features: int, middle: float, deviations: NDArray[np.float64], *, codes: bool = False
+    ) -> None:
         self._middle, self._deviations, self._features = middle, deviations, features
         self.alphabet = len(deviations)
-        self._sums = isinstance(of_letters(features, deviations), CodeSums)
+        self._sums = not codes and isinstance(of_letters(features, deviations), CodeSums)
         self.shape = (features, 3 if self._sums else len(deviations))
         self.dtype = object if self._sums else np.int64
 
@@ -204,6 +214,16 @@ class SampledCounts(Statistic):
             total, square = counts @ self._deviations, counts @ np.square(self._deviations)
         mean = total / n
         return self._middle + mean, np.maximum(square - n * np.square(mean), 0.0)
+
+
+def kept(statistic: Statistic) -> Statistic:
+    """Return a statistic whose integers are what is asked for; refuse one of too much memory."""
+    if np.prod(statistic.shape, dtype=object) > _ENTRIES:
+        raise ValueError(
+            f"features: {statistic.shape[0]} of {statistic.shape[1]} codes are too many to be counted one by "
+            "one; estimate them in groups"
+        )
+    return statistic
 
 
 def of_sampled(features: int, middle: float, deviations: NDArray[np.float64]) -> SampledCounts | None:

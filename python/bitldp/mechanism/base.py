@@ -18,6 +18,7 @@ from bitldp.base.arrays import place
 from bitldp.base.keys import RandomSource
 from bitldp.mechanism import identity
 from bitldp.mechanism.described import Variant, letter_facts
+from bitldp.mechanism.keyed import Repeatable
 from bitldp.mechanism.law import Experiment, Pair, Symbols, far_ends
 from bitldp.mechanism.parameters import declared
 from bitldp.mechanism.silent import Silent
@@ -27,10 +28,11 @@ from bitldp.release.base import Call, Direct, called
 if TYPE_CHECKING:
     from bitldp.estimate.accumulators import Accumulator
 
-Takes = Literal["numbers", "reals", "categories", "points", "ball", "scores", "record"]
+Takes = Literal["numbers", "reals", "categories", "points", "ball", "scores", "record", "words"]
 """What a mechanism takes: all columns together as fixed-point numbers, or as numbers of an interval; each
 column by itself as a category, or as one of N points; a vector of a ball; a vector of which one dimension is
-chosen; attributes of several kinds."""
+chosen; attributes of several kinds; words that nobody could
+list."""
 
 Part = tuple[int, int]
 """Columns of an array of codes, and bits of a code."""
@@ -42,7 +44,7 @@ _M = TypeVar("_M", bound="Mechanism")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mechanism(Silent, ABC):
+class Mechanism(Repeatable, Silent, ABC):
     """A mechanism of local differential privacy: parameters in, reports out.
 
     A subclass is a frozen dataclass whose fields are its parameters; those that are annotated with a check

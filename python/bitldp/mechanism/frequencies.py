@@ -139,6 +139,30 @@ class TwoChances(Frequencies):
         p, q = self._check_speaks()
         return indicator_variance(checks.codes("x", x, self._cells), self._cells, p, q)
 
+    def frequency_variance(self, frequency: float = 0.0) -> float:
+        """Return the variance that the coins of n records leave in an estimated frequency, times n.
+
+        Parameters
+        ----------
+        frequency : float
+            Share of the records that have the category, 0 to 1.
+
+        Returns
+        -------
+        float
+            (f p(1 - p) + (1 - f) q(1 - q))/(p - q)^2, without the sampling of the records.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists, or for a share out of range.
+        """
+        share = checks.real("frequency", frequency)
+        if not 0.0 <= share <= 1.0:
+            raise ValueError("frequency: must be from 0 to 1")
+        p, q = self._check_speaks()
+        return (share * p * (1.0 - p) + (1.0 - share) * q * (1.0 - q)) / (p - q) ** 2
+
     def worst_variance(self) -> float:
         """Return the largest variance of an unbiased indicator of a category.
 

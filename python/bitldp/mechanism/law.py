@@ -77,6 +77,8 @@ class Experiment:
         Options of `randomize`, such that a report is the symbols of the blocks.
     groups : sequence of int
         Inputs are compared only within their group (the public region); empty: all of them.
+    read : callable, optional
+        Makes the blocks' symbols of reports, where they are not the reports themselves.
     """
 
     inputs: Sequence[Any]
@@ -85,6 +87,7 @@ class Experiment:
     pairs: Sequence[tuple[int, int]] = ((0, 1),)
     options: Mapping[str, Any] = field(default_factory=dict)
     groups: Sequence[int] = ()
+    read: Callable[[Any], Any] | None = None
 
     @property
     def symbols(self) -> int:
@@ -98,6 +101,7 @@ class Experiment:
 
     def split(self, reports: Any) -> list[NDArray[Any]]:
         """Return the symbols of reports, shape (n, symbols) for each block; bits as float64, for sums."""
+        reports = reports if self.read is None else self.read(reports)
         parts = reports if isinstance(reports, tuple) else (reports,)
         symbols: list[NDArray[Any]] = []
         for part, block in zip(parts, self.blocks, strict=True):

@@ -89,6 +89,11 @@ class Means(ArrayOrPair):
         streams: int = self._release.streams
         return streams if self.k is None else streams + 1
 
+    @property
+    def _bound(self) -> bool:
+        plain = type(self)._perturb is Means._perturb and self.k is None
+        return not (plain and self._release.straight)
+
     def symbols(self) -> tuple[Symbols, ...]:
         """Return the channels behind a report: one a released number, or one for the whole record."""
         laws = self._release.laws

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base.keys import RandomSource
 from bitldp.mechanism.base import Mechanism
+from bitldp.release.keyed import Ids
 
 Single: TypeAlias = bool | int | float | str | bytes | np.generic
 """One value: one number, one category or one label."""
@@ -45,6 +46,20 @@ if TYPE_CHECKING:
         ) -> NDArray[Any]: ...
         def randomize(self, x: Any, **options: Any) -> Any:
             """Randomize records; see `Mechanism.randomize`."""
+
+        def randomize_keyed(
+            self,
+            x: ArrayLike,
+            *,
+            key: bytes,
+            ids: Ids,
+            context: bytes = b"",
+            column: int = 0,
+            output: str | None = None,
+            threads: int | None = None,
+            duplicates: bool = False,
+        ) -> NDArray[Any]:
+            """Randomize records with keyed coins; see `Mechanism.randomize_keyed`."""
 
     class ArrayOrPair(Mechanism):
         """Base of the mechanisms whose reports are an array, or a pair where coordinates are sampled."""

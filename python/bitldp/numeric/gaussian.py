@@ -13,6 +13,7 @@ import numpy as np
 from bitldp._core import Shift
 from bitldp.base import checks
 from bitldp.channels.noise import gaussian_weights
+from bitldp.channels.normal import continuous_sigma
 from bitldp.channels.tails import delta_of_sum
 from bitldp.mechanism.numeric import Numeric
 from bitldp.privacy import ONE, Guarantee
@@ -28,28 +29,6 @@ _CUT = 1e-4  # of delta: what the noise that is cut off may take
 _SPARE = 1e-5  # of delta: what the unlikeliest losses of several numbers may take
 _PRECISION = 1e-8  # relative, of sigma and of a reported epsilon
 _STEPS = 60
-
-
-def continuous_sigma(epsilon: float, delta: float) -> float:
-    """Return the least standard deviation of continuous Gaussian noise, for a sensitivity of 1.
-
-    With s = sigma, delta = F(1/(2s) - eps s) - e^eps F(-1/(2s) - eps s), F the normal distribution function
-    (Balle and Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018, Theorem 8).
-    """
-
-    def reached(sigma: float) -> float:
-        a, b = 0.5 / sigma - epsilon * sigma, -0.5 / sigma - epsilon * sigma
-        far = math.erfc(-b / math.sqrt(2.0))
-        scaled = math.exp(epsilon + math.log(far)) if far > 0.0 else 0.0
-        return (math.erfc(-a / math.sqrt(2.0)) - scaled) / 2.0
-
-    low, high = 1e-9, 1.0
-    while reached(high) > delta:
-        low, high = high, 2.0 * high
-    for _ in range(100):
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if reached(middle) <= delta else (middle, high)
-    return high
 
 
 def bound(channel: Shift, scale: float, parts: int, epsilon: float, spare: float) -> float:

@@ -127,10 +127,10 @@ class LabelLaplace(Labelled):
         return self._release.letters
 
     def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
+        if np.ndim(x) > 1:
+            raise ValueError(f"x: shape must be (n,) or (), got {np.shape(x)}")
         with zeros_if_refused(call.out):
             labels = checks.codes("x", x, self._size)
-        if labels.ndim > 1:
-            raise ValueError(f"x: shape must be (n,) or (), got {labels.shape}")
         if call.output == "values":
             self._check_speaks()
         entries = (labels[..., None] == np.arange(self._size)).astype(np.uint16)

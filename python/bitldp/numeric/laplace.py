@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 
-import numpy as np
-
 from bitldp._core import Shift
 from bitldp.channels.noise import geometric_weights
 from bitldp.mechanism.numeric import Numeric
 from bitldp.privacy import calibrated
 from bitldp.release.base import Interval, Release
-from bitldp.release.shift import shifted
+from bitldp.release.shift import overshooting, shifted
 
 __all__ = ["Laplace"]
 
@@ -45,10 +43,8 @@ def noisy(epsilon: float, interval: Interval) -> Release:
     is at most epsilon/S for each step between them, also at the ends, where the chance is that of a whole
     tail: a^n/(1 + a) for an end that is n >= 0 steps away.
 
-    Letters. A report between the ends stands for itself. Given that the noise is n or more, its excess over n
-    is geometric whatever n is, with the mean a/(1 - a) = 1/(e^(epsilon/S) - 1). So an end that stands for
-    that much beyond itself keeps the mean of the letters at x exactly, for every x. As the letter is the mean
-    of the sum given the report, its variance is below that of the sum.
+    The letters are those of `bitldp.release.shift.overshooting`: right on average for every x. As a letter is
+    the mean of the sum given the report, its variance is below that of the sum.
     """
     steps, beyond = layout(epsilon)
     reach = steps + beyond
@@ -61,10 +57,7 @@ def noisy(epsilon: float, interval: Interval) -> Release:
     channel, target = calibrated(build, epsilon, lambda built: built[0].epsilon)
     if channel.epsilon == 0.0:
         return shifted(channel, 0.0, interval, steps, None)
-    places = np.arange(-beyond, steps + beyond + 1, dtype=np.float64) - steps / 2.0
-    overshoot = 1.0 / math.expm1(target / steps) if target < 700.0 * steps else 0.0
-    places[0] -= overshoot
-    places[-1] += overshoot
+    places = overshooting(steps, beyond, target / steps)
     return shifted(channel, channel.epsilon, interval, steps, places)
 
 

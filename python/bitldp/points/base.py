@@ -209,6 +209,10 @@ class CandidateRelease(OneArray):
     def _streams(self) -> int:
         return len(self._regions)
 
+    @property
+    def _bound(self) -> bool:
+        return self.regions is not None or type(self)._perturb is not CandidateRelease._perturb
+
     def _shortcut(self) -> Direct | None:
         plain = type(self)._perturb is CandidateRelease._perturb and self.regions is None
         return self._placed.direct(self._columns) if plain else None

@@ -43,6 +43,8 @@ class Bipartite(CandidateEstimates, TwoChances):
             raise ValueError(
                 "BRR: no unbiased decode exists at epsilon 0, where all categories are reported alike"
             )
+        if self._regions[0].m > 1:
+            raise ValueError("BRR with m > 1: reports have more than two chances; see variance")
         return self._regions[0].release.chances()
 
     def _refuse(self, reason: str) -> ValueError:

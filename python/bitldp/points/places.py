@@ -14,6 +14,7 @@ from bitldp.base import checks
 from bitldp.base.arrays import readonly
 from bitldp.points import metrics
 from bitldp.release.base import Call
+from bitldp.release.keyed import by_column
 
 _BLOCK = 1 << 22  # losses that are looked at together
 _LINE_LIMIT = 1 << 24  # equidistant candidates: points and losses by rank take 2 GB on the way
@@ -135,7 +136,8 @@ def release(
     reports = np.empty(flat.shape, np.min_scalar_type(len(region_of) - 1))
     keys = call.keys if call.keys[0] is not None else [None] * len(regions)
     for number, (region, key) in enumerate(zip(regions, keys, strict=True)):
-        mine = np.flatnonzero(region_of[flat] == number)
-        released = region.release.randomize(place_of[flat[mine]], call.codes([key]))
-        reports[mine] = region.members[released]
+        everywhere = np.flatnonzero(region_of[flat] == number)
+        for mine, own in by_column(everywhere, [key], flat.size // max(1, len(codes))):
+            released = region.release.randomize(place_of[flat[mine]], call.codes(own))
+            reports[mine] = region.members[released]
     return reports.reshape(codes.shape)

@@ -20,6 +20,7 @@ from bitldp.record.categorical import Oracles, Sizes, Spend, admitted, chosen
 from bitldp.record.choice import NUMBERS, number_mechanism
 from bitldp.record.spread import indicators, indicators_worst, mean_indicators
 from bitldp.release.base import called
+from bitldp.release.keyed import Ids, coins_of
 from bitldp.release.sampled import checked_floats
 
 __all__ = ["MixedRecord"]
@@ -172,6 +173,34 @@ class MixedRecord(Attributes):
         ValueError, TypeError
             For a value that is refused, whether it is sampled or not, and where `x` and `y` differ in length.
         """
+        tables, records = self._admit_pair(x, y)
+        call = called(rng, output, out, threads, first_chunk, self.outputs, self._streams)
+        return self._released(tables, records, call)
+
+    def randomize_keyed(  # type: ignore[override]
+        self,
+        x: ArrayLike,
+        y: ArrayLike,
+        *,
+        key: bytes,
+        ids: Ids,
+        context: bytes = b"",
+        column: int = 0,
+        output: str | None = None,
+        threads: int | None = None,
+        duplicates: bool = False,
+    ) -> Any:
+        """Randomize numbers and categories with keyed coins; see `Mechanism.randomize_keyed`.
+
+        Numbers and categories of a record together are the value.
+        """
+        coins = coins_of(key, ids, context, column, duplicates)
+        tables, records = self._admit_pair(x, y)
+        call = self._keyed(coins, [table for _, table in tables], output, threads)
+        return self._released(tables, records, call)
+
+    def _admit_pair(self, x: ArrayLike, y: ArrayLike) -> tuple[list[tuple[int, NDArray[Any]]], int]:
+        """Return checked tables, each with the number of its first attribute, and the number of records."""
         numbers = checks.numbers("x", x)
         checks.records("x", numbers, self.features)
         numbers = checked_floats(numbers).reshape(-1, self.features)
@@ -180,8 +209,7 @@ class MixedRecord(Attributes):
         categories = admitted("y", y, self.sizes)
         if len(categories) != len(numbers):
             raise ValueError(f"y: must be of {len(numbers)} records, as x is, got {len(categories)}")
-        call = called(rng, output, out, threads, first_chunk, self.outputs, self._streams)
-        return self._released([(0, numbers), (self.features, categories)], len(numbers), call)
+        return [(0, numbers), (self.features, categories)], len(numbers)
 
     def estimate_mean(self, reports: Any) -> Estimate:
         """Estimate the mean of every number over the records, without bias.

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp._core import CHUNK, keystream
+from bitldp._core import CHUNK, Coins, keystream
 from bitldp.mechanism.base import Mechanism, Part
 from bitldp.record.payload import form_of, payload
 from bitldp.release.base import Call
 from bitldp.release.draws import coordinates
+from bitldp.release.keyed import by_column
 
 __all__ = ["Run", "Table", "released", "shape"]
 
@@ -59,23 +60,26 @@ def released(
     list of ndarray
         The attributes that were drawn and their reports; or the reports of each run.
     """
+    if isinstance(call.keys[0], Coins):  # every record has coins of its own
+        stage, *rest = call.keys
+        if k is None:
+            return _all(runs, tables, records, call.codes(rest))
+        drawn = coordinates(stage, records, runs[-1].stop, k, 0)
+        return _drawn(runs, k, form, tables, drawn, call.codes(rest))
     streams = 1 + sum(run.mechanism._streams for run in runs)
     # Where nobody gave keys there are three that say so, and there may be more streams.
     keys = [*call.keys, *[None] * streams][:streams]
-    secret = [os.urandom(32) if key is None else key for key in keys]
+    secret = [key if isinstance(key, bytes) else os.urandom(32) for key in keys]
     found = []
     for place, start in enumerate(range(0, max(1, records), CHUNK)):
         # Each chunk of records has keys of its own: how far a mechanism reads its stream is its affair.
-        coin, *rest = (keystream(key, call.first_chunk + place, 32) for key in secret)
+        coin, *others = (keystream(key, call.first_chunk + place, 32) for key in secret)
         parts = [(first, table[start : start + CHUNK]) for first, table in tables]
-        count = min(CHUNK, records - start)
-        found.append(
-            _all(runs, parts, count, call.codes([*rest]))
-            if k is None
-            else _drawn(
-                runs, k, form, parts, coordinates(coin, count, runs[-1].stop, k, 0), call.codes([*rest])
-            )
-        )
+        count, own = min(CHUNK, records - start), call.codes(others)
+        if k is None:
+            found.append(_all(runs, parts, count, own))
+        else:
+            found.append(_drawn(runs, k, form, parts, coordinates(coin, count, runs[-1].stop, k, 0), own))
     return [np.concatenate(each) for each in zip(*found, strict=True)]
 
 
@@ -104,8 +108,10 @@ def _drawn(
     codes = np.zeros((flat.size, form[0]), np.min_scalar_type((1 << form[1]) - 1))
     for run, own in zip(runs, _keys(runs, call), strict=True):
         first, table = _table(run, tables)
-        rows = np.flatnonzero((flat >= run.start) & (flat < run.stop))
-        codes[rows] = _answer(run.mechanism, table[rows // k, flat[rows] - first], own, form)
+        every = np.flatnonzero((flat >= run.start) & (flat < run.stop))
+        for rows, keys in by_column(every, own.keys, k):
+            values = table[rows // k, flat[rows] - first]
+            codes[rows] = _answer(run.mechanism, values, own._replace(keys=keys), form)
     return [indices, codes.reshape(shape(len(indices), k, form))]
 
 

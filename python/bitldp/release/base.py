@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import Grid
+from bitldp._core import Coins, Grid
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
 from bitldp.base.keys import RandomSource, keys
@@ -18,14 +18,18 @@ from bitldp.privacy import ONE
 
 Interval = tuple[float, float]
 
+Source: TypeAlias = bytes | Coins | None
+"""Where one stream of a call comes from: a key, keyed coins, or a fresh key of the operating system."""
+
 
 class Call(NamedTuple):
     """The arguments of `randomize` but for the records, checked.
 
     Attributes
     ----------
-    keys : list of bytes or None
-        One for each stream that the release takes; None asks for a fresh one of the operating system.
+    keys : list of bytes, Coins or None
+        One for each stream that the release takes; None asks for a fresh one of the operating system. Where
+        one is of coins, all are, each a stage of them.
     output : str
         The form of the reports.
     out : ndarray or None
@@ -36,13 +40,13 @@ class Call(NamedTuple):
         How many chunks of the keys' streams are skipped.
     """
 
-    keys: list[bytes | None]
+    keys: Sequence[Source]
     output: str
     out: Any
     threads: int | None
     first_chunk: int
 
-    def codes(self, keys: list[bytes | None]) -> Call:
+    def codes(self, keys: Sequence[Source]) -> Call:
         """Return the same call with other keys, asking for codes in a new array."""
         return Call(keys, "codes", None, self.threads, self.first_chunk)
 
@@ -146,6 +150,7 @@ class Release:
 
     streams: ClassVar[int] = 1  # keys that a call needs
     whole: ClassVar[bool] = False  # whether one release is about all numbers of a record together
+    straight: ClassVar[bool] = True  # whether values go into the channel as they are, all in one call
 
     @property
     def bits(self) -> int:

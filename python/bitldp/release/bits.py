@@ -32,6 +32,7 @@ class BitsRelease(Release):
         return _undisturbed(self.alphabet)
 
     streams: ClassVar[int] = 2
+    straight: ClassVar[bool] = False
 
     def randomize(self, x: ArrayLike, call: Call) -> NDArray[Any]:
         # The dither is a channel without noise; its codes never leave this function.

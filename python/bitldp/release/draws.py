@@ -1,7 +1,8 @@
 """Public randomness beside a channel: coordinates and permutations that do not depend on the data.
 
 Value i of a call takes the i-th number of its key's stream. As in the channels, the stream comes in chunks of
-``CHUNK`` values, chunk c being the keystream of nonce c, so that batches of whole chunks concatenate.
+``CHUNK`` values, chunk c being the keystream of nonce c, so that batches of whole chunks concatenate. With
+keyed coins in place of a key, every record has a stream of its own.
 """
 
 from __future__ import annotations
@@ -11,13 +12,16 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp._core import CHUNK, keystream
+from bitldp._core import CHUNK, Coins, keystream
+from bitldp.release.base import Source
 
 _KEY_BYTES = 32
 
 
-def _words(key: bytes | None, count: int, first_chunk: int) -> NDArray[np.uint64]:
+def _words(key: Source, count: int, first_chunk: int) -> NDArray[np.uint64]:
     """Return `count` words of 64 bits; without a key, from a fresh one of the operating system."""
+    if isinstance(key, Coins):
+        return key.words(count // max(1, len(key)), first_chunk)
     key = os.urandom(_KEY_BYTES) if key is None else key
     chunks = range(0, count, CHUNK)
     stream = b"".join(
@@ -28,7 +32,7 @@ def _words(key: bytes | None, count: int, first_chunk: int) -> NDArray[np.uint64
 
 
 def coordinates(
-    key: bytes | None, records: int, features: int, k: int, first_chunk: int
+    key: Source, records: int, features: int, k: int, first_chunk: int
 ) -> NDArray[np.unsignedinteger]:
     """Return k different coordinates for every record, shape (records, k), any subset as likely as another.
 
@@ -52,7 +56,7 @@ def coordinates(
 
 
 def coefficients(
-    key: bytes | None, records: int, prime: int, first_chunk: int
+    key: Source, records: int, prime: int, first_chunk: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return a from 1 and b from 0 to below a prime for every record, shape (records,) each.
 
@@ -61,6 +65,11 @@ def coefficients(
     """
     draws = _words(key, 2 * records, 2 * first_chunk).reshape(records, 2)
     return 1 + _scaled(draws[:, 0], prime - 1).astype(np.int64), _scaled(draws[:, 1], prime).astype(np.int64)
+
+
+def seeds(key: Source, records: int, first_chunk: int) -> NDArray[np.uint32]:
+    """Return a uniform number of 32 bits for every record, shape (records,)."""
+    return (_words(key, records, first_chunk) >> np.uint64(32)).astype(np.uint32)
 
 
 def permutations(key: bytes | None, rows: int, columns: int) -> NDArray[np.intp]:

@@ -3,16 +3,83 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp.release.base import Release
-from bitldp.release.coin import CoinRelease
+from bitldp._core import Coins
+from bitldp.base import checks
+from bitldp.release.base import Call, Release, Source, called
 
 Ids = NDArray[np.uint64] | NDArray[np.uint8] | Sequence[bytes]
+"""Names of records: numbers, digests of 32 bytes a row, or bytes, of which SHA-256 makes digests."""
+
+_FORMS = ("codes", "bits", "values", "packed")
+
+
+def coins_of(key: bytes, ids: Ids, context: bytes, column: int, duplicates: bool) -> Coins:
+    """Return the coins of records.
+
+    Parameters
+    ----------
+    key, ids, context, column, duplicates
+        As of `keyed`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a key of another length, ids of another shape or dtype, or an id twice.
+    """
+    names = _named(ids)
+    coins = Coins(key, context, names, column)
+    if not duplicates and len(np.unique(names, axis=0)) != len(names):
+        raise ValueError("ids: each may come up once; duplicates=True allows more")
+    return coins
+
+
+def bound(coins: Coins, records: Sequence[NDArray[Any]], threads: int | None) -> Coins:
+    """Return coins that depend on all of what each record is: arrays with the records on their first axis."""
+    for values in records:
+        fitting(coins, values)
+        coins = coins.bound(values, threads)
+    return coins
+
+
+def fitting(coins: Coins, values: NDArray[Any]) -> None:
+    """Refuse values of another number of records."""
+    if values.ndim == 0 or len(values) != len(coins):
+        records = f"{len(values)} records" if values.ndim else "a single value, which needs an array of one"
+        raise ValueError(f"ids: {len(coins)} of them do not fit {records}")
+
+
+def by_column(
+    places: NDArray[np.intp], sources: Sequence[Source], columns: int
+) -> Iterator[tuple[NDArray[np.intp], Sequence[Source]]]:
+    """Yield places of some values of records, counted record by record, and what they are drawn from.
+
+    Keys draw for all at once. Of coins, every value takes those of its own record and column.
+    """
+    coins = [source for source in sources if isinstance(source, Coins)]
+    if not coins:
+        yield places, sources
+        return
+    for column in range(columns):
+        mine = places[places % columns == column]
+        yield mine, [each.taken(mine // columns, column) for each in coins]
+
+
+def keyed_call(coins: Coins, streams: int, output: Any, allowed: tuple[str, ...], threads: Any) -> Call:
+    """Return the call of a release with coins: a stage of them for each of its streams.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a form that is not allowed, or for threads that are no number.
+    """
+    call = called(None, output, None, threads, 0, allowed, 0)
+    return call._replace(keys=[coins.stage(stage) for stage in range(streams)])
 
 
 def keyed(
@@ -31,7 +98,9 @@ def keyed(
 
     The report of a record and column is a function of the key, the context, the release itself, the record's
     id, the column and the value: not of the batch, the order, the partition, threads or instruction set. The
-    law is that of `Release.randomize`, and so is epsilon, as long as the key stays secret.
+    law is that of `Release.randomize`, and so is epsilon, as long as the key stays secret. A release that is
+    of whole records, or takes more than one draw a value, has the record for its value: a record of which
+    one number is another has independent reports in all columns.
 
     One key and context serve one frozen snapshot of the data: a report that changes says that its record
     changed, so name the snapshot in `context`. Keep the key with the data's owner, never beside the output:
@@ -40,7 +109,7 @@ def keyed(
     Parameters
     ----------
     release : Release
-        One of a `Window`, `Matrix`, `Shift` or `Mixture` channel, each value by itself.
+        Any.
     x : array_like, shape (n,) or (n, columns)
         Values as `Release.randomize` takes them; numbers also as integers. float32 1.0, float64 1.0 and the
         integer 1 are one number; so are 0.0, -0.0 and subnormals of double precision.
@@ -71,19 +140,16 @@ def keyed(
         A key of another length, ids that are not as many as the records, duplicates, or what `randomize`
         refuses.
     TypeError
-        A release of another kind, or arguments of another type.
+        Arguments of another type.
     """
-    method = None if release.whole else getattr(release.channel, "randomize_keyed", None)
-    if method is None:
-        raise TypeError(f"release: the channel {type(release.channel).__name__} takes no keyed coins")
-    names = _named(ids)
-    if not duplicates and len(np.unique(names, axis=0)) != len(names):
-        raise ValueError("ids: each may come up once; duplicates=True allows more")
-    codec: Any = release.codec
-    if isinstance(release, CoinRelease):
-        codec = (release.piecewise.codec, release.ends)
-    reports: NDArray[Any] = method(x, codec, release.letters, key, context, names, column, output, threads)
-    return reports
+    coins = coins_of(key, ids, context, column, duplicates)
+    values = checks.plain("x", x)
+    if release.codec is not None and values.dtype.kind in "iu":
+        values = values.astype(np.float64)  # the integer 1 is the number 1.0
+    fitting(coins, values)
+    if not release.straight:
+        coins = bound(coins, [values], threads)
+    return release.randomize(values, keyed_call(coins, release.streams, output, _FORMS, threads))
 
 
 def _named(ids: Ids) -> NDArray[Any]:

@@ -21,6 +21,28 @@ def law_of(channel: Shift) -> NDArray[np.float64]:
     return np.array(channel.weights(), dtype=np.float64) / ONE
 
 
+def row_of(channel: Shift, x: int) -> NDArray[np.float64]:
+    """Return the probabilities of the reports of an input, 0 to inputs - 1."""
+    start = channel.offset - channel.reach + x
+    reports = np.clip(start + np.arange(2 * channel.reach + 1), 0, channel.outputs - 1)
+    return np.bincount(reports, weights=law_of(channel), minlength=channel.outputs).astype(np.float64)
+
+
+def overshooting(steps: int, beyond: int, rate: float) -> NDArray[np.float64]:
+    """Return what the reports of geometric noise stand for, in steps from the middle of the interval.
+
+    There are `beyond` of them past either end of the `steps`, and chances fall by e^-rate a step. A report
+    between the ends stands for itself. Given that the noise is n or more, its excess over n is geometric
+    whatever n is, with the mean a/(1 - a) = 1/(e^rate - 1) for a = e^-rate. So an end that stands for that
+    much beyond itself keeps the mean of the letters at x exactly, for every x.
+    """
+    places = np.arange(-beyond, steps + beyond + 1, dtype=np.float64) - steps / 2.0
+    excess = 1.0 / math.expm1(rate) if rate < 700.0 else 0.0
+    places[0] -= excess
+    places[-1] += excess
+    return places
+
+
 def shifted(
     channel: Shift, epsilon: float, interval: Interval, steps: int, places: NDArray[np.float64] | None
 ) -> Release:

@@ -26,6 +26,7 @@ class SymbolRelease(Release):
     k: int
 
     streams: ClassVar[int] = 2
+    straight: ClassVar[bool] = False
     whole: ClassVar[bool] = True
 
     def randomize(self, x: ArrayLike, call: Call) -> NDArray[Any]:

@@ -88,6 +88,10 @@ class Selection(OneArray):
 
         return Block(self.law(np.stack(vectors))[:, None, :], describe)
 
+    @property
+    def _bound(self) -> bool:
+        return False  # one draw of a vector, in which it is
+
     def _admit(self, x: Any) -> NDArray[Any]:
         return checks.numbers("x", x)
 

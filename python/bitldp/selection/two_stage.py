@@ -20,7 +20,8 @@ from bitldp.mechanism.law import Block, Experiment, Pair
 from bitldp.mechanism.means import Means
 from bitldp.numeric.duchi import Duchi
 from bitldp.privacy import Guarantee, added
-from bitldp.release.base import called
+from bitldp.release.base import Call, called
+from bitldp.release.keyed import Ids, coins_of, fitting
 from bitldp.selection.base import Selection, opposite_vectors
 from bitldp.selection.mechanisms import PS
 
@@ -243,11 +244,45 @@ class TwoStage(Mechanism):
         ValueError, TypeError
             A number that is not finite (an index is given, never the value), wrong shape or dtype.
         """
-        call = called(rng, output, None, threads, first_chunk, self.outputs, 1 + self.values._release.streams)
+        call = called(rng, output, None, threads, first_chunk, self.outputs, self._streams)
+        return self._perturb_pair(*self._admit_pair(scores, values), call)
+
+    def randomize_keyed(
+        self,
+        scores: ArrayLike,
+        values: ArrayLike | None = None,
+        *,
+        key: bytes,
+        ids: Ids,
+        context: bytes = b"",
+        column: int = 0,
+        output: str | None = None,
+        threads: int | None = None,
+        duplicates: bool = False,
+    ) -> SelectedReports:
+        """Select and release with keyed coins; see `Mechanism.randomize_keyed`.
+
+        Scores and values of a client together are the value.
+        """
+        coins = coins_of(key, ids, context, column, duplicates)
+        sizes, table = self._admit_pair(scores, values)
+        fitting(coins, sizes)
+        return self._perturb_pair(sizes, table, self._keyed(coins, [sizes, table], output, threads))
+
+    @property
+    def _streams(self) -> int:
+        return 1 + int(self.values._release.streams)
+
+    def _admit_pair(self, scores: ArrayLike, values: ArrayLike | None) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return scores and values as checked arrays of one shape."""
         sizes = _floats("scores", scores, self.dimensions)
         table = sizes if values is None else _floats("values", values, self.dimensions)
         if table.shape != sizes.shape:
             raise ValueError(f"values: shape must be that of scores, {sizes.shape}, got {table.shape}")
+        return sizes, table
+
+    def _perturb_pair(self, sizes: NDArray[Any], table: NDArray[Any], call: Call) -> SelectedReports:
+        """Select a coordinate of each vector of `sizes` and release its value in `table`."""
         key, *rest = call.keys
         channel = self.selection.channel
         skipped = call.first_chunk * (CHUNK // channel.chunk)

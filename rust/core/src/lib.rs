@@ -48,14 +48,14 @@ mod parallel;
 mod probability;
 mod random;
 
-pub use aggregate::{Batch, Hashes, Reports, Sampled, Undo, undo_counts};
+pub use aggregate::{Batch, Hashes, Maximization, Reports, Sampled, Sliding, Undo, undo_counts};
 pub use channel::{
-    Bit, Bits, BitsEpsilon, Call, Channel, Cube, Design, Keyed, KeyedCall, Matrix, Mixture, Select, Shift,
-    Subset, Unary, Window,
+    Bit, Bits, BitsEpsilon, Call, Channel, Coins, Cube, Design, Keyed, KeyedCall, Matrix, Mixture, Select,
+    Shift, Subset, Unary, Window,
 };
 pub use codec::{
-    Categories, Code, Coordinate, FixedPoint, Grid, GridRounding, Infinities, Part, Real, Rotated, Rotation,
-    RotationKind, SignBit, pack, pack_to, packed_len, unpack, unpack_to,
+    Categories, Code, Coordinate, FixedPoint, Grid, GridRounding, Hashing, Infinities, Part, Real, Rotated,
+    Rotation, RotationKind, SignBit, pack, pack_to, packed_len, unpack, unpack_to,
 };
 pub use error::{Error, Result};
 pub use io::{Input, Output};

@@ -9,6 +9,7 @@ use crate::arrays::{self, Form};
 use crate::channel::{channel, wrong_shape};
 use crate::error::to_python;
 use crate::fixed_point::{CODES, FixedPoint};
+use crate::keyed::Source;
 use crate::numbers::{List, Whole, count};
 
 /// Independent bits: each position of a bit string is reported as 1 with a probability that depends on that bit alone.
@@ -142,15 +143,15 @@ channel! {
     /// x : array of shape (n, features), or (features,) for one record ((n,) where features is 1)
     ///     float32 or float64 with a codec, code words (uint8, uint16, uint32) without one.
     /// codec : FixedPoint or None
-    /// key : bytes or None
-    ///     32 bytes, or None for a fresh key from the operating system.
+    /// key : bytes, Coins or None
+    ///     32 bytes, coins of the records, or None for a fresh key from the operating system.
     /// output : {"codes", "bits", "values", "packed"}
     /// out : array or None
     /// threads : int or None
     /// first_chunk : int
     ///     How many chunks of CHUNK features of the key's stream to skip.
-    fn randomize(call, codec: Option<Bound<'py, FixedPoint>>, key: Option<&[u8]>) {
-        let (codec, key) = (codec.as_ref().map(|codec| &codec.get().0), arrays::key(key)?);
-        call.run(codec.is_some(), codec, None, &key)
+    fn randomize(call, codec: Option<Bound<'py, FixedPoint>>, key: Option<Source<'_, 'py>>) {
+        let codec = codec.as_ref().map(|codec| &codec.get().0);
+        call.run_from(codec.is_some(), codec, None, key)
     }
 }

@@ -1,13 +1,14 @@
 //! Calls of channels: the arguments are checked and unpacked here for all classes.
 
-use bitldp_core::{Channel, Input};
+use bitldp_core::{Channel, Input, Keyed, KeyedCall, Output};
 use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{Form, Target, contiguous, detached, input, packed_len, tuple, wrong_dtype};
+use crate::arrays::{Form, Target, contiguous, detached, input, key, packed_len, tuple, wrong_dtype};
 use crate::error::to_python;
 use crate::fixed_point::{FLOATS, is_single};
+use crate::keyed::{Coins, NUMBERS, Source};
 use crate::numbers::{Whole, count, threads};
 
 /// The face of a channel: what its calls take and give.
@@ -87,14 +88,69 @@ impl<'py, F: Face> Call<'_, 'py, F> {
         letters: Option<&[f64]>,
         keys: <F::Core as Channel>::Keys<'_>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (threads, first_chunk) = (threads(self.threads)?, count("first_chunk", self.first_chunk)?);
+        let first_chunk = count("first_chunk", self.first_chunk)?;
+        let taken = |input: &Input<'_>| if real { input.is_real() } else { F::takes(input) };
+        let types = if real { FLOATS } else { F::TYPES };
+        self.fill(real, letters, (types, taken), |channel, input, output, threads| {
+            channel.randomize(bitldp_core::Call { codec, input, letters, output, keys, first_chunk, threads })
+        })
+    }
+
+    /// Lets the channel fill an array from keyed coins, and gives it back.
+    pub(crate) fn run_keyed(
+        self,
+        real: bool,
+        codec: <F::Core as Channel>::Codec<'_>,
+        letters: Option<&[f64]>,
+        coins: &Coins,
+    ) -> PyResult<Bound<'py, PyAny>>
+    where
+        F::Core: Keyed,
+    {
+        if count::<u64>("first_chunk", self.first_chunk)? != 0 {
+            return Err(PyValueError::new_err("first_chunk: 0 is needed with coins, which have no chunks"));
+        }
+        let taken = |input: &Input<'_>| real || F::takes(input);
+        let types = if real { NUMBERS } else { F::TYPES };
+        self.fill(real, letters, (types, taken), |channel, input, output, threads| {
+            channel.randomize_keyed(KeyedCall { codec, input, letters, output, coins: coins.core(), threads })
+        })
+    }
+
+    /// Lets the channel fill an array from whichever of the two was given.
+    pub(crate) fn run_from(
+        self,
+        real: bool,
+        codec: <F::Core as Channel>::Codec<'_>,
+        letters: Option<&[f64]>,
+        source: Option<Source<'_, 'py>>,
+    ) -> PyResult<Bound<'py, PyAny>>
+    where
+        F::Core: Keyed + for<'k> Channel<Keys<'k> = &'k bitldp_core::Key>,
+    {
+        match source {
+            None => self.run(real, codec, letters, &key(None)?),
+            Some(Source::Key(bytes)) => self.run(real, codec, letters, &key(Some(bytes))?),
+            Some(Source::Coins(coins)) => self.run_keyed(real, codec, letters, coins.get()),
+        }
+    }
+
+    /// Checks the call, and gives `randomize` the channel, the values, the room for the reports and the threads. `allowed` says
+    /// which inputs are taken.
+    fn fill(
+        self,
+        real: bool,
+        letters: Option<&[f64]>,
+        (types, taken): (&str, impl Fn(&Input<'_>) -> bool),
+        randomize: impl FnOnce(&F::Core, Input<'_>, Output<'_>, Option<usize>) -> bitldp_core::Result<()> + Send,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let threads = threads(self.threads)?;
         let valued = letters.is_some() || F::SPELLED && real;
         let form = Form::parse(self.output, if valued { F::FORMS_WITH_VALUES } else { F::FORMS })?;
         let form = if form == Form::Codes { F::CODES } else { form };
         let x = contiguous(self.x)?;
-        let types = if real { FLOATS } else { F::TYPES };
         let values = input(&x, types)?;
-        if !(if real { values.is_real() } else { F::takes(&values) }) {
+        if !taken(&values) {
             return Err(wrong_dtype("x", &x, types));
         }
         let (channel, shape) = (self.face.core(), self.face.shape(&x, form)?);
@@ -104,8 +160,7 @@ impl<'py, F: Face> Call<'_, 'py, F> {
         }
         let work = self.face.work(values.len());
         let output = target.output()?;
-        let call = bitldp_core::Call { codec, input: values, letters, output, keys, first_chunk, threads };
-        detached(self.py, work, || channel.randomize(call)).map_err(to_python)?;
+        detached(self.py, work, || randomize(channel, values, output, threads)).map_err(to_python)?;
         Ok(target.into_any())
     }
 }
@@ -123,8 +178,7 @@ pub(crate) fn table<'py, T: numpy::Element>(
 /// The class of a channel: a tuple struct of the channel itself, and what else it holds.
 ///
 /// `get` lists properties that the channel has as methods, `face` what its calls differ in, `methods` the others; `randomize`
-/// takes what all channels take, and the given arguments after `x`; `randomize_keyed`, of the channels that have it, what all
-/// of them take, and the type of its grids.
+/// takes what all channels take, and the given arguments after `x`.
 macro_rules! channel {
     (
         impl $face:ident, $summary:expr;
@@ -137,8 +191,6 @@ macro_rules! channel {
 
         $(#[$of_call:meta])*
         fn randomize($call:ident, $($name:ident: $type:ty),*) $body:block
-
-        $(fn randomize_keyed($keyed:ident: $keyed_call:ident, $grid:ident: $of_grid:ty) $keyed_body:block)?
     ) => {
         impl $crate::channel::Face for $face {
             type Core = bitldp_core::$face;
@@ -176,56 +228,6 @@ macro_rules! channel {
                 let $call = $crate::channel::Call { py, face: self, x, output, out, threads, first_chunk };
                 $body
             }
-
-            $(
-            /// Randomize values with coins that are a function of key, context, law, id, column and value.
-            ///
-            /// Parameters
-            /// ----------
-            /// x : array, shape (n,) or (n, columns)
-            ///     As for `randomize`; with a grid also integers. float32 1.0, float64 1.0 and the integer 1 are one value
-            ///     of a grid, and so are 0.0, -0.0 and subnormals.
-            /// grid : Grid or None
-            ///     As for `randomize`; of a Mixture, a pair.
-            /// letters : array of float64 or None
-            ///     As for `randomize`.
-            /// key : bytes
-            ///     32 of them.
-            /// context : bytes
-            ///     What the coins are for: the plan and the snapshot.
-            /// ids : array of uint64, shape (n,), or of uint8, shape (n, 32)
-            ///     The ids of the records, unique under key and context.
-            /// column : int
-            ///     The number of the first column, from 0; it and those behind it fit 32 bits.
-            /// output : {"codes", "values", "packed"}
-            /// threads : int or None
-            ///
-            /// Raises
-            /// ------
-            /// ValueError, TypeError
-            ///     As for `randomize`; ids that are not as many as the records.
-            #[pyo3(signature = (x, $grid, letters, key, context, ids, column, output, threads, /))]
-            #[allow(clippy::too_many_arguments, reason = "the arguments of the Python method")]
-            fn randomize_keyed<'py>(
-                &self,
-                py: Python<'py>,
-                x: &Bound<'py, PyAny>,
-                $grid: $of_grid,
-                letters: $crate::channel::Letters<'py>,
-                key: &[u8],
-                context: &[u8],
-                ids: &Bound<'py, PyAny>,
-                column: $crate::numbers::Whole,
-                output: &str,
-                threads: Option<$crate::numbers::Whole>,
-            ) -> PyResult<Bound<'py, PyAny>> {
-                let letters = $crate::channel::letters(&letters)?;
-                let $keyed = $keyed_call {
-                    py, face: self, x, letters, key, context, ids, column, output, threads,
-                };
-                $keyed_body
-            }
-            )?
 
             fn __repr__(&self) -> String {
                 let summary: fn(&bitldp_core::$face) -> String = $summary;

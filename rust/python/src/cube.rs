@@ -5,10 +5,11 @@ use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt};
 
-use crate::arrays::{self, Form};
+use crate::arrays::Form;
 use crate::channel::{channel, wrong_shape};
 use crate::error::to_python;
 use crate::grid::Grid;
+use crate::keyed::Source;
 use crate::numbers::{Weight, Whole, count};
 
 /// Whole records of signs: with probability ``high`` over 2**64 a report is uniform among the strings that agree with the
@@ -140,17 +141,22 @@ channel! {
     ///     Two points: numbers become the bit of the end that they are dithered to, 1 for the upper one.
     /// letters : (float, float) or None
     ///     What a 0 and a 1 are worth, for "values".
-    /// key : bytes or None
-    ///     32 bytes, or None for a fresh key from the operating system.
+    /// key : bytes, Coins or None
+    ///     32 bytes, coins of the records, or None for a fresh key from the operating system.
     /// output : {"codes", "values", "packed"}
     ///     Bytes of 0 and 1 of the shape of ``x``; letters of that shape; or bits, eight to a byte, nothing between records.
     /// out : array or None
     /// threads : int or None
     /// first_chunk : int
     ///     How many chunks of ``chunk`` records of the key's stream to skip.
-    fn randomize(call, grid: Option<Bound<'py, Grid>>, letters: Option<(f64, f64)>, key: Option<&[u8]>) {
-        let (codec, key) = (grid.as_ref().map(|grid| &grid.get().0), arrays::key(key)?);
+    fn randomize(
+        call,
+        grid: Option<Bound<'py, Grid>>,
+        letters: Option<(f64, f64)>,
+        key: Option<Source<'_, 'py>>
+    ) {
+        let codec = grid.as_ref().map(|grid| &grid.get().0);
         let letters = letters.map(|(zero, one)| [zero, one]);
-        call.run(codec.is_some(), codec, letters.as_ref().map(|letters| &letters[..]), &key)
+        call.run_from(codec.is_some(), codec, letters.as_ref().map(|letters| &letters[..]), key)
     }
 }

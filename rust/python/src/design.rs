@@ -5,9 +5,9 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays;
 use crate::channel::channel;
 use crate::error::to_python;
+use crate::keyed::Source;
 use crate::numbers::{Whole, count};
 
 /// Reports of which every input has a block that is likely: a report is of the block, uniformly, with probability ``high``,
@@ -103,13 +103,13 @@ channel! {
     /// ----------
     /// x : array of any shape
     ///     Integers in [0, inputs).
-    /// key : bytes or None
+    /// key : bytes, Coins or None
     /// output : {"codes", "packed"}
     /// out : array or None
     /// threads : int or None
     /// first_chunk : int
     ///     How many chunks of CHUNK values of the key's stream to skip.
-    fn randomize(call, key: Option<&[u8]>) {
-        call.run(false, (), None, &arrays::key(key)?)
+    fn randomize(call, key: Option<Source<'_, 'py>>) {
+        call.run_from(false, (), None, key)
     }
 }

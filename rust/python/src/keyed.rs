@@ -1,90 +1,200 @@
-//! Calls with keyed coins: the arguments are checked and unpacked here for all classes.
+//! The class `Coins`: where keyed calls take their coins from.
 
-use bitldp_core::{Ids, Keyed, KeyedCall};
-use numpy::{PyUntypedArray, PyUntypedArrayMethods};
-use pyo3::exceptions::PyValueError;
+use std::sync::Arc;
+
+use bitldp_core::{Ids, Key};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::Borrowed;
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::arrays::{
-    self, Form, Target, contiguous, contiguous_of, detached, input, slice, tuple, wrong_dtype,
-};
-use crate::channel::{Face, wrong_shape};
+use crate::arrays::{contiguous, contiguous_of, detached, input, key, slice, tuple, wrong_dtype};
 use crate::error::to_python;
-use crate::fixed_point::is_single;
 use crate::numbers::{Whole, count, threads};
-
-/// The inputs that are taken with a grid.
-const NUMBERS: &str = "float32, float64 and integers are";
 
 /// The ids that are taken.
 const IDS: &str = "uint64, or uint8 of shape (n, 32), are";
 
-/// A call of a channel with keyed coins.
-pub(crate) struct Call<'a, 'py, F> {
-    pub(crate) py: Python<'py>,
-    pub(crate) face: &'a F,
-    pub(crate) x: &'a Bound<'py, PyAny>,
-    pub(crate) letters: Option<&'a [f64]>,
-    pub(crate) key: &'a [u8],
-    pub(crate) context: &'a [u8],
-    pub(crate) ids: &'a Bound<'py, PyAny>,
-    pub(crate) column: Whole,
-    pub(crate) output: &'a str,
-    pub(crate) threads: Option<Whole>,
+/// The numbers that are taken with keyed coins.
+pub(crate) const NUMBERS: &str = "float32, float64 and integers are";
+
+/// Coins that are a function of a key, of what they are for, and of the records: in place of a key, a channel's `randomize` gives
+/// the same report whenever it is asked for a record and its values again.
+///
+/// Parameters
+/// ----------
+/// key : bytes
+///     32 of them, secret; they are not shown, and not pickled.
+/// context : bytes
+///     What the coins are for: the plan and the snapshot.
+/// ids : array of uint64, shape (n,), or of uint8, shape (n, 32)
+///     The ids of the records, unique under key and context; copied.
+/// column : int
+///     The number of the first column, from 0; it and those behind it fit 32 bits.
+///
+/// Raises
+/// ------
+/// ValueError, TypeError
+///     A key of another length, ids of another shape or dtype, a column out of range.
+///
+/// Notes
+/// -----
+/// Numbers count as the float64 that they are, with -0.0 and subnormals as 0.0. Values of a batch are its records' in C
+/// order, equally many of each. Where a channel's report is of many values (Bits, Cube, Select), each of its records takes a column.
+#[pyclass(frozen, module = "bitldp._core")]
+pub(crate) struct Coins {
+    key: Key,
+    context: Arc<[u8]>,
+    stage: u32,
+    ids: Arc<Names>,
+    column: u32,
 }
 
-impl<'py, F: Face> Call<'_, 'py, F>
-where
-    F::Core: Keyed,
-{
-    /// Lets the channel fill a new array. `real`: whether the input goes through a grid.
-    pub(crate) fn run(
-        self,
-        real: bool,
-        codec: <F::Core as bitldp_core::Channel>::Codec<'_>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let letters = self.letters;
-        let (threads, column) = (threads(self.threads)?, count("column", self.column)?);
-        let key = arrays::key(Some(self.key))?;
-        let form = Form::parse(self.output, if letters.is_some() { F::FORMS_WITH_VALUES } else { F::FORMS })?;
-        let x = contiguous(self.x)?;
-        let types = if real { NUMBERS } else { F::TYPES };
-        let values = input(&x, types)?;
-        if !real && values.is_real() {
-            return Err(wrong_dtype("x", &x, types));
+/// The ids of records.
+enum Names {
+    Numbers(Vec<u64>),
+    Digests(Vec<[u8; 32]>),
+    Bound(Vec<[u8; 32]>),
+}
+
+impl Names {
+    fn ids(&self) -> Ids<'_> {
+        match self {
+            Names::Numbers(ids) => Ids::Numbers(ids),
+            Names::Digests(ids) => Ids::Digests(ids),
+            Names::Bound(ids) => Ids::Bound(ids),
         }
-        let ids = contiguous_of("ids", self.ids)?;
-        let ids = names(&ids)?;
-        if x.ndim() > 2 {
-            return Err(wrong_shape(&x, "(n,) and (n, columns) are"));
-        }
-        if x.shape()[0] != ids.len() {
-            let text = format!("ids: {} of them do not fit {} records", ids.len(), x.shape()[0]);
+    }
+}
+
+impl Coins {
+    /// The coins as the core takes them.
+    pub(crate) fn core(&self) -> bitldp_core::Coins<'_> {
+        let coins = bitldp_core::Coins::new(&self.key, &self.context, self.ids.ids());
+        bitldp_core::Coins { stage: self.stage, column: self.column, ..coins }
+    }
+
+    /// The same with other ids.
+    fn with(&self, ids: Names, column: u32) -> Coins {
+        let (key, context, stage) = (self.key.clone(), Arc::clone(&self.context), self.stage);
+        Coins { key, context, stage, ids: ids.into(), column }
+    }
+}
+
+#[pymethods]
+impl Coins {
+    #[new]
+    #[pyo3(signature = (key, context, ids, column = Whole::ZERO))]
+    fn new(key: &[u8], context: &[u8], ids: &Bound<'_, PyAny>, column: Whole) -> PyResult<Coins> {
+        let (key, column) = (self::key(Some(key))?, count("column", column)?);
+        let ids = names(&contiguous_of("ids", ids)?)?;
+        Ok(Coins { key, context: context.into(), stage: 0, ids: ids.into(), column })
+    }
+
+    /// The same coins for another draw of one release: those of different stages share nothing. 0 is the first.
+    fn stage(&self, stage: Whole) -> PyResult<Coins> {
+        let (key, context, ids) = (self.key.clone(), Arc::clone(&self.context), Arc::clone(&self.ids));
+        Ok(Coins { key, context, stage: count("stage", stage)?, ids, column: self.column })
+    }
+
+    /// Coins that depend on all values of each record: two records that differ in one share nothing, in any column or stage.
+    /// They depend on no value that is drawn from besides, which may be computed from the record.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : array of numbers, the records on its first axis
+    /// threads : int or None
+    #[pyo3(signature = (x, threads = None))]
+    fn bound(&self, py: Python<'_>, x: &Bound<'_, PyAny>, threads: Option<Whole>) -> PyResult<Coins> {
+        let threads = self::threads(threads)?;
+        let x = contiguous(x)?;
+        let values = input(&x, NUMBERS)?;
+        if x.shape()[0] != self.__len__() {
+            let text = format!("ids: {} of them do not fit {} records", self.__len__(), x.shape()[0]);
             return Err(PyValueError::new_err(text));
         }
-        let (channel, shape) = (self.face.core(), self.face.shape(&x, form)?);
-        let single = is_single(&values);
-        let target = Target::new(&x, None, form, bitldp_core::Channel::report_bits(channel), &shape, single)?;
-        let (length, output) = (values.len(), target.output()?);
-        let context = self.context;
-        let call =
-            KeyedCall { codec, input: values, letters, output, key: &key, context, ids, column, threads };
-        detached(self.py, length, || channel.randomize_keyed(call)).map_err(to_python)?;
-        Ok(target.into_any())
+        let coins = self.core();
+        let digests = detached(py, values.len(), || coins.bound(values, threads)).map_err(to_python)?;
+        Ok(self.with(Names::Bound(digests), self.column))
+    }
+
+    /// The coins of one column of some of the records: of those places, of which the values are one each.
+    fn taken(&self, records: PyReadonlyArray1<'_, i64>, column: Whole) -> PyResult<Coins> {
+        let (places, column) = (records.as_array(), count("column", column)?);
+        let outside = || PyIndexError::new_err("records: no such place");
+        let place = |&place: &i64| usize::try_from(place).ok().filter(|&place| place < self.__len__());
+        let places: Vec<usize> = places.iter().map(place).collect::<Option<_>>().ok_or_else(outside)?;
+        let digests = |ids: &[[u8; 32]]| places.iter().map(|&place| ids[place]).collect();
+        let ids = match &*self.ids {
+            Names::Numbers(ids) => Names::Numbers(places.iter().map(|&place| ids[place]).collect()),
+            Names::Digests(ids) => Names::Digests(digests(ids)),
+            Names::Bound(ids) => Names::Bound(digests(ids)),
+        };
+        Ok(self.with(ids, column))
+    }
+
+    /// Draws of 64 bits, uint64 of shape (n * count,): `count` for each record, of its stream `stream`. They depend on the
+    /// ids alone, so those of `bound` coins depend on the values.
+    #[pyo3(signature = (count, stream, threads = None))]
+    fn words<'py>(
+        &self,
+        py: Python<'py>,
+        count: Whole,
+        stream: u64,
+        threads: Option<Whole>,
+    ) -> PyResult<Bound<'py, PyArray1<u64>>> {
+        let (count, threads) = (self::count("count", count)?, self::threads(threads)?);
+        let coins = self.core();
+        let draw = || coins.words(count, stream, threads);
+        Ok(detached(py, self.__len__().saturating_mul(count), draw).map_err(to_python)?.into_pyarray(py))
+    }
+
+    /// The number of records.
+    fn __len__(&self) -> usize {
+        self.ids.ids().len()
+    }
+
+    /// Without the key.
+    fn __repr__(&self) -> String {
+        format!("<Coins of {} records>", self.__len__())
+    }
+
+    /// Refused: a key travels by reference, never in a pickle.
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err("Coins: hold a key, and are not pickled"))
+    }
+}
+
+/// What an argument `key` is: a key, or keyed coins.
+pub(crate) enum Source<'a, 'py> {
+    Key(&'a [u8]),
+    Coins(Bound<'py, Coins>),
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Source<'a, 'py> {
+    type Error = PyErr;
+
+    fn extract(source: Borrowed<'a, 'py, PyAny>) -> PyResult<Source<'a, 'py>> {
+        match source.cast::<Coins>() {
+            Ok(coins) => Ok(Source::Coins(coins.to_owned())),
+            Err(_) => Ok(Source::Key(source.extract()?)),
+        }
     }
 }
 
 /// The ids of records: numbers, or digests of 32 bytes.
-fn names<'a>(ids: &'a Bound<'_, PyUntypedArray>) -> PyResult<Ids<'a>> {
+fn names(ids: &Bound<'_, PyUntypedArray>) -> PyResult<Names> {
     let refused = |allowed: &str| {
         let text = format!("ids: shape {} is not allowed; {allowed} is", tuple(ids.shape()));
         PyValueError::new_err(text)
     };
     if let Some(numbers) = slice::<u64>(ids) {
-        return if ids.ndim() == 1 { Ok(Ids::Numbers(numbers)) } else { Err(refused("(n,)")) };
+        return if ids.ndim() == 1 { Ok(Names::Numbers(numbers.to_vec())) } else { Err(refused("(n,)")) };
     }
     match slice::<u8>(ids) {
-        Some(bytes) if ids.ndim() == 2 && ids.shape()[1] == 32 => Ok(Ids::Digests(bytes.as_chunks().0)),
+        Some(bytes) if ids.ndim() == 2 && ids.shape()[1] == 32 => {
+            Ok(Names::Digests(bytes.as_chunks().0.to_vec()))
+        }
         Some(_) => Err(refused("(n, 32) of uint8, a digest a row,")),
         None => Err(wrong_dtype("ids", ids, IDS)),
     }

@@ -9,6 +9,7 @@ mod design;
 mod error;
 mod fixed_point;
 mod grid;
+mod hashing;
 mod keyed;
 mod matrix;
 mod mixture;
@@ -18,6 +19,7 @@ mod rotation;
 mod sampled;
 mod select;
 mod shift;
+mod sliding;
 mod subset;
 mod unary;
 mod window;
@@ -27,7 +29,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::error::to_python;
-use crate::numbers::{Whole, count};
+use crate::numbers::{Weight, Whole, count};
 
 #[pymodule]
 mod _core {
@@ -44,6 +46,10 @@ mod _core {
     #[pymodule_export]
     use super::grid::Grid;
     #[pymodule_export]
+    use super::hashing::{hash_cells, hash_supports};
+    #[pymodule_export]
+    use super::keyed::Coins;
+    #[pymodule_export]
     use super::matrix::Matrix;
     #[pymodule_export]
     use super::mixture::Mixture;
@@ -57,6 +63,8 @@ mod _core {
     use super::select::Select;
     #[pymodule_export]
     use super::shift::Shift;
+    #[pymodule_export]
+    use super::sliding::sliding_masses;
     #[pymodule_export]
     use super::subset::Subset;
     #[pymodule_export]
@@ -93,13 +101,20 @@ fn available_isas() -> Vec<&'static str> {
 
 /// ln(numerator / denominator), rounded up.
 #[pyfunction]
-fn log_ratio(numerator: u128, denominator: u128) -> f64 {
-    bitldp_core::log_ratio(numerator, denominator)
+fn log_ratio(numerator: Weight, denominator: Weight) -> PyResult<f64> {
+    let numerator = numerator.get("numerator", "2**128 - 1", Some)?;
+    Ok(bitldp_core::log_ratio(numerator, denominator.get("denominator", "2**128 - 1", Some)?))
 }
 
 /// The keystream of a key and a nonce from its start, in canonical order. MemoryError where there is no room for it.
 #[pyfunction]
-fn keystream<'py>(py: Python<'py>, key: &[u8], nonce: u64, length: Whole) -> PyResult<Bound<'py, PyBytes>> {
+fn keystream<'py>(
+    py: Python<'py>,
+    key: &[u8],
+    nonce: Weight,
+    length: Whole,
+) -> PyResult<Bound<'py, PyBytes>> {
     let (key, length) = (arrays::key(Some(key))?, count("length", length)?);
+    let nonce = nonce.get("nonce", "2**64 - 1", |nonce| nonce.try_into().ok())?;
     PyBytes::new_with(py, length, |bytes| bitldp_core::keystream(&key, nonce, bytes).map_err(to_python))
 }

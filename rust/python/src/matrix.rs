@@ -7,11 +7,10 @@ use numpy::{PyArray2, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays;
 use crate::channel::{Letters, channel, letters, table};
 use crate::error::to_python;
 use crate::grid::Grid;
-use crate::keyed::Call;
+use crate::keyed::Source;
 use crate::numbers::{List, Weight, weights};
 
 /// Any row-stochastic table: input x gives report z with probability ``probabilities[x, z]``.
@@ -104,11 +103,13 @@ channel! {
     }
 
     /// Randomize values; as for Window, with ``inputs`` rows and ``outputs`` letters.
-    fn randomize(call, grid: Option<Bound<'py, Grid>>, letters: Letters<'py>, key: Option<&[u8]>) {
-        let (codec, letters, key) = (grid.as_ref().map(|grid| &grid.get().0), self::letters(&letters)?, arrays::key(key)?);
-        call.run(codec.is_some(), codec, letters, &key)
-    }
-    fn randomize_keyed(keyed: Call, grid: Option<Bound<'py, Grid>>) {
-        keyed.run(grid.is_some(), grid.as_ref().map(|grid| &grid.get().0))
+    fn randomize(
+        call,
+        grid: Option<Bound<'py, Grid>>,
+        letters: Letters<'py>,
+        key: Option<Source<'_, 'py>>
+    ) {
+        let (codec, letters) = (grid.as_ref().map(|grid| &grid.get().0), self::letters(&letters)?);
+        call.run_from(codec.is_some(), codec, letters, key)
     }
 }

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use bitldp_core::Channel;
+use bitldp_core::{Channel, Key};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::arrays::key_of;
 use crate::channel::{Letters, channel, letters};
 use crate::error::to_python;
 use crate::grid::Grid;
-use crate::keyed::Call;
+use crate::keyed::Source;
 use crate::matrix::Matrix;
 use crate::window::Window;
 
@@ -83,7 +84,7 @@ channel! {
     ///     Of ``window.cells`` and of ``matrix.inputs`` points.
     /// letters : array of float64, shape (outputs,), or None
     ///     What each report stands for: needed for output "values".
-    /// keys : (bytes or None, bytes or None)
+    /// keys : (bytes or None, bytes or None), or (Coins, Coins), of which the first are taken
     ///     Of the window and of the matrix. They must differ: with one for both, their draws would be the same bits, and the
     ///     epsilon of the two no longer that of the mixture.
     /// output : {"codes", "values", "packed"}
@@ -95,13 +96,26 @@ channel! {
         call,
         grids: (Bound<'py, Grid>, Bound<'py, Grid>),
         letters: Letters<'py>,
-        keys: (Option<&[u8]>, Option<&[u8]>)
+        keys: (Option<Source<'_, 'py>>, Option<Source<'_, 'py>>)
     ) {
-        let (own, other) = (key_of("keys[0]", keys.0)?, key_of("keys[1]", keys.1)?);
-        let grids = [&grids.0.get().0, &grids.1.get().0];
-        call.run(true, grids, self::letters(&letters)?, [&own, &other])
+        let (grids, letters) = ([&grids.0.get().0, &grids.1.get().0], self::letters(&letters)?);
+        let keys = match keys {
+            (Some(Source::Coins(coins)), Some(Source::Coins(_))) => {
+                return call.run_keyed(true, grids, letters, coins.get());
+            }
+            (own, other) => [key_from("keys[0]", own)?, key_from("keys[1]", other)?],
+        };
+        call.run(true, grids, letters, [&keys[0], &keys[1]])
     }
-    fn randomize_keyed(keyed: Call, grids: (Bound<'py, Grid>, Bound<'py, Grid>)) {
-        keyed.run(true, [&grids.0.get().0, &grids.1.get().0])
+}
+
+/// The key that was given, or a fresh one.
+fn key_from(name: &str, source: Option<Source<'_, '_>>) -> PyResult<Key> {
+    match source {
+        None => key_of(name, None),
+        Some(Source::Key(bytes)) => key_of(name, Some(bytes)),
+        Some(Source::Coins(_)) => {
+            Err(PyTypeError::new_err(format!("{name}: coins are needed for both, or for neither")))
+        }
     }
 }

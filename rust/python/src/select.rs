@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use crate::arrays::{self, Form};
 use crate::channel::{Call, Face, channel, wrong_shape};
 use crate::error::to_python;
+use crate::keyed::Source;
 use crate::numbers::{Weight, Whole};
 use crate::rotation::{Rotation, row};
 
@@ -176,14 +177,14 @@ channel! {
     /// ----------
     /// x : array of float32 or float64, shape (n, d)
     ///     Finite numbers.
-    /// key : bytes or None
-    ///     32 bytes, or None for a fresh key from the operating system.
+    /// key : bytes, Coins or None
+    ///     32 bytes, coins of the records, or None for a fresh key from the operating system.
     /// output : {"codes", "packed"}
     /// out : array or None
     /// threads : int or None
     /// first_chunk : int
     ///     How many chunks of ``chunk`` vectors of the key's stream to skip.
-    fn randomize(call, key: Option<&[u8]>) {
-        call.run(true, None, None, &arrays::key(key)?)
+    fn randomize(call, key: Option<Source<'_, 'py>>) {
+        call.run_from(true, None, None, key)
     }
 }

@@ -4,11 +4,10 @@ use bitldp_core::Channel;
 use numpy::PyArray2;
 use pyo3::prelude::*;
 
-use crate::arrays;
 use crate::channel::{Letters, channel, letters, table};
 use crate::error::to_python;
 use crate::grid::Grid;
-use crate::keyed::Call;
+use crate::keyed::Source;
 use crate::numbers::{List, Weight, Whole, count, weights};
 
 /// Integer noise that is added: input x gives the report ``clamp(x + k + offset, 0, outputs - 1)``, where the noise k, from
@@ -106,11 +105,13 @@ channel! {
     }
 
     /// Randomize values; as for Window, with ``inputs`` rows and ``outputs`` letters.
-    fn randomize(call, grid: Option<Bound<'py, Grid>>, letters: Letters<'py>, key: Option<&[u8]>) {
-        let (codec, letters, key) = (grid.as_ref().map(|grid| &grid.get().0), self::letters(&letters)?, arrays::key(key)?);
-        call.run(codec.is_some(), codec, letters, &key)
-    }
-    fn randomize_keyed(keyed: Call, grid: Option<Bound<'py, Grid>>) {
-        keyed.run(grid.is_some(), grid.as_ref().map(|grid| &grid.get().0))
+    fn randomize(
+        call,
+        grid: Option<Bound<'py, Grid>>,
+        letters: Letters<'py>,
+        key: Option<Source<'_, 'py>>
+    ) {
+        let (codec, letters) = (grid.as_ref().map(|grid| &grid.get().0), self::letters(&letters)?);
+        call.run_from(codec.is_some(), codec, letters, key)
     }
 }

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use crate::arrays::{self, Form};
 use crate::channel::{channel, wrong_shape};
 use crate::error::to_python;
+use crate::keyed::Source;
 use crate::numbers::{Whole, count};
 
 /// Independent bits on one-hot input: category x becomes k bits, of which position x is reported as 1 with
@@ -88,14 +89,14 @@ channel! {
     /// ----------
     /// x : array of shape (n,)
     ///     Integers in [0, categories).
-    /// key : bytes or None
-    ///     32 bytes, or None for a fresh key from the operating system.
+    /// key : bytes, Coins or None
+    ///     32 bytes, coins of the records, or None for a fresh key from the operating system.
     /// output : {"bits", "packed"}
     /// out : array or None
     /// threads : int or None
     /// first_chunk : int
     ///     How many chunks of ``chunk`` records of the key's stream to skip.
-    fn randomize(call, key: Option<&[u8]>) {
-        call.run(false, (), None, &arrays::key(key)?)
+    fn randomize(call, key: Option<Source<'_, 'py>>) {
+        call.run_from(false, (), None, key)
     }
 }

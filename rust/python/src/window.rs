@@ -7,11 +7,11 @@ use numpy::{PyArray2, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{self, tuple};
+use crate::arrays::tuple;
 use crate::channel::{Letters, channel, letters, table};
 use crate::error::to_python;
 use crate::grid::Grid;
-use crate::keyed::Call;
+use crate::keyed::Source;
 use crate::numbers::{Whole, count};
 
 /// N cells of which an input makes some likely: the report is one of those, uniformly, with probability ``high``, and
@@ -123,17 +123,19 @@ channel! {
     ///     A grid of ``cells`` points.
     /// letters : array of float64, shape (cells,), or None
     ///     What each report stands for: needed for output "values".
-    /// key : bytes or None
+    /// key : bytes, Coins or None
     /// output : {"codes", "values", "packed"}
     /// out : array or None
     /// threads : int or None
     /// first_chunk : int
     ///     How many chunks of CHUNK values of the key's stream to skip.
-    fn randomize(call, grid: Option<Bound<'py, Grid>>, letters: Letters<'py>, key: Option<&[u8]>) {
-        let (codec, letters, key) = (grid.as_ref().map(|grid| &grid.get().0), self::letters(&letters)?, arrays::key(key)?);
-        call.run(codec.is_some(), codec, letters, &key)
-    }
-    fn randomize_keyed(keyed: Call, grid: Option<Bound<'py, Grid>>) {
-        keyed.run(grid.is_some(), grid.as_ref().map(|grid| &grid.get().0))
+    fn randomize(
+        call,
+        grid: Option<Bound<'py, Grid>>,
+        letters: Letters<'py>,
+        key: Option<Source<'_, 'py>>
+    ) {
+        let (codec, letters) = (grid.as_ref().map(|grid| &grid.get().0), self::letters(&letters)?);
+        call.run_from(codec.is_some(), codec, letters, key)
     }
 }

@@ -7,6 +7,8 @@ import hashlib
 import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -117,3 +119,53 @@ def test_what_a_killed_run_left_is_removed_and_what_a_run_holds_is_not(source: P
     assert [path.name for path in left if path.name in found] == [left[0].name]
     assert all(path.name in found for path in others)
     assert is_pair(source.parent)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from bitldp.cli import main
+before = Path.replace
+def aimed(path, *rest):
+    done = before(path, *rest)
+    os.kill(os.getpid(), signal.SIGKILL)
+    return done
+Path.replace = aimed
+main()
+"""
+
+
+def test_a_report_that_a_kill_left_without_its_name_is_found_by_the_next_run(source: Path) -> None:
+    target = source.with_name("out.csv")
+    options = ["perturb", str(source), "-o", str(target), *map(str, FRR), "--columns", "x"]
+    killed = subprocess.run([sys.executable, "-c", KILLED, *options], capture_output=True, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    (left,) = source.parent.glob(f".{PAIR[1]}.*.tmp")  # the output has its name, its report has not
+    assert names(source.parent) == sorted([left.name, source.name, PAIR[0]])
+    old = target.read_bytes()
+    again = invoke(*options)
+    refused(again, 2, "out.csv: exists; give another name")
+    assert "note: " in again.stderr
+    assert "a run was killed before its privacy report had its name; it has it now" in again.stderr
+    assert target.read_bytes() == old
+    assert is_pair(source.parent)
+    assert names(source.parent) == sorted([source.name, *PAIR])
+
+
+def test_an_output_without_its_report_is_said_to_be_so(source: Path) -> None:
+    target, beside = source.with_name(PAIR[0]), source.with_name(PAIR[1])
+    options = ("perturb", source, "-o", target, *FRR, "--columns", "x")
+    assert invoke(*options).exit_code == 0
+    report = beside.read_text()
+    beside.unlink()
+    stray = source.with_name(f".{PAIR[1]}.{7:012x}.tmp")
+    stray.write_text(report.replace('"output_sha256": "', '"output_sha256": "0'))  # of another output
+    refused(invoke(*options), 2, "out.csv: exists, without a privacy report beside it")
+    assert not beside.exists()
+    for other in (report.replace('"output_sha256": "', '"output_sha256": "0'), "[]", "{", "[" * 100_000):
+        beside.write_text(other)
+        refused(invoke(*options), 2, "out.csv: exists, and the privacy report is not of this output")
+    beside.write_text(report)
+    refused(invoke(*options), 2, "out.csv: exists; give another name")
+    target.unlink()
+    refused(invoke(*options), 2, "out.csv.privacy.json: exists, a privacy report without its output")

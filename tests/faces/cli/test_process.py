@@ -234,7 +234,8 @@ def test_refused_runs_end_in_order(tmp_path: Path) -> None:
 
 CUT = """
 import os, sys
-from bitldp.cli.perturb import arrow, part, plan
+from bitldp.cli.perturb import arrow, plan
+from bitldp.tables import part
 plan.BATCH_BYTES, arrow.HELD = 1 << 16, 0
 randomize = part.Part.randomize
 def cut(self, x, first):
@@ -247,9 +248,24 @@ main()
 """
 
 
+# Cuts the file when a batch of rows was opened: in the middle of whatever reads it then.
+CUT_AT_ONCE = CUT.replace("os.truncate(sys.argv[2], 4096)", "pass").replace(
+    "from bitldp.cli import main",
+    """
+from bitldp.cli.perturb import arrow_parts
+load = arrow_parts._Memory.read
+def shortened(self, start, end):
+    if start > 1 << 20:
+        os.truncate(sys.argv[2], start + 100)
+    load(self, start, end)
+arrow_parts._Memory.read = shortened
+from bitldp.cli import main""",
+)
+
+
 @POSIX
-@pytest.mark.parametrize("form", ["npy", "arrow"])
-def test_a_file_that_is_cut_short_ends_no_process(tmp_path: Path, form: str) -> None:
+@pytest.mark.parametrize(("form", "code"), [("npy", CUT), ("arrow", CUT), ("arrow", CUT_AT_ONCE)])
+def test_a_file_that_is_cut_short_ends_no_process(tmp_path: Path, form: str, code: str) -> None:
     # A map of it would: SIGBUS, where a page is touched that the file has no more.
     source, x = tmp_path / f"x.{form}", np.zeros((400_000, 4), np.float32)
     if form == "npy":
@@ -258,7 +274,7 @@ def test_a_file_that_is_cut_short_ends_no_process(tmp_path: Path, form: str) -> 
         table = pa.table({name: x[:, place] for place, name in enumerate("abcd")})
         pa.feather.write_feather(table, source, compression="uncompressed", chunksize=len(x))
     columns = () if form == "npy" else ("--columns", "a,b,c,d")
-    done = run("perturb", source, "-o", tmp_path / f"out.{form}", *FRR, *columns, code=CUT)
+    done = run("perturb", source, "-o", tmp_path / f"out.{form}", *FRR, *columns, code=code)
     assert done.returncode == 1, done.stderr
     assert done.stderr.splitlines()[-1].startswith(f"error: {source}: was c")
     assert [path.name for path in tmp_path.iterdir()] == [source.name]
@@ -290,6 +306,31 @@ def test_an_interrupt_during_imports_is_no_traceback() -> None:
     done = run("perturb", "x.csv", "-o", "y.csv", *FRR, "--columns", "x", code=AT_IMPORT)
     assert done.returncode == 130, done.stderr
     assert done.stderr == "error: interrupted\n"
+
+
+# Sends itself Ctrl-C when NumPy is imported: in the middle of `import bitldp`.
+EARLY = """
+import os, signal, sys
+class Interrupting:
+    def find_spec(self, name, *rest):
+        if name == "numpy":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+"""
+
+
+@POSIX
+@pytest.mark.parametrize("way", ["module", "script"])
+def test_an_interrupt_while_the_package_is_imported_is_no_traceback(tmp_path: Path, way: str) -> None:
+    (tmp_path / "sitecustomize.py").write_text(EARLY)  # Python runs it before the program
+    script = tmp_path / "bitldp"
+    script.write_text("from bitldp.cli import main\nmain()\n")
+    path = os.pathsep.join([str(tmp_path), str(Path(bitldp.__file__).parents[1])])
+    environment = os.environ | {"PYTHONPATH": path}
+    program = ["-m", "bitldp"] if way == "module" else [str(script)]
+    command = [sys.executable, *program, "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (130, "error: interrupted\n")
 
 
 @POSIX

@@ -129,7 +129,10 @@ def test_existing_outputs(people: Path, tmp_path: Path) -> None:
     for existing in (target, report):
         existing.write_text("mine")
         refused(
-            invoke("perturb", people, "-o", target, *FRR, "--columns", "age"), 2, "exists; give another name"
+            invoke("perturb", people, "-o", target, *FRR, "--columns", "age"),
+            2,
+            "exists,",
+            "; give another name",
         )
         assert existing.read_text() == "mine"
         assert invoke("perturb", people, "-o", target, *FRR, "--columns", "age", "--force").exit_code == 0

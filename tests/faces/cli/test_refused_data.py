@@ -226,8 +226,8 @@ def test_quotes_within_a_text_are_text(tmp_path: Path) -> None:
 def test_a_file_that_changes_while_it_is_read_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, change: str
 ) -> None:
-    from bitldp.cli.perturb import part as _part
     from bitldp.cli.perturb import plan as _plan
+    from bitldp.tables import part as _part
     from support.tables import write
 
     source, target = tmp_path / f"x.{form}", tmp_path / ("o.npy" if form == "npy" else "o.csv")

@@ -212,15 +212,6 @@ def test_bitrand_is_frr_and_label_rr():
     assert one_label.shape == ()
 
 
-def test_bitrand_checks_its_labels_before_it_writes():
-    both = bitldp.BitRand(2, classes=3, epsilon_x=1.0, epsilon_y=1.0)
-    out = np.full((4, 2), 7, np.uint16)
-    for y in ([0, 1, 2], [0, 1, 2, 3], [0.0, 1.0, 2.0, 0.0]):
-        with pytest.raises((ValueError, TypeError)):
-            both.randomize(np.zeros((4, 2)), y, out=out)
-    assert (out == 7).all()
-
-
 def test_plans_are_cached():
     assert bitldp.FRR(77, epsilon=1.5).channel is bitldp.FRR(77, epsilon=1.5, sign="ldpfl").channel
 
@@ -245,3 +236,28 @@ def test_the_bias_of_a_spelled_word_by_enumeration(mechanism):
         mean = np.where(ones == 1, chances, 1.0 - chances).prod(axis=1) @ values
         worst = max(worst, abs(mean - value))
     assert mechanism.decode_bias() == pytest.approx(worst, rel=1e-12)
+
+
+@pytest.mark.parametrize("classes", [4, ["a", "b", "c", "d"]])
+def test_a_refused_label_leaves_zeros_and_a_call_that_does_not_fit_nothing(classes):
+    mechanism = bitldp.BitRand(3, classes=classes, epsilon_x=4.0, epsilon_y=1.0)
+    x, names = np.full((5, 3), 0.5, np.float32), np.asarray(range(4) if classes == 4 else classes)
+    labels, wrong = names[[0, 1, 2, 3, 0]], np.array([0, 1, 9, 3, 0]) if classes == 4 else list("abxda")
+    for output, width in (("codes", 3), ("values", 3), ("bits", 30)):
+        expected, _ = mechanism.randomize(x, labels, rng=1, output=output)
+        assert expected.shape == (5, width)
+        out = np.full_like(expected, 7)
+        with pytest.raises(ValueError, match=r"^y: .*2"):
+            mechanism.randomize(x, wrong, rng=1, output=output, out=out)
+        assert (out == 0).all()
+        out[...] = 7
+        for unfit in (labels[:3], labels.reshape(5, 1)):
+            with pytest.raises(ValueError, match=r"^y: shape"):
+                mechanism.randomize(x, unfit, rng=1, output=output, out=out)
+        with pytest.raises(ValueError, match=r"^x"):
+            mechanism.randomize(x[:, :2], wrong, rng=1, output=output, out=out)
+        with pytest.raises(TypeError, match=r"^out"):
+            mechanism.randomize(x, wrong, rng=1, output=output, out=out.astype(np.complex64))
+        assert (out == 7).all()
+        assert mechanism.randomize(x, labels, rng=1, output=output, out=out)[0] is out
+        np.testing.assert_array_equal(out, expected)

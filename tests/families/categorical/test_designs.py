@@ -52,10 +52,11 @@ def law_of_blocks(mechanism: bitldp.BlockDesign) -> list[list[Fraction]]:
     return rows
 
 
-SMALL = [(7, 1.0), (11, 1.5), (9, 0.5), (13, 1.1), (8, 3.0), (15, 1.0), (21, 0.7), (2, 1.0), (3, 0.2)]
+SMALL = [(7, 1.0), (11, 1.5), (9, 0.5), (13, 1.1), (8, 3.0), (2, 1.0), (3, 0.2)]
+SHARED = [(9, 1.0), (15, 1.5), (21, 2.2), (25, 1.5)]  # moduli with divisors, that some steps have, too
 
 
-@pytest.mark.parametrize(("k", "epsilon"), SMALL)
+@pytest.mark.parametrize(("k", "epsilon"), SMALL + SHARED)
 def test_epsilon_and_chances_of_blocks_by_enumeration(k: int, epsilon: float) -> None:
     """The worst ratio of any report; how often one counts for its own category, and for another."""
     mechanism = bitldp.BlockDesign(k, epsilon=epsilon)
@@ -98,10 +99,13 @@ def test_epsilon_and_chances_of_subsets_by_enumeration(k: int, epsilon: float) -
     assert q == pytest.approx(float(sum(c for c, each in zip(rows[0], subsets, strict=True) if 1 in each)))
 
 
-@pytest.mark.parametrize(("k", "epsilon"), [(7, 1.0), (11, 1.0), (91, 2.0), (15, 1.0)])
+@pytest.mark.parametrize(("k", "epsilon"), [(7, 1.0), (11, 1.0), (91, 2.0), (15, 1.0), *SHARED])
 def test_blocks_fit_their_law(k: int, epsilon: float) -> None:
     """Chi-squared over all reports of a category, n = 2^19, alpha = 1e-6."""
     mechanism = bitldp.BlockDesign(k, epsilon=epsilon)
+    if (k, epsilon) in SHARED:
+        assert mechanism.blocks.family == "steps"
+        assert any(mechanism.blocks.cells % divisor == 0 for divisor in (3, 5))
     rows = law_of_blocks(mechanism)
     for x in (0, k - 1):
         counts = np.bincount(mechanism.randomize(np.full(N, x), rng=7 + x), minlength=len(rows[0]))
@@ -139,6 +143,17 @@ def test_one_of_both_is_within_one_percent_of_the_closed_form(epsilon: float) ->
             design = bitldp.BlockDesign(k, epsilon=epsilon)
             assert design.mean_variance() <= 1.01 * least
             assert design.report_bits <= 2.0 * math.log2(k) + 4.0
+
+
+@pytest.mark.parametrize("kind", [bitldp.SubsetSelection, bitldp.BlockDesign, bitldp.OLH, bitldp.OUE])
+def test_the_variance_of_a_frequency_is_between_both(kind) -> None:
+    mechanism = kind(20, epsilon=1.0)
+    on, off = mechanism.variance([0])[0, :2]
+    assert mechanism.frequency_variance() == pytest.approx(off, rel=1e-12)
+    assert mechanism.frequency_variance(1.0) == pytest.approx(on, rel=1e-12)
+    assert mechanism.frequency_variance(0.25) == pytest.approx(0.25 * on + 0.75 * off, rel=1e-12)
+    with pytest.raises(ValueError, match="frequency"):
+        mechanism.frequency_variance(1.5)
 
 
 def test_few_bits_for_many_categories() -> None:

@@ -251,7 +251,7 @@ def test_one_bit_spends_its_budget(features, epsilon, norm, delta):
 
 @pytest.mark.parametrize("kind", [BallGaussian, Skellam])
 def test_a_ball_of_few_steps_leaves_no_room_that_the_noise_never_reaches(kind):
-    mechanism = kind(14, epsilon=0.04973908750922178, delta=8.887e-05)
+    mechanism = kind(14, epsilon=0.04973908750922178, delta=8.887e-05, output_bits=12)
     assert 0.95 * mechanism.epsilon < mechanism.guarantee.record <= mechanism.epsilon
     assert mechanism.report_bits == 14 * mechanism.output_bits
 
@@ -317,7 +317,7 @@ def test_bad_parameters_are_refused(build, message, name, value):
         (lambda: CLDP(3, epsilon=0.0).decode([0]), "epsilon 0"),
         (lambda: VectorMVU(3, epsilon=1.0, norm="l3"), "norm"),
         (lambda: VectorMVU(3, epsilon=1.0, dither="none"), "dither"),
-        (lambda: VectorMVU(3, epsilon=1.0, input_bits=7), "input_bits"),
+        (lambda: VectorMVU(3, epsilon=1.0, input_bits=10), "input_bits"),
         (lambda: Skellam(3, epsilon=1.0), "delta"),
         (lambda: Skellam(300, epsilon=0.1, delta=1e-6, output_bits=4), "output_bits"),
         (lambda: BUILDS["l2"]().renyi(2.0, bound="greedy"), "conditional"),

@@ -113,6 +113,9 @@ def test_out_is_filled_or_zeros_where_a_value_is_refused(family):
     out[...] = 7
     with pytest.raises((ValueError, TypeError)):
         mechanism.randomize(x.astype(complex), rng=5, out=out)
+    for unfit in (np.zeros((5, 17), x.dtype), np.zeros((5, 1, 2), x.dtype)):
+        with pytest.raises(ValueError, match=r"^x"):
+            mechanism.randomize(unfit, rng=5, out=out)
     assert (out == 7).all()  # nothing was begun
     fixed = np.zeros_like(expected)
     fixed.flags.writeable = False

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bitldp._core import available_isas
-from support.cases import CASES, FAMILIES, MIXED, reports_of
+from support.cases import CASES, FAMILIES, MIXED, ORDERED, reports_of
 
 TESTS = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parent / "golden.json"
@@ -27,7 +27,7 @@ RECORDS = 9_000  # past the end of a chunk
 def streams() -> dict[str, dict[str, object]]:
     """Return digest and head of the reports of every mechanism in each of their forms, under one seed."""
     found = {}
-    for case in CASES + FAMILIES + MIXED:
+    for case in CASES + FAMILIES + MIXED + ORDERED:
         mechanism, inputs = case.make(), _inputs(case)
         for form in case.outputs:
             reports = reports_of(mechanism, inputs, rng=SEED, output=form)
@@ -54,6 +54,8 @@ def _inputs(case) -> tuple[np.ndarray, ...]:
 
 def _categories(case) -> int:
     mechanism = case.make()
+    if case in ORDERED:
+        return mechanism.size if case.name == "Hierarchy" else 1 << mechanism.bits
     if "Record" in case.name:
         return min(mechanism.sizes)
     if case in FAMILIES:

@@ -165,7 +165,8 @@ def test_what_is_clipped_is_counted(name):
         return
     if mechanism.takes == "ball":
         far = 10.0 * x
-        expected = np.count_nonzero(np.abs(far).sum(axis=1) > 1.0)
+        norms = np.linalg.norm(far.astype(np.float64), getattr(mechanism, "_power", 1), axis=1)
+        expected = np.count_nonzero(norms > mechanism.radius)
     else:
         low, high = mechanism.ends if mechanism.ends is not None else mechanism.features_mechanism.ends
         far = np.clip(x, low, high) + np.where(np.arange(len(x)) % 4, 0.0, 8.0 * (high - low)).reshape(

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 
+import bitldp
 import numpy as np
 import pytest
 from bitldp import _core
@@ -57,6 +58,54 @@ EXPECTED = (
     "[9, 9, 35, 21, 7, 20, 21, 49, 14, 12, 43, 29] "
     "[31, 31, 2, 51, 33, 62, 4, 10, 55, 11, 19, 26] 49268 125298"
 )
+
+
+RECORDS = """
+import hashlib
+import bitldp, numpy as np
+key, ids = bytes(range(32)), np.arange(500, dtype=np.uint64)
+x = np.linspace(-1.0, 1.0, 2500).reshape(500, 5)
+for mechanism, *records in (
+    (bitldp.OUE(21, 1.0), ids % 21),
+    (bitldp.SubsetSelection(21, 1.0), ids % 21),
+    (bitldp.BlockDesign(21, 1.0), ids % 21),
+    (bitldp.FRR(5, epsilon=4.0), x),
+    (bitldp.HypercubePrivUnit(5, epsilon=2.0), x),
+    (bitldp.PE(5, 2, epsilon=2.0), x),
+    (bitldp.BitRand(5, classes=3, epsilon_x=4.0, epsilon_y=1.0), x, ids % 3),
+    (bitldp.Duchi(1.0, features=5, spend="sample", k=2), x),
+):
+    reports = mechanism.randomize_keyed(*records, key=key, ids=ids, context=b"golden")
+    parts = reports if isinstance(reports, tuple) else (reports,)
+    print(hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()[:12])
+"""
+
+
+@pytest.mark.parametrize("isa", _core.available_isas())
+def test_every_instruction_set_gives_the_golden_records(isa: str) -> None:
+    environment = {**os.environ, "BITLDP_ISA": isa}
+    command = [sys.executable, "-W", "ignore", "-c", RECORDS]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert run.stdout.split() == EXPECTED_RECORDS
+
+
+EXPECTED_RECORDS = [
+    *("e7a4f60313bd", "c2a69f999e9c", "8d7e91787227", "c83202c3b88d"),
+    *("92d3ea4f6d2b", "91396a8712d9", "54f77479c302", "97e641dc75b8"),
+]
+
+
+def test_a_release_of_more_than_one_draw_has_the_record_for_its_value() -> None:
+    """Codes that are equal for two values have independent bits: n = 5000, five standard errors."""
+    release = bitldp.BitBudgets(4.0, bits=3)._release
+    points = release.points
+    assert points is not None
+    one = keyed(release, np.full(5000, points[2]), key=KEY, ids=IDS)
+    near = keyed(release, np.full(5000, points[2] + 1e-9), key=KEY, ids=IDS)
+    other = keyed(release, np.full(5000, points[2]), key=KEY, ids=IDS + np.uint64(1))
+    agree, apart = (one == near).mean(), (one == other).mean()
+    assert abs(agree - apart) < 5.0 * np.sqrt(2.0 * apart * (1.0 - apart) / 5000)
+    assert np.array_equal(keyed(release, np.full(5000, points[2]), key=KEY, ids=IDS), one)
 
 
 def test_numbers_of_any_type_are_one_value() -> None:

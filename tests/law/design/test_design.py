@@ -255,14 +255,14 @@ def test_laws_that_are_not_private_or_biased_are_refused():
 @pytest.mark.parametrize(
     ("arguments", "options", "error", "match"),
     [
-        ((0, 3, 1.0), {}, ValueError, "input_bits: must be between 1 and 8"),
+        ((0, 3, 1.0), {}, ValueError, "input_bits: must be between 1 and 9"),
         ((3, 9, 1.0), {}, ValueError, "output_bits: must be between 1 and 8"),
         ((3.0, 3, 1.0), {}, TypeError, "input_bits"),
         ((3, 3, 0.0), {}, ValueError, "epsilon: must be above zero"),
         ((3, 3, 1e-5), {}, ValueError, "epsilon: 3 output bits need at least"),
         ((3, 1, 1e-10), {}, ValueError, "epsilon: 1 output bits need at least"),
         ((3, 3, math.nan), {}, ValueError, "epsilon"),
-        ((7, 3, 1.0), {"metric": 1.0}, ValueError, "input_bits: must be between 1 and 6"),
+        ((3, 7, 1.0), {"metric": 1.0}, ValueError, "output_bits: must be between 1 and 6"),
         ((2, 2, 1.0), {"objective": "median"}, ValueError, "objective"),
         ((2, 2, 1.0), {"metric": 0.0}, ValueError, "metric: must be above zero"),
         ((2, 2, 1.0), {"metric": np.ones((3, 3))}, ValueError, "shape"),

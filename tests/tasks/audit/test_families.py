@@ -48,6 +48,12 @@ CAUGHT = {
     "RawValue": (faults.RawValue, (PS(4, 1, epsilon=1.0), Duchi(1.0)), {}, 5_000, None),
     "SignFlipsLess": (faults.SignFlipsLess, (1,), {"epsilon": 1.0}, 20_000, None),
     "CoefficientUnprotected": (faults.CoefficientUnprotected, (4,), {"epsilon": 1.0}, 10_000, None),
+    "TopNeverOutside": (faults.TopNeverOutside, (1.0,), {"cells": 40}, 5_000, None),
+    "CellUnprotected": (faults.CellUnprotected, (1.0,), {"bits": 40}, 20_000, None),
+    "FunctionOfTheWord": (faults.FunctionOfTheWord, (1.0,), {"bits": 40}, 5_000, None),
+    "LevelOfTheValue": (faults.LevelOfTheValue, (60,), {"epsilon": 1.0}, 20_000, None),
+    "StrongerAnswers": (faults.StrongerAnswers, (2,), {"epsilon": 1.0}, 20_000, None),
+    "SteepPolytope": (faults.SteepPolytope, (50,), {"epsilon": 2.0}, 20_000, None),
     "SteepExponential": (faults.SteepExponential, (8,), {"epsilon": 2.0}, 20_000, None),
 }
 

@@ -123,7 +123,7 @@ def test_garbage_is_refused(noise, kept):
 def forged(data: bytes, start: int, new: bytes) -> bytes:
     """Replace bytes of a report and give it a checksum that fits."""
     plan = codec("Duchi").plan(LAYOUT)
-    head = len(plan.header._bytes())
+    head = len(plan.header.encoded())
     changed = data[:start] + new + data[start + len(new) :]
     return (
         changed[:head]
@@ -190,7 +190,7 @@ def test_unused_bits_are_zero():
         body = np.zeros(8, np.uint8)
         body[bit] = 1
         last = bitldp.pack(body, 1).tobytes()
-        head = header._bytes()
+        head = header.encoded()
         sent = head + struct.pack("<I", zlib.crc32(head + last)) + last
         if bit < 5:
             assert read(sent, header)[0].sum() == 1

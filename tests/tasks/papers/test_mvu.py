@@ -52,6 +52,8 @@ def run(out: Path, **given: Any) -> tuple[Any, list[dict[str, Any]]]:
         ("gaussian", "example"),
         ("skellam", "client"),
         ("cldp", "example"),
+        ("polytope", "example"),
+        ("polytope", "client"),
     ],
 )
 def test_every_mechanism_keeps_the_budget(mechanism: str, level: str, tmp_path: Path) -> None:

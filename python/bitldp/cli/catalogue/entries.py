@@ -21,6 +21,7 @@ FAMILIES = {
     "categorical": "categories",
     "points": "points of an interval",
     "numeric": "numbers of an interval, and labels as vectors",
+    "ordered": "ordered values and words, for distributions, ranges and top words",
     "compression": "numbers of an interval and vectors, in few bits",
     "record": "whole records of numbers, of categories, of both",
     "selection": "the index of an important dimension",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 
+from bitldp.cli.perturb.arrow_parts import DamagedError, blocks, rows_of
 from bitldp.cli.perturb.files import CommandError
 from bitldp.cli.perturb.rebatch import rebatch
 
 __all__ = ["HELD", "ArrowReader"]
 
-#: Bytes of a record batch that is read as a whole.
+#: Bytes of a record batch that is read as a whole; a larger one is read some rows at a time, where it can be.
 HELD = 1 << 25
 
 
@@ -43,7 +43,9 @@ class ArrowReader:
         yield pa.schema([self._schema.field(name) for name in columns]).empty_table()
         try:
             yield from self._from_stream(columns, rows) if self._stream else self._from_file(columns, rows)
-        except (pa.ArrowException, OSError):
+        except (pa.ArrowException, DamagedError, OSError):
+            if self._path.stat().st_size != self.total:
+                raise CommandError(f"{self._path}: was changed while it was read") from None
             raise CommandError(f"{self._path}: damaged Arrow data, or not readable") from None
 
     def _options(self, columns: Sequence[str]) -> Any:
@@ -64,55 +66,9 @@ class ArrowReader:
             yield from rebatch(self._pieces(reader, columns, rows), rows)
 
     def _pieces(self, reader: Any, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
-        sizes = batch_sizes(self._path)
-        for number, size in enumerate(sizes):
-            if size <= HELD:
-                yield pa.Table.from_batches([reader.get_batch(number)]).select(list(columns))
-            else:
-                yield from self._mapped(number, columns, rows)
-            self._position = self.total * (number + 1) // len(sizes)
-
-    def _mapped(self, number: int, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
-        """Yield a record batch that may be larger than memory, some rows at a time.
-
-        A map reads only the pages that are touched, and a new map for every piece lets go of those of the
-        piece before. To touch a page that the file has no more would end the process: so a piece is copied as
-        soon as the file is seen to have its length still.
-        """
-        offset, count = 0, rows
-        while count == rows:
-            self._check_length()
-            with pa.memory_map(str(self._path)) as source:
-                # Without a choice of fields the batch is a view of the map; with one, Arrow would copy it.
-                part = pa.ipc.open_file(source).get_batch(number).select(list(columns)).slice(offset, rows)
-                offset, count = offset + part.num_rows, part.num_rows
-                self._check_length()
-                part = part.take(pa.array(range(count), pa.int64()))
-            yield pa.Table.from_batches([part])
-
-    def _check_length(self) -> None:
-        if self._path.stat().st_size != self.total:
-            raise CommandError(f"{self._path}: was changed while it was read")
-
-
-def batch_sizes(path: Path) -> list[int]:
-    """Return the bytes of each record batch of an Arrow file, from its footer.
-
-    The footer is a flatbuffer, whose fourth field is a vector of blocks: offset, length of the metadata, and
-    length of the body, 8 bytes each.
-    """
-    with path.open("rb") as file:
-        file.seek(-10, 2)
-        length = int.from_bytes(file.read(4), "little")
-        file.seek(-10 - length, 2)
-        footer = file.read(length)
-    try:
-        (root,) = struct.unpack_from("<I", footer)
-        (back,) = struct.unpack_from("<i", footer, root)
-        (slot,) = struct.unpack_from("<H", footer, root - back + 4 + 2 * 3)
-        (there,) = struct.unpack_from("<I", footer, root + slot)
-        (count,) = struct.unpack_from("<I", footer, root + slot + there)
-        first = root + slot + there + 4
-        return [struct.unpack_from("<q", footer, first + 24 * each + 16)[0] for each in range(count)]
-    except struct.error:
-        raise CommandError(f"{path}: damaged Arrow data, or not readable") from None
+        batches = blocks(self._path).batches
+        for number, block in enumerate(batches):
+            parts = None if block.body <= HELD else rows_of(self._path, number, list(columns), rows)
+            for part in [reader.get_batch(number)] if parts is None else parts:
+                yield pa.Table.from_batches([part]).select(list(columns))
+            self._position = self.total * (number + 1) // len(batches)

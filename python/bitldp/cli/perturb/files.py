@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
+from typing import Any, BinaryIO
 
 __all__ = [
     "FORMATS",
@@ -10,9 +13,13 @@ __all__ = [
     "Unchanged",
     "UsageError",
     "check_paths",
+    "digest",
     "file_format",
+    "is_report_of",
     "report_path",
 ]
+
+_BLOCK = 1 << 20
 
 #: File format of each suffix.
 FORMATS = {
@@ -124,4 +131,35 @@ def check_paths(source: Path, output: Path, *, force: bool) -> None:
         if path.is_dir():
             raise UsageError(f"{path}: is a folder, not a file")
         if not force and (path.exists() or path.is_symlink()):
-            raise UsageError(f"{path}: exists; give another name, or --force to replace it")
+            raise UsageError(
+                f"{path}: exists{_unlike(output, report)}; give another name, or --force to replace it"
+            )
+
+
+def digest(file: BinaryIO) -> str:
+    """Return the SHA-256 of a file that is open for reading."""
+    found = hashlib.sha256()
+    file.flush()
+    file.seek(0)
+    while block := file.read(_BLOCK):
+        found.update(block)
+    return found.hexdigest()
+
+
+def is_report_of(report: Path, output: Path) -> bool:
+    """Whether a file is the privacy report of just this output, by the digest that it has of it."""
+    try:
+        said: Any = json.loads(report.read_bytes())
+        with output.open("rb") as file:
+            return isinstance(said, dict) and said.get("output_sha256") == digest(file)
+    except (OSError, ValueError, RecursionError):
+        return False
+
+
+def _unlike(output: Path, report: Path) -> str:
+    """Return what is wrong with an output that is there already, to be said behind "exists"."""
+    if not report.exists():
+        return ", without a privacy report beside it: no run of `bitldp perturb` was finished there"
+    if not output.exists():
+        return ", a privacy report without its output"
+    return "" if is_report_of(report, output) else ", and the privacy report is not of this output"

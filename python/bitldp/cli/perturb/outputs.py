@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import secrets
@@ -13,13 +12,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 from bitldp.base.files import sync_folder
-from bitldp.cli.perturb.files import CommandError, Unchanged
+from bitldp.cli.perturb.files import CommandError, Unchanged, is_report_of
 from bitldp.cli.perturb.signals import Signals
 
-__all__ = ["digest", "outputs"]
+__all__ = ["finish", "outputs"]
 
 _RANDOM = 6  # bytes of the name of a temporary file
-_BLOCK = 1 << 20
 
 if sys.platform == "win32":
 
@@ -44,8 +42,8 @@ def outputs(target: Path, report: Path, signals: Signals) -> Iterator[tuple[Bina
 
     Both are on disk (fsync) before the first name is given. Then an older report goes, the output takes its
     name, and the report its own, with signals held: no output is ever beside another's report, and one is
-    without a report only where the machine stops in between. When the block raises, the temporary files are
-    removed, and older files stay.
+    without a report only where the machine stops, or the run is killed, in between: see `finish`. When the
+    block raises, the temporary files are removed, and older files stay.
 
     Temporary files that a killed run left behind are removed first; those of a run that still goes on are
     locked.
@@ -96,14 +94,20 @@ def outputs(target: Path, report: Path, signals: Signals) -> Iterator[tuple[Bina
         sync_folder(target.parent)
 
 
-def digest(file: BinaryIO) -> str:
-    """Return the SHA-256 of a file that is open for reading."""
-    found = hashlib.sha256()
-    file.flush()
-    file.seek(0)
-    while block := file.read(_BLOCK):
-        found.update(block)
-    return found.hexdigest()
+def finish(target: Path, report: Path) -> bool:
+    """Give a report its name where a run was killed after its output had taken its own; say whether.
+
+    The report still has its temporary name then; the digest in it says that it is of this output.
+    """
+    if report.exists() or not target.is_file():
+        return False
+    with suppress(OSError), _alone(target.parent):
+        for left in _left(report):
+            if not report.exists() and is_report_of(left, target):
+                left.replace(report)
+                sync_folder(report.parent)
+                return True
+    return False
 
 
 def _temporary(path: Path, stack: ExitStack) -> tuple[BinaryIO, Path]:
@@ -123,14 +127,20 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-def _remove_left(path: Path) -> None:
-    """Remove temporary files of a final name that no run holds any more."""
+def _left(path: Path) -> Iterator[Path]:
+    """Yield the temporary files of a final name that no run holds any more, each locked for as long."""
     left = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{{2 * _RANDOM}}}\.tmp")
-    for other in path.parent.iterdir():
+    for other in list(path.parent.iterdir()):
         if left.fullmatch(other.name):
             with suppress(OSError), other.open("rb") as file:
                 if _lock(file.fileno(), wait=False):
-                    _remove(other)
+                    yield other
+
+
+def _remove_left(path: Path) -> None:
+    """Remove temporary files of a final name that no run holds any more."""
+    for left in _left(path):
+        _remove(left)
 
 
 @contextmanager

@@ -13,13 +13,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bitldp.cli.perturb.arrays import ArrayReader, write_header
-from bitldp.cli.perturb.columns import Labels, Numbers, Reals
-from bitldp.cli.perturb.files import Unchanged, UsageError, check_paths, file_format, report_path
-from bitldp.cli.perturb.outputs import digest, outputs
+from bitldp.cli.perturb.files import Unchanged, UsageError, check_paths, digest, file_format, report_path
+from bitldp.cli.perturb.outputs import finish, outputs
 from bitldp.cli.perturb.plan import Part, Plan, Request, build_plan
+from bitldp.cli.perturb.planned import charge, planned
 from bitldp.cli.perturb.privacy_report import privacy_report
 from bitldp.cli.perturb.signals import interruptible
 from bitldp.cli.perturb.tables import TableReader, TableWriter, open_reader, open_writer
+from bitldp.tables.cells import Labels, Numbers, Reals
+from bitldp.tables.records import SeenIds
 
 __all__ = ["Watcher", "perturb"]
 
@@ -66,20 +68,27 @@ def perturb(request: Request, watcher: Watcher) -> dict[str, Any]:
         raise UsageError(
             "a .npy array is written as a .npy array, and a table as a table (CSV, Parquet or Arrow)"
         )
+    beside = report_path(request.target)
+    if finish(request.target, beside):
+        watcher.note(
+            f"{request.target}: a run was killed before its privacy report had its name; it has it now"
+        )
     check_paths(request.source, request.target, force=request.force)
     unchanged = Unchanged(request.source)
+    if request.plan is not None and formats[0] == "npy":
+        raise UsageError("--plan is for tables; an array has no names of columns")
     if formats[0] == "npy":
         array = ArrayReader(request.source)
         plan = _array_plan(request, array)
     else:
         table = open_reader(request.source, formats[0], delimiter=request.delimiter)
-        plan = build_plan(request, table.names)
+        plan = build_plan(request, table.names) if request.plan is None else planned(request, table.names)
     for sentence in _warnings(request, plan):
         watcher.warn(sentence)
     for sentence in _notes(plan):
         watcher.note(sentence)
+    charge(request, plan)
     moved = [0] * len(plan.parts)
-    beside = report_path(request.target)
     with interruptible() as signals, outputs(request.target, beside, signals) as (file, report_file):
         checked = _Checked(watcher, signals.check)
         if formats[0] == "npy":
@@ -154,11 +163,16 @@ def _perturb_table(
 ) -> int:
     """Stream a table through the plan; return its rows."""
     rows = 0
+    ids = SeenIds(None if plan.release is None else plan.release.record)
     writer: TableWriter | None = None
     batches = reader.batches(plan.columns, plan.rows)
     try:
         for batch in batches:
-            table = _perturb_batch(batch, plan, reader.names, rows, moved)
+            if plan.release is None:
+                table = _perturb_batch(batch, plan, reader.names, rows, moved)
+            else:
+                ids.add(batch, rows + 1)
+                table = plan.release.piece(batch, rows + 1, moved)
             if writer is None:
                 # The first batch is empty and shows the types: a file without rows has its columns, too.
                 writer = open_writer(file, form, table.schema, delimiter=delimiter)
@@ -166,6 +180,7 @@ def _perturb_table(
                 writer.write(table)
             rows += table.num_rows
             watcher.progress(reader.position(), reader.total)
+        ids.check()
     except BaseException:
         # A writer that is left open writes its end when it is collected, after its file is gone.
         if writer is not None:

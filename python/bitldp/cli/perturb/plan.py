@@ -13,15 +13,20 @@ import numpy as np
 
 import bitldp
 from bitldp import _core
+from bitldp.base.refused import PlanError
 from bitldp.cli.catalogue.entries import entries, entry
 from bitldp.cli.catalogue.entry import Entry
 from bitldp.cli.options import MOST_CATEGORIES, bounded
-from bitldp.cli.perturb.columns import Codec, Labels, Numbers, Points, Reals
 from bitldp.cli.perturb.files import UsageError
-from bitldp.cli.perturb.part import Part
-from bitldp.cli.perturb.worth import worth
+from bitldp.tables.cells import Codec, Labels, Numbers, Points, Reals
+from bitldp.tables.column import Column
+from bitldp.tables.part import Part, form
+from bitldp.tables.plan import TablePlan
+from bitldp.tables.planned import Planned
+from bitldp.tables.release import TableRelease
+from bitldp.tables.worth import worth
 
-__all__ = ["OUTPUTS", "Part", "Plan", "Request", "build_plan"]
+__all__ = ["OUTPUTS", "Keyed", "Part", "Plan", "Request", "batch_rows", "build_plan"]
 
 #: Forms of the output.
 OUTPUTS = ("values", "codes", "bits")
@@ -31,9 +36,20 @@ _MOST_ROWS = 1 << 18
 _VECTORS = {
     "ball": "vectors of a ball",
     "scores": "vectors of which a dimension is chosen",
+    "words": "words",
     "record": "records of several attributes",
 }
 _POINTS = ("low", "high", "points")
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """Where the key of a repeatable release is, the column of the records' ids, and the data's state."""
+
+    variable: str | None = None
+    file: Path | None = None
+    record: str | None = None
+    snapshot: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,9 +60,17 @@ class Request:
     ----------
     source, target : pathlib.Path
     mechanism : str
-        A name of the catalogue.
+        A name of the catalogue; empty with a plan.
     epsilon : float
         Budget of a record over the columns.
+    plan : pathlib.Path or None
+        File of a plan, which takes the place of mechanism, columns and all that belongs to them.
+    release : Keyed
+        What makes a plan's release repeatable.
+    ledger : pathlib.Path or None
+        File of the ledger that is charged, once a release.
+    budget : float or None
+        With which the ledger begins; None: it is there.
     options : mapping of str
         Options of the mechanism, by name with underscores.
     columns, keep : tuple of str
@@ -65,8 +89,12 @@ class Request:
 
     source: Path
     target: Path
-    mechanism: str
-    epsilon: float
+    mechanism: str = ""
+    epsilon: float = 0.0
+    plan: Path | None = None
+    release: Keyed = field(default_factory=Keyed)
+    ledger: Path | None = None
+    budget: float | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     columns: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
@@ -89,10 +117,26 @@ class Plan:
     keep: tuple[str, ...]
     rows: int
     warnings: tuple[str, ...]
+    release: TableRelease | None = None  # of a plan's file
+    array: bool = False  # whether the columns are those of an array
+
+    @property
+    def named(self) -> bool:
+        """Whether its columns have names, as a table's do."""
+        return not self.array
+
+    @property
+    def table_plan(self) -> Planned:
+        """The same as a plan of tables, which a report holds and estimates are made by."""
+        if self.release is not None:
+            return self.release.plan
+        return TablePlan([Column.of(part) for part in self.parts], self.keep)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns to read."""
+        if self.release is not None:
+            return self.release.reads
         return (*(name for part in self.parts for name in part.codec.columns), *self.keep)
 
 
@@ -158,7 +202,8 @@ def build_plan(request: Request, names: Sequence[str], width: int | None = None)
         value = worth(chosen.name, mechanism, codec, output, decode)
         parts.append(Part(mechanism, codec, output, value, seed, request.threads))
     texts = tuple(dict.fromkeys(str(warning.message) for warning in caught))
-    return Plan(tuple(parts), request.keep, _batch_rows(parts, request.seed is not None), texts)
+    rows = batch_rows(parts, request.seed is not None)
+    return Plan(tuple(parts), request.keep, rows, texts, array=width is not None)
 
 
 def _label_rr(classes: int, epsilon: float) -> Any:
@@ -244,21 +289,10 @@ def _dictionary(request: Request, column: str) -> tuple[str, ...]:
 
 def _form(name: str, mechanism: Any, output: str | None) -> str:
     """Return the form of a part's columns, or refuse one that it does not have."""
-    if "codes" not in mechanism.outputs:
-        if output not in (None, "bits"):
-            raise UsageError(f"--output {output}: a report of {name} is one bit for each category; use bits")
-        return "bits"
-    if not mechanism.alike:
-        if output not in (None, "codes"):
-            raise UsageError(f"--output {output}: a report of {name} is the code of no category; use codes")
-        return "codes"
-    if output == "codes" and len(mechanism.report_parts) > 1:
-        raise UsageError("--output codes: with --spend sample a report is indices and codes; use values")
-    if output == "bits" and "bits" not in mechanism.outputs:
-        raise UsageError(f"--output bits: {name} reports one symbol; use values or codes")
-    if output is None:  # words of bits are no unbiased numbers by themselves
-        return "codes" if "bits" in mechanism.outputs else "values"
-    return output
+    try:
+        return form(name, mechanism, output)
+    except PlanError as error:
+        raise UsageError(f"--{error}".replace("spend sample", "--spend sample")) from None
 
 
 def _resolved(request: Request, names: Sequence[str]) -> Request:
@@ -298,7 +332,7 @@ def _check_columns(
             seen.add(name)
 
 
-def _batch_rows(parts: Sequence[Part], seeded: bool) -> int:
+def batch_rows(parts: Sequence[Part], seeded: bool) -> int:
     """Return the rows of a batch: constant for a run, so that memory does not grow with the file.
 
     A seeded run takes whole chunks of the keystream for every part, so that its output does not depend on the

@@ -8,9 +8,10 @@ from typing import Any
 
 import bitldp
 from bitldp import _core
-from bitldp.cli.perturb.columns import Labels, Numbers, Points, Reals
 from bitldp.cli.perturb.plan import Part, Plan, Request
 from bitldp.report.totals import total
+from bitldp.tables.cells import Labels, Numbers, Points, Reals
+from bitldp.tables.law import canonical_digest, law_of
 
 __all__ = ["privacy_report"]
 
@@ -53,11 +54,17 @@ def privacy_report(request: Request, plan: Plan, rows: int, sha256: str) -> dict
     """Return the privacy report: what was released at which epsilon; never a key, a seed or a value."""
     guarantees = [part.mechanism.guarantee for part in plan.parts]
     whole = total(guarantees, [part.released for part in plan.parts])
-    return {
+    table = plan.table_plan if plan.named else None
+    report = {
         "tool": "bitldp",
         "version": bitldp.__version__,
         "isa": _core.isa(),
-        "mechanism": request.mechanism,
+        "mechanism": request.mechanism or "plan",
+        "release": None if plan.release is None else plan.release.id,
+        "repeatable": plan.release is not None and plan.release.repeatable,
+        "snapshot": request.release.snapshot,
+        "plan": None if table is None else table.fingerprint(),
+        "plan_sha256": None if table is None else table.digest,
         "output": request.target.name,
         "output_sha256": sha256,
         "rows": rows,
@@ -74,6 +81,7 @@ def privacy_report(request: Request, plan: Plan, rows: int, sha256: str) -> dict
                 "epsilon_exact": {
                     name: _plain(asdict(guarantee))[name] for name in ("bit", "feature", "record")
                 },
+                "law": law_of(part.mechanism),
                 "given": guarantee.given,
                 "delta": guarantee.delta,
                 "holds": guarantee.holds,
@@ -106,3 +114,4 @@ def privacy_report(request: Request, plan: Plan, rows: int, sha256: str) -> dict
             ),
         ],
     }
+    return {**report, "report_sha256": canonical_digest(report)}

@@ -8,19 +8,28 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Shift
-from bitldp.accounting.compose import concentration
-from bitldp.compression.ball.base import Ball
-from bitldp.mechanism.parameters import whole
+from bitldp.accounting.divergence import check_orders
+from bitldp.base import checks
+from bitldp.channels.normal import delta_of, epsilon_of, largest_mu, slope_of_noise
+from bitldp.compression.ball.base import Ball, Bound
+from bitldp.mechanism.parameters import optional, whole
 from bitldp.privacy import ONE
+from bitldp.release.shift import law_of, shifted
 
 __all__ = ["Additive"]
 
-_MARGIN = 6.5  # standard deviations of the noise that a report has room for, beyond the ball
-_WIDEST = 7.5  # the same, at most: beyond it, weights in units of 2**-64 soon are 0
+_LEAST_ROOM, _MOST_ROOM = 4.5, 5.5  # of a report beyond the ball, in standard deviations of the noise
+_REACH = 7.75  # the same, from the other end of the ball: beyond, units of 2**-64 are too coarse
+_LOSS = 0.01  # of the variance: the bits are the least that do not cost more than this
+_LEAST, _MOST = 4, 16
+_FARTHEST = 32_767  # steps of the noise
+_UNITS = 40.0  # of the difference of two weights at the end of the noise
+_COARSE = 4096.0  # steps of a standard deviation: finer ones cost time and bring nothing
 _STEPS = 40  # of fitting the noise; a few do
+_UP = 1.0 + 2.0**-40
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,104 +37,192 @@ class Additive(Ball):
     """Base of the mechanisms that add symmetric, unimodal integer noise of a variance to be fitted."""
 
     _: KW_ONLY
-    output_bits: Annotated[int, whole(4, 14)] = 12
+    output_bits: Annotated[int | None, optional(whole(_LEAST, _MOST))] = None
 
+    # Set on the instance, by _build.
     _half: ClassVar[float]  # of the variance, in steps squared
-    _noise: ClassVar[NDArray[np.float64]]  # chance of -K to K
+    _mu: ClassVar[float]  # two records are this many standard deviations apart at most, in normal noise
+    _bias: ClassVar[float]
 
     def _build(self) -> None:
         if self.delta == 0.0:
             raise ValueError(
                 f"delta: must be above 0; {type(self).__name__} has no pure epsilon worth having"
             )
-        bits = self.output_bits
-        rho = concentration(self.epsilon, self.delta)
+        allowed = largest_mu(self.epsilon, self.delta)
+        bits = self._bits(allowed) if self.output_bits is None else self.output_bits
         room = (1 << (bits - 1)) - 1  # codes on either side of the middle one
-        radius = _radius(room, self.features, rho)
-        if radius == 0:
-            raise ValueError(
-                f"output_bits: {bits} are too few for {self.features} features at epsilon {self.epsilon:.4g}"
-            )
-        half = ((2 * radius) ** 2 + self.features / 4.0) / (4.0 * rho)
-        for _ in range(_STEPS):
-            if self._try(radius, room, half):
-                return
-            half *= max(1.001, (self.guarantee.record / self.epsilon) ** 2)
-        raise ValueError(f"epsilon: no noise was found for {self.epsilon:.6g}")
-
-    def _try(self, radius: int, room: int, half: float) -> bool:
-        """Build the mechanism with noise of the variance 2 half; return whether it keeps the budget."""
-        # A ball of few steps may leave more room than the noise ever reaches.
-        room = min(room, radius + math.ceil(_WIDEST * math.sqrt(2.0 * half)))
-        points, codes = 2 * radius + 1, 2 * room + 1
-        weights = self._lumped(half, room + radius)
-        channel = Shift(points, codes, weights, room - radius)
-        if math.isinf(channel.epsilon):
-            raise ValueError(
-                f"epsilon: {self.epsilon:.6g} needs so little noise that its tails have no chance in units "
-                "of 2**-64"
-            )
-        letters = np.asarray((np.arange(codes) - room) * (self.radius / radius), dtype=np.float64)
-        self._set(_half=half, _noise=np.array([weight / ONE for weight in weights]))
-        self._finish(
-            channel,
-            channel.probabilities(),
-            power=2,
-            conditional=False,
-            letters=letters,
-            claimed=self.epsilon,
+        radius, sigma = _layout(room, allowed)
+        while radius > 0:
+            for _ in range(_STEPS):
+                beyond = math.ceil(_room(allowed) * sigma)
+                if not _fits(radius, beyond, room):
+                    break
+                slope = self._try(radius, radius + beyond, sigma)
+                if slope * self._diameter() <= allowed:
+                    self._judge(self.epsilon)
+                    return
+                sigma *= 1.0 + min(max(slope * self._diameter() / allowed - 1.0, 1e-6), 0.5)
+            radius, sigma = _layout(room, allowed, radius - 1 - radius // 50)
+        raise ValueError(
+            f"output_bits: {bits} are too few for epsilon {self.epsilon:.4g} at delta {self.delta:.3g}"
         )
-        return self._guarantee.holds
+
+    @staticmethod
+    def _bits(allowed: float) -> int:
+        """Return the least bits at which the grid costs no more than a hundredth of the variance.
+
+        Or as fine a grid as there may be.
+        """
+        for bits in range(_LEAST, _MOST):
+            radius, sigma = _layout((1 << (bits - 1)) - 1, allowed)
+            if radius == 0:
+                continue
+            if sigma >= min((_room(allowed) + 2.0 * radius / sigma) / _LOSS, 0.9 * _finest(allowed)):
+                return bits
+        return _MOST
+
+    def _try(self, radius: int, room: int, sigma: float) -> float:
+        """Build all but the guarantee, with noise of `sigma` steps; return its slope."""
+        half = sigma * sigma / 2.0
+        weights = self._noise_law(half, room + radius)
+        channel = Shift(2 * radius + 1, 2 * room + 1, weights, room - radius)
+        noise = law_of(channel)
+        places = np.arange(-room, room + 1, dtype=np.float64)
+        # An end stands for what the noise is beyond it on average, from the end of the ball.
+        over = noise[2 * room :]
+        places[-1] += float(over @ np.arange(len(over))) / float(over.sum())
+        places[0] = -places[-1]
+        ends = (-self.radius, self.radius)
+        release = shifted(channel, channel.epsilon, ends, 2 * radius, places)
+        means = np.correlate(places[_clamped(channel)], noise, "valid") - np.arange(-radius, radius + 1)
+        slope = slope_of_noise(weights)
+        self._set(
+            _release=release,
+            _ends=ends,
+            _power=2,
+            _conditional=False,
+            _spread=release.spread,
+            _half=half,
+            _bias=float(np.abs(means).max()) * self.radius / radius,
+        )
+        self._set(_mu=slope * self._diameter())
+        return slope
 
     @staticmethod
     @abstractmethod
     def _noise_law(half: float, reach: int) -> list[int]:
-        """Return the weights of noise of the variance 2 half, from -reach to reach."""
+        """Return the weights of noise of the variance 2 half, from -reach to reach, tails lumped."""
 
-    @classmethod
-    def _lumped(cls, half: float, reach: int) -> list[int]:
-        """Return the weights of noise whose tails are lumped at -reach and reach.
+    @property
+    def gdp_mu(self) -> float:
+        """Two records are told apart no better than normal laws of variance 1 that are this far apart."""
+        return self._mu
 
-        So two points tell each other apart at the ends as the whole tails do. Cut off, they would tell more:
-        the last weight against the sum of many.
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of the noise in units of `x`, the dither not counted."""
+        return math.sqrt(2.0 * self._half) * 2.0 * self.radius / (self.codec.points - 1)
+
+    @property
+    def bias_bound(self) -> float:
+        """Bound of the bias of the decoded record in the l2 norm, in units of `x`, which the clamp leaves."""
+        return math.sqrt(self.features) * self._bias
+
+    def pure_epsilon(self) -> float:
+        """Return an upper bound of the epsilon of a record at delta 0, from the channel's integers."""
+        channel = self.channel
+        assert isinstance(channel, Shift)  # that is what _try makes
+        weights = law_of(channel)
+        tails = np.cumsum(weights[::-1])[::-1][len(weights) // 2 :]
+        half = weights[len(weights) // 2 :]
+        if not half.all():
+            return math.inf
+        ratio = max(float((half[:-2] / half[1:-1]).max(initial=1.0)), float((tails[:-1] / tails[1:]).max()))
+        length = self._diameter() * math.sqrt(self.features)  # by Cauchy and Schwarz, in the l1 norm
+        return min((ratio - 1.0) * length, self.features * self.channel.epsilon) * _UP
+
+    def _at_delta(self) -> float:
+        return epsilon_of(self._mu, self.delta)
+
+    def delta_at(self, epsilon: float) -> float:
+        """Return an upper bound of the delta of a record at another epsilon, finite, zero or more."""
+        return delta_of(self._mu, checks.budget("epsilon", epsilon))
+
+    def renyi(self, orders: ArrayLike, *, bound: Bound = "best") -> NDArray[np.float64]:
+        """Return an upper bound of the Rényi divergence between two records of the ball.
+
+        Parameters
+        ----------
+        orders : array_like of float
+            Orders above 1, shape (n,) or ().
+        bound : {"best"}
+            There is one.
+
+        Returns
+        -------
+        ndarray of float64
+            Same shape, rounded up: alpha mu^2/2, that of the normal laws, and at most `pure_epsilon`.
         """
-        far = min(2 * reach, 32767)
-        whole = cls._noise_law(half, far)
-        extra = far - reach
-        inside = whole[extra : len(whole) - extra]
-        inside[0] += sum(whole[:extra])
-        inside[-1] += sum(whole[len(whole) - extra :])
-        return inside
-
-    def _divergences(self, alpha: float) -> NDArray[np.float64]:
-        """Return an upper bound for every two points: that of the noise, lumped only where it must be.
-
-        Noise k from -K to K on points that are m apart, at 0 and at m, is lumped below m - K and above K, so
-        that both give every report. What the mechanism lumps is more, whatever the two points: its reports
-        are a function of these. The bound depends on m alone; mirrored at m/2, each law becomes the other.
-        """
-        noise = self._noise
-        reach, points = len(noise) // 2, self.codec.points
-        found = np.zeros(points)
-        for apart in range(1, points):
-            one = noise[apart:].copy()
-            one[0] += noise[:apart].sum()
-            rows = np.stack([one, one[::-1]])
-            logs = np.log(rows)
-            exponents = alpha * logs[0] + (1.0 - alpha) * logs[1]
-            top = float(exponents.max())
-            slack = alpha * (1.0 + float(np.abs(logs).max())) * 2.0**-49 + reach * 2.0**-50
-            total = top + math.log(float(np.exp(exponents - top).sum())) + slack
-            found[apart] = max(total, 0.0) / (alpha - 1.0)
-        places = np.arange(points)
-        table: NDArray[np.float64] = found[np.abs(places[:, None] - places)]
-        return table
+        alphas = check_orders(orders)
+        checks.choice("bound", bound, ("best",))
+        return np.minimum(alphas * (self._mu * self._mu / 2.0) * _UP, self._pure)
 
 
-def _radius(room: int, features: int, rho: float) -> int:
-    """Return the most steps that the ball's radius may have, with room for the noise; 0 for none."""
-    for radius in range(room, 0, -1):
-        sigma = math.sqrt(((2 * radius) ** 2 + features / 4.0) / (2.0 * rho))
-        if radius + _MARGIN * sigma <= room:
-            return radius
-    return 0
+def _clamped(channel: Shift) -> NDArray[np.int64]:
+    """Return the reports of all sums of an input and noise, from the least."""
+    start = channel.offset - channel.reach
+    sums = np.arange(start, start + channel.inputs + 2 * channel.reach)
+    return np.clip(sums, 0, channel.outputs - 1)
+
+
+def _layout(room: int, allowed: float, most: int | None = None) -> tuple[int, float]:
+    """Return the most steps that the ball's radius may have, up to `most`, and the noise it needs, in steps.
+
+    (0, 0) if there is no room for any.
+    """
+    finest = _finest(allowed)
+    low, high = 0, room if most is None else most
+    while low < high:  # the room that is needed grows with the radius
+        middle = (low + high + 1) // 2
+        sigma = _sigma(middle, allowed, room)
+        good = _fits(middle, math.ceil(_room(allowed) * sigma), room) and (sigma <= finest or middle == 1)
+        low, high = (middle, high) if good else (low, middle - 1)
+    return (low, _sigma(low, allowed, room)) if low > 0 else (0, 0.0)
+
+
+def _room(allowed: float) -> float:
+    """Return how far reports go beyond the ball, in deviations: the bias that is left falls with it."""
+    return max(_LEAST_ROOM, min(_MOST_ROOM, _REACH - allowed))
+
+
+def _fits(radius: int, beyond: int, room: int) -> bool:
+    """Whether a ball and its noise leave a report in its room, and the noise in that of the channel."""
+    return radius + beyond <= room and 2 * radius + beyond <= _FARTHEST
+
+
+def _finest(allowed: float) -> float:
+    """Return the most noise, in steps, that there is use for.
+
+    Its weights are still many units where it reaches across the ball.
+
+    With K the reach in deviations, a weight there has w = 2^64 phi(K)/sigma units and should differ from the
+    next, by K/sigma of itself, by more than its rounding does.
+    """
+    reach = min(_room(allowed) + allowed, _REACH)
+    density = math.exp(-reach * reach / 2.0) / math.sqrt(2.0 * math.pi)
+    return min(math.sqrt(density * reach * ONE / _UNITS), _COARSE)
+
+
+def _sigma(radius: int, allowed: float, room: int) -> float:
+    """Return about the noise that a ball of so many steps needs; more than `room` where there is none."""
+    # With less, a report at one end of the ball would tell, in units of 2**-64, that it is not of the other.
+    plain = 2.0 * radius / min(allowed, _REACH - _LEAST_ROOM)
+    sigma = plain
+    while sigma <= room:
+        # the slope of Gaussian noise up to K is e^(K/(2 sigma^2))/sigma
+        needed = plain * math.exp(min((_room(allowed) * sigma + 2.0 * radius) / (2.0 * sigma * sigma), 9.0))
+        if needed <= sigma * (1.0 + 1e-9):
+            break
+        sigma = needed
+    return sigma

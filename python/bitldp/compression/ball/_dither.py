@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from bitldp.release.base import Source
 from bitldp.release.draws import _words
 
 __all__ = ["bias_factor", "conditioned", "enlarged"]
@@ -43,7 +44,7 @@ def conditioned(
     points: int,
     bound: float,
     power: int,
-    key: bytes | None,
+    key: Source,
     first_chunk: int,
 ) -> NDArray[np.int64]:
     """Return grid points for places on the grid, whose norm about the grid's middle is at most `bound`.
@@ -58,7 +59,7 @@ def conditioned(
         As of `enlarged`, in steps.
     power : {1, 2}
         Which norm.
-    key : bytes or None
+    key : bytes, Coins or None
         Where the dither comes from.
     first_chunk : int
         Chunks of the key's stream to skip.

@@ -18,7 +18,7 @@ from bitldp.compression.ball import _bounds
 
 __all__ = ["curve", "law", "mesh", "pure", "record"]
 
-_POINTS, _VALUES = 256, 64  # the largest table whose mesh is looked at
+_POINTS, _VALUES = 512, 64  # the largest table whose mesh is looked at
 
 _UP = 1.0 + 2.0**-40
 _RATIO = 1.07  # of neighbouring places of the mesh: it costs about 0.1 % of a divergence
@@ -27,7 +27,7 @@ _CUTS = 60  # of the search for the price; any price gives a bound
 _ENOUGH = 1.0 + 1e-6
 
 
-def pure(table: Table, diameter: float, power: int, features: int) -> float:
+def pure(table: Table, diameter: float, power: int, features: int, positive: bool = False) -> float:
     """Return a bound of the epsilon of a record at delta 0: the least that is known for unbiased dither.
 
     Parameters
@@ -40,6 +40,8 @@ def pure(table: Table, diameter: float, power: int, features: int) -> float:
         p of the ball.
     features : int
         Coordinates, d.
+    positive : bool
+        Whether no coordinate is below 0, which is then the first point and not the middle of them.
 
     Returns
     -------
@@ -49,7 +51,7 @@ def pure(table: Table, diameter: float, power: int, features: int) -> float:
     # by Cauchy and Schwarz, the l1 norm is at most sqrt(d) times the l2 norm
     length = diameter * (1.0 if power == 1 else math.sqrt(features))
     steep = _bounds.steepest(table.rows) * length
-    looked = _looked(table, math.inf, diameter, power, features)
+    looked = _looked(table, math.inf, diameter, power, features, positive)
     return min(steep, features * table.epsilon, looked) * _UP
 
 
@@ -61,6 +63,7 @@ def curve(
     diameter: float,
     power: int,
     features: int,
+    positive: bool = False,
 ) -> NDArray[np.float64]:
     """Return a bound of the Rényi divergence of two records at every order, dithered without bias.
 
@@ -68,7 +71,7 @@ def curve(
     ----------
     bound : {"best", "coupled", "steepest", "interpolated"}
         Which; "best" is the least.
-    table, diameter, power, features
+    table, diameter, power, features, positive
         As of `pure`.
     divergences : callable
         The divergences of every two points at an order.
@@ -94,7 +97,7 @@ def curve(
         found = np.minimum(found, alphas * (_bounds.steepest(table.rows) * diameter) ** 2 / 2.0)
     for i, alpha in enumerate(alphas.tolist()):
         if bound in ("best", "interpolated"):
-            found[i] = min(found[i], _looked(table, alpha, diameter, power, features))
+            found[i] = min(found[i], _looked(table, alpha, diameter, power, features, positive))
         if bound in ("best", "coupled"):
             capacity = diameter**power
             coupled = _bounds.dithered(divergences(alpha), alpha, power, capacity, features)
@@ -102,35 +105,50 @@ def curve(
     return found * _UP
 
 
-def _looked(table: Table, alpha: float, diameter: float, power: int, features: int) -> float:
+def _looked(table: Table, alpha: float, diameter: float, power: int, features: int, positive: bool) -> float:
     """Return the bound of `record`, infinite where its mesh would be too large."""
     points, values = table.rows.shape
     if points > _POINTS or values > _VALUES or not table.rows.all():
         return math.inf
-    capacity = (diameter / (points - 1)) ** power
-    return record(table.rows, alpha, power, capacity, features)
+    # Two records are two radii apart; where none is negative, p-th powers are twice those of one.
+    capacity = (diameter / (points - 1)) ** power / (2.0 if positive else 1.0)
+    return record(table.rows, alpha, power, capacity, features, positive)
 
 
-def mesh(points: int, power: int, features: int) -> NDArray[np.float64]:
-    """Return places of [-1, 1], ascending: all points of the grid, and ever closer ones toward the middle."""
+def mesh(points: int, power: int, features: int, positive: bool = False) -> NDArray[np.float64]:
+    """Return places of [-1, 1], ascending: all points of the grid, and ever closer ones toward the middle.
+
+    Of [0, 1] and toward 0, if all numbers are positive.
+    """
     least = _LEAST * features ** (-1.0 / power)
     count = math.ceil(-math.log(least) / math.log(_RATIO)) + 1
     places = np.geomspace(least, 1.0, count)
     places[-1] = 1.0
+    if positive:
+        return np.unique(np.concatenate([places, np.linspace(0.0, 1.0, points)]))
     grid = np.linspace(-1.0, 1.0, points)
     return np.unique(np.concatenate([-places, places, grid, [0.0] if power == 1 else []]))
 
 
-def law(rows: NDArray[np.float64], places: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the law of a coordinate at places of [-1, 1]: the mixture of the two rows next to each."""
-    steps = (places + 1.0) * ((len(rows) - 1) / 2.0)
+def law(
+    rows: NDArray[np.float64], places: NDArray[np.float64], positive: bool = False
+) -> NDArray[np.float64]:
+    """Return the law of a coordinate at places of [-1, 1] or [0, 1]: the mixture of the rows next to each."""
+    steps = places * (len(rows) - 1) if positive else (places + 1.0) * ((len(rows) - 1) / 2.0)
     low = np.clip(np.floor(steps).astype(np.int64), 0, len(rows) - 2)
     share = np.clip(steps - low, 0.0, 1.0)[:, None]
     mixed: NDArray[np.float64] = (1.0 - share) * rows[low] + share * rows[low + 1]
     return mixed
 
 
-def record(rows: NDArray[np.float64], alpha: float, power: int, capacity: float, features: int) -> float:
+def record(
+    rows: NDArray[np.float64],
+    alpha: float,
+    power: int,
+    capacity: float,
+    features: int,
+    positive: bool = False,
+) -> float:
     """Return a bound of the Rényi divergence of two records of the ball, dithered without bias.
 
     Parameters
@@ -142,9 +160,11 @@ def record(rows: NDArray[np.float64], alpha: float, power: int, capacity: float,
     power : {1, 2}
         p of the ball.
     capacity : float
-        What ``sum |x_l|^p`` is at most: 1, and what rounding may add.
+        What ``sum |x_l|^p`` is at most, with the largest coordinate as 1, and what rounding may add.
     features : int
         Coordinates, d.
+    positive : bool
+        As of `pure`.
 
     Returns
     -------
@@ -172,8 +192,8 @@ def record(rows: NDArray[np.float64], alpha: float, power: int, capacity: float,
     records are. Two inputs t apart cost about alpha I t^2/2, with I the Fisher information, so in high
     dimensions the bound is close to 2 alpha I in the l2 ball: that of Gaussian noise of variance 1/I.
     """
-    places = mesh(len(rows), power, features)
-    table = law(rows, places)
+    places = mesh(len(rows), power, features, positive)
+    table = law(rows, places, positive)
     scale = 1.0 if math.isinf(alpha) else alpha - 1.0
     divergences = _ratios(table) if math.isinf(alpha) else _divergences(table, alpha)
     gains = divergences + _excess(scale * divergences) / scale

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp.base import checks
 from bitldp.base.arrays import place
 
-__all__ = ["check_finite", "check_shape", "inside", "norms"]
+__all__ = ["check_finite", "check_shape", "inside", "limited", "norms"]
 
 _TINY = float(np.finfo(np.float64).tiny)
 _NEAR = 1.0 + 2.0**-20  # a record this near to the ball is not refused: float32 has its rounding
@@ -49,6 +50,17 @@ def inside(x: ArrayLike, features: int, power: int, radius: float, clip: bool) -
         within = np.sqrt(np.square(shares).sum(axis=-1, keepdims=True))
     scaled = shares * (radius / np.maximum(within, 1.0))
     return np.where(beyond, scaled, records)
+
+
+def limited(x: ArrayLike, features: int, low: float, high: float, clip: bool) -> NDArray[np.float64]:
+    """Return checked records whose coordinates are clipped to an interval, or refused."""
+    records = check_finite(x, features).astype(np.float64)
+    slack = (_NEAR - 1.0) * max(abs(each) for each in (low, high) if math.isfinite(each))
+    near = (records >= low - slack) & (records <= high + slack)
+    if not clip and not near.all():
+        where = place(~near)
+        raise ValueError(f"x: {where} is outside [{low}, {high}], which clip=False refuses")
+    return np.clip(records, low, high)
 
 
 def check_shape(name: str, shape: tuple[int, ...], features: int) -> None:

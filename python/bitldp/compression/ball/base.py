@@ -17,14 +17,14 @@ from bitldp.base import checks
 from bitldp.base.arrays import readonly, zeros_if_refused
 from bitldp.compression.ball import _bounds, _mesh
 from bitldp.compression.ball._dither import bias_factor, conditioned, enlarged
-from bitldp.compression.ball._records import inside, norms
+from bitldp.compression.ball._records import check_shape, inside, norms
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.base import Mechanism, Takes
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
 from bitldp.mechanism.means import Means
 from bitldp.mechanism.parameters import Features, Flag, Option, one_of
 from bitldp.privacy import Guarantee
-from bitldp.release.base import Call, Release
+from bitldp.release.base import Call, Interval, Release
 
 Dither = Annotated[
     Literal["unbiased", "conditional"],
@@ -89,34 +89,42 @@ class Ball(Means):
         claimed: float,
     ) -> None:
         """Set what the subclass has built, and judge it."""
-        points = len(rows)
-        grid = Grid(points, low=-self.radius, high=self.radius)
+        points, (low, high) = len(rows), self._interval()
+        grid = Grid(points, low=low, high=high)
         spread = None
         if letters is not None:
-            moments = rows @ np.square(letters)
+            moments = rows @ np.square(letters - (low + high) / 2.0)
             spread = Spread(readonly(grid.values()), readonly(moments))
         worth = None if letters is None else readonly(letters)
         self._set(
             _release=Release(
                 channel, channel.epsilon, channel.outputs, grid, readonly(grid.values()), worth, spread
             ),
-            _ends=(-self.radius, self.radius),
+            _ends=(low, high),
             _power=power,
             _conditional=conditional,
             _coordinate=of_rows(rows, channel.epsilon),
             _spread=spread,
         )
-        record = self.pure_epsilon()
+        self._judge(claimed)
+
+    def _judge(self, claimed: float) -> None:
+        """Set the guarantee of what was built."""
+        channel, record = self.channel, self.pure_epsilon()
         self._set(_pure=record)
         # With conditional dither, a coordinate also decides what is accepted of the others.
-        feature = record if conditional else channel.epsilon
+        feature = record if self._conditional else channel.epsilon
         if self.delta > 0.0:
-            record = min(record, searched(self.renyi, self.delta))
+            record = min(record, self._at_delta())
         # Records that differ in one feature are records: with the same delta, no more can be told of them.
         feature = min(feature, record)
         self._set(
             _guarantee=Guarantee(claimed, feature, feature, record, delta=self.delta, holds=record <= claimed)
         )
+
+    def _at_delta(self) -> float:
+        """Return a bound of the epsilon of a record at its delta."""
+        return searched(self.renyi, self.delta)
 
     @property
     def channel(self) -> Matrix | Shift:
@@ -126,7 +134,7 @@ class Ball(Means):
 
     @property
     def codec(self) -> Grid:
-        """The points of a coordinate, from -radius to radius."""
+        """The points of a coordinate, from -radius to radius where nothing else is said."""
         grid: Grid = self._release.codec
         return grid
 
@@ -134,15 +142,27 @@ class Ball(Means):
     def bias_bound(self) -> float:
         """Bound of the bias of the decoded record in the l2 norm, in units of `x`; 0 for unbiased dither."""
         self._check_speaks()
-        step = 2.0 * self.radius / (self.codec.points - 1)
-        return float(bias_factor() * step) if self._conditional else 0.0
+        return bias_factor() * self._step() if self._conditional else 0.0
+
+    def _interval(self) -> Interval:
+        """Return where a coordinate lies."""
+        return -self.radius, self.radius
+
+    def _distance(self, power: int) -> float:
+        """Return the largest distance of two records, in the norm of the ball."""
+        return 2.0 * self.radius
+
+    def _step(self) -> float:
+        low, high = self._ends
+        step: float = (high - low) / (self.codec.points - 1)
+        return step
 
     def _diameter(self) -> float:
         """Return the largest distance of two records, in steps of the grid, in the norm of the ball."""
-        radius: float = (self.codec.points - 1) / 2.0
+        distance = self._distance(self._power) / self._step()
         if self._conditional:
-            return 2.0 * enlarged(radius, self.features, self._power)
-        return 2.0 * radius + _SLACK * math.pow(self.features, 1.0 / self._power)
+            return 2.0 * enlarged(distance / 2.0, self.features, self._power)
+        return distance + _SLACK * math.pow(self.features, 1.0 / self._power)
 
     def pure_epsilon(self) -> float:
         """Return an upper bound of the epsilon of a record at delta 0, from the channel's integers."""
@@ -151,7 +171,7 @@ class Ball(Means):
             return _bounds.relaxed(
                 _bounds.worst_losses(self._coordinate.rows), self._power, diameter**self._power, features
             )
-        return _mesh.pure(self._coordinate, diameter, self._power, features)
+        return _mesh.pure(self._coordinate, diameter, self._power, features, self._ends[0] == 0.0)
 
     def renyi(self, orders: ArrayLike, *, bound: Bound = "best") -> NDArray[np.float64]:
         """Return an upper bound of the Rényi divergence between two records of the ball.
@@ -204,6 +224,7 @@ class Ball(Means):
                 diameter,
                 self._power,
                 features,
+                self._ends[0] == 0.0,
             )
             return np.minimum(found, self._pure).reshape(alphas.shape)
         checks.choice("bound", bound, ("best", "greedy"))
@@ -227,15 +248,17 @@ class Ball(Means):
 
     def extremes(self, pair: Pair | None = None) -> Experiment | None:
         """Return opposite vectors of the ball and the law of their coordinates; see `Mechanism.extremes`."""
-        if pair is None:
-            inputs, names = ends_of_ball(self.features, self.radius), OPPOSITE
-        else:
-            inputs, names = np.stack([self._inside(each).reshape(-1) for each in pair]), GIVEN
+        given = ends_of_ball(self.features, self.radius) if pair is None else pair
+        names = OPPOSITE if pair is None else GIVEN
+        inputs = np.stack(
+            [inside(each, self.features, self._power, self.radius, True).reshape(-1) for each in given]
+        )
+        inputs = np.clip(inputs, *self._ends)
         if self._conditional or self.delta > 0.0:
             # With conditional dither the coordinates of a report are not independent.
             return Experiment(list(inputs), names) if pair is None else None
         rows = self.probabilities()
-        places = (inputs / self.radius + 1.0) * ((len(rows) - 1) / 2.0)
+        places = (inputs - self._ends[0]) / self._step()
         low = np.clip(np.floor(places).astype(int), 0, len(rows) - 2)
         upper = np.clip(places - low, 0.0, 1.0)[..., None]
         table = (1.0 - upper) * rows[low] + upper * rows[low + 1]
@@ -264,13 +287,14 @@ class Ball(Means):
             release = replace(release, letters=self.letters)
         elif release.letters is not None:
             release = replace(release, letters=None)
+        check_shape("x", np.shape(x), self.features)
         with zeros_if_refused(call.out):
             records = self._inside(x)
         if not self._conditional:
             return release.randomize(records, call)
         points = self.codec.points
-        places = np.clip((records / self.radius + 1.0) * ((points - 1) / 2.0), 0.0, points - 1.0)
-        bound = enlarged((points - 1) / 2.0, self.features, self._power)
+        places = np.clip((records - self._ends[0]) / self._step(), 0.0, points - 1.0)
+        bound = enlarged(self.radius / self._step(), self.features, self._power)
         table = places.reshape(-1, self.features)
         drawn = conditioned(table, points, bound, self._power, call.keys[1], call.first_chunk)
         codes = drawn.reshape(records.shape).astype(np.min_scalar_type(points - 1))

@@ -1,10 +1,11 @@
-"""CLDP for the l1 ball: one random Hadamard coefficient of a record, as one bit by randomized response."""
+"""CLDP: one random coefficient of a record of an l1 or l2 ball, as one bit by randomized response."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -12,39 +13,48 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Window, pack
 from bitldp.base import checks
-from bitldp.base.arrays import fill, zeros_if_refused
-from bitldp.compression.ball._records import inside, norms
-from bitldp.compression.ball.base import GIVEN, OPPOSITE, ball_radius, ends_of_ball
+from bitldp.base.arrays import fill, readonly, zeros_if_refused
+from bitldp.compression.ball._records import check_shape, inside, norms
+from bitldp.compression.ball._sphere import blocks, coordinate, directions, quantized, second_moment
+from bitldp.compression.ball.base import GIVEN, OPPOSITE, Norm, ball_radius, ends_of_ball
 from bitldp.estimate.estimates import Estimate
+from bitldp.estimate.statistics import Statistic
+from bitldp.letters.spread import Spread
 from bitldp.mechanism.base import Part, Takes
 from bitldp.mechanism.law import TABLE, Block, Experiment, Pair, Symbols
 from bitldp.mechanism.means import Means
 from bitldp.mechanism.parameters import Budget, Flag, at_least
 from bitldp.privacy import Guarantee
-from bitldp.release.base import Call
+from bitldp.release.base import Call, Release
 from bitldp.release.draws import coordinates
 from bitldp.release.window import windowed
 
 __all__ = ["CLDP"]
 
 _MOST = 1 << 20
+_MOST_SPHERE = 1 << 15  # 16 bits a coordinate
 _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CLDP(Means):
-    """CLDP: one random coefficient of a vector of an l1 ball, and its sign: log2(d) + 1 bits a record.
+    """CLDP: one random coefficient of a vector of a ball, and its sign: log2(d) + 1 bits a record in l1.
+
+    In the l2 ball as many bits a coordinate.
 
     Parameters
     ----------
     features : int
-        Coordinates of a record, d, 1 to 2**20; padded with zeros to D, the next power of two.
+        Coordinates of a record, d, 1 to 2**20; padded with zeros to D, the next power of two. In the l2 ball
+        1 to 2**15.
     epsilon : float
         Exact epsilon of a record, finite, zero or more.
     radius : float
-        Radius of the l1 ball, above zero, in units of `x`.
+        Radius of the ball, above zero, in units of `x`.
     clip : bool
         Whether records outside the ball are scaled to it, or refused.
+    norm : {"l1", "l2"}
+        Records lie in the ball of this norm.
 
     Raises
     ------
@@ -59,8 +69,17 @@ class CLDP(Means):
     C = R (e^eps + 1)/(e^eps - 1). The report is the code 2 j + sign; it is worth the vector +-C H_j, whose
     mean is x since H H = D I. The sum of its coordinates' variances is d C^2 - |x|^2.
 
+    In the l2 ball a direction w of the sphere is drawn without looking, and the sign of w x, or with
+    probability (1 - |x|/R)/2 the other one, passes randomized response: s. The vector t = s w is uniform on
+    the half sphere around x with probability e^eps/(e^eps + 1), else on the other half: the mechanism of
+    Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation", JASA 2018,
+    Section 4.2.1. Every coordinate of t is dithered to log2(D) + 1 bits, and the report is worth B t, with
+    B = R (e^eps + 1)/(e^eps - 1)/E|w_1|. Privacy rests on the bit alone, whatever the floats of w are. The
+    sum of the variances is about (pi/2) d (R (e^eps + 1)/(e^eps - 1))^2 - |x|^2, which no epsilon lowers
+    below some 1.57 d R^2.
+
     Source: Girgis, Data, Diggavi, Kairouz and Suresh, "Shuffled model of differential privacy in federated
-    learning", AISTATS 2021, the mechanism for p = 1.
+    learning", AISTATS 2021, the mechanisms for p = 1 and p = 2.
 
     Examples
     --------
@@ -79,16 +98,25 @@ class CLDP(Means):
     epsilon: Budget
     radius: Annotated[float, ball_radius] = 1.0
     clip: Flag = True
+    norm: Norm = "l1"
 
     takes: ClassVar[Takes | None] = "ball"
     usual_size: ClassVar[int] = 100
     outputs: ClassVar[tuple[str, ...]] = ("codes", "packed")
     k: ClassVar[None] = None  # type: ignore[misc]  # no coordinate is left out
-    _rows: ClassVar[int]  # set on the instance, by _build; ClassVar keeps it out of the fields
+    # Set on the instance, by _build; ClassVar keeps them out of the fields.
+    _rows: ClassVar[int]
+    _power: ClassVar[int]
+    _sign: ClassVar[Release]
 
     def _build(self) -> None:
-        release = windowed(2, 1, self.epsilon, (-self.radius, self.radius))
+        if self.norm == "l2" and self.features > _MOST_SPHERE:
+            raise ValueError(f"features: must be at most {_MOST_SPHERE} with norm='l2', got {self.features}")
+        sign = windowed(2, 1, self.epsilon, (-self.radius, self.radius))
+        release = sign if self.norm == "l1" else self._vectors(sign)
         self._set(
+            _sign=sign,
+            _power=1 if self.norm == "l1" else 2,
             _release=release,
             _ends=(-self.radius, self.radius),
             _spread=release.spread,
@@ -96,24 +124,38 @@ class CLDP(Means):
             _guarantee=Guarantee.judge(self.epsilon, (release.epsilon,) * 3),
         )
 
+    def _vectors(self, sign: Release) -> Release:
+        """Return the release of a coordinate of the l2 ball, from that of the sign."""
+        points = 2 << (self.features - 1).bit_length()
+        if sign.letters is None:
+            return replace(sign, alphabet=points)
+        scale = float(sign.letters[1]) / coordinate(self.features)
+        letters = readonly(scale * np.linspace(-1.0, 1.0, points))
+        moment = scale * scale * second_moment(self.features, points)
+        ends = readonly(np.array([-self.radius, self.radius]))
+        spread = Spread(ends, readonly(np.array([moment, moment])))
+        return replace(sign, alphabet=points, letters=letters, spread=spread)
+
     @property
     def channel(self) -> Window:
         """The channel of the sign; mute at epsilon 0."""
-        channel: Window = self._release.channel
+        channel: Window = self._sign.channel
         return channel
 
     @property
     def report_parts(self) -> tuple[Part, ...]:
-        """(columns, bits) of a report: log2(D) + 1 bits."""
+        """(columns, bits) of a report: log2(D) + 1 bits, or as many a coordinate."""
+        if self.norm == "l2":
+            return ((self.features, self._rows.bit_length()),)
         return ((1, self._rows.bit_length()),)
 
     def join(self, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        """Return reports, as `decode` takes them: one code a record."""
-        return parts[0].ravel()
+        """Return reports, as `decode` takes them: one code a record, or a row of them."""
+        return parts[0].ravel() if self.norm == "l1" else parts[0]
 
     def symbols(self) -> tuple[Symbols, ...]:
         """Return the channel of the sign; which coefficient is reported does not depend on the record."""
-        laws = self._release.laws
+        laws = self._sign.laws
         return (Symbols(laws, 1),) if laws else ()
 
     def extremes(self, pair: Pair | None = None) -> Experiment | None:
@@ -122,7 +164,7 @@ class CLDP(Means):
             inputs, names = ends_of_ball(self.features, self.radius), OPPOSITE
         else:
             inputs, names = np.stack([self._inside(each)[0] for each in pair]), GIVEN
-        if 4 * self._rows > TABLE:
+        if 4 * self._rows > TABLE or self.norm == "l2":
             return Experiment(list(inputs), names) if pair is None else None
         ends = self.probabilities()  # of the coefficients -R and R
         matrix = signs(np.arange(self._rows), self.features)
@@ -137,23 +179,29 @@ class CLDP(Means):
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return the law of the sign, given the drawn row: P[i, s] for a coefficient at -R, and at R."""
-        return self._release.probabilities()
+        return self._sign.probabilities()
 
     def _inside(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return checked records in the ball, float64, shape (n, features)."""
-        return inside(x, self.features, 1, self.radius, self.clip).reshape(-1, self.features)
+        return inside(x, self.features, self._power, self.radius, self.clip).reshape(-1, self.features)
 
     def outside(self, x: ArrayLike) -> int:
         """Return how many records lie outside the ball and are scaled to it; see `Mechanism.outside`."""
-        return int(np.count_nonzero(norms(x, self.features, 1)[1] > self.radius))
+        return int(np.count_nonzero(norms(x, self.features, self._power)[1] > self.radius))
 
     @property
     def _streams(self) -> int:
-        return 2
+        return 2 if self.norm == "l1" else 3
 
     def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
+        check_shape("x", np.shape(x), self.features)
         with zeros_if_refused(call.out):
             records = self._inside(x)
+        if self.norm == "l2":
+            vectors = self._halved(records, call).reshape(np.shape(x))
+            if call.output == "packed":
+                vectors = pack(vectors, self._rows.bit_length())
+            return vectors if call.out is None else fill(call.out, vectors)
         key, drawn = call.keys[:2]
         rows = coordinates(drawn, len(records), self._rows, 1, call.first_chunk)[:, 0].astype(np.int64)
         coefficients = np.empty(len(records))
@@ -168,13 +216,33 @@ class CLDP(Means):
         reports = pack(codes, self.report_bits) if packed else codes.reshape(np.shape(x)[:-1])
         return reports if call.out is None else fill(call.out, reports)
 
+    def _halved(self, records: NDArray[np.float64], call: Call) -> NDArray[Any]:
+        """Return the codes of vectors of the half spheres."""
+        key, drawn, dither = call.keys
+        points = self._release.alphabet
+        lengths = np.minimum(norms(records, self.features, 2)[1], self.radius)[:, 0]
+        parts = blocks(len(records), self.features)
+        # a fresh key is drawn once: the direction is needed twice
+        drawn = os.urandom(32) if drawn is None else drawn
+        dither = os.urandom(32) if dither is None else dither
+        sides = np.empty(len(records))
+        for part in parts:
+            along = (directions(drawn, part, self.features, call.first_chunk) * records[part]).sum(axis=1)
+            sides[part] = np.copysign(lengths[part], along)
+        said = 2.0 * self._sign.randomize(sides, call.codes([key])).astype(np.float64) - 1.0
+        codes = np.empty((len(records), self.features), np.min_scalar_type(points - 1))
+        for part in parts:
+            vectors = said[part, None] * directions(drawn, part, self.features, call.first_chunk)
+            codes[part] = quantized(dither, vectors, part, points, call.first_chunk)
+        return codes
+
     def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
         """Return the vectors that reports are worth, whose mean over the coins is the (clipped) record.
 
         Parameters
         ----------
         reports : array_like of int, shape (n,) or ()
-            Codes as `randomize` gives them.
+            Codes as `randomize` gives them; shape (n, features) or (features,) with ``norm="l2"``.
 
         Returns
         -------
@@ -185,6 +253,8 @@ class CLDP(Means):
         ValueError, TypeError
             If the reports say nothing (epsilon 0), or for a code out of range or another shape.
         """
+        if self.norm == "l2":
+            return super().decode(reports)
         letters = self.letters
         codes = checks.codes("reports", reports, 2 * self._rows)
         if codes.ndim > 1:
@@ -196,11 +266,13 @@ class CLDP(Means):
     def _records(self, reports: ArrayLike) -> NDArray[np.float64]:
         return self.decode(reports).reshape(-1, self.features)
 
-    def _statistic(self) -> None:
-        return None  # a report is worth a whole vector
+    def _statistic(self) -> Statistic | None:
+        return super()._statistic() if self.norm == "l2" else None  # where it is worth a whole vector
 
     def estimate_mean(self, reports: ArrayLike) -> Estimate:
         """Estimate the mean of the (clipped) records, without bias; see `Means.estimate_mean`."""
+        if self.norm == "l2":
+            return super().estimate_mean(reports)
         accumulator = self.accumulator()
         step = max(1, _BLOCK // self.features)
         codes = np.atleast_1d(np.asarray(reports))

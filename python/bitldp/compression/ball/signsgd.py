@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -12,9 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Matrix
 from bitldp.accounting.compose import concentration
 from bitldp.base import checks
+from bitldp.channels.normal import epsilon_of, largest_mu, slope_of_rows
 from bitldp.compression.ball import _bounds
 from bitldp.compression.ball._records import check_shape
 from bitldp.compression.ball.base import Ball
+from bitldp.mechanism.parameters import Calibration
 from bitldp.privacy import ONE
 
 __all__ = ["SignSGD"]
@@ -42,6 +44,9 @@ class SignSGD(Ball):
         Radius of the l2 ball, above zero, in units of `x`.
     clip : bool
         Whether records outside the ball are scaled to it, or refused.
+    calibration : {"exact", "paper"}
+        "exact": the least noise with which the signs keep epsilon. "paper": noise that keeps it by itself,
+        the sign being post-processing; needs a delta.
 
     Raises
     ------
@@ -57,7 +62,9 @@ class SignSGD(Ball):
     The paper accounts for the noise, and reads the sign as post-processing. Here the bits that are released
     are accounted, which costs less: near zero the log-ratio of a sign changes by 0.8/sigma, so that sigma
     need only be about 0.8 of what the Gaussian mechanism needs. `guarantee.record` is an upper bound computed
-    from the integers, as for `VectorMVU`.
+    from the integers, as for `VectorMVU`. With ``calibration="paper"`` sigma is that of the analytic Gaussian
+    mechanism (Balle and Wang, ICML 2018) for the diameter of the ball, `guarantee.claimed` is epsilon, and
+    `guarantee.record` what the signs cost, which is less.
 
     The signs have no letters that are right on average: 2 Phi(x/sigma) - 1 is not linear in x. Servers add
     them up and follow the sign of the sum (`majority`). Source: Jin et al., "Stochastic-sign SGD for
@@ -73,10 +80,21 @@ class SignSGD(Ball):
     [1.0, -1.0, 1.0, -1.0]
     """
 
+    _: KW_ONLY
+    calibration: Calibration = "exact"
+
     _sigma: ClassVar[float]
     _no_mean: ClassVar[str] = "the mean of a sign is not linear in the number; use majority"
 
     def _build(self) -> None:
+        if self.calibration == "paper":
+            if self.delta == 0.0:
+                raise ValueError("delta: must be above 0 with calibration='paper', whose noise is Gaussian")
+            ratio = 2.0 / largest_mu(self.epsilon, self.delta)
+            if _rarest(ratio) < _RAREST:
+                raise ValueError(f"epsilon: {self.epsilon:g} needs too little noise for units of 2**-64")
+            self._with(ratio)
+            return
         if self.delta > 0.0:
             length = math.sqrt(2.0 * concentration(self.epsilon, self.delta))
         else:
@@ -102,6 +120,13 @@ class SignSGD(Ball):
         rows = np.array([[weight / ONE for weight in row] for row in channel.weights()])
         self._set(_sigma=ratio * self.radius)
         self._finish(channel, rows, power=2, conditional=False, letters=None, claimed=self.epsilon)
+
+    def _at_delta(self) -> float:
+        found = super()._at_delta()
+        if self.calibration == "exact":
+            return found
+        # signs of Gaussian noise cost no more than the noise, but for the dither
+        return min(found, epsilon_of(slope_of_rows(self._coordinate.rows) * self._diameter(), self.delta))
 
     @property
     def sigma(self) -> float:

@@ -7,16 +7,20 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from bitldp.accounting.compose import concentration
+from bitldp.base import checks
 from bitldp.compression.ball._dither import enlarged
+from bitldp.compression.ball._records import limited, norms
 from bitldp.compression.ball.base import Ball, Dither, Norm
 from bitldp.compression.designs import tabled
-from bitldp.design.mvu import load_or_solve
+from bitldp.design.mvu import INPUT_BITS, load_or_solve
 from bitldp.design.result import DesignError
 from bitldp.mechanism.designed import Designed, Table
-from bitldp.mechanism.parameters import whole
+from bitldp.mechanism.parameters import Flag, optional, whole
 from bitldp.privacy import ONE
+from bitldp.release.base import Interval
 
 __all__ = ["VectorMVU"]
 
@@ -83,12 +87,19 @@ class VectorMVU(Designed, Ball):
     clip : bool
         Whether records outside the ball are scaled to it, or refused.
     input_bits, output_bits : int
-        A coordinate is dithered to one of 2**input_bits points of [-radius, radius], and reported as one of
-        2**output_bits codes. 1 to 6.
+        A coordinate is dithered to one of 2**input_bits points of its interval, [-radius, radius] where
+        nothing else is said, and reported as one of 2**output_bits codes. 1 to 9, and 1 to 6. Above
+        6 input bits, and for more than one output bit, designs take minutes.
     dither : {"unbiased", "conditional"}
         "unbiased": each coordinate by itself. "conditional": the paper's norm-preserving dither, drawn anew
         until the record is in a ball that is a little larger; biased (see `bias_bound`), and in high
         dimensions that ball is not a little larger at all unless `input_bits` is large.
+    limit : float, optional
+        Coordinates are clipped to [-limit, limit] besides, above zero and at most `radius`: records of many
+        dimensions rarely have larger ones, and a shorter interval has less variance.
+    positive : bool
+        Whether no coordinate is below 0; where one is, it is taken as 0 (or refused). Two records are then
+        nearer in the l2 norm, sqrt(2) radii, and the interval is half as long. With unbiased dither.
 
     Raises
     ------
@@ -120,8 +131,9 @@ class VectorMVU(Designed, Ball):
     output bit the design is randomized response of the dithered number, (1 + s x)/2, the Poisson binomial
     mechanism of one trial (Chen, Ozgur and Kairouz, ICML 2022). Its variance 1/s^2 - x^2 is the least that
     its Fisher information allows at every x. So where s is below 1, which in an l2 ball with delta 1e-4 is
-    at epsilons below 9, one bit has less variance than more bits of this, than `Skellam`, and than Gaussian
-    noise that is accounted by the same conversion. `InterpolatedMVU` spends more bits better.
+    at epsilons below 9, one bit has less variance than more bits of this, and than Gaussian noise that is
+    accounted by the same conversion; `BallGaussian`, in 13 bits, is accounted without one, and has less.
+    `InterpolatedMVU` spends more bits better.
 
     The number of attempts of the conditional dither depends on the record: it is not constant-time.
 
@@ -140,16 +152,45 @@ class VectorMVU(Designed, Ball):
 
     _: KW_ONLY
     norm: Norm = "l2"
-    input_bits: Annotated[int, whole(1, 6)] = 4
+    input_bits: Annotated[int, whole(1, INPUT_BITS)] = 4
     output_bits: Annotated[int, whole(1, 6)] = 3
     dither: Dither = "unbiased"
+    limit: Annotated[float | None, optional(checks.positive)] = None
+    positive: Flag = False
 
     def _build(self) -> None:
+        if self.limit is not None and self.limit > self.radius:
+            raise ValueError(f"limit: must be at most the radius, {self.radius}, got {self.limit}")
+        if self.positive and self.dither != "unbiased":
+            raise ValueError("positive: is offered with dither='unbiased'")
         power = 1 if self.norm == "l1" else 2
         if self._held:  # the last table of a search that was made elsewhere
             self._adopt(self._held[0], power)
         else:
             self._fit(power)
+
+    def _interval(self) -> Interval:
+        high = self.radius if self.limit is None else self.limit
+        return 0.0 if self.positive else -high, high
+
+    def _distance(self, power: int) -> float:
+        # |x - x'|^p is at most the larger of x^p and x'^p where neither is negative
+        distance = math.pow(2.0, 1.0 / power) * self.radius if self.positive else 2.0 * self.radius
+        low, high = self._interval()
+        return min(distance, (high - low) * math.pow(self.features, 1.0 / power))
+
+    def _inside(self, x: ArrayLike) -> NDArray[np.float64]:
+        low, high = self._ends
+        if self.positive:  # before the norm is taken, which negative numbers are no part of
+            x = limited(x, self.features, low, math.inf, self.clip)
+        return limited(super()._inside(x), self.features, low, high, self.clip)
+
+    def outside(self, x: ArrayLike) -> int:
+        """Return how many records are moved: scaled to the ball, or clipped; see `Mechanism.outside`."""
+        records, lengths = norms(x, self.features, self._power)
+        low, high = self._ends
+        moved = ((records < low) | (records > high)).any(axis=-1, keepdims=True)
+        return int(np.count_nonzero((lengths > self.radius) | moved))
 
     def _fit(self, power: int) -> None:
         """Build the mechanism from the largest design that was found to keep the budget."""
@@ -187,7 +228,8 @@ class VectorMVU(Designed, Ball):
         if own is None or (channel.inputs, channel.outputs) != (1 << self.input_bits, 1 << self.output_bits):
             raise ValueError("input_bits: the table that came with the parameters is of others")
         self._set(_made=[table])
-        letters = self.radius * (2.0 * own - 1.0)
+        low, high = self._interval()
+        letters = low + (high - low) * own
         rows = np.array([[weight / ONE for weight in row] for row in channel.weights()])
         self._finish(
             channel,
@@ -210,6 +252,8 @@ class VectorMVU(Designed, Ball):
             slope = self.epsilon / (2.0 * math.sqrt(self.features))
         else:
             slope = math.tanh(self.epsilon / 2.0)
+        low, high = self._interval()
+        slope *= (high - low) / self._distance(power)
         return min(2.0 * math.atanh(slope), _MOST) if slope < 1.0 else _MOST
 
     def _metric_epsilon(self, power: int) -> float:
@@ -221,7 +265,9 @@ class VectorMVU(Designed, Ball):
         """
         steps = (1 << self.input_bits) - 1
         conditional = self.dither == "conditional"
-        diameter = 2.0 * enlarged(steps / 2.0, self.features, power) if conditional else float(steps)
+        low, high = self._interval()
+        distance = self._distance(power) * steps / (high - low)
+        diameter = 2.0 * enlarged(distance / 2.0, self.features, power) if conditional else distance
         if self.delta > 0.0:
             length = math.sqrt(2.0 * concentration(self.epsilon, self.delta))
         else:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bitldp.base import saved
 from bitldp.base.files import replacing
 
 _FORMAT = "bitldp.private-data"
@@ -79,11 +78,10 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return a file's statement of its origin, and its arrays, which match its checksum."""
     raw = path.read_bytes()
     try:
-        with np.load(io.BytesIO(raw), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        arrays = saved.arrays(raw)
         about = json.loads(arrays.pop("about").tobytes())
         known = about["format"] == _FORMAT and "features" in arrays and set(arrays) <= {"features", "labels"}
-    except (ValueError, KeyError, TypeError, EOFError, OSError, zipfile.BadZipFile):
+    except (ValueError, KeyError, TypeError):
         raise ValueError(f"{path}: is no released copy, or is damaged") from None
     if not known:
         raise ValueError(f"{path}: is no released copy")

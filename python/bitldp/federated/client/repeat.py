@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import logging
-import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from flwr.app import ArrayRecord, Message, MessageType
 
+from bitldp.base import saved
 from bitldp.base.files import replacing
 
 __all__ = ["Kept", "find", "keep", "question"]
@@ -54,12 +53,11 @@ def find(path: Path, asked: bytes) -> Kept | None:
     except FileNotFoundError:
         return None
     try:
-        with np.load(io.BytesIO(raw), allow_pickle=False) as file:
-            about = json.loads(file["about"].tobytes())
-            report = file["report"].tobytes()
+        found = saved.arrays(raw)
+        about, report = json.loads(found["about"].tobytes()), found["report"].tobytes()
         same = about["asked"] == asked.hex() and about["sha256"] == hashlib.sha256(report).hexdigest()
         return Kept(report, about["metrics"]) if same else None
-    except (ValueError, KeyError, TypeError, EOFError, OSError, zipfile.BadZipFile):
+    except (ValueError, KeyError, TypeError):
         log.warning("the file of the last report is damaged; a new one is released and charged")
         return None
 

@@ -1,160 +1,48 @@
 """Wire format of a private report: a versioned header, then reports of b bits each, packed.
 
-All numbers are little-endian. The header is::
-
-    magic          4 bytes   b"bLDP"
-    version        u8
-    update, norm   u8, u8    how the update is formed and clipped
-    parts          u8        arrays of codes that make a report
-    mechanism      16 bytes  digest of the mechanism's fingerprint (name and all parameters)
-    layout         16 bytes  digest of the arrays' names, shapes and dtypes
-    clip, low, high  3 f64   the norm that was clipped to, and the interval it was scaled to
-    coordinates    u64       numbers of the vector
-    records        u64       records that the mechanism released
-    each part:     u32, u8   columns, bits of a code
-    name           u8, then as many bytes: the mechanism's name, for error messages
-    length         u64       bytes of the payload
-    checksum       u32       CRC-32 of everything else
-
-A reader builds the header that it expects and compares; no length that came from outside is ever used to
-allocate or to index. The checksum finds accidents and is no protection against forgery: whoever can send a
-report can send any report.
+`header` says what the header is. A reader builds the one that it expects and compares; no length that came
+from outside is ever used to allocate or to index. The checksum finds accidents and is no protection against
+forgery: whoever can send a report can send any report.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import struct
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import pack, unpack
+from bitldp.federated.wire.header import (
+    CHECKSUM,
+    MAGIC,
+    NORMS,
+    UPDATES,
+    VERSION,
+    Field,
+    Header,
+    WireError,
+    compare,
+    parse,
+)
 from bitldp.mechanism.base import Mechanism
 
-__all__ = ["VERSION", "Field", "Header", "WireError", "fingerprint_digest", "read", "write"]
-
-VERSION = 1
-MAGIC = b"bLDP"
-
-_FIXED = struct.Struct("<4sBBBB16s16sdddQQ")
-_PART = struct.Struct("<IB")
-_LENGTH = struct.Struct("<Q")
-_CHECKSUM = struct.Struct("<I")
-_MOST_PARTS = 8
-_MOST_NAME = 64
-UPDATES = ("difference", "gradient", "replace")
-NORMS = ("l2", "l1", "linf")
-
-
-class WireError(ValueError):
-    """Error for bytes that are no report of the expected mechanism. Nothing was decoded.
-
-    Attributes
-    ----------
-    reason : str
-        One word: "garbage", "version", "mechanism", "settings", "layout", "form", "truncated", "trailing",
-        "checksum" or "range".
-    """
-
-    def __init__(self, reason: str, sentence: str) -> None:
-        super().__init__(sentence)
-        self.reason = reason
-
-    def __reduce__(self) -> tuple[type[WireError], tuple[str, str]]:
-        """Pickle by the two arguments."""
-        return type(self), (self.reason, str(self))
-
-
-class Field(NamedTuple):
-    """Array of codes of a report.
-
-    Attributes
-    ----------
-    columns : int
-        Codes of a record.
-    bits : int
-        Bits of a code, 1 to 32.
-    """
-
-    columns: int
-    bits: int
-
-    def size(self, records: int) -> int:
-        """Return the bytes of the packed codes of all records."""
-        return (records * self.columns * self.bits + 7) // 8
-
-
-@dataclass(frozen=True)
-class Header:
-    """Description of a report in its first bytes, which both sides build from their own settings.
-
-    Attributes
-    ----------
-    name : str
-        Name of the mechanism, at most 64 ASCII characters.
-    mechanism, layout : bytes
-        16 bytes each; see the module.
-    update, norm : str
-        "difference", "gradient" or "replace"; "l2", "l1" or "linf".
-    clip, low, high : float
-        Norm that the update was clipped to, and the interval that [-clip, clip] was mapped to.
-    coordinates, records : int
-        Numbers of the vector, and records that it was cut into.
-    fields : tuple of Field
-        Arrays of codes.
-    """
-
-    name: str
-    mechanism: bytes
-    layout: bytes
-    update: str
-    norm: str
-    clip: float
-    low: float
-    high: float
-    coordinates: int
-    records: int
-    fields: tuple[Field, ...]
-
-    @property
-    def payload(self) -> int:
-        """Number of bytes of the packed codes."""
-        return sum(part.size(self.records) for part in self.fields)
-
-    @property
-    def digest(self) -> bytes:
-        """Digest of 32 bytes that tells headers apart."""
-        return hashlib.sha256(self._bytes()).digest()
-
-    @property
-    def size(self) -> int:
-        """Number of bytes of header and payload together."""
-        return len(self._bytes()) + _CHECKSUM.size + self.payload
-
-    def _bytes(self) -> bytes:
-        name = self.name.encode("ascii", "replace")[:_MOST_NAME]
-        fixed = _FIXED.pack(
-            MAGIC,
-            VERSION,
-            UPDATES.index(self.update),
-            NORMS.index(self.norm),
-            len(self.fields),
-            self.mechanism,
-            self.layout,
-            self.clip,
-            self.low,
-            self.high,
-            self.coordinates,
-            self.records,
-        )
-        parts = b"".join(_PART.pack(*part) for part in self.fields)
-        return fixed + parts + bytes([len(name)]) + name + _LENGTH.pack(self.payload)
+__all__ = [
+    "MAGIC",
+    "NORMS",
+    "UPDATES",
+    "VERSION",
+    "Field",
+    "Header",
+    "WireError",
+    "fingerprint_digest",
+    "read",
+    "write",
+]
 
 
 def fingerprint_digest(mechanism: Mechanism) -> bytes:
@@ -186,8 +74,8 @@ def write(header: Header, codes: Sequence[NDArray[Any]]) -> NDArray[np.uint8]:
             raise ValueError(f"codes: {header.records * part.columns} are needed, got {each.size}")
         packed.append(pack(each.ravel(), part.bits).tobytes())
     body = b"".join(packed)
-    head = header._bytes()
-    checksum = _CHECKSUM.pack(zlib.crc32(body, zlib.crc32(head)))
+    head = header.encoded()
+    checksum = CHECKSUM.pack(zlib.crc32(body, zlib.crc32(head)))
     return np.frombuffer(head + checksum + body, np.uint8)
 
 
@@ -219,9 +107,9 @@ def read(data: bytes | NDArray[np.uint8], expected: Header) -> list[NDArray[Any]
     elif not isinstance(data, (bytes, bytearray, memoryview)):
         raise WireError("garbage", f"report: must be bytes, not {type(data).__name__}")
     data = bytes(data)
-    head = expected._bytes()
-    _compare(_parse(data), expected)
-    start = len(head) + _CHECKSUM.size
+    head = expected.encoded()
+    compare(parse(data), expected)
+    start = len(head) + CHECKSUM.size
     if data[: len(head)] != head:  # the fields agree: only the length of the payload can differ
         raise WireError("form", "report: the payload has another length than its header needs")
     if len(data) < start + expected.payload:
@@ -230,7 +118,7 @@ def read(data: bytes | NDArray[np.uint8], expected: Header) -> list[NDArray[Any]
         )
     if len(data) > start + expected.payload:
         raise WireError("trailing", f"report: {len(data) - start - expected.payload} bytes too many")
-    (checksum,) = _CHECKSUM.unpack_from(data, len(head))
+    (checksum,) = CHECKSUM.unpack_from(data, len(head))
     if checksum != zlib.crc32(data[start:], zlib.crc32(head)):
         raise WireError("checksum", "report: damaged on the way, the checksum does not match")
     codes = []
@@ -248,61 +136,3 @@ def read(data: bytes | NDArray[np.uint8], expected: Header) -> list[NDArray[Any]
 def _spare(body: NDArray[np.uint8], used: int) -> bool:
     """Tell whether a bit of the last byte is set that no code uses."""
     return bool(unpack(body[-1:], 1, 8)[used % 8 :].any())
-
-
-def _parse(data: bytes) -> Header:
-    """Return the header that `data` begins with, every length checked against the bytes that are there."""
-    if data[: len(MAGIC)] != MAGIC[: len(data)] or not data:
-        raise WireError("garbage", "report: these bytes are no report of bitldp")
-    if len(data) > len(MAGIC) and data[len(MAGIC)] != VERSION:
-        raise WireError("version", f"report: wire version {data[len(MAGIC)]}, this side reads {VERSION}")
-    short = WireError("truncated", "report: truncated within its header")
-    if len(data) < _FIXED.size:
-        raise short
-    _, _, update, norm, parts, mechanism, layout, clip, low, high, coordinates, records = _FIXED.unpack_from(
-        data
-    )
-    if update >= len(UPDATES) or norm >= len(NORMS) or not 1 <= parts <= _MOST_PARTS:
-        raise WireError("garbage", "report: the header holds words that do not exist")
-    place = _FIXED.size + parts * _PART.size
-    if len(data) < place + 1 or len(data) < place + 1 + data[place] + _LENGTH.size + _CHECKSUM.size:
-        raise short
-    name = data[place + 1 : place + 1 + data[place]]
-    if len(name) > _MOST_NAME or not name.isascii() or not name.decode("ascii").isidentifier():
-        raise WireError("garbage", "report: the header holds no name of a mechanism")
-    return Header(
-        name=name.decode("ascii"),
-        mechanism=mechanism,
-        layout=layout,
-        update=UPDATES[update],
-        norm=NORMS[norm],
-        clip=clip,
-        low=low,
-        high=high,
-        coordinates=coordinates,
-        records=records,
-        fields=tuple(
-            Field(*_PART.unpack_from(data, _FIXED.size + number * _PART.size)) for number in range(parts)
-        ),
-    )
-
-
-def _compare(found: Header, expected: Header) -> None:
-    """Raise unless two headers are equal; the sentence says what differs."""
-    if found.name != expected.name:
-        raise WireError("mechanism", f"report: of mechanism {found.name}, expected {expected.name}")
-    if found.mechanism != expected.mechanism:
-        raise WireError("mechanism", f"report: of a {found.name} with other parameters")
-    for name in ("update", "norm", "clip", "low", "high"):
-        theirs, ours = getattr(found, name), getattr(expected, name)
-        if not theirs == ours:
-            raise WireError("settings", f"report: {name} is {theirs}, expected {ours}")
-    if found.coordinates != expected.coordinates or found.layout != expected.layout:
-        raise WireError(
-            "layout",
-            f"report: of {found.coordinates} coordinates of other arrays, expected {expected.coordinates}; "
-            "names, shapes or dtypes differ",
-        )
-    for field in fields(expected):
-        if getattr(found, field.name) != getattr(expected, field.name):
-            raise WireError("form", f"report: {field.name} differ from what the mechanism makes")

@@ -7,9 +7,7 @@ the same bytes again, and the client neither pays nor accumulates twice.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +18,7 @@ from flwr.app import Array, ArrayRecord, Context, Message, MetricRecord, RecordD
 from flwr.clientapp.typing import ClientAppCallable
 from numpy.typing import NDArray
 
+from bitldp.base import saved
 from bitldp.base.files import replacing
 from bitldp.base.keys import RandomSource
 from bitldp.base.lock import locked
@@ -72,17 +71,16 @@ class Memory:
         """
         if not path.exists():
             return cls(np.zeros((1, size)))
-        raw = io.BytesIO(path.read_bytes())  # np.load leaves a file open that is damaged
         try:
-            with np.load(raw, allow_pickle=False) as file:
-                kept = {name: file[name] for name in _FIELDS}
+            kept = saved.arrays(path.read_bytes())
+            kept = {name: kept[name] for name in _FIELDS}
             found = cls(
                 kept["residual"],
                 int(kept["released"]),
                 kept["question"].tobytes(),
                 kept["answer"].tobytes(),
             )
-        except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+        except (ValueError, KeyError, TypeError):
             raise ValueError(f"{path}: is damaged") from None
         if kept["identity"].tobytes() != identity or found.residual.shape != (1, size):
             raise ValueError(f"{path}: is of a run with other settings")

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from bitldp.accounting import ORDERS
 from bitldp.accounting.compose import concentration, from_renyi
 from bitldp.base import checks
-from bitldp.compression import CLDP, BallGaussian, SignSGD, Skellam, VectorMVU
+from bitldp.compression import CLDP, BallGaussian, CrossPolytope, SignSGD, Skellam, VectorMVU
 from bitldp.federated import UpdateCodec
 from bitldp.federated.client.composed import Composed, composed
 from bitldp.mechanism.base import Mechanism
@@ -24,7 +24,9 @@ NAME = "mvu"
 WITHOUT = "noiseless"
 #: Of these the reports are signs: followed by majority, or averaged.
 SIGNS = ("signsgd", "signsgd-mean")
-MECHANISMS = ("mvu", *SIGNS, "gaussian", "skellam", "cldp", WITHOUT)
+#: These have a pure epsilon.
+PURE = ("cldp", "polytope")
+MECHANISMS = ("mvu", *SIGNS, "gaussian", "skellam", *PURE, WITHOUT)
 LEVELS = ("example", "client")
 DITHERS = ("unbiased", "conditional")
 
@@ -41,7 +43,8 @@ class MVUSettings(Settings):
     ----------
     mechanism : str
         "mvu", "signsgd" (the server follows the majority of the signs), "signsgd-mean" (it averages them),
-        "gaussian", "skellam", "cldp", or "noiseless", which clips all the same.
+        "gaussian", "skellam", "cldp", "polytope" (`CrossPolytope`, which is none of the paper's), or
+        "noiseless", which clips all the same.
     level : {"example", "client"}
         Whose gradients are released: of each of `batch` records, which take turns, or the mean over `batch`
         records as one. `epsilon` then covers one record, or all records of a client.
@@ -99,7 +102,7 @@ class MVUSettings(Settings):
             raise ValueError(f"delta: must be above 0 and below 1, got {self.delta}")
         checks.integer("input_bits", self.input_bits, 1, 6)
         checks.integer("output_bits", self.output_bits, 1, 6)
-        checks.integer("noise_bits", self.noise_bits, 4, 14)
+        checks.integer("noise_bits", self.noise_bits, 4, 16)
         checks.integer("hidden", self.hidden, 0)
         checks.integer("batch", self.batch, 1)
         for name in ("clip", "rate", "epsilon"):
@@ -131,6 +134,8 @@ class MVUSettings(Settings):
         """Return the mechanism for one gradient of `size` coordinates at epsilon (and delta)."""
         if self.mechanism == "cldp":
             return CLDP(size, epsilon=epsilon, radius=self.clip)
+        if self.mechanism == "polytope":
+            return CrossPolytope(size, epsilon=epsilon, radius=self.clip, seed=self.seed)
         words: dict[str, Any] = {"epsilon": epsilon, "delta": self.delta, "radius": self.clip}
         if self.mechanism == "mvu":
             return VectorMVU(
@@ -180,7 +185,7 @@ def _fitted(settings: MVUSettings, size: int, count: int) -> Mechanism:
     def fits(mechanism: Mechanism) -> bool:
         return composed(mechanism, count, delta).epsilon <= epsilon
 
-    if settings.mechanism == "cldp":
+    if settings.mechanism in PURE:
         return _searched(lambda each: settings.build(size, each), fits, share(epsilon, count), epsilon)
     # All other mechanisms have Rényi divergences of about rho alpha, and so have their compositions.
     rho = concentration(epsilon, delta) / count

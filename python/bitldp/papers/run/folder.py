@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitldp.base import saved
 from bitldp.base.files import replacing
 
 __all__ = ["Checkpoint", "RunFolder"]
@@ -115,10 +116,9 @@ class RunFolder:
         if not path.exists():
             return None
         try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
+            arrays = saved.arrays(path.read_bytes())
             return Checkpoint(int(arrays.pop(_ROUND)), arrays)
-        except (ValueError, KeyError, OSError, EOFError):
+        except (ValueError, KeyError, TypeError, OSError):
             raise ValueError(f"out: {path} is damaged") from None
 
     def record(self, row: Mapping[str, Any], arrays: Arrays) -> None:

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::shape::{Layout, Shape};
+use super::layout::Layout;
 use super::source::{Scratch, Source};
 use super::vector::Vector;
 use super::vertical::{BYTES, Counters, MOST_ROWS, ROWS};
@@ -12,8 +12,8 @@ use crate::error::zeros;
 use crate::isa::Isa;
 use crate::parallel::for_chunks;
 
-/// Sets of counters that one thread works on at a time: 2 KB each.
-const MOST_SETS: usize = 20;
+/// Groups of counters that one thread works on at a time: 2 KB each.
+const MOST_GROUPS: usize = 4;
 
 /// What a group of counters has counted.
 pub(super) struct Columns {
@@ -28,7 +28,8 @@ pub(super) struct Columns {
 /// A part of the work: some rows, and some groups of 64 of their bytes.
 struct Part<'a, S> {
     source: &'a S,
-    shape: &'a Shape,
+    /// Bits that no byte may have.
+    forbidden: u8,
     stride: usize,
     rows: Range<usize>,
     at: usize,
@@ -41,23 +42,23 @@ impl Batch<'_> {
         &self,
         source: &S,
         layout: &Layout,
-        shape: &Shape,
+        forbidden: u8,
         totals: &Totals,
-        fold: impl Fn(&[Counters], Columns, &mut [u64]) + Sync,
+        fold: impl Fn(&Counters, Columns, &mut [u64]) + Sync,
     ) {
         let groups = layout.stride.div_ceil(BYTES);
-        let together = (MOST_SETS / shape.sets()).clamp(1, 4).min(groups);
+        let together = MOST_GROUPS.min(groups);
         let pieces = groups.div_ceil(together);
         // Few columns are cut by rows, so that there is work for every thread.
         let rows = (layout.rows * pieces / 16).clamp(512, MOST_ROWS).next_multiple_of(ROWS);
         let parts = pieces * layout.rows.div_ceil(rows);
-        // Roughly what a register of a set takes, for each row: a nanosecond a few.
-        let work = rows.min(layout.rows) * together * shape.sets();
+        // Roughly what a register takes, for each row: a nanosecond a few.
+        let work = rows.min(layout.rows) * together;
         for_chunks(parts, 1, self.threads, work, |number, _| {
             let (row, piece) = (number / pieces * rows, number % pieces);
             let part = Part {
                 source,
-                shape,
+                forbidden,
                 stride: layout.stride,
                 rows: row..layout.rows.min(row + rows),
                 at: piece * together * BYTES,
@@ -67,9 +68,9 @@ impl Batch<'_> {
             totals.take(part.count::<W>(self.isa).map(|sets| {
                 let fold = &fold;
                 move |counts: &mut [u64]| {
-                    for (group, sets) in sets.chunks_exact(shape.sets()).enumerate() {
+                    for (group, counters) in sets.iter().enumerate() {
                         let at = part.at + group * BYTES;
-                        fold(sets, Columns { at, bytes: BYTES.min(layout.stride - at), blocks }, counts);
+                        fold(counters, Columns { at, bytes: BYTES.min(layout.stride - at), blocks }, counts);
                     }
                 }
             }));
@@ -83,7 +84,7 @@ impl<S> Part<'_, S> {
     where
         S: Source<W>,
     {
-        let mut sets = zeros::<Counters>(self.groups * self.shape.sets())?;
+        let mut sets = zeros::<Counters>(self.groups)?;
         let words = self.groups * BYTES / size_of::<W>();
         let mut room = Room { scratch: Vec::new(), padded: zeros(ROWS * words)? };
         for _ in 0..ROWS {
@@ -115,13 +116,12 @@ impl<S> Part<'_, S> {
     where
         S: Source<W>,
     {
-        let per_group = self.shape.sets();
-        assert!(sets.len() == self.groups * per_group && self.rows.len() <= MOST_ROWS);
+        assert!(sets.len() == self.groups && self.rows.len() <= MOST_ROWS);
         // SAFETY: the caller's processor.
         let mut seen = unsafe { V::repeat(0) };
         for block in 0..self.rows.len().div_ceil(ROWS) {
             let from = self.eight(self.rows.start + block * ROWS, room);
-            for (group, sets) in sets.chunks_exact_mut(per_group).enumerate() {
+            for (group, counters) in sets.iter_mut().enumerate() {
                 for at in (0..BYTES).step_by(V::BYTES) {
                     // SAFETY: the caller's processor; each of the eight rows has all bytes of the groups; a register at
                     // `at` lies within a group, and there are fewer than 2^12 blocks.
@@ -131,14 +131,16 @@ impl<S> Part<'_, S> {
                             *row = V::load(from.add(group * BYTES + at));
                             seen = seen.or(*row);
                         }
-                        self.shape.add(sets, at, rows, block);
+                        counters.add(at, rows, block);
                     }
                 }
             }
         }
         let mut bytes = [0; BYTES];
         // SAFETY: a register is at most 64 bytes; the caller's processor.
-        unsafe { seen.and(V::repeat(self.shape.forbidden)).store(bytes.as_mut_ptr()) };
+        unsafe {
+            seen.and(V::repeat(u64::from(self.forbidden) * (u64::MAX / 0xff))).store(bytes.as_mut_ptr())
+        };
         bytes != [0; BYTES]
     }
 

@@ -1,9 +1,9 @@
 //! How often each code of an alphabet was reported.
 
 use super::source::{PIECE, Scratch, Source, with_words};
-use super::{Batch, Failed, Totals, table};
+use super::{Batch, Failed, Reports, Totals, table};
 use crate::codec::Code;
-use crate::error::{Result, argument, zeros};
+use crate::error::{Error, Result, argument, zeros};
 use crate::isa::{Isa, vectorised};
 use crate::parallel::for_chunks;
 
@@ -20,9 +20,25 @@ impl Batch<'_> {
     /// memory. Nothing is counted then.
     pub fn histogram(&self, alphabet: usize) -> Result<Vec<u64>> {
         let most = most(alphabet)?;
+        if let Some(ones) = self.ones_of_two(most) {
+            let pair = |ones| [self.records as u64 - ones, ones];
+            return Ok(ones?.into_iter().flat_map(pair).collect());
+        }
         let totals = Totals::new(table(&[self.columns, alphabet])?);
         with_words!(self, words: Words => self.count_codes::<Words, _>(&words, alphabet, most, &totals));
         totals.finish(|| self.refusal(most))
+    }
+
+    /// The number of ones in each column where codes are bits, which are counted by the register; `None` elsewhere.
+    pub(super) fn ones_of_two(&self, most: u32) -> Option<Result<Vec<u64>>> {
+        let reports = match self.reports {
+            Reports::U8(codes) if most == 1 => Reports::Bits(codes),
+            Reports::Bits(_) | Reports::Packed(_) if most == 1 && self.bits == 1 => self.reports,
+            _ => return None,
+        };
+        let ones = Batch { reports, bits: 1, ..*self }.ones();
+        // They are codes, and refused as such.
+        Some(ones.map_err(|error| if let Error::Value { .. } = error { self.refusal(most) } else { error }))
     }
 
     fn count_codes<W: Code, S: Source<W>>(&self, words: &S, alphabet: usize, most: u32, totals: &Totals) {

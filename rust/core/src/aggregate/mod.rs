@@ -11,10 +11,13 @@
 mod columns;
 mod hashes;
 mod histogram;
+mod layout;
 mod ones;
+mod pairs;
+mod planes;
 mod progressions;
 mod sampled;
-mod shape;
+mod sliding;
 mod source;
 mod sums;
 mod undo;
@@ -31,6 +34,7 @@ use crate::isa::Isa;
 
 pub use hashes::Hashes;
 pub use sampled::Sampled;
+pub use sliding::{Maximization, Sliding};
 pub use undo::{Undo, undo_counts};
 
 /// Reports in one of the forms in which they leave a channel.

@@ -1,7 +1,7 @@
 //! How often each bit of a record is 1.
 
 use super::columns::Columns;
-use super::shape::{Layout, Shape};
+use super::layout::Layout;
 use super::vertical::Counters;
 use super::{Batch, Reports, Totals, table};
 use crate::error::{Result, argument};
@@ -24,14 +24,14 @@ impl Batch<'_> {
         // Of packed records, as many as begin with a whole byte.
         let whole = if lanes == 1 { 1 } else { 8 >> width.trailing_zeros().min(3) };
         let layout = Layout::new(width * whole / lanes, stream.len());
-        let shape = Shape::plain(if lanes == 1 { 0xfe } else { 0 });
+        let forbidden = if lanes == 1 { 0xfe } else { 0 };
         self.count_columns::<u8, _>(
             &stream,
             &layout,
-            &shape,
+            forbidden,
             &totals,
-            |sets: &[Counters], columns: Columns, counts| {
-                let ones = sets[0].read(self.isa, columns.blocks);
+            |counters: &Counters, columns: Columns, counts| {
+                let ones = counters.read(self.isa, columns.blocks);
                 let bits = if lanes == 1 { 1 } else { 8 };
                 let mut column = columns.at * bits % width;
                 for byte in 0..columns.bytes {

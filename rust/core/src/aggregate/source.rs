@@ -2,7 +2,7 @@
 
 use super::{Batch, Reports};
 use crate::codec::Code;
-use crate::codec::{squeeze, unpack_into};
+use crate::codec::{Rows, Unpack, squeeze_rows};
 use crate::error::{Result, zeros};
 use crate::isa::Isa;
 
@@ -35,6 +35,16 @@ pub(super) trait Source<W: Code>: Sync {
     fn len(&self) -> usize;
     /// Those of `start .. start + count`, at most as many as `scratch` has room for.
     fn piece<'s>(&'s self, start: usize, count: usize, scratch: &'s mut Scratch<W>) -> &'s [W];
+    /// Those of `rows` rows of `words`, which begin `stride` words after each other, from `start` on: where they are, and
+    /// how many words after each other there. `scratch` has room for all of them.
+    fn rows(
+        &self,
+        start: usize,
+        stride: usize,
+        rows: usize,
+        words: usize,
+        scratch: &mut Scratch<W>,
+    ) -> (*const W, usize);
     /// Asks memory for the words of a piece that will be read soon; there may be fewer, or none.
     fn ask(&self, start: usize, count: usize);
 }
@@ -47,9 +57,9 @@ const LINE: usize = 64;
 fn ask<T>(bytes: &[T], start: usize, count: usize) {
     #[cfg(target_arch = "x86_64")]
     for at in (start..bytes.len().min(start + count)).step_by(LINE / size_of::<T>()) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         // SAFETY: a hint about an address inside the slice; every x86-64 processor takes it.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().add(at).cast()) };
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(bytes.as_ptr().add(at).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (bytes, start, count);
@@ -67,6 +77,18 @@ impl<W: Code> Source<W> for &[W] {
     }
 
     #[inline(always)]
+    fn rows(
+        &self,
+        start: usize,
+        stride: usize,
+        rows: usize,
+        words: usize,
+        _: &mut Scratch<W>,
+    ) -> (*const W, usize) {
+        (self[start..start + (rows - 1) * stride + words].as_ptr(), stride)
+    }
+
+    #[inline(always)]
     fn ask(&self, start: usize, count: usize) {
         ask(self, start, count);
     }
@@ -80,6 +102,7 @@ pub(super) struct Flat<'a> {
     spread: bool,
     bits: u32,
     words: usize,
+    unpack: Unpack,
 }
 
 impl<W: Code> Source<W> for Flat<'_> {
@@ -91,14 +114,34 @@ impl<W: Code> Source<W> for Flat<'_> {
         let words = &mut scratch.words[..count];
         if self.spread {
             let width = self.bits as usize;
-            let packed = &mut scratch.packed[..(count * width).div_ceil(8)];
-            let bits = &self.stream[start * width..(start + count) * width];
-            scratch.seen |= squeeze(self.isa, bits, packed);
-            unpack_into(self.isa, packed, 0, self.bits, words);
+            let bits = Rows { first: start * width, stride: 0, rows: 1, length: count * width };
+            scratch.seen |= squeeze_rows(self.isa, self.stream, bits, &mut scratch.packed);
+            self.unpack.words(&scratch.packed, 0, words);
         } else {
-            unpack_into(self.isa, self.stream, start, self.bits, words);
+            self.unpack.words(self.stream, start, words);
         }
         words
+    }
+
+    fn rows(
+        &self,
+        start: usize,
+        stride: usize,
+        rows: usize,
+        words: usize,
+        scratch: &mut Scratch<W>,
+    ) -> (*const W, usize) {
+        let out = &mut scratch.words[..rows * words];
+        if self.spread {
+            let width = self.bits as usize;
+            debug_assert!((words * width).is_multiple_of(8));
+            let bits = Rows { first: start * width, stride: stride * width, rows, length: words * width };
+            scratch.seen |= squeeze_rows(self.isa, self.stream, bits, &mut scratch.packed);
+            self.unpack.words(&scratch.packed, 0, out);
+        } else {
+            self.unpack.rows(self.stream, start, stride, words, out);
+        }
+        (out.as_ptr(), words)
     }
 
     fn ask(&self, start: usize, count: usize) {
@@ -114,7 +157,8 @@ impl<W: Code> Source<W> for Flat<'_> {
 
 impl<'a> Batch<'a> {
     pub(super) fn flat(&self, stream: &'a [u8], spread: bool) -> Flat<'a> {
-        Flat { isa: self.isa, stream, spread, bits: self.bits, words: self.words() }
+        let unpack = Unpack::new(self.isa, self.bits);
+        Flat { isa: self.isa, stream, spread, bits: self.bits, words: self.words(), unpack }
     }
 
     /// The place of the first packed or spread word above `most`.

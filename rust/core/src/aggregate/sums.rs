@@ -28,6 +28,10 @@ impl Batch<'_> {
             );
             return Err(argument("records", reason));
         }
+        if let Some(ones) = self.ones_of_two(most) {
+            // A bit is its own square.
+            return Ok(ones?.into_iter().flat_map(|ones| [ones; 2]).collect());
+        }
         let totals = Totals::new(table(&[self.columns, 2])?);
         with_words!(self, words: Words => self.add_codes::<Words, _>(&words, most, &totals));
         totals.finish(|| self.refusal(most))

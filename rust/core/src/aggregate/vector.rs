@@ -1,4 +1,4 @@
-//! A register of bits: what the vertical counters need of an instruction set.
+//! A register of bits: what counting needs of an instruction set.
 //!
 //! Each file of an instruction set only says which instruction does it; the kernel is written once.
 
@@ -19,8 +19,8 @@ pub(super) trait Vector: Copy {
     unsafe fn repeat(word: u64) -> Self;
     unsafe fn and(self, other: Self) -> Self;
     unsafe fn or(self, other: Self) -> Self;
-    /// Differences of the 64-bit lanes.
-    unsafe fn minus(self, other: Self) -> Self;
+    /// Sums of the 64-bit lanes.
+    unsafe fn plus(self, other: Self) -> Self;
     /// The 64-bit lanes shifted to the left.
     unsafe fn left(self, by: u32) -> Self;
     /// The 64-bit lanes shifted to the right.
@@ -29,6 +29,8 @@ pub(super) trait Vector: Copy {
     unsafe fn select(self, yes: Self, no: Self) -> Self;
     /// The sum of three bits at each place: its low and its high bit.
     unsafe fn sum(self, b: Self, c: Self) -> (Self, Self);
+    /// How many bits of each byte are 1.
+    unsafe fn ones_of_bytes(self) -> Self;
 }
 
 /// Portable: the path of a processor without kernels of its own.
@@ -63,8 +65,8 @@ impl Vector for u64 {
     }
 
     #[inline(always)]
-    unsafe fn minus(self, other: u64) -> u64 {
-        self.wrapping_sub(other)
+    unsafe fn plus(self, other: u64) -> u64 {
+        self.wrapping_add(other)
     }
 
     #[inline(always)]
@@ -86,5 +88,13 @@ impl Vector for u64 {
     unsafe fn sum(self, b: u64, c: u64) -> (u64, u64) {
         let differ = self ^ b;
         (differ ^ c, (self & b) | (differ & c))
+    }
+
+    #[inline(always)]
+    unsafe fn ones_of_bytes(self) -> u64 {
+        const BYTES: u64 = u64::MAX / 0xff;
+        let twos = self - (self >> 1 & (0x55 * BYTES));
+        let fours = (twos & (0x33 * BYTES)) + (twos >> 2 & (0x33 * BYTES));
+        (fours + (fours >> 4)) & (0x0f * BYTES)
     }
 }

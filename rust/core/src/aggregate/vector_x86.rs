@@ -4,9 +4,12 @@ use std::arch::x86_64::*;
 
 use super::vector::Vector;
 
+/// How many bits of 0, 1, …, 15 are 1, a byte each.
+const ONES: [i64; 2] = [0x0302_0201_0201_0100, 0x0403_0302_0302_0201];
+
 /// The instructions of one register type; `$sum` are the operations that differ by more than their names.
 macro_rules! vector {
-    ($register:ty, $bytes:literal, $load:ident, $store:ident, $repeat:ident, $and:ident, $or:ident, $minus:ident, $left:ident,
+    ($register:ty, $bytes:literal, $load:ident, $store:ident, $repeat:ident, $and:ident, $or:ident, $plus:ident, $left:ident,
      $right:ident, { $($own:item)* }) => {
         impl Vector for $register {
             const BYTES: usize = $bytes;
@@ -42,9 +45,9 @@ macro_rules! vector {
             }
 
             #[inline(always)]
-            unsafe fn minus(self, other: $register) -> $register {
+            unsafe fn plus(self, other: $register) -> $register {
                 // SAFETY: the caller's processor.
-                unsafe { $minus(self, other) }
+                unsafe { $plus(self, other) }
             }
 
             #[inline(always)]
@@ -72,7 +75,7 @@ vector!(
     _mm256_set1_epi64x,
     _mm256_and_si256,
     _mm256_or_si256,
-    _mm256_sub_epi64,
+    _mm256_add_epi64,
     _mm256_sll_epi64,
     _mm256_srl_epi64,
     {
@@ -91,6 +94,19 @@ vector!(
                 (_mm256_xor_si256(differ, c), carry)
             }
         }
+
+        #[inline(always)]
+        unsafe fn ones_of_bytes(self) -> __m256i {
+            // SAFETY: the caller's processor.
+            unsafe {
+                let ones = _mm256_set1_epi64x(ONES[0]);
+                let ones = _mm256_blend_epi32::<0b1100_1100>(ones, _mm256_set1_epi64x(ONES[1]));
+                let half = _mm256_set1_epi8(0x0f);
+                let low = _mm256_shuffle_epi8(ones, _mm256_and_si256(self, half));
+                let high = _mm256_shuffle_epi8(ones, _mm256_and_si256(_mm256_srli_epi64::<4>(self), half));
+                _mm256_add_epi8(low, high)
+            }
+        }
     }
 );
 
@@ -102,7 +118,7 @@ vector!(
     _mm512_set1_epi64,
     _mm512_and_si512,
     _mm512_or_si512,
-    _mm512_sub_epi64,
+    _mm512_add_epi64,
     _mm512_sll_epi64,
     _mm512_srl_epi64,
     {
@@ -118,6 +134,18 @@ vector!(
             unsafe {
                 let low = _mm512_ternarylogic_epi64::<0x96>(self, b, c);
                 (low, _mm512_ternarylogic_epi64::<0xE8>(self, b, c))
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn ones_of_bytes(self) -> __m512i {
+            // SAFETY: the caller's processor.
+            unsafe {
+                let ones = _mm512_set4_epi64(ONES[1], ONES[0], ONES[1], ONES[0]);
+                let half = _mm512_set1_epi8(0x0f);
+                let low = _mm512_shuffle_epi8(ones, _mm512_and_si512(self, half));
+                let high = _mm512_shuffle_epi8(ones, _mm512_and_si512(_mm512_srli_epi64::<4>(self), half));
+                _mm512_add_epi8(low, high)
             }
         }
     }

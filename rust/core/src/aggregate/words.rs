@@ -4,12 +4,19 @@
 //! the sum of S · M takes counts of s, of b_i and of s b_i, and that of its square counts of b_i b_j and of s b_i b_j: no
 //! more, whatever the letters.
 
-use super::columns::Columns;
-use super::shape::{Layout, Shape};
-use super::source::with_words;
-use super::vertical::Counters;
+use super::layout::Layout;
+use super::pairs::{Part, Register, value};
+use super::source::{Source, with_words};
+use super::vertical::BYTES;
 use super::{Batch, Totals, table};
+use crate::codec::Code;
 use crate::error::{Result, argument};
+use crate::parallel::for_chunks;
+
+/// Tiles that one part of the work counts at most: their counts fit 16 bits.
+const MOST_TILES: usize = 32;
+/// Words that are counted in a nanosecond, roughly.
+const WORDS_A_NANOSECOND: usize = 4;
 
 impl Batch<'_> {
     /// How many counts [`word_counts`](Self::word_counts) has for each column and for each of its two halves: 1 + m +
@@ -41,67 +48,41 @@ impl Batch<'_> {
         }
         let totals = Totals::new(counts);
         with_words!(self, words: Words => {
-            let lane = 8 * size_of::<Words>() as u32;
-            if self.bits > lane {
-                let reason = format!("{} do not fit code words of {lane} bits", self.bits);
+            const LANE: usize = Words::BITS as usize;
+            if self.bits as usize > LANE {
+                let reason = format!("{} do not fit code words of {LANE} bits", self.bits);
                 return Err(argument("bits", reason));
             }
-            let shape = Shape::of_words(self.bits, lane);
-            let places = places(self.bits);
-            let layout = Layout::new(self.columns * size_of::<Words>(), self.words() * size_of::<Words>());
-            self.count_columns::<Words, _>(&words, &layout, &shape, &totals, |sets: &[Counters], columns: Columns, counts| {
-                for (set, places) in sets.iter().zip(&places) {
-                    let ones = set.read(self.isa, columns.blocks);
-                    let first = columns.at / size_of::<Words>();
-                    for (i, byte) in (0..columns.bytes).step_by(size_of::<Words>()).enumerate() {
-                        let column = &mut counts[(first + i) % self.columns * 2 * statistics..][..2 * statistics];
-                        for &(bit, place) in places {
-                            column[place] += u64::from(ones[bit % 8][byte + bit / 8]);
-                        }
-                    }
-                }
-            });
+            self.count_pairs::<Words, LANE, _>(&words, &totals);
         });
         totals.finish(|| self.refusal(u32::MAX >> (32 - self.bits)))
     }
-}
 
-/// For each set of counters of a word: which bits of it go where among a column's counts.
-fn places(bits: u32) -> Vec<Vec<(usize, usize)>> {
-    let m = bits as usize - 1;
-    let half = 1 + m + m * m.saturating_sub(1) / 2;
-    let alone = |bit: usize| 1 + (m - 1 - bit);
-    let pair = |one: usize, other: usize| {
-        let (first, second) = (m - 1 - one.max(other), m - 1 - one.min(other));
-        1 + m + first * (2 * m - first - 1) / 2 + (second - first - 1)
-    };
-    let words = (0..m).map(|bit| (bit, alone(bit))).chain([(m, half)]).collect();
-    let negative = (0..m).map(|bit| (bit, half + alone(bit))).collect();
-    let mut sets: Vec<Vec<(usize, usize)>> = vec![words, negative];
-    for k in 1..=m / 2 {
-        // Bit j of the k-th rotation is bit j and the one k places below it, around the ring; half around, each two of
-        // them meet twice.
-        let from = if 2 * k == m { k } else { 0 };
-        let together: Vec<_> = (from..m).map(|bit| (bit, pair(bit, (bit + m - k) % m))).collect();
-        sets.push(together.clone());
-        sets.push(together.into_iter().map(|(bit, place)| (bit, half + place)).collect());
-    }
-    sets
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_count_has_one_place() {
-        for bits in 2..=32 {
-            let m = bits as usize - 1;
-            let half = 1 + m + m * (m - 1) / 2;
-            let mut places: Vec<usize> = places(bits).into_iter().flatten().map(|(_, place)| place).collect();
-            places.sort_unstable();
-            // All but the number of records, which is known.
-            assert_eq!(places, (1..2 * half).collect::<Vec<_>>(), "{bits} bits");
-        }
+    /// Counts `source`, whose words have `LANE` bits.
+    fn count_pairs<W: Code, const LANE: usize, S: Source<W>>(&self, source: &S, totals: &Totals) {
+        let size = size_of::<W>();
+        let layout = Layout::new(self.columns * size, source.len() * size);
+        let (stride, rows) = (layout.stride / size, layout.rows);
+        let (words, statistics) = (BYTES / size, self.word_statistics());
+        let groups = stride.div_ceil(words);
+        let tile = Part::<S, LANE>::tile_rows(self.bits);
+        // Few columns are cut by rows, so that there is work for every thread.
+        let together = (rows.div_ceil(tile) * groups / 16).clamp(1, MOST_TILES) * tile;
+        let work = rows.min(together) * words / WORDS_A_NANOSECOND;
+        for_chunks(groups * rows.div_ceil(together), 1, self.threads, work.max(1), |number, _| {
+            let (row, at) = (number / groups * together, number % groups * words);
+            let rows = row..rows.min(row + together);
+            let part = Part::<S, LANE> { source, bits: self.bits, stride, rows, at };
+            totals.take(part.count::<W>(self.isa).map(|found: Vec<Register>| {
+                move |counts: &mut [u64]| {
+                    for word in 0..words.min(stride - at) {
+                        let column = (at + word) % self.columns * 2 * statistics;
+                        for (place, count) in counts[column..][..2 * statistics].iter_mut().enumerate() {
+                            *count += value::<LANE>(&found, place, word);
+                        }
+                    }
+                }
+            }));
+        });
     }
 }

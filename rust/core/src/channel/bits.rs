@@ -4,14 +4,15 @@ use std::ops::Range;
 
 use super::call::{Call, Channel};
 use super::chunks::Chunks;
-use crate::codec::FixedPoint;
+use super::keyed::{Keyed, KeyedCall, records};
+use crate::codec::{FixedPoint, Infinities, SignBit};
 use crate::error::{Error, Result, argument, element};
 use crate::io::{Input, Output};
 use crate::isa::{Isa, vectorised};
 use crate::kernel::bits::{Plan, Sampler, Spread, unrolled};
 use crate::parallel::CHUNK;
 use crate::probability::{Probability, Rounding, abs_log_ratio, add_up, mul_up};
-use crate::random::Key;
+use crate::random::{Digest, Key};
 
 /// What a single thread takes for a feature, roughly, in nanoseconds.
 const NANOSECONDS: usize = 1;
@@ -278,6 +279,66 @@ impl Channel for Bits {
             }),
         };
         walked.map_err(|index| element("x", index, reason))
+    }
+}
+
+impl Keyed for Bits {
+    /// A record is one value: two that differ in one feature have independent reports of all of them.
+    fn randomize_keyed_on(&self, isa: Isa, call: KeyedCall<'_, Option<&FixedPoint>>) -> Result<()> {
+        self.randomize_hearing(u64::MAX, isa, call)
+    }
+}
+
+impl Bits {
+    /// Randomizes with coins that depend on those bits of the values that `heard` marks.
+    pub(super) fn randomize_hearing(
+        &self,
+        heard: u64,
+        isa: Isa,
+        call: KeyedCall<'_, Option<&FixedPoint>>,
+    ) -> Result<()> {
+        call.refuse_letters()?;
+        let (codec, features, numbers) = (call.codec, self.features, call.codec.is_some());
+        let law = |digest: &mut Digest| self.absorb(codec, digest);
+        let (values, words, bits) = (features, features, self.bits);
+        let face = records::Face { isa, values, words, bits, numbers, mute: false, law: &law, heard };
+        // Integers are numbers where there is a codec.
+        let seen = if numbers { Input::F64(&[]) } else { call.input };
+        let reason = self.check(codec, seen, &call.output, &face.chunks(&call)?)?;
+        let refused = |input: Input<'_>| self.first_refused(isa, codec, input);
+        let draw = |key: &Key, input: Input<'_>, mut output: Output<'_>| {
+            let (plans, pattern, spread) = (&self.plans, self.pattern.as_deref(), &self.spread);
+            let classes = &self.classes;
+            let sampler = Sampler { isa, key, plans, pattern, classes, bits, spread, codec };
+            for (chunk, first) in (0..features).step_by(CHUNK).enumerate() {
+                let range = first..features.min(first + CHUNK);
+                let output = output.reports(range.clone(), bits as usize);
+                sampler.chunk(chunk as u64, first, input.part(range), output);
+            }
+            None
+        };
+        face.randomize(call, refused, draw)?.map_err(|index| element("x", index, reason))
+    }
+
+    /// Absorbs the law and the codec.
+    fn absorb(&self, codec: Option<&FixedPoint>, digest: &mut Digest) {
+        let of_bit = |bit: &Bit| [bit.p.numerator(), bit.q.numerator()];
+        let sizes = [self.features as u128, self.bits.into(), self.laws.len() as u128];
+        digest.text(b"bits");
+        digest.numbers(sizes.into_iter());
+        self.laws.iter().for_each(|law| law.iter().for_each(|bit| digest.numbers(of_bit(bit).into_iter())));
+        let pattern = self.pattern.as_deref().unwrap_or(&[]);
+        digest.numbers(pattern.iter().map(|&law| law.into()));
+        match codec {
+            None => digest.text(b"no codec"),
+            Some(codec) => {
+                let sign = u128::from(codec.sign() == SignBit::OneIfNonNegative);
+                let saturates = u128::from(codec.infinities() == Infinities::Saturate);
+                let parts = [codec.bits().into(), codec.integer_bits().into(), sign, saturates];
+                digest.text(b"fixed point");
+                digest.numbers(parts.into_iter());
+            }
+        }
     }
 }
 

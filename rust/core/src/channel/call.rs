@@ -74,9 +74,14 @@ impl<'a, C, K> Call<'a, C, K> {
 
     /// Refuses letters, where reports stand for none.
     pub(super) fn refuse_letters(&self) -> Result<()> {
-        match self.letters {
-            None => Ok(()),
-            Some(_) => Err(argument("letters", "the reports of this channel have none".into())),
-        }
+        refuse(self.letters)
+    }
+}
+
+/// Refuses letters, where reports stand for none.
+pub(super) fn refuse(letters: Option<&[f64]>) -> Result<()> {
+    match letters {
+        None => Ok(()),
+        Some(_) => Err(argument("letters", "the reports of this channel have none".into())),
     }
 }

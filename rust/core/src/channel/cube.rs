@@ -7,6 +7,7 @@ use num_bigint::BigUint;
 
 use super::call::{Call, Channel};
 use super::chunks::{Chunks, heard};
+use super::keyed::{Keyed, KeyedCall, absorb, records};
 use crate::binomial::{Restricted, binomial};
 use crate::codec::{Coordinate, Grid};
 use crate::error::{Error, Result, argument, element};
@@ -15,7 +16,7 @@ use crate::isa::{Isa, vectorised};
 use crate::kernel::cube::Sampler;
 use crate::parallel::CHUNK;
 use crate::probability::{Probability, add_up, log_ratio, mul_up};
-use crate::random::Key;
+use crate::random::{Digest, Key};
 
 /// The longest record: about what is still prepared in a second.
 const MOST_BITS: u32 = 1 << 17;
@@ -119,8 +120,13 @@ impl Cube {
     }
 
     /// Refuses what does not fit; gives what a 0 and a 1 are worth.
-    fn check(&self, call: &Call<'_, Option<&Grid>, &Key>) -> Result<[f64; 2]> {
-        let &Call { codec: grid, input, letters, ref output, first_chunk, threads, .. } = call;
+    fn check(
+        &self,
+        grid: Option<&Grid>,
+        input: Input<'_>,
+        letters: Option<&[f64]>,
+        output: &Output<'_>,
+    ) -> Result<[f64; 2]> {
         match (grid, input) {
             (Some(grid), Input::F32(_) | Input::F64(_)) if grid.points() != 2 => {
                 return Err(argument("grid", format!("{} points are not allowed; 2 are", grid.points())));
@@ -144,7 +150,6 @@ impl Cube {
             let reason = "two are needed: what a 0 and a 1 stand for";
             return Err(Error::Shape { name: "letters", reason: reason.into() });
         };
-        self.chunks(input, first_chunk, threads).check(output)?;
         Ok(letters)
     }
 }
@@ -199,30 +204,99 @@ impl Channel for Cube {
     /// Neither branches nor addresses depend on the input: it is only combined with the drawn disagreements, by exclusive
     /// or, in the end.
     fn randomize_on(&self, isa: Isa, call: Call<'_, Option<&Grid>, &Key>) -> Result<()> {
-        let letters = self.check(&call)?;
-        let Call { codec: grid, input, output, keys: key, first_chunk, threads, .. } = call;
+        let Call { codec: grid, input, letters, output, keys: key, first_chunk, threads } = call;
+        let letters = self.check(grid, input, letters, &output)?;
         let bits = self.bits() as usize;
         let chunks = self.chunks(input, first_chunk, threads);
+        chunks.check(&output)?;
         // About a nanosecond a byte of bits, and what the places that are put right take, about sqrt(r) of them.
         let work = 200 + bits / if input.is_real() { 1 } else { 4 };
         let mut zeros = Vec::new();
         let (heard_grid, heard_input) = heard(self.is_mute(), grid, input, &mut zeros);
-        let Sets { near_law, far_law, .. } = &*self.sets;
-        let high = self.high.numerator();
-        let sampler =
-            Sampler { isa, key, bits, high, near: near_law, far: far_law, grid: heard_grid, letters };
+        let sampler = self.sampler(isa, key, heard_grid, letters);
         let values = |reports: &Range<usize>| reports.start * bits..reports.end * bits;
-        let refused = |reports| match (input.part(values(&reports)), grid) {
-            (Input::F32(values), Some(grid)) => off_grid(isa, grid, values),
-            (Input::F64(values), Some(grid)) => off_grid(isa, grid, values),
-            (Input::U8(values), _) => first_above_one(isa, values),
-            _ => None,
-        };
+        let refused = |reports| first_refused(isa, grid, input.part(values(&reports)));
         let draw = |chunk, reports: Range<usize>, output: Output<'_>| {
             sampler.chunk(chunk, reports.len(), heard_input.part(values(&reports)), output);
         };
-        let allowed = grid.map_or("0 and 1 are", Grid::allowed);
-        chunks.walk(output, work, refused, draw).map_err(|index| element("x", index, allowed))
+        chunks.walk(output, work, refused, draw).map_err(|index| element("x", index, allowed(grid)))
+    }
+}
+
+impl Keyed for Cube {
+    /// A record is one value: two that differ in one place have independent reports.
+    fn randomize_keyed_on(&self, isa: Isa, call: KeyedCall<'_, Option<&Grid>>) -> Result<()> {
+        self.randomize_hearing(u64::MAX, isa, call)
+    }
+}
+
+impl Cube {
+    /// Randomizes with coins that depend on those bits of the values that `heard` marks.
+    pub(super) fn randomize_hearing(
+        &self,
+        heard: u64,
+        isa: Isa,
+        call: KeyedCall<'_, Option<&Grid>>,
+    ) -> Result<()> {
+        let (grid, numbers, mute) = (call.codec, call.codec.is_some(), self.mute);
+        let law = |digest: &mut Digest| {
+            let sizes = [self.bits().into(), self.near().into(), self.far().into()];
+            digest.text(b"cube");
+            digest.numbers(
+                sizes.into_iter().chain([self.high.numerator(), mute.into()]).collect::<Vec<_>>().into_iter(),
+            );
+            absorb(grid, digest);
+        };
+        let (values, bits) = (self.bits() as usize, self.bits());
+        let face = records::Face { isa, values, words: 1, bits, numbers, mute, law: &law, heard };
+        let chunks = face.chunks(&call)?;
+        // Integers are numbers where there is a grid.
+        let seen = if numbers { Input::F64(&[]) } else { call.input };
+        let letters = self.check(grid, seen, call.letters, &call.output)?;
+        chunks.check(&call.output)?;
+        let heard_grid = if mute { None } else { grid };
+        let draw = |key: &Key, input: Input<'_>, output: Output<'_>| {
+            self.sampler(isa, key, heard_grid, letters).chunk(0, 1, input, output);
+            None
+        };
+        face.randomize(call, |input| first_refused(isa, grid, input), draw)?
+            .map_err(|index| element("x", index, allowed(grid)))
+    }
+
+    /// What draws with a key.
+    fn sampler<'a>(
+        &'a self,
+        isa: Isa,
+        key: &'a Key,
+        grid: Option<&'a Grid>,
+        letters: [f64; 2],
+    ) -> Sampler<'a> {
+        let Sets { near_law: near, far_law: far, .. } = &*self.sets;
+        Sampler {
+            isa,
+            key,
+            bits: self.bits() as usize,
+            high: self.high.numerator(),
+            near,
+            far,
+            grid,
+            letters,
+        }
+    }
+}
+
+/// What a value may be.
+fn allowed(grid: Option<&Grid>) -> &'static str {
+    grid.map_or("0 and 1 are", Grid::allowed)
+}
+
+/// The place of the first value that is no sign and has none; the input's type was checked.
+fn first_refused(isa: Isa, grid: Option<&Grid>, input: Input<'_>) -> Option<usize> {
+    match (input, grid) {
+        (Input::F32(values), Some(grid)) => off_grid(isa, grid, values),
+        (Input::F64(values), Some(grid)) => off_grid(isa, grid, values),
+        (Input::U8(values), _) => first_above_one(isa, values),
+        _ => None,
     }
 }
 

@@ -1,17 +1,19 @@
 //! Block designs: an input makes the reports of its block likely, and any two blocks share equally many, or on average do.
 
 use super::call::{Call, Channel};
-use super::categorical::{Categorical, randomize, report_bits};
+use super::categorical::{Categorical, check_grid, check_output, no_row, randomize, report_bits};
+use super::keyed::{Keyed, KeyedCall, records};
 use super::window::Window;
 use crate::codec::Grid;
 use crate::error::{Result, argument, element, zeros};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::kernel::categorical::{
-    Blocks, DesignLaw, Halves, NarrowWindow, ProgressionLaw, Sampler, Translates, WideWindow,
+    Blocks, DesignLaw, Halves, Letters, NarrowWindow, ProgressionLaw, Sampler, Translates, WideWindow,
+    first_outside,
 };
 use crate::probability::Probability;
-use crate::random::Key;
+use crate::random::{Digest, Key};
 
 /// The most cells that are sampled in lanes of 16 bits.
 const NARROW: u32 = 1 << 16;
@@ -37,7 +39,8 @@ pub struct Design {
 /// Where the blocks lie.
 enum Family {
     Translates(Vec<u32>),
-    Progressions,
+    /// The common divisors of the steps and the modulus.
+    Progressions(Vec<u16>),
     Halves(Halves),
 }
 
@@ -82,7 +85,8 @@ impl Design {
             );
             return Err(argument("modulus", reason));
         }
-        Design::over(inputs, (modulus, width, high), Family::Progressions)
+        let divisors = ProgressionLaw::divisors(modulus);
+        Design::over(inputs, (modulus, width, high), Family::Progressions(divisors))
     }
 
     /// Halves of blocks, by the rows of Hadamard matrices: `2^apart` blocks of `2^bits` cells; input `x` has the half of
@@ -137,7 +141,7 @@ impl Design {
     /// How many reports there are: the cells, or, of progressions, the pairs of a step and a cell.
     pub fn outputs(&self) -> u32 {
         match self.family {
-            Family::Progressions => (self.cells() - 1) / 2 * self.cells(),
+            Family::Progressions(_) => (self.cells() - 1) / 2 * self.cells(),
             _ => self.cells(),
         }
     }
@@ -200,6 +204,52 @@ impl Channel for Design {
     }
 }
 
+impl Keyed for Design {
+    fn randomize_keyed_on(&self, isa: Isa, call: KeyedCall<'_, ()>) -> Result<()> {
+        self.randomize_hearing(u64::MAX, isa, call)
+    }
+}
+
+impl Design {
+    /// Randomizes with coins that depend on those bits of the values that `heard` marks.
+    pub(super) fn randomize_hearing(&self, heard: u64, isa: Isa, call: KeyedCall<'_, ()>) -> Result<()> {
+        call.refuse_letters()?;
+        let (inputs, outputs, mute, bits) = (self.inputs, self.outputs(), self.is_mute(), self.report_bits());
+        let law = |digest: &mut Digest| self.absorb(digest);
+        let face = records::Face { isa, values: 1, words: 1, bits, numbers: false, mute, law: &law, heard };
+        check_grid("grid", inputs, None, call.input)?;
+        check_output(outputs, None, &call.output, &face.chunks(&call)?)?;
+        let refused = |input: Input<'_>| first_outside(isa, input, inputs);
+        let draw = |key: &Key, input: Input<'_>, output: Output<'_>| {
+            let (letters, mut code) = (Letters { double: None, single: &[] }, [0]);
+            let sampler = Sampler { isa, key, grid: None, letters, bits };
+            self.sample(&sampler, 0, input, Output::U32(&mut code));
+            records::write(code[0], output);
+            None
+        };
+        face.randomize(call, refused, draw)?.map_err(|index| no_row(inputs, None, index))
+    }
+
+    /// Absorbs the law.
+    fn absorb(&self, digest: &mut Digest) {
+        let sizes = [self.inputs.into(), self.cells().into(), self.width().into(), self.high().numerator()];
+        digest.text(b"design");
+        digest.numbers(sizes.into_iter());
+        digest.numbers([self.is_mute().into()].into_iter());
+        match &self.family {
+            Family::Translates(order) => {
+                digest.text(b"translates");
+                digest.numbers(order.iter().map(|&cell| cell.into()));
+            }
+            Family::Progressions(_) => digest.text(b"progressions"),
+            Family::Halves(halves) => {
+                digest.text(b"halves");
+                digest.numbers([halves.bits.into(), halves.apart.into()].into_iter());
+            }
+        }
+    }
+}
+
 impl Categorical for Design {
     fn rows(&self) -> u32 {
         self.inputs
@@ -215,9 +265,9 @@ impl Categorical for Design {
                 self.sample_blocks(Translates { order }, sampler, chunk, input, output);
             }
             Family::Halves(halves) => self.sample_blocks(*halves, sampler, chunk, input, output),
-            Family::Progressions => {
+            Family::Progressions(divisors) => {
                 let window = NarrowWindow::new(self.cells(), self.width(), self.high(), None);
-                let law = ProgressionLaw::new(window, self.cells(), self.inputs);
+                let law = ProgressionLaw::new(window, self.cells(), self.inputs, divisors);
                 sampler.chunk(&law, chunk, input, output);
             }
         }

@@ -1,26 +1,35 @@
 //! Calls whose coins are a function of a key, a record's id and its value: whoever repeats one gets the same reports.
 
+mod coins;
+pub(super) mod records;
+
 use std::borrow::Cow;
 use std::ops::Range;
 
+use super::call::refuse;
 use super::categorical::{check_output, first_refused, no_row, report_bits};
 use super::chunks::{self, Chunks};
 use crate::codec::{Grid, GridRounding};
-use crate::error::{Error, Result, argument};
+use crate::error::{Result, argument};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::kernel::categorical::{KeyedSampler, Letters};
 use crate::parallel::CHUNK;
-use crate::random::{Digest, Ids, Key};
+use crate::random::Digest;
+
+pub use coins::Coins;
 
 /// What a single thread takes for a sample, roughly, in nanoseconds.
 const NANOSECONDS: usize = 40;
 
 /// One call of a channel with keyed coins.
 ///
-/// The report of a record and column is a function of the key, the context, the channel and its grids, the record's id, the
+/// The report of a record and column is a function of the key, the context, the channel and its codec, the record's id, the
 /// column and the value, and of nothing else: not of its batch, order or threads. Numbers count as the `f64` that they are, with -0.0 and
 /// subnormals as 0.0.
+///
+/// Where a report is of a whole record (of [`Bits`](super::Bits), [`Cube`](super::Cube) and [`Select`](super::Select)), the record is
+/// the value: two that differ in one number have independent reports. There may be several for each id: its columns.
 ///
 /// Under one key a report that changes says that its record changed, so a key and context serve one frozen snapshot of
 /// the data. Whoever has the key can test values.
@@ -33,23 +42,22 @@ pub struct KeyedCall<'a, C> {
     pub letters: Option<&'a [f64]>,
     /// Where the reports go.
     pub output: Output<'a>,
-    /// The key.
-    pub key: &'a Key,
-    /// What the coins are for: the plan and the snapshot, in bytes of the caller's.
-    pub context: &'a [u8],
-    /// The ids of the records; each may come up once, or with equal values.
-    pub ids: Ids<'a>,
-    /// The number of the first column.
-    pub column: u32,
+    /// Where the coins come from.
+    pub coins: Coins<'a>,
     /// Threads to work on; as many as the batch is worth where there is no number.
     pub threads: Option<usize>,
 }
 
 impl<'a, C> KeyedCall<'a, C> {
+    /// Refuses letters, where reports stand for none.
+    pub(super) fn refuse_letters(&self) -> Result<()> {
+        refuse(self.letters)
+    }
+
     /// The same call with another codec.
     pub(super) fn with<D>(self, codec: D) -> KeyedCall<'a, D> {
-        let KeyedCall { input, letters, output, key, context, ids, column, threads, .. } = self;
-        KeyedCall { codec, input, letters, output, key, context, ids, column, threads }
+        let KeyedCall { input, letters, output, coins, threads, .. } = self;
+        KeyedCall { codec, input, letters, output, coins, threads }
     }
 }
 
@@ -108,8 +116,8 @@ fn randomize_hearing(
     call: KeyedCall<'_, [Option<&Grid>; 2]>,
     draw: impl Fn(&KeyedSampler<'_>, usize, Input<'_>, Output<'_>) + Sync,
 ) -> Result<()> {
-    let KeyedCall { codec: grids, input, letters, output, key, context, ids, column, threads } = call;
-    let columns = columns(input.len(), ids.len(), column)?;
+    let KeyedCall { codec: grids, input, letters, output, coins, threads } = call;
+    let columns = coins.columns(input.len())?;
     let bits = report_bits(face.columns);
     let batch = Chunks { reports: input.len(), bits, values: 1, chunk: CHUNK, first_chunk: 0, threads };
     check_output(face.columns, letters, &output, &batch)?;
@@ -137,17 +145,17 @@ fn randomize_hearing(
     let numbers = if matches!(input, Input::F32(_)) { doubles(input) } else { Cow::Borrowed(&[][..]) };
     let input = if numbers.is_empty() { input } else { Input::F64(&numbers) };
     let single = Letters::single(letters, &output);
-    let mut digest = Digest::new(key, context);
+    let mut digest = coins.digest();
     (face.law)(&mut digest);
     grids.into_iter().for_each(|grid| absorb(grid, &mut digest));
     let sampler = KeyedSampler {
         isa,
-        records: crate::random::Records::new(&digest, ids),
-        column,
+        records: crate::random::Records::new(&digest, coins.ids),
+        column: coins.column,
         columns,
         grids: [first, grids[1]],
         rows: face.rows[0].1,
-        heard,
+        heard: heard & coins.ids.heard(),
         letters: Letters { double: letters, single: &single },
         bits,
     };
@@ -162,19 +170,6 @@ fn randomize_hearing(
         let (rows, grid) = laws().find(refuses).unwrap_or((face.rows[0].1, grids[0]));
         no_row(rows, grid, index)
     })
-}
-
-/// Columns of a record.
-fn columns(values: usize, ids: usize, first: u32) -> Result<usize> {
-    let columns = values.checked_div(ids).unwrap_or(0);
-    if columns * ids != values {
-        let reason = format!("{ids} of them do not fit {values} values: one is needed for each record");
-        return Err(Error::Shape { name: "ids", reason });
-    }
-    if u64::from(first) + columns as u64 > 1 << 32 {
-        return Err(argument("column", format!("{first} and the {columns} from it on do not fit 32 bits")));
-    }
-    Ok(columns.max(1))
 }
 
 /// The numbers in double precision.
@@ -199,7 +194,7 @@ fn doubles(input: Input<'_>) -> Cow<'_, [f64]> {
 }
 
 /// Absorbs a grid, or that there is none.
-fn absorb(grid: Option<&Grid>, digest: &mut Digest) {
+pub(super) fn absorb(grid: Option<&Grid>, digest: &mut Digest) {
     let Some(grid) = grid else { return digest.text(b"no grid") };
     let (low, high) = (grid.low().to_bits(), grid.high().to_bits());
     let rounding = u128::from(grid.rounding() == GridRounding::Nearest);
@@ -208,5 +203,7 @@ fn absorb(grid: Option<&Grid>, digest: &mut Digest) {
     digest.numbers(parts.into_iter());
 }
 
+#[cfg(test)]
+mod record_tests;
 #[cfg(test)]
 mod tests;

@@ -19,7 +19,7 @@ pub use bits::{Bit, Bits, BitsEpsilon};
 pub use call::{Call, Channel};
 pub use cube::Cube;
 pub use design::Design;
-pub use keyed::{Keyed, KeyedCall};
+pub use keyed::{Coins, Keyed, KeyedCall};
 pub use matrix::Matrix;
 pub use mixture::Mixture;
 pub use select::Select;

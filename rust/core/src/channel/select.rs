@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::call::{Call, Channel};
 use super::categorical::report_bits;
 use super::chunks::Chunks;
+use super::keyed::{Keyed, KeyedCall, records};
 use crate::codec::{FINITE, Part, Room, Rotated, pack, packed_len};
 use crate::error::{Error, Result, argument, element, zeros};
 use crate::io::{Input, Output};
@@ -13,7 +14,7 @@ use crate::isa::Isa;
 use crate::kernel::select::{Magnitude, Plain, RankLaw, SLOTS, Sampler, Vectors};
 use crate::parallel::{Parts, for_chunks};
 use crate::probability::abs_log_ratio;
-use crate::random::Key;
+use crate::random::{Digest, Key};
 
 /// Numbers that are worth a task of their own.
 const TASK: usize = 1 << 17;
@@ -164,9 +165,7 @@ impl Channel for Select {
             let reason = format!("{} numbers are no whole vectors of {dimensions}", input.len());
             return Err(Error::Shape { name: "x", reason });
         }
-        if !matches!(output, Output::U8(_) | Output::U16(_) | Output::U32(_) | Output::Packed(_)) {
-            return Err(argument("output", "a report is a code word: codes, or packed".into()));
-        }
+        check_form(&output)?;
         let reports = input.len() / dimensions;
         if let Some(codec) = codec.filter(|codec| codec.numbers.len() != reports) {
             let reason = format!("{} numbers for {reports} vectors", codec.numbers.len());
@@ -194,6 +193,53 @@ impl Channel for Select {
             _ => unreachable!("other forms were refused"),
         }
         Ok(())
+    }
+}
+
+impl Keyed for Select {
+    /// A vector is one value: two that differ in one number have independent reports. The input may also be integers; vectors
+    /// that are to be rotated come rotated.
+    fn randomize_keyed_on(&self, isa: Isa, call: KeyedCall<'_, Option<Rotated<'_>>>) -> Result<()> {
+        if call.codec.is_some() {
+            return Err(argument("rotation", "with keyed coins, vectors are rotated beforehand".into()));
+        }
+        self.randomize_hearing(u64::MAX, isa, call)
+    }
+}
+
+impl Select {
+    /// Randomizes with coins that depend on those bits of the values that `heard` marks.
+    pub(super) fn randomize_hearing<C>(&self, heard: u64, isa: Isa, call: KeyedCall<'_, C>) -> Result<()> {
+        call.refuse_letters()?;
+        let law = |digest: &mut Digest| {
+            let (counts, weights): (Vec<_>, Vec<_>) = self.runs().unzip();
+            digest.text(if self.signed { b"signed" } else { b"select" });
+            digest.numbers([self.empty.into(), self.law.nothing().into()].into_iter());
+            digest.numbers(counts.into_iter().map(u128::from));
+            digest.numbers(weights.into_iter().map(u128::from));
+        };
+        let (values, bits) = (self.dimensions as usize, self.report_bits());
+        let face =
+            records::Face { isa, values, words: 1, bits, numbers: true, mute: false, law: &law, heard };
+        check_form(&call.output)?;
+        face.chunks(&call)?.check(&call.output)?;
+        let draw = |key: &Key, input: Input<'_>, output: Output<'_>| {
+            let Input::F64(vector) = input else { unreachable!("the values count as numbers") };
+            let sampler = Sampler { isa, key, law: &self.law, dimensions: values, signed: self.signed };
+            let mut code = [0];
+            let refused = sampler.vectors(0, 0, Plain(u64::of(vector), values), &mut code);
+            records::write(code[0], output);
+            refused
+        };
+        face.randomize(call, |_| None, draw)?.map_err(|index| element("x", index, FINITE))
+    }
+}
+
+/// Refuses an output that takes no codes.
+fn check_form(output: &Output<'_>) -> Result<()> {
+    match output {
+        Output::U8(_) | Output::U16(_) | Output::U32(_) | Output::Packed(_) => Ok(()),
+        _ => Err(argument("output", "a report is a code word: codes, or packed".into())),
     }
 }
 

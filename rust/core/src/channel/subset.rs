@@ -3,15 +3,16 @@
 use super::call::{Call, Channel};
 use super::categorical::no_row;
 use super::chunks::{Chunks, heard};
+use super::keyed::{Keyed, KeyedCall, records};
 use super::window::Window;
 use crate::error::{Result, argument};
-use crate::io::Output;
+use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::kernel::categorical::first_outside;
 use crate::kernel::subset::Sampler;
 use crate::parallel::CHUNK;
 use crate::probability::Probability;
-use crate::random::Key;
+use crate::random::{Digest, Key};
 
 /// The most elements: a draw takes 32 bits, and is seldom drawn anew.
 const MOST: u32 = 1 << 16;
@@ -97,12 +98,7 @@ impl Channel for Subset {
     fn randomize_on(&self, isa: Isa, call: Call<'_, (), &Key>) -> Result<()> {
         call.refuse_letters()?;
         let Call { input, output, keys: key, first_chunk, threads, .. } = call;
-        if input.is_real() {
-            return Err(argument("x", "elements are integers".into()));
-        }
-        if !matches!(output, Output::Bits(_) | Output::Packed(_)) {
-            return Err(argument("output", "subsets leave as bits or packed bits".into()));
-        }
+        check(input, &output)?;
         let (bits, chunk, elements) = (self.report_bits(), self.chunk(), self.elements());
         let chunks = Chunks { reports: input.len(), bits, values: 1, chunk, first_chunk, threads };
         chunks.check(&output)?;
@@ -114,6 +110,47 @@ impl Channel for Subset {
         let draw = |chunk, range, output: Output<'_>| sampler.chunk(chunk, heard.part(range), output);
         chunks.walk(output, work, refused, draw).map_err(|index| no_row(elements, None, index))
     }
+}
+
+impl Keyed for Subset {
+    /// The bits of a subset are one report: those of two elements of a record share nothing.
+    fn randomize_keyed_on(&self, isa: Isa, call: KeyedCall<'_, ()>) -> Result<()> {
+        self.randomize_hearing(u64::MAX, isa, call)
+    }
+}
+
+impl Subset {
+    /// Randomizes with coins that depend on those bits of the values that `heard` marks.
+    pub(super) fn randomize_hearing(&self, heard: u64, isa: Isa, call: KeyedCall<'_, ()>) -> Result<()> {
+        call.refuse_letters()?;
+        let (elements, size, mute) = (self.elements(), self.size(), self.is_mute());
+        let law = |digest: &mut Digest| {
+            let numbers = [elements.into(), size.into(), self.high().numerator(), mute.into()];
+            digest.text(b"subset");
+            digest.numbers(numbers.into_iter());
+        };
+        let bits = self.report_bits();
+        let face = records::Face { isa, values: 1, words: 1, bits, numbers: false, mute, law: &law, heard };
+        check(call.input, &call.output)?;
+        face.chunks(&call)?.check(&call.output)?;
+        let refused = |input: Input<'_>| first_outside(isa, input, elements);
+        let draw = |key: &Key, input: Input<'_>, output: Output<'_>| {
+            Sampler { isa, key, elements, size, own: self.high() }.chunk(0, input, output);
+            None
+        };
+        face.randomize(call, refused, draw)?.map_err(|index| no_row(elements, None, index))
+    }
+}
+
+/// Refuses what is no element, and an output that takes no subset.
+fn check(input: Input<'_>, output: &Output<'_>) -> Result<()> {
+    if input.is_real() {
+        return Err(argument("x", "elements are integers".into()));
+    }
+    if !matches!(output, Output::Bits(_) | Output::Packed(_)) {
+        return Err(argument("output", "subsets leave as bits or packed bits".into()));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::bits::Bit;
 use super::call::{Call, Channel};
 use super::categorical::no_row;
 use super::chunks::Chunks;
+use super::keyed::{Keyed, KeyedCall, records};
 use crate::error::{Result, argument};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
@@ -12,7 +13,7 @@ use crate::kernel::categorical::first_outside;
 use crate::kernel::unary::Sampler;
 use crate::parallel::CHUNK;
 use crate::probability::{add_up, log_ratio, mul_up};
-use crate::random::Key;
+use crate::random::{Digest, Key};
 
 /// What a single thread takes for a byte of eight positions, roughly, in nanoseconds.
 const NANOSECONDS: usize = 2;
@@ -108,5 +109,35 @@ impl Channel for Unary {
         let refused = |range| first_outside(isa, input.part(range), rows);
         let draw = |chunk, range, output: Output<'_>| sampler.chunk(chunk, input.part(range), output);
         chunks.walk(output, work, refused, draw).map_err(|index| no_row(rows, None, index))
+    }
+}
+
+impl Keyed for Unary {
+    /// The bits of a category are one report: those of two categories of a record share nothing.
+    fn randomize_keyed_on(&self, isa: Isa, call: KeyedCall<'_, ()>) -> Result<()> {
+        self.randomize_hearing(u64::MAX, isa, call)
+    }
+}
+
+impl Unary {
+    /// Randomizes with coins that depend on those bits of the values that `heard` marks.
+    pub(super) fn randomize_hearing(&self, heard: u64, isa: Isa, call: KeyedCall<'_, ()>) -> Result<()> {
+        call.refuse_letters()?;
+        let law = |digest: &mut Digest| {
+            let (p, q) = (self.bit.p.numerator(), self.bit.q.numerator());
+            digest.text(b"unary");
+            digest.numbers([self.categories as u128, p, q].into_iter());
+        };
+        let (bits, rows) = (self.report_bits(), self.categories as u32);
+        let face =
+            records::Face { isa, values: 1, words: 1, bits, numbers: false, mute: false, law: &law, heard };
+        self.check(call.input, &call.output, &face.chunks(&call)?)?;
+        let refused = |input: Input<'_>| first_outside(isa, input, rows);
+        let draw = |key: &Key, input: Input<'_>, output: Output<'_>| {
+            let (categories, others, own) = (self.categories, &self.others, &self.own);
+            Sampler { isa, key, categories, others, own }.chunk(0, input, output);
+            None
+        };
+        face.randomize(call, refused, draw)?.map_err(|index| no_row(rows, None, index))
     }
 }

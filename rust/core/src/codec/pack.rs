@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 mod avx2;
 
 use super::code::Code;
-use super::unpack::unpack_into;
+use super::unpack::Unpack;
 use crate::error::{Error, Result, argument, element, zeros};
 use crate::isa::{Isa, vectorised};
 use crate::parallel::{CHUNK, Parts, for_chunks};
@@ -99,11 +99,11 @@ pub fn unpack_to<C: Code>(packed: &[u8], bits: u32, out: &mut [C], threads: Opti
     let isa = Isa::current()?;
     check_packed::<C>(packed, bits, out.len())?;
     let total = out.len();
-    let parts = Parts::new(out);
+    let (parts, work) = (Parts::new(out), Unpack::new(isa, bits));
     for_chunks(total, CHUNK, threads, NANOSECONDS, |_, range| {
         let first = range.start;
         // SAFETY: chunks do not overlap.
-        unpack_into(isa, packed, first, bits, unsafe { parts.part(range) });
+        work.words(packed, first, unsafe { parts.part(range) });
     });
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! never by addressing, so no branch and no address depends on it. As much is drawn whether the own element is in the subset or not.
 
 use super::categorical::load_rows;
-use crate::codec::squeeze;
+use crate::codec::{Rows, squeeze_rows};
 use crate::io::{Input, Output};
 use crate::isa::{Isa, vectorised};
 use crate::probability::Probability;
@@ -42,7 +42,8 @@ impl Sampler<'_> {
                     let count = 8.min(input.len() - start);
                     let strings = &mut strings[..count * elements];
                     self.strings(&mut draws, input.part(start..start + count), strings);
-                    squeeze(self.isa, strings, out);
+                    let whole = Rows { first: 0, stride: 0, rows: 1, length: strings.len() };
+                    squeeze_rows(self.isa, strings, whole, out);
                 }
             }
             _ => unreachable!("the channel gives bits and packed bits"),

@@ -6,7 +6,7 @@
 use super::bits::{Lanes, Laws, Plan};
 use super::categorical::load_rows;
 use crate::io::{Input, Output};
-use crate::isa::Isa;
+use crate::isa::{Isa, Loop, compiled};
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
 
 /// Positions' bytes, or records, that one group of keystream serves: two bytes each.
@@ -55,13 +55,28 @@ impl<'a> Draws<'a> {
         }
     }
 
-    #[inline]
-    fn next(&mut self) -> u16 {
-        if self.used == BLOCK {
-            self.refill();
+    #[inline(always)]
+    fn next(&mut self) -> u8 {
+        let mut one = [0];
+        self.take(&mut one);
+        one[0]
+    }
+
+    /// The next draws, as bytes.
+    #[inline(always)]
+    fn take(&mut self, mut out: &mut [u8]) {
+        while !out.is_empty() {
+            if self.used == BLOCK {
+                self.refill();
+            }
+            let count = out.len().min(BLOCK - self.used);
+            let (now, later) = out.split_at_mut(count);
+            for (out, &drawn) in now.iter_mut().zip(&self.drawn.0[self.used..self.used + count]) {
+                *out = drawn as u8;
+            }
+            self.used += count;
+            out = later;
         }
-        self.used += 1;
-        self.drawn.0[self.used - 1]
     }
 
     #[inline(never)]
@@ -82,33 +97,132 @@ impl<'a> Draws<'a> {
     }
 }
 
+/// Where the positions of records go, eight of them a byte, most significant first.
+trait Sink {
+    /// Whole bytes of a record.
+    fn whole(&mut self, bytes: &[u8]);
+    /// The last positions of a record, fewer than eight.
+    fn last(&mut self, byte: u8, positions: usize);
+}
+
+/// A byte of 0 or 1 for each position.
+struct Spread<'a> {
+    out: &'a mut [u8],
+    at: usize,
+}
+
+impl Sink for Spread<'_> {
+    #[inline(always)]
+    fn whole(&mut self, bytes: &[u8]) {
+        let out = self.out[self.at..][..8 * bytes.len()].as_chunks_mut::<8>().0;
+        for (out, &byte) in out.iter_mut().zip(bytes) {
+            *out = spread(byte).to_le_bytes();
+        }
+        self.at += 8 * bytes.len();
+    }
+
+    #[inline(always)]
+    fn last(&mut self, byte: u8, positions: usize) {
+        let out = &mut self.out[self.at..][..positions];
+        out.iter_mut().zip(spread(byte).to_le_bytes()).for_each(|(out, one)| *out = one);
+        self.at += positions;
+    }
+}
+
+/// Bits side by side, nothing between records.
+struct Packed<'a> {
+    out: &'a mut [u8],
+    at: usize,
+    held: u32,
+    have: usize,
+}
+
+impl Sink for Packed<'_> {
+    #[inline(always)]
+    fn whole(&mut self, bytes: &[u8]) {
+        if self.have == 0 {
+            self.out[self.at..][..bytes.len()].copy_from_slice(bytes);
+            self.at += bytes.len();
+        } else {
+            bytes.iter().for_each(|&byte| self.last(byte, 8));
+        }
+    }
+
+    #[inline(always)]
+    fn last(&mut self, byte: u8, positions: usize) {
+        self.held = self.held << positions | u32::from(byte) >> (8 - positions);
+        self.have += positions;
+        if self.have >= 8 {
+            self.have -= 8;
+            self.out[self.at] = (self.held >> self.have) as u8;
+            self.at += 1;
+        }
+    }
+}
+
+/// Bytes of a record that are made at a time.
+const PIECE: usize = 64;
+
+/// One chunk, as a loop to be compiled for each instruction set.
+struct Records<'a, 'b, S> {
+    sampler: &'a Sampler<'a>,
+    chunk: u64,
+    input: Input<'b>,
+    sink: S,
+}
+
+impl<S: Sink> Loop for Records<'_, '_, S> {
+    type Answer = S;
+
+    #[inline(always)]
+    fn run(mut self) -> S {
+        let (sampler, chunk) = (self.sampler, self.chunk);
+        let mut others = Draws::new(sampler, sampler.others, Purpose::Main, Purpose::Refine, chunk);
+        let mut own = Draws::new(sampler, sampler.own, Purpose::Own, Purpose::OwnRefine, chunk);
+        let mut categories = [0u32; BLOCK];
+        let (whole, rest) = (sampler.categories / 8, sampler.categories % 8);
+        let mut piece = [0u8; PIECE];
+        for start in (0..self.input.len()).step_by(BLOCK) {
+            let count = BLOCK.min(self.input.len() - start);
+            load_rows(
+                sampler.isa,
+                self.input.part(start..start + count),
+                sampler.categories as u32,
+                &mut categories[..count],
+            );
+            for &category in &categories[..count] {
+                let kept = own.next().wrapping_neg(); // all bits or none
+                let (home, place) = (category / 8, 0x80u8 >> (category % 8));
+                for first in (0..whole).step_by(PIECE) {
+                    let piece = &mut piece[..PIECE.min(whole - first)];
+                    others.take(piece);
+                    for (byte, number) in piece.iter_mut().zip(first as u32..) {
+                        let mask = place & u8::from(number == home).wrapping_neg();
+                        *byte = *byte & !mask | mask & kept;
+                    }
+                    self.sink.whole(piece);
+                }
+                if rest > 0 {
+                    let mask = place & u8::from(whole as u32 == home).wrapping_neg();
+                    self.sink.last(others.next() & !mask | mask & kept, rest);
+                }
+            }
+        }
+        self.sink
+    }
+}
+
 impl Sampler<'_> {
     /// Randomizes chunk `chunk` of the key's stream: `output` has room for just the reports of `input`.
     pub(crate) fn chunk(&self, chunk: u64, input: Input<'_>, output: Output<'_>) {
         match output {
             Output::Bits(out) => {
-                let mut at = 0;
-                self.bytes(chunk, input, |byte, positions| {
-                    let spread = spread(byte).to_le_bytes();
-                    match out[at..].first_chunk_mut::<8>() {
-                        // Eight bytes are one store; those behind a record's last position are overwritten by the next.
-                        Some(room) => *room = spread,
-                        None => out[at..].iter_mut().zip(spread).for_each(|(out, one)| *out = one),
-                    }
-                    at += positions;
-                });
+                compiled(self.isa, Records { sampler: self, chunk, input, sink: Spread { out, at: 0 } });
             }
             Output::Packed(out) => {
-                let (mut held, mut have, mut at) = (0u32, 0, 0);
-                self.bytes(chunk, input, |byte, positions| {
-                    held = held << positions | u32::from(byte) >> (8 - positions);
-                    have += positions;
-                    if have >= 8 {
-                        have -= 8;
-                        out[at] = (held >> have) as u8;
-                        at += 1;
-                    }
-                });
+                let sink = Packed { out, at: 0, held: 0, have: 0 };
+                let Packed { out, at, held, have } =
+                    compiled(self.isa, Records { sampler: self, chunk, input, sink });
                 if have > 0 {
                     out[at] = (held << (8 - have)) as u8;
                 }
@@ -116,35 +230,10 @@ impl Sampler<'_> {
             _ => unreachable!("the channel gives bits and packed bits"),
         }
     }
-
-    /// Calls `give(byte, positions)` for each eight positions of each record, most significant first; the last ones of a
-    /// record may be fewer.
-    fn bytes(&self, chunk: u64, input: Input<'_>, mut give: impl FnMut(u8, usize)) {
-        let mut others = Draws::new(self, self.others, Purpose::Main, Purpose::Refine, chunk);
-        let mut own = Draws::new(self, self.own, Purpose::Own, Purpose::OwnRefine, chunk);
-        let mut categories = [0u32; BLOCK];
-        for start in (0..input.len()).step_by(BLOCK) {
-            let count = BLOCK.min(input.len() - start);
-            load_rows(
-                self.isa,
-                input.part(start..start + count),
-                self.categories as u32,
-                &mut categories[..count],
-            );
-            for &category in &categories[..count] {
-                let kept = own.next() as u8; // 0 or 1
-                let (home, place) = ((category / 8) as usize, 0x80u8 >> (category % 8));
-                for (byte, first) in (0..self.categories).step_by(8).enumerate() {
-                    let mask = place & ((byte == home) as u8).wrapping_neg();
-                    let zeros = others.next() as u8;
-                    give(zeros & !mask | mask & kept.wrapping_neg(), 8.min(self.categories - first));
-                }
-            }
-        }
-    }
 }
 
 /// The bits of a byte, most significant first, as eight bytes of 0 or 1, the first of them lowest.
+#[inline(always)]
 pub(super) fn spread(byte: u8) -> u64 {
     // Copies of the byte at distances of nine bits do not overlap, and bit 8i + 7 is bit 7 - i of the byte.
     u64::from(byte).wrapping_mul(0x8040_2010_0804_0201) >> 7 & 0x0101_0101_0101_0101

@@ -24,6 +24,9 @@
 //!   numbers are one value; of a category, its code.
 //! - Block 0 holds all that nearly every sample takes: words 0 to 3 the draw of the law, 4 to 7 that of a mixture's other
 //!   law, 8 and 9 their dithers. What is rarely needed more comes from [`Purpose::Refine`].
+//! - Where a report is of a whole record (`Bits`, `Cube`, `Select`), or of a category in many bits (`Unary`), the record's key is a
+//!   keyed hash of (id, column, all of its canonical values), and the report is drawn from the start of the stream of that key, as
+//!   if the record were a batch of its own. Two records that differ in one value share nothing.
 //!
 //! The value is in the nonce because coins of the id alone would be the same for two values of one id, and the difference of
 //! their reports would tell that of the values. The law is in the key because two laws that share coins tell more together
@@ -32,9 +35,9 @@
 
 use std::fmt;
 
-use rand::{CryptoRng, TryRng};
+use rand::CryptoRng;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::kernel::Isa;
 
 #[cfg(target_arch = "x86_64")]
@@ -42,6 +45,7 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod lanes;
+mod os;
 mod record;
 mod refine;
 mod scalar;
@@ -68,7 +72,7 @@ pub struct Key([u32; 8]);
 
 impl Key {
     /// The bytes that the key is.
-    fn to_bytes(&self) -> [u8; 32] {
+    pub(crate) fn to_bytes(&self) -> [u8; 32] {
         let mut bytes = [0; 32];
         for (bytes, word) in bytes.chunks_exact_mut(4).zip(self.0) {
             bytes.copy_from_slice(&word.to_le_bytes());
@@ -91,9 +95,7 @@ impl Key {
     /// # Errors
     /// [`Error::Entropy`] if it gives none.
     pub fn from_os() -> Result<Key> {
-        let mut bytes = [0; 32];
-        rand::rngs::SysRng.try_fill_bytes(&mut bytes).map_err(|_| Error::Entropy)?;
-        Ok(Key::from_bytes(bytes))
+        Ok(Key::from_bytes(os::fresh()?))
     }
 
     /// A key from a generator of the caller's: 32 bytes of it.

@@ -1,14 +1,19 @@
 //! The keys of records: keyed hashes of their ids.
 
+use std::fmt;
+
 use super::Key;
 
 /// The names of records, unique among those of one key.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub enum Ids<'a> {
     /// Numbers.
     Numbers(&'a [u64]),
     /// Digests of 32 bytes.
     Digests(&'a [[u8; 32]]),
+    /// Digests of records and of all their values, as [`Coins::bound`](crate::Coins::bound) gives them: coins depend on no
+    /// value besides, so that what was computed from the record may be off by a rounding.
+    Bound(&'a [[u8; 32]]),
 }
 
 impl Ids<'_> {
@@ -16,13 +21,30 @@ impl Ids<'_> {
     pub fn len(&self) -> usize {
         match self {
             Ids::Numbers(ids) => ids.len(),
-            Ids::Digests(ids) => ids.len(),
+            Ids::Digests(ids) | Ids::Bound(ids) => ids.len(),
         }
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The bits of a value that coins depend on.
+    pub(crate) fn heard(&self) -> u64 {
+        if matches!(self, Ids::Bound(_)) { 0 } else { u64::MAX }
+    }
+}
+
+/// How many there are: an id says who is in the data.
+impl fmt::Debug for Ids<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self {
+            Ids::Numbers(_) => "Numbers",
+            Ids::Digests(_) => "Digests",
+            Ids::Bound(_) => "Bound",
+        };
+        write!(f, "{kind}(<{} ids>)", self.len())
     }
 }
 
@@ -42,6 +64,14 @@ impl Digest {
     pub(crate) fn text(&mut self, bytes: &[u8]) {
         self.0.update(&(bytes.len() as u64).to_le_bytes());
         self.0.update(bytes);
+    }
+
+    /// Absorbs which of several draws of one release this is; the first absorbs nothing.
+    pub(crate) fn stage(&mut self, stage: u32) {
+        if stage > 0 {
+            self.text(b"stage");
+            self.numbers([stage.into()].into_iter());
+        }
     }
 
     /// Absorbs numbers, and how many there are.
@@ -71,9 +101,24 @@ impl<'a> Records<'a> {
         // Messages of different lengths, so no number meets a digest.
         let hash = match self.ids {
             Ids::Numbers(ids) => blake3::keyed_hash(&self.key, &ids[record].to_le_bytes()),
-            Ids::Digests(ids) => blake3::keyed_hash(&self.key, &ids[record]),
+            Ids::Digests(ids) | Ids::Bound(ids) => blake3::keyed_hash(&self.key, &ids[record]),
         };
         Key::from_bytes(*hash.as_bytes())
+    }
+
+    /// The key of a record's column and all values in it, by way of `message`.
+    ///
+    /// The values are as many for every record of a law, and so a number and a digest have messages of different lengths
+    /// here, too.
+    pub(crate) fn key_with(&self, record: usize, column: u32, values: &[u64], message: &mut Vec<u8>) -> Key {
+        message.clear();
+        match self.ids {
+            Ids::Numbers(ids) => message.extend(ids[record].to_le_bytes()),
+            Ids::Digests(ids) | Ids::Bound(ids) => message.extend(ids[record]),
+        }
+        message.extend(column.to_le_bytes());
+        message.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        Key::from_bytes(*blake3::keyed_hash(&self.key, message).as_bytes())
     }
 }
 
@@ -110,6 +155,43 @@ mod tests {
             Records::new(&digest, Ids::Numbers(&[0])).key(0).to_bytes()
         };
         assert_ne!(digest([b"ab", b"c"]), digest([b"a", b"bc"]));
+    }
+
+    #[test]
+    fn values_and_columns_have_keys_of_their_own() {
+        let records = Records { key: [9; 32], ids: Ids::Numbers(&[3, 4]) };
+        let digests = Records { key: [9; 32], ids: Ids::Digests(&[[3; 32]]) };
+        let mut room = Vec::new();
+        let keys = [
+            records.key(0),
+            records.key_with(0, 0, &[], &mut room),
+            records.key_with(0, 0, &[1, 2], &mut room),
+            records.key_with(0, 0, &[2, 1], &mut room),
+            records.key_with(0, 1, &[1, 2], &mut room),
+            records.key_with(1, 0, &[1, 2], &mut room),
+            digests.key_with(0, 0, &[1, 2], &mut room),
+        ];
+        for (i, key) in keys.iter().enumerate() {
+            assert!(!keys[..i].contains(key), "{i}");
+        }
+        assert!(records.key_with(0, 0, &[1, 2], &mut room) == keys[2]);
+    }
+
+    #[test]
+    fn stages_are_parts_of_their_own() {
+        let key = |stages: &[u32]| {
+            let mut digest = Digest::new(&Key::from_bytes([5; 32]), b"");
+            stages.iter().for_each(|&stage| digest.stage(stage));
+            Records::new(&digest, Ids::Numbers(&[0])).key(0)
+        };
+        assert!(key(&[]) == key(&[0]));
+        assert!(key(&[1]) != key(&[0]) && key(&[1]) != key(&[2]));
+    }
+
+    #[test]
+    fn ids_are_not_printed() {
+        assert_eq!(format!("{:?}", Ids::Numbers(&[7731, 5])), "Numbers(<2 ids>)");
+        assert_eq!(format!("{:?}", Ids::Digests(&[[77; 32]])), "Digests(<1 ids>)");
     }
 
     /// By the published function: a keyed hash of the id's eight bytes.

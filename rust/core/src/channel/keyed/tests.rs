@@ -1,14 +1,16 @@
 use super::*;
 use crate::channel::{Channel, Matrix, Mixture, Shift, Window};
+use crate::error::Error;
+use crate::random::{Ids, Key};
 
 /// A call of a channel with a codec `C`: instruction set, values, ids and threads.
 type Reports<'a> = Box<dyn Fn(Isa, Input<'_>, Ids<'_>, usize) -> Vec<u32> + 'a>;
 
-fn key() -> Key {
+pub(super) fn key() -> Key {
     Key::from_bytes(std::array::from_fn(|i| i as u8))
 }
 
-fn grid(points: u32) -> Grid {
+pub(super) fn grid(points: u32) -> Grid {
     Grid::new(points, -2.0, 2.0, GridRounding::Dither, true).unwrap()
 }
 
@@ -19,8 +21,8 @@ fn call<'a, C>(
     key: &'a Key,
     out: &'a mut [u32],
 ) -> KeyedCall<'a, C> {
-    let (context, output) = (&b"test"[..], Output::U32(out));
-    KeyedCall { codec, input, letters: None, output, key, context, ids, column: 3, threads: Some(1) }
+    let coins = Coins { column: 3, ..Coins::new(key, b"test", ids) };
+    KeyedCall { codec, input, letters: None, output: Output::U32(out), coins, threads: Some(1) }
 }
 
 /// Reports of a channel with a single law, through a grid or without.
@@ -134,7 +136,7 @@ fn a_report_depends_on_nothing_but_its_record_and_column() {
 }
 
 /// The chi-square of counts against chances, and its quantile at alpha = 1e-6 (Wilson and Hilferty).
-fn chi_square(counts: &[f64], chances: &[f64]) -> (f64, f64) {
+pub(super) fn chi_square(counts: &[f64], chances: &[f64]) -> (f64, f64) {
     let n: f64 = counts.iter().sum();
     let cells = || counts.iter().zip(chances).filter(|(_, chance)| **chance > 0.0);
     let chi = cells().map(|(count, chance)| (count - n * chance).powi(2) / (n * chance)).sum();
@@ -280,7 +282,8 @@ fn everything_else_changes_the_coins() {
     let reports = |channel: &Window, key: Key, context, ids, column, grid| {
         let mut out = vec![0; 1000];
         let call = call(Some(grid), Input::F64(&[0.25; 1000]), ids, &key, &mut out);
-        channel.randomize_keyed(KeyedCall { context, column, ..call }).unwrap();
+        let coins = Coins { context, column, ..call.coins };
+        channel.randomize_keyed(KeyedCall { coins, ..call }).unwrap();
         out
     };
     let other = Key::from_bytes([1; 32]);
@@ -317,7 +320,8 @@ fn what_does_not_fit_is_refused_by_its_name() {
     let refused = |input: Input<'_>, ids: &[u64], column| {
         let mut out = vec![7; input.len()];
         let call = call(None, input, Ids::Numbers(ids), &key, &mut out);
-        let error = channel.randomize_keyed(KeyedCall { column, ..call }).unwrap_err();
+        let coins = Coins { column, ..call.coins };
+        let error = channel.randomize_keyed(KeyedCall { coins, ..call }).unwrap_err();
         // A value that is refused leaves zeros; what is refused before any work leaves the output as it was.
         let left = if matches!(error, Error::Value { .. }) { 0 } else { 7 };
         assert!(out.iter().all(|&report| report == left));

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     fn entry(i: usize, j: usize) -> f64 {
-        if (i & j).count_ones() % 2 == 0 { 1.0 } else { -1.0 }
+        if (i & j).count_ones().is_multiple_of(2) { 1.0 } else { -1.0 }
     }
 
     /// By the definition, for every size up to beyond a block; integers, so that the sums are exact in any order.

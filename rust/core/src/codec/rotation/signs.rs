@@ -60,7 +60,7 @@ impl Loop for Row<'_> {
         // The signs of the row's first sixteen entries; those of others are the same or the opposite.
         let first = (0..RUN).fold(0u16, |bits, at| bits | (((row & at).count_ones() as u16 & 1) << at));
         for ((number, run), &signs) in x.chunks_mut(RUN).enumerate().zip(signs.as_chunks::<2>().0) {
-            let opposite = ((row / RUN & number).count_ones() & 1 == 1) ^ negative;
+            let opposite = (((row / RUN) & number).count_ones() & 1 == 1) ^ negative;
             let signs = u16::from_le_bytes(signs) ^ first ^ if opposite { u16::MAX } else { 0 };
             for (at, x) in run.iter_mut().enumerate() {
                 *x = f32::from_bits(1f32.to_bits() | minus(signs, at));

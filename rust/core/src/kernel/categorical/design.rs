@@ -111,6 +111,8 @@ pub(crate) struct ProgressionLaw<'a> {
     inputs: u32,
     /// Steps are 1 to this: the progressions of -a are those of a, shifted.
     steps: u32,
+    /// The common divisor of each step and the modulus.
+    divisors: &'a [u16],
     /// `2^32` modulo the steps: lower halves of the product below it are rejected.
     reject: u32,
     /// A little over `2^44` over the modulus.
@@ -119,19 +121,46 @@ pub(crate) struct ProgressionLaw<'a> {
 
 impl<'a> ProgressionLaw<'a> {
     /// Progressions of an odd modulus below `2^13`.
-    pub(crate) fn new(window: NarrowWindow<'a>, modulus: u32, inputs: u32) -> ProgressionLaw<'a> {
+    pub(crate) fn new(
+        window: NarrowWindow<'a>,
+        modulus: u32,
+        inputs: u32,
+        divisors: &'a [u16],
+    ) -> ProgressionLaw<'a> {
         debug_assert!(modulus % 2 == 1 && modulus < 1 << 13);
         let steps = (modulus - 1) / 2;
         let reject = ((1u64 << 32) % u64::from(steps)) as u32;
-        ProgressionLaw { window, modulus, inputs, steps, reject, inverse: (1 << 44) / u64::from(modulus) + 1 }
+        let inverse = (1 << 44) / u64::from(modulus) + 1;
+        debug_assert_eq!(divisors.len(), steps as usize);
+        ProgressionLaw { window, modulus, inputs, steps, divisors, reject, inverse }
     }
 
-    /// The rest of `z`, for `z` below its square.
+    /// The greatest common divisors of the steps 1, 2, … and a modulus.
+    pub(crate) fn divisors(modulus: u32) -> Vec<u16> {
+        let divisor = |step: u32| {
+            let (mut a, mut b) = (modulus, step);
+            while b != 0 {
+                (a, b) = (b, a % b);
+            }
+            a as u16
+        };
+        (1..=(modulus - 1) / 2).map(divisor).collect()
+    }
+
+    /// `z` over the modulus, for `z` below its square.
     #[inline(always)]
-    fn reduced(&self, z: u32) -> u32 {
+    fn quotient(&self, z: u32) -> u32 {
         // The quotient is z/modulus + z(inverse/2^44 - 1/modulus), and what is too much is below 2^26/2^44 < 1/modulus; and
         // z inverse < 2^44 (modulus + 1) fits.
-        z - (u64::from(z) * self.inverse >> 44) as u32 * self.modulus
+        (u64::from(z) * self.inverse >> 44) as u32
+    }
+
+    /// The cell of a rank: the ranks are the multiples of the step, and where these come back to the row, those beside it.
+    #[inline(always)]
+    fn place(&self, rank: u32, row: u32, step: u32) -> u32 {
+        let circle = self.quotient(rank * u32::from(self.divisors[step as usize - 1]));
+        let z = row + step * rank + circle;
+        z - self.quotient(z) * self.modulus
     }
 }
 
@@ -171,7 +200,7 @@ impl Law for ProgressionLaw<'_> {
                 self.draw_anew(of_steps, &mut steps, refine);
             }
             for lane in 0..LANES {
-                let place = self.reduced(rows[lane] + (steps[lane] + 1) * u32::from(ranks[lane]));
+                let place = self.place(ranks[lane].into(), rows[lane], steps[lane] + 1);
                 reports[lane] = steps[lane] * self.modulus + place;
             }
         }
@@ -213,14 +242,39 @@ mod tests {
         }
     }
 
+    fn law(modulus: u32, divisors: &[u16]) -> ProgressionLaw<'_> {
+        let window = NarrowWindow::new(modulus, 1, Probability::HALF, None);
+        ProgressionLaw::new(window, modulus, modulus, divisors)
+    }
+
     #[test]
-    fn remainders_are_right_up_to_the_square() {
-        for modulus in [3u32, 5, 11, 127, 1361, 4099, 8191] {
-            let law =
-                ProgressionLaw::new(NarrowWindow::new(modulus, 1, Probability::HALF, None), modulus, modulus);
+    fn quotients_are_right_up_to_the_square() {
+        for modulus in [3u32, 5, 15, 127, 1361, 4099, 8191] {
+            let divisors = ProgressionLaw::divisors(modulus);
+            let law = law(modulus, &divisors);
             let all = (0..modulus).map(|i| i * modulus).chain((1..=modulus).map(|i| i * modulus - 1));
             for z in all.chain((0..modulus * modulus).step_by(997)) {
-                assert_eq!(law.reduced(z), z % modulus, "{z} mod {modulus}");
+                assert_eq!(law.quotient(z), z / modulus, "{z} by {modulus}");
+            }
+        }
+    }
+
+    #[test]
+    fn ranks_of_every_step_are_an_order_with_the_progression_in_front() {
+        for modulus in [3u32, 7, 9, 15, 21, 35, 45, 105] {
+            let divisors = ProgressionLaw::divisors(modulus);
+            let law = law(modulus, &divisors);
+            let least = (2..=modulus).find(|&d| modulus.is_multiple_of(d)).unwrap();
+            for step in 1..=(modulus - 1) / 2 {
+                for row in [0, 1, modulus - 1] {
+                    let order: Vec<u32> = (0..modulus).map(|rank| law.place(rank, row, step)).collect();
+                    let mut sorted = order.clone();
+                    sorted.sort_unstable();
+                    assert_eq!(sorted, (0..modulus).collect::<Vec<_>>(), "{step} of {modulus}");
+                    for rank in 0..least {
+                        assert_eq!(order[rank as usize], (row + step * rank) % modulus);
+                    }
+                }
             }
         }
     }

@@ -8,7 +8,7 @@ use super::law::BLOCK;
 use super::matrix::{Entry, MatrixLaw};
 use super::shift::ShiftLaw;
 use super::window::{NarrowWindow, WideWindow};
-use crate::codec::Grid;
+use crate::codec::{Grid, canonical};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::random::{Key, Lanes, Purpose, Records, Refine, Words, counter};
@@ -141,29 +141,5 @@ impl KeyedSampler<'_> {
             let output = output.reports(start..start + count, self.bits as usize);
             emit(self.isa, &*reports, self.letters, self.bits, output);
         }
-    }
-}
-
-/// Writes the canonical form of values: the bits of a number with -0.0 and subnormals as 0.0, or an integer itself.
-fn canonical(input: Input<'_>, values: &mut [u64]) {
-    macro_rules! integers {
-        ($integers:expr) => {
-            values.iter_mut().zip($integers).for_each(|(value, &x)| *value = x as u64)
-        };
-    }
-    match input {
-        Input::F64(numbers) => {
-            values.iter_mut().zip(numbers).for_each(|(value, &x)| *value = Grid::settled(x).to_bits());
-        }
-        Input::U8(codes) => integers!(codes),
-        Input::U16(codes) => integers!(codes),
-        Input::U32(codes) => integers!(codes),
-        Input::U64(codes) => integers!(codes),
-        // A negative one is huge, and was refused.
-        Input::I8(codes) => integers!(codes),
-        Input::I16(codes) => integers!(codes),
-        Input::I32(codes) => integers!(codes),
-        Input::I64(codes) => integers!(codes),
-        Input::F32(_) => unreachable!("numbers come in double precision"),
     }
 }

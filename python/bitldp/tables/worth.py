@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp.cli.perturb.columns import Codec, Labels, Points, Reals
-from bitldp.cli.perturb.files import UsageError
+from bitldp.base.refused import PlanError
+from bitldp.tables.cells import Codec, Labels, Points, Reals
 
 __all__ = ["DECODES", "Worth", "worth"]
 
@@ -62,17 +62,17 @@ def worth(name: str, mechanism: Any, codec: Codec, output: str, decode: str | No
 
     Raises
     ------
-    UsageError
+    PlanError
         For a `decode` that the mechanism does not have.
     """
     kind = f"bitldp.{type(mechanism).__name__}"
     if isinstance(codec, Labels):
         if decode is not None:
-            raise UsageError(f"--decode does not apply to {name}: its columns are no numbers")
+            raise PlanError(f"--decode does not apply to {name}: its columns are no numbers")
         return Worth(estimate=f"{kind}(...).estimate_frequencies, of the numbers of the categories")
     if output != "values":
         if decode is not None:
-            raise UsageError(f"--decode is for --output values, not for {output}")
+            raise PlanError(f"--decode is for --output values, not for {output}")
         estimate = f"{kind}(...).estimate_mean, of the codes and with the parameters of this report"
         if output == "bits" or isinstance(codec, Reals):
             return Worth(estimate=estimate)
@@ -84,7 +84,7 @@ def worth(name: str, mechanism: Any, codec: Codec, output: str, decode: str | No
         )
     if isinstance(codec, Reals):
         if decode == "reported":
-            raise UsageError(f"--decode reported: the numbers of {name} are unbiased as they are")
+            raise PlanError(f"--decode reported: the numbers of {name} are unbiased as they are")
         return Worth("unbiased", 0.0, "the mean of the column")
     return _of_codes(name, mechanism, codec, decode)
 
@@ -103,7 +103,7 @@ def _of_codes(name: str, mechanism: Any, codec: Codec, decode: str | None) -> Wo
             letters = _letters(mechanism, numbers, on_points)
         except ValueError as error:
             if decode == "unbiased":
-                raise UsageError(f"--decode unbiased: {error}") from None
+                raise PlanError(f"--decode unbiased: {error}") from None
             reason = str(error)
         else:
             return Worth(

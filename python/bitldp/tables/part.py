@@ -9,10 +9,69 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp import _core
-from bitldp.cli.perturb.columns import Codec, Labels, Numbers, Points, Reals
-from bitldp.cli.perturb.worth import Worth
+from bitldp.base.refused import PlanError
+from bitldp.tables.cells import Codec, Labels, Numbers, Points, Reals
+from bitldp.tables.worth import Worth
 
-__all__ = ["Part"]
+__all__ = ["Coins", "Part", "form"]
+
+
+@dataclass(frozen=True)
+class Coins:
+    """What makes the coins of a batch a function of its records: a retry draws the same ones.
+
+    Attributes
+    ----------
+    key : bytes
+        32 of them, secret.
+    context : bytes
+        What the coins are for.
+    ids : ndarray of uint64, shape (n,), or of uint8, shape (n, 32)
+        The records' ids.
+    """
+
+    key: bytes
+    context: bytes
+    ids: NDArray[Any]
+
+    def __repr__(self) -> str:
+        """Return the kind alone."""
+        return "Coins(...)"
+
+
+def form(name: str, mechanism: Any, output: str | None) -> str:
+    """Return the form of a mechanism's columns, or refuse one that it does not have.
+
+    Parameters
+    ----------
+    name : str
+        What the mechanism is called in an error.
+    mechanism : Mechanism
+    output : {"values", "codes", "bits"} or None
+        The form that is asked for; None: values, but code words of mechanisms of bits.
+
+    Raises
+    ------
+    PlanError
+        For a form that it does not have.
+    """
+    if "codes" not in mechanism.outputs:
+        if output not in (None, "bits"):
+            raise PlanError(f"output {output}: a report of {name} is one bit for each category; use bits")
+        return "bits"
+    if not mechanism.alike:
+        if output not in (None, "codes"):
+            raise PlanError(
+                f"output {output}: a report of {name} is a code, and none of a category; use codes"
+            )
+        return "codes"
+    if output == "codes" and len(mechanism.report_parts) > 1:
+        raise PlanError("output codes: with spend sample a report is indices and codes; use values")
+    if output == "bits" and "bits" not in mechanism.outputs:
+        raise PlanError(f"output bits: {name} reports one symbol; use values or codes")
+    if output is None:  # words of bits are no unbiased numbers by themselves
+        return "codes" if "bits" in mechanism.outputs else "values"
+    return output
 
 
 @dataclass(frozen=True)
@@ -35,8 +94,13 @@ class Part:
     codec: Codec
     output: str
     worth: Worth
-    rng: np.random.SeedSequence | None
-    threads: int | None
+    rng: np.random.SeedSequence | None = None
+    threads: int | None = None
+
+    @property
+    def plain(self) -> str:
+        """What an estimate of its columns is of: "share" of categories, or "mean" of numbers."""
+        return "share" if isinstance(self.codec, Labels) else "mean"
 
     @property
     def released(self) -> int:
@@ -70,8 +134,14 @@ class Part:
         several = self.output == "bits" or self.split
         return 16 * columns + several * 4 * int(self.mechanism.report_bits)
 
-    def randomize(self, x: NDArray[Any], first: int) -> NDArray[Any]:
-        """Randomize the rows from number `first` (counted from 0) on."""
+    def randomize(
+        self, x: NDArray[Any], first: int, coins: Coins | None = None, column: int = 0
+    ) -> NDArray[Any]:
+        """Randomize the rows from number `first` (counted from 0) on.
+
+        With `coins`, the reports depend on the records alone; `column` is the number of the part's first
+        column among all columns that are released with them.
+        """
         options: dict[str, Any] = {"threads": self.threads}
         words = isinstance(self.codec, Numbers) and not isinstance(self.codec, Reals)
         letters = words and self.worth.decode == "unbiased"
@@ -80,7 +150,12 @@ class Part:
             options["output"] = "codes" if letters else self.output
         if isinstance(self.codec, Points) and self.codec.indices:
             x = self.codec.place(x)
-        reports = self._reports(x, first, options)
+        if coins is None:
+            reports = self._reports(x, first, options)
+        else:
+            reports = self.mechanism.randomize_keyed(
+                x, key=coins.key, ids=coins.ids, context=coins.context, column=column, **options
+            )
         if self.worth.numbers is not None:
             return self.worth.numbers[reports]
         return self.mechanism.unbias(reports) if letters else reports

@@ -1,0 +1,151 @@
+"""What normal noise costs, (epsilon, delta), and which normal noise is no more private than given integers.
+
+Two normal laws of variance 1 whose means are mu apart are told apart with the error rates G_mu. A release is
+mu-GDP if its inputs are never told apart better. That composes exactly: the squares of mu add up.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitldp.privacy import ONE
+
+__all__ = ["continuous_sigma", "delta_of", "epsilon_of", "largest_mu", "slope_of_noise", "slope_of_rows"]
+
+_NORMAL = NormalDist()
+_HALVINGS = 100
+_LARGEST = 1e6  # mu beyond which nothing is private
+_UP = 1.0 + 2.0**-40
+_ROUNDING = 2.0**-40  # relative: more than what erfc, exp and their difference lose
+_SLOPE_UP = 1.0 + 1e-9  # more than what the quantile and the density of the normal law lose
+
+
+def _reached(epsilon: float, sigma: float) -> tuple[float, float]:
+    """Return the two terms whose difference is delta, for a sensitivity of 1."""
+    a, b = 0.5 / sigma - epsilon * sigma, -0.5 / sigma - epsilon * sigma
+    far = math.erfc(-b / math.sqrt(2.0))
+    scaled = math.exp(epsilon + math.log(far)) if far > 0.0 else 0.0
+    return math.erfc(-a / math.sqrt(2.0)), scaled
+
+
+def continuous_sigma(epsilon: float, delta: float) -> float:
+    """Return the least standard deviation of continuous Gaussian noise, for a sensitivity of 1.
+
+    With s = sigma, delta = F(1/(2s) - eps s) - e^eps F(-1/(2s) - eps s), F the normal distribution function
+    (Balle and Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018, Theorem 8).
+    """
+
+    def reached(sigma: float) -> float:
+        near, scaled = _reached(epsilon, sigma)
+        return (near - scaled) / 2.0
+
+    low, high = 1e-9, 1.0
+    while reached(high) > delta:
+        low, high = high, 2.0 * high
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if reached(middle) <= delta else (middle, high)
+    return high
+
+
+def largest_mu(epsilon: float, delta: float) -> float:
+    """Return the largest mu whose G_mu keeps (epsilon, delta), rounded down by a few parts in 10^9."""
+    return (1.0 - 2.0**-28) / continuous_sigma(epsilon, delta)
+
+
+def delta_of(mu: float, epsilon: float) -> float:
+    """Return the delta of mu-GDP at an epsilon of zero or more, rounded up; mu from 0 to 1e6."""
+    if mu == 0.0:
+        return 0.0
+    if not mu <= _LARGEST:
+        return 1.0
+    near, scaled = _reached(epsilon, 1.0 / mu)
+    return min((near - scaled + _ROUNDING * (near + scaled)) / 2.0, 1.0)
+
+
+def epsilon_of(mu: float, delta: float) -> float:
+    """Return the least epsilon at which mu-GDP keeps a delta above 0, rounded up."""
+    if delta_of(mu, 0.0) <= delta:
+        return 0.0
+    if not mu <= _LARGEST:
+        return math.inf
+    low, high = 0.0, 1.0
+    while delta_of(mu, high) > delta:
+        low, high = high, 2.0 * high
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if delta_of(mu, middle) > delta else (low, middle)
+    return high * _UP
+
+
+def slope_of_noise(weights: Sequence[int]) -> float:
+    """Return c such that inputs x and x' of dithered integer noise are c |x - x'|-GDP, rounded up.
+
+    Parameters
+    ----------
+    weights : sequence of int
+        Symmetric noise -K..K over 2^64, whose ends stand for all that is beyond them. A report at x = n + f
+        has the law (1 - f) w(y - n) + f w(y - n - 1), and may be clamped at n + K or nearer.
+
+    Returns
+    -------
+    float
+        In units of a step. For discrete Gaussian noise about 1/sigma (1 + K/(2 sigma^2)).
+
+    Notes
+    -----
+    Between two integers the law is affine in x, so moving by u makes a report likelier by the factor 1 + u s,
+    with the score s = (w(k - 1) - w(k))/((1 - f) w(k) + f w(k - 1)) at k = y - n. The best test of size a
+    gains u H(a), H(a) being the largest sum of s times chance over events of the chance a; for the normal law
+    of deviation 1/c it gains u c I(a) + O(u^2), where I(a) = phi(Phi^-1(a)). So if H <= c I for every x, then
+    in the limit of many small steps (Dong, Roth and Su, "Gaussian differential privacy", JRSS B 2022, Theorem
+    2.14 for the steps, 3.3 for coordinates) two inputs are c |x - x'|-GDP, and records of many coordinates
+    c |x - x'|_2-GDP.
+
+    H is piecewise linear and I concave, so the corners of H decide. They are events of the k of largest
+    score; f = 0 has the least chance for them, and I rises up to 1/2, beyond which the complement is looked
+    at, which is the same by symmetry. To clamp nearer takes reports together, which lowers H.
+    """
+    middle = len(weights) // 2
+    half = np.array([float(weight) for weight in weights[middle:]]) / ONE
+    chances, gains = half[1:], half[:-1] - half[1:]
+    gains[-1] = half[-2]  # the end is a tail, which gains all that is before it
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scores = np.where(gains > 0.0, gains / chances, 0.0)
+    return _cut(chances, gains, scores) * _SLOPE_UP
+
+
+def slope_of_rows(rows: NDArray[np.float64]) -> float:
+    """Return c such that inputs t steps apart of a dithered table are c t-GDP; see `slope_of_noise`.
+
+    Parameters
+    ----------
+    rows : ndarray of float64, shape (points, values)
+        P(value | point); between two points the law is interpolated.
+    """
+    worst = 0.0
+    for one, other in itertools.pairwise(rows):
+        for gains in (other - one, one - other):
+            up = gains > 0.0
+            # either end of the step: between them, I is no less than at one of them
+            for at in (one[up], other[up]):
+                worst = max(worst, _cut(at, gains[up], gains[up] / np.minimum(one[up], other[up])))
+    return worst * _SLOPE_UP
+
+
+def _cut(at: NDArray[np.float64], gains: NDArray[np.float64], scores: NDArray[np.float64]) -> float:
+    """Return the largest quotient of gain and I(chance), over the events of the highest scores."""
+    order = np.argsort(-scores, kind="stable")
+    total, gained = np.cumsum(at[order]), np.cumsum(gains[order])
+    worst = 0.0
+    for chance, gain in zip(total.tolist(), gained.tolist(), strict=True):
+        if not 0.0 < chance < 1.0:
+            return math.inf
+        worst = max(worst, gain / _NORMAL.pdf(_NORMAL.inv_cdf(chance)))
+    return worst

@@ -1,0 +1,347 @@
+"""Vectors of the l2 ball, whose reports are about public rotations of theirs: how they are made and read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bitldp._core import Rotation, Select
+from bitldp.base import checks
+from bitldp.base.keys import RandomSource
+from bitldp.compression.ball._polytope import opposite_directions
+from bitldp.compression.ball._records import check_shape, inside, norms
+from bitldp.estimate.estimates import Estimate
+from bitldp.estimate.means import MeanAccumulator
+from bitldp.estimate.rotated import CohortMeanAccumulator, RotatedMeanAccumulator
+from bitldp.mechanism.base import Part, Takes
+from bitldp.mechanism.law import Experiment, Pair, Symbols
+from bitldp.mechanism.means import Means
+from bitldp.release.base import Call, called
+from bitldp.release.rotated import RotatedRelease, RotatedReports
+
+__all__ = ["RotatedMeans"]
+
+
+class RotatedMeans(Means):
+    """Base of the mechanisms that lift a vector of the l2 ball, rotate it in public and report a coordinate.
+
+    Not a dataclass: a subclass chooses its parameters, and sets the release, its moments and its count.
+    """
+
+    radius: float
+    cohorts: int | None
+
+    takes: ClassVar[Takes | None] = "ball"
+    norm: ClassVar[str] = "l2"
+    usual_size: ClassVar[int] = 100
+    outputs: ClassVar[tuple[str, ...]] = ("codes", "packed")
+    _release: ClassVar[RotatedRelease]
+    _moments: ClassVar[tuple[float, float]]  # m and t, the means of a reported coordinate and its square
+    _count: ClassVar[int]  # reports of a record
+
+    @property
+    def channel(self) -> Select:
+        """The channel of one report: its weights are of the 2 D signed coordinates, smallest first."""
+        channel: Select = self._release.channel
+        return channel
+
+    @property
+    def codec(self) -> Rotation:
+        """The public rotations, with their lift."""
+        return self._release.rotation
+
+    @property
+    def report_parts(self) -> tuple[Part, ...]:
+        """(columns, bits) of a report: the rotations' numbers, and log2(2 D) bits for each code."""
+        return ((self._count, self._release.rotation_bits), (self._count, self._release.bits))
+
+    def join(self, parts: Sequence[NDArray[Any]]) -> RotatedReports:
+        """Return reports, as `decode` takes them, of one array of shape (n, columns) for each part."""
+        return RotatedReports(*(part.ravel() if self._count == 1 else part for part in parts))
+
+    def symbols(self) -> tuple[Symbols, ...]:
+        """Return the channel of a report; which rotation it is about does not depend on the record."""
+        return (Symbols((self.channel,), self._count),) if self._release.epsilon else ()
+
+    def extremes(self, pair: Pair | None = None) -> Experiment | None:
+        """Return opposite vectors and the law of where their reports lie; see `Mechanism.extremes`.
+
+        The 2 D signed coordinates of opposite vectors of the sphere are in opposite orders, so that a report
+        among the first k of one is among the last k of the other. Which of these a report is follows from
+        its rotation.
+        """
+        if pair is not None:
+            return None
+        return opposite_directions(self._release, self.radius)
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """Return the law by rank, smallest of the 2 D values first, shape (2 D,)."""
+        law: NDArray[np.float64] = self.channel.weights() / float(self.channel.total)
+        return law
+
+    @property
+    def letters(self) -> NDArray[np.float64]:
+        """What the reported coordinate is worth after its rotation: (-R/m, R/m), for codes 2 j and 2 j + 1.
+
+        Raises
+        ------
+        ValueError
+            If the reports say nothing (epsilon 0).
+        """
+        self._check_speaks()
+        scale = self.radius / self._moments[0]
+        return np.array([-scale, scale])
+
+    def _check_speaks(self) -> None:
+        if self._moments[0] <= 0.0:
+            self._refuse_silence()
+
+    @property
+    def _streams(self) -> int:
+        return self._count + 1
+
+    def outside(self, x: ArrayLike) -> int:
+        """Return how many records lie outside the ball and are scaled to it; see `Mechanism.outside`."""
+        return int(np.count_nonzero(norms(x, self.features, 2)[1] > self.radius))
+
+    @staticmethod
+    def _single(reports: Any, call: Call) -> Any:
+        """Return the report of a single value as that of any record."""
+        return reports
+
+    def randomize(
+        self,
+        x: ArrayLike,
+        *,
+        first: int | None = None,
+        rng: RandomSource = None,
+        output: str = "codes",
+        out: NDArray[Any] | None = None,
+        threads: int | None = None,
+        first_chunk: int = 0,
+    ) -> Any:
+        """Randomize records; see `Mechanism.randomize`.
+
+        Parameters
+        ----------
+        x : array_like of float32 or float64, shape (n, features) or (features,)
+            Records. Those outside the ball count as its ends in their direction.
+        first : int, optional
+            The number of the first record's rotation, 0 or more, where client and server imply it, as by
+            client and round: record i has the rotation ``first + i`` (modulo 2**32, or the cohorts; with
+            several reports a record, each the next one). No two clients should have the same. None: drawn at
+            random for each record, and reported.
+        rng, output, threads, first_chunk
+            As of every mechanism. The rotations do not depend on the channel's randomness.
+        out : None
+            Not offered.
+
+        Returns
+        -------
+        RotatedReports, or ndarray
+            The pair (rotations, codes), shapes (n,) or (), with several reports a record (n, reports) or
+            (reports,). With `first`, the codes alone. "packed" parts are flat.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As of `Mechanism.randomize`.
+        """
+        if first is None:
+            return super().randomize(
+                x, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk
+            )
+        number = checks.integer("first", first, 0)
+        call = called(rng, output, out, threads, first_chunk, self.outputs, self._streams)
+        values = self._admit(x)
+        table = self._checked(values, call)
+        return self._reported(values, table, self._release.numbered(len(table), number), call).codes
+
+    def _checked(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
+        """Return records of shape (n, features)."""
+        if call.out is not None:
+            raise ValueError("out: not offered, since a report is a pair")
+        check_shape("x", np.shape(x), self.features)
+        if not self.clip:
+            inside(x, self.features, 2, self.radius, False)
+        return x.reshape(-1, self.features)
+
+    def _perturb(self, x: NDArray[Any], call: Call) -> RotatedReports:
+        table = self._checked(x, call)
+        drawn = self._release.drawn(call.keys, len(table), call.first_chunk)
+        return self._reported(x, table, drawn, call)
+
+    def _reported(
+        self, x: NDArray[Any], table: NDArray[Any], rotations: NDArray[np.uint32], call: Call
+    ) -> RotatedReports:
+        codes = self._release.select(table, rotations, call)
+        if call.output == "packed":
+            return self._release.packed(RotatedReports(rotations, codes))
+        shape = x.shape[:-1] + ((self._count,) if self._count > 1 else ())
+        return RotatedReports(rotations.reshape(shape), codes.reshape(shape))
+
+    def numbered(self, codes: ArrayLike, first: int) -> RotatedReports:
+        """Return reports of codes that were randomized with `first`: the rotations are put beside them.
+
+        Parameters
+        ----------
+        codes : array_like of int, shape (n,) or (n, reports)
+            As `randomize` gives them with `first`.
+        first : int
+            The number of the first one's rotation.
+
+        Returns
+        -------
+        RotatedReports
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a code out of range, or another shape.
+        """
+        found = self._release.coded(codes)
+        number = checks.integer("first", first, 0)
+        rotations = self._release.numbered(found.size // self._count, number)
+        return RotatedReports(rotations.reshape(found.shape), found)
+
+    def _pair(self, reports: Any, first: int | None) -> Any:
+        return reports if first is None else self.numbered(reports, first)
+
+    def decode(self, reports: Any, *, first: int | None = None) -> NDArray[np.float64]:
+        """Return the vectors that reports are worth, whose mean over coins and rotations is the record.
+
+        Parameters
+        ----------
+        reports : RotatedReports, or array_like of int
+            As `randomize` gives them; codes alone with `first`.
+        first : int, optional
+            As of `randomize`.
+
+        Returns
+        -------
+        ndarray of float64, shape (n, features) or (features,)
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the reports say nothing (epsilon 0), or for reports out of range or of another shape.
+        """
+        scale = self.letters[1] / self._count
+        pair = self._pair(reports, first)
+        rotations, codes = self._release.flat(pair)
+        letters = self.codec.letters(rotations.ravel(), codes.ravel(), scale)
+        if self._count > 1:
+            letters = letters.reshape(-1, self._count, self.features).sum(axis=1)
+        single = np.ndim(pair[1]) == (0 if self._count == 1 else 1)
+        return letters[0] if single else letters
+
+    def accumulator(self) -> MeanAccumulator:
+        """Return an empty accumulator of the mean: streams, merges and serialises.
+
+        It takes pairs (rotations, codes); `numbered` makes them of codes. With `cohorts` reports are counted,
+        and a rotation is undone once for all that share it.
+
+        Raises
+        ------
+        ValueError
+            If the reports say nothing (epsilon 0).
+        """
+        scale = float(self.letters[1])
+        if self.cohorts is None:
+            return RotatedMeanAccumulator(self, self._release, scale)
+        cohorts: Any = CohortMeanAccumulator(self, self._release, scale, self.cohorts)
+        found: MeanAccumulator = cohorts  # what both offer is the same
+        return found
+
+    def estimate_mean(self, reports: Any, *, first: int | None = None) -> Estimate:
+        """Estimate the mean of the (clipped) records, without bias over the rotations.
+
+        Parameters
+        ----------
+        reports : RotatedReports, or array_like of int
+            Of n >= 1 records, as `randomize` gives them; codes alone with `first`.
+        first : int, optional
+            As of `randomize`.
+
+        Returns
+        -------
+        Estimate
+            `value` and `stderr` of shape (features,); the standard error needs two records, or cohorts, and
+            is NaN otherwise.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the reports say nothing (epsilon 0), for no reports or one out of range, and for several that
+            all share one rotation, unless ``cohorts=1``.
+        """
+        accumulator = self.accumulator()
+        accumulator.update(self._pair(reports, first))
+        return accumulator.estimate()
+
+    def variance(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Return the variance of what a record's reports are worth in each coordinate, over the rotations.
+
+        Parameters
+        ----------
+        x : array_like of float, shape (n, features) or (features,)
+            True records; those outside the ball are scaled to it first.
+
+        Returns
+        -------
+        ndarray of float64
+            Same shape, in squared units of `x`; its sum over a record is `total_variance` of its norm. It is
+            that of uniform rotations, and of one record: what `cohorts` share does not average out.
+
+        Raises
+        ------
+        ValueError
+            If the reports say nothing (epsilon 0), or for numbers that are not finite.
+        """
+        records = inside(x, self.features, 2, self.radius, True)
+        shares = np.square(records / self.radius)
+        second, flat = self._second_moments()
+        spread: NDArray[np.float64] = self.radius**2 * (second * shares + flat * (1.0 - shares) - shares)
+        return spread / self._count
+
+    def total_variance(self, norm: float | None = None) -> float:
+        """Return the sum of `variance` over the coordinates, which the norm of a record decides.
+
+        Parameters
+        ----------
+        norm : float, optional
+            Norm of the record, 0 or more; above the radius it is the radius. None: the radius.
+
+        Returns
+        -------
+        float
+            In squared units of `x`: the mean squared error of one report.
+
+        Raises
+        ------
+        ValueError
+            If the reports say nothing (epsilon 0), or for a norm that is negative or not finite.
+        """
+        length = self.radius if norm is None else checks.budget("norm", norm)
+        shares = min(length / self.radius, 1.0) ** 2
+        second, flat = self._second_moments()
+        total = second * shares + flat * (self.features - shares) - shares
+        return self.radius**2 * total / self._count
+
+    def _second_moments(self) -> tuple[float, float]:
+        """Return E[z^2]/R^2 of a letter z along the record, and in any direction across it."""
+        self._check_speaks()
+        mean, square = self._moments
+        return square / mean**2, (1.0 - square) / (self.codec.dimensions - 1) / mean**2
+
+    def mean_variance(self) -> float:
+        """Return the mean of `variance` over the coordinates of a record on the sphere."""
+        return self.total_variance() / self.features
+
+    def worst_variance(self) -> float:
+        """Return the largest `variance` of any coordinate of any record: it is 0, or the whole record."""
+        second, flat = self._second_moments()
+        return self.radius**2 * max(second - 1.0, flat) / self._count

@@ -1,0 +1,185 @@
+"""A question that is asked again and again: the same record and value are answered by the same report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
+
+from numpy.typing import ArrayLike
+
+from bitldp.base import checks
+from bitldp.mechanism.base import Mechanism
+from bitldp.privacy import Guarantee, composed
+from bitldp.release.keyed import Ids
+
+__all__ = ["Memoized", "Secret"]
+
+_BYTES = 32
+
+GIVEN = (
+    "reports of one value of a record: each further value that it takes costs the same once more, and the "
+    "reports show when it changes"
+)
+
+
+@runtime_checkable
+class Secret(Protocol):
+    """Something that keeps a key and derives others of it: `bitldp.tables.ReleaseKey`."""
+
+    def derive(self, *parts: bytes) -> bytes:
+        """Return a key of 32 bytes for a purpose."""
+
+
+class Memoized:
+    """A mechanism that answers a record and value for ever alike: daily reports cost what one costs.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What answers.
+    key : bytes or Secret
+        32 bytes, or what keeps them (`bitldp.tables.ReleaseKey`). Keep it with the data's owner for as long
+        as the question is asked: whoever holds it can test values, and without it the next answers are new.
+    question : str
+        Tells this question from others under the key, so that two of them about one value share no coins.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a key of another length or kind, or anything but a mechanism.
+
+    Notes
+    -----
+    A report is a function of key, question, mechanism, record id and value, and of nothing else
+    (`Mechanism.randomize_keyed`): nothing is stored. Whoever collects any number of reports of a record whose
+    value stays sees one report, at the mechanism's guarantee. If the value changes, the reports are
+    independent for different values: v values cost v times as much (`over`), and *that* the value changed is
+    seen, which no finite epsilon covers; where that must be hidden, too, use `RAPPOR` and its instantaneous
+    step, or fresh coins at the sum of all rounds. Of a record whose numbers or categories are each released
+    by themselves, it shows which of them changed.
+
+    A pickle holds the key by reference, if it is a secret that has one, and is refused otherwise.
+
+    Sources: Erlingsson, Pihur and Korolova, "RAPPOR", CCS 2014 (the permanent response); Ding, Kulkarni and
+    Yekhanin, "Collecting telemetry data privately", NeurIPS 2017 (what repeated answers show).
+
+    Examples
+    --------
+    >>> import numpy as np, bitldp
+    >>> daily = bitldp.Memoized(bitldp.GRR(50, epsilon=1.0), bytes(32), question="browser")
+    >>> users, browsers = np.arange(1000, dtype=np.uint64), np.arange(1000) % 50
+    >>> monday = daily.randomize(browsers, ids=users)
+    >>> tuesday = daily.randomize(browsers, ids=users)
+    >>> bool((monday == tuesday).all())
+    True
+    """
+
+    __slots__ = ("_guarantee", "_key", "_mechanism", "_question", "_secret")
+
+    def __init__(self, mechanism: Mechanism, key: bytes | Secret, *, question: str = "") -> None:
+        if not isinstance(mechanism, Mechanism):
+            raise TypeError(f"mechanism: must be one of bitldp's, not {type(mechanism).__name__}")
+        if not isinstance(question, str):
+            raise TypeError(f"question: must be a str, not {type(question).__name__}")
+        self._mechanism, self._question, self._secret = mechanism, question, key
+        self._key = _bytes_of(key)
+        exact = mechanism.guarantee
+        given = f"{exact.given}; {GIVEN}" if exact.given else GIVEN
+        self._guarantee = Guarantee(
+            exact.claimed, exact.bit, exact.feature, exact.record, exact.delta, exact.holds, exact.unit, given
+        )
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """What answers; it decodes and estimates, too: reports of one round are its reports."""
+        return self._mechanism
+
+    @property
+    def question(self) -> str:
+        """What tells this question from others under the key."""
+        return self._question
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The guarantee over all rounds in which a record's value stays; `given` says what a change shows."""
+        return self._guarantee
+
+    def over(self, values: int) -> float:
+        """Return the exact epsilon of all reports of a record that takes so many values, but for the changes.
+
+        Parameters
+        ----------
+        values : int
+            How many different values a record takes over all rounds, 1 or more.
+
+        Returns
+        -------
+        float
+            Between two records that change at the same times: that they changed is not covered.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For fewer than 1.
+        """
+        return composed(self._guarantee.record, checks.integer("values", values, 1))
+
+    def randomize(
+        self,
+        *records: ArrayLike,
+        ids: Ids,
+        output: str | None = None,
+        threads: int | None = None,
+    ) -> Any:
+        """Randomize records, each with the coins of its id and value.
+
+        Parameters
+        ----------
+        *records : array_like
+            As `randomize_keyed` of the mechanism takes them: one array, or features and labels.
+        ids : ndarray of uint64, shape (n,); of uint8, shape (n, 32); or sequence of n bytes
+            Who the records are of: the same name for the same user in every round.
+        output, threads
+            As of `Mechanism.randomize`.
+
+        Returns
+        -------
+        ndarray or tuple of ndarray
+            The reports: the same as ever for the same id and value.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `Mechanism.randomize_keyed`.
+        """
+        context = b"memoized " + self._question.encode()
+        return self._mechanism.randomize_keyed(
+            *records, key=self._key, ids=ids, context=context, output=output, threads=threads
+        )
+
+    def __repr__(self) -> str:
+        """Return mechanism and question; the key is not shown."""
+        return f"Memoized({self._mechanism!r}, ..., question={self._question!r})"
+
+    def __reduce__(self) -> tuple[Callable[..., Memoized], tuple[Any, ...]]:
+        """Pickle mechanism, question and the secret's reference; a key in bytes stays in its process."""
+        if isinstance(self._secret, bytes):
+            raise TypeError(
+                "Memoized: a key in bytes leaves its process in no pickle; give a bitldp.tables.ReleaseKey, "
+                "which pickles as the name of its variable or file"
+            )
+        return _rebuild, (self._mechanism, self._secret, self._question)
+
+
+def _bytes_of(key: Any) -> bytes:
+    if isinstance(key, Secret):
+        key = key.derive(b"bitldp memoized reports")
+    if not isinstance(key, bytes):
+        raise TypeError(f"key: must be bytes, or derive them, not {type(key).__name__}")
+    if len(key) != _BYTES:
+        raise ValueError(f"key: {len(key)} bytes are not allowed; {_BYTES} are")
+    return key
+
+
+def _rebuild(mechanism: Mechanism, secret: Secret, question: str) -> Memoized:
+    return Memoized(mechanism, secret, question=question)

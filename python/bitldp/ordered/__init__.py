@@ -1,0 +1,10 @@
+"""Ordered values and unknown words: distributions, ranges, quantiles and the most frequent words."""
+
+from __future__ import annotations
+
+from bitldp.ordered.heavy_hitters import HeavyHitters
+from bitldp.ordered.hierarchy import Hierarchy
+from bitldp.ordered.reports import WordReports
+from bitldp.ordered.square_wave import SquareWave
+
+__all__ = ["HeavyHitters", "Hierarchy", "SquareWave", "WordReports"]

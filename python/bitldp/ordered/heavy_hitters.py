@@ -1,0 +1,315 @@
+"""Heavy hitters: the most frequent words of a domain that nobody could list."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bitldp._core import hash_cells, pack
+from bitldp.estimate.accumulators import unpacked
+from bitldp.estimate.estimates import Estimate, indicator_spread
+from bitldp.mechanism.base import Mechanism, Part, Takes
+from bitldp.mechanism.described import spreads
+from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
+from bitldp.mechanism.parameters import Budget, Option, optional, whole
+from bitldp.ordered.prefixes import PrefixAccumulator
+from bitldp.ordered.reports import SEED_BITS, WordReports, checked, joined
+from bitldp.ordered.words import Words, letters_of, planned
+from bitldp.privacy import Guarantee
+from bitldp.release.base import Call
+from bitldp.release.draws import coordinates, seeds
+from bitldp.release.hashed import Hashed, hashed
+from bitldp.release.sampled import index_bits
+
+__all__ = ["HeavyHitters"]
+
+_MOST_LENGTH = 256  # letters
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HeavyHitters(Mechanism):
+    """Prefix extending method (PEM): the most frequent words among 2^64, or of any length, and their shares.
+
+    Records fall into groups by a public coin; each group reports a beginning of the word, those of the next
+    group longer ones. The server lengthens the beginnings that are frequent, and so never lists all words.
+
+    Parameters
+    ----------
+    epsilon : float
+        Exact epsilon of a record, finite, zero or more: each record answers once, with all of it.
+    bits : int, optional
+        Words are integers of so many bits, 1 to 64 (or bytes, an eighth as many); 64 unless there is an
+        alphabet.
+    alphabet : str, optional
+        Words are strings of these letters: public, 2 to 1024, each once.
+    length : int, optional
+        Letters of the longest word of the alphabet, 1 to 256. Longer words are refused.
+    step : int, optional
+        Bits or letters by which the beginnings grow from group to group; None: as many as have at most 6
+        bits. More of them mean fewer and larger groups, and more work for the server.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range, both `bits` and `alphabet`, or one of `alphabet` and `length`
+        without the other; the message names it.
+
+    Notes
+    -----
+    Neighbouring records differ in any way; group and hash function do not depend on the word. A report is the
+    cell of a beginning under a hash function of the record's own (local hashing, about e^epsilon + 1 cells),
+    by randomized response. A beginning of share f among the n/G records of a group is found where f is well
+    above the standard error sqrt(q (1 - q) G/n)/(p - q): about 2 e^(epsilon/2)/(e^epsilon - 1) sqrt(G/n).
+    What an alphabet's letters are shows in the time of their look-up. Sources: Wang, Li and Jha, "Locally
+    differentially private heavy hitter identification", IEEE TDSC 18 (2021); Wang, Blocki, Li and Jha, USENIX
+    Security 2017 (local hashing).
+
+    Examples
+    --------
+    >>> import numpy as np, bitldp
+    >>> mechanism = bitldp.HeavyHitters(4.0, alphabet="abcdefghijklmnopqrstuvwxyz", length=6)
+    >>> words = ["apple", "banana", "cherry"] * 10_000
+    >>> top = mechanism.estimate_top(mechanism.randomize(words, rng=1), 3)
+    >>> sorted(top.labels.tolist())
+    ['apple', 'banana', 'cherry']
+    >>> bool(abs(top.value - 1 / 3).max() < 0.05)
+    True
+    """
+
+    epsilon: Budget
+    _: KW_ONLY
+    bits: Annotated[int | None, optional(whole(1, 64))] = None
+    alphabet: Annotated[str | None, optional(letters_of), Option(form="LETTERS", read=str)] = None
+    length: Annotated[int | None, optional(whole(1, _MOST_LENGTH))] = None
+    step: Annotated[int | None, optional(whole(1, 20))] = None
+
+    takes: ClassVar[Takes | None] = "words"
+    sized_by: ClassVar[str | None] = None
+    _no_mean: ClassVar[str] = "its reports are of words; use estimate_top"
+    _no_frequencies: ClassVar[str] = "nobody could list its words; use estimate_top"
+    _words: ClassVar[Words]  # set on the instance, by _build; ClassVar keeps them out of the fields
+    _hashed: ClassVar[Hashed]
+    _lengths: ClassVar[tuple[int, ...]]
+
+    def _build(self) -> None:
+        if self.alphabet is None and self.bits is None:
+            self._set(bits=64)
+        words, step, lengths = planned(self.bits, self.alphabet, self.length, self.step)
+        local = hashed(self.epsilon)
+        exact = local.release.epsilon
+        self._set(
+            step=step,
+            _words=words,
+            _hashed=local,
+            _lengths=lengths,
+            _guarantee=Guarantee.judge(self.epsilon, (exact, exact, exact)),
+        )
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """How many bits or letters the beginnings have that each group reports, ascending; the last: all."""
+        return self._lengths
+
+    @property
+    def cells(self) -> int:
+        """Cells of a hash function: values of a reported code."""
+        return self._hashed.cells
+
+    @property
+    def report_parts(self) -> tuple[Part, ...]:
+        """(columns, bits) of group, hash function and code."""
+        return ((1, index_bits(len(self._lengths))), (1, SEED_BITS), (1, self._hashed.release.bits))
+
+    def join(self, parts: Sequence[NDArray[Any]]) -> WordReports:
+        """Return reports, as `estimate_top` takes them, of the arrays of their parts."""
+        return joined(parts)
+
+    @property
+    def _streams(self) -> int:
+        return 3
+
+    def symbols(self) -> tuple[Symbols, ...]:
+        """Return the channel of the code; group and function are public coins."""
+        laws = self._hashed.release.laws
+        return (Symbols(laws, 1),) if laws else ()
+
+    def extremes(self, pair: Pair | None = None) -> Experiment:
+        """Return two words, and the law of whose cell is reported; see `Mechanism.extremes`.
+
+        The symbol of a report is 1 where its code is the first word's cell and not the second's, 2 where it
+        is the other way round, 0 else: under a uniform function, words' cells differ with 1 - 1/cells.
+        """
+        inputs = self._words.ends() if pair is None else pair
+        both = [self._admit(each) for each in inputs]
+        p = self._hashed.chances()[0]
+        apart = 1.0 - 1.0 / self.cells
+        one, other = apart * p, apart * (1.0 - p) / (self.cells - 1)
+        table = np.array([[1.0 - one - other, one, other], [1.0 - one - other, other, one]])
+
+        def read(reports: Any) -> NDArray[np.int64]:
+            groups, functions, codes = self.join(reports)
+            mine, theirs = (
+                hash_cells(
+                    functions, self._keys(np.repeat(each[None], len(groups), axis=0), groups), self.cells
+                )
+                for each in both
+            )
+            apart = mine != theirs
+            return np.where(apart & (codes == mine), 1, np.where(apart & (codes == theirs), 2, 0))
+
+        said = ("neither word's cell alone is", "the first word's cell is", "the second word's cell is")
+        block = Block(table[:, None, :], lambda _, value: f"{said[value]} reported")
+        names = ("one word", "another")
+        return Experiment(inputs, names, [block], [(0, 1)], read=read)
+
+    def _admit(self, x: Any) -> NDArray[Any]:
+        return self._words.admit("x", x)
+
+    def _keys(self, words: NDArray[Any], groups: NDArray[Any]) -> NDArray[np.uint64]:
+        """Return the key of the beginning of each word that its group is about."""
+        keys = np.empty(len(words), np.uint64)
+        for group, length in enumerate(self._lengths):
+            those = groups == group
+            keys[those] = self._words.beginnings(words[those], length)
+        return keys
+
+    def randomize(
+        self,
+        x: ArrayLike,
+        *,
+        rng: Any = None,
+        output: str = "codes",
+        out: NDArray[Any] | None = None,
+        threads: int | None = None,
+        first_chunk: int = 0,
+    ) -> WordReports:
+        """Randomize words, shape (n,) or (): groups, hash functions and codes of the same shape.
+
+        The arguments are those of `Mechanism.randomize`. Words are integers or bytes, or strings of the
+        alphabet; "packed" packs each of the three arrays.
+        """
+        alone = isinstance(x, str)  # one word, which has as many axes as its letters as numbers
+        words: Any = [x] if alone else x
+        found: Any = super().randomize(
+            words, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk
+        )
+        return WordReports(*(part[0] for part in found)) if alone and output != "packed" else found
+
+    def _perturb(self, x: NDArray[Any], call: Call) -> WordReports:
+        if x.ndim != self._axes:
+            raise ValueError(f"x: shape must be (n,), got {x.shape if self.bits else x.shape[:-1]}")
+        if call.out is not None:
+            raise ValueError("out: not offered where a report is several arrays")
+        *keys, coin, function = call.keys
+        groups = coordinates(coin, len(x), len(self._lengths), 1, call.first_chunk)[:, 0]
+        functions = seeds(function, len(x), call.first_chunk)
+        codes = self._hashed.randomize(functions, self._keys(x, groups), call.codes(keys))
+        reports = WordReports(groups, functions, codes)
+        if call.output != "packed":
+            return reports
+        sizes = (bits for _, bits in self.report_parts)
+        packed: list[Any] = [pack(part, size) for part, size in zip(reports, sizes, strict=True)]
+        return WordReports(*packed)
+
+    @property
+    def _axes(self) -> int:
+        """Axes of words as they are worked on."""
+        return 1 if self.alphabet is None else 2
+
+    def _check(self, reports: Any) -> WordReports:
+        return checked(reports, len(self._lengths), self.cells)
+
+    def decode(self, reports: Any) -> WordReports:
+        """Return reports, checked to be in range: by itself none stands for a word."""
+        return self._check(reports)
+
+    def accumulator(self) -> PrefixAccumulator:
+        """Return an empty accumulator of reports: streams, merges and serialises.
+
+        Raises
+        ------
+        ValueError
+            If the reports say nothing (epsilon 0).
+        """
+        self._check_speaks()
+        return PrefixAccumulator(self, self._words, self._hashed, self._lengths, self._read)
+
+    def _read(self, reports: Any, records: int | None) -> WordReports:
+        return self._check(reports if records is None else unpacked(self, reports, records))
+
+    def estimate_top(self, reports: Any, t: int = 10, *, threads: int | None = None) -> Estimate:
+        """Find the t most frequent words, and estimate their shares.
+
+        Parameters
+        ----------
+        reports : WordReports
+            Reports of n >= 1 words, as `randomize` gives them.
+        t : int
+            How many words, 1 to 4096.
+        threads : int, optional
+            Number of threads; the result does not depend on it.
+
+        Returns
+        -------
+        Estimate
+            Shape (t,), or fewer where there are fewer words; the largest share first, `labels` the words. The
+            shares are those of the last group, unbiased for a word that is given beforehand; the largest of
+            many are too large by chance. A word whose share is not several times its `stderr` may be none.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the reports say nothing (epsilon 0), for fewer than one report of a group, or for a report out
+            of range.
+        """
+        accumulator = self.accumulator()
+        accumulator.update(reports)
+        return accumulator.estimate(t, threads=threads)
+
+    def _check_speaks(self) -> tuple[float, float]:
+        if self._hashed.release.epsilon == 0.0:
+            raise ValueError(
+                "HeavyHitters: no unbiased decode exists at epsilon 0, where all words are reported alike"
+            )
+        return self._hashed.chances()
+
+    def worst_variance(self) -> float:
+        """Return the variance of a word's indicator by one of n reports, of a word that the record has.
+
+        A group's reports are one in G of all: the variance in the group, times G.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists.
+        """
+        return len(self._lengths) * indicator_spread(2, *self._check_speaks())[0]
+
+    def mean_variance(self) -> float:
+        """Return the same of a word that the record has not: one of many.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists.
+        """
+        p, q = self._check_speaks()
+        return len(self._lengths) * q * (1.0 - q) / (p - q) ** 2
+
+    def facts(self, users: int | None = None) -> dict[str, Any]:
+        """Return the errors of a word's share; see `Mechanism.facts`."""
+        try:
+            p, q = self._check_speaks()
+        except ValueError as error:
+            return {"errors": {"unbiased": str(error)}}
+        deviations = {
+            "of_a_word_one_has_not": math.sqrt(self.mean_variance()),
+            "of_the_word_one_has": math.sqrt(len(self._lengths) * p * (1.0 - p)) / (p - q),
+        }
+        found = spreads("a_share", deviations, users)
+        return {"errors": {**found, "groups": len(self._lengths), "cells": self.cells}}

@@ -1,0 +1,188 @@
+"""Shares of ranges from reports about the nodes of a tree, and their standard errors in closed form."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bitldp.base import checks
+from bitldp.estimate.estimates import Estimate
+from bitldp.ordered.tree import Consistency
+from bitldp.record.accumulator import AttributesAccumulator
+
+__all__ = ["MOST_LEAVES", "NodeLaw", "RangeAccumulator", "spread_of"]
+
+MOST_LEAVES = 4096
+"""Leaves whose standard errors are still found one by one."""
+
+_BLOCK = 1 << 21  # weights that are held at once: 16 MB a level
+
+
+class NodeLaw(NamedTuple):
+    """For which nodes of its level a report counts.
+
+    Attributes
+    ----------
+    own, other : float
+        Chance that it counts for the node that the record is below, and for another one.
+    with_own, others : float
+        Chance that it counts for both of two nodes, one of which the record is below, or none (the mean over
+        all records that are below neither).
+    """
+
+    own: float
+    other: float
+    with_own: float
+    others: float
+
+    def node(self) -> float:
+        """Return the variance of a report's indicator of a node that nobody is below."""
+        return self.other * (1.0 - self.other) / (self.own - self.other) ** 2
+
+    def variance(self, weights: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the variance of one report's weighted indicators, over coins and records.
+
+        Parameters
+        ----------
+        weights : ndarray of float64, shape (m, nodes)
+            What each node weighs.
+        shares : ndarray of float64, shape (nodes,)
+            Share of the records below each node; they sum to 1.
+
+        Notes
+        -----
+        With S the sum of the weights w_v of the nodes that a report counts for, and W_k the sum of all w_v^k,
+        a record below x has E[S] = w_x p + (W_1 - w_x) q and
+
+            E[S^2] = w_x^2 p + (W_2 - w_x^2) q + 2 w_x (W_1 - w_x) r + ((W_1 - w_x)^2 - W_2 + w_x^2) s
+
+        for p, q, r, s the four chances. Both are averaged over records; the indicators are S/(p - q), but for
+        a constant.
+        """
+        p, q, r, s = self
+        squares = np.square(weights)
+        one, two = weights.sum(axis=-1), squares.sum(axis=-1)
+        met, met_twice = weights @ shares, squares @ shares
+        mean = met * p + (one - met) * q
+        second = met_twice * p + (two - met_twice) * q
+        second += 2.0 * r * (one * met - met_twice)
+        second += s * (np.square(one) - two - 2.0 * one * met + 2.0 * met_twice)
+        found: NDArray[np.float64] = np.maximum(second - np.square(mean), 0.0) / (p - q) ** 2
+        return found
+
+
+def spread_of(
+    consistency: Consistency,
+    laws: tuple[NodeLaw, ...],
+    queries: NDArray[np.float64],
+    shares: NDArray[np.float64],
+    reports: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the variance of sums of consistent leaves.
+
+    Parameters
+    ----------
+    consistency : Consistency
+        How they are made.
+    laws : tuple of NodeLaw
+        Of the reports about each level.
+    queries : ndarray of float64, shape (m, leaves)
+        What each leaf weighs in each sum.
+    shares : ndarray of float64, shape (leaves,)
+        Share of the records at each leaf: zero or more, of sum 1.
+    reports : ndarray of float64, shape (levels,)
+        How many reports there are about each level.
+    """
+    known = consistency.tree.levels(shares)
+    found = np.zeros(len(queries))
+    step = max(1, _BLOCK // queries.shape[1])
+    for start in range(0, len(queries), step):
+        weights = consistency.weights(queries[start : start + step])
+        for level, law in enumerate(laws):
+            found[start : start + step] += law.variance(weights[level], known[level]) / reports[level]
+    return found
+
+
+class RangeAccumulator(AttributesAccumulator):
+    """Counts of reports about each level of a tree, of which shares of ranges are estimated.
+
+    Parameters
+    ----------
+    mechanism : Hierarchy
+        Whose reports are accumulated.
+    consistency : Consistency
+        How estimates of all levels become one.
+    laws : tuple of NodeLaw
+        Of the reports about each level.
+    """
+
+    kind = "ranges"
+
+    def __init__(self, mechanism: Any, consistency: Consistency, laws: tuple[NodeLaw, ...]) -> None:
+        super().__init__(mechanism)
+        self._consistency, self._laws = consistency, laws
+        self._size = consistency.tree.sizes[-1]
+
+    def _leaves(self) -> NDArray[np.float64]:
+        """Return the consistent share of every leaf."""
+        if not self.n:
+            raise ValueError("reports: at least one is needed for an estimate")
+        for level, each in enumerate(self.attributes):
+            if not each.n:
+                raise ValueError(f"reports: none is about level {level} of {len(self.attributes)}")
+        return self._consistency.leaves([each.estimate().value for each in self.attributes])
+
+    def _stderr(self, queries: NDArray[np.float64], leaves: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the standard errors of sums of leaves, at the shares that are estimated."""
+        shares = np.maximum(leaves, 0.0)
+        reports = np.array([each.n for each in self.attributes], np.float64)
+        spread = spread_of(self._consistency, self._laws, queries, shares / shares.sum(), reports)
+        found: NDArray[np.float64] = np.sqrt(spread)
+        return found
+
+    def estimate(self, *, project: bool = False) -> Estimate:
+        """Estimate the share of every value; see `Hierarchy.estimate_frequencies`."""
+        if project:
+            raise ValueError("project: not offered, for shares are consistent with those of ranges")
+        if self._size > MOST_LEAVES:
+            raise ValueError(
+                f"size: {self._size} values are too many to be asked for one by one; {MOST_LEAVES} are not. "
+                "Ask for ranges of them"
+            )
+        leaves = self._leaves()
+        return Estimate(leaves, self._stderr(np.eye(self._size), leaves), self.n)
+
+    def estimate_range(self, start: ArrayLike, stop: ArrayLike) -> Estimate:
+        """Estimate the share of records of ranges; see `Hierarchy.estimate_range`."""
+        starts, stops = np.broadcast_arrays(
+            checks.codes("start", start, self._size + 1), checks.codes("stop", stop, self._size + 1)
+        )
+        if (starts > stops).any():
+            raise ValueError("stop: must not be below start")
+        leaves = self._leaves()
+        below = np.concatenate([[0.0], np.cumsum(leaves)])
+        value = np.asarray(below[stops] - below[starts])
+        queries = self._queries(starts.ravel(), stops.ravel())
+        return Estimate(value, self._stderr(queries, leaves).reshape(value.shape), self.n)
+
+    def _queries(self, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[np.float64]:
+        places = np.arange(self._size)
+        inside = (places >= starts[:, None]) & (places < stops[:, None])
+        return inside.astype(np.float64)
+
+    def estimate_quantile(self, q: ArrayLike) -> Estimate:
+        """Estimate quantiles; see `Hierarchy.estimate_quantile`."""
+        shares = checks.numbers("q", q).astype(np.float64)
+        if not ((shares >= 0.0) & (shares <= 1.0)).all():  # written so that NaN fails
+            raise ValueError("q: must be from 0 to 1")
+        leaves = self._leaves()
+        below = np.maximum.accumulate(np.concatenate([[0.0], np.cumsum(leaves)]))
+        edges = np.arange(self._size + 1, dtype=np.float64)
+        value = np.asarray(np.interp(shares, below, edges))
+        stops = np.rint(value).astype(np.int64).ravel()
+        spread = self._stderr(self._queries(np.zeros_like(stops), stops), leaves).reshape(shares.shape)
+        # Where the distribution function, moved by its own standard error, would have crossed the share.
+        ends = [np.interp(shares + sign * spread, below, edges) for sign in (-1.0, 1.0)]
+        return Estimate(value, np.asarray(ends[1] - ends[0]) / 2.0, self.n)

@@ -1,0 +1,24 @@
+"""Tables: a plan over columns, its release on any engine, and the answers that released tables give.
+
+    plan = TablePlan([Column(bitldp.GRR(3, epsilon=1.0), "city", categories=[...])], keep=["survey"])
+    release = plan.release(ReleaseKey.from_env("BITLDP_RELEASE_KEY"), record="id", snapshot="2026-11")
+    released = release(table)                      # Arrow, pandas or polars, the same kind out
+    plan.aggregate().update(released).estimate()   # means and shares with intervals
+
+Needs the extra ``tables``.
+"""
+
+from __future__ import annotations
+
+from bitldp.base.extras import require
+
+require("tables", ["pyarrow"], "tables")
+
+from bitldp.base.refused import DataError, PlanError  # noqa: E402
+from bitldp.tables.aggregate import Aggregate  # noqa: E402
+from bitldp.tables.column import Column  # noqa: E402
+from bitldp.tables.key import ReleaseKey  # noqa: E402
+from bitldp.tables.plan import TablePlan  # noqa: E402
+from bitldp.tables.release import TableRelease  # noqa: E402
+
+__all__ = ["Aggregate", "Column", "DataError", "PlanError", "ReleaseKey", "TablePlan", "TableRelease"]

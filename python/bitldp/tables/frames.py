@@ -1,0 +1,105 @@
+"""Frames of Arrow, pandas and polars to Arrow tables, and released tables back to the same kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from bitldp.base.refused import PlanError
+
+__all__ = ["opened", "said"]
+
+Back = Callable[[pa.Table, Sequence[str]], Any]
+
+
+def opened(frame: Any, columns: Sequence[str]) -> tuple[pa.Table, Back]:
+    """Return some columns of a frame as an Arrow table, and what makes a frame of its kind of a table.
+
+    Parameters
+    ----------
+    frame : pyarrow.Table, pyarrow.RecordBatch, pandas.DataFrame, polars.DataFrame or dict of arrays
+    columns : sequence of str
+        Names that it must have once.
+
+    Returns
+    -------
+    table : pyarrow.Table
+    back : callable
+        Takes a released table and the names of the columns that are kept, which are taken from the frame as
+        they are.
+
+    Raises
+    ------
+    TypeError
+        For a frame of another kind.
+    PlanError
+        For a column that the frame does not have once.
+    """
+    if isinstance(frame, pa.RecordBatch):
+        return _chosen(pa.Table.from_batches([frame]), columns), _batch
+    if isinstance(frame, pa.Table):
+        return _chosen(frame, columns), lambda table, kept: table
+    library = type(frame).__module__.partition(".")[0]
+    if library == "pandas" and hasattr(frame, "columns"):
+        _there([str(name) for name in frame.columns], columns)
+        table = pa.Table.from_pandas(frame[list(columns)], preserve_index=False)
+        return table.replace_schema_metadata(None), lambda made, kept: _pandas(made, kept, frame)
+    if library == "polars" and hasattr(frame, "to_arrow"):
+        _there(frame.columns, columns)
+        return frame.select(list(columns)).to_arrow(), lambda made, kept: _polars(made, kept, frame)
+    if isinstance(frame, Mapping):
+        return _chosen(pa.table(dict(frame)), columns), lambda table, kept: _arrays(table)
+    raise TypeError(
+        f"frame: must be a table of Arrow, pandas or polars, or a dict of arrays, not {type(frame).__name__}"
+    )
+
+
+def said(frame: Any) -> Mapping[bytes, bytes]:
+    """Return what a released frame carries about itself; nothing where its kind carries nothing."""
+    if isinstance(frame, (pa.Table, pa.RecordBatch)):
+        return frame.schema.metadata or {}
+    attributes = getattr(frame, "attrs", None)
+    if isinstance(attributes, Mapping):
+        return {str(name).encode(): str(value).encode() for name, value in attributes.items()}
+    return {}
+
+
+def _there(names: Sequence[str], columns: Sequence[str]) -> None:
+    for name in columns:
+        if names.count(name) != 1:
+            problem = "has several columns of that name" if name in names else "has no such column"
+            raise PlanError(f"column {name!r}: the table {problem}")
+
+
+def _chosen(table: pa.Table, columns: Sequence[str]) -> pa.Table:
+    _there(table.column_names, columns)
+    return table.select(list(columns))
+
+
+def _batch(table: pa.Table, kept: Sequence[str]) -> pa.RecordBatch:
+    batches = table.combine_chunks().to_batches()
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
+
+
+def _pandas(table: pa.Table, kept: Sequence[str], frame: Any) -> Any:
+    made = table.to_pandas()
+    made.index = frame.index
+    for name in kept:  # of the dtype that they have
+        made[name] = frame[name]
+    made.attrs |= {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
+    return made
+
+
+def _polars(table: pa.Table, kept: Sequence[str], frame: Any) -> Any:
+    import polars
+
+    made = polars.from_arrow(table)
+    if not isinstance(made, polars.DataFrame):
+        raise TypeError("frame: no polars table")
+    return made.with_columns([frame[name] for name in kept]) if kept else made
+
+
+def _arrays(table: pa.Table) -> dict[str, Any]:
+    return {name: table.column(name).to_numpy() for name in table.column_names}

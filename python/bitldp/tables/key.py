@@ -1,0 +1,116 @@
+"""The secret key of a release: where it comes from, and what is derived from it."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+__all__ = ["ReleaseKey"]
+
+_BYTES = 32
+
+
+class ReleaseKey:
+    """Secret of 32 bytes that makes a release repeatable: the same records get the same reports.
+
+    Whoever holds it can test what a record's value was. Keep it with the owner of the data and never beside
+    what is released, and destroy it when nothing is to be released again.
+
+    It shows and pickles as a reference, to a variable of the environment or to a file, and never as the key:
+    the processes of a cluster need the same variable or file. One that `generate` made cannot be pickled.
+
+    Examples
+    --------
+    >>> import os
+    >>> from bitldp.tables import ReleaseKey
+    >>> os.environ["BITLDP_RELEASE_KEY"] = ReleaseKey.new_text()
+    >>> ReleaseKey.from_env("BITLDP_RELEASE_KEY")
+    ReleaseKey.from_env('BITLDP_RELEASE_KEY')
+    """
+
+    __slots__ = ("_key", "_reference")
+
+    def __init__(self, key: bytes, reference: tuple[str, str] | None = None) -> None:
+        if not isinstance(key, bytes) or len(key) != _BYTES:
+            raise ValueError(f"key: must be {_BYTES} bytes")
+        self._key = key
+        self._reference = reference
+
+    @classmethod
+    def from_env(cls, name: str) -> ReleaseKey:
+        """Read the key from a variable of the environment: 64 hexadecimal digits.
+
+        Raises
+        ------
+        ValueError
+            If the variable is not set, or holds something else.
+        """
+        text = os.environ.get(name)
+        if text is None:
+            raise ValueError(
+                f"the variable {name} is not set; it holds the release key, {2 * _BYTES} hex digits"
+            )
+        return cls(_digits(text, f"the variable {name}"), ("from_env", name))
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> ReleaseKey:
+        """Read the key from a file of 64 hexadecimal digits.
+
+        Raises
+        ------
+        ValueError
+            If the file holds something else, or others than its owner may read it.
+        OSError
+            If it cannot be read.
+        """
+        place = Path(path).resolve()
+        if os.name == "posix" and place.stat().st_mode & 0o077:
+            raise ValueError(f"{place}: others may read it; a release key is its owner's alone (chmod 600)")
+        return cls(
+            _digits(place.read_text(encoding="ascii", errors="replace"), str(place)),
+            ("from_file", str(place)),
+        )
+
+    @classmethod
+    def generate(cls) -> ReleaseKey:
+        """Draw a key for this process alone."""
+        return cls(secrets.token_bytes(_BYTES))
+
+    @staticmethod
+    def new_text() -> str:
+        """Return a new key as 64 hexadecimal digits, to keep in a file or a variable."""
+        return secrets.token_hex(_BYTES)
+
+    def derive(self, *parts: bytes) -> bytes:
+        """Return a key of 32 bytes for a purpose: HMAC-SHA256 of its parts, each with its length."""
+        text = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+        return hmac.new(self._key, text, hashlib.sha256).digest()
+
+    def __repr__(self) -> str:
+        """Return where the key comes from."""
+        if self._reference is None:
+            return "ReleaseKey(...)"
+        return f"ReleaseKey.{self._reference[0]}({self._reference[1]!r})"
+
+    def __reduce__(self) -> tuple[Callable[..., ReleaseKey], tuple[Any, ...]]:
+        """Pickle the reference; a key without one stays in its process."""
+        if self._reference is None:
+            raise TypeError(
+                "a generated release key leaves its process in no pickle; use from_env or from_file"
+            )
+        return getattr(ReleaseKey, self._reference[0]), (self._reference[1],)
+
+
+def _digits(text: str, place: str) -> bytes:
+    try:
+        key = bytes.fromhex(text.strip())
+    except ValueError:
+        key = b""
+    if len(key) != _BYTES:
+        raise ValueError(f"{place}: must hold {2 * _BYTES} hexadecimal digits")
+    return key

@@ -1,0 +1,113 @@
+//! Coins that are a function of a key, of what they are for, and of the records: where keyed calls take theirs.
+
+use crate::codec::canonical;
+use crate::error::{Error, Result, argument, zeros};
+use crate::io::Input;
+use crate::isa::Isa;
+use crate::parallel::{Parts, for_chunks};
+use crate::random::{Digest, GROUP, Ids, Key, Records, fill};
+
+/// Records that one thread takes at a time.
+const CHUNK: usize = 256;
+
+/// What a single thread takes for a record, roughly, in nanoseconds.
+const NANOSECONDS: usize = 300;
+
+/// Where the coins of a keyed call come from.
+#[derive(Clone, Copy)]
+pub struct Coins<'a> {
+    /// The key.
+    pub key: &'a Key,
+    /// What the coins are for: the plan and the snapshot, in bytes of the caller's.
+    pub context: &'a [u8],
+    /// Which of several draws of one release they are for.
+    pub stage: u32,
+    /// The ids of the records; each may come up once, or with equal values.
+    pub ids: Ids<'a>,
+    /// The number of the first column.
+    pub column: u32,
+}
+
+impl<'a> Coins<'a> {
+    /// Coins of the first stage and column.
+    pub fn new(key: &'a Key, context: &'a [u8], ids: Ids<'a>) -> Coins<'a> {
+        Coins { key, context, stage: 0, ids, column: 0 }
+    }
+
+    /// What all records' keys depend on; a law is to be absorbed next.
+    pub(super) fn digest(&self) -> Digest {
+        let mut digest = Digest::new(self.key, self.context);
+        digest.stage(self.stage);
+        digest
+    }
+
+    /// Columns of a record, where there are so many values.
+    pub(super) fn columns(&self, values: usize) -> Result<usize> {
+        let (ids, first) = (self.ids.len(), self.column);
+        let columns = values.checked_div(ids).unwrap_or(0);
+        if columns * ids != values {
+            let reason = format!("{ids} of them do not fit {values} values: one is needed for each record");
+            return Err(Error::Shape { name: "ids", reason });
+        }
+        if u64::from(first) + columns as u64 > 1 << 32 {
+            return Err(argument(
+                "column",
+                format!("{first} and the {columns} from it on do not fit 32 bits"),
+            ));
+        }
+        Ok(columns.max(1))
+    }
+
+    /// Digests of records and all of their values, [`Ids::Bound`]: for releases that take more than one draw, or whose draws are
+    /// of what was computed from the record.
+    ///
+    /// Numbers count as in a [`KeyedCall`](super::KeyedCall).
+    ///
+    /// # Errors
+    /// Ids that do not fit the values; [`Error::Memory`].
+    pub fn bound(&self, input: Input<'_>, threads: Option<usize>) -> Result<Vec<[u8; 32]>> {
+        let columns = self.columns(input.len())?;
+        let mut digest = self.digest();
+        digest.text(b"bound");
+        let records = Records::new(&digest, self.ids);
+        let mut found = zeros(self.ids.len())?;
+        let parts = Parts::new(&mut found);
+        for_chunks(self.ids.len(), CHUNK, threads, NANOSECONDS + columns, |_, range| {
+            // SAFETY: chunks do not overlap.
+            let found = unsafe { parts.part(range.clone()) };
+            let width = input.len() / self.ids.len();
+            let (mut values, mut message) = (vec![0; width], Vec::new());
+            for (found, record) in found.iter_mut().zip(range) {
+                canonical(input.part(record * width..(record + 1) * width), &mut values);
+                *found = records.key_with(record, self.column, &values, &mut message).to_bytes();
+            }
+        });
+        Ok(found)
+    }
+
+    /// Draws of 64 bits, `count` for each record, the first ones of its stream `stream`. They depend on the id alone, so take the
+    /// ids of [`bound`](Self::bound) where two values of a record must not share them.
+    ///
+    /// # Errors
+    /// [`Error::Memory`], or [`Error::Isa`] as [`Isa::current`].
+    pub fn words(&self, count: usize, stream: u64, threads: Option<usize>) -> Result<Vec<u64>> {
+        let isa = Isa::current()?;
+        let mut digest = self.digest();
+        digest.text(b"words");
+        let records = Records::new(&digest, self.ids);
+        let total = self.ids.len().checked_mul(count).ok_or(Error::Memory { bytes: usize::MAX })?;
+        let mut found = zeros(total)?;
+        let parts = Parts::new(&mut found);
+        for_chunks(self.ids.len(), CHUNK, threads, NANOSECONDS + count, |_, range| {
+            // SAFETY: chunks do not overlap.
+            let found = unsafe { parts.part(range.start * count..range.end * count) };
+            let mut bytes = vec![0; (8 * count).next_multiple_of(GROUP)];
+            for (found, record) in found.chunks_mut(count.max(1)).zip(range) {
+                fill(isa, &records.key(record), stream, 0, &mut bytes);
+                let drawn = bytes.as_chunks::<8>().0;
+                found.iter_mut().zip(drawn).for_each(|(word, bytes)| *word = u64::from_le_bytes(*bytes));
+            }
+        });
+        Ok(found)
+    }
+}

@@ -1,0 +1,132 @@
+//! Keyed calls of channels whose reports are of whole records: each record is drawn as if it were a batch of its own, with a
+//! key that depends on its id and on all of its values.
+
+use super::KeyedCall;
+use crate::channel::chunks::Chunks;
+use crate::codec::{canonical, pack_into, settled};
+use crate::error::{Error, Result};
+use crate::io::{Input, Output};
+use crate::isa::Isa;
+use crate::parallel::CHUNK;
+use crate::random::{Digest, Key, Records};
+
+/// What a record costs beside its values, roughly, in nanoseconds: its key, and the groups of its keystream.
+const NANOSECONDS: usize = 600;
+
+/// What a channel says of itself, for a keyed call.
+pub(in crate::channel) struct Face<'a> {
+    pub(in crate::channel) isa: Isa,
+    /// Values of a record.
+    pub(in crate::channel) values: usize,
+    /// Code words of its report.
+    pub(in crate::channel) words: usize,
+    /// Bits of a code word.
+    pub(in crate::channel) bits: u32,
+    /// Whether the values count as numbers.
+    pub(in crate::channel) numbers: bool,
+    pub(in crate::channel) mute: bool,
+    /// Absorbs the law and the codec: coins of another are others.
+    pub(in crate::channel) law: &'a (dyn Fn(&mut Digest) + Sync),
+    /// The bits of the values that the coins depend on: all of them. The tests take some away.
+    pub(in crate::channel) heard: u64,
+}
+
+impl Face<'_> {
+    /// The call as a batch.
+    ///
+    /// # Errors
+    /// Values that are no whole records.
+    pub(in crate::channel) fn chunks<C>(&self, call: &KeyedCall<'_, C>) -> Result<Chunks> {
+        let Face { values, words, bits, .. } = *self;
+        if !call.input.len().is_multiple_of(values) {
+            let reason = format!("{} values are no whole number of records of {values}", call.input.len());
+            return Err(Error::Shape { name: "x", reason });
+        }
+        let records = call.input.len() / values;
+        // Whole bytes of packed reports, whatever their bits are.
+        let chunk = (CHUNK / values).clamp(8, 64) / 8 * 8 * words;
+        let (reports, threads) = (records * words, call.threads);
+        Ok(Chunks { reports, bits, values: values / words, chunk, first_chunk: 0, threads })
+    }
+
+    /// Draws a checked call. `refused` says which of the values of whole records has no law; `draw` writes the report of one
+    /// record with its key, or says so, too.
+    ///
+    /// # Errors
+    /// The first place of the batch with such a value; the output is zeros then.
+    pub(in crate::channel) fn randomize<C>(
+        &self,
+        call: KeyedCall<'_, C>,
+        refused: impl Fn(Input<'_>) -> Option<usize> + Sync,
+        draw: impl Fn(&Key, Input<'_>, Output<'_>) -> Option<usize> + Sync,
+    ) -> Result<std::result::Result<(), usize>> {
+        let chunks = self.chunks(&call)?;
+        let KeyedCall { input, output, coins, .. } = call;
+        let Face { values, words, .. } = *self;
+        let columns = coins.columns(input.len() / values)?;
+        let mut digest = coins.digest();
+        (self.law)(&mut digest);
+        let (records, heard) = (Records::new(&digest, coins.ids), self.heard & coins.ids.heard());
+        Ok(chunks.walk_anyway(output, NANOSECONDS + values, |_, range, mut output| {
+            let range = range.start / words..range.end / words;
+            let input = input.part(range.start * values..range.end * values);
+            let mut numbers = vec![0.0; if self.numbers { input.len() } else { 0 }];
+            settled(input, &mut numbers);
+            // What is hashed is what is drawn from, whoever writes to the input meanwhile.
+            let input = if self.numbers { Input::F64(&numbers) } else { input };
+            if let Some(place) = refused(input) {
+                return Some(place);
+            }
+            let zeros = vec![0; if self.mute { input.len() } else { 0 }];
+            let input = if self.mute { Input::U8(&zeros) } else { input };
+            let packed = matches!(output, Output::Packed(_));
+            // A packed report may begin inside a byte: they are packed together.
+            let mut bits = vec![0; if packed { range.len() * words * self.bits as usize } else { 0 }];
+            let (mut value, mut message) = (vec![0; if heard == 0 { 0 } else { values }], Vec::new());
+            for (at, record) in range.enumerate() {
+                let own = input.part(at * values..(at + 1) * values);
+                canonical(own, &mut value);
+                value.iter_mut().for_each(|value| *value &= heard);
+                // Checked to stay inside 32 bits.
+                let column = coins.column + (record % columns) as u32;
+                let key = records.key_with(record / columns, column, &value, &mut message);
+                if let Some(place) = draw(&key, own, self.report(at, &mut bits, &mut output)) {
+                    return Some(at * values + place);
+                }
+            }
+            if let Output::Packed(out) = output {
+                pack_into(self.isa, &bits, 1, out);
+            }
+            None
+        }))
+    }
+
+    /// Where the report of a record of the chunk goes: one that will be packed, as bits.
+    fn report<'b>(&self, at: usize, spare: &'b mut [u8], output: &'b mut Output<'_>) -> Output<'b> {
+        let part = |size: usize| at * size..(at + 1) * size;
+        let (codes, numbers) = (part(self.words), part(self.values));
+        let bits = part(self.words * self.bits as usize);
+        match output {
+            Output::U8(slice) => Output::U8(&mut slice[codes]),
+            Output::U16(slice) => Output::U16(&mut slice[codes]),
+            Output::U32(slice) => Output::U32(&mut slice[codes]),
+            Output::F32(slice) => Output::F32(&mut slice[numbers]),
+            Output::F64(slice) => Output::F64(&mut slice[numbers]),
+            Output::Bits(slice) => Output::Bits(&mut slice[bits]),
+            Output::Packed(_) => Output::Bits(&mut spare[bits]),
+        }
+    }
+}
+
+/// Writes one code, to the room of just that; as bits, most significant first.
+pub(in crate::channel) fn write(code: u32, output: Output<'_>) {
+    match output {
+        Output::U8(out) => out[0] = code as u8,
+        Output::U16(out) => out[0] = code as u16,
+        Output::U32(out) => out[0] = code,
+        Output::Bits(out) => {
+            out.iter_mut().rev().enumerate().for_each(|(place, bit)| *bit = (code >> place & 1) as u8);
+        }
+        _ => unreachable!("other forms were refused"),
+    }
+}

@@ -1,0 +1,196 @@
+//! Packed reports and 0/1 bytes as code words again: what everything that reads reports in these forms calls.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+
+use crate::codec::Code;
+use crate::isa::Isa;
+
+/// What it takes to read words of some number of bits: made once, used for any number of them.
+pub(crate) struct Unpack {
+    isa: Isa,
+    bits: u32,
+    #[cfg(target_arch = "x86_64")]
+    lanes: avx2::Lanes,
+    #[cfg(target_arch = "x86_64")]
+    windows: Option<Box<avx512::Windows>>,
+}
+
+impl Unpack {
+    /// For words of `bits` bits, 1 to 32.
+    pub(crate) fn new(isa: Isa, bits: u32) -> Unpack {
+        Unpack {
+            isa,
+            bits,
+            #[cfg(target_arch = "x86_64")]
+            lanes: avx2::Lanes::new(bits),
+            #[cfg(target_arch = "x86_64")]
+            windows: (isa == Isa::Avx512 && bits <= 16).then(|| Box::new(avx512::Windows::new(bits))),
+        }
+    }
+
+    /// The code words `first ..` of a stream, as many as `out` has room for. The stream has them all.
+    #[inline]
+    pub(crate) fn words<W: Code>(&self, packed: &[u8], first: usize, out: &mut [W]) {
+        if !out.is_empty() {
+            let words = out.len();
+            self.rows(packed, first, 0, words, out);
+        }
+    }
+
+    /// For each `words` words of `out`, one after the other, those of the stream from `first`, `first + stride`, … on.
+    #[inline]
+    pub(crate) fn rows<W: Code>(
+        &self,
+        packed: &[u8],
+        first: usize,
+        stride: usize,
+        words: usize,
+        out: &mut [W],
+    ) {
+        debug_assert!(out.len().is_multiple_of(words));
+        match self.isa {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: an `Isa` that reaches the kernels was checked against this processor, and both have AVX2.
+            Isa::Avx2 | Isa::Avx512 => unsafe {
+                match &self.windows {
+                    Some(windows) => windows.rows(&self.lanes, packed, first, stride, words, out),
+                    None => self.lanes.rows(packed, first, stride, words, out),
+                }
+            },
+            _ => {
+                for (row, out) in out.chunks_exact_mut(words).enumerate() {
+                    one_by_one(packed, first + row * stride, self.bits, out);
+                }
+            }
+        }
+    }
+}
+
+/// [`Unpack::words`] by the definition: a word's bits, most significant first, one byte of the stream after the other.
+fn one_by_one<W: Code>(packed: &[u8], first: usize, bits: u32, out: &mut [W]) {
+    if out.is_empty() {
+        return;
+    }
+    let start = first * bits as usize;
+    let mut bytes = packed[start / 8..].iter();
+    let (mut held, mut have) = (0u64, 0u32);
+    let mut skip = (start % 8) as u32;
+    let mask = u64::from(u32::MAX >> (32 - bits));
+    for out in out {
+        while have < bits + skip {
+            held = held << 8 | u64::from(bytes.next().copied().unwrap_or(0));
+            have += 8;
+        }
+        have -= bits + skip;
+        skip = 0;
+        *out = W::narrow((held >> have & mask) as u32);
+    }
+}
+
+/// Some rows of a stream of bytes: `length` bytes from `first`, `first + stride`, … on.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows {
+    pub(crate) first: usize,
+    pub(crate) stride: usize,
+    pub(crate) rows: usize,
+    pub(crate) length: usize,
+}
+
+impl Rows {
+    /// Each row of `stream`, and the whole bytes of `packed` for its bits.
+    #[inline(always)]
+    fn of<'a>(
+        self,
+        stream: &'a [u8],
+        packed: &'a mut [u8],
+    ) -> impl Iterator<Item = (&'a [u8], &'a mut [u8])> {
+        let rows = (0..self.rows).map(move |row| &stream[self.first + row * self.stride..][..self.length]);
+        rows.zip(packed.chunks_exact_mut(self.length.div_ceil(8).max(1)))
+    }
+}
+
+/// Packs rows of bytes of 0 and 1, most significant bit of a byte first, each to whole bytes, and gives all of them ORed:
+/// above 1, one of them was. `packed` has room for them.
+pub(crate) fn squeeze_rows(isa: Isa, stream: &[u8], rows: Rows, packed: &mut [u8]) -> u8 {
+    debug_assert!(packed.len() >= rows.rows * rows.length.div_ceil(8));
+    match isa {
+        // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => unsafe { avx512::squeeze(stream, rows, packed) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => unsafe { avx2::squeeze(stream, rows, packed) },
+        _ => rows.of(stream, packed).fold(0, |seen, (bits, packed)| seen | squeeze(bits, packed)),
+    }
+}
+
+/// [`squeeze_rows`] of one row, byte by byte.
+fn squeeze(bits: &[u8], packed: &mut [u8]) -> u8 {
+    let mut seen = 0;
+    for (eight, packed) in bits.chunks(8).zip(packed) {
+        *packed = eight.iter().enumerate().fold(0, |byte, (i, bit)| byte | (bit & 1) << (7 - i));
+        seen |= eight.iter().fold(0, |seen, bit| seen | bit);
+    }
+    seen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn bit(packed: &[u8], at: usize) -> u32 {
+        u32::from(packed[at / 8] >> (7 - at % 8) & 1)
+    }
+
+    proptest! {
+        #[test]
+        fn any_part_of_a_stream_is_unpacked_the_same_everywhere(
+            bits in 1u32..=32, first in 0usize..40, count in 0usize..150, packed in prop::collection::vec(any::<u8>(), 0..40),
+        ) {
+            let needed = ((first + count) * bits as usize).div_ceil(8);
+            let packed: Vec<u8> = (0..needed).map(|i| packed.get(i % packed.len().max(1)).map_or(i as u8, |b| b ^ i as u8)).collect();
+            let word = |i: usize| (0..bits as usize).fold(0, |word, b| word << 1 | bit(&packed, (first + i) * bits as usize + b));
+            let expected: Vec<u32> = (0..count).map(word).collect();
+            for &isa in Isa::available() {
+                let mut out = vec![u32::MAX; count];
+                Unpack::new(isa, bits).words(&packed, first, &mut out);
+                prop_assert_eq!(&out, &expected);
+                if bits <= 16 {
+                    let mut out = vec![u16::MAX; count];
+                    Unpack::new(isa, bits).words(&packed, first, &mut out);
+                    prop_assert!(out.iter().zip(&expected).all(|(&a, &b)| u32::from(a) == b));
+                }
+                if bits <= 8 {
+                    let mut out = vec![u8::MAX; count];
+                    Unpack::new(isa, bits).words(&packed, first, &mut out);
+                    prop_assert!(out.iter().zip(&expected).all(|(&a, &b)| u32::from(a) == b));
+                }
+            }
+        }
+
+        #[test]
+        fn bytes_are_squeezed_the_same_everywhere(
+            bits in prop::collection::vec(0u8..2, 0..400), rows in 1usize..4, wrong in any::<Option<u8>>(),
+        ) {
+            let mut bits = bits;
+            if let (Some(wrong), Some(last)) = (wrong, bits.len().checked_sub(1)) {
+                bits[usize::from(wrong) % (last + 1)] = wrong;
+            }
+            let rows = Rows { first: bits.len() % 3, stride: bits.len() / 4, rows, length: bits.len() / 5 };
+            let one = |row: usize| &bits[(rows.first + row * rows.stride).min(bits.len())..][..rows.length];
+            prop_assume!(rows.first + (rows.rows - 1) * rows.stride + rows.length <= bits.len());
+            let of = |row: &[u8]| row.chunks(8).map(|e| e.iter().enumerate().map(|(i, b)| (b & 1) << (7 - i)).sum()).collect::<Vec<u8>>();
+            let naive: Vec<u8> = (0..rows.rows).flat_map(|row| of(one(row))).collect();
+            let all = (0..rows.rows).flat_map(one).fold(0, |all, byte| all | byte);
+            for &isa in Isa::available() {
+                let mut packed = vec![0xff; naive.len()];
+                prop_assert_eq!(squeeze_rows(isa, &bits, rows, &mut packed), all);
+                prop_assert_eq!(&packed, &naive);
+            }
+        }
+    }
+}

@@ -1,0 +1,159 @@
+"""From a file to an answer: ``perturb --plan``, ``estimate`` and ``verify``, with keys and ledgers."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("typer", reason='needs pip install "bitldp[cli]"')
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
+from bitldp.tables import ReleaseKey
+from support.command import invoke
+from support.plans import people, plan
+
+ROWS = 20_000
+TRUTH = {("height", None): 170.0, ("weight", None): 70.0, ("city", "Paris"): 0.5, ("city", "Rome"): 0.3}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("planned")
+    table = people(ROWS)
+    pa.parquet.write_table(table, found / "people.parquet")
+    pa.csv.write_csv(table, found / "people.csv")
+    pa.feather.write_feather(table, str(found / "people.feather"), compression="uncompressed")
+    plan().write(found / "plan.toml")
+    (found / "key").write_text(ReleaseKey.new_text())
+    (found / "key").chmod(0o600)
+    return found
+
+
+def perturb(folder: Path, source: str, target: Path, *more: object) -> Any:
+    return invoke("perturb", folder / source, "-o", target, "--plan", folder / "plan.toml", *more)
+
+
+@pytest.mark.parametrize("source", ["people.csv", "people.parquet", "people.feather"])
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow"])
+def test_a_file_becomes_an_answer(folder: Path, tmp_path: Path, source: str, suffix: str) -> None:
+    """N = 20,000 fresh coins: each of four answers within 6 standard errors (alpha 2e-9 each)."""
+    target = tmp_path / f"released.{suffix}"
+    result = perturb(folder, source, target)
+    assert result.exit_code == 0, result.output
+    assert "exact epsilon 9 a row" in result.output
+    answers = invoke("estimate", target, "--format", "json")
+    assert answers.exit_code == 0, answers.output
+    rows = json.loads(answers.output)
+    found = {(row["column"], row["category"]): row for row in rows}
+    for key, truth in TRUTH.items():
+        assert abs(found[key]["estimate"] - truth) < 6.0 * found[key]["stderr"] + 0.2 * (key[1] is None)
+    assert found["height", None]["records"] == ROWS
+    assert invoke("verify", f"{target}.privacy.json", target).exit_code == 0
+
+
+def test_answers_come_as_a_table_as_csv_and_by_group(folder: Path, tmp_path: Path) -> None:
+    target = tmp_path / "released.parquet"
+    perturb(folder, "people.parquet", target)
+    shown = invoke("estimate", target)
+    assert "share of Paris" in shown.output
+    assert "share of missing values" in shown.output
+    lines = invoke("estimate", target, "--format", "csv", "--group-by", "survey").output.splitlines()
+    assert lines[0].startswith("survey,column,what,category,estimate,stderr,low,high,records")
+    assert len(lines) == 1 + 2 * 9
+    for arguments, words in [
+        (("--group-by", "height"), "--group-by: 'height' is no column that the plan keeps"),
+        (("--level", "1"), "--level: must be"),
+        (("--format", "xml"), "--format xml: must be"),
+        (("--report", tmp_path / "none"), "no such report"),
+    ]:
+        refused = invoke("estimate", target, *arguments)
+        assert refused.exit_code == 2
+        assert words in refused.output
+
+
+def test_a_run_of_one_mechanism_is_estimated_too(folder: Path, tmp_path: Path) -> None:
+    for number, arguments in enumerate(
+        [
+            ("piecewise", "--columns", "height,weight", "--low", 40, "--high", 220),
+            ("frr", "--columns", "height", "--integer-bits", 8),
+            ("frr", "--columns", "height", "--integer-bits", 8, "--output", "values"),
+            ("frr", "--columns", "height", "--integer-bits", 8, "--output", "bits"),
+            ("grr", "--columns", "height", "--low", 100, "--high", 240, "--points", 15),
+            ("oue", "--columns", "city", "--categories", "Paris,Rome,Oslo"),
+        ]
+    ):
+        target = tmp_path / f"o{number}.csv"
+        result = invoke(
+            "perturb", folder / "people.csv", "-o", target, "--epsilon", 20, "--mechanism", *arguments
+        )
+        assert result.exit_code == 0, result.output
+        answers = invoke("estimate", target, "--format", "json")
+        assert answers.exit_code == 0, answers.output
+        row = json.loads(answers.output)[0]
+        truth = 0.5 if row["what"] == "share" else 170.0
+        assert abs(row["estimate"] - truth) < 6.0 * row["stderr"] + 0.5
+        assert invoke("verify", f"{target}.privacy.json", target).exit_code == 0
+
+
+def test_a_ledger_is_charged_before_anything_leaves(folder: Path, tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.json"
+    refused = perturb(folder, "people.csv", tmp_path / "a.csv", "--ledger", ledger)
+    assert refused.exit_code == 2
+    assert "--budget E begins one" in refused.output
+    assert (
+        perturb(folder, "people.csv", tmp_path / "a.csv", "--ledger", ledger, "--budget", 10).exit_code == 0
+    )
+    again = perturb(folder, "people.csv", tmp_path / "b.csv", "--ledger", ledger)
+    assert again.exit_code == 1
+    assert "exceed the budget" in again.output
+    assert not (tmp_path / "b.csv").exists()
+    assert perturb(folder, "people.csv", tmp_path / "b.csv", "--ledger", ledger, "--budget", 9).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--mechanism", "grr"), "--plan: says mechanisms and columns itself"),
+        (("--columns", "height"), "--plan: says mechanisms and columns itself"),
+        (("--seed", "1"), "--seed does not go with --plan"),
+        (("--record", "id"), "--record goes with the release's key"),
+        (("--key-env", "NO_SUCH"), "--record: a key needs"),
+        (("--record", "id", "--key-env", "NO_SUCH_KEY"), "the variable NO_SUCH_KEY is not set"),
+        (("--budget", "3"), "--budget: begins a ledger"),
+    ],
+)
+def test_what_does_not_go_together_is_said(
+    folder: Path, tmp_path: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    result = perturb(folder, "people.csv", tmp_path / "x.csv", *arguments)
+    assert result.exit_code == 2
+    assert words in result.output
+    assert not (tmp_path / "x.csv").exists()
+
+
+def test_a_bad_plan_names_its_line(folder: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "plan.toml"
+    bad.write_text((folder / "plan.toml").read_text().replace('"GRR"', '"GRRR"', 1))
+    result = invoke("perturb", folder / "people.csv", "-o", tmp_path / "x.csv", "--plan", bad)
+    assert result.exit_code == 2
+    assert f"{bad}: line 9: mechanism: 'GRRR' is none of bitldp's" in result.output
+
+
+def test_the_verifier_runs_alone(folder: Path, tmp_path: Path) -> None:
+    target = tmp_path / "released.csv"
+    perturb(folder, "people.csv", target)
+    from bitldp import verify
+
+    command = [sys.executable, "-I", verify.__file__, f"{target}.privacy.json", str(target)]
+    found = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ})
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.rstrip().endswith("proven")

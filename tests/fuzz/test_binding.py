@@ -1,0 +1,384 @@
+"""The extension module on inputs, outputs and arguments that mostly do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from bitldp import _core
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from support.fuzz import SECRET, SECRET_CODE, SECRET_TEXT, answer, fuzz, mostly
+
+DTYPES = [
+    "u1",
+    "u2",
+    "u4",
+    "u8",
+    "i1",
+    "i2",
+    "i4",
+    "i8",
+    "f4",
+    "f8",
+    "f2",
+    "?",
+    "c8",
+    "O",
+    "S8",
+    "M8[s]",
+    ">f4",
+]
+LAYOUTS = ["C", "F", "reversed", "every second", "askew", "read-only", "broadcast", "masked"]
+SHAPES = [(), (0,), (1,), (8,), (16,), (64,), (3, 8), (8, 3), (0, 8), (8, 0), (2, 2, 2), (1000, 8)]
+
+
+@dataclass(frozen=True)
+class Called:
+    """A channel, the codecs and letters that its calls take, and what fits it.
+
+    Attributes
+    ----------
+    codecs, letters : list
+        Empty where the call has no such argument; without the first codec, None, the input is numbers.
+    reports : int
+        The alphabet of its codes.
+    shape : tuple of int
+        Of an input that fits.
+    dtypes : str
+        Of codes that fit, where there is no codec.
+    """
+
+    channel: Any
+    codecs: list[Any]
+    letters: list[Any]
+    reports: int
+    shape: tuple[int, ...] = (16,)
+    dtypes: str = "u1 u2 i8"
+
+
+def channels() -> dict[str, Called]:
+    """Return channels, with codecs and letters that fit or not."""
+    two, nine = _core.Grid(2, low=-1.0, high=1.0), _core.Grid(9, low=-1.0, high=1.0, clip=False)
+    letters = [None, np.arange(9.0), np.arange(2.0), np.full(9, np.nan), [1.0, 2.0], "a"]
+    rows = np.full((9, 9), 1 / 9)
+    mixture = _core.Mixture(_core.Window(9, 2, 0.5), _core.Matrix(np.array([[0.5, 0.5], [0.5, 0.5]])))
+    codecs = [None, _core.FixedPoint(4, integer_bits=2), _core.FixedPoint(5, integer_bits=2)]
+    select = _core.Select(np.array([4, 4], np.uint32), np.array([1, 3], np.uint64))
+    return {
+        "flip": Called(_core.Window(2, 1, 0.7), [None, two, nine], letters, 2),
+        "window": Called(_core.Window(9, 2, 0.5), [None, nine, two], letters, 9),
+        "matrix": Called(_core.Matrix(rows), [None, nine, two], letters, 9),
+        "shift": Called(_core.Shift(9, 9, [1 << 62, 1 << 63, 1 << 62], 0), [None, nine, two], letters, 9),
+        "mixture": Called(mixture, [(nine, two), (two, nine)], [None, np.arange(10.0)], 10),
+        "bits": Called(_core.Bits([[0.7] * 4], [[0.2] * 4], 8), codecs, [], 16, (4, 8)),
+        "cube": Called(_core.Cube(8, 5, 4, 1 << 63), [None, two, nine], [None, (0.0, 1.0), 3], 256, (4, 8)),
+        "unary": Called(_core.Unary(9, 0.5, 0.2), [], [], 512),
+        "select": Called(select, [], [], 8, (4, 8), "f4 f8"),
+    }
+
+
+class Lying:
+    """A sequence that does not have the length it says."""
+
+    def __init__(self, says: int, has: int) -> None:
+        self.says, self.has = says, has
+
+    def __len__(self) -> int:
+        return self.says
+
+    def __getitem__(self, place: int) -> float:
+        if not 0 <= place < self.has:
+            raise IndexError(place)
+        return SECRET
+
+
+class Grudging:
+    """An object that gives something else as its array."""
+
+    def __init__(self, given: Any) -> None:
+        self.given = given
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        if isinstance(self.given, Exception):
+            raise self.given
+        return self.given
+
+
+ODD: list[Callable[[], Any]] = [
+    lambda: None,
+    lambda: SECRET,
+    lambda: SECRET_TEXT,
+    lambda: [SECRET_TEXT] * 8,
+    lambda: [[SECRET], [SECRET, SECRET]],
+    lambda: [10**400] * 8,
+    lambda: Lying(10**18, 3),
+    lambda: Lying(0, 3),
+    lambda: Lying(8, 0),
+    lambda: Lying(3, 8),
+    lambda: Grudging(np.ones(8)),
+    lambda: Grudging(None),
+    lambda: Grudging(ValueError("no array")),
+    lambda: bytes(8),
+    lambda: memoryview(bytes(8)),
+    lambda: {"a": SECRET},
+    lambda: [0, 1, 1, 0, 1, 0, 0, 1],
+]
+
+
+@st.composite
+def arrays(draw: st.DrawFn, fitting: tuple[int, ...] = (16,), dtypes: str = "u1 u2 i8 f4 f8") -> Any:
+    """Draw arrays that mostly are of this shape, and now and then what is no array."""
+    if draw(st.integers(0, 15)) == 15:
+        return draw(st.sampled_from(ODD))()
+    shape = draw(mostly(st.just(fitting), st.sampled_from(SHAPES), 8))
+    dtype = np.dtype(draw(mostly(st.sampled_from(dtypes.split()), st.sampled_from(DTYPES))))
+    values = np.full(shape, draw(st.sampled_from([0, 0, 1, 1, 1])), np.int64)
+    x = values.astype(dtype)
+    if x.dtype.kind == "f":
+        x[...] = draw(st.sampled_from([SECRET, -SECRET, 0.0, 1e-40]))
+    if x.size and draw(st.integers(0, 7)) == 7:
+        bound = np.iinfo(x.dtype).max if x.dtype.kind in "iu" else 1
+        wrong = {"f": [np.nan, np.inf, 1e30], "S": [SECRET_TEXT.encode()], "O": [SECRET, SECRET_TEXT]}
+        one = draw(st.sampled_from(wrong.get(x.dtype.kind, [min(SECRET_CODE, bound), 1])))
+        with np.errstate(over="ignore"):
+            x.flat[draw(st.integers(0, x.size - 1))] = np.asarray(one).astype(x.dtype)
+    return laid(x, draw(mostly(st.just("C"), st.sampled_from(LAYOUTS), 4)))
+
+
+def laid(x: NDArray[Any], layout: str) -> NDArray[Any]:
+    """Return the same array with its elements lying in another way."""
+    if layout == "F":
+        x = np.asfortranarray(x)
+    elif layout == "reversed" and x.ndim:
+        x = np.ascontiguousarray(x[::-1])[::-1]
+    elif layout == "every second" and x.ndim:
+        x = np.repeat(x, 2, axis=-1)[..., ::2]
+    elif layout == "askew" and x.dtype.kind != "O" and x.nbytes:
+        askew = np.zeros(x.nbytes + 1, np.uint8)[1:].view(x.dtype).reshape(x.shape)
+        np.copyto(askew, x)
+        x = askew
+    elif layout == "broadcast" and x.size:
+        x = np.broadcast_to(x.flat[0], x.shape)
+    elif layout == "masked":
+        x = np.ma.masked_array(x, mask=np.zeros(x.shape, bool))
+    elif layout == "read-only":
+        x.flags.writeable = False
+    return x
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A call of a channel."""
+
+    name: str
+    x: Any
+    codec: Any
+    letters: Any
+    key: Any
+    form: Any
+    out: str
+    threads: Any
+    first: Any
+
+
+@st.composite
+def calls(draw: st.DrawFn, names: list[str]) -> Drawn:
+    """Draw a call of one of these channels."""
+    name = draw(st.sampled_from(names))
+    called = CHANNELS[name]
+    some = called.codecs or [None]
+    codec = draw(mostly(st.sampled_from(some[:2]), st.sampled_from(some)))
+    dtypes = called.dtypes if codec is None else "f4 f8"
+    form = draw(
+        mostly(st.sampled_from(FORMS[name]), st.sampled_from(["codes", "bits", "values", "Codes", ""]))
+    )
+    some = called.letters or [None]
+    letters = draw(mostly(st.just(some[form == "values" and len(some) > 1]), st.sampled_from(some)))
+    return Drawn(
+        name,
+        draw(arrays(called.shape, dtypes)),
+        codec,
+        letters,
+        draw(mostly(st.just(bytes(32)), st.sampled_from([None, b"short", "k" * 32, bytearray(32), 1]))),
+        form,
+        draw(st.sampled_from(OUT)),
+        draw(mostly(st.sampled_from([None, 1, 2]), st.sampled_from([0, -1, 10**30, 1.5, "2"]))),
+        draw(mostly(st.sampled_from([0, 5]), st.sampled_from([2**56, 2**64, -1, None]))),
+    )
+
+
+CHANNELS = channels()
+CODES, STRINGS = ["codes", "packed"], ["codes", "bits", "packed"]
+FORMS = {name: [*CODES, "values"] if called.letters else CODES for name, called in CHANNELS.items()}
+FORMS |= {"bits": STRINGS, "cube": STRINGS, "unary": ["bits", "packed"]}
+OUT: list[str] = ["none", "none", "fits", "fits", "wide", "short", "strided", "read-only", "x", "list"]
+
+
+def room(kind: str, x: Any, fitting: NDArray[Any]) -> Any:
+    """Return an `out`, full of sevens, by its kind."""
+    if kind == "none":
+        return None
+    if kind in ("x", "list"):
+        return x if kind == "x" else [0] * 8
+    out = np.full_like(fitting, 7, dtype=np.uint64 if kind == "wide" else fitting.dtype)
+    if kind == "short":
+        return out[:-1] if out.ndim else out
+    if kind == "strided":
+        return np.repeat(out, 2, axis=-1)[..., ::2]
+    out.flags.writeable = kind != "read-only"
+    return out
+
+
+def test_channels_answer_or_refuse() -> None:
+    def call(one: Drawn) -> bool:
+        called = CHANNELS[one.name]
+        keys = (one.key, bytes(range(32))) if one.name == "mixture" else one.key
+        codec = [one.codec] if called.codecs else []
+        arguments = [one.x, *codec, *([one.letters] if called.letters else []), keys, one.form]
+        fresh = answer(called.channel.randomize, *arguments, None, one.threads, one.first)
+        out = room(one.out, one.x, np.zeros(8, np.uint8) if fresh is None else fresh[0])
+        before = out.copy() if isinstance(out, np.ndarray) else None
+        made = answer(called.channel.randomize, *arguments, out, one.threads, one.first)
+        if made is None:
+            if one.out not in ("x", "list", "none"):
+                assert (out == 0).all() or np.array_equal(out, before), "a refusal leaves reports"
+            return fresh is not None
+        (reports,) = made
+        assert fresh is not None
+        if one.key is not None:
+            np.testing.assert_array_equal(reports, fresh[0])
+        assert one.out == "none" or reports is out
+        if one.form in ("codes", "bits") and reports.size:
+            assert reports.max() < (2 if one.form == "bits" else called.reports)
+        return True
+
+    fuzz("channels", calls(sorted(CHANNELS)), call)
+
+
+def test_keyed_calls_answer_or_refuse() -> None:
+    keyed = [name for name, called in CHANNELS.items() if hasattr(called.channel, "randomize_keyed")]
+    ids = mostly(st.none(), st.one_of(arrays((16,), "u8 u1"), st.just(np.zeros((16, 32), np.uint8))), 6)
+
+    def call(drawn: tuple[Drawn, Any]) -> bool:
+        one, ids = drawn
+        called = CHANNELS[one.name]
+        if ids is None and isinstance(one.x, np.ndarray) and one.x.ndim:
+            ids = np.arange(len(one.x), dtype=np.uint64)
+        arguments = [one.x, one.codec, one.letters, one.key, b"fuzz", ids, one.first, one.form, one.threads]
+        made = answer(called.channel.randomize_keyed, *arguments)
+        if made is not None and one.form == "codes" and made[0].size:
+            assert made[0].max() < called.reports
+        return made is not None
+
+    fuzz("keyed coins", st.tuples(calls(keyed), ids), call)
+
+
+def test_codecs_and_packing_answer_or_refuse() -> None:
+    codecs = [_core.FixedPoint(bits, integer_bits=bits // 2) for bits in (2, 8, 13, 32)]
+    odd = st.sampled_from([0, 33, -1, 2**63, 10**30, 1.5, "1", None])
+    numbers = mostly(st.sampled_from([1, 3, 8, 9, 16]), odd, 6)
+
+    def call(one: tuple[int, Any, Any, Any, Any, str]) -> bool:
+        which, x, bits, count, threads, kind = one
+        codec, answered = codecs[which], False
+        for call, arguments in (
+            (codec.encode, (x,)),
+            (codec.decode, (x,)),
+            (_core.pack, (x, bits)),
+            (_core.unpack, (x, bits, count)),
+        ):
+            fresh = answer(call, *arguments, threads=threads)
+            out = room(kind, x, np.zeros(8, np.uint8) if fresh is None else fresh[0])
+            before = out.copy() if isinstance(out, np.ndarray) else None
+            made = answer(call, *arguments, out=out, threads=threads)
+            if made is not None:
+                assert fresh is not None
+                np.testing.assert_array_equal(made[0], fresh[0])
+            elif kind not in ("x", "list", "none"):
+                assert (out == 0).all() or np.array_equal(out, before)
+            answered |= fresh is not None
+        return answered
+
+    threads = mostly(st.sampled_from([None, 1, 2]), st.sampled_from([0, -1]))
+    drawn = st.tuples(st.integers(0, 3), arrays(), numbers, numbers, threads, st.sampled_from(OUT))
+    fuzz("codecs", drawn, call)
+
+
+def test_counts_answer_or_refuse() -> None:
+    odd = st.sampled_from([0, 3, 9, 33, -1, 2**40, 2**63, 10**30, None])
+    numbers = mostly(st.sampled_from([1, 2, 8, 16]), odd, 6)
+    forms = mostly(st.sampled_from(["codes", "bits", "packed"]), st.just("values"))
+
+    def call(one: tuple[Any, Any, Any, Any, str]) -> bool:
+        x, columns, alphabet, records, form = one
+        made = [
+            answer(_core.count_ones, x, columns, form=form, records=records),
+            answer(_core.count_words, x, columns, alphabet, form=form, records=records),
+            answer(_core.histogram, x, columns, alphabet, form=form, records=records),
+            answer(_core.sums, x, columns, alphabet, form=form, records=records),
+            answer(_core.sampled_histogram, x, x, columns, alphabet),
+            answer(_core.sampled_sums, x, x, columns, alphabet),
+        ]
+        assert all(each is None or each[0].dtype == np.uint64 for each in made)
+        return any(each is not None for each in made)
+
+    fuzz("counts", st.tuples(arrays(), numbers, numbers, numbers, forms), call)
+
+
+def test_constructors_answer_or_refuse() -> None:
+    half, law = np.full((2, 2), 0.5), [1 << 62, 1 << 63, 1 << 62]
+    four, two = np.array([4, 4], np.uint32), np.array([1, 3], np.uint64)
+    fitting: list[tuple[Callable[..., Any], list[Any]]] = [
+        (_core.Bits, [[[0.7] * 4], [[0.2] * 4], 8]),
+        (_core.Bits, [[[0.7]] * 2, [[0.2]] * 2, 2, [0, 1]]),
+        (_core.Cube, [8, 5, 4, 1 << 63, False]),
+        (_core.Matrix, [half]),
+        (_core.Matrix.from_weights, [[[1 << 63, 1 << 63]]]),
+        (_core.Mixture, [_core.Window(9, 2, 0.5), _core.Matrix(half)]),
+        (_core.Select, [four, two, 5]),
+        (_core.Shift, [9, 9, law, 0, True]),
+        (_core.Unary, [9, 0.5, 0.2]),
+        (_core.Window, [9, 2, 0.5, None, False]),
+        (_core.Window, [2, 1, 0.5, np.array([[0, 1], [1, 0]], np.uint16)]),
+        (_core.log_ratio, [3, 4]),
+        (lambda bits, integer: _core.FixedPoint(bits, integer_bits=integer), [9, 3]),
+        (lambda points, low, high: _core.Grid(points, low=low, high=high), [9, -1.0, 1.0]),
+        (_core.keystream, [bytes(32), 5, 100]),
+    ]
+    odd = [0, 1, 3, -1, 2**16, 2**64, 10**30, 0.5, 1.5, -0.5, np.nan, np.inf, None, "2", b"", "no"]
+    odd += [
+        [],
+        [0.5],
+        [[]],
+        [[0.5] * 33],
+        [[0.7, 0.3], [0.5]],
+        [1 << 64],
+        [-1, 1],
+        [0.9],
+        Lying(10**18, 3),
+    ]
+    odd += [
+        np.full((2, 2), np.nan),
+        np.zeros((0, 2)),
+        np.eye(3),
+        np.ones(3),
+        np.full((2, 2), 9),
+    ]
+
+    def call(one: tuple[tuple[Callable[..., Any], list[Any]], list[tuple[int, Any]]]) -> bool:
+        (kind, arguments), changes = one
+        arguments = list(arguments)
+        for place, value in changes:
+            arguments[place % len(arguments)] = value
+        made = answer(kind, *arguments)
+        if made is not None and hasattr(made[0], "epsilon"):
+            assert np.max(made[0].epsilon) >= 0.0
+            assert repr(made[0])
+        return made is not None
+
+    odd_ones = st.lists(st.tuples(st.integers(0, 4), st.sampled_from(odd)), min_size=1, max_size=2)
+    changes = mostly(st.just([]), odd_ones, 3)
+    fuzz("constructors", st.tuples(st.sampled_from(fitting), changes), call)
