@@ -1,4 +1,4 @@
-"""Solve the designs that are shipped with the package: ``python -m bitldp.design [FILE]``."""
+"""Solve the designs that are shipped with the package: ``python -m bitldp.design [minimax] [FILE]``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from bitldp.design import _cache, mvu
+from bitldp.design import _cache, _shapes, mvu, sliding
 
 SHAPES = tuple((inputs, outputs) for inputs in (1, 2, 3) for outputs in (2, 3))
 """Input and output bits. Reports of one bit are designed in closed form."""
@@ -16,7 +16,10 @@ BUDGETS = (0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 
 def main(arguments: list[str]) -> None:
-    """Write the designs to a file, by default that of the package."""
+    """Write MVU's designs to a file, by default that of the package; the minimax shapes with ``minimax``."""
+    if arguments[:1] == ["minimax"]:
+        shapes(arguments[1:])
+        return
     default = Path(__file__).parent / "shipped" / "mvu.json"
     path = Path(arguments[0]) if arguments else default
     lines = []
@@ -30,6 +33,18 @@ def main(arguments: list[str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text('{"designs": [\n' + ",\n".join(lines) + "\n]}\n", encoding="ascii")
     sys.stdout.write(f"{len(lines)} designs in {time.perf_counter() - start:.1f} s: {path}\n")
+
+
+def shapes(arguments: list[str]) -> None:
+    """Write the shapes of the minimax release to a file, by default that of the package."""
+    path = Path(arguments[0]) if arguments else Path(__file__).parent / "shipped" / sliding.FILE
+    lines, near = [], None
+    for budget in _shapes.BUDGETS:
+        found = _shapes.best(budget, near if budget > 1.0 else None)
+        near = sliding.LETTERS / found.width
+        lines.append(json.dumps(_shapes.encoded(budget, found), separators=(",", ":")))
+        sys.stdout.write(f"epsilon {budget}: {sliding.worst(found, budget):.6g}\n")
+    path.write_text('{"shapes":[\n' + ",\n".join(lines) + "\n]}\n", encoding="ascii")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from bitldp.base.files import replacing
 from bitldp.design.distance import Metric
 from bitldp.design.result import Design, DesignError, judged
 
-SOLVER = 1
+SOLVER = 2
 """Version of the solver: raised whenever it may give other designs, so that older ones are not loaded."""
 
 _FORMAT = "bitldp.design"

@@ -61,20 +61,32 @@ class Program:
         What the budget is multiplied with.
     criterion : {"mean", "worst"}
         What is minimised.
+    mirrored : bool
+        Whether a design is looked for that is its own mirror image, where the problem is.
 
     Notes
     -----
-    Unless a table of distances says otherwise, the problem is the same from both ends, and a solution may be
-    averaged with its mirror image. Then only half of the rows and of the letters are variables.
+    Unless a table of distances says otherwise, the problem is the same from both ends. For a mirrored design
+    only half of the rows and of the letters are variables. With as many letters as one likes a solution may
+    be averaged with its mirror image; with few, one that is not mirrored may be better.
     """
 
-    def __init__(self, shape: tuple[int, int], budget: float, metric: Metric | None, criterion: str) -> None:
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        budget: float,
+        metric: Metric | None,
+        criterion: str,
+        *,
+        mirrored: bool = True,
+    ) -> None:
         extras.require("solving a design", ["scipy"], "design")
         from scipy import sparse
 
         points, letters = shape
         apart = None if metric is None else distances(metric, points)
-        self.mirrored = apart is None or bool(np.allclose(apart, apart[::-1, ::-1], rtol=1e-12, atol=0.0))
+        alike = apart is None or bool(np.allclose(apart, apart[::-1, ::-1], rtol=1e-12, atol=0.0))
+        self.mirrored = mirrored and alike
         self.rows = points // 2 if self.mirrored else points
         self.letters = letters
         self.free = letters // 2 if self.mirrored else letters

@@ -14,6 +14,8 @@ from bitldp.design.distance import Metric
 from bitldp.design.result import DesignError
 
 _GAIN = 1e-10  # relative; a step that promises less is the last
+_SAME = 1e-4  # letters that are nearer to the middle are one
+_SMALL = 1 << 10  # inequalities of a program that is also solved without its symmetry
 _UNBIASED = 1e-7  # sum of the biases that rounding to integers can still make up for
 
 
@@ -27,7 +29,7 @@ class _Effort(NamedTuple):
 
 def _effort(inequalities: int) -> _Effort:
     """Return the effort for a program with so many inequalities."""
-    if inequalities < 1 << 10:
+    if inequalities < _SMALL:
         return _Effort(12, 2, 60)
     return _Effort(4, 1, 60) if inequalities < 1 << 13 else _Effort(0, 1, 8)
 
@@ -75,7 +77,33 @@ def best(
     if not unbiased:
         least = min(run.slack for run in runs)
         raise DesignError(f"no start reached letters without bias; the least sum of biases is {least:.3g}")
-    return _whole(program, min(unbiased, key=lambda run: run.value))
+    found = min(unbiased, key=lambda run: run.value)
+    if program.mirrored and found.coordinates.min() < _SAME:
+        free = Program(shape, budget, metric, criterion, mirrored=False)
+        if free.inequalities < _SMALL:
+            lopsided = [_free(free, start) for start in _split(program.basis @ found.coordinates)]
+            better = [run for run in lopsided if run is not None and run.value < found.value * (1.0 - _GAIN)]
+            if better:
+                return _whole(free, min(better, key=lambda run: run.value))
+    return _whole(program, found)
+
+
+def _split(letters: Floats) -> Iterator[Floats]:
+    """Yield letters with one of the two at the middle, which are the same, and one of the others twice."""
+    ordered = np.sort(letters)
+    half = len(ordered) // 2
+    for place in range(half - 1):
+        gap = 0.25 * (ordered[place + 1] - ordered[place]) if place + 1 < half - 1 else 0.1
+        yield np.sort(np.concatenate([ordered[: half - 1], [ordered[place] + gap, 0.0], ordered[half + 1 :]]))
+
+
+def _free(program: Program, start: Floats) -> _Run | None:
+    """Search from a start; None where it fails or stays biased."""
+    run = _begin(program, start)
+    if run is None:
+        return None
+    _follow(program, run, _effort(program.inequalities).most)
+    return run if run.slack < _UNBIASED else None
 
 
 def _starts(program: Program, shape: tuple[int, int]) -> Iterator[Floats]:

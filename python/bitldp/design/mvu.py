@@ -27,6 +27,7 @@ __all__ = [
     "MOST",
     "Design",
     "DesignError",
+    "at_hand",
     "design",
     "load_or_solve",
 ]
@@ -96,7 +97,7 @@ def design(
     Notes
     -----
     The optimum over table and letters is not convex: the search, from six starts, finds a local one. It is
-    deterministic for a version of SciPy.
+    deterministic for a version of SciPy. More output bits are never worse: they contain the design of fewer.
     """
     shape, budget, table = _checked(input_bits, output_bits, epsilon, metric, objective)
     return _solve(shape, budget, table, objective)
@@ -116,6 +117,14 @@ def load_or_solve(
     checksum, shape, row sums, exact epsilon and bias. A file that fails is logged and solved again.
     """
     return _load_or_solve(*_checked(input_bits, output_bits, epsilon, metric, objective), objective)
+
+
+def at_hand(input_bits: int, output_bits: int, epsilon: float) -> bool:
+    """Tell whether the design of least mean variance is shipped, cached, or known without a search."""
+    shape, budget, _ = _checked(input_bits, output_bits, epsilon, None, "mean")
+    key = _cache.Key(shape, budget, None, "mean")
+    closed = _is_closed(shape, None, "mean")
+    return closed or _cache.shipped(key) is not None or _cache.load(key) is not None
 
 
 @lru_cache(maxsize=256)
@@ -168,7 +177,32 @@ def _solve(shape: tuple[int, int], budget: float, metric: Metric | None, criteri
     target = min(budget, MOST / _widest(metric))
     counts = (1 << shape[0], 1 << shape[1])
     found = _search.best(counts, target - _MARGIN * min(1.0, target), metric, criterion)
-    return exact(shape, budget, metric, criterion, found)
+    made = exact(shape, budget, metric, criterion, found)
+    fewer = _narrower(shape, budget, metric, criterion)
+    return made if fewer is None or made.objective < fewer.objective else _widened(fewer)
+
+
+def _narrower(shape: tuple[int, int], budget: float, metric: Metric | None, criterion: str) -> Design | None:
+    """Return the design of one bit less, which a report of more bits contains; None where there is none."""
+    if shape[1] == 1:
+        return None
+    try:
+        return _load_or_solve((shape[0], shape[1] - 1), budget, metric, criterion)
+    except DesignError:  # so few letters may not suffice for what the metric asks
+        return None
+
+
+def _widened(fewer: Design) -> Design:
+    """Return a design as one of a bit more, with letters that are never reported."""
+    spare = len(fewer.letters)
+    return judged(
+        (fewer.input_bits, fewer.output_bits + 1),
+        fewer.budget,
+        fewer.metric,
+        fewer.criterion,
+        tuple((*row, *(0,) * spare) for row in fewer.weights),
+        (*fewer.letters, *fewer.letters[-1:] * spare),
+    )
 
 
 def _one_bit(shape: tuple[int, int], budget: float) -> Design:

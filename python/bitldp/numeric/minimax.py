@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from typing import Annotated, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bitldp._core import Grid
 from bitldp.base.arrays import readonly
@@ -14,39 +16,53 @@ from bitldp.letters import solve
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.designed import Designed, Table
 from bitldp.mechanism.numeric import Numeric
-from bitldp.mechanism.parameters import whole
+from bitldp.mechanism.parameters import optional, whole
 from bitldp.release.base import Interval, Release, equidistant
 
 __all__ = ["MinimaxVariance"]
 
-_MOST = 24  # points: a program of a second or two; with more, of minutes
+_SOLVED = 24  # points: a program of a second or two; with more, of minutes
+_MOST = 513
 _LEAST, _LARGEST = 0.05, 12.0  # budgets of a number for which the program is well scaled
+_MARGIN = 1e-9  # relative: how far below the budget a law of floats is made
+_UNBIASED = 1e-13  # what floats leave of a bias, and no more
+_GRIDS = ((6.0, 65), (8.5, 129), (math.inf, 257))  # up to a budget: points whose dither costs about 1 %
 
 
 @lru_cache(maxsize=32)
 def _solved(points: int, epsilon: float) -> Table:
-    """Solve once for all mechanisms of these parameters, and find the letters of the integers."""
-    from bitldp.design import DesignError
+    """Make the table once for all mechanisms of these parameters, and find the letters of the integers."""
+    from bitldp.design import DesignError, sliding
+    from bitldp.design._settled import settled
     from bitldp.design.minimax import least_worst
 
-    draft = least_worst(points, epsilon)
-    law = draft.channel.probabilities()
-    letters = solve.letters(law, np.linspace(-1.0, 1.0, points), draft.letters)
+    if points <= _SOLVED:
+        draft = least_worst(points, epsilon)
+        channel, near = draft.channel, draft.letters
+    else:
+        law, near = sliding.law(points, epsilon * (1.0 - _MARGIN))
+        channel = settled(law, epsilon)
+    table, targets = channel.probabilities(), np.linspace(-1.0, 1.0, points)
+    letters: NDArray[np.float64] | None = near
+    if np.abs(table @ near - targets).max() > _UNBIASED:  # integers that had to be moved to keep the budget
+        letters = solve.letters(table, targets, near)
     if letters is None:
         raise DesignError("the integers of the minimax release have no unbiased letters")
-    return Table(draft.channel, readonly(letters))
+    return Table(channel, readonly(letters))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MinimaxVariance(Designed, Numeric):
-    """Minimax mechanism: the least worst-case variance, by a linear program (needs SciPy).
+    """Minimax mechanism: the least worst-case variance of a number, by a program that was solved before.
 
     Parameters
     ----------
     epsilon : float
         Exact epsilon of one `unit`; that of one released number must be from 0.05 to 12.
-    grid_points : int
-        Points of the grid, 2 to 24. More of them cost less dither and more time to design.
+    grid_points : int, optional
+        Points of the grid, 2 to 513; more of them cost less dither. None: 65 to 257 by the budget of a
+        number, so that the dither costs about 1 %. Up to 24 the program is solved when it is asked for, which
+        needs SciPy and takes about a second; above, its solution follows from one that is shipped.
     features, interval, spend, k, clip, unit
         As of `Duchi`.
 
@@ -55,7 +71,7 @@ class MinimaxVariance(Designed, Numeric):
     ValueError, TypeError
         For a parameter out of its range; the message names it.
     MissingExtraError
-        Without SciPy: ``pip install "bitldp[design]"``.
+        Up to 24 points without SciPy: ``pip install "bitldp[design]"``.
     DesignError
         If the solver fails; nothing is returned in its place.
 
@@ -63,13 +79,18 @@ class MinimaxVariance(Designed, Numeric):
     -----
     Neighbouring records differ in any way. A linear program over letters and their probabilities minimises
     the largest variance of any number, the dither included; the letters of the integers are then solved for
-    again, so that their mean is the number to 1e-9. No unbiased mechanism on these points has a smaller
-    worst-case variance, but for the spacing of the letters that the program chooses from (below 0.1 %). The
-    worst case is nearly every case: the variance hardly depends on the number. A design takes about a
-    second.
+    again, so that their mean is the number to 1e-9. The worst case is nearly every case: the variance hardly
+    depends on the number.
 
-    Another version of the solver may find another table of the same variance. So client and server share one
-    mechanism as a pickle, which holds the table; `fingerprint` tells tables apart.
+    In the program's limit of many points the likely letters of a number are neighbours: a window of m letters
+    out of 128, which slides with the number (`bitldp.design.sliding`). Letters and m are interpolated between
+    budgets for which they were solved. The worst case is within 1 % of the program's own with 65 points and
+    161 letters at every budget from 0.25 to 10, and below it above 6, where more points cost less dither. No
+    unbiased mechanism on as many points is better by more than that.
+
+    Another version of a solver may find another table of the same variance. So client and server share one
+    mechanism as a pickle, which holds the table; `fingerprint` tells tables apart. The sampler reads the row
+    that the number's point chooses: above 32 points that is not constant-time.
 
     An input is placed with a resolution of 2**-32 of a step of the grid, in the precision of its dtype.
 
@@ -77,13 +98,13 @@ class MinimaxVariance(Designed, Numeric):
     --------
     >>> from bitldp import Hybrid, MinimaxVariance
     >>> [round(kind(2.0).worst_variance(), 3) for kind in (Hybrid, MinimaxVariance)]
-    [1.043, 0.868]
+    [1.043, 0.866]
     """
 
     _: KW_ONLY
     command: ClassVar[str] = "minimax"
 
-    grid_points: Annotated[int, whole(2, _MOST)] = 16
+    grid_points: Annotated[int | None, optional(whole(2, _MOST))] = None
 
     def _released(self, epsilon: float, interval: Interval) -> Release:
         if not _LEAST <= epsilon <= _LARGEST:
@@ -91,10 +112,11 @@ class MinimaxVariance(Designed, Numeric):
                 f"epsilon: {_LEAST} to {_LARGEST} for one released number, got {epsilon:.6g}; below, Duchi's "
                 "mechanism is as good, and Piecewise takes any budget"
             )
-        channel, letters = self._table(lambda: _solved(self.grid_points, epsilon))
+        points = self.grid_points or next(count for budget, count in _GRIDS if epsilon <= budget)
+        channel, letters = self._table(lambda: _solved(points, epsilon))
         low, high = interval
         count = channel.inputs
-        if letters is None or count != self.grid_points or channel.epsilon > epsilon:
+        if letters is None or count != points or channel.epsilon > epsilon:
             raise ValueError("grid_points: the table that came with the parameters is of others")
         moments = channel.probabilities() @ np.square(letters)
         half = (high - low) / 2.0

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from bitldp.categorical.responses import GRR, WarnerRR
-from bitldp.categorical.unary import OUE, SUE
-from bitldp.compression import MVU, GeneralizedRR
+from bitldp.compression import CLDP, MVU, CrossPolytope, GeneralizedRR
 from bitldp.compression import best_bits as best_response_bits
+from bitldp.design.mvu import at_hand
 from bitldp.mechanism.base import Mechanism
 from bitldp.mechanism.numeric import sampled_features
 from bitldp.numeric import (
@@ -27,24 +26,14 @@ from bitldp.points.exponential import Exponential
 from bitldp.points.lsrr import LSRR
 from bitldp.points.optimal import OptimalUtility
 from bitldp.privacy import share
+from bitldp.recommend.question import Question
+from bitldp.record.categorical import CategoricalRecord
+from bitldp.record.choice import ORACLES
+from bitldp.record.mixed import MixedRecord
 from bitldp.record.privunit import HypercubePrivUnit
 from bitldp.record.signs import SampledSigns
 
-__all__ = ["REGISTRY", "Maker", "Question"]
-
-
-@dataclass(frozen=True)
-class Question:
-    """What is compared: a record, its budget, and what counts; checked, with the defaults filled in."""
-
-    epsilon: float
-    features: int
-    categories: int
-    candidates: Any
-    interval: tuple[float, float]
-    metric: Any
-    criterion: Literal["mean", "worst"]
-    thorough: bool
+__all__ = ["REGISTRY", "Maker"]
 
 
 Maker = Callable[[Question], Mechanism]
@@ -68,22 +57,25 @@ def _response(spend: str) -> Maker:
         return _numeric(
             GeneralizedRR,
             spend,
-            bits=best_response_bits(GeneralizedRR, s.epsilon / sampled, criterion=s.criterion),
+            bits=best_response_bits(
+                GeneralizedRR, s.epsilon / sampled, criterion="worst" if s.criterion == "worst" else "mean"
+            ),
         )(s)
 
     return make
 
 
-def _fine_mvu(spend: str) -> Maker:
-    """Return the maker of MVU in 5 bits, which takes a few seconds the first time at a budget."""
+def _mvu(spend: str, input_bits: int, output_bits: int) -> Maker:
+    """Return the maker of MVU; what would have to be solved first is for who asks for it."""
 
     def make(s: Question) -> Mechanism:
         parts = sampled_features(s.epsilon, s.features) if spend == "sample" else s.features
-        if s.epsilon / parts < 1.0:
+        each = share(s.epsilon, parts)
+        if output_bits > 3 and each < 1.0:
             raise ValueError("with less than 1 to spend on a number, 3 bits are as good as 5")
-        if not s.thorough:
+        if not (s.thorough or at_hand(input_bits, output_bits, each)):
             raise ValueError("takes seconds to design; thorough=True compares it, too")
-        return _numeric(MVU, spend, input_bits=6, output_bits=5)(s)
+        return _numeric(MVU, spend, input_bits=input_bits, output_bits=output_bits)(s)
 
     return make
 
@@ -103,26 +95,53 @@ def _candidate(kind: Any, **options: Any) -> Maker:
     return make
 
 
-def _single(kind: Any) -> Maker:
-    """Return the maker of a mechanism of one category a record, which has no features."""
+def _oracle(kind: Any) -> Maker:
+    """Return the maker of a mechanism of one category; of several, each is asked as a coin decides."""
 
     def make(s: Question) -> Mechanism:
-        made: Mechanism = kind(s.categories, epsilon=share(s.epsilon, s.features))
-        if s.features > 1:
-            raise ValueError(
-                f"releases one category; {s.features} of {kind.__name__}({s.categories}, "
-                f"epsilon={made.guarantee.record:.6g}), one a feature, have "
-                f"mean {made.mean_variance():.4g} and worst {made.worst_variance():.4g}"
-            )
+        if len(s.sizes) > 1:
+            return CategoricalRecord(s.sizes, epsilon=s.epsilon, oracle=kind.__name__)
+        made: Mechanism = kind(s.sizes[0], epsilon=s.epsilon)
         return made
 
     return make
 
 
+def _attributes(spend: Any, oracle: str = "best") -> Maker:
+    """Return the maker of records of categories, or of numbers and categories."""
+
+    def make(s: Question) -> Mechanism:
+        if s.numbers:
+            return MixedRecord(
+                s.numbers, s.sizes, epsilon=s.epsilon, spend=spend, oracle=oracle, interval=s.interval
+            )
+        return CategoricalRecord(s.sizes, epsilon=s.epsilon, spend=spend, oracle=oracle)
+
+    return make
+
+
+def _grr_split(s: Question) -> Mechanism:
+    if len(s.sizes) == 1 or len(set(s.sizes)) > 1:
+        raise ValueError("is for several features of as many categories each")
+    return GRR(s.sizes[0], epsilon=s.epsilon, features=len(s.sizes))
+
+
 def _warner(s: Question) -> Mechanism:
-    if s.categories != 2 or s.features > 1:
+    if s.sizes != (2,):
         raise ValueError("is for one answer of two categories")
     return WarnerRR(s.epsilon)
+
+
+def _ball(kind: Any, *norms: str, **options: Any) -> Maker:
+    """Return the maker of a mechanism of vectors of the unit ball of some norms."""
+
+    def make(s: Question) -> Mechanism:
+        if s.norm not in norms:
+            raise ValueError(f"is for vectors of the {' or '.join(norms)} ball")
+        made: Mechanism = kind(s.features, epsilon=s.epsilon, **options)
+        return made
+
+    return make
 
 
 _KINDS: tuple[tuple[str, Any, dict[str, Any]], ...] = (
@@ -134,24 +153,39 @@ _KINDS: tuple[tuple[str, Any, dict[str, Any]], ...] = (
     ("Laplace", Laplace, {}),
     ("BitBudgets", BitBudgets, {}),
     ("MinimaxVariance", MinimaxVariance, {}),
-    ("MVU 3 -> 3 bits", MVU, {"input_bits": 3, "output_bits": 3}),
 )
 
 REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
     "mean": (
         *((f"{name}, {how}", _numeric(kind, how, **more)) for name, kind, more in _KINDS
           for how in ("split", "sample")),
-        *((f"MVU 6 -> 5 bits, {how}", _fine_mvu(how)) for how in ("split", "sample")),
+        *((f"MVU {i} -> {o} bits, {how}", _mvu(how, i, o)) for i, o in ((3, 3), (6, 5))
+          for how in ("split", "sample")),
         *((f"GeneralizedRR, {how}", _response(how)) for how in ("split", "sample")),
         ("HypercubePrivUnit, record", _whole(HypercubePrivUnit)),
         ("SampledSigns, record", _whole(SampledSigns)),
         ("Duchi, record", lambda s: Duchi(s.epsilon, features=s.features, spend="cube", interval=s.interval)),
     ),
+    "vector": (
+        ("CrossPolytope", _ball(CrossPolytope, "l1", "l2")),
+        ("CrossPolytope, uniform rotations", _ball(CrossPolytope, "l1", "l2", rotation="haar")),
+        ("CLDP", _ball(CLDP, "l1")),
+        ("HypercubePrivUnit", _whole(HypercubePrivUnit)),
+        ("SampledSigns", _whole(SampledSigns)),
+        ("Duchi, record", lambda s: Duchi(s.epsilon, features=s.features, spend="cube")),
+        *((f"{name}, sample", _numeric(kind, "sample", **more)) for name, kind, more in _KINDS),
+    ),
     "frequency": (
-        ("GRR", lambda s: GRR(s.categories, epsilon=s.epsilon, features=s.features)),
-        ("OUE", _single(OUE)),
-        ("SUE", _single(SUE)),
+        *((name, _oracle(kind)) for name, kind in ORACLES.items()),
+        ("best oracle, sample", _attributes("sample")),
+        ("best oracle, split", _attributes("split")),
+        ("GRR, split", _grr_split),
         ("WarnerRR", _warner),
+    ),
+    "record": (
+        ("best oracle, sample", _attributes("sample")),
+        ("best oracle, split", _attributes("split")),
+        *((f"{name}, sample", _attributes("sample", name)) for name in ORACLES),
     ),
     "point": (
         ("OptimalUtility", _candidate(OptimalUtility)),
@@ -162,7 +196,7 @@ REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
         ("LSRR", _candidate(LSRR)),
     ),
     "label": (
-        ("GRR", lambda s: GRR(s.categories, epsilon=s.epsilon)),
+        ("GRR", lambda s: GRR(s.sizes[0], epsilon=s.epsilon)),
         ("WarnerRR", _warner),
     ),
 }  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -11,19 +10,18 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp._core import CHUNK, Coins, keystream, pack
+from bitldp._core import pack
 from bitldp.base import checks
 from bitldp.mechanism.base import Mechanism, Part, Takes
 from bitldp.mechanism.law import Experiment, Pair, Symbols
 from bitldp.privacy import Guarantee, added, composed, share
 from bitldp.record.law import experiment
-from bitldp.record.payload import common, form_of, payload, reports_of
-from bitldp.release.base import Call, Source
-from bitldp.release.draws import coordinates
-from bitldp.release.keyed import by_column
+from bitldp.record.payload import common, form_of, reports_of
+from bitldp.record.release import Run, Table, released, shape
+from bitldp.release.base import Call
 from bitldp.release.sampled import SampledReports, index_bits
 
-__all__ = ["Answers", "Attributes", "Run"]
+__all__ = ["Answers", "Attributes"]
 
 
 class Answers(NamedTuple):
@@ -39,14 +37,6 @@ class Answers(NamedTuple):
 
     records: NDArray[np.intp]
     reports: Any
-
-
-class Run(NamedTuple):
-    """Attributes that follow each other and have the same mechanism."""
-
-    mechanism: Mechanism
-    start: int
-    stop: int
 
 
 class Attributes(Mechanism):
@@ -147,8 +137,7 @@ class Attributes(Mechanism):
 
     def _shape(self, records: int) -> tuple[int, ...]:
         """Return the shape of the sampled attributes' reports."""
-        assert self.k is not None  # asked before
-        return (records, self.k) if self._form[0] == 1 else (records, self.k, self._form[0])
+        return shape(records, self.k or 0, self._form)
 
     @property
     def _scale(self) -> float:
@@ -206,67 +195,17 @@ class Attributes(Mechanism):
         """Return the report of a single value as that of any record: the axis of the records stays."""
         return reports
 
-    def _released(self, tables: Sequence[tuple[int, NDArray[Any]]], records: int, call: Call) -> Any:
+    def _released(self, tables: Sequence[Table], records: int, call: Call) -> Any:
         """Release records: of each table the number of its first attribute, and its columns (all checked)."""
         if call.out is not None:
             raise ValueError("out: not offered, since a report is several arrays")
-        if isinstance(call.keys[0], Coins):  # every record has coins of its own
-            return self._in_form(self._chunk(tables, records, call.codes(call.keys)), call.output)
-        # Where nobody gave keys there are three that say so, and there may be more streams.
-        keys = [*call.keys, *[None] * self._streams][: self._streams]
-        secret = [key if isinstance(key, bytes) else os.urandom(32) for key in keys]
-        found = []
-        for place, start in enumerate(range(0, max(1, records), CHUNK)):
-            # Each chunk of records has keys of its own: how far a mechanism reads its stream is its affair.
-            own: list[bytes | None] = [keystream(key, call.first_chunk + place, 32) for key in secret]
-            parts = [(first, table[start : start + CHUNK]) for first, table in tables]
-            found.append(self._chunk(parts, min(CHUNK, records - start), call.codes(own)))
-        arrays = [np.concatenate(each) for each in zip(*found, strict=True)]
-        return self._in_form(arrays, call.output)
-
-    def _in_form(self, arrays: list[NDArray[Any]], output: str) -> Any:
-        """Return arrays of codes as reports."""
-        if output == "packed":
-            arrays = [pack(np.ascontiguousarray(each).ravel(), bits)
-                      for each, (_, bits) in zip(arrays, self.report_parts, strict=True)]  # fmt: skip
+        arrays = released(self._runs, self.k, self._form, tables, records, call)
+        if call.output == "packed":
+            arrays = [
+                pack(np.ascontiguousarray(each).ravel(), bits)
+                for each, (_, bits) in zip(arrays, self.report_parts, strict=True)
+            ]
         return tuple(arrays) if self.k is None else SampledReports(*arrays)
-
-    def _chunk(
-        self, tables: Sequence[tuple[int, NDArray[Any]]], records: int, call: Call
-    ) -> list[NDArray[Any]]:
-        """Release records of one chunk: `CHUNK` of them, or the last ones."""
-        coin, *rest = call.keys
-        k = self.k or 0
-        if k:
-            indices = coordinates(coin, records, self.columns, k, 0)
-            flat = indices.ravel().astype(np.intp)
-            codes = np.zeros((flat.size, self._form[0]), np.min_scalar_type((1 << self._form[1]) - 1))
-        runs: list[NDArray[Any]] = []
-        for run in self._runs:
-            keys, rest = rest[: run.mechanism._streams], rest[run.mechanism._streams :]
-            first, table = next(each for each in reversed(tables) if each[0] <= run.start)
-            if k:
-                for rows, own in by_column(np.flatnonzero((flat >= run.start) & (flat < run.stop)), keys, k):
-                    values = table[rows // k, flat[rows] - first]
-                    codes[rows] = self._answer(run.mechanism, values, call, own, self._form)
-            else:
-                count = run.stop - run.start
-                values = table[:, run.start - first : run.stop - first].reshape(-1)
-                form = form_of(run.mechanism)
-                answer = self._answer(run.mechanism, values, call, keys, form)
-                runs.append(answer.reshape(records, count * form[0]))
-        return [indices, codes.reshape(self._shape(records))] if k else runs
-
-    @staticmethod
-    def _answer(
-        mechanism: Mechanism,
-        values: NDArray[Any],
-        call: Call,
-        keys: Sequence[Source],
-        form: Part,
-    ) -> NDArray[Any]:
-        options = Call(keys, mechanism.wire_output, None, call.threads, 0)
-        return payload(mechanism, mechanism._perturb(values, options), len(values), form)
 
     def answers(self, reports: Any) -> Iterator[Answers]:
         """Yield the reports of each attribute by themselves.

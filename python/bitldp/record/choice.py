@@ -6,23 +6,30 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from bitldp.categorical.blocks import BlockDesign
 from bitldp.categorical.responses import GRR
+from bitldp.categorical.subset import SubsetSelection
 from bitldp.categorical.unary import OUE, SUE
 from bitldp.mechanism.base import Mechanism
 from bitldp.numeric.duchi import Duchi
 from bitldp.numeric.hybrid import Hybrid
-from bitldp.numeric.piecewise import Piecewise
+from bitldp.numeric.piecewise import Piecewise, PiecewiseSub
+from bitldp.numeric.three_outputs import ThreeOutputs
 
 __all__ = ["NUMBERS", "ORACLES", "SLACK", "number_mechanism", "oracle", "thriftiest"]
 
 SLACK = 0.02
 """Of the least variance: what is given up for a shorter report."""
 
-ORACLES: Mapping[str, type[Mechanism]] = {kind.__name__: kind for kind in (GRR, OUE, SUE)}
+ORACLES: Mapping[str, type[Mechanism]] = {
+    kind.__name__: kind for kind in (GRR, OUE, SUE, SubsetSelection, BlockDesign)
+}
 """What may answer for one category, with its exact variance; by the name of the class."""
 
-NUMBERS: Mapping[str, type[Mechanism]] = {kind.__name__: kind for kind in (Duchi, Hybrid, Piecewise)}
-"""What may answer for one number: those that need no solver."""
+NUMBERS: Mapping[str, type[Mechanism]] = {
+    kind.__name__: kind for kind in (Duchi, Hybrid, Piecewise, PiecewiseSub, ThreeOutputs)
+}
+"""What may answer for one number: those of a closed form, which is the same wherever it is built."""
 
 
 def thriftiest(costs: Sequence[float], bits: Sequence[int]) -> int:

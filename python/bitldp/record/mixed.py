@@ -45,9 +45,9 @@ class MixedRecord(Attributes):
         Attributes of a record that are sampled, with "sample". None: the number with the least mean variance
         of numbers and indicators. Holds the number afterwards.
     number : str
-        What answers for a number: "best", or "Duchi", "Hybrid" or "Piecewise". "best" compares their mean
-        variance; among those within 2 % of the least, it takes the one of the fewest bits. Holds the name
-        afterwards.
+        What answers for a number: "best", or the name of a class such as "Duchi" and "Piecewise". "best"
+        compares all of `bitldp.record.choice.NUMBERS` by their mean variance; among those within 2 % of the
+        least, it takes the one of the fewest bits. Holds the name afterwards.
     oracle : str or sequence of str
         What answers for a category, as of `CategoricalRecord`.
     interval : (float, float)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import math
 import types
 from fractions import Fraction
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 from bitldp._core import log_ratio
 from bitldp.design import Design, DesignError, _cache, mvu
+from bitldp.design.__main__ import BUDGETS
 from bitldp.design.distance import binding, canonical, distances
 from bitldp.design.exact import unbiased
 from bitldp.design.result import ONE, judged, residuals
@@ -78,6 +81,38 @@ def test_small_and_large_budgets(epsilon):
     assert design.epsilon > min(epsilon, mvu.MOST) * (1 - 1e-4)
     if epsilon <= 0.1:  # four letters come down to two: randomized response
         assert math.isclose(design.objective, 4 / epsilon**2, rel_tol=1e-3)
+
+
+def test_the_best_known_is_shipped():
+    """Four letters below the middle, one at it and three above: better than any that mirrors itself."""
+    design = mvu.load_or_solve(3, 3, 1.0)
+    assert 7.860610 <= design.objective <= 7.882174
+    assert sorted(np.sign(np.round(np.array(design.letters) - 0.5, 3)).tolist()).count(0.0) == 1
+    check_law(design, 1.0)
+
+
+def test_more_output_bits_are_never_worse():
+    """At every budget that is shipped; a design of fewer bits is one of more, too."""
+    for inputs in (1, 2, 3):
+        for budget in BUDGETS:
+            found = [mvu.load_or_solve(inputs, bits, budget).objective for bits in (1, 2, 3)]
+            worse = [b / a - 1.0 for a, b in itertools.pairwise(found)]
+            assert max(worse) < 1e-12, (inputs, budget)  # the same integers, summed with zeros among them
+
+
+def test_a_search_that_does_worse_than_with_fewer_bits_is_not_the_design(monkeypatch):
+    fewer = mvu.load_or_solve(2, 1, 0.7)
+    right = mvu.exact
+
+    def poor(*arguments):
+        return dataclasses.replace(right(*arguments), objective=math.inf)
+
+    monkeypatch.setattr(mvu, "exact", poor)
+    design = mvu.design(2, 2, 0.7)
+    assert design.objective == fewer.objective
+    assert design.letters[:2] == fewer.letters
+    assert design.output_bits == 2
+    check_law(design, 0.7)
 
 
 def test_unequal_bits():

@@ -1,0 +1,163 @@
+"""What is asked: a task, a record, a budget; every argument is checked, and none is ignored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from bitldp.base import checks
+from bitldp.numeric import Duchi
+from bitldp.points import metrics, places
+
+__all__ = ["TASKS", "Criterion", "Norm", "Question", "Task", "asked"]
+
+Task = Literal["mean", "vector", "frequency", "record", "point", "label"]
+Criterion = Literal["mean", "worst", "variance"]
+Norm = Literal["l1", "l2", "linf"]
+
+TASKS = ("mean", "vector", "frequency", "record", "point", "label")
+CRITERIA = ("mean", "worst", "variance")
+NORMS = ("l1", "l2", "linf")
+
+# The arguments that a task has a use for; every other one is refused where it is given.
+_USED = {
+    "mean": ("features", "interval", "thorough"),
+    "vector": ("features", "norm"),
+    "frequency": ("features", "categories"),
+    "record": ("features", "categories", "interval"),
+    "point": ("features", "candidates", "metric"),
+    "label": ("categories",),
+}
+# Those that it cannot do without.
+_NEEDED = {
+    "vector": ("features", "norm"),
+    "frequency": ("categories",),
+    "record": ("categories",),
+    "point": ("candidates",),
+    "label": ("categories",),
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is compared: a record, its budget, and what counts; checked, with the defaults filled in.
+
+    Attributes
+    ----------
+    epsilon : float
+        Of a record.
+    features : int
+        Numbers or categories of a record.
+    numbers : int
+        Numbers of a record that has categories, too.
+    sizes : tuple of int
+        Categories of each attribute; empty where there are none.
+    candidates : int or array_like
+        For "point".
+    interval : (float, float)
+        Where the numbers lie.
+    norm : str
+        Of the ball that vectors lie in.
+    metric : str, callable or array
+        For "point".
+    criterion : str
+        What counts.
+    thorough : bool
+        Whether what takes seconds is compared, too.
+    """
+
+    epsilon: float
+    features: int
+    numbers: int
+    sizes: tuple[int, ...]
+    candidates: Any
+    interval: tuple[float, float]
+    norm: str
+    metric: Any
+    criterion: Criterion
+    thorough: bool
+
+
+def _check_use(task: str, given: dict[str, Any]) -> None:
+    """Refuse arguments that a task has no use for, and miss those that it cannot do without."""
+    for name, value in given.items():
+        if value is not None and name not in _USED[task]:
+            tasks = " or ".join(repr(other) for other, names in _USED.items() if name in names)
+            raise ValueError(f"{name}: has no effect on task {task!r}, but on {tasks}; leave it out")
+    for name in _NEEDED.get(task, ()):
+        if given[name] is None:
+            verb = "is" if name == "norm" else "are"
+            raise ValueError(f"{name}: {verb} needed for task {task!r}")
+
+
+def _sizes(task: str, categories: Any, features: int) -> tuple[int, ...]:
+    """Return the categories of each attribute."""
+    if categories is None:
+        return ()
+    if isinstance(categories, str) or not np.iterable(categories):
+        every = checks.count("categories", categories, 2)
+        return (every,) * (features if task == "frequency" else 1)
+    if task == "label":
+        raise TypeError("categories: must be an int for task 'label', which is of one category")
+    sizes = tuple(checks.count(f"categories[{i}]", each, 2) for i, each in enumerate(categories))
+    if not sizes:
+        raise ValueError("categories: must be of one attribute or more")
+    if task == "frequency" and features not in (1, len(sizes)):
+        raise ValueError(f"features: must be {len(sizes)}, one for each of `categories`, got {features}")
+    return sizes
+
+
+def asked(
+    task: Any,
+    epsilon: Any,
+    *,
+    features: Any,
+    categories: Any,
+    candidates: Any,
+    interval: Any,
+    norm: Any,
+    metric: Any,
+    criterion: Any,
+    thorough: Any,
+) -> Question:
+    """Return the question that arguments of `recommend` ask, or raise."""
+    checks.choice("task", task, TASKS)
+    checks.choice("criterion", criterion, CRITERIA)
+    thorough = checks.flag("thorough", thorough)
+    budget = checks.positive("epsilon", epsilon)
+    given = {
+        "features": features,
+        "categories": categories,
+        "candidates": candidates,
+        "interval": interval,
+        "norm": norm,
+        "metric": metric,
+        "thorough": thorough or None,
+    }
+    _check_use(task, given)
+    least = 0 if task == "record" else 1
+    count = least if features is None else checks.count("features", features, least)
+    if norm is not None:
+        checks.choice("norm", norm, NORMS)
+    sizes = _sizes(task, categories, count)
+    question = Question(
+        epsilon=budget,
+        features=len(sizes) if task == "frequency" else max(1, count),
+        numbers=count if task == "record" else 0,
+        sizes=sizes,
+        candidates=candidates,
+        interval=(-1.0, 1.0) if interval is None else interval,
+        norm="" if norm is None else norm,
+        metric="euclidean" if metric is None else metric,
+        criterion=criterion,
+        thorough=thorough,
+    )
+    if task == "point":
+        places.place(candidates, None, None)
+        if isinstance(question.metric, str):
+            metrics.named("metric", question.metric, metrics.METRICS)
+    if interval is not None or task == "mean":  # refuses what no mechanism takes
+        Duchi(budget, features=question.features, interval=question.interval)
+    return question
