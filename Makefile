@@ -53,7 +53,7 @@ asan: ## the tests of the Rust core under AddressSanitizer: nothing is read or w
 
 fuzz: .venv/dev ## FUZZ_MINUTES of calls drawn at random: the core under AddressSanitizer, then Python's side
 	BITLDP_FUZZ_SECONDS=$$(($(FUZZ_MINUTES) * 30)) $(ASAN) $(KEEP) fuzz-core -- cargo test -p bitldp-core --locked \
-		--target $(HOST) --test fuzz -- --nocapture --test-threads 13
+		--target $(HOST) --test fuzz -- --nocapture --test-threads 15
 	BITLDP_FUZZ_SECONDS=$$(($(FUZZ_MINUTES) * 30)) $(KEEP) fuzz-python -- $(BIN)/pytest -q -s tests/fuzz
 
 bench-kernels: ## the kernels alone, with criterion

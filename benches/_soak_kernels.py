@@ -10,19 +10,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
+from _soak_laws import ONE, Law, agreements, chances, dithered, inside, rows, spelled, strings, thousands
 from bitldp import _core
 from numpy.typing import NDArray
 
-ONE = 1 << 64
 COLUMNS = 16  # of keyed records
 KEY = hashlib.sha256(b"soak").digest()
 
-Law: TypeAlias = NDArray[np.float64]
-Draw: TypeAlias = Callable[[NDArray[np.intp], bytes, int], NDArray[Any]]
+Draw: TypeAlias = Callable[[NDArray[np.intp], Any, int], NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -40,12 +39,15 @@ class Kernel:
         Reports in a chunk of the key's stream.
     record : int
         Inputs that go together.
+    dear : int
+        Samples that are asked for to one that is drawn: keyed records of their own take a hash each.
     """
 
     law: Law
     draw: Draw
     chunk: int = _core.CHUNK
     record: int = 1
+    dear: int = 1
 
 
 def kernels() -> Iterator[tuple[str, Kernel]]:
@@ -55,17 +57,59 @@ def kernels() -> Iterator[tuple[str, Kernel]]:
 
 
 def _of_strings() -> Iterator[tuple[str, Kernel]]:
+    found = dict(_strings_of_a_value())
+    yield from found.items()
+    for title, kernel in found.items():
+        yield f"{title}, keyed", replace(kernel, draw=_with_coins(kernel.draw, kernel.chunk), dear=20)
+
+
+def _strings_of_a_value() -> Iterator[tuple[str, Kernel]]:
     unary = _core.Unary(9, 0.5, 0.25)
     one, zero = unary.thresholds()
     marginals = np.where(np.eye(9, dtype=bool), one / ONE, zero / ONE)
-    yield "unary, 9 categories", Kernel(_strings(marginals), _one_hot(unary), unary.chunk)
+    yield "unary, 9 categories", Kernel(strings(marginals), _one_hot(unary), unary.chunk)
+    subset = _core.Subset(7, 3, 0.6)
+    holds = (np.arange(1 << 7) >> np.arange(6, -1, -1)[:, None] & 1).astype(bool)
+    of_size = holds.sum(axis=0) == 3
+    yield (
+        "subset, 3 of 7",
+        Kernel(inside(holds & of_size, ~holds & of_size, subset), _one_hot(subset), subset.chunk),
+    )
     cube = _core.Cube(8, 5, 4, ONE // 4 * 3)
-    yield "cube, 8 signs", Kernel(_agreements(cube), _signs(cube), cube.chunk)
+    yield "cube, 8 signs", Kernel(agreements(cube), _signs(cube), cube.chunk)
     select = _core.Select(np.array([3, 2], np.uint32), np.array([2, 7], np.uint64), 5)
     ranks = np.append(select.weights(), select.nothing).astype(np.float64) / select.total
     orders = np.array([np.roll(np.arange(5), turn) for turn in range(5)])
     law = np.column_stack([ranks[:5][orders], np.full(5, ranks[5])])
     yield "select, 5 coordinates", Kernel(law, _selected(select, orders), select.chunk)
+    cells, x = np.arange(7), np.arange(7)[:, None]
+    translates = _core.Design.translates(7, 3, 0.6, np.array([1, 2, 4, 0, 3, 5, 6], np.uint32))
+    blocks = np.isin((cells - x) % 7, [1, 2, 4])
+    yield "design, translates", Kernel(inside(blocks, ~blocks, translates), _designed(translates))
+    progressions = _core.Design.progressions(7, 7, 3, 0.6)
+    blocks = np.hstack([np.isin((cells - x) % 7, [0, step, 2 * step % 7]) for step in (1, 2, 3)])
+    yield "design, progressions", Kernel(inside(blocks, ~blocks, progressions), _designed(progressions))
+    halves = _core.Design.halves(14, 3, 1, 0.6)
+    cells, x = np.arange(16), np.arange(14)[:, None]
+    even = np.bitwise_count((cells & 7) & (1 + x // 2)) % 2 == 0
+    blocks = even & (cells >> 3 == x % 2)
+    yield "design, halves", Kernel(inside(blocks, ~blocks, halves), _designed(halves))
+
+
+def _designed(design: _core.Design) -> Draw:
+    return lambda x, key, first: design.randomize(
+        x.astype(np.uint16), key, "codes", None, None, first
+    ).astype(np.intp)
+
+
+def _with_coins(draw: Draw, chunk: int) -> Draw:
+    """Return the draw with coins of its key and of ids, one for each record."""
+
+    def keyed(x: NDArray[np.intp], key: bytes, first: int) -> NDArray[Any]:
+        ids = np.arange(len(x), dtype=np.uint64) + np.uint64(first * chunk)
+        return draw(x, _core.Coins(key, b"soak", ids), 0)
+
+    return keyed
 
 
 def _of_codes() -> Iterator[tuple[str, Kernel]]:
@@ -76,9 +120,9 @@ def _of_codes() -> Iterator[tuple[str, Kernel]]:
         "window, GRR of 16": _core.Window(16, 1, 0.4),
         "window, 30 of 300": _core.Window(300, 30, 0.5),
         "window, in an order": _core.Window(9, 4, 0.6, order),
-        "matrix, 8 x 8": _core.Matrix(_rows(8, 8)),
-        "matrix, 40 x 100": _core.Matrix(_rows(40, 100)),
-        "matrix, 40 x 300": _core.Matrix(_rows(40, 300)),
+        "matrix, 8 x 8": _core.Matrix(rows(8, 8)),
+        "matrix, 40 x 100": _core.Matrix(rows(40, 100)),
+        "matrix, 40 x 300": _core.Matrix(rows(40, 300)),
         "shift, 5 to 9": _core.Shift(5, 9, eighths, 2),
         "shift, 5 to 67": _core.Shift(5, 67, [ONE // 64] * 62 + [ONE // 32], 31),
     }.items():
@@ -87,7 +131,7 @@ def _of_codes() -> Iterator[tuple[str, Kernel]]:
         yield f"{title}, keyed", Kernel(law, _keyed(channel))
     wide = _core.Window(70_000, 7_000, 0.5)
     inputs = np.array([0, 34_567, 69_999], np.uint32)
-    law = _thousands(wide, inputs)
+    law = thousands(wide, inputs)
     for title, draw in {"": _categorical(wide, inputs), ", keyed": _keyed(wide, inputs)}.items():
         yield f"window, 7,000 of 70,000{title}", Kernel(law, _in_thousands(draw))
 
@@ -98,13 +142,13 @@ def _of_numbers() -> Iterator[tuple[str, Kernel]]:
     nine, two = _core.Grid(9, low=0.0, high=8.0), _core.Grid(2, low=0.0, high=8.0)
     flip, window = _core.Window(2, 1, 0.7), _core.Window(9, 4, 0.6)
     coin = _core.Matrix(np.array([[0.5, 0.375, 0.125], [0.5, 0.125, 0.375]]))
-    wide = _core.Matrix(_rows(9, 40))
+    wide = _core.Matrix(rows(9, 40))
     for title, channel, grid in (("flip", flip, two), ("window", window, nine), ("matrix", wide, nine)):
-        law = _dithered(channel.probabilities(), grid, numbers)
+        law = dithered(channel.probabilities(), grid, numbers)
         yield f"{title} of numbers", Kernel(law, _categorical(channel, numbers, grid))
         yield f"{title} of numbers, keyed", Kernel(law, _keyed(channel, numbers, grid))
     cells, answers = (
-        _dithered(each.probabilities(), grid, numbers) for each, grid in ((window, nine), (coin, two))
+        dithered(each.probabilities(), grid, numbers) for each, grid in ((window, nine), (coin, two))
     )
     mixture, grids = _core.Mixture(window, coin), (nine, two)
     law = np.hstack([answers[:, :1] * cells, answers[:, 1:]])
@@ -137,30 +181,6 @@ def _of_bits() -> Iterator[tuple[str, Kernel]]:
     twenty = _core.Bits([[0.75, 0.6] * 10], [[0.3, 0.35] * 10], 4)
     some = [0, 5, 6, 7, 12, 13, 18, 19]  # from both sides of every table's end
     yield "bits, 8 of 20 a word", _words(twenty, np.array([0, 0xFFFFF, 0xA5A5A, 0x12345], np.uint32), some)
-
-
-def _rows(inputs: int, outputs: int) -> Law:
-    table = np.random.default_rng(1).uniform(0.2, 1.0, (inputs, outputs))
-    scaled: Law = table / table.sum(axis=1, keepdims=True)
-    return scaled
-
-
-def _dithered(law: Law, grid: _core.Grid, numbers: NDArray[np.float32]) -> Law:
-    """Return the law of numbers: the two points beside a number, as likely as it is near."""
-    step = (grid.high - grid.low) / (grid.points - 1)
-    place = (numbers - grid.low) / step
-    below = np.minimum(place.astype(int), grid.points - 2)
-    share = (place - below)[:, None]
-    return law[below] * (1.0 - share) + law[below + 1] * share
-
-
-def _thousands(window: _core.Window, inputs: NDArray[np.uint32]) -> Law:
-    """Return the law of the thousands of a report of a window too wide for a table of its law."""
-    inside = window.high / ONE
-    law = np.full((len(inputs), window.cells), (1.0 - inside) / (window.cells - window.width))
-    for row, x in zip(law, inputs.tolist(), strict=True):
-        row[(window.start(x) + np.arange(window.width)) % window.cells] = inside / window.width
-    return law.reshape(len(inputs), -1, 1000).sum(axis=2)
 
 
 def _in_thousands(draw: Draw) -> Draw:
@@ -202,30 +222,30 @@ def _words(
     features, places = bits.features, list(some) or list(range(bits.bits))
     laws, pattern = bits.thresholds(), bits.__getnewargs__()[3] or [0] * features
     marginals = [
-        [_chances(laws[law], int(word))[place] for place in places] for word in words for law in pattern
+        [chances(laws[law], int(word))[place] for place in places] for word in words for law in pattern
     ]
     values, codec = given or (words, None)
 
     def draw(x: NDArray[np.intp], key: bytes, first: int) -> NDArray[Any]:
         records = values[x // features].reshape(-1, features)
         codes = bits.randomize(records, codec, key, "codes", None, None, first).ravel()
-        return codes if not some else _spelled(codes[:, None] >> (bits.bits - 1 - np.array(places)) & 1)
+        return codes if not some else spelled(codes[:, None] >> (bits.bits - 1 - np.array(places)) & 1)
 
-    return Kernel(_strings(np.array(marginals)), draw, record=features)
+    return Kernel(strings(np.array(marginals)), draw, record=features)
 
 
-def _one_hot(unary: _core.Unary) -> Draw:
-    def draw(x: NDArray[np.intp], key: bytes, first: int) -> NDArray[Any]:
+def _one_hot(unary: _core.Unary | _core.Subset) -> Draw:
+    def draw(x: NDArray[np.intp], key: Any, first: int) -> NDArray[Any]:
         strings = unary.randomize(x.astype(np.uint8), key, "bits", None, None, first)
-        return _spelled(strings.reshape(len(x), -1))
+        return spelled(strings.reshape(len(x), -1))
 
     return draw
 
 
 def _signs(cube: _core.Cube) -> Draw:
-    def draw(x: NDArray[np.intp], key: bytes, first: int) -> NDArray[Any]:
+    def draw(x: NDArray[np.intp], key: Any, first: int) -> NDArray[Any]:
         records = (x[:, None] >> np.arange(7, -1, -1) & 1).astype(np.uint8)
-        return _spelled(cube.randomize(records, None, None, key, "codes", None, None, first))
+        return spelled(cube.randomize(records, None, None, key, "codes", None, None, first))
 
     return draw
 
@@ -233,34 +253,3 @@ def _signs(cube: _core.Cube) -> Draw:
 def _selected(select: _core.Select, orders: NDArray[np.intp]) -> Draw:
     vectors = (-1.5 * (orders + 1)).astype(np.float32)  # magnitudes in the order of the ranks
     return lambda x, key, first: select.randomize(vectors[x], key, "codes", None, None, first)
-
-
-def _spelled(strings: NDArray[Any]) -> NDArray[np.uint16]:
-    codes = np.zeros(len(strings), np.uint16)
-    for column in strings.T:
-        codes = codes << 1 | column.astype(np.uint16)
-    return codes
-
-
-def _chances(law: list[tuple[int, int]], word: int) -> list[float]:
-    """Return the chance of a 1 at each position of a word, the most significant bit first."""
-    places = range(len(law) - 1, -1, -1)
-    return [(one if word >> at & 1 else zero) / ONE for (one, zero), at in zip(law, places, strict=True)]
-
-
-def _strings(ones: Law) -> Law:
-    """Return the law of whole strings of independent bits, a row for each row of chances."""
-    law = np.ones((len(ones), 1))
-    for chance in ones.T:
-        law = (law[:, :, None] * np.stack([1.0 - chance, chance], axis=1)[:, None, :]).reshape(len(ones), -1)
-    return law
-
-
-def _agreements(cube: _core.Cube) -> Law:
-    """Return the law of 8 signs for each of 256 records."""
-    near, far = cube.sizes()
-    high = cube.high / ONE
-    strings = np.arange(256)
-    agreements = 8 - np.bitwise_count(strings[:, None] ^ strings)
-    law: Law = np.where(agreements >= cube.near, high / near, 0.0)
-    return law + np.where(agreements <= cube.far, (1.0 - high) / far, 0.0)

@@ -77,6 +77,8 @@ def channels() -> dict[str, Called]:
         "cube": Called(_core.Cube(8, 5, 4, 1 << 63), [None, two, nine], [None, (0.0, 1.0), 3], 256, (4, 8)),
         "unary": Called(_core.Unary(9, 0.5, 0.2), [], [], 512),
         "select": Called(select, [], [], 8, (4, 8), "f4 f8"),
+        "subset": Called(_core.Subset(9, 3, 0.6), [], [], 512),
+        "design": Called(_core.Design.translates(9, 3, 0.6, np.arange(9, dtype=np.uint32)), [], [], 9),
     }
 
 
@@ -213,7 +215,7 @@ def calls(draw: st.DrawFn, names: list[str]) -> Drawn:
 CHANNELS = channels()
 CODES, STRINGS = ["codes", "packed"], ["codes", "bits", "packed"]
 FORMS = {name: [*CODES, "values"] if called.letters else CODES for name, called in CHANNELS.items()}
-FORMS |= {"bits": STRINGS, "cube": STRINGS, "unary": ["bits", "packed"]}
+FORMS |= {"bits": STRINGS, "cube": STRINGS, "unary": ["bits", "packed"], "subset": ["bits", "packed"]}
 OUT: list[str] = ["none", "none", "fits", "fits", "wide", "short", "strided", "read-only", "x", "list"]
 
 
@@ -259,7 +261,6 @@ def test_channels_answer_or_refuse() -> None:
 
 
 def test_keyed_calls_answer_or_refuse() -> None:
-    keyed = [name for name, called in CHANNELS.items() if hasattr(called.channel, "randomize_keyed")]
     ids = mostly(st.none(), st.one_of(arrays((16,), "u8 u1"), st.just(np.zeros((16, 32), np.uint8))), 6)
 
     def call(drawn: tuple[Drawn, Any]) -> bool:
@@ -267,13 +268,18 @@ def test_keyed_calls_answer_or_refuse() -> None:
         called = CHANNELS[one.name]
         if ids is None and isinstance(one.x, np.ndarray) and one.x.ndim:
             ids = np.arange(len(one.x), dtype=np.uint64)
-        arguments = [one.x, one.codec, one.letters, one.key, b"fuzz", ids, one.first, one.form, one.threads]
-        made = answer(called.channel.randomize_keyed, *arguments)
+        coins = answer(_core.Coins, one.key, b"fuzz", ids, one.first or 0)
+        if coins is None:
+            return False
+        source = (coins[0], coins[0]) if one.name == "mixture" else coins[0]
+        codec = [one.codec] if called.codecs else []
+        arguments = [one.x, *codec, *([one.letters] if called.letters else []), source, one.form]
+        made = answer(called.channel.randomize, *arguments, None, one.threads, 0)
         if made is not None and one.form == "codes" and made[0].size:
             assert made[0].max() < called.reports
         return made is not None
 
-    fuzz("keyed coins", st.tuples(calls(keyed), ids), call)
+    fuzz("keyed coins", st.tuples(calls(sorted(CHANNELS)), ids), call)
 
 
 def test_codecs_and_packing_answer_or_refuse() -> None:
@@ -341,6 +347,10 @@ def test_constructors_answer_or_refuse() -> None:
         (_core.Select, [four, two, 5]),
         (_core.Shift, [9, 9, law, 0, True]),
         (_core.Unary, [9, 0.5, 0.2]),
+        (_core.Subset, [9, 3, 0.6, False]),
+        (_core.Design.translates, [9, 3, 0.6, np.arange(9, dtype=np.uint32), False]),
+        (_core.Design.progressions, [7, 7, 3, 0.6, False]),
+        (_core.Design.halves, [14, 3, 1, 0.6, True]),
         (_core.Window, [9, 2, 0.5, None, False]),
         (_core.Window, [2, 1, 0.5, np.array([[0, 1], [1, 0]], np.uint16)]),
         (_core.log_ratio, [3, 4]),

@@ -6,6 +6,7 @@
 //! was. A moment in `cargo test`; `BITLDP_FUZZ_SECONDS` says for how long otherwise, and under AddressSanitizer
 //! (`make fuzz`) nothing is read or written beside its slice.
 
+mod blocks;
 mod channels;
 mod codecs;
 mod counts;

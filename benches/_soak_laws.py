@@ -1,0 +1,80 @@
+"""The laws that `soak.py` compares counts with: a row of probabilities for each input.
+
+They come from the integers over 2^64 that the channel compares with, by other means than the channel's.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from bitldp import _core
+from numpy.typing import NDArray
+
+ONE = 1 << 64
+
+Law: TypeAlias = NDArray[np.float64]
+
+
+def inside(blocks: NDArray[np.bool_], others: NDArray[np.bool_], channel: Any) -> Law:
+    """Return the law of a report of the input's block, as likely as `high`, or else of the others."""
+    high = channel.high / ONE
+    share = blocks / blocks.sum(axis=1, keepdims=True)
+    rest = others / others.sum(axis=1, keepdims=True)
+    law: Law = high * share + (1.0 - high) * rest
+    return law
+
+
+def rows(inputs: int, outputs: int) -> Law:
+    table = np.random.default_rng(1).uniform(0.2, 1.0, (inputs, outputs))
+    scaled: Law = table / table.sum(axis=1, keepdims=True)
+    return scaled
+
+
+def dithered(law: Law, grid: _core.Grid, numbers: NDArray[np.float32]) -> Law:
+    """Return the law of numbers: the two points beside a number, as likely as it is near."""
+    step = (grid.high - grid.low) / (grid.points - 1)
+    place = (numbers - grid.low) / step
+    below = np.minimum(place.astype(int), grid.points - 2)
+    share = (place - below)[:, None]
+    return law[below] * (1.0 - share) + law[below + 1] * share
+
+
+def thousands(window: _core.Window, inputs: NDArray[np.uint32]) -> Law:
+    """Return the law of the thousands of a report of a window too wide for a table of its law."""
+    inside = window.high / ONE
+    law = np.full((len(inputs), window.cells), (1.0 - inside) / (window.cells - window.width))
+    for row, x in zip(law, inputs.tolist(), strict=True):
+        row[(window.start(x) + np.arange(window.width)) % window.cells] = inside / window.width
+    return law.reshape(len(inputs), -1, 1000).sum(axis=2)
+
+
+def spelled(strings: NDArray[Any]) -> NDArray[np.uint16]:
+    codes = np.zeros(len(strings), np.uint16)
+    for column in strings.T:
+        codes = codes << 1 | column.astype(np.uint16)
+    return codes
+
+
+def chances(law: list[tuple[int, int]], word: int) -> list[float]:
+    """Return the chance of a 1 at each position of a word, the most significant bit first."""
+    places = range(len(law) - 1, -1, -1)
+    return [(one if word >> at & 1 else zero) / ONE for (one, zero), at in zip(law, places, strict=True)]
+
+
+def strings(ones: Law) -> Law:
+    """Return the law of whole strings of independent bits, a row for each row of chances."""
+    law = np.ones((len(ones), 1))
+    for chance in ones.T:
+        law = (law[:, :, None] * np.stack([1.0 - chance, chance], axis=1)[:, None, :]).reshape(len(ones), -1)
+    return law
+
+
+def agreements(cube: _core.Cube) -> Law:
+    """Return the law of 8 signs for each of 256 records."""
+    near, far = cube.sizes()
+    high = cube.high / ONE
+    strings = np.arange(256)
+    agreements = 8 - np.bitwise_count(strings[:, None] ^ strings)
+    law: Law = np.where(agreements >= cube.near, high / near, 0.0)
+    return law + np.where(agreements <= cube.far, (1.0 - high) / far, 0.0)
