@@ -221,7 +221,7 @@ fn selections() {
         let room = data.room(records, channel.report_bits(), records);
         let (key, first_chunk) = (data.key(), data.first_chunk());
         same_on_all(&room, Some(channel.outputs().into()), |way, room| {
-            let call = Call::new((), x.input(), room.output(), &key);
+            let call = Call::new(None, x.input(), room.output(), &key);
             channel.randomize_on(way.isa, Call { first_chunk, threads: way.threads, ..call })
         })
         .is_ok()
