@@ -420,7 +420,7 @@ fn packed_reports_are_the_others_side_by_side() {
                 cube().randomize_keyed(call).unwrap();
             }
             _ => {
-                let call = KeyedCall { codec: (), input, letters, output, coins: coins(), threads };
+                let call = KeyedCall { codec: None, input, letters, output, coins: coins(), threads };
                 select().randomize_keyed(call).unwrap();
             }
         }
