@@ -112,7 +112,8 @@ def _measure(options: argparse.Namespace) -> tuple[Machine, list[Result], list[d
     limits = probes()
     on = machine(limits)
     print("\n".join(on.lines()), flush=True)
-    every = [*cases(), *numeric_cases(), *record_cases(), *vector_cases(), *frequency_cases(), *server_cases()]
+    of_clients = (cases, numeric_cases, record_cases, vector_cases, frequency_cases)
+    every = [case for make in (*of_clients, server_cases) for case in make()]
     unknown = GOALS.keys() - {case.name for case in every}
     require(not unknown, f"goals of no case: {sorted(unknown)}")
     wanted = [case for case in every if options.only in case.name]

@@ -7,7 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp._core import CHUNK
+from bitldp._core import CHUNK, Coins
+from bitldp.release.base import Source
 from bitldp.release.draws import _words
 
 __all__ = ["blocks", "coordinate", "directions", "quantized", "second_moment"]
@@ -29,14 +30,17 @@ def blocks(records: int, features: int) -> list[slice]:
     return [slice(start, min(start + size, records)) for start in range(0, records, size)]
 
 
-def _block(key: bytes | None, part: slice, features: int, first_chunk: int) -> NDArray[np.uint64]:
+def _block(key: Source, part: slice, features: int, first_chunk: int) -> NDArray[np.uint64]:
     """Return the words of some records, shape (records, width)."""
     width = _width(features)
+    if isinstance(key, Coins):  # every record has a stream of its own
+        key = key.taken(np.arange(part.start, part.stop, dtype=np.int64), 0)
+        return _words(key, len(key) * width, 0).reshape(-1, width)
     words = _words(key, (part.stop - part.start) * width, first_chunk * width + part.start * width // CHUNK)
     return words.reshape(-1, width)
 
 
-def directions(key: bytes | None, part: slice, features: int, first_chunk: int) -> NDArray[np.float64]:
+def directions(key: Source, part: slice, features: int, first_chunk: int) -> NDArray[np.float64]:
     """Return uniform vectors of the unit sphere, shape (records, features): normal ones over their norms.
 
     By Box and Muller, "A note on the generation of random normal deviates", 1958.
@@ -52,7 +56,7 @@ def directions(key: bytes | None, part: slice, features: int, first_chunk: int) 
 
 
 def quantized(
-    key: bytes | None, vectors: NDArray[np.float64], part: slice, points: int, first_chunk: int
+    key: Source, vectors: NDArray[np.float64], part: slice, points: int, first_chunk: int
 ) -> NDArray[np.int64]:
     """Return numbers of [-1, 1] dithered, without bias, to the indices of so many equidistant points."""
     features = vectors.shape[1]
