@@ -8,7 +8,7 @@ KEEP := $(PYTHON) benches/keep.py
 FUZZ_MINUTES ?= 5
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find rust -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: demo test lint rust-test python-test bench bench-peers bench-design bench-kernels timing soak race asan fuzz figures docs wheel example clean
+.PHONY: demo test lint rust-test python-test bench bench-peers bench-design bench-kernels timing soak race asan fuzz figures docs wheel example test-engines clean
 
 demo: .venv/demo ## perturb real data, train on it, print the table, save the plot
 	$(BIN)/bitldp demo --out demo-output/demo.png
@@ -29,6 +29,13 @@ rust-test:
 
 python-test: .venv/dev
 	$(BIN)/pytest
+
+test-engines: .venv/dev ## one plan on Spark (Java 17), Ray, Dask, polars and DuckDB, in an environment of their own
+	$(BIN)/maturin build --quiet --release --locked --out target/engines-wheel
+	test -d target/engines || $(PYTHON) -m venv target/engines
+	target/engines/bin/pip install --quiet pytest 'bitldp[cli,engines] @ file://'$$(ls -t $(CURDIR)/target/engines-wheel/*.whl | head -1)
+	target/engines/bin/pip install --quiet --force-reinstall --no-deps $$(ls -t target/engines-wheel/*.whl | head -1)
+	target/engines/bin/python -m pytest -q -W ignore tests/engines
 
 bench: .venv/dev ## against NumPy in the same process, with the machine's own limits
 	$(BIN)/python benches/throughput.py --every-isa

@@ -123,7 +123,7 @@ def _show(rows: list[dict[str, Any]], form: str, groups: tuple[str, ...]) -> Non
         table.add_row(
             *(str(row[name]) for name in groups),
             row["column"],
-            what if row["note"] is None else row["note"],
+            what if row["note"] is None else f"{what}, {row['note']}",
             *figures,
             f"{row['records']:,}",
         )

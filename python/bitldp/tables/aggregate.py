@@ -170,7 +170,8 @@ class Aggregate:
         pyarrow.Table
             Columns of the groups, if any; ``column``, ``what`` ("mean" or "share"), ``category`` (null for a
             mean, and for the share of missing values), ``estimate``, ``stderr``, ``low``, ``high``,
-            ``records``; ``note`` says why there is no estimate, where there is none.
+            ``records``; ``note`` says of what the mean is, where numbers are put on points or cut to words
+            first, and why there is no estimate, where there is none.
 
         Raises
         ------
@@ -206,19 +207,19 @@ def _rows(part: Part, counts: Any, level: float) -> list[dict[str, Any]]:
     what = part.plain
     columns = part.codec.columns
     labels = [*getattr(part.codec, "categories", ()), None] if what == "share" else []
-    note = None
+    note, known = part.caveat, True
     try:
         found = counts.estimate()
         value, stderr = np.atleast_1d(found.value).ravel(), np.atleast_1d(found.stderr).ravel()
         low, high = (np.atleast_1d(end).ravel() for end in found.confidence_interval(level))
     except ValueError as error:  # reports say nothing, or no such estimate exists
-        note = str(error)
+        note, known = str(error), False
         value = stderr = low = high = np.full(len(columns) if what == "mean" else 1, math.nan)
     return [
         {
             "column": columns[0] if what == "share" else columns[j],
             "what": what,
-            "category": labels[j] if what == "share" and note is None else None,
+            "category": labels[j] if what == "share" and known else None,
             **{
                 name: None if math.isnan(number[j]) else float(number[j])
                 for name, number in (("estimate", value), ("stderr", stderr), ("low", low), ("high", high))

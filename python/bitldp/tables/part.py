@@ -103,6 +103,16 @@ class Part:
         return "share" if isinstance(self.codec, Labels) else "mean"
 
     @property
+    def caveat(self) -> str | None:
+        """What numbers are before they are randomized, where a mean is of that."""
+        if isinstance(self.codec, Points):
+            dithered = getattr(self.mechanism, "rounding", "nearest") == "dither"
+            return None if dithered else f"of the nearest of {self.codec.points} points"
+        if isinstance(self.codec, Numbers) and not isinstance(self.codec, Reals):
+            return f"of multiples of {self.mechanism.codec.step:g}"
+        return None
+
+    @property
     def released(self) -> int:
         """How many columns of a row are released: all, or those that are sampled."""
         return self.codec.released if isinstance(self.codec, Reals) else len(self.codec.columns)

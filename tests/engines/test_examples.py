@@ -1,0 +1,67 @@
+"""The examples of tables, run as they are written."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyarrow", reason='needs pip install "bitldp[tables]"')
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "tables"
+ENGINES = {"polars": "polars", "dask": "dask.dataframe", "duckdb": "duckdb", "ray": "ray", "spark": "pyspark"}
+
+
+def run(command: list[str], folder: Path) -> str:
+    """Run a command; return what it prints."""
+    found = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, timeout=240, env=os.environ
+    )
+    assert found.returncode == 0, found.stderr[-2_000:]
+    return found.stdout
+
+
+def installed(module: str) -> bool:
+    """Whether a module can be imported, without importing it."""
+    return importlib.util.find_spec(module.partition(".")[0]) is not None
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_an_engine_gives_the_same_rows_again(name: str) -> None:
+    if not installed(ENGINES[name]):
+        pytest.skip(f'needs pip install "bitldp[{name}]"')
+    if name == "spark" and shutil.which("java") is None:
+        pytest.skip("Spark needs Java 17")
+    said = run([sys.executable, str(EXAMPLES / f"on_{name}.py")], EXAMPLES)
+    assert "the same rows again: True" in said
+    assert "exact epsilon 4 a record, 20,000 records" in said
+    assert "city = Paris" in said
+
+
+def test_there_is_an_example_for_every_engine() -> None:
+    assert {path.stem.removeprefix("on_") for path in EXAMPLES.glob("on_*.py")} == set(ENGINES)
+
+
+def test_the_five_commands_of_its_page(tmp_path: Path) -> None:
+    if not installed("typer"):
+        pytest.skip('needs pip install "bitldp[cli]"')
+    for name in ("people.py", "plan.toml"):
+        shutil.copy(EXAMPLES / name, tmp_path)
+    (block,) = re.findall(r"```sh\n(.*?)```", (EXAMPLES / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    said = []
+    for line in block.splitlines():
+        program, *rest = shlex.split(line)
+        command = [sys.executable, *(["-m", "bitldp"] if program == "bitldp" else []), *rest]
+        said.append(run(command, tmp_path))
+    assert len(said) == 5
+    assert "exact epsilon 4 a row" in said[1]
+    assert "share of Paris" in said[2]
+    assert "autumn" in said[3]
+    assert said[4].rstrip().endswith("proven")
