@@ -48,6 +48,7 @@ SETTINGS: dict[str, tuple[object, ...]] = {
     "subset-selection": ("--classes", 9),
     "block-design": ("--classes", 9),
     "olh": ("--classes", 9),
+    "rappor": ("--classes", 9),
     "hadamard-response": ("--classes", 9),
     "categorical-record": ("--sizes", "3,9,2"),
     "mixed-record": ("--features", 2, "--sizes", "3,9"),

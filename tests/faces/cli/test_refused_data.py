@@ -138,12 +138,12 @@ def test_damaged_parquet(tmp_path: Path) -> None:
 
 def test_columns_of_other_types(tmp_path: Path) -> None:
     source = tmp_path / "in.parquet"
-    pa.parquet.write_table(pa.table({"when": pa.array([1, 2], pa.date32()), "x": [0.5, 1.5]}), source)
+    pa.parquet.write_table(pa.table({"when": pa.array([1, 2], pa.timestamp("s")), "x": [0.5, 1.5]}), source)
     target = tmp_path / "o.csv"
-    refused(invoke("perturb", source, "-o", target, *FRR, "--columns", "when"), 2, "holds date32[day]")
+    refused(invoke("perturb", source, "-o", target, *FRR, "--columns", "when"), 2, "holds timestamp")
     refused(
         invoke("perturb", source, "-o", target, *GRR, "--columns", "x", "--categories", "0.5,1.5"),
-        *(2, "a categorical column is text, integers or booleans"),
+        *(2, "categories are text, integers, booleans or dates"),
     )
 
 

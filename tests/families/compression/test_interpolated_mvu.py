@@ -216,10 +216,10 @@ def test_pure_privacy_of_one_bit(norm, exact):
 
 
 def test_large_tables_are_not_looked_at():
-    rows = np.full((300, 2), 0.5)
+    rows = np.full((600, 2), 0.5)
     table = interpolated.Table(rows, 0.0)
-    assert interpolated._looked(table, 2.0, 299.0, 2, 3) == math.inf
-    assert interpolated.pure(table, 299.0, 2, 3) == pytest.approx(bounds.steepest(rows) * 299 * math.sqrt(3))
+    assert interpolated._looked(table, 2.0, 599.0, 2, 3, False) == math.inf
+    assert interpolated.pure(table, 599.0, 2, 3) == pytest.approx(bounds.steepest(rows) * 599 * math.sqrt(3))
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,8 @@ def test_whole_records_win_where_there_is_much_to_spend():
     assert not any(name.endswith(("sample", "record")) for name in names)
 
 
-def test_what_takes_long_is_asked_for():
+def test_what_takes_long_is_asked_for(monkeypatch, tmp_path):
+    monkeypatch.setenv("BITLDP_CACHE", str(tmp_path))  # where no test before has kept the design
     why = {row.name: row.why for row in recommend("mean", 4.0).rows}["MVU 6 -> 5 bits, split"]
     assert "thorough=True" in why
     best = recommend("mean", 4.0, thorough=True).mechanism
