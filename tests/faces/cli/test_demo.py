@@ -40,6 +40,8 @@ def test_a_short_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert out.read_bytes().startswith(b"\x89PNG")
     assert "Million" in text
     assert "Telemetry, OUE" in text
+    assert "share of 7" in text  # the table of digits
+    assert "OTHER ROWS" not in text
     assert str(out) in text.replace("\n", "")
     assert len(outcomes) == 6
     for outcome in outcomes:

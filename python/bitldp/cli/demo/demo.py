@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 import bitldp
 from bitldp.base.extras import require
 from bitldp.cli.demo.parts import federated, means, selection
+from bitldp.cli.demo.tables import tables
 from bitldp.data import Dataset, load
 from bitldp.report.plots import accuracy_plot
 from bitldp.report.totals import number, total
@@ -226,7 +227,7 @@ def _telemetry(console: Console) -> None:
 
 
 #: What follows the table: functions of the console.
-EPILOGUES: tuple[Callable[[Console], None], ...] = (_telemetry, means, selection, federated)
+EPILOGUES: tuple[Callable[[Console], None], ...] = (_telemetry, tables, means, selection, federated)
 
 
 def run(
