@@ -66,14 +66,8 @@ def _digits() -> pa.Table:
     labels = [f"{label}" for label in data.train_labels]
     dark = (ink > 8.0).sum(axis=1)
     top = np.where(ink[:, :32].sum(axis=1) > ink[:, 32:].sum(axis=1), "top", "bottom")
-    columns = {
-        "id": np.arange(len(ink)),
-        "ink": ink.mean(axis=1),
-        "dark": dark,
-        "heavier": top,
-        "digit": labels,
-    }
-    return pa.table(columns)
+    ids = np.arange(len(ink))
+    return pa.table({"id": ids, "ink": ink.mean(axis=1), "dark": dark, "heavier": top, "digit": labels})
 
 
 def _plan() -> TablePlan:
