@@ -37,7 +37,7 @@ def tables(console: Console) -> None:
         pyarrow.parquet.write_table(release(table), path)
         answers = plan.aggregate().update(pyarrow.parquet.read_table(path)).estimate()
     shown = Table(
-        title=f"{table.num_rows} images as a table, released at exact ε = {plan.guarantee.record:.3g} a record",
+        title=f"{table.num_rows} images as a table, at exact ε = {plan.guarantee.record:.3g} a record",
         box=SIMPLE_HEAD,
         padding=(0, 1),
         show_edge=False,
