@@ -56,7 +56,7 @@ def tables(console: Console) -> None:
             f"{truth:.3f}",
         )
     console.print(shown)
-    console.print(f"{_on_engines(release, table)} {time.perf_counter() - start:.1f} s.")
+    console.print(f"{_on_engines(release, table)} {time.perf_counter() - start:.1f} s.", markup=False)
 
 
 def _digits() -> pa.Table:
