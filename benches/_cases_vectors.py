@@ -127,7 +127,6 @@ def _client(mechanism: bitldp.CrossPolytope, x: Array, rng: np.random.Generator)
         keystream=(_SIGNS + 16 + 4) * RECORDS,
         read=x.nbytes,
         written=6 * RECORDS,
-        most=5e-6 * RECORDS,
     )
 
 
@@ -144,5 +143,4 @@ def _server(mechanism: bitldp.CrossPolytope, x: Array, rng: np.random.Generator)
         keystream=_SIGNS * RECORDS,
         read=6 * RECORDS,
         written=16 * FEATURES,
-        most=5e-6 * RECORDS,
     )

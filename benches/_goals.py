@@ -80,5 +80,9 @@ GOALS = {
     "BlockDesign, k = 65,536, estimate of 10^6": Goal(seconds=1.0),
     "SubsetSelection, k = 1024, to bits": Goal(5),
     "OLH, k = 1024, estimate": Goal(12),
+    **{
+        f"CrossPolytope, d = 768, {part}": Goal(seconds=1_000 * 5e-6)
+        for part in ("float32", "decode and sum")
+    },
     "encode, float32": Goal(10),
 }
