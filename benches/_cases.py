@@ -10,7 +10,7 @@ import _checks
 import _tuned
 import bitldp
 import numpy as np
-from bitldp import reference
+from bitldp import _core, reference
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Blocked = Callable[[Array, int, Array, np.random.Generator, Array], Array]
@@ -324,7 +324,9 @@ def _keyed() -> list[Case]:
     key = bytes(range(32))
 
     def ours(threads: int) -> Array:
-        found: Array = channel.randomize_keyed(x, None, None, key, b"bench", ids, 0, "codes", threads)
+        found: Array = channel.randomize(
+            x, None, None, _core.Coins(key, b"bench", ids), "codes", None, threads, 0
+        )
         return found
 
     return [
