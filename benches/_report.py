@@ -108,8 +108,11 @@ def parts(result: Result) -> Iterator[Part]:
         yield part(seconds * times, f"{ours / seconds:.2f} times the time of {name}, of {times:.3g}")
     if 2 in result.walls and result.walls[1] >= WORTH_TWO:
         busy = "" if result.quiet else f"; others took {result.others:.1f} cores meanwhile"
-        text = f"two threads are {result.scaling[2]:.2f}x one, of {SCALING}{busy}"
-        yield Part(result.scaling[2] / SCALING, text, result.quiet)
+        # A second thread finds nothing to do where one takes all that the memory gives.
+        full = result.binding == "memory" and result.of_floor >= 1.0
+        bound = "; one takes all of the memory" if full else ""
+        text = f"two threads are {result.scaling[2]:.2f}x one, of {SCALING}{busy}{bound}"
+        yield Part(result.scaling[2] / SCALING, text, result.quiet and not full)
 
 
 def missed(result: Result) -> list[str]:
