@@ -6,7 +6,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -93,11 +93,7 @@ def column_of(document: Any) -> Column:
         raise PlanError("columns: must be a name or a list of names")
     try:
         return Column(mechanism, columns, **{name: document[name] for name in _FIELDS if name in document})
-    except TypeError as error:
-        raise PlanError(str(error)) from None
-    except PlanError:
-        raise
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise PlanError(str(error)) from None
 
 
@@ -176,17 +172,16 @@ def parsed(text: str) -> tuple[list[Column], list[str]]:
     starts = [number for number, line in enumerate(text.splitlines(), 1) if _HEAD.match(line)]
     if len(starts) != len(tables):  # written in another form of TOML
         starts = [1] * len(tables)
-    return [
-        _located(text, start, table, column_of) for start, table in zip(starts, tables, strict=True)
-    ], keep
+    return [_located(text, start, table) for start, table in zip(starts, tables, strict=True)], keep
 
 
 _HEAD = re.compile(r"\s*\[\[\s*column\s*\]\]")
 
 
-def _located(text: str, start: int, table: Any, make: Callable[[Any], Column]) -> Column:
+def _located(text: str, start: int, table: Any) -> Column:
+    """Return a column; what is wrong with it is said with the line that it stands in."""
     try:
-        return make(table)
+        return column_of(table)
     except PlanError as error:
         named = str(error).partition(":")[0].split()[-1]
         lines = text.splitlines()[start:]

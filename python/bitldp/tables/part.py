@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,30 +14,7 @@ from bitldp.base.refused import PlanError
 from bitldp.tables.cells import Codec, Labels, Numbers, Points, Reals
 from bitldp.tables.worth import Worth
 
-__all__ = ["Coins", "Part", "form"]
-
-
-@dataclass(frozen=True)
-class Coins:
-    """What makes the coins of a batch a function of its records: a retry draws the same ones.
-
-    Attributes
-    ----------
-    key : bytes
-        32 of them, secret.
-    context : bytes
-        What the coins are for.
-    ids : ndarray of uint64, shape (n,), or of uint8, shape (n, 32)
-        The records' ids.
-    """
-
-    key: bytes
-    context: bytes
-    ids: NDArray[Any]
-
-    def __repr__(self) -> str:
-        """Return the kind alone."""
-        return "Coins(...)"
+__all__ = ["Part", "form"]
 
 
 def form(name: str, mechanism: Any, output: str | None) -> str:
@@ -144,14 +122,26 @@ class Part:
         several = self.output == "bits" or self.split
         return 16 * columns + several * 4 * int(self.mechanism.report_bits)
 
-    def randomize(
-        self, x: NDArray[Any], first: int, coins: Coins | None = None, column: int = 0
-    ) -> NDArray[Any]:
-        """Randomize the rows from number `first` (counted from 0) on.
+    def randomize(self, x: NDArray[Any], first: int) -> NDArray[Any]:
+        """Randomize the rows from number `first` (counted from 0) on."""
+        return self._shown(x, lambda values, options: self._reports(values, first, options))
 
-        With `coins`, the reports depend on the records alone; `column` is the number of the part's first
-        column among all columns that are released with them.
+    def randomize_keyed(self, x: NDArray[Any], key: bytes, ids: NDArray[Any], column: int) -> NDArray[Any]:
+        """Randomize rows with coins of a key and their ids: the reports depend on the records alone.
+
+        `column` is the number of the part's first column among all that are released under the key.
         """
+        return self._shown(
+            x,
+            lambda values, options: self.mechanism.randomize_keyed(
+                values, key=key, ids=ids, column=column, **options
+            ),
+        )
+
+    def _shown(
+        self, x: NDArray[Any], release: Callable[[NDArray[Any], dict[str, Any]], NDArray[Any]]
+    ) -> NDArray[Any]:
+        """Return what the columns hold of the reports that `release` makes of values, given options."""
         options: dict[str, Any] = {"threads": self.threads}
         words = isinstance(self.codec, Numbers) and not isinstance(self.codec, Reals)
         letters = words and self.worth.decode == "unbiased"
@@ -160,12 +150,7 @@ class Part:
             options["output"] = "codes" if letters else self.output
         if isinstance(self.codec, Points) and self.codec.indices:
             x = self.codec.place(x)
-        if coins is None:
-            reports = self._reports(x, first, options)
-        else:
-            reports = self.mechanism.randomize_keyed(
-                x, key=coins.key, ids=coins.ids, context=coins.context, column=column, **options
-            )
+        reports = release(x, options)
         if self.worth.numbers is not None:
             return self.worth.numbers[reports]
         return self.mechanism.unbias(reports) if letters else reports

@@ -66,10 +66,8 @@ def ids_of(column: Any, name: str, first_row: int) -> NDArray[Any]:
 
 
 def _refuse_twice(ids: NDArray[Any], name: str, first_row: int) -> None:
-    single = ids if ids.ndim == 1 else np.ascontiguousarray(ids).view("V32")[:, 0]
-    order = np.argsort(single, kind="stable") if ids.ndim == 1 else np.lexsort(ids.T[::-1])
-    ordered = ids[order]
-    same = ordered[1:] == ordered[:-1]
+    order = np.argsort(ids, kind="stable") if ids.ndim == 1 else np.lexsort(ids.T[::-1])
+    same = ids[order[1:]] == ids[order[:-1]]
     twice = same if ids.ndim == 1 else same.all(axis=1)
     if twice.any():
         row = first_row + int(order[1:][twice].min())
@@ -83,20 +81,19 @@ class SeenIds:
 
     Parameters
     ----------
-    name : str or None
-        Column of the ids; None: nothing is looked at.
+    name : str
+        Column of the ids, for errors.
     """
 
-    def __init__(self, name: str | None) -> None:
+    def __init__(self, name: str) -> None:
         self._name = name
         self._runs: list[tuple[int, int]] = []
         self._others: list[NDArray[np.uint64]] = []
 
-    def add(self, table: pa.Table, first_row: int) -> None:
-        """Look at a batch, whose own ids differ."""
-        if self._name is None or not table.num_rows:
+    def add(self, ids: NDArray[Any]) -> None:
+        """Keep the ids of a batch, as `ids_of` gives them."""
+        if not len(ids):
             return
-        ids = ids_of(table.column(self._name), self._name, first_row)
         # Of digests the first eight bytes: among 10^7 ids two are alike by chance once in 400,000 tables.
         short = ids if ids.ndim == 1 else np.ascontiguousarray(ids[:, :8]).view(np.uint64)[:, 0]
         first, last = int(short[0]), int(short[-1])

@@ -17,9 +17,9 @@ from bitldp.ledger.entry import Entry
 from bitldp.privacy import Guarantee
 from bitldp.tables.frames import opened
 from bitldp.tables.key import ReleaseKey
-from bitldp.tables.part import Coins, Part
+from bitldp.tables.part import Part
 from bitldp.tables.planned import Planned
-from bitldp.tables.records import ids_of
+from bitldp.tables.records import SeenIds, ids_of
 
 __all__ = ["TableRelease"]
 
@@ -120,14 +120,26 @@ class TableRelease:
             comes up twice: by row and column, never by the value. Nothing is released then.
         """
         table, back = opened(frame, self.reads)
-        return back(self._released(table), self.plan.keep)
+        return back(self.piece(table), self.plan.keep)
 
-    def _released(self, table: pa.Table, first_row: int = 1, moved: list[int] | None = None) -> pa.Table:
-        coins = None
-        if self._key is not None and self.record is not None:
-            coins = Coins(
-                self._derived("coins"), b"", ids_of(table.column(self.record), self.record, first_row)
-            )
+    def piece(
+        self,
+        table: pa.Table,
+        first_row: int = 1,
+        *,
+        moved: list[int] | None = None,
+        seen: SeenIds | None = None,
+    ) -> pa.Table:
+        """Release rows of a longer table, the first of which has the number `first_row`.
+
+        In `moved`, one for each part, the numbers are counted that lie outside its interval; `seen` is given
+        the ids, to look for those of other pieces.
+        """
+        coins = ids = None
+        if self.record is not None:
+            coins, ids = self._derived("coins"), ids_of(table.column(self.record), self.record, first_row)
+            if seen is not None:
+                seen.add(ids)
         made: list[tuple[str, Any]] = []
         place = 0
         for number, part in enumerate(self.plan.parts):
@@ -135,7 +147,10 @@ class TableRelease:
             x = x.astype(np.float64) if x.dtype == np.float32 else x  # one type, whatever the table's
             if moved is not None:
                 moved[number] += part.outside(x)
-            reports = part.randomize(x, 0, coins, place)
+            if coins is None or ids is None:
+                reports = part.randomize(x, 0)
+            else:
+                reports = part.randomize_keyed(x, coins, ids, place)
             arrow_type = table.schema.field(part.codec.columns[0]).type
             made += [
                 (name, _column(part, values))
@@ -146,16 +161,9 @@ class TableRelease:
         found = pa.table([values for _, values in made], names=[name for name, _ in made])
         return found.replace_schema_metadata(self.metadata)
 
-    def piece(self, table: pa.Table, first_row: int, moved: list[int]) -> pa.Table:
-        """Release rows of a longer table, the first of which has the number `first_row`.
-
-        In `moved`, one for each part, the numbers are counted that lie outside its interval.
-        """
-        return self._released(table, first_row, moved)
-
     def schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of what is released of tables of a schema."""
-        return self._released(schema.empty_table().select(list(self.reads))).schema
+        return self.piece(schema.empty_table().select(list(self.reads))).schema
 
     # -- inside an engine, which may evaluate a batch again: a key is needed
 

@@ -17,7 +17,7 @@ pytest.importorskip("pyarrow", reason='needs pip install "bitldp[tables]"')
 import pyarrow as pa
 from bitldp.ledger import Ledger
 from bitldp.tables import Column, DataError, PlanError, ReleaseKey, TablePlan
-from bitldp.tables.records import SeenIds
+from bitldp.tables.records import SeenIds, ids_of
 from support.plans import columns_of_every_mechanism, people, plan, table_for
 
 EVERY = columns_of_every_mechanism()
@@ -140,7 +140,7 @@ def test_ids_of_other_types_are_refused() -> None:
 def test_ids_are_looked_for_across_batches(batches: list[list[Any]], twice: bool) -> None:
     seen = SeenIds("id")
     for batch in batches:
-        seen.add(pa.table({"id": batch}), 1)
+        seen.add(ids_of(pa.chunked_array([batch]), "id", 1))
     if twice:
         with pytest.raises(DataError, match="an id comes up twice"):
             seen.check()

@@ -163,7 +163,7 @@ def _perturb_table(
 ) -> int:
     """Stream a table through the plan; return its rows."""
     rows = 0
-    ids = SeenIds(None if plan.release is None else plan.release.record)
+    ids = SeenIds("" if plan.release is None else plan.release.record or "")
     writer: TableWriter | None = None
     batches = reader.batches(plan.columns, plan.rows)
     try:
@@ -171,8 +171,7 @@ def _perturb_table(
             if plan.release is None:
                 table = _perturb_batch(batch, plan, reader.names, rows, moved)
             else:
-                ids.add(batch, rows + 1)
-                table = plan.release.piece(batch, rows + 1, moved)
+                table = plan.release.piece(batch, rows + 1, moved=moved, seen=ids)
             if writer is None:
                 # The first batch is empty and shows the types: a file without rows has its columns, too.
                 writer = open_writer(file, form, table.schema, delimiter=delimiter)

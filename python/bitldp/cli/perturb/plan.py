@@ -118,12 +118,7 @@ class Plan:
     rows: int
     warnings: tuple[str, ...]
     release: TableRelease | None = None  # of a plan's file
-    array: bool = False  # whether the columns are those of an array
-
-    @property
-    def named(self) -> bool:
-        """Whether its columns have names, as a table's do."""
-        return not self.array
+    array: bool = False  # whether the columns are those of an array, without names
 
     @property
     def table_plan(self) -> Planned:

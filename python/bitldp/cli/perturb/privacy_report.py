@@ -54,7 +54,7 @@ def privacy_report(request: Request, plan: Plan, rows: int, sha256: str) -> dict
     """Return the privacy report: what was released at which epsilon; never a key, a seed or a value."""
     guarantees = [part.mechanism.guarantee for part in plan.parts]
     whole = total(guarantees, [part.released for part in plan.parts])
-    table = plan.table_plan if plan.named else None
+    table = None if plan.array else plan.table_plan
     report = {
         "tool": "bitldp",
         "version": bitldp.__version__,
