@@ -19,7 +19,7 @@ from bitldp.base import checks
 from bitldp.estimate import saved
 from bitldp.estimate.estimates import Estimate, frequencies
 
-__all__ = ["Accumulator", "CountAccumulator"]
+__all__ = ["Accumulator", "BatchAccumulator", "CountAccumulator"]
 
 _FORMAT = "bitldp.accumulator"
 _VERSION = 1
@@ -155,8 +155,10 @@ def packed_records(output: Any, records: Any) -> int | None:
     return None
 
 
-def unpacked(mechanism: Accumulated, reports: Any, records: int) -> Any:
-    """Return packed reports as the arrays of codes that they are of."""
+def unpacked(mechanism: Accumulated, reports: Any, records: int | None) -> Any:
+    """Return packed reports of so many records as arrays of codes; others as they are."""
+    if records is None:
+        return reports
     parts = mechanism.report_parts
     arrays = reports if isinstance(reports, tuple) else (reports,)
     if len(arrays) != len(parts):
@@ -169,7 +171,44 @@ def unpacked(mechanism: Accumulated, reports: Any, records: int) -> Any:
     )
 
 
-class CountAccumulator(Accumulator):
+class BatchAccumulator(Accumulator):
+    """Base of the accumulators that take a batch of reports as one argument."""
+
+    def update(
+        self,
+        reports: Any,
+        *,
+        output: str = "codes",
+        records: int | None = None,
+        threads: int | None = None,
+    ) -> None:
+        """Add a batch of reports.
+
+        Parameters
+        ----------
+        reports : array_like, or tuple of them
+            As `randomize` gives them in the form `output`.
+        output : {"codes", "bits", "packed"}
+            One of the mechanism's `outputs`, but for "values"; "codes" may be bits, where those are the
+            reports.
+        records : int, optional
+            How many records packed reports are of; needed for them.
+        threads : int, optional
+            Number of threads; the result does not depend on it.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For reports of another form, or out of range. Nothing is added then.
+        """
+        self._update(reports, output, packed_records(output, records), threads)
+
+    @abstractmethod
+    def _update(self, reports: Any, output: str, records: int | None, threads: int | None) -> None:
+        """Add a batch of reports; `records` is the number of packed ones, None for others."""
+
+
+class CountAccumulator(BatchAccumulator):
     """Exact counts of reported categories, in any order of updates and merges.
 
     Parameters
@@ -204,33 +243,8 @@ class CountAccumulator(Accumulator):
         self._law = law
         self._exclusive = exclusive
 
-    def update(
-        self,
-        reports: Any,
-        *,
-        output: str = "codes",
-        records: int | None = None,
-        threads: int | None = None,
-    ) -> None:
-        """Add a batch of reports.
-
-        Parameters
-        ----------
-        reports : array_like
-            As `randomize` gives them in the form `output`.
-        output : str
-            "codes" (or "bits", where those are the reports), or "packed".
-        records : int, optional
-            How many records packed reports are of; needed for them.
-        threads : int, optional
-            Number of threads; the counts do not depend on it.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For reports of another form, or out of range. Nothing is added then.
-        """
-        n, counts = self._count(reports, packed_records(output, records), threads)
+    def _update(self, reports: Any, output: str, records: int | None, threads: int | None) -> None:
+        n, counts = self._count(reports, records, threads)
         self.n = saved.together("reports", self.n, n)
         self.counts += counts
 

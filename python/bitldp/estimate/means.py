@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base import checks
 from bitldp.estimate import saved
-from bitldp.estimate.accumulators import Accumulated, Accumulator, packed_records, unpacked
+from bitldp.estimate.accumulators import Accumulated, BatchAccumulator, unpacked
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.statistics import Statistic
 
@@ -46,7 +46,7 @@ def countable(name: str, reports: Any) -> NDArray[Any]:
     return whole.astype(np.uint32)
 
 
-class MeanAccumulator(Accumulator):
+class MeanAccumulator(BatchAccumulator):
     """Mean and variance of unbiased letters by feature, merged as by Chan, Golub and LeVeque (1979).
 
     Parameters
@@ -94,38 +94,9 @@ class MeanAccumulator(Accumulator):
             return self._summed
         return together(self._summed, (self._counted, *self._statistic.moments(self._counts, self._counted)))
 
-    def update(
-        self,
-        reports: Any,
-        *,
-        output: str = "codes",
-        records: int | None = None,
-        threads: int | None = None,
-    ) -> None:
-        """Add a batch of reports.
-
-        Parameters
-        ----------
-        reports : array_like, or tuple of them
-            As `randomize` gives them in the form `output`.
-        output : {"codes", "bits", "packed"}
-            One of the mechanism's `outputs`, but for "values".
-        records : int, optional
-            How many records packed reports are of; needed for them.
-        threads : int, optional
-            Number of threads; the counts do not depend on it.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For reports of another form, or out of range. Nothing is added then.
-        """
-        packed = packed_records(output, records)
-        if self._statistic is not None and self._count(reports, output, packed, threads):
-            return
-        if packed is not None:
-            reports = unpacked(self.mechanism, reports, packed)
-        self._add_letters(reports)
+    def _update(self, reports: Any, output: str, records: int | None, threads: int | None) -> None:
+        if self._statistic is None or not self._count(reports, output, records, threads):
+            self._add_letters(unpacked(self.mechanism, reports, records))
 
     def _count(self, reports: Any, output: str, records: int | None, threads: int | None) -> bool:
         """Add what the core can count; False where the form of the reports is another."""

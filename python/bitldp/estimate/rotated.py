@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bitldp._core import Rotation
 from bitldp.estimate import saved
-from bitldp.estimate.accumulators import Accumulated, Accumulator, packed_records, unpacked
+from bitldp.estimate.accumulators import Accumulated, BatchAccumulator, unpacked
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.means import MeanAccumulator
 
@@ -58,19 +58,8 @@ class RotatedMeanAccumulator(MeanAccumulator):
         self._scale = scale
         self._seen: tuple[int, int] | None = None  # least and largest number of a rotation
 
-    def update(
-        self,
-        reports: Any,
-        *,
-        output: str = "codes",
-        records: int | None = None,
-        threads: int | None = None,
-    ) -> None:
-        """Add a batch of reports: a pair (rotations, codes); see `MeanAccumulator.update`."""
-        packed = packed_records(output, records)
-        if packed is not None:
-            reports = unpacked(self.mechanism, reports, packed)
-        rotations, codes = self._release.flat(reports)
+    def _update(self, reports: Any, output: str, records: int | None, threads: int | None) -> None:
+        rotations, codes = self._release.flat(unpacked(self.mechanism, reports, records))
         n, count, rotation = len(codes), self._release.count, self._release.rotation
         if not n:
             return
@@ -138,7 +127,7 @@ class RotatedMeanAccumulator(MeanAccumulator):
         self._seen = (saved.whole(seen[0]), saved.whole(seen[1])) if seen else None
 
 
-class CohortMeanAccumulator(Accumulator):
+class CohortMeanAccumulator(BatchAccumulator):
     """Mean of vectors of which cohorts share a rotation: reports are counted, and the counts rotated back.
 
     Parameters
@@ -168,19 +157,8 @@ class CohortMeanAccumulator(Accumulator):
     def _codes(self) -> int:
         return 2 * self._release.rotation.dimensions
 
-    def update(
-        self,
-        reports: Any,
-        *,
-        output: str = "codes",
-        records: int | None = None,
-        threads: int | None = None,
-    ) -> None:
-        """Add a batch of reports: a pair (rotations, codes); see `MeanAccumulator.update`."""
-        packed = packed_records(output, records)
-        if packed is not None:
-            reports = unpacked(self.mechanism, reports, packed)
-        rotations, codes = self._release.flat(reports)
+    def _update(self, reports: Any, output: str, records: int | None, threads: int | None) -> None:
+        rotations, codes = self._release.flat(unpacked(self.mechanism, reports, records))
         n = saved.together("reports", self.n, len(codes))
         keys = rotations.ravel().astype(np.uint64) * np.uint64(self._codes) + codes.ravel()
         self._add(*np.unique(keys, return_counts=True))

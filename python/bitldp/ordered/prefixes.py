@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bitldp.base import checks
 from bitldp.estimate import saved
-from bitldp.estimate.accumulators import Accumulated, Accumulator, packed_records
+from bitldp.estimate.accumulators import Accumulated, BatchAccumulator
 from bitldp.estimate.estimates import Estimate, frequencies
 from bitldp.ordered.words import Words
 from bitldp.release.hashed import Hashed
@@ -25,7 +25,7 @@ _MOST_CANDIDATES = 1 << 22  # of one search step: a few hundred megabytes
 Parts = tuple[NDArray[Any], NDArray[np.uint32], NDArray[Any]]
 
 
-class PrefixAccumulator(Accumulator):
+class PrefixAccumulator(BatchAccumulator):
     """Reports of hashed beginnings, kept as they are: a word that nobody thought of yet cannot be counted.
 
     Parameters
@@ -56,33 +56,8 @@ class PrefixAccumulator(Accumulator):
         self._words, self._hashed, self._lengths, self._read = words, hashed, lengths, read
         self._batches: list[Parts] = []
 
-    def update(
-        self,
-        reports: Any,
-        *,
-        output: str = "codes",
-        records: int | None = None,
-        threads: int | None = None,
-    ) -> None:
-        """Add a batch of reports.
-
-        Parameters
-        ----------
-        reports : tuple of array_like
-            As `randomize` gives them in the form `output`.
-        output : str
-            "codes" or "packed".
-        records : int, optional
-            How many records packed reports are of; needed for them.
-        threads : int, optional
-            Not needed here: nothing is counted yet.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For reports of another form, or out of range. Nothing is added then.
-        """
-        found = self._read(reports, packed_records(output, records))
+    def _update(self, reports: Any, output: str, records: int | None, threads: int | None) -> None:
+        found = self._read(reports, records)
         self.n = saved.together("reports", self.n, len(found[0]))
         self._batches.append(found)
 

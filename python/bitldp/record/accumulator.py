@@ -6,13 +6,13 @@ from typing import Any
 
 from bitldp.base import checks
 from bitldp.estimate import saved
-from bitldp.estimate.accumulators import Accumulator, packed_records, unpacked
+from bitldp.estimate.accumulators import BatchAccumulator, unpacked
 from bitldp.estimate.estimates import Estimate
 
 __all__ = ["AttributesAccumulator"]
 
 
-class AttributesAccumulator(Accumulator):
+class AttributesAccumulator(BatchAccumulator):
     """Accumulators of all attributes of a record: each counts the reports of its own.
 
     Parameters
@@ -27,37 +27,10 @@ class AttributesAccumulator(Accumulator):
         super().__init__(mechanism)
         self.attributes: tuple[Any, ...] = tuple(each.accumulator() for each in mechanism.attributes)
 
-    def update(
-        self,
-        reports: Any,
-        *,
-        output: str = "codes",
-        records: int | None = None,
-        threads: int | None = None,
-    ) -> None:
-        """Add a batch of reports.
-
-        Parameters
-        ----------
-        reports : SampledReports, or tuple of ndarray
-            As `randomize` gives them in the form `output`.
-        output : {"codes", "packed"}
-            Their form.
-        records : int, optional
-            How many records packed reports are of; needed for them.
-        threads : int, optional
-            Number of threads; the counts do not depend on it.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For reports of another form, or out of range. Nothing is added then.
-        """
+    def _update(self, reports: Any, output: str, records: int | None, threads: int | None) -> None:
         checks.choice("output", output, ("codes", "packed"))
-        packed = packed_records(output, records)
         mechanism: Any = self.mechanism
-        if packed is not None:
-            reports = unpacked(mechanism, reports, packed)
+        reports = unpacked(mechanism, reports, records)
         fresh = [each.accumulator() for each in mechanism.attributes]
         n = 0
         for accumulator, own in zip(fresh, mechanism.answers(reports), strict=True):

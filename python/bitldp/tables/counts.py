@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bitldp.estimate import saved
-from bitldp.estimate.accumulators import Accumulator
+from bitldp.estimate.accumulators import BatchAccumulator
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.statistics import counts_of
 from bitldp.tables.cells import Points
@@ -34,7 +34,7 @@ def countable(part: Part) -> Any:
     return part.mechanism
 
 
-class Uncounted(Accumulator):
+class Uncounted(BatchAccumulator):
     """Number of reports that no unbiased estimate can be made of."""
 
     kind = "uncounted"
@@ -43,7 +43,7 @@ class Uncounted(Accumulator):
         super().__init__(mechanism)
         self._reason = reason
 
-    def update(self, reports: Any) -> None:
+    def _update(self, reports: Any, output: str, records: int | None, threads: int | None) -> None:
         """Add the number of reports."""
         self.n = saved.together("reports", self.n, len(reports))
 
@@ -63,7 +63,7 @@ class Uncounted(Accumulator):
         self.n = saved.whole(state.get("n"))
 
 
-class PointCounts(Accumulator):
+class PointCounts(BatchAccumulator):
     """Counts of the points of an interval that were reported, of a mechanism that knows points by number."""
 
     kind = "points"
@@ -73,7 +73,7 @@ class PointCounts(Accumulator):
         self._law = mechanism
         self.counts = np.zeros(points[2], np.int64)
 
-    def update(self, reports: Any) -> None:
+    def _update(self, reports: Any, output: str, records: int | None, threads: int | None) -> None:
         """Add the numbers of reported points."""
         codes = np.ascontiguousarray(reports)
         self.n = saved.together("reports", self.n, len(codes))
