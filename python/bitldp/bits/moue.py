@@ -243,7 +243,7 @@ class UER(_Asymmetric):
         if self.calibration == "corrected":
             raise ValueError(
                 f"calibration: 'corrected' exists for UER only with alpha=1, got alpha={self.alpha}: "
-                "elsewhere Theorem 6 of BitRand adds a constant (negative for alpha > 1) that no budget undoes"
+                "elsewhere Theorem 6 adds a constant (negative for alpha > 1) that no budget undoes"
             )
         if self.alpha == 1.0:
             return _moue_channel(self.features, self.bits, self.epsilon, 1.0, "exact", self.unit), None
