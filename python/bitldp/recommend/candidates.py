@@ -26,6 +26,7 @@ from bitldp.points.exponential import Exponential
 from bitldp.points.lsrr import LSRR
 from bitldp.points.optimal import OptimalUtility
 from bitldp.privacy import share
+from bitldp.recommend.ordered import ORDERED
 from bitldp.recommend.question import Question
 from bitldp.record.categorical import CategoricalRecord
 from bitldp.record.choice import ORACLES
@@ -199,4 +200,5 @@ REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
         ("GRR", lambda s: GRR(s.sizes[0], epsilon=s.epsilon)),
         ("WarnerRR", _warner),
     ),
+    **ORDERED,
 }  # fmt: skip
