@@ -153,6 +153,9 @@ FAMILIES = [
         _floats(6, 0.5),
         _CODES,
     ),
+    Case(
+        "RandomCodebook", lambda: bitldp.RandomCodebook(6, epsilon=2.0, radius=2.0), _floats(6, 0.5), _CODES
+    ),
     Case("EXP", lambda: bitldp.EXP(6, epsilon=2.0), _floats(6, 0.5), _CODES),
     Case("PS", lambda: bitldp.PS(6, 2, epsilon=2.0), _floats(6, 0.5), _CODES),
     Case("PE", lambda: bitldp.PE(6, 2, epsilon=2.0), _floats(6, 0.5), _CODES),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-__all__ = ["MEASURES", "measured"]
+from bitldp.letters.directions import least_spread
+
+__all__ = ["MEASURES", "closed_form", "measured"]
 
 MEASURES: Mapping[str, str] = MappingProxyType(
     {
@@ -45,6 +48,14 @@ def measured(task: str, mechanism: Any, norm: str = "") -> tuple[float, float]:
         count = mechanism.columns
         return count * mechanism.mean_variance(), count * mechanism.worst_variance()
     return mechanism.mean_variance(), mechanism.worst_variance()
+
+
+def closed_form(task: str, norm: str, features: int, epsilon: float) -> float:
+    """Return the least mean that is known in closed form, where no mechanism here has it; else infinity.
+
+    Of vectors of the l2 ball, that of PrivUnit, whose law is continuous.
+    """
+    return least_spread(features, epsilon) if (task, norm) == ("vector", "l2") else math.inf
 
 
 def _vectors(mechanism: Any, power: float) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from bitldp.design import DesignError
 from bitldp.privacy import PrivacyClaimWarning
 from bitldp.recommend.answer import Recommendation, Row, ranked
 from bitldp.recommend.candidates import REGISTRY
-from bitldp.recommend.measure import MEASURES, measured
+from bitldp.recommend.measure import MEASURES, closed_form, measured
 from bitldp.recommend.question import Criterion, Norm, Task, asked
 
 __all__ = ["Recommendation", "Row", "recommend"]
@@ -127,7 +127,8 @@ def recommend(
             left.append(Row(None, name, math.nan, 0, math.nan, math.nan, str(error)))
             continue
         found.append(Row(mechanism, name, mechanism.guarantee.record, size, mean, worst, ""))
-    return Recommendation(task, MEASURES[task], criterion, (*ranked(found, criterion), *left))
+    known = closed_form(task, question.norm, question.features, question.epsilon)
+    return Recommendation(task, MEASURES[task], criterion, (*ranked(found, criterion, known), *left))
 
 
 def _alone(task: str, features: int, name: str) -> bool:
