@@ -154,14 +154,18 @@ def _shown(row: Row) -> tuple[str, str, str, str]:
     return f"{row.epsilon:.4g}", str(row.bits), f"{row.mean:.4g}", f"{row.worst:.4g}"
 
 
-def ranked(found: Sequence[Row], criterion: str) -> list[Row]:
-    """Return rows with the recommended one first and the others by what counts, each with its reason."""
+def ranked(found: Sequence[Row], criterion: str, known: float = math.inf) -> list[Row]:
+    """Return rows with the recommended one first and the others by what counts, each with its reason.
+
+    `known` is the least mean that a closed form has, of what need not be among them.
+    """
     rows = sorted(found, key=lambda row: (row.cost(criterion), row.bits))
     if not rows:
         return rows
     least = rows[0]
     if criterion != "variance":
-        first = rows.pop(thriftiest([row.cost(criterion) for row in rows], [row.bits for row in rows]))
+        costs, bits = [row.cost(criterion) for row in rows], [row.bits for row in rows]
+        first = rows.pop(thriftiest(costs, bits, known if criterion == "mean" else math.inf))
         rows.insert(0, first)
     return [replace(row, why=_why(row, rows[0], least, criterion)) for row in rows]
 

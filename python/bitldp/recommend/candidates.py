@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bitldp.categorical.responses import GRR, WarnerRR
-from bitldp.compression import CLDP, MVU, CrossPolytope, GeneralizedRR
+from bitldp.compression import CLDP, MVU, CrossPolytope, GeneralizedRR, RandomCodebook
 from bitldp.compression import best_bits as best_response_bits
 from bitldp.design.mvu import at_hand
 from bitldp.mechanism.base import Mechanism
@@ -170,6 +170,7 @@ REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
     "vector": (
         ("CrossPolytope", _ball(CrossPolytope, "l1", "l2")),
         ("CrossPolytope, uniform rotations", _ball(CrossPolytope, "l1", "l2", rotation="haar")),
+        ("RandomCodebook", _ball(RandomCodebook, "l1", "l2")),
         ("CLDP", _ball(CLDP, "l1")),
         ("HypercubePrivUnit", _whole(HypercubePrivUnit)),
         ("SampledSigns", _whole(SampledSigns)),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from bitldp.letters.directions import least_spread
 from bitldp.recommend.distance import distances
 from bitldp.recommend.ordered import range_spread
 
-__all__ = ["MEASURES", "measured"]
+__all__ = ["MEASURES", "closed_form", "measured"]
 
 MEASURES: Mapping[str, str] = MappingProxyType(
     {
@@ -55,6 +57,14 @@ def measured(task: str, mechanism: Any, norm: str = "", users: int = 0) -> tuple
     count = mechanism.columns if task == "vector" else 1
     mean, worst = count * mechanism.mean_variance(), count * mechanism.worst_variance()
     return mean, max(mean, worst) if task == "top" else worst
+
+
+def closed_form(task: str, norm: str, features: int, epsilon: float) -> float:
+    """Return the least mean that is known in closed form, where no mechanism here has it; else infinity.
+
+    Of vectors of the l2 ball, that of PrivUnit, whose law is continuous.
+    """
+    return least_spread(features, epsilon) if (task, norm) == ("vector", "l2") else math.inf
 
 
 def _vectors(mechanism: Any, power: float) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from bitldp.design import DesignError
 from bitldp.privacy import PrivacyClaimWarning, share
 from bitldp.recommend.answer import Recommendation, Row, ranked
 from bitldp.recommend.candidates import REGISTRY
-from bitldp.recommend.measure import MEASURES, measured
+from bitldp.recommend.measure import MEASURES, closed_form, measured
 from bitldp.recommend.question import Criterion, Norm, Question, Task, asked
 from bitldp.recommend.repeated import asked_again
 
@@ -162,7 +162,8 @@ def _compared(task: Task, question: Question, most: int | None) -> Recommendatio
             left.append(Row(None, name, math.nan, 0, math.nan, math.nan, str(error)))
             continue
         found.append(Row(mechanism, name, mechanism.guarantee.record, size, mean, worst, ""))
-    rows = (*ranked(found, question.criterion), *left)
+    known = closed_form(task, question.norm, question.features, question.epsilon)
+    rows = (*ranked(found, question.criterion, known), *left)
     return Recommendation(task, MEASURES[task], question.criterion, rows)
 
 
