@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["estimate"]
 
 _FORMS = ("table", "csv", "json")
-_ROWS = 1 << 18
+_ROWS, _CELLS = 1 << 17, 1 << 21  # of a batch
 
 
 def estimate(
@@ -101,17 +102,18 @@ def _answers(released: Source, report: Path, groups: tuple[str, ...], level: flo
     except PlanError as error:
         raise UsageError(f"--{str(error).replace('group_by', 'group-by', 1)}") from None
     columns = [*(name for part in plan.parts for name in released_names(part)), *groups]
+    times = Counter(reader.names)
     for name in columns:
-        if reader.names.count(name) != 1:
+        if times[name] != 1:
             raise CommandError(f"{released}: has no column {name!r}, which {report.name} names")
-    row = 1
-    for batch in reader.batches(columns, _ROWS):
+    row, rows = 1, max(1, min(_ROWS, _CELLS // len(columns)))
+    for batch in reader.batches(columns, rows):
         aggregate.update(batch, first_row=row)
         row += batch.num_rows
     if not len(aggregate):
         raise CommandError(f"{released}: has no rows")
-    rows: list[dict[str, Any]] = aggregate.estimate(level).to_pylist()
-    return rows
+    answers: list[dict[str, Any]] = aggregate.estimate(level).to_pylist()
+    return answers
 
 
 def _plan(report: Path) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,8 +30,8 @@ from bitldp.tables.worth import worth
 __all__ = ["Part", "Plan", "batch_rows", "build_plan"]
 
 #: Bytes of input and output that one batch should hold.
-BATCH_BYTES = 1 << 22
-_MOST_ROWS = 1 << 18
+BATCH_BYTES = 1 << 25
+_MOST_ROWS = 1 << 17
 _VECTORS = {
     "ball": "vectors of a ball",
     "scores": "vectors of which a dimension is chosen",
@@ -227,10 +228,14 @@ def _form(name: str, mechanism: Any, output: str | None) -> str:
 
 def _resolved(request: Request, names: Sequence[str]) -> Request:
     """Return the request with the file's own spelling of its columns, which may have spaces at the ends."""
+    there = set(names)
+    alike: dict[str, list[str]] = {}
+    for other in names:
+        alike.setdefault(other.strip(), []).append(other)
 
     def own(name: str) -> str:
-        alike = [other for other in names if other.strip() == name.strip()]
-        return alike[0] if name not in names and len(alike) == 1 else name
+        those = alike.get(name.strip(), [])
+        return those[0] if name not in there and len(those) == 1 else name
 
     return replace(
         request,
@@ -245,12 +250,13 @@ def _check_columns(
     names: Sequence[str], columns: Sequence[str], label: Sequence[str], keep: Sequence[str], *, listed: bool
 ) -> None:
     """Refuse columns that the file does not have once; say what it has only where names are `listed`."""
+    times = Counter(names)
     shown = f"; the file has {', '.join(names[:20])}{' ...' if len(names) > 20 else ''}"
     seen: set[str] = set()
     for option, group in (("--columns", columns), ("--label", label), ("--keep", keep)):
         for name in group:
-            if names.count(name) != 1:
-                if name in names:
+            if times[name] != 1:
+                if times[name]:
                     problem = "the file has several columns of that name"
                 elif listed:
                     problem = "no such column"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from bitldp.base.refused import PlanError
@@ -48,9 +49,10 @@ def planned(request: Request, source: Source, names: Sequence[str]) -> Plan:
     release = plan.release(
         _key(request), record=asked.record, snapshot=asked.snapshot, threads=request.threads
     )
+    times = Counter(names)
     for name in release.reads:
-        if names.count(name) != 1:
-            problem = "has several columns of that name" if name in names else "has no such column"
+        if times[name] != 1:
+            problem = "has several columns of that name" if times[name] else "has no such column"
             raise UsageError(f"column {name!r} of {request.plan}: {source} {problem}")
     return Plan(plan.parts, plan.keep, batch_rows(plan.parts, False), (), release)
 

@@ -29,6 +29,10 @@ __all__ = ["TableReader", "TableWriter", "open_reader", "open_writer"]
 
 #: Bytes of a CSV file that are parsed at once; also the longest row it may have.
 CSV_BLOCK = 1 << 20
+#: Rows and bytes at which a group of Parquet is written.
+GROUP_ROWS, GROUP_BYTES = 1 << 20, 1 << 26
+#: Columns that are worth dictionaries; of more, each has too few values in a group.
+MOST_DICTIONARIES = 256
 
 
 class TableReader(Protocol):
@@ -88,11 +92,9 @@ def open_writer(file: Any, form: Form, schema: pa.Schema) -> TableWriter:
     """Start a table with the columns of `schema` in an open binary file."""
     if form.kind == "csv":
         return _CsvWriter(file, form, schema)
-    writer: TableWriter
     if form.kind == "parquet":
-        writer = pa.parquet.ParquetWriter(file, schema, compression="zstd")
-    else:
-        writer = pa.ipc.new_stream(file, schema) if form.stream else pa.ipc.new_file(file, schema)
+        return _ParquetWriter(file, schema)
+    writer: TableWriter = pa.ipc.new_stream(file, schema) if form.stream else pa.ipc.new_file(file, schema)
     return writer
 
 
@@ -113,6 +115,36 @@ class _CsvWriter:
         self._writer.close()
         if self._compressed is not None:
             self._compressed.close()
+
+
+class _ParquetWriter:
+    """Parquet in large groups of rows, whatever the batches are: a group costs every column a header."""
+
+    def __init__(self, file: Any, schema: pa.Schema) -> None:
+        # A dictionary of each of many columns would be held until its group is written.
+        few = len(schema) <= MOST_DICTIONARIES
+        self._writer = pa.parquet.ParquetWriter(file, schema, compression="zstd", use_dictionary=few)
+        self._waiting: list[pa.Table] = []
+        self._rows = self._bytes = 0
+
+    def write(self, table: pa.Table) -> None:
+        self._waiting.append(table)
+        self._rows += table.num_rows
+        self._bytes += table.nbytes
+        if self._rows >= GROUP_ROWS or self._bytes >= GROUP_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._waiting:
+            group = pa.concat_tables(self._waiting)
+            self._waiting, self._rows, self._bytes = [], 0, 0
+            self._writer.write_table(group, row_group_size=max(1, group.num_rows))
+
+    def close(self) -> None:
+        try:
+            self._flush()
+        finally:
+            self._writer.close()
 
 
 class _CsvReader:
