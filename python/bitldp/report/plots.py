@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bitldp.base.extras import require
-
-if TYPE_CHECKING:
-    pass
+from bitldp.base.palette import STYLES
 
 __all__ = ["accuracy_plot", "rounds_plot"]
 
@@ -49,7 +47,7 @@ def accuracy_plot(
     FigureCanvasAgg(figure)
     axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
     styles = dict(
-        zip(sorted({name for lines in panels.values() for name in lines}), _STYLES * 3, strict=False)
+        zip(sorted({name for lines in panels.values() for name in lines}), STYLES * 3, strict=False)
     )
     for axis, (data, lines) in zip(axes, panels.items(), strict=True):
         for name, points in lines.items():
@@ -103,7 +101,7 @@ def rounds_plot(
     FigureCanvasAgg(figure)
     axis = figure.subplots()
     points = [(row["round"], row[metric]) for row in rows if row.get(metric) is not None]
-    color, marker = _STYLES[0]
+    color, marker = STYLES[0]
     axis.plot(*zip(*points, strict=True), color=color, marker=marker, markersize=4, linewidth=1.8)
     axis.set(xlabel="round", ylabel=f"{metric} on clean test records", title=title)
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -112,15 +110,3 @@ def rounds_plot(
         axis.yaxis.set_major_formatter(PercentFormatter(1.0))
     axis.grid(True, which="major", color="0.9")
     figure.savefig(path, dpi=130, format="png")
-
-
-# Okabe and Ito's colours, told apart by colour-blind readers and, with the markers, in grey.
-_STYLES = (
-    ("#0072B2", "o"),
-    ("#D55E00", "s"),
-    ("#009E73", "^"),
-    ("#CC79A7", "D"),
-    ("#E69F00", "v"),
-    ("#56B4E9", "P"),
-    ("#000000", "X"),
-)
