@@ -120,13 +120,15 @@ class BitRandSettings(Settings):
     rate: float = 0.05
     clip: float = 1.0
 
-    quick: ClassVar[Mapping[str, Any]] = {
-        "epsilon": 300.0,
-        "clients": 10,
-        "rounds": 15,
-        "hidden": 128,
-        "epochs": 2,
-        "rate": 0.1,
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "quick": {
+            "epsilon": 300.0,
+            "clients": 10,
+            "rounds": 15,
+            "hidden": 128,
+            "epochs": 2,
+            "rate": 0.1,
+        }
     }
 
     def __post_init__(self) -> None:
