@@ -14,7 +14,8 @@ from bitldp.cli.catalogue.command import MechanismCommand, offering
 from bitldp.cli.catalogue.entries import entries
 from bitldp.cli.estimate import estimate
 from bitldp.cli.explain.explain import explain
-from bitldp.cli.fl import fl
+from bitldp.cli.fl.command import SystemCommand
+from bitldp.cli.fl.fl import fl
 from bitldp.cli.once import Once
 from bitldp.cli.options import MOST_THREADS, names
 from bitldp.cli.options import categories as read_categories
@@ -240,7 +241,7 @@ app.command(cls=Once)(estimate)
 app.command(cls=Once)(verify)
 app.command(cls=MechanismCommand)(explain)
 app.command(cls=MechanismCommand)(audit)
-app.command(cls=Once)(fl)
+app.command(cls=SystemCommand)(fl)
 
 
 @app.command(cls=Once)

@@ -85,13 +85,15 @@ class BRRSettings(Settings):
     shrink: float = 0.05
     ridge: float = 1.0
 
-    quick: ClassVar[Mapping[str, Any]] = {
-        "clients": 20,
-        "rounds": 30,
-        "hidden": 32,
-        "epsilon": 4.0,
-        "norm": "linf",
-        "clip": 0.05,
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "quick": {
+            "clients": 20,
+            "rounds": 30,
+            "hidden": 32,
+            "epsilon": 4.0,
+            "norm": "linf",
+            "clip": 0.05,
+        }
     }
 
     def __post_init__(self) -> None:
