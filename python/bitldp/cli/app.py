@@ -19,6 +19,7 @@ from bitldp.cli.fl.fl import fl
 from bitldp.cli.once import Once
 from bitldp.cli.options import MOST_THREADS, names
 from bitldp.cli.options import categories as read_categories
+from bitldp.cli.paper import paper
 from bitldp.cli.perturb.files import UsageError, report_path
 from bitldp.cli.screen import Screen, sentences, wide_console
 from bitldp.cli.verify import verify
@@ -242,6 +243,7 @@ app.command(cls=Once)(verify)
 app.command(cls=MechanismCommand)(explain)
 app.command(cls=MechanismCommand)(audit)
 app.command(cls=SystemCommand)(fl)
+app.command(cls=Once)(paper)
 
 
 @app.command(cls=Once)

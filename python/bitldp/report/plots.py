@@ -10,6 +10,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from bitldp.base.extras import require
+from bitldp.base.palette import STYLES
 
 __all__ = ["accuracy_plot", "rounds_plot"]
 
@@ -48,7 +49,7 @@ def accuracy_plot(
     FigureCanvasAgg(figure)
     axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
     styles = dict(
-        zip(sorted({name for lines in panels.values() for name in lines}), _STYLES * 3, strict=False)
+        zip(sorted({name for lines in panels.values() for name in lines}), STYLES * 3, strict=False)
     )
     for axis, (data, lines) in zip(axes, panels.items(), strict=True):
         for name, points in lines.items():
@@ -105,7 +106,7 @@ def rounds_plot(
     figure = Figure(figsize=(6.8, 4.4), layout="constrained")
     FigureCanvasAgg(figure)
     axis = figure.subplots()
-    for (name, those), (color, marker) in zip(runs.items(), _STYLES * 3, strict=False):
+    for (name, those), (color, marker) in zip(runs.items(), STYLES * 3, strict=False):
         scores: dict[int, list[float]] = {}
         for row in chain.from_iterable(those):
             if row.get(metric) is not None:
@@ -127,15 +128,3 @@ def rounds_plot(
         axis.yaxis.set_major_formatter(PercentFormatter(1.0))
     axis.grid(True, which="major", color="0.9")
     figure.savefig(path, dpi=130, format="png")
-
-
-# Okabe and Ito's colours, told apart by colour-blind readers and, with the markers, in grey.
-_STYLES = (
-    ("#0072B2", "o"),
-    ("#D55E00", "s"),
-    ("#009E73", "^"),
-    ("#CC79A7", "D"),
-    ("#E69F00", "v"),
-    ("#56B4E9", "P"),
-    ("#000000", "X"),
-)
