@@ -61,7 +61,9 @@ def trained(settings: BitRandSettings) -> list[NDArray[np.float32]]:
     if settings.private and settings.place == "updates":
         return _by_updates(settings, start)
     x, y = _released(settings)
-    return nets.train(start, x, y, epochs=settings.rounds, batch=len(x), rate=settings.rate, seed=settings.seed)
+    return nets.train(
+        start, x, y, epochs=settings.rounds, batch=len(x), rate=settings.rate, seed=settings.seed
+    )
 
 
 def _seeded(settings: BitRandSettings, what: int, *more: int) -> np.random.SeedSequence:

@@ -137,7 +137,9 @@ class BitRandSettings(Settings):
         if self.anonymiser and self.place != "updates":
             raise ValueError("anonymiser: is for place='updates'")
         if self.once and self.rounds != 1:
-            raise ValueError(f"rounds: must be 1 with mechanism={self.mechanism!r}: records are asked for once")
+            raise ValueError(
+                f"rounds: must be 1 with mechanism={self.mechanism!r}: records are asked for once"
+            )
         for name in ("hidden", "epochs"):
             checks.integer(name, getattr(self, name), 1)
         checks.integer("batch", self.batch, 0)

@@ -55,9 +55,7 @@ class Layers:
         ]
 
 
-def shuffled(
-    reports: NDArray[np.floating], rng: np.random.Generator | None = None
-) -> NDArray[np.floating]:
+def shuffled(reports: NDArray[np.floating], rng: np.random.Generator | None = None) -> NDArray[np.floating]:
     """Split reports into their coordinates and shuffle each over the clients: no row is a client's any more.
 
     Parameters

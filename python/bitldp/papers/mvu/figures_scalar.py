@@ -191,7 +191,9 @@ def variance_by_bits(run: FigureRun) -> Outcome:
 
     def draw(canvas: Any) -> None:
         shown = {f"epsilon {epsilon:g}": (range(1, most + 1), of(epsilon)) for epsilon in budgets}
-        lines(canvas.subplots(), shown, yscale="log", xlabel="bits in and out", ylabel="mean variance")
+        axes = canvas.subplots()
+        lines(axes, shown, yscale="log", xlabel="bits in and out", ylabel="mean variance")
+        axes.set_xticks(range(1, most + 1))
 
     gains = {epsilon: of(epsilon)[0] / of(epsilon)[2] for epsilon in budgets}
     compared = [
