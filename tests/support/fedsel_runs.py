@@ -13,7 +13,7 @@ SIZE = 31  # coordinates of a linear model of breast_cancer
 
 
 def settings(out: Path, **given: Any) -> Any:
-    return get("fedsel").configure(quick=True, **{**SMALL, "out": str(out), **given})
+    return get("fedsel").configure(preset="quick", **{**SMALL, "out": str(out), **given})
 
 
 def run(out: Path, **given: Any) -> Any:

@@ -24,7 +24,7 @@ def run(name: str, out: Path, **given: Any) -> tuple[Any, list[dict[str, Any]]]:
     system = get(name)
     threads = given.pop("threads", 1)
     recorder = given.pop("recorder", None)
-    settings = system.configure(quick=True, **{**SMALL[name], "out": str(out), **given})
+    settings = system.configure(preset="quick", **{**SMALL[name], "out": str(out), **given})
     summary = system.run(settings, seeded=True, threads=threads, recorder=recorder)
     return summary, [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
 

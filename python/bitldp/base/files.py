@@ -8,10 +8,27 @@ import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["replacing", "resolved", "sweep", "sync_folder"]
+__all__ = ["fleeting", "replacing", "resolved", "sweep", "sync_folder"]
+
+_durable: ContextVar[bool] = ContextVar("durable", default=True)
+
+
+@contextmanager
+def fleeting() -> Iterator[None]:
+    """Let files that the block replaces appear whole, but not wait until they are on disk.
+
+    For what is simulated: a power cut takes files back that were written last, which a person's ledger must
+    never know. It holds for this thread, and for others that run in a copy of its context.
+    """
+    token = _durable.set(False)
+    try:
+        yield
+    finally:
+        _durable.reset(token)
 
 
 def resolved(path: str | os.PathLike[str]) -> Path:
@@ -26,10 +43,11 @@ def resolved(path: str | os.PathLike[str]) -> Path:
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a temporary file that takes the place of `path` when the block succeeds.
 
-    The bytes are on disk (fsync) before the name is given, and the name is given in one step (rename), so
-    that nobody ever sees half a file. When the block raises, also through an interrupt, the temporary file is
-    removed and an older file of that name stays as it was. A file that is replaced hands on its permissions;
-    where the name is a symbolic link, the file that it leads to is replaced.
+    The bytes are on disk (fsync) before the name is given, but for the block of a `fleeting`, and the name is
+    given in one step (rename), so that nobody ever sees half a file. When the block raises, also through an
+    interrupt, the temporary file is removed and an older file of that name stays as it was. A file that is
+    replaced hands on its permissions; where the name is a symbolic link, the file that it leads to is
+    replaced.
 
     Parameters
     ----------
@@ -55,7 +73,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         with os.fdopen(descriptor, "w+b") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            if _durable.get():
+                os.fsync(file.fileno())
         if kept is not None:
             temporary.chmod(kept)
         temporary.replace(path)
@@ -63,7 +82,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         with suppress(OSError):
             temporary.unlink()
         raise
-    sync_folder(path.parent)
+    if _durable.get():
+        sync_folder(path.parent)
 
 
 def sweep(path: Path) -> None:

@@ -16,10 +16,12 @@ from bitldp.cli.catalogue.entries import entries
 from bitldp.cli.completion import mechanisms, one_of
 from bitldp.cli.estimate import estimate
 from bitldp.cli.explain.explain import explain
-from bitldp.cli.fl import fl
+from bitldp.cli.fl.command import SystemCommand
+from bitldp.cli.fl.fl import fl
 from bitldp.cli.once import Once
 from bitldp.cli.options import MOST_THREADS, names, separator
 from bitldp.cli.options import categories as read_categories
+from bitldp.cli.paper import paper
 from bitldp.cli.perturb.files import UsageError, report_path
 from bitldp.cli.perturb.forms import FORMATS, PIPE
 from bitldp.cli.screen import Screen, sentences, wide_console
@@ -281,7 +283,8 @@ app.command(cls=Once)(estimate)
 app.command(cls=Once)(verify)
 app.command(cls=MechanismCommand)(explain)
 app.command(cls=MechanismCommand)(audit)
-app.command(cls=Once)(fl)
+app.command(cls=SystemCommand)(fl)
+app.command(cls=Once)(paper)
 
 
 @app.command(cls=Once)

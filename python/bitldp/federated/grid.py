@@ -7,6 +7,8 @@ import logging
 import random
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +19,7 @@ from flwr.serverapp.strategy import Result
 from flwr.supercore.run import Run
 
 from bitldp.base import checks
+from bitldp.base.files import fleeting
 from bitldp.federated import flower
 
 __all__ = ["CLIENT_SENTENCE", "InProcessGrid", "InProcessRun", "run_in_process"]
@@ -150,7 +153,9 @@ class InProcessGrid(Grid):
                 work(places)
         else:
             with ThreadPoolExecutor(self._threads) as pool:
-                list(pool.map(work, queues.values()))
+                done = [pool.submit(copy_context().run, work, places) for places in queues.values()]
+                for each in done:
+                    each.result()
         answered = [reply for reply in replies if reply is not None]
         if self._recorder is not None:
             for reply in answered:
@@ -223,6 +228,7 @@ def run_in_process(
     threads: int = 1,
     recorder: Recorder | None = None,
     raise_errors: bool = False,
+    durable: bool = False,
 ) -> InProcessRun:
     """Run a Flower app in this process.
 
@@ -235,6 +241,9 @@ def run_in_process(
     seed : int, optional
         Seeds Python's global `random` during the run, from which Flower's strategies choose clients. Privacy
         does not depend on it; mods have a seed of their own.
+    durable : bool
+        Whether ledgers and other files wait until they are on disk (fsync). Clients of a simulation do not
+        live on after a power cut, and most of a run's time would go there; say so where their budgets do.
 
     Returns
     -------
@@ -271,7 +280,7 @@ def run_in_process(
     if seed is not None:
         random.seed(checks.integer("seed", seed, 0))
     try:
-        with flower.identity(1):
+        with flower.identity(1), nullcontext() if checks.flag("durable", durable) else fleeting():
             server_app(grid, context)
     finally:
         random.setstate(state)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from statistics import fmean, stdev
+from typing import Any
 
 from bitldp.base.extras import require
-
-if TYPE_CHECKING:
-    pass
+from bitldp.base.palette import STYLES
 
 __all__ = ["accuracy_plot", "rounds_plot"]
 
@@ -49,7 +49,7 @@ def accuracy_plot(
     FigureCanvasAgg(figure)
     axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
     styles = dict(
-        zip(sorted({name for lines in panels.values() for name in lines}), _STYLES * 3, strict=False)
+        zip(sorted({name for lines in panels.values() for name in lines}), STYLES * 3, strict=False)
     )
     for axis, (data, lines) in zip(axes, panels.items(), strict=True):
         for name, points in lines.items():
@@ -75,14 +75,18 @@ def accuracy_plot(
 
 
 def rounds_plot(
-    rows: Sequence[Mapping[str, Any]], metric: str, path: str | PathLike[str], *, title: str
+    runs: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]],
+    metric: str,
+    path: str | PathLike[str],
+    *,
+    title: str,
 ) -> None:
-    """Save a PNG of a federated run's score by round.
+    """Save a PNG of the score of federated runs by round: of several seeds, mean and standard deviation.
 
     Parameters
     ----------
-    rows : sequence of mapping
-        The lines of a run's metrics: "round", and the score under `metric`, or None.
+    runs : mapping
+        ``{mechanism: [rows of a run, ...]}``; a row holds "round", and the score under `metric`, or None.
     metric : str
         Name of the score; "accuracy" is drawn from 0 to 100 %.
     path : path
@@ -102,9 +106,21 @@ def rounds_plot(
     figure = Figure(figsize=(6.8, 4.4), layout="constrained")
     FigureCanvasAgg(figure)
     axis = figure.subplots()
-    points = [(row["round"], row[metric]) for row in rows if row.get(metric) is not None]
-    color, marker = _STYLES[0]
-    axis.plot(*zip(*points, strict=True), color=color, marker=marker, markersize=4, linewidth=1.8)
+    for (name, those), (color, marker) in zip(runs.items(), STYLES * 3, strict=False):
+        scores: dict[int, list[float]] = {}
+        for row in chain.from_iterable(those):
+            if row.get(metric) is not None:
+                scores.setdefault(row["round"], []).append(row[metric])
+        rounds, means = list(scores), [fmean(each) for each in scores.values()]
+        axis.plot(rounds, means, color=color, marker=marker, markersize=4, linewidth=1.8, label=name)
+        if len(those) > 1:
+            spread = [stdev(each) if len(each) > 1 else 0.0 for each in scores.values()]
+            low, high = (
+                [mean + side * each for mean, each in zip(means, spread, strict=True)] for side in (-1, 1)
+            )
+            axis.fill_between(rounds, low, high, color=color, alpha=0.2, linewidth=0)
+    if len(runs) > 1:
+        axis.legend(frameon=False)
     axis.set(xlabel="round", ylabel=f"{metric} on clean test records", title=title)
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     if metric == "accuracy":
@@ -112,15 +128,3 @@ def rounds_plot(
         axis.yaxis.set_major_formatter(PercentFormatter(1.0))
     axis.grid(True, which="major", color="0.9")
     figure.savefig(path, dpi=130, format="png")
-
-
-# Okabe and Ito's colours, told apart by colour-blind readers and, with the markers, in grey.
-_STYLES = (
-    ("#0072B2", "o"),
-    ("#D55E00", "s"),
-    ("#009E73", "^"),
-    ("#CC79A7", "D"),
-    ("#E69F00", "v"),
-    ("#56B4E9", "P"),
-    ("#000000", "X"),
-)

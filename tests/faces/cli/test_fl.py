@@ -72,6 +72,10 @@ def test_the_summary_says_what_was_promised(done: Path, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("arguments", "code", "fragment"),
     [
+        (["--preset", "slow"], 2, "preset: bitrand has no 'slow'; there are quick"),
+        (["--preset", "paper", "--quick"], 2, "--quick is --preset quick; give one preset"),
+        (["--mechanism", "bitrand,foo"], 2, "mechanism: must be one of 'bitrand', "),
+        (["--mechanism", "pm,bitrand,pm"], 2, "--mechanism: names pm twice"),
         (["--quick"], 1, "holds a run already; resume it (--resume), or give another folder"),
         (
             ["--quick", "--resume"],
@@ -125,6 +129,46 @@ def test_what_is_found_later_is_one_sentence_and_leaves_no_folder(
     assert fragment in line
     assert "internal" not in line
     assert not (tmp_path / "run").exists()
+
+
+def test_several_mechanisms_and_seeds_are_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    several = [*TINY, "--mechanism", "noiseless,bitrand", "--repeats", "2", "--out", tmp_path / "run"]
+    assert fl(*several) == 0
+    shown = capsys.readouterr().out
+    assert "mean ± standard deviation over 2 seeds" in shown
+    assert "paired two-sided t-test" in shown
+    assert "what it covers (noiseless): nothing" in shown
+    assert (tmp_path / "run" / "plot.png").exists()
+    assert fl(*several, "--resume", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [each["mechanism"] for each in found["mechanisms"]] == ["noiseless", "bitrand"]
+    assert 0.0 <= found["mechanisms"][1]["p"] <= 1.0
+    assert [each["seed"] for each in found["runs"]] == [1, 2, 1, 2]
+
+
+def test_a_system_names_its_settings_and_its_differences(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bitldp.papers import get
+
+    assert fl("bitrand", "--help") == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    for words in (
+        "label_epsilon=float Its budget. [default: 2.0]",
+        "place=features|updates",
+        "--preset NAME",
+    ):
+        assert words in shown
+    settings = get("bitrand").settings
+    preset = {**settings.presets["quick"], "clients": 3, "rounds": 1, "hidden": 4, "epochs": 1}
+    monkeypatch.setattr(settings, "presets", {**settings.presets, "paper": preset})
+    monkeypatch.setattr(settings, "differences", "digits in place of news")
+    assert fl("bitrand", "--preset", "paper", "--out", tmp_path / "run") == 0
+    assert "differs from the paper: digits in place of news" in capsys.readouterr().out
+    assert fl(*TINY, "--out", tmp_path / "other") == 0
+    assert "differs from the paper" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

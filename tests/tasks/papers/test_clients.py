@@ -26,7 +26,7 @@ UPDATES = {"place": "updates", "mechanism": "hm", "epsilon": 6.0}
 
 
 def settings(name: str, out: Path, **given: Any) -> Any:
-    return get(name).configure(quick=True, **{**SMALL[name], "out": str(out), **given})
+    return get(name).configure(preset="quick", **{**SMALL[name], "out": str(out), **given})
 
 
 def asked(name: str, chosen: Any, node: dict[str, Any], arrays: Any, turn: int = 1, **config: Any) -> Any:
@@ -46,7 +46,7 @@ def weights(chosen: Any) -> dict[str, np.ndarray]:
     from bitldp.papers.bitrand import system as bitrand
     from bitldp.papers.brr import sgd
 
-    made = bitrand._model(chosen) if hasattr(chosen, "place") else sgd._model(chosen)
+    made = bitrand.model(chosen) if hasattr(chosen, "place") else sgd._model(chosen)
     return {f"{place:03}": array for place, array in enumerate(made)}
 
 

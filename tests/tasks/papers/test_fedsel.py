@@ -164,16 +164,16 @@ def test_settings_are_checked(given: dict[str, Any], fragment: str, tmp_path: Pa
 def test_the_screen_says_that_the_estimate_is_biased(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from bitldp.cli.fl import _print_summary
+    from bitldp.cli.fl.show import print_summary
 
     summary = run(tmp_path, rounds=1)
     assert json.loads((tmp_path / "summary.json").read_text())["caveat"] == summary.caveat
     capsys.readouterr()
-    _print_summary(summary, tmp_path)
+    print_summary(summary, tmp_path, "", as_json=False)
     shown = capsys.readouterr().out
     assert "caveat" in shown
     assert "biased" in shown
-    _print_summary(run(tmp_path / "full", mechanism="full", rounds=1), tmp_path)
+    print_summary(run(tmp_path / "full", mechanism="full", rounds=1), tmp_path, "", as_json=False)
     assert "caveat" not in capsys.readouterr().out
 
 

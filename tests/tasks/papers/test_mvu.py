@@ -37,7 +37,7 @@ SMALL = {"clients": 3, "rounds": 2, "batch": 3, "data": "wine"}
 
 def run(out: Path, **given: Any) -> tuple[Any, list[dict[str, Any]]]:
     system = get("mvu")
-    settings = system.configure(quick=True, **{**SMALL, "epsilon": 8.0, "out": str(out), **given})
+    settings = system.configure(preset="quick", **{**SMALL, "epsilon": 8.0, "out": str(out), **given})
     summary = system.run(settings, seeded=True)
     return summary, [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
 
@@ -71,7 +71,7 @@ def test_every_mechanism_keeps_the_budget(mechanism: str, level: str, tmp_path: 
 
 def test_rounds_are_composed_and_not_added(tmp_path: Path) -> None:
     summary, _ = run(tmp_path, level="client", rounds=6)
-    settings = get("mvu").configure(quick=True, **{**SMALL, "epsilon": 8.0, "rounds": 6}, level="client")
+    settings = get("mvu").configure(preset="quick", **{**SMALL, "epsilon": 8.0, "rounds": 6}, level="client")
     size = 14 * 3
     mechanism = settings.release(size)
     assert summary.privacy.record == account([(mechanism, 6)], delta=1e-5, method="renyi").epsilon
@@ -99,7 +99,7 @@ def test_bytes_up_are_a_bit_a_coordinate_and_a_header(tmp_path: Path) -> None:
 
 
 def test_records_take_turns(tmp_path: Path) -> None:
-    settings = get("mvu").configure(quick=True, batch=7)
+    settings = get("mvu").configure(preset="quick", batch=7)
     client = Client(1, 3, tmp_path, seeded=True, budget=math.inf)
     uses = np.zeros(10, int)
     for turn in range(20):
@@ -146,7 +146,7 @@ def test_the_best_accountant_is_taken() -> None:
 def test_a_budget_of_the_client_ends_its_reports(tmp_path: Path) -> None:
     system = get("mvu")
     given = {**SMALL, "level": "client", "rounds": 3, "epsilon": 8.0, "out": str(tmp_path)}
-    settings = system.configure(quick=True, **given)
+    settings = system.configure(preset="quick", **given)
     one = composed(settings.release(42), 1, 1e-5).epsilon
     with pytest.raises(RoundFailedError, match="round 2"):
         run_in_process(

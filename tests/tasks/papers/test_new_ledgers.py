@@ -31,7 +31,7 @@ def asked(name: str, home: Path, turn: int, **node: Any) -> Any:
     """Ask the only client for a round."""
     system = get(name)
     chosen: Any = system.configure(
-        quick=True, **{**SMALL[name], "out": str(home.parent / "run"), **GIVEN[name]}
+        preset="quick", **{**SMALL[name], "out": str(home.parent / "run"), **GIVEN[name]}
     )
     grid = InProcessGrid(
         system.client_app, chosen.clients, run_config=chosen.config(), node_config={"home": str(home), **node}

@@ -32,7 +32,7 @@ def test_a_run_says_what_it_did_and_goes_on_where_it_stopped(name: str, tmp_path
     # Cut after the first round, then gone on with: a restart of the server between rounds.
     cut = tmp_path / "cut"
     system = get(name)
-    settings = system.configure(quick=True, **{**SMALL[name], "out": str(cut)})
+    settings = system.configure(preset="quick", **{**SMALL[name], "out": str(cut)})
 
     def stop(row: Any) -> None:
         if row["round"] == 1:
@@ -128,7 +128,7 @@ def test_ldpfl_says_what_its_epsilon_does_not_cover(tmp_path: Path) -> None:
 
 def test_a_client_keeps_its_own_budget(tmp_path: Path) -> None:
     system = get("bitrand")
-    settings = system.configure(quick=True, **{**SMALL["bitrand"], "out": str(tmp_path)})
+    settings = system.configure(preset="quick", **{**SMALL["bitrand"], "out": str(tmp_path)})
     from bitldp.federated import run_in_process
 
     # Each of the clients allows less than the release costs: nobody sends anything.
@@ -163,7 +163,7 @@ def test_settings_are_checked(given: dict[str, Any], fragment: str) -> None:
 
 
 def test_settings_travel_as_flowers_configuration() -> None:
-    settings = get("bitrand").configure(quick=True, label_epsilon=3)
+    settings = get("bitrand").configure(preset="quick", label_epsilon=3)
     config = settings.config()
     assert config["label-epsilon"] == 3.0
     assert all(type(value) in (str, int, float, bool) for value in config.values())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
@@ -11,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args, get_origin
 
 import bitldp
+from bitldp.cli.docstrings import documented
 from bitldp.mechanism.base import Mechanism
 from bitldp.mechanism.parameters import Option, Unit, allowed, annotated
 
@@ -150,16 +150,12 @@ def _value(stated: Any) -> tuple[type | None, tuple[str, ...]]:
 @cache
 def _about(kind: type) -> Mapping[str, str]:
     """Return what the docstring of a class says of each parameter; "As of" another class is looked up."""
-    _, _, text = (inspect.getdoc(kind) or "").partition("Parameters\n----------\n")
-    section = re.split(r"\n\n\w+\n-+\n", text, maxsplit=1)[0]
     found = {}
-    for head, body in re.findall(r"^(\S.*)\n((?:(?: +.*)?\n?)*)", section, re.MULTILINE):
-        words = " ".join(body.split()).replace("``", "").replace('"', "'")
+    for name, own in documented(kind, "Parameters").items():
+        words = own
         reference = _REFERENCE.match(words)
-        for name in head.partition(" : ")[0].split(", "):
-            whole = words
-            if reference:
-                other = _about(getattr(bitldp, reference[1])).get(name, "")
-                whole = f"{other} {words[reference.end() :]}".strip()
-            found[name] = whole.replace("`", "")
+        if reference:
+            other = _about(getattr(bitldp, reference[1])).get(name, "")
+            words = f"{other} {words[reference.end() :]}".strip()
+        found[name] = words.replace("`", "")
     return found

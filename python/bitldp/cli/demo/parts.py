@@ -90,7 +90,7 @@ def federated(console: Console) -> None:
     scores = []
     for mechanism in ("bitrand", "pm", "noiseless"):
         with tempfile.TemporaryDirectory() as folder:
-            settings = system.configure(quick=True, mechanism=mechanism, out=folder)
+            settings = system.configure(preset="quick", mechanism=mechanism, out=folder)
             summary = system.run(settings, seeded=True)
         exact = "no privacy" if mechanism == "noiseless" else f"exact ε {summary.privacy.record:.0f} a record"
         scores.append(f"{mechanism} {summary.score:.2f} ({exact})")

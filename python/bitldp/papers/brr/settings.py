@@ -20,6 +20,8 @@ from bitldp.privacy import composed, share
 __all__ = [
     "MECHANISMS",
     "NAME",
+    "NETS",
+    "SPLIT",
     "TASKS",
     "UNITS",
     "WITHOUT",
@@ -31,7 +33,10 @@ __all__ = [
 NAME = "brr"
 TASKS = ("sgd", "vectors", "trees")
 WITHOUT = "noiseless"
-MECHANISMS = ("brr", "brr-best", "laplace", WITHOUT)
+#: The paper's ranges of BRR-SGD, [-C, 0] or [0, C] by the sign of a coordinate, which they tell.
+SPLIT = "sign-split"
+MECHANISMS = ("brr", "brr-best", "grr", "pm", "laplace", SPLIT, WITHOUT)
+NETS = ("dense", "cnn")
 UNITS = ("feature", "record")
 
 
@@ -42,13 +47,20 @@ class BRRSettings(Settings):
     Attributes
     ----------
     task : {"sgd", "vectors", "trees"}
-    mechanism : {"brr", "brr-best", "laplace", "noiseless"}
-        BRR with the paper's m or with the best one, or discrete Laplace noise, or none.
+    mechanism : {"brr", "brr-best", "grr", "pm", "laplace", "sign-split", "noiseless"}
+        BRR with the paper's m or with the best one; GRR on the same points; the Piecewise Mechanism; discrete
+        Laplace noise; the paper's BRR-SGD, whose range depends on a coordinate's sign ("sgd" alone: its exact
+        epsilon is infinite); or none.
     unit : {"feature", "record"}
         What `epsilon` covers: one number of one release, as in the paper's comparisons, or everything that a
         client (with ``task="vectors"``: one of its records) releases in all rounds.
     points : int
-        Points that the range of a number is cut to for BRR.
+        Points that the range of a number is cut to for BRR and GRR.
+    corrected : bool
+        "sgd", "trees": whether the mean of BRR's reports is divided by its public gain about 0, which the
+        paper does not do: at epsilon 1 its reports are worth a third of a small number.
+    net : {"dense", "cnn"}
+        "sgd": one hidden layer, or the paper's convolutions, for images of 28 x 28.
     hidden, epochs, batch : int
         Units of the network's layer, and a client's training ("sgd": one gradient over `batch` records).
     rate : float
@@ -71,6 +83,8 @@ class BRRSettings(Settings):
     unit: str = "feature"
     epsilon: float = 1.0
     points: int = 21
+    corrected: bool = True
+    net: str = "dense"
     hidden: int = 64
     clients: int = 20
     rounds: int = 100
@@ -85,13 +99,15 @@ class BRRSettings(Settings):
     shrink: float = 0.05
     ridge: float = 1.0
 
-    quick: ClassVar[Mapping[str, Any]] = {
-        "clients": 20,
-        "rounds": 30,
-        "hidden": 32,
-        "epsilon": 4.0,
-        "norm": "linf",
-        "clip": 0.05,
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "quick": {
+            "clients": 20,
+            "rounds": 30,
+            "hidden": 32,
+            "epsilon": 4.0,
+            "norm": "linf",
+            "clip": 0.05,
+        }
     }
 
     def __post_init__(self) -> None:
@@ -101,6 +117,9 @@ class BRRSettings(Settings):
         checks.choice("mechanism", self.mechanism, MECHANISMS)
         checks.choice("unit", self.unit, UNITS)
         checks.choice("norm", self.norm, ("l2", "linf"))
+        checks.choice("net", self.net, NETS)
+        if self.mechanism == SPLIT and self.task != "sgd":
+            raise ValueError(f"mechanism: {SPLIT!r} is for task='sgd'")
         checks.integer("points", self.points, 2, 1 << 12)
         checks.integer("depth", self.depth, 1, 12)
         for name in ("hidden", "epochs", "batch"):
@@ -113,23 +132,20 @@ class BRRSettings(Settings):
 
     @property
     def private(self) -> bool:
-        """Whether anything is released through a mechanism."""
-        return self.mechanism != WITHOUT
+        """Whether everything that is released goes through a mechanism."""
+        return self.mechanism not in (SPLIT, WITHOUT)
 
     def build(self, features: int, releases: int) -> Mechanism:
         """Return the mechanism for `features` numbers of [-1, 1], one of `releases` that share a budget."""
         epsilon = share(self.epsilon, releases) if self.unit == "record" else self.epsilon
-        if self.mechanism == "laplace":
-            laplace: Mechanism = bitldp.Laplace(epsilon, features=features, unit=self.unit)  # type: ignore[arg-type]
-            return laplace
-        return bitldp.BRR(
-            self.points,
-            epsilon=epsilon,
-            m="best" if self.mechanism == "brr-best" else "paper",
-            interval=(-1.0, 1.0),
-            features=features,
-            unit=self.unit,  # type: ignore[arg-type]
-        )
+        words: dict[str, Any] = {"features": features, "unit": self.unit}
+        if self.mechanism in ("laplace", "pm"):
+            kind: Any = bitldp.Laplace if self.mechanism == "laplace" else bitldp.Piecewise
+            noisy: Mechanism = kind(epsilon, **words)
+            return noisy
+        near: Any = {"brr-best": "best", "grr": 1}.get(self.mechanism, "paper")
+        interval = (0.0, 1.0) if self.mechanism == SPLIT else (-1.0, 1.0)  # of what the sign leaves
+        return bitldp.BRR(self.points, epsilon=epsilon, m=near, interval=interval, **words)
 
 
 def update_mod(settings: BRRSettings, client: Client, codec: UpdateCodec, size: int) -> PrivateUpdateMod:
@@ -147,6 +163,13 @@ def update_mod(settings: BRRSettings, client: Client, codec: UpdateCodec, size: 
 
 def privacy(settings: BRRSettings, size: int, releases: int, *, covers: str, not_covered: str) -> Privacy:
     """Return the cost of `releases` releases of `size` numbers each."""
+    if settings.mechanism == SPLIT:
+        return Privacy(
+            claimed=settings.epsilon,
+            record=np.inf,
+            covers="nothing: the sign of every number leaves as it is",
+            claimed_for="one number of one release",
+        )
     if not settings.private:
         return Privacy(claimed=np.inf, record=np.inf, covers="nothing: this run has no privacy")
     exact = settings.build(size, releases).guarantee

@@ -120,13 +120,15 @@ class FedSelSettings(Settings):
     ridge: float = 1e-4
     lowest: float = -1.0
 
-    quick: ClassVar[Mapping[str, Any]] = {
-        "data": "breast_cancer",
-        "clients": 450,
-        "batch": 45,
-        "rounds": 20,
-        "epsilon": 8.0,
-        "rate": 10.0,
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "quick": {
+            "data": "breast_cancer",
+            "clients": 450,
+            "batch": 45,
+            "rounds": 20,
+            "epsilon": 8.0,
+            "rate": 10.0,
+        }
     }
 
     def __post_init__(self) -> None:

@@ -87,14 +87,16 @@ class LDPFLSettings(Settings):
     batch: int = 64
     rate: float = 0.01
 
-    quick: ClassVar[Mapping[str, Any]] = {
-        "clients": 3,
-        "rounds": 10,
-        "filters": 16,
-        "extractor_epochs": 30,
-        "hidden": 128,
-        "epochs": 5,
-        "rate": 0.05,
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "quick": {
+            "clients": 3,
+            "rounds": 10,
+            "filters": 16,
+            "extractor_epochs": 30,
+            "hidden": 128,
+            "epochs": 5,
+            "rate": 0.05,
+        }
     }
 
     def __post_init__(self) -> None:

@@ -83,13 +83,15 @@ class MVUSettings(Settings):
     batch: int = 20
     rate: float = 1.0
 
-    quick: ClassVar[Mapping[str, Any]] = {
-        "data": "digits",
-        "clients": 10,
-        "rounds": 20,
-        "batch": 56,
-        "epsilon": 30.0,
-        "rate": 1.0,
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "quick": {
+            "data": "digits",
+            "clients": 10,
+            "rounds": 20,
+            "batch": 56,
+            "epsilon": 30.0,
+            "rate": 1.0,
+        }
     }
 
     def __post_init__(self) -> None:

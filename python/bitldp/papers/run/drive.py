@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +109,12 @@ class Summary:
         Of this process, resumed rounds only.
     caveat : str
         What a reader of the score should know beside it; empty where there is nothing.
+    mechanism : str
+        The setting of that name; empty where a system has none.
+    seed : int
+        Of the settings.
+    scores : mapping of str to float
+        Metrics of the last round by name, `score` among them, but for counts; None where one is not finite.
     """
 
     system: str
@@ -119,6 +125,9 @@ class Summary:
     privacy: Privacy
     seconds: float
     caveat: str = ""
+    mechanism: str = ""
+    seed: int = 0
+    scores: Mapping[str, float | None] = field(default_factory=dict)
 
 
 def turn_of(message: Message) -> int:
@@ -225,6 +234,9 @@ def drive(
         privacy=privacy if data.public_ranges else _with_ranges(privacy),
         seconds=time.perf_counter() - start,
         caveat=caveat,
+        mechanism=getattr(settings, "mechanism", ""),
+        seed=settings.seed,
+        scores={name: value for name, value in last.items() if isinstance(value, float) or value is None},
     )
     _write(folder.path, summary)
     finisher = _finisher.get()

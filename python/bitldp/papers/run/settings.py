@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeVar
 
 from bitldp.base import checks
 
-__all__ = ["Settings"]
+__all__ = ["Settings", "dashed"]
 
 _S = TypeVar("_S", bound="Settings")
 
@@ -45,8 +45,11 @@ class Settings:
     out: str = ""
     resume: bool = False
 
-    #: What ``--quick`` changes: a run of under a minute on two cores.
-    quick: ClassVar[Mapping[str, Any]] = {}
+    #: Settings by the name of a preset: "quick" is a run of under a minute on two cores, "paper" what the
+    #: paper says, "honest" what keeps an epsilon that is true, where there is one.
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    #: In what the preset "paper" differs from the paper: data and scale. A run of it ends with this.
+    differences: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         """Check what all systems have in common; a subclass adds its own and calls this."""
@@ -57,7 +60,7 @@ class Settings:
 
     def config(self) -> dict[str, Any]:
         """Return the scalars of ``Context.run_config``, named with dashes as in Flower's own."""
-        return {name.replace("_", "-"): value for name, value in asdict(self).items()}
+        return dashed(asdict(self))
 
     @classmethod
     def of(cls: type[_S], config: Mapping[str, Any]) -> _S:
@@ -87,6 +90,11 @@ class Settings:
     def lasting(self) -> dict[str, Any]:
         """Return the settings that a resumed run must share."""
         return {name: value for name, value in asdict(self).items() if name not in _ASIDE}
+
+
+def dashed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by names with dashes, as in Flower's configuration."""
+    return {name.replace("_", "-"): value for name, value in values.items()}
 
 
 def _typed(name: str, value: Any, kind: type) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from flwr.serverapp import ServerApp
 
 from bitldp.federated.grid import Recorder, run_in_process
 from bitldp.papers.run.drive import Summary, Watcher, finishing, folder_of, watching
-from bitldp.papers.run.settings import Settings
+from bitldp.papers.run.settings import Settings, dashed
 
 __all__ = ["System"]
 
@@ -44,27 +44,31 @@ class System:
     server_app: ServerApp
     choices: Mapping[str, tuple[str, ...]]
 
-    def configure(self, *, quick: bool = False, **given: Any) -> Settings:
+    def configure(self, *, preset: str = "", **given: Any) -> Settings:
         """Return the settings of a run.
 
         Parameters
         ----------
-        quick : bool
-            Whether to start from the short run rather than from the paper's.
+        preset : str
+            Which of the settings' presets to start from; empty: their defaults.
         **given
             Fields of the settings.
 
         Raises
         ------
         ValueError, TypeError
-            For a field that there is not, or a value that it cannot have.
+            For a preset or a field that there is not, or a value that it cannot have.
         """
+        presets = self.settings.presets
+        if preset and preset not in presets:
+            raise ValueError(f"preset: {self.name} has no {preset!r}; there are {', '.join(presets)}")
         known = tuple(field.name for field in fields(self.settings))
         for name in given:
             if name not in known:
                 raise ValueError(f"{name}: {self.name} has no such setting; there are {', '.join(known)}")
-        chosen = replace(self.settings(), **(dict(self.settings.quick) if quick else {}))
-        return type(chosen).of({**chosen.config(), **{k.replace("_", "-"): v for k, v in given.items()}})
+        # At once: what the preset says may not fit what is given in its place.
+        chosen = {**self.settings().config(), **dashed(presets.get(preset, {})), **dashed(given)}
+        return self.settings.of(chosen)
 
     def run(
         self,
@@ -75,6 +79,7 @@ class System:
         watcher: Watcher | None = None,
         recorder: Recorder | None = None,
         stop: Callable[[], None] | None = None,
+        durable: bool = False,
     ) -> Summary:
         """Run the system in this process.
 
@@ -92,6 +97,8 @@ class System:
             As of `run_in_process`: every byte that leaves a client.
         stop : callable, optional
             Called before each client works: a KeyboardInterrupt that it raises ends the run.
+        durable : bool
+            As of `run_in_process`: whether files wait until they are on disk.
 
         Returns
         -------
@@ -122,5 +129,6 @@ class System:
                 seed=settings.seed,
                 node_config={"home": str(Path(folder_of(settings, self.name)) / "clients"), "seeded": seeded},
                 recorder=recorder,
+                durable=durable,
             )
         return found[0]

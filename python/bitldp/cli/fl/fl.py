@@ -7,22 +7,21 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from bitldp.base.extras import require
-from bitldp.base.plain import jsonable
+from bitldp.cli.fl.show import print_runs, print_summary, print_systems
 from bitldp.cli.options import MOST_THREADS
 from bitldp.cli.perturb.files import CommandError, UsageError
-from bitldp.cli.screen import sentences, wide_console
+from bitldp.cli.screen import sentences
 from bitldp.report.plots import rounds_plot
 from bitldp.report.totals import number
 
@@ -39,16 +38,23 @@ def fl(
         str | None,
         typer.Argument(metavar="[SYSTEM]", help="bitrand, ldpfl, mvu, fedsel or brr; none: a list."),
     ] = None,
+    preset: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Settings to start from: paper, quick, ...")
+    ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A short run, under a minute on two cores, for a first look.")
+        bool, typer.Option("--quick", help="--preset quick: under a minute on two cores, for a first look.")
     ] = False,
     data: Annotated[str | None, typer.Option(metavar="NAME", help="Data set; see bitldp.data.")] = None,
     epsilon: Annotated[
         float | None, typer.Option(metavar="E", help="Budget of a client over all rounds.")
     ] = None,
     mechanism: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Which mechanism, or which baseline.")
+        str | None,
+        typer.Option(metavar="A,B,...", help="Which mechanism, or which baseline; several are compared."),
     ] = None,
+    repeats: Annotated[
+        int, typer.Option(min=1, max=1000, help="Runs of each mechanism, with the seeds from --seed on.")
+    ] = 1,
     clients: Annotated[int | None, typer.Option(help="How many clients.")] = None,
     rounds: Annotated[int | None, typer.Option(help="How many rounds.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Of the deal, the model and the training.")] = None,
@@ -67,32 +73,40 @@ def fl(
     threads: Annotated[
         int, typer.Option(min=1, max=MOST_THREADS, help="Clients at a time; the model does not depend on it.")
     ] = 1,
+    durable: Annotated[
+        bool, typer.Option("--durable", help="Wait until ledgers are on disk: for clients that live on.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The summary as JSON.")] = False,
 ) -> None:
     """Run a federated system of a paper: its clients, its server and its baselines, in this process.
 
     The folder holds settings.json, metrics.jsonl (one line a round), checkpoint.npz, summary.json, plot.png
-    and what the clients keep.
+    and what the clients keep; of several runs, a folder MECHANISM/seed-N each.
+    bitldp fl SYSTEM --help lists the settings of a system.
 
-    Example: bitldp fl bitrand --quick
+    Example: bitldp fl bitrand --quick --mechanism bitrand,pm,noiseless --repeats 3
     """
     with sentences():
         require("bitldp fl", _MODULES, "fl")
         from bitldp.data import DatasetError
         from bitldp.federated import RoundFailedError
         from bitldp.papers import NAMES, get
+        from bitldp.papers.run.many import run_many
 
         logging.getLogger("flwr").setLevel(logging.ERROR)  # Flower sets it when it is imported
         if system is None:
-            _print_systems(as_json=as_json)
+            print_systems(as_json=as_json)
             return
         if system not in NAMES:
             raise UsageError(f"no system {system!r}; there are {', '.join(NAMES)}")
-        chosen = get(system)
+        if quick and preset not in (None, "quick"):
+            raise UsageError("--quick is --preset quick; give one preset")
+        chosen, start = get(system), "quick" if quick else preset or ""
+        mechanisms = tuple(filter(None, (mechanism or "").split(",")))
         named = {
             "data": data,
             "epsilon": epsilon,
-            "mechanism": mechanism,
+            "mechanism": next(iter(mechanisms), None),
             "clients": clients,
             "rounds": rounds,
             "seed": seed,
@@ -100,12 +114,21 @@ def fl(
             "resume": resume or None,
         }
         given = {name: value for name, value in named.items() if value is not None}
+        run = _configured(chosen, start, given, settings or [], mechanisms)
+        differences = chosen.settings.differences if start == "paper" else ""
+        options: dict[str, Any] = {"threads": threads, "seeded": seeded, "durable": durable}
         try:
-            run = chosen.configure(quick=quick, **given, **_extra(chosen, settings or [], given))
-        except (ValueError, TypeError) as error:
-            raise UsageError(str(error)) from None
-        try:
-            summary = _watched(chosen, run, threads=threads, seeded=seeded, quiet=as_json)
+            with _interrupts() as stop:
+                options["stop"] = stop
+
+                def watched(one: Settings) -> Summary:
+                    return _watched(chosen, one, quiet=as_json, **options)
+
+                if len(mechanisms) < 2 and repeats == 1:
+                    runs = [watched(run)]
+                else:
+                    seeds = range(run.seed, run.seed + repeats)
+                    runs = run_many(chosen, run, seeds, mechanisms, each=watched)
         except RoundFailedError as error:
             raise CommandError(f"{error}; --resume goes on after the last whole round") from None
         except (ValueError, TypeError, DatasetError) as error:
@@ -116,12 +139,37 @@ def fl(
                 128 + signal.SIGINT,
             ) from None
         folder = Path(run.out)
-        rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-        rounds_plot(rows, summary.metric, folder / "plot.png", title=f"{chosen.name}: {_title(run)}")
-        if as_json:
-            print(json.dumps(jsonable(asdict(summary)), indent=2))
+        _plot(chosen, run, runs, folder)
+        if len(runs) == 1:
+            print_summary(runs[0], folder, differences, as_json=as_json)
         else:
-            _print_summary(summary, folder)
+            print_runs(runs, folder, differences, as_json=as_json)
+
+
+def _configured(
+    system: System, preset: str, given: dict[str, Any], more: list[str], mechanisms: Sequence[str]
+) -> Settings:
+    """Return the settings of all runs; every mechanism is looked at before the first."""
+    for place, name in enumerate(mechanisms):
+        if name in mechanisms[:place]:
+            raise UsageError(f"--mechanism: names {name} twice")
+    try:
+        run = system.configure(preset=preset, **given, **_extra(system, more, given))
+        for name in mechanisms[1:]:
+            replace(run, mechanism=name)  # type: ignore[call-arg]
+    except (ValueError, TypeError) as error:
+        raise UsageError(str(error)) from None
+    return run
+
+
+def _plot(system: System, run: Settings, runs: Sequence[Summary], folder: Path) -> None:
+    """Draw the score of every round, of several seeds their mean and spread."""
+    rows: dict[str, list[Any]] = {}
+    for each in runs:
+        place = folder if len(runs) == 1 else folder / each.mechanism / f"seed-{each.seed}"
+        lines = (place / "metrics.jsonl").read_text().splitlines()
+        rows.setdefault(each.mechanism, []).append([json.loads(line) for line in lines])
+    rounds_plot(rows, runs[0].metric, folder / "plot.png", title=f"{system.name}: {_title(run, tuple(rows))}")
 
 
 def _extra(system: System, pairs: list[str], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -152,9 +200,8 @@ def _word(text: str) -> bool:
         raise ValueError from None
 
 
-def _title(run: Settings) -> str:
-    mechanism = getattr(run, "mechanism", "")
-    named = f"{mechanism}, " if mechanism else ""
+def _title(run: Settings, mechanisms: Sequence[str]) -> str:
+    named = f"{mechanisms[0]}, " if len(mechanisms) == 1 and mechanisms[0] else ""
     return f"{named}{run.data}, {run.clients} clients, epsilon {number(run.epsilon)}"
 
 
@@ -187,7 +234,7 @@ def _interrupts() -> Iterator[Callable[[], None]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _watched(system: System, run: Settings, *, threads: int, seeded: bool, quiet: bool) -> Summary:
+def _watched(system: System, run: Settings, *, quiet: bool, **options: Any) -> Summary:
     """Run with a progress bar, which is drawn on a terminal only."""
     columns = (
         TextColumn("{task.description}"),
@@ -198,54 +245,13 @@ def _watched(system: System, run: Settings, *, threads: int, seeded: bool, quiet
     )
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
-        task = bar.add_task(f"{system.name}, rounds", total=run.rounds, score="")
+        named = " ".join(
+            filter(None, (system.name, getattr(run, "mechanism", ""), f"seed {run.seed}, rounds"))
+        )
+        task = bar.add_task(named, total=run.rounds, score="")
 
         def watch(row: Mapping[str, Any]) -> None:
             score = next((f"{k} {number(v)}" for k, v in list(row.items())[1:2] if v is not None), "")
             bar.update(task, completed=row["round"], score=score)
 
-        with _interrupts() as stop:
-            return system.run(run, threads=threads, seeded=seeded, watcher=watch, stop=stop)
-
-
-def _print_systems(*, as_json: bool) -> None:
-    from bitldp.papers import NAMES, get
-
-    systems = [get(name) for name in NAMES]
-    if as_json:
-        known = {each.name: {"summary": each.summary, **each.choices} for each in systems}
-        print(json.dumps(known, indent=2))
-        return
-    table = Table(box=None)
-    for name in ("System", "What it does", "Choices"):
-        table.add_column(name, no_wrap=name == "System")
-    for each in systems:
-        choices = "; ".join(f"{name}: {', '.join(words)}" for name, words in each.choices.items())
-        table.add_row(each.name, each.summary, choices)
-    console = wide_console()
-    console.print(table)
-    console.print("bitldp fl SYSTEM --quick runs one; --set NAME=VALUE changes any of its settings")
-
-
-def _print_summary(summary: Summary, folder: Path) -> None:
-    privacy = summary.privacy
-    fails = privacy.record > privacy.claimed and not privacy.claimed_for
-    holds = "  (the claim does NOT hold)" if fails else ""
-    claimed_for = f", for {privacy.claimed_for}" if privacy.claimed_for else ""
-    delta = f", delta {number(privacy.delta)}" if privacy.delta else ""
-    rows = [
-        (summary.metric, number(summary.score)),
-        ("rounds", str(summary.rounds)),
-        ("bytes up", f"{summary.bytes_up:,}"),
-        ("claimed epsilon", number(privacy.claimed) + claimed_for),
-        ("exact epsilon, record", number(privacy.record, 6) + delta + holds),
-        ("what it covers", privacy.covers),
-        *([("what it does NOT cover", privacy.not_covered)] if privacy.not_covered else []),
-        *([("caveat", summary.caveat)] if summary.caveat else []),
-        ("seconds", f"{summary.seconds:.1f}"),
-        ("folder", str(folder)),
-    ]
-    table = Table(title=summary.system, show_header=False)
-    for name, value in rows:
-        table.add_row(name, value)
-    wide_console().print(table)
+        return system.run(run, watcher=watch, **options)

@@ -1,0 +1,1 @@
+"""``bitldp fl``: the federated systems of the papers, in this process."""

@@ -1,0 +1,79 @@
+"""Results of a figure: its table, its drawing, and the paper's numbers beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+__all__ = ["Compared", "Outcome"]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One number of the paper beside ours.
+
+    Attributes
+    ----------
+    what : str
+        What the number is, short: "f-RR, epsilon 1".
+    paper : float, str or None
+        As printed; None where the paper draws it without a number.
+    ours : float or str
+    spread : float, optional
+        Standard deviation of `ours` over the seeds.
+    exact : float, optional
+        Exact epsilon of a record (or client) in that setting; infinite where there is none.
+    claimed : float, optional
+        Epsilon that the paper states for it.
+    """
+
+    what: str
+    paper: float | str | None
+    ours: float | str
+    spread: float | None = None
+    exact: float | None = None
+    claimed: float | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a figure returns.
+
+    Attributes
+    ----------
+    rows : sequence of mapping
+        Tidy table, one observation a row: the CSV. Values are numbers, strings, booleans or None.
+    draw : callable, optional
+        ``draw(figure)`` draws on an empty `matplotlib.figure.Figure`, whose size it may set; None draws the
+        table itself, for the papers' tables.
+    compared : sequence of Compared
+        The paper's numbers beside ours; at least one a figure.
+    honest : str
+        What is attainable at the claimed epsilon by the recommended mechanism; empty where that says nothing.
+    stand_in : str
+        Which data stand in for the paper's, and how they differ; empty where the paper's own are used.
+    verdict : str
+        One line: what holds, what does not, why.
+    parameters : mapping
+        What was run with, for the JSON.
+    """
+
+    rows: Sequence[Mapping[str, Any]]
+    draw: Callable[[Any], None] | None = None
+    compared: Sequence[Compared] = ()
+    honest: str = ""
+    stand_in: str = ""
+    verdict: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        """Return all but the drawing as JSON values; infinities are left to `jsonable`."""
+        return {
+            "rows": [dict(row) for row in self.rows],
+            "compared": [asdict(each) for each in self.compared],
+            "honest": self.honest,
+            "stand_in": self.stand_in,
+            "verdict": self.verdict,
+            "parameters": dict(self.parameters),
+        }
