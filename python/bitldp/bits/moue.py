@@ -8,9 +8,10 @@ for federated learning in industrial settings" (Chamikara et al., 2022), Theorem
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,10 @@ from numpy.typing import NDArray
 from bitldp._core import Bits
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
+from bitldp.bits.corrected import latent_corrected_epsilon, ome_corrected_epsilon, spent_for
 from bitldp.bits.words import FixedPointBits, Sign, of_unit
-from bitldp.privacy import Calibration, Unit, calibrated
+from bitldp.mechanism.parameters import Option, one_of
+from bitldp.privacy import Unit, calibrated
 
 __all__ = ["MOUE", "UER"]
 
@@ -28,6 +31,9 @@ _LARGE = 700.0  # e^700 is still a double
 _LEAST = 2.0**-60  # keeps a finite budget from excluding a report
 _UNIT_IN_LAST_PLACE = 2.0**-53  # keeps the other probability below 1, for the same reason
 _PATTERN_LIMIT = 1 << 24  # features whose laws are listed one by one, which takes some bytes each
+
+
+_Ways = Literal["exact", "paper", "corrected"]
 
 
 def _rarity(name: str, value: float) -> float:
@@ -42,13 +48,38 @@ class _Asymmetric(FixedPointBits):
     """Base of those that report ones rarely, by a parameter of its own."""
 
     _: KW_ONLY
+    calibration: Annotated[
+        _Ways,
+        one_of("exact", "paper", "corrected"),
+        Option(short="Whether a budget is kept exactly, or a paper's formula or correction is used."),
+    ] = "exact"  # type: ignore[assignment]  # one way more than others
     sign: Sign = "ldpfl"
     alpha: Annotated[float, _rarity] = 10.0
+
+    @property
+    def formula_epsilon(self) -> float:
+        """The epsilon of the paper's formula: with "corrected" the one that is corrected to `epsilon`."""
+        if self.calibration != "corrected":
+            return self.epsilon
+        return spent_for(self.features, self.bits, self.epsilon, self.alpha)
+
+    @abstractmethod
+    def paper_reported_epsilon(self) -> float:
+        """Return the "corrected" epsilon of the paper."""
+
+    def _bounds(self) -> dict[str, float]:
+        """Return the corrected budget, and the one of the formula, where the law is a paper's."""
+        if self.calibration == "exact":
+            return {}
+        return {
+            "epsilon_of_the_formula": self.formula_epsilon,
+            "reported_as_corrected_epsilon": self.paper_reported_epsilon(),
+        }
 
 
 @lru_cache(maxsize=64)
 def _moue_channel(
-    features: int, bits: int, epsilon: float, alpha: float, calibration: Calibration, unit: Unit
+    features: int, bits: int, epsilon: float, alpha: float, calibration: _Ways, unit: Unit
 ) -> Bits:
     p = _ones(alpha)
     positions = features * bits if unit == "record" else bits
@@ -107,9 +138,11 @@ class MOUE(_Asymmetric):
         As of `FRR`.
     alpha : float
         How rare ones are among the reports, above zero; the larger, the rarer.
-    calibration : {"exact", "paper"}
+    calibration : {"exact", "paper", "corrected"}
         "exact": q is chosen so that the exact epsilon of one `unit` is at most `epsilon` (see Notes).
-        "paper": Theorem 1 of [LDPFL], whose claim holds with slack.
+        "paper": Theorem 1 of [LDPFL], whose claim holds with slack. "corrected": the same formula at the
+        smaller budget (`formula_epsilon`) that Theorem 5 of [BitRand] corrects to `epsilon`, which is how
+        that paper runs LATENT, with alpha 7; for alpha of 1 or more. The exact epsilon is far below.
     unit, sign, infinities : str
         As of `FRR`.
 
@@ -126,10 +159,15 @@ class MOUE(_Asymmetric):
     """
 
     def _bits(self) -> tuple[Bits, None]:
-        channel = _moue_channel(
-            self.features, self.bits, self.epsilon, self.alpha, self.calibration, self.unit
-        )
-        return channel, None
+        calibration, epsilon = self.calibration, self.epsilon
+        if calibration == "corrected":
+            if self.alpha < 1.0:
+                raise ValueError(
+                    "calibration: 'corrected' exists for alpha=1 or more, as the papers have it, got "
+                    f"alpha={self.alpha}"
+                )
+            calibration, epsilon = "paper", self.formula_epsilon
+        return _moue_channel(self.features, self.bits, epsilon, self.alpha, calibration, self.unit), None
 
     def paper_reported_epsilon(self) -> float:
         """Return the "corrected" epsilon of Theorem 5 of [BitRand], as the paper reports it.
@@ -137,12 +175,10 @@ class MOUE(_Asymmetric):
         Returns
         -------
         float
-            (1 + a)(1 + a e^E)/(a (1 + e^E)) epsilon, E = epsilon/(r l). It is not the privacy of this
-            mechanism; that is `guarantee`. Kept for comparison with the paper only.
+            `latent_corrected_epsilon` of `formula_epsilon`. It is not the privacy of this mechanism; that is
+            `guarantee`. Kept for comparison with the paper only.
         """
-        share = self.epsilon / (self.features * self.bits)
-        weight = (math.exp(-share) + self.alpha) / (math.exp(-share) + 1.0)
-        return (1.0 + self.alpha) / self.alpha * weight * self.epsilon
+        return latent_corrected_epsilon(self.features, self.bits, self.formula_epsilon, self.alpha)
 
 
 @lru_cache(maxsize=64)
@@ -177,9 +213,11 @@ class UER(_Asymmetric):
         As of `FRR`.
     alpha : float
         As of `MOUE`. With alpha other than 1 no epsilon of the formula is the exact one.
-    calibration : {"exact", "paper"}
+    calibration : {"exact", "paper", "corrected"}
         "paper": Theorem 2 of [LDPFL], whose claim fails; the guarantee shows by how much. "exact" exists for
-        ``alpha=1`` only, where UER is MOUE, and is refused otherwise.
+        ``alpha=1`` only, where UER is MOUE, and is refused otherwise. "corrected": the formula at the budget
+        that Theorem 6 of [BitRand] corrects to `epsilon`, for ``alpha=1`` only, as that paper runs OME: half
+        of it. For another alpha the theorem adds a constant that no budget undoes.
     unit, sign, infinities : str
         As of `FRR`.
 
@@ -200,8 +238,13 @@ class UER(_Asymmetric):
         return super().usual(epsilon, size) | {"calibration": "paper"}
 
     def _bits(self) -> tuple[Bits, NDArray[np.intp] | None]:
-        if self.calibration == "paper":
-            return _uer_channel(self.features, self.bits, self.epsilon, self.alpha)
+        if self.calibration == "paper" or (self.calibration == "corrected" and self.alpha == 1.0):
+            return _uer_channel(self.features, self.bits, self.formula_epsilon, self.alpha)
+        if self.calibration == "corrected":
+            raise ValueError(
+                f"calibration: 'corrected' exists for UER only with alpha=1, got alpha={self.alpha}: "
+                "elsewhere Theorem 6 adds a constant (negative for alpha > 1) that no budget undoes"
+            )
         if self.alpha == 1.0:
             return _moue_channel(self.features, self.bits, self.epsilon, 1.0, "exact", self.unit), None
         raise ValueError(
@@ -215,13 +258,7 @@ class UER(_Asymmetric):
         Returns
         -------
         float
-            (r l/Q1 - r l/Q2) ln a + epsilon/(2 Q1) + epsilon/(2 Q2), where Q1 and Q2 are p(1 - q) + q(1 - p)
-            at even and at odd positions. It is not the privacy of this mechanism (it is negative for alpha >
-            1); that is `guarantee`. Kept for comparison with the paper only.
+            `ome_corrected_epsilon` of `formula_epsilon`. It is not the privacy of this mechanism (it is
+            negative for alpha > 1); that is `guarantee`. Kept for comparison with the paper only.
         """
-        positions = self.features * self.bits
-        q = _paper_q(self.alpha, self.epsilon / positions)
-        even, odd = self.alpha / (1.0 + self.alpha), 1.0 / (1.0 + self.alpha**3)
-        q1 = even * (1.0 - q) + q * (1.0 - even)
-        q2 = odd * (1.0 - q) + q * (1.0 - odd)
-        return positions * (1.0 / q1 - 1.0 / q2) * math.log(self.alpha) + self.epsilon * (0.5 / q1 + 0.5 / q2)
+        return ome_corrected_epsilon(self.features, self.bits, self.formula_epsilon, self.alpha)

@@ -57,9 +57,10 @@ class FixedPointBits(Means):
 
     def _build(self) -> None:
         self._set(integer_bits=checks.integer("integer_bits", self.integer_bits, 0, self.bits - 1))
-        if self.calibration == "paper" and self.unit != "record":
+        if self.calibration != "exact" and self.unit != "record":
             raise ValueError(
-                "unit: must be 'record' with calibration='paper', since the paper's claim is about a record"
+                f"unit: must be 'record' with calibration={self.calibration!r}, since the paper's claim is "
+                "about a record"
             )
         codec = FixedPoint(
             self.bits, integer_bits=self.integer_bits, sign=self.sign, infinities=self.infinities

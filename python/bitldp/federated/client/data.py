@@ -38,7 +38,8 @@ class PrivateData:
     labels : Mechanism, optional
         What releases the labels, as `LabelRR`. Labels are refused where nothing releases them.
     output : str
-        Form of the released features, as of the mechanism's `randomize`: "values", "bits" or "codes".
+        Form of the released features, as of the mechanism's `randomize`: "values", "bits" or "codes". Reports
+        of two parts (`RotatedReports`) are kept side by side, as columns.
     ledger : Ledger or path-like, optional
         What is charged: the exact epsilon of a record, once. A path is a ledger's file, as of `Ledger.open`.
     budget, delta : float, optional
@@ -207,6 +208,7 @@ class PrivateData:
             reports = (randomize(features, rng=one, output=self._output), None)
             if self._labels is not None:
                 reports = (reports[0], self._labels.randomize(labels, rng=other))  # type: ignore[arg-type]
+        reports = (_one_array(reports[0]), reports[1])
         if not all(each is None or isinstance(each, np.ndarray) for each in reports):
             raise TypeError(f"output: {self._output!r} of {type(self._mechanism).__name__} is no array")
         return readonly(*reports)
@@ -250,6 +252,13 @@ class PrivateData:
         options = {"budget": self._budget, "delta": self._delta}
         with Ledger.open(self._ledger, **options, create=self._create) as ledger:
             ledger._extend(entries)
+
+
+def _one_array(reports: Any) -> Any:
+    """Return reports of two parts (a rotation's number, what is reported of it) side by side, as columns."""
+    if not isinstance(reports, tuple) or not all(isinstance(part, np.ndarray) for part in reports):
+        return reports
+    return np.column_stack([part.reshape(len(part), -1) for part in reports])
 
 
 def _plain(array: Any) -> NDArray[Any]:

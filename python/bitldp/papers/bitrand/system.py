@@ -1,17 +1,16 @@
 """BitRand (Algorithm 1): records are randomized once, bit by bit, and train a network in all rounds.
 
 Beside it are the baselines of the paper: other mechanisms on the features, or on the updates with and without
-an anonymiser, and training without privacy. Flower's own commands start the same two apps:
+an anonymiser, and training without privacy; and the honest deployment (`once`), which releases a record once
+at an epsilon that is true. Flower's own commands start the same two apps:
 ``bitldp.papers.bitrand:server_app`` and ``:client_app``.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, ClassVar
+import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from flwr.app import ArrayRecord, Context, Message
@@ -21,165 +20,27 @@ from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 
-import bitldp
-from bitldp.base import checks
-from bitldp.federated import DecodingStrategy, PrivateData, PrivateUpdateMod
+from bitldp.federated import PrivateData, PrivateUpdateMod
+from bitldp.federated.client.released import Released
 from bitldp.mechanism.base import Mechanism
+from bitldp.papers.bitrand import once, records
+from bitldp.papers.bitrand.settings import LABELS, MECHANISMS, PLACES, BitRandSettings
+from bitldp.papers.bitrand.updates import Layers, Shuffled
 from bitldp.papers.models import nets
 from bitldp.papers.run.client import Client, answered, silent
 from bitldp.papers.run.drive import Privacy, Rows, drive, turn_of
-from bitldp.papers.run.settings import Settings
 from bitldp.papers.run.share import Holding, loaded
 from bitldp.papers.run.system import System
-from bitldp.privacy import PrivacyClaimWarning, added, composed, share
+from bitldp.privacy import added, composed
 
-__all__ = ["SYSTEM", "BitRandSettings", "client_app", "server_app"]
+__all__ = ["SYSTEM", "client_app", "model", "privacy", "scorer", "server_app"]
 
 NAME = "bitrand"
-
-Build = Callable[[int, float, Mapping[str, Any]], Mechanism]
-
-
-def _bits(kind: Any, **fixed: Any) -> Build:
-    return lambda features, epsilon, words: kind(features, epsilon=epsilon, **words, **fixed)
-
-
-def _numbers(kind: Any) -> Build:
-    return lambda features, epsilon, words: kind(epsilon, features=features)
-
-
-#: What releases the features of a record, by the name in the settings.
-FEATURES: dict[str, Build] = {
-    "bitrand": _bits(bitldp.FRR),
-    "bitrand-paper": _bits(bitldp.FRR, calibration="paper"),
-    "latent": _bits(bitldp.MOUE),
-    "ome": _bits(bitldp.UER, calibration="paper"),
-    "duchi": _numbers(bitldp.Duchi),
-    "pm": _numbers(bitldp.Piecewise),
-    "pm-sub": _numbers(bitldp.PiecewiseSub),
-    "hm": _numbers(bitldp.Hybrid),
-    "three-outputs": _numbers(bitldp.ThreeOutputs),
-}
-#: What releases an update, coordinate by coordinate.
-UPDATES: dict[str, Any] = {
-    "duchi": bitldp.Duchi,
-    "pm": bitldp.Piecewise,
-    "pm-sub": bitldp.PiecewiseSub,
-    "hm": bitldp.Hybrid,
-    "three-outputs": bitldp.ThreeOutputs,
-    "ldp-fl": bitldp.LDPFLDuchi,
-}
-#: Runs without any release.
-WITHOUT = ("noiseless", "random")
-LABELS = ("label-rr", "label-laplace")
-PLACES = ("features", "updates")
-
-
-@dataclass(frozen=True, kw_only=True)
-class BitRandSettings(Settings):
-    """Settings of the system `bitrand`.
-
-    Attributes
-    ----------
-    mechanism : str
-        One of `FEATURES` or, with ``place="updates"``, of `UPDATES`; or "noiseless", or "random".
-    place : {"features", "updates"}
-        Whether records are released once, or the client's update in every round.
-    epsilon : float
-        Budget of the features of a record; with ``place="updates"``, of all updates of a client.
-    label : {"label-rr", "label-laplace"}
-        What releases the label of a record.
-    label_epsilon : float
-        Its budget.
-    anonymiser : bool
-        Updates: whether they are split and shuffled, so that (as Sun et al. argue) every coordinate of every
-        round may spend the whole budget. That is what is claimed; the exact epsilon adds up.
-    bits, integer_bits : int
-        Of the fixed-point code of a feature in [-1, 1].
-    hidden : int
-        Units of each of the two layers.
-    epochs, batch : int
-        Of a client's training in a round.
-    rate, clip : float
-        Step size; l2 norm that an update is clipped to.
-    """
-
-    mechanism: str = "bitrand"
-    place: str = "features"
-    epsilon: float = 100.0
-    label: str = "label-rr"
-    label_epsilon: float = 2.0
-    anonymiser: bool = False
-    bits: int = 10
-    integer_bits: int = 0
-    hidden: int = 1500
-    clients: int = 20
-    rounds: int = 50
-    epochs: int = 1
-    batch: int = 32
-    rate: float = 0.05
-    clip: float = 1.0
-
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "quick": {
-            "epsilon": 300.0,
-            "clients": 10,
-            "rounds": 15,
-            "hidden": 128,
-            "epochs": 2,
-            "rate": 0.1,
-        }
-    }
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        super().__post_init__()
-        checks.choice("place", self.place, PLACES)
-        table = FEATURES if self.place == "features" else UPDATES
-        checks.choice("mechanism", self.mechanism, (*table, *WITHOUT))
-        checks.choice("label", self.label, LABELS)
-        checks.budget("label_epsilon", self.label_epsilon)
-        if self.anonymiser and self.place != "updates":
-            raise ValueError("anonymiser: is for place='updates'")
-        for name in ("hidden", "epochs", "batch"):
-            checks.integer(name, getattr(self, name), 1)
-        for name in ("rate", "clip"):
-            checks.positive(name, getattr(self, name))
-
-    @property
-    def private(self) -> bool:
-        """Whether anything is released through a mechanism."""
-        return self.mechanism not in WITHOUT
-
-    def features_mechanism(self, features: int) -> Mechanism:
-        """Return the mechanism for the features of a record."""
-        words = {"bits": self.bits, "integer_bits": self.integer_bits}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PrivacyClaimWarning)  # the summary shows both epsilons
-            return FEATURES[self.mechanism](features, self.epsilon, words)
-
-    def label_mechanism(self, classes: int) -> Mechanism:
-        """Return the mechanism for the label of a record."""
-        kind = bitldp.LabelRR if self.label == "label-rr" else bitldp.LabelLaplace
-        mechanism: Mechanism = kind(classes, epsilon=self.label_epsilon)
-        return mechanism
-
-    def update_mechanism(self, size: int) -> Mechanism:
-        """Return the mechanism for one update of `size` coordinates."""
-        kind = UPDATES[self.mechanism]
-        if self.anonymiser:
-            mechanism: Mechanism = kind(self.epsilon, features=size, unit="feature")
-        else:
-            mechanism = kind(share(self.epsilon, self.rounds), features=size, spend="sample")
-        return mechanism
-
-    def update_options(self) -> dict[str, Any]:
-        """Return the options that both sides of a release of updates share."""
-        return {"clip": self.clip, "norm": "l2"}
+_TEST = 0x7E57  # of the seed of the randomized test records
 
 
 def _private_mod(settings: BitRandSettings, client: Client) -> PrivateUpdateMod:
-    size = sum(array.size for array in _model(settings))
+    size = sum(array.size for array in model(settings))
     budget = composed(settings.update_mechanism(size).guarantee.record, settings.rounds)
     return PrivateUpdateMod(
         settings.update_mechanism,
@@ -203,79 +64,127 @@ def _mod(message: Message, context: Context, call_next: ClientAppCallable) -> Me
 client_app = ClientApp(mods=[silent, _mod])
 
 
+def _kept(
+    settings: BitRandSettings, client: Client, features: Mechanism, labels: Mechanism | None, output: str
+) -> Released:
+    """Return the client's records as they were released, once."""
+    client.same(settings)
+    data, _, _ = loaded(settings.data)
+    cost = added(features.guarantee.record, 0.0 if labels is None else labels.guarantee.record)
+
+    def original() -> tuple[NDArray[Any], NDArray[Any] | None]:
+        held = client.holding(settings)
+        if not settings.once:
+            return records.sources(settings, held.x), held.y if labels is not None else None
+        inside = once.in_ball(held.x, settings.radius)
+        if labels is not None:
+            return inside, held.y
+        return once.packed(inside, held.y, data.classes), None
+
+    kept = PrivateData(
+        client.home / "released.npz",
+        features,
+        labels=labels,
+        output=output,
+        ledger=client.home / "ledger.json",
+        create=client.create,
+        budget=min(client.budget, cost),
+    )
+    return kept.get(original, rng=client.release_seed(settings))
+
+
 def _records(settings: BitRandSettings, client: Client) -> Holding:
     """Return what a client trains on: its records as they were released, or as they are."""
     if not settings.private:
         client.expose("a model trained on the records as they are")
     if not settings.private or settings.place == "updates":
-        return client.holding(settings)
-    client.same(settings)
-    data, train, _ = loaded(settings.data)
-    features, labels = settings.features_mechanism(train.shape[1]), settings.label_mechanism(data.classes)
-    kept = PrivateData(
-        client.home / "released.npz",
-        features,
-        labels=labels,
-        ledger=client.home / "ledger.json",
-        create=client.create,
-        budget=min(client.budget, added(features.guarantee.record, labels.guarantee.record)),
-    )
-
-    def original() -> tuple[NDArray[Any], NDArray[Any]]:
         held = client.holding(settings)
-        return held.x, held.y
-
-    released = kept.get(original, rng=client.release_seed(settings))
+        return Holding(records.plain(settings, held.x), held.y)
+    data, train, _ = loaded(settings.data)
+    features = settings.features_mechanism(train.shape[1])
+    labels = settings.label_mechanism(data.classes) if settings.labelled else None
+    if labels is None:
+        client.expose("a model trained on the labels as they are")
+    released = _kept(settings, client, features, labels, "values")
+    x = records.release(settings, np.asarray(released.features), features)
+    if labels is None:
+        return Holding(x, client.holding(settings).y)
     assert released.labels is not None
-    return Holding(np.asarray(released.features, np.float32), labels.decode(released.labels))
+    return Holding(x, records.targets(labels, released.labels))
 
 
 @client_app.train()
 def train(message: Message, context: Context) -> Message:
-    """Train the received model on the client's records."""
+    """Train the received model on the client's records, or sum up what they are worth."""
     settings = BitRandSettings.of(context.run_config)
     client = Client.of(context, NAME)
     record = message.content["arrays"]
     assert isinstance(record, ArrayRecord)
-    model = record.to_numpy_ndarrays()
+    current = record.to_numpy_ndarrays()
+    if settings.once:
+        data, train, _ = loaded(settings.data)
+        chosen = settings.plan(train.shape[1], data.classes)
+        released = _kept(settings, client, chosen.features, chosen.labels, "codes")
+        return answered(message, [once.cross(chosen, released.features, released.labels, data.classes)])
     if settings.mechanism != "random":
-        records = _records(settings, client)
-        model = nets.train(
-            model,
-            records.x,
-            records.y,
+        held = _records(settings, client)
+        current = nets.train(
+            current,
+            held.x,
+            held.y,
             epochs=settings.epochs,
-            batch=settings.batch,
+            batch=settings.batch or len(held.x),
             rate=settings.rate,
             seed=client.training_seed(settings, turn_of(message)),
         )
-    return answered(message, model)
+    if settings.mechanism == "ldp-fl":
+        current = list(Layers(model(settings), settings.spread).standardized(current))
+    return answered(message, current)
 
 
 server_app = ServerApp()
 
 
-def _model(settings: BitRandSettings) -> list[NDArray[np.float32]]:
+def model(settings: BitRandSettings) -> list[NDArray[np.float32]]:
+    """Return the model before the first round."""
     data, train, _ = loaded(settings.data)
+    if settings.once:
+        return [np.zeros((train.shape[1], data.classes - 1), np.float32)]
     return nets.initial((train.shape[1], settings.hidden, settings.hidden, data.classes), settings.seed)
 
 
-def _privacy(settings: BitRandSettings) -> Privacy:
+def privacy(settings: BitRandSettings) -> Privacy:
     """Return what all rounds together cost a client, or one of its records."""
     if not settings.private:
         if settings.mechanism == "random":
             return Privacy(claimed=0.0, record=0.0, covers="all records: nothing of them is looked at")
         return Privacy(claimed=np.inf, record=np.inf, covers="nothing: this run has no privacy")
     data, train, _ = loaded(settings.data)
+    aside = "that the client takes part, and how many records it holds"
+    if settings.once:
+        return Privacy(
+            claimed=settings.epsilon,
+            record=settings.plan(train.shape[1], data.classes).epsilon,
+            covers="one record (features and label) of a client against any other",
+            not_covered=aside,
+        )
     if settings.place == "features":
-        parts = (settings.features_mechanism(train.shape[1]), settings.label_mechanism(data.classes))
+        features = settings.features_mechanism(train.shape[1]).guarantee.record
+        if not settings.labelled:
+            return Privacy(
+                claimed=settings.epsilon,
+                record=features,
+                covers="the features of one record of a client against any others",
+                not_covered=f"the labels, which train the network as they are (label_epsilon=inf); {aside}",
+                claimed_for="",
+            )
         return Privacy(
             claimed=added(settings.epsilon, settings.label_epsilon),
-            record=added(*(part.guarantee.record for part in parts)),
+            record=added(features, settings.label_mechanism(data.classes).guarantee.record),
             covers="one record (features and label) of a client against any other",
-            not_covered="that the client takes part, and how many records it holds",
+            not_covered=aside,
         )
-    one = settings.update_mechanism(sum(array.size for array in _model(settings))).guarantee
+    one = settings.update_mechanism(sum(array.size for array in model(settings))).guarantee
     return Privacy(
         claimed=settings.epsilon,
         record=composed(one.record, settings.rounds),
@@ -284,18 +193,49 @@ def _privacy(settings: BitRandSettings) -> Privacy:
     )
 
 
+def scorer(settings: BitRandSettings) -> Any:
+    """Return a function of a model: its scores on the test records, clean and (where they are) randomized."""
+    data, _, test = loaded(settings.data)
+    if settings.once:
+        inside = once.in_ball(test, settings.radius)
+
+        def linear(current: list[NDArray[Any]]) -> Mapping[str, float]:
+            table = once.scores_of(current[0], inside, data.classes)
+            return nets.judged(np.asarray(table), data.test_labels)
+
+        return linear
+    clean = records.plain(settings, test)
+    noisy = None
+    if settings.private and settings.place == "features":
+        noisy = records.randomized(settings, test, rng=np.random.SeedSequence([settings.seed, _TEST]))
+
+    def dense(current: list[NDArray[Any]]) -> Mapping[str, float]:
+        found = dict(nets.judged(nets.logits(current, clean), data.test_labels))
+        if noisy is not None:
+            other = nets.judged(nets.logits(current, noisy), data.test_labels)
+            found |= {f"randomized-{name}": other[name] for name in ("accuracy", "auc")}
+        return {**found, "loss": nets.loss(current, clean, data.test_labels)}
+
+    return dense
+
+
 @server_app.main()
 def main(grid: Grid, context: Context) -> None:
     """Average the clients' models, or the means of their released updates, round by round."""
     settings = BitRandSettings.of(context.run_config)
-    data, _, test = loaded(settings.data)
     options = settings.federation()
 
     def strategy(first_round: int, rows: Rows) -> FedAvg:
         if settings.place == "features" or not settings.private:
             return FedAvg(**options)
-        return DecodingStrategy(
-            settings.update_mechanism, first_round=first_round, **settings.update_options(), **options
+        layers = Layers(model(settings), settings.spread) if settings.mechanism == "ldp-fl" else None
+        return Shuffled(
+            settings.update_mechanism,
+            anonymiser=settings.anonymiser,
+            layers=layers,
+            first_round=first_round,
+            **settings.update_options(),
+            **options,
         )
 
     drive(
@@ -303,10 +243,22 @@ def main(grid: Grid, context: Context) -> None:
         settings,
         system=NAME,
         strategy=strategy,
-        initial=list(_model(settings)),
-        evaluate=partial(nets.scores, x=test, y=data.test_labels),
-        privacy=_privacy(settings),
+        initial=list(model(settings)),
+        evaluate=scorer(settings),
+        privacy=privacy(settings),
+        caveat=_caveat(settings),
     )
+
+
+def _caveat(settings: BitRandSettings) -> str:
+    """Say what was chosen, and what the score is of."""
+    data, train, _ = loaded(settings.data)
+    if settings.once:
+        return f"released as: {settings.plan(train.shape[1], data.classes)}"
+    if not settings.private or settings.place == "updates":
+        return ""
+    said = "the score is on clean test records; randomized-accuracy in metrics.jsonl is on test records released alike"
+    return said if math.isfinite(settings.label_epsilon) else f"labels leave as they are; {said}"
 
 
 SYSTEM = System(
@@ -315,9 +267,5 @@ SYSTEM = System(
     settings=BitRandSettings,
     client_app=client_app,
     server_app=server_app,
-    choices={
-        "mechanism": tuple(dict.fromkeys((*FEATURES, *UPDATES, *WITHOUT))),
-        "place": PLACES,
-        "label": LABELS,
-    },
+    choices={"mechanism": MECHANISMS, "place": PLACES, "label": LABELS},
 )

@@ -11,8 +11,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
 
-__all__ = ["accuracy", "example_gradients", "gradient", "initial", "loss", "scores", "train"]
+__all__ = [
+    "accuracy",
+    "example_gradients",
+    "gradient",
+    "initial",
+    "judged",
+    "logits",
+    "loss",
+    "scores",
+    "train",
+]
 
 Parameters = list[NDArray[np.float32]]
 
@@ -47,12 +58,15 @@ def _logits(parameters: Any, x: Any) -> Any:
 
 def _loss(parameters: Any, x: Any, y: Any) -> Any:
     logs = jax.nn.log_softmax(_logits(parameters, x))
+    if y.ndim == 2:  # soft labels
+        return -jnp.mean(jnp.sum(y * logs, axis=1))
     return -jnp.mean(jnp.take_along_axis(logs, y[:, None], axis=1))
 
 
 _gradient = jax.jit(jax.grad(_loss))
 _value = jax.jit(_loss)
 _predict = jax.jit(lambda parameters, x: jnp.argmax(_logits(parameters, x), axis=1))
+_forward = jax.jit(_logits)
 _each = jax.jit(jax.vmap(lambda p, x, y: jax.grad(_loss)(p, x[None], y[None]), in_axes=(None, 0, 0)))
 
 
@@ -87,7 +101,7 @@ def train(
     ----------
     parameters : list of ndarray of float32
         As of `initial`; left as they are.
-    x : ndarray, shape (n, features); y : ndarray of int, shape (n,)
+    x : ndarray, shape (n, features); y : ndarray, shape (n,) of classes, or (n, classes) of soft labels
     epochs : int
         Times that the records are gone through, each in a new order.
     batch : int
@@ -101,7 +115,7 @@ def train(
     steps = len(x) // size
     rng = np.random.default_rng(seed)
     current: Any = [jnp.asarray(each) for each in parameters]
-    features, labels = jnp.asarray(x, jnp.float32), jnp.asarray(y, jnp.int32)
+    features, labels = jnp.asarray(x, jnp.float32), jnp.asarray(y, jnp.float32 if y.ndim == 2 else jnp.int32)
     for _ in range(epochs):
         order = rng.permutation(len(x))[: steps * size].reshape(steps, size)
         current = _epoch(current, features, labels, jnp.asarray(order), jnp.float32(rate))
@@ -132,3 +146,28 @@ def accuracy(parameters: Parameters, x: NDArray[Any], y: NDArray[Any]) -> float:
 def scores(parameters: Parameters, x: NDArray[Any], y: NDArray[Any]) -> dict[str, float]:
     """Return the accuracy and the loss of a model."""
     return {"accuracy": accuracy(parameters, x, y), "loss": loss(parameters, x, y)}
+
+
+def logits(parameters: Parameters, x: NDArray[Any]) -> NDArray[np.float32]:
+    """Return the score of each class for each record, shape (n, classes)."""
+    return np.asarray(_forward(parameters, jnp.asarray(x, jnp.float32)))
+
+
+def judged(table: NDArray[np.floating], y: NDArray[Any]) -> dict[str, float]:
+    """Return the accuracy and the AUC of scores by class.
+
+    Parameters
+    ----------
+    table : ndarray, shape (n, classes)
+        The larger, the likelier; finite.
+    y : ndarray of int, shape (n,)
+
+    Returns
+    -------
+    dict
+        "accuracy", and "auc": the area under the ROC curve, of each class against the rest, averaged over
+        the classes that occur (of the two there are, it is the same for either).
+    """
+    ranks = table - np.logaddexp.reduce(np.asarray(table, np.float64), axis=1, keepdims=True)
+    areas = [roc_auc_score(y == c, ranks[:, c]) for c in range(table.shape[1]) if 0 < np.sum(y == c) < len(y)]
+    return {"accuracy": float(np.mean(table.argmax(axis=1) == y)), "auc": float(np.mean(areas))}
