@@ -65,7 +65,8 @@ def last(rows: Sequence[Mapping[str, Any]], mechanism: str, epsilon: float | Non
     "brr-9",
     source="BRR, Fig. 9 (Section 5.5)",
     title="Accuracy of SGD by iteration, BRR against Laplace (MNIST)",
-    claim="Perturbed by BRR, gradients learn better than with Laplace noise: +28, +21, +12 points at .3, .5, .7; alike at 1.",
+    claim="Perturbed by BRR, gradients learn better than with Laplace noise: +28, +21, +12 points at .3, .5, "
+    ".7; alike at 1.",
     minutes=(1.0, 60.0),
 )
 def gradients(run: FigureRun) -> Outcome:
@@ -123,7 +124,7 @@ def gradients(run: FigureRun) -> Outcome:
         compared=compared,
         honest="Client epsilon 1 for the whole run: `bitldp fl honest --epsilon 1`.",
         stand_in="" if not run.quick else "one layer of 32 units for the paper's convolutions (--quick)",
-        verdict=f"{'Holds' if holds else 'Fails'} for small epsilon ({small}), where epsilon is of ONE number of ONE round; "
-        f"a client's is exact {exact(epsilons[0]):,.0f} and more. {_NOT_LDP}",
+        verdict=f"{'Holds' if holds else 'Fails'} for small epsilon ({small}), where epsilon is of ONE "
+        f"number of ONE round; a client's is exact {exact(epsilons[0]):,.0f} and more. {_NOT_LDP}",
         parameters={**given, "clients": example.clients, "rate": example.rate, "clip": example.clip},
     )

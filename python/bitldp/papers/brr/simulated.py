@@ -1,7 +1,7 @@
 """BRR-SGD without messages: the rounds of `sgd` on tables of all clients' gradients, for the figures.
 
-The same mechanism, clip, letters, gain and threshold as the federated system; what is left out is the wire, the
-ledgers and the folders of clients.
+The same mechanism, clip, letters, gain and threshold as the federated system; what is left out is the wire,
+the ledgers and the folders of clients.
 """
 
 from __future__ import annotations
