@@ -115,7 +115,8 @@ class BRRSettings(Settings):
             "data": "mnist",
             "net": "cnn",
             "lowest": 0.0,
-            "clients": 20,
+            "clients": 10,
+            "batch": 128,
             "rounds": 300,
             "epsilon": 0.3,
             "norm": "linf",
@@ -125,12 +126,12 @@ class BRRSettings(Settings):
         },
     }
     differences: ClassVar[str] = (
-        "each of 20 clients perturbs its own gradient, where the paper's server perturbs the mean of 2,048 "
-        "records' (central privacy, with a 'total budget'); the range is [-C, C], where the paper's tells the "
-        "sign (--mechanism sign-split); coordinates are clipped, where the paper clips the norm, which leaves "
-        "each of 26,010 coordinates a small part of the range; the mean is divided by BRR's public gain; the "
-        "threshold follows what was released; scores are of test records, where the authors' public code of "
-        "Fig. 9 scores its training images. Paper's: rate .001, 200 epochs."
+        "each of 10 clients perturbs its own gradient, where the paper's server perturbs the mean of 2,048 "
+        "records' (central privacy, with a 'total budget'); the range is [-C, C], where the paper's tells "
+        "the sign (--mechanism sign-split); coordinates are clipped, where the paper clips the norm, which "
+        "leaves each of 26,010 coordinates a small part of the range; the mean is divided by BRR's public "
+        "gain; the threshold follows what was released; scores are of test records, where the authors' "
+        "public code of Fig. 9 scores its training images. Paper's: rate .001, 200 epochs."
     )
 
     def __post_init__(self) -> None:

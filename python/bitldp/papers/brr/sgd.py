@@ -21,13 +21,14 @@ from bitldp.papers.run.client import Client, answered
 from bitldp.papers.run.drive import Rows, drive, turn_of
 from bitldp.papers.run.share import loaded
 
-__all__ = ["NETS", "initial", "mod", "serve", "train"]
+__all__ = ["NETS", "codec", "initial", "mod", "serve", "train"]
 
 CLIP = "clip"
 NETS: Mapping[str, ModuleType] = {"dense": nets, "cnn": cnn}
 
 
-def _codec(settings: BRRSettings, clip: float) -> UpdateCodec:
+def codec(settings: BRRSettings, clip: float) -> UpdateCodec:
+    """Return the codec of both sides for the threshold of a round."""
     # BRR with m >= 2 pulls towards the middle, by a gain that is public: see `worth`.
     return UpdateCodec(
         lambda size: settings.build(size, settings.rounds),
@@ -60,7 +61,7 @@ def mod(settings: BRRSettings, client: Client, message: Message) -> PrivateUpdat
         return None
     config: Any = message.content["config"]
     size = sum(array.size for array in initial(settings))
-    return update_mod(settings, client, _codec(settings, float(config[CLIP])), size)
+    return update_mod(settings, client, codec(settings, float(config[CLIP])), size)
 
 
 def train(settings: BRRSettings, client: Client, message: Message) -> Message:
@@ -106,13 +107,13 @@ class AdaptiveClip(DecodingStrategy):
         self._worth = worth(
             settings, settings.build(sum(array.size for array in initial(settings)), settings.rounds)
         )
-        super().__init__(_codec(settings, self._clip), rate=-settings.rate, **options)
+        super().__init__(codec(settings, self._clip), rate=-settings.rate, **options)
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
         """Send the clients the threshold of the round."""
-        self.codec = _codec(self._settings, self._clip)
+        self.codec = codec(self._settings, self._clip)
         config[CLIP] = self._clip
         return super().configure_train(server_round, arrays, config, grid)
 
