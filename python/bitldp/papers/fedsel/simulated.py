@@ -136,5 +136,4 @@ class _Plain:
         moved = after[sent, places] + self._settings.momentum * before[sent, places]
         after[sent, places] = 0.0
         self._residual[who] = after
-        sums: Rows = np.bincount(places, moved, size)
-        return sums / len(rows)
+        return np.bincount(places, moved, size) / len(rows)
