@@ -182,3 +182,13 @@ def test_a_projection_may_round_otherwise() -> None:
     whole = drawn(mechanism, (x,))
     single = [drawn(mechanism, (x[i : i + 1],), ids=IDS[i : i + 1]) for i in range(RECORDS)]
     assert np.array_equal(np.vstack(single), whole)
+
+
+def test_ids_are_whole_numbers_of_any_width() -> None:
+    mechanism, x = bitldp.GRR(5, epsilon=1.0), np.arange(60) % 5
+    wide = mechanism.randomize_keyed(x, key=KEY, ids=np.arange(60, dtype=np.uint64))
+    for dtype in (np.int64, np.int32, np.uint32, np.int8):
+        same = mechanism.randomize_keyed(x, key=KEY, ids=np.arange(60).astype(dtype))
+        np.testing.assert_array_equal(same, wide)
+    with pytest.raises(ValueError, match="^ids: whole numbers must be zero or more"):
+        mechanism.randomize_keyed(x, key=KEY, ids=np.arange(60) - 1)

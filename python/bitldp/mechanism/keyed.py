@@ -68,7 +68,7 @@ class Repeatable:
             As of `randomize`. Numbers count as the float64 that they are, with -0.0 and subnormals as 0.0.
         key : bytes
             32 of them, secret; it is in no repr, pickle, log or error.
-        ids : ndarray of uint64, shape (n,); of uint8, shape (n, 32); or sequence of n bytes
+        ids : ndarray of int, zero or more, shape (n,); of uint8, shape (n, 32); or sequence of n bytes
             The records' ids: numbers, digests of 32 bytes, or names, of which SHA-256 makes digests.
         context : bytes
             What the coins are for: the plan and the snapshot.

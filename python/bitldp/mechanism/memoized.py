@@ -137,7 +137,7 @@ class Memoized:
         ----------
         *records : array_like
             As `randomize_keyed` of the mechanism takes them: one array, or features and labels.
-        ids : ndarray of uint64, shape (n,); of uint8, shape (n, 32); or sequence of n bytes
+        ids : ndarray of int, zero or more, shape (n,); of uint8, shape (n, 32); or sequence of n bytes
             Who the records are of: the same name for the same user in every round.
         output, threads
             As of `Mechanism.randomize`.

@@ -13,8 +13,8 @@ from bitldp._core import Coins
 from bitldp.base import checks
 from bitldp.release.base import Call, Release, Source, called
 
-Ids = NDArray[np.uint64] | NDArray[np.uint8] | Sequence[bytes]
-"""Names of records: numbers, digests of 32 bytes a row, or bytes, of which SHA-256 makes digests."""
+Ids = NDArray[np.integer[Any]] | Sequence[bytes]
+"""Names of records: whole numbers of zero or more, digests of 32 bytes a row, or bytes, of which SHA-256 makes digests."""
 
 _FORMS = ("codes", "bits", "values", "packed")
 
@@ -155,7 +155,11 @@ def keyed(
 def _named(ids: Ids) -> NDArray[Any]:
     """Return ids as the core takes them."""
     if isinstance(ids, np.ndarray):
-        return ids
+        if ids.dtype.kind not in "iu" or ids.dtype == np.uint8:
+            return ids
+        if ids.size and ids.min() < 0:
+            raise ValueError("ids: whole numbers must be zero or more")
+        return ids.astype(np.uint64, copy=False)
     if not all(isinstance(name, bytes) for name in ids):
         raise TypeError("ids: an array of uint64 or uint8, or a sequence of bytes, is needed")
     digests = b"".join(hashlib.sha256(name).digest() for name in ids)

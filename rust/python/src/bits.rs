@@ -17,7 +17,7 @@ use crate::numbers::{List, Whole, count};
 /// Parameters
 /// ----------
 /// p, q : sequence of sequences of float
-///     p[k][i] is the probability that position i is reported as 1 when it is 1, q[k][i] when it is 0, under law k;
+///     `p[k][i]` is the probability that position i is reported as 1 when it is 1, `q[k][i]` when it is 0, under law k;
 ///     position 0 is the most significant bit of a code word. Both are rounded toward each other to multiples of 2**-64.
 /// features : int
 ///     Features of a record, r. Each is a code word of ``len(p[0])`` bits, 1 to 32.

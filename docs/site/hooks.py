@@ -1,0 +1,53 @@
+"""What mkdocs builds beside the written pages: the reference, the commands, and the numbers of the interactive page."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import commands  # noqa: E402
+import explore  # noqa: E402
+import reference  # noqa: E402
+
+ROOT = Path(__file__).parents[2]
+
+#: Pages that stand beside the site's folder, under the address that they have in it.
+BESIDE = {
+    "internals/security.md": "SECURITY.md",
+    "changelog.md": "CHANGELOG.md",
+    **{f"examples/{name}.md": f"examples/{name}/README.md" for name in ("flower", "tables", "telemetry")},
+}
+
+
+def on_config(config: Any) -> Any:
+    """Put the generated pages into the navigation."""
+    for place in config.nav:
+        if place.get("Reference") == "reference/":
+            place["Reference"] = [*reference.pages(), "reference/commands.md", "reference/rust.md", "changelog.md"]
+    return config
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the generated pages and numbers."""
+    made = {
+        **reference.pages(),
+        "reference/commands.md": commands.page(),
+        "reference/rust.md": reference.RUST,
+        "assets/explore-data.js": explore.script(),
+        **{address: (ROOT / name).read_text(encoding="utf-8") for address, name in BESIDE.items()},
+    }
+    for address, content in made.items():
+        files.append(File.generated(config, address, content=content))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """Let links to what stands beside the site's folder in a checkout lead to its page."""
+    up = "../" * page.file.src_uri.count("/")
+    return re.sub(r"\]\((?:\.\./)+examples/(\w+)/README\.md\)", rf"]({up}examples/\1.md)", markdown)
