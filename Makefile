@@ -69,8 +69,10 @@ bench-kernels: ## the kernels alone, with criterion
 figures: .venv/demo ## the figures of docs/, drawn again from the closed forms
 	$(BIN)/python docs/figures.py
 
-docs: ## documentation of the Rust crate
+docs: .venv/docs ## the site, strict on links, with notebooks run and the Rust crate's pages: target/site/index.html
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	cp -r target/doc target/site/rust
 
 wheel: .venv/tools ## an abi3 wheel in dist/, installed and run in an empty environment
 	rm -rf dist
@@ -92,7 +94,7 @@ example: .venv/tools ## examples/flower under flwr run and Flower's simulation e
 	$(BIN)/pip install --quiet --upgrade pip 'maturin>=1.9,<2'
 	touch $@
 
-.venv/demo .venv/dev .venv/bench: .venv/tools $(SOURCES)
+.venv/demo .venv/dev .venv/bench .venv/docs: .venv/tools $(SOURCES)
 	MATURIN_PEP517_ARGS=--locked $(BIN)/pip install --quiet --no-build-isolation --editable '.[$(@F)]'
 	touch $@
 

@@ -77,7 +77,9 @@ class Vocabulary:
     def _setting(self, text: str) -> bool:
         name, _, given = text.partition("=")
         values = {each.strip("\"'") for each in given.split("|")} - {"", "None", "True", "False"}
-        return self._name(name) and all(each.isupper() or self._name(each) for each in values)
+        return self._name(name) and all(
+            each.isupper() or each.replace(".", "").isdigit() or self._name(each) for each in values
+        )
 
     def _call(self, text: str) -> bool:
         try:
