@@ -77,8 +77,8 @@ class BlockDesign(PublicSteps):
     - "single": v = k and b = 1, which is GRR;
     - "singer": translates of a hyperplane of a projective space over a finite field, in log2(v) bits;
     - "steps", up to 4096 categories, and up to 65,521 where b is at most 512: b numbers x, x + a, x + 2a, ...
-      modulo an odd v without divisors below b, for a step a to (v - 1)/2 that is drawn without looking at x, and reported, in 2 log2(v) - 1 bits.
-      Blocks share that many on average over the steps.
+      modulo an odd v without divisors below b, for a step a to (v - 1)/2 that is drawn without looking at x,
+      and reported, in 2 log2(v) - 1 bits. Blocks share that many on average over the steps.
 
     With `public` the fewest bits are those of a cell, so that there are progressions wherever they save a
     bit. Reports are `SteppedReports`, pairs (steps, cells), or cells alone with
