@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from bitldp.categorical.hashing import OLH
 from bitldp.categorical.responses import GRR, WarnerRR
 from bitldp.compression import CLDP, MVU, CrossPolytope, GeneralizedRR, RandomCodebook
 from bitldp.compression import best_bits as best_response_bits
+from bitldp.design.blocks import MOST_MODULUS
 from bitldp.design.mvu import at_hand
 from bitldp.mechanism.base import Mechanism
 from bitldp.mechanism.numeric import sampled_features
@@ -108,6 +110,14 @@ def _oracle(kind: Any) -> Maker:
     return make
 
 
+def _hashing(s: Question) -> Mechanism:
+    if len(s.sizes) > 1 or s.sizes[0] <= MOST_MODULUS:
+        raise ValueError(
+            f"is for more than {MOST_MODULUS:,} categories; of fewer, designs are estimated faster"
+        )
+    return OLH(s.sizes[0], epsilon=s.epsilon)
+
+
 def _attributes(spend: Any, oracle: str = "best") -> Maker:
     """Return the maker of records of categories, or of numbers and categories."""
 
@@ -179,6 +189,7 @@ REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
     ),
     "frequency": (
         *((name, _oracle(kind)) for name, kind in ORACLES.items()),
+        ("OLH", _hashing),
         ("best oracle, sample", _attributes("sample")),
         ("best oracle, split", _attributes("split")),
         ("GRR, split", _grr_split),

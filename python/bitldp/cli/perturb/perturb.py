@@ -23,6 +23,7 @@ from bitldp.cli.perturb.request import Request
 from bitldp.cli.perturb.signals import interruptible
 from bitldp.cli.perturb.sources import Source, opened
 from bitldp.cli.perturb.tables import TableReader, TableWriter, open_reader, open_writer
+from bitldp.tables.attributes import Attributes
 from bitldp.tables.cells import Numbers, Reals
 from bitldp.tables.records import SeenIds
 
@@ -251,5 +252,7 @@ def _perturb_batch(
 
 def _by_input(part: Part, pairs: list[tuple[str, Any]]) -> dict[str, list[tuple[str, Any]]]:
     """Group output columns by the input column that each comes from."""
+    if isinstance(part.codec, Attributes):  # a report is about all of them together
+        return {part.codec.columns[0]: pairs}
     each = len(pairs) // len(part.codec.columns)
     return {name: pairs[i * each : (i + 1) * each] for i, name in enumerate(part.codec.columns)}
