@@ -23,6 +23,7 @@ from bitldp.numeric import (
     PiecewiseSub,
     ThreeOutputs,
 )
+from bitldp.points import places
 from bitldp.points.brr import BRR
 from bitldp.points.exponential import Exponential
 from bitldp.points.lsrr import LSRR
@@ -40,6 +41,8 @@ __all__ = ["REGISTRY", "Maker"]
 
 
 Maker = Callable[[Question], Mechanism]
+
+_DESIGNED = 300  # candidates whose least loss is found while one waits
 
 
 def _numeric(kind: Any, spend: str, **options: Any) -> Maker:
@@ -96,6 +99,12 @@ def _candidate(kind: Any, **options: Any) -> Maker:
         return made
 
     return make
+
+
+def _optimal(s: Question) -> Mechanism:
+    if len(places.place(s.candidates, None, None)[2]) > _DESIGNED:
+        raise ValueError(f"compared for at most {_DESIGNED} candidates: more take seconds to design")
+    return _candidate(OptimalUtility)(s)
 
 
 def _oracle(kind: Any) -> Maker:
@@ -201,7 +210,7 @@ REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
         *((f"{name}, sample", _attributes("sample", name)) for name in ORACLES),
     ),
     "point": (
-        ("OptimalUtility", _candidate(OptimalUtility)),
+        ("OptimalUtility", _optimal),
         ("BRR, best m", _candidate(BRR, m="best")),
         ("BRR, paper's m", _candidate(BRR, m="paper")),
         ("GRR (BRR, m = 1)", _candidate(BRR, m=1)),
