@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import numpy as np
@@ -10,12 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from bitldp._core import text_digests
 from bitldp.base.refused import DataError, PlanError
 
 __all__ = ["SeenIds", "ids_of"]
 
 
-def ids_of(column: Any, name: str, first_row: int) -> NDArray[Any]:
+def ids_of(column: Any, name: str, first_row: int, threads: int | None = None) -> NDArray[Any]:
     """Return a column of ids as the core takes them.
 
     Parameters
@@ -26,11 +26,12 @@ def ids_of(column: Any, name: str, first_row: int) -> NDArray[Any]:
         Of the column.
     first_row : int
         Number of its first row, for errors.
+    threads : int, optional
 
     Returns
     -------
     ndarray
-        Of uint64, or digests: uint8 of shape (n, 32).
+        Of uint64, or SHA-256 digests: uint8 of shape (n, 32).
 
     Raises
     ------
@@ -55,23 +56,43 @@ def ids_of(column: Any, name: str, first_row: int) -> NDArray[Any]:
         or pa.types.is_large_string(kind)
         or str(kind).startswith(("binary", "large_binary", "string_view", "fixed_size_binary"))
     ):
-        texts = column.cast(pa.large_binary()).to_pylist()
-        ids = np.frombuffer(b"".join(hashlib.sha256(text).digest() for text in texts), np.uint8).reshape(
-            -1, 32
-        )
+        ids = _digests(column.cast(pa.large_binary()), threads)
     else:
         raise PlanError(f"column {name!r}: holds {kind}; ids of records are integers, text or bytes")
     _refuse_twice(ids, name, first_row)
     return ids
 
 
+def _digests(texts: Any, threads: int | None) -> NDArray[np.uint8]:
+    """Return the digests of a column of large binary, from the buffers that it has."""
+    _, offsets, content = texts.buffers()
+    if not len(texts):
+        return np.empty((0, 32), np.uint8)
+    places = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    return text_digests(places, np.frombuffer(content or b"", np.uint8), threads=threads)
+
+
+def _short(ids: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return eight bytes of each id: itself, or the beginning of its digest."""
+    return ids if ids.ndim == 1 else np.ascontiguousarray(ids[:, :8]).view(np.uint64)[:, 0]
+
+
 def _refuse_twice(ids: NDArray[Any], name: str, first_row: int) -> None:
-    order = np.argsort(ids, kind="stable") if ids.ndim == 1 else np.lexsort(ids.T[::-1])
-    same = ids[order[1:]] == ids[order[:-1]]
-    twice = same if ids.ndim == 1 else same.all(axis=1)
-    if twice.any():
-        row = first_row + int(order[1:][twice].min())
-        raise DataError(f"row {row}, column {name!r}: an id that came up before; every record has its own")
+    short = _short(ids)
+    if (short[1:] > short[:-1]).all():
+        return
+    ascending = np.sort(short)
+    if not (ascending[1:] == ascending[:-1]).any():
+        return
+    # Digests whose beginnings are alike may still differ; of those that do not, the later is refused.
+    seen: set[bytes] = set()
+    alike = np.isin(short, ascending[1:][ascending[1:] == ascending[:-1]])
+    for row in np.flatnonzero(alike):
+        own = ids[row].tobytes()
+        if own in seen:
+            where = f"row {first_row + int(row)}, column {name!r}"
+            raise DataError(f"{where}: an id that came up before; every record has its own")
+        seen.add(own)
 
 
 class SeenIds:
@@ -95,7 +116,7 @@ class SeenIds:
         if not len(ids):
             return
         # Of digests the first eight bytes: among 10^7 ids two are alike by chance once in 400,000 tables.
-        short = ids if ids.ndim == 1 else np.ascontiguousarray(ids[:, :8]).view(np.uint64)[:, 0]
+        short = _short(ids)
         first, last = int(short[0]), int(short[-1])
         if last - first == len(short) - 1 and bool((short[1:] > short[:-1]).all()):
             self._runs.append((first, last))
