@@ -33,7 +33,7 @@ COLUMNS: dict[str, Any] = {
     "day": pa.array(EVEN.astype(np.int32)).cast(pa.date32()),
     "time": pa.array(EVEN).cast(pa.timestamp("us", "Europe/Paris")),
     "money": pa.array(EVEN).cast(pa.decimal128(22, 2)),
-    "bytes": pa.array([b"\xff", None] * (ROWS // 2)),
+    "bytes": pa.array([b"ab", None] * (ROWS // 2)),
     "null": pa.nulls(ROWS),
 }
 
