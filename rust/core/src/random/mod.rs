@@ -44,6 +44,7 @@ use crate::kernel::Isa;
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod hashes;
 mod lanes;
 mod names;
 mod os;
