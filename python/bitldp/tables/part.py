@@ -135,14 +135,16 @@ class Part:
         return self._shown(x, lambda values, options: self._reports(values, first, options))
 
     def randomize_keyed(self, x: NDArray[Any], key: bytes, ids: NDArray[Any], column: int) -> NDArray[Any]:
-        """Randomize rows with coins of a key and their ids: the reports depend on the records alone.
+        """Randomize rows with coins of a key and their ids, each of which comes up once.
+
+        The reports depend on the records alone.
 
         `column` is the number of the part's first column among all that are released under the key.
         """
         return self._shown(
             x,
             lambda values, options: self.mechanism.randomize_keyed(
-                *self._arguments(values), key=key, ids=ids, column=column, **options
+                *self._arguments(values), key=key, ids=ids, column=column, duplicates=True, **options
             ),
         )
 
