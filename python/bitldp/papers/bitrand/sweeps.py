@@ -24,7 +24,7 @@ STAND_IN = (
     "cancer; FEMNIST: MNIST; CelebA: Adult and Bank"
 )
 
-_QUICK = {"hidden": 32, "rounds": 30, "rate": 1.0}
+_QUICK = {"hidden": 32, "rounds": 60, "rate": 0.5}
 _FULL = {"hidden": 1500, "rounds": 200, "rate": 0.3}
 _CLIENTS = {"ag_news": 186, "breast_cancer": 152, "mnist": 264, "adult": 1628, "bank_marketing": 1808}
 
@@ -58,6 +58,9 @@ def measured(run: FigureRun, data: str, seed: int, **words: Any) -> Row:
     given = {**BitRandSettings.presets["paper"], **shape, "clients": _CLIENTS[data], **words}
     if run.quick and given.get("place") == "updates":
         given["rounds"] = min(given["rounds"], 15)
+        given["clients"] = min(given["clients"], 200)
+    if run.quick and data in ("adult", "bank_marketing"):
+        given["rounds"] = min(given["rounds"], 20)  # these have four times as many records
     settings = BitRandSettings(**{**given, "data": data, "seed": seed})
     key = ", ".join(f"{name} {value}" for name, value in sorted(asdict(settings).items()))
     found = run.cached(key, lambda: dict(_learned(settings)))
