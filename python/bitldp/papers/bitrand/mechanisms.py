@@ -35,6 +35,7 @@ FEATURES = (*BITWISE, *NUMERIC)
 #: What releases an update, coordinate by coordinate.
 UPDATES: dict[str, Any] = {**NUMERIC, "ldp-fl": bitldp.LDPFLDuchi}
 
+
 def feature_mechanism(
     name: str,
     features: int,

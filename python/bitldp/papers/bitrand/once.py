@@ -1,20 +1,22 @@
 """Records released once at an epsilon that is true, and a linear classifier of what the reports are worth.
 
-A record is a feature vector x in a ball and a class c. Let s_1, ..., s_C be the corners of a regular simplex of
-C - 1 dimensions, and a_c = (sqrt(1 - k) s_c, sqrt(k)) a unit vector of C. All that the classifier needs is the
-matrix A = E[x a_c'] of r rows and C columns: the last column is sqrt(k) times the mean m of all records, and
-with W the others, W s_j is, for classes that are equally frequent, in proportion to (mean of class j) - m. A
-vector t is of the class j with the largest (t - m)'W s_j. A is a mean over records, so an unbiased report of
-each record is all that is asked of a client, and the server's arithmetic is a sum: no debiasing is left.
+A record is a feature vector x in a ball and a class c. Let s_1, ..., s_C be the corners of a regular simplex
+of C - 1 dimensions, and a_c = (sqrt(1 - k) s_c, sqrt(k)) a unit vector of C. All that the classifier needs is
+the matrix A = E[x a_c'] of r rows and C columns: the last column is sqrt(k) times the mean m of all records,
+and with W the others, W s_j is, for classes that are equally frequent, in proportion to (mean of class j) -
+m. A vector t is of the class j with the largest (t - m)'W s_j. A is a mean over records, so an unbiased
+report of each record is all that is asked of a client, and the server's arithmetic is a sum: no debiasing is
+left.
 
 Two ways to report x a_c' at epsilon for the whole record, of which `plan` takes the one with less noise:
 
 - "joint": the r C numbers of x a_c', a vector of the same norm as x, through `CrossPolytope` at epsilon;
-- "split": x through `CrossPolytope` at one share, c through `LabelRR` at the other; the product of the unbiased
-  decodes is unbiased, since their noises are independent.
+- "split": x through `CrossPolytope` at one share, c through `LabelRR` at the other; the product of the
+  unbiased decodes is unbiased, since their noises are independent.
 
 Everything that is chosen follows from r, C, epsilon and the radius, which are public. How far m is trusted
-follows from the reports: their spread over the clients says how noisy it is, and it is shrunk (James and Stein).
+follows from the reports: their spread over the clients says how noisy it is, and it is shrunk (James and
+Stein).
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ from bitldp.mechanism.base import Mechanism
 __all__ = ["Plan", "corners", "cross", "in_ball", "packed", "plan", "replied", "scores_of"]
 
 _SHARES = 24  # splits of epsilon that are compared
-_MEAN = 0.04  # k: little, for the mean of all classes is seen by every record, and their differences by 1 of C
+_MEAN = (
+    0.04  # k: little, for the mean of all classes is seen by every record, and their differences by 1 of C
+)
 
 
 @lru_cache(maxsize=64)

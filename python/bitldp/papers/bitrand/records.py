@@ -40,8 +40,8 @@ def release(settings: BitRandSettings, values: Floats, mechanism: Mechanism) -> 
 def targets(mechanism: Mechanism, reports: NDArray[Any]) -> NDArray[Any]:
     """Return what released labels train as: classes, or the soft labels nearest to label-Laplace's vectors.
 
-    The noisy vectors are projected to the simplex, which costs nothing: a cross-entropy of negative labels has
-    no least value.
+    The noisy vectors are projected to the simplex, which costs nothing: a cross-entropy of negative labels
+    has no least value.
     """
     decoded: NDArray[Any] = np.asarray(mechanism.decode(reports))  # type: ignore[attr-defined]
     return project_simplex(decoded).astype(np.float32) if decoded.ndim == 2 else decoded

@@ -25,7 +25,7 @@ LABELS = ("label-rr", "label-laplace")
 PLACES = ("features", "updates")
 MECHANISMS = tuple(dict.fromkeys((*FEATURES, *UPDATES, *ONCE, *WITHOUT)))
 
-#: About 1/(size of a feature), where a data set's description says it: rows of AG have norm 1 and 384 numbers.
+#: About 1/(size of a feature), where a description of the data says it: AG has 384 numbers of norm 1.
 _USUAL_SCALE = {"ag_news": 8.0}
 
 
@@ -54,8 +54,8 @@ class BitRandSettings(Settings):
         Of the fixed-point code of a feature.
     input_scale : float
         What features of [-1, 1] are multiplied by before they are encoded: public. 0: what fills the code,
-        2**integer_bits times what is known of the size of the data's features. A feature of size .05 drowns in
-        the paper's step of 1/16 (10 bits, 5 of them integer).
+        2**integer_bits times what is known of the size of the data's features. A feature of size .05 drowns
+        in the paper's step of 1/16 (10 bits, 5 of them integer).
     alpha : float
         Of "latent" and "ome"; 0: the paper's 7 and 1.
     corrected : bool
@@ -68,8 +68,8 @@ class BitRandSettings(Settings):
     rate, clip : float
         Step size; l2 norm that an update is clipped to.
     spread : float
-        LDP-FL: the weights of a layer are clipped to c +- r, c the mean and r this many standard deviations
-        of the layer's public initial weights.
+        LDP-FL: the weights of a layer are clipped to c +- r, c = 0 and r this many times sqrt(2/inputs), the
+        standard deviation that weights of such a layer begin with.
     radius : float
         Of the l2 ball that feature vectors are scaled to where they lie outside, for those of `ONCE`.
     """
@@ -119,10 +119,10 @@ class BitRandSettings(Settings):
         "honest": {"data": "ag_news", "mechanism": "once", "epsilon": 8.0, "clients": 186, "rounds": 1},
     }
     differences: ClassVar[str] = (
-        "AG is MiniLM embeddings of 384 numbers and 8,000 records (the paper: BERT's 768, 120,000 records, 43 a "
-        "client); features are scaled to fill the paper's code (input_scale); the rate is .1, for features that "
-        "were divided by the code's range; the number of rounds is not in the paper; SEC, FEMNIST and CelebA "
-        "are not public or not at hand: breast_cancer, mnist and adult stand in"
+        "AG is MiniLM embeddings of 384 numbers and 8,000 records (the paper: BERT's 768, 120,000 records, "
+        "43 a client); features are scaled to fill the paper's code (input_scale); the rate is .1, for "
+        "features that were divided by the code's range; the number of rounds is not in the paper; SEC, "
+        "FEMNIST and CelebA are not public or not at hand: breast_cancer, mnist and adult stand in"
     )
 
     def __post_init__(self) -> None:
@@ -137,7 +137,9 @@ class BitRandSettings(Settings):
         if self.anonymiser and self.place != "updates":
             raise ValueError("anonymiser: is for place='updates'")
         if self.once and self.rounds != 1:
-            raise ValueError(f"rounds: must be 1 with mechanism={self.mechanism!r}: records are asked for once")
+            raise ValueError(
+                f"rounds: must be 1 with mechanism={self.mechanism!r}: records are asked for once"
+            )
         for name in ("hidden", "epochs"):
             checks.integer(name, getattr(self, name), 1)
         checks.integer("batch", self.batch, 0)
