@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,7 +146,7 @@ def in_ball(x: NDArray[np.floating], radius: float) -> NDArray[np.float64]:
     return np.asarray(x * np.minimum(1.0, radius / np.maximum(lengths, 1e-30)), np.float64)
 
 
-def packed(x: NDArray[np.floating], labels: NDArray[np.integer], classes: int) -> NDArray[np.float64]:
+def packed(x: NDArray[np.floating], labels: NDArray[Any], classes: int) -> NDArray[np.float64]:
     """Return x a_c' of each record as one row, shape (n, features classes)."""
     product = x[:, :, None] * marks(classes)[labels][:, None, :]
     return np.asarray(product.reshape(len(x), -1), np.float64)
@@ -172,7 +173,7 @@ def cross(
     half = reports.shape[1] // 2
     parts: Iterable[NDArray[np.integer]] = (reports[:, :half], reports[:, half:])
     mechanism = chosen.features
-    decoded = mechanism.decode(mechanism.join(list(parts)))  # type: ignore[attr-defined]
+    decoded = mechanism.decode(mechanism.join(list(parts)))
     if chosen.labels is None:
         mean = decoded.mean(axis=0).reshape(-1, classes)
     else:

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import bitldp
 from bitldp.base import checks
 from bitldp.mechanism.base import Mechanism
-from bitldp.papers.bitrand import once
 from bitldp.papers.bitrand.mechanisms import FEATURES, UPDATES, feature_mechanism
+from bitldp.papers.bitrand.once import Plan, plan
 from bitldp.papers.run.settings import Settings
 from bitldp.privacy import share
 
@@ -168,9 +168,9 @@ class BitRandSettings(Settings):
         """What features of [-1, 1] are multiplied by, so that they lie in the code's range."""
         return self.input_scale or 2.0**self.integer_bits * _USUAL_SCALE.get(self.data, 1.0)
 
-    def plan(self, features: int, classes: int) -> once.Plan:
+    def plan(self, features: int, classes: int) -> Plan:
         """Return what releases a record, with one of `ONCE`."""
-        return once.plan(features, classes, self.epsilon, self.radius, ONCE[self.mechanism])
+        return plan(features, classes, self.epsilon, self.radius, ONCE[self.mechanism])
 
     def features_mechanism(self, features: int) -> Mechanism:
         """Return the mechanism for the features of a record."""

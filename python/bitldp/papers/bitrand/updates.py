@@ -98,7 +98,7 @@ class Shuffled(DecodingStrategy):
         if not self._anonymiser:
             return super()._collect(plan, replies)
         keeper = _Keeper(plan)
-        _, counts = super()._collect(keeper, replies)
+        _, counts = super()._collect(keeper, replies)  # type: ignore[arg-type]  # decodes like one
         mean = ReportMean(plan.header.coordinates)
         if keeper.kept:
             for row in shuffled(np.stack(keeper.kept)):

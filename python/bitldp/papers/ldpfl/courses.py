@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import lru_cache
+from functools import lru_cache, partial
 from statistics import fmean, stdev
 from typing import Any
 
@@ -56,12 +56,14 @@ HONEST = (
 
 
 def settings_of(run: FigureRun, spec: dict[str, Any], seed: int, **words: Any) -> LDPFLSettings:
+    """Return the settings of a run, of the short form or in full."""
     more = spec["quick"] if run.quick else spec.get("full", {})
     preset = LDPFLSettings.presets[spec["preset"]]
     return LDPFLSettings(**{**preset, **more, **words, "seed": seed})
 
 
 def seeds(run: FigureRun) -> Sequence[int]:
+    """Return the seeds of a figure: two in the short form."""
     return run.seeds[:2] if run.quick else run.seeds
 
 
@@ -84,10 +86,12 @@ def _key(settings: LDPFLSettings) -> str:
 
 
 def ran(run: FigureRun, settings: LDPFLSettings) -> dict[str, Any]:
+    """Return the course of a run, done once a process and kept."""
     return run.cached(_key(settings), lambda: dict(_learned(settings)))
 
 
 def spread(values: Sequence[float]) -> float | None:
+    """Return the standard deviation over the seeds; None of one."""
     return stdev(values) if len(values) > 1 else None
 
 
@@ -99,7 +103,7 @@ def own_networks(
     rows: list[Row] = []
     for seed in run.each(seeds(run), "seed"):
         settings = settings_of(run, spec, seed, data=data)
-        course = run.cached("course, " + _key(settings), lambda settings=settings: _course(settings))
+        course = run.cached("course, " + _key(settings), partial(_course, settings))
         for turn, (own, test) in enumerate(course, 1):
             rows.append({"seed": seed, "epoch": turn, "own records": 100 * own, "test records": 100 * test})
     last = [row["test records"] for row in rows if row["epoch"] == rows[-1]["epoch"]]

@@ -98,7 +98,7 @@ def table_1(run: FigureRun) -> Outcome:
     """Return the table, LDPFL and training without noise run here, the rest as printed."""
     found = courses.dense_network(run, courses.FASHION, "fashion_mnist", 81.0, "accuracy", "")
     ours, clean = found.compared
-    rows = [
+    rows: list[courses.Row] = [
         {"method": "non-private", "paper, %": "~90", "ours, %": clean.ours, "exact epsilon": math.inf},
         {"method": "SMC", "paper, %": "~90", "ours, %": None, "exact epsilon": None},
         {"method": "DP-SGD", "paper, %": "~80", "ours, %": None, "exact epsilon": None},

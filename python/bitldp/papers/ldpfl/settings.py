@@ -123,11 +123,11 @@ class LDPFLSettings(Settings):
         },
     }
     differences: ClassVar[str] = (
-        "clients test on the public test set, not on a tenth of their own records, and train on all of "
-        "those; CIFAR-10 and SVHN are not at hand: fashion_mnist and mnist stand in. On a CPU the clients' "
-        "networks take hours; minutes with --set records=10000 --set extractor_epochs=3 --set "
-        "extractor_optimizer=sgd --set extractor_rate=0.03 --set batch_norm=false --set augment=false --set optimizer=sgd --set "
-        "rate=0.1"
+        "clients test on the public test set, not on a tenth of their records, and train on all of those; "
+        "CIFAR-10 and SVHN are not at hand: fashion_mnist and mnist stand in. On a CPU the clients' networks "
+        "take hours; minutes with --set records=10000 --set extractor_epochs=3 "
+        "--set extractor_optimizer=sgd --set extractor_rate=0.03 --set batch_norm=false --set augment=false "
+        "--set optimizer=sgd --set rate=0.1"
     )
 
     def __post_init__(self) -> None:
