@@ -10,7 +10,6 @@ federated data analysis", UAI 2022, sections 4.3 and 5.2. Flower's own commands 
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -24,13 +23,13 @@ from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 
 from bitldp.base.lock import locked
-from bitldp.compression import SignSGD
 from bitldp.federated import ComposedAccount, DecodingStrategy, Layout, PrivateUpdateMod
 from bitldp.papers.models import nets
-from bitldp.papers.mvu.settings import DITHERS, LEVELS, MECHANISMS, NAME, SIGNS, MVUSettings
+from bitldp.papers.mvu.inputs import FEATURES, convolved, inputs
+from bitldp.papers.mvu.settings import DITHERS, LEVELS, MECHANISMS, NAME, MVUSettings
+from bitldp.papers.mvu.steps import corrected
 from bitldp.papers.run.client import Client, answered, silent
 from bitldp.papers.run.drive import Privacy, Rows, drive, turn_of
-from bitldp.papers.run.share import loaded
 from bitldp.papers.run.system import System
 
 __all__ = ["SYSTEM", "MVUSettings", "client_app", "server_app"]
@@ -111,7 +110,8 @@ def train(message: Message, context: Context) -> Message:
     record = message.content["arrays"]
     assert isinstance(record, ArrayRecord)
     model = record.to_numpy_ndarrays()
-    gradients = nets.example_gradients(model, held.x[places], held.y[places])
+    x = convolved(held.x[places]) if settings.features == "convolutions" else held.x[places]
+    gradients = nets.example_gradients(model, x, held.y[places])
     if settings.level == "client":
         gradients = gradients.mean(axis=0, keepdims=True)
     if not settings.private:
@@ -140,11 +140,7 @@ def _stepped(
 
 
 class Descent(DecodingStrategy):
-    """Gradient descent on decoded means; for signs, on their majority or a multiple of their mean.
-
-    A majority's step has the length of a clipped gradient. The mean of signs is (2/pi)^(1/2) x/sigma for
-    coordinates x that are small beside sigma, and is divided by that.
-    """
+    """Gradient descent on what `corrected` makes of decoded means."""
 
     def __init__(self, settings: MVUSettings, **options: Any) -> None:
         super().__init__(settings.codec(), rate=-settings.rate, **options)
@@ -152,14 +148,7 @@ class Descent(DecodingStrategy):
 
     def updated(self, layout: Layout, mean: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
         """Take a step."""
-        settings = self._settings
-        if settings.mechanism == "signsgd":
-            mean = np.sign(mean) * (settings.clip / math.sqrt(mean.size))
-        elif settings.mechanism in SIGNS:
-            mechanism = settings.release(mean.size)
-            assert isinstance(mechanism, SignSGD)
-            mean = mean * (mechanism.sigma * math.sqrt(math.pi / 2.0))
-        return super().updated(layout, mean)
+        return super().updated(layout, corrected(self._settings, mean))
 
 
 server_app = ServerApp()
@@ -186,7 +175,7 @@ def _privacy(settings: MVUSettings) -> Privacy:
 def main(grid: Grid, context: Context) -> None:
     """Average the decoded reports, and step, round by round."""
     settings = MVUSettings.of(context.run_config)
-    data, _, test = loaded(settings.data)
+    data, _, test = inputs(settings.data, settings.features)
     options = settings.federation()
 
     def strategy(first_round: int, rows: Rows) -> FedAvg:
@@ -211,5 +200,5 @@ SYSTEM = System(
     settings=MVUSettings,
     client_app=client_app,
     server_app=server_app,
-    choices={"mechanism": MECHANISMS, "level": LEVELS, "dither": DITHERS},
+    choices={"mechanism": MECHANISMS, "level": LEVELS, "dither": DITHERS, "features": FEATURES},
 )
