@@ -73,7 +73,7 @@ paper-check: .venv/demo ## the papers' headlines on real data, which BITLDP_DATA
 	$(BIN)/python benches/paper_check.py
 
 numbers: .venv/dev ## the tables of README and docs, from the records and from what is computed
-	$(BIN)/python docs/numbers.py
+	$(BIN)/python docs/fill.py
 
 figures: .venv/demo ## the figures of docs/, drawn again from the closed forms
 	$(BIN)/python docs/figures.py

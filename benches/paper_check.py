@@ -3,7 +3,7 @@
     python benches/paper_check.py [--seeds 5] [--only WORD] [--out FOLDER]
 
 Needs the data sets of BITLDP_DATA, and fails without them. What has ended is kept in the folder, so that an
-interrupted run goes on. Its figures are kept in ``benches/records/paper.json``; from it ``docs/numbers.py``
+interrupted run goes on. Its figures are kept in ``benches/records/paper.json``; from it ``docs/fill.py``
 fills the tables of the documents.
 """
 

@@ -1,6 +1,6 @@
 """Fill the numbers of the documents from the records that measured them: ``make numbers``.
 
-    python docs/numbers.py [--check]
+    python docs/fill.py [--check]
 
 What stands between ``<!-- NAME:begin -->`` and ``<!-- NAME:end -->`` is written here and nowhere else. With
 ``--check`` nothing is written; a document that differs is named, and the exit code is 1.
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str]) -> int:
             path.write_text(wanted, encoding="utf-8")
         elif wanted != text:
             differs = 1
-            print(f"{place}: is not what was measured; python docs/numbers.py", file=sys.stderr)
+            print(f"{place}: is not what was measured; python docs/fill.py", file=sys.stderr)
     return differs
 
 

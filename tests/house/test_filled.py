@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def numbers() -> ModuleType:
     pytest.importorskip("scipy", reason='needs pip install "bitldp[design]"')
-    spec = importlib.util.spec_from_file_location("numbers_of_the_documents", ROOT / "docs" / "numbers.py")
+    spec = importlib.util.spec_from_file_location("fill_the_documents", ROOT / "docs" / "fill.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
