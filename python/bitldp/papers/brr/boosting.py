@@ -1,8 +1,8 @@
 """DPBoost: boosted regression trees under central privacy, with Laplace or BRR leaves (BRR, Section 5.4).
 
 One curator holds all records. Each tree is grown on records of its own, so that all trees together cost
-what one does; half of it goes into the splits, level by level, and half into the leaves. Source: Li, Wu, Wen and He,
-"Privacy-preserving gradient boosting decision trees", AAAI 2020.
+what one does; half of that goes into the splits, level by level, and half into the leaves. Source: Li, Wu,
+Wen and He, "Privacy-preserving gradient boosting decision trees", AAAI 2020.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def _grown(
     return Structure(chosen, edges)
 
 
-def _gains(sums: Floats, counts: NDArray[Any], ridge: float) -> Floats:
+def _gains(sums: NDArray[Any], counts: NDArray[Any], ridge: float) -> Floats:
     """Return the gain of every split, shape (features, bins - 1)."""
     left, number = sums.cumsum(axis=1)[:, :-1], counts.cumsum(axis=1)[:, :-1]
     rest, others = sums.sum(axis=1)[:, None] - left, counts.sum(axis=1)[:, None] - number

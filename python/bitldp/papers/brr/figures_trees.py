@@ -76,9 +76,7 @@ def trees(run: FigureRun) -> Outcome:
                     key = (name, leaves, epsilon, seed)
                     error = run.cached(str(key), lambda k=key: _error(*k))  # type: ignore[misc]
                     own = {"data": name, "leaves": leaves, "seed": seed}
-                    rows.append(
-                        {**label, "epsilon": None if leaves == "noiseless" else epsilon, "rmse": error}
-                    )
+                    rows.append({**own, "epsilon": None if leaves == "noiseless" else epsilon, "rmse": error})
         for label, error in run.cached(f"peers {name}", lambda n=name: _peers(n)).items():  # type: ignore[misc]
             rows.append({"data": name, "leaves": label, "seed": None, "epsilon": None, "rmse": error})
 
