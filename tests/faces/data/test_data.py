@@ -19,6 +19,7 @@ pytest.importorskip("sklearn")
 BUNDLED = {"digits": (1438, 359, 64, 10), "breast_cancer": (456, 113, 30, 2), "wine": (143, 35, 13, 3)}
 FOLDER = {
     "mnist": (60_000, 10_000, 784, 10),
+    "fashion_mnist": (60_000, 10_000, 784, 10),
     "adult": (32_561, 16_281, 108, 2),
     "bank_marketing": (36_169, 9_042, 51, 2),
     "abalone": (3_342, 835, 8, 0),

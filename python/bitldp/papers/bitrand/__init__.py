@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from bitldp.papers.bitrand.system import SYSTEM, BitRandSettings, client_app, server_app
+from bitldp.papers.bitrand.settings import BitRandSettings
+from bitldp.papers.bitrand.system import SYSTEM, client_app, server_app
 
 __all__ = ["SYSTEM", "BitRandSettings", "client_app", "server_app"]

@@ -1,8 +1,18 @@
-"""Small convolutional network in jax, and the flattened output of its convolutions."""
+"""Convolutional network of a client: its layers, its training, and the flattened output of its convolutions.
+
+Blocks of two convolutions and a max pool, as in the paper's Figs. 3 and 4: two blocks without padding (28 x 28
+gives 4 x 4 x 64 = 1024 numbers), or three with it (28 x 28: 1152, 32 x 32 x 3: 2048). Below 20 pixels a side a
+block has one convolution.
+
+The steps are jitted one by one and repeated in Python. Inside `jax.lax.scan` the gradients of convolutions are
+some twenty times slower on a CPU.
+"""
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Any
 
 import jax
@@ -10,113 +20,265 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["extract", "fitted"]
+from bitldp.papers.models.steps import Step, stepper
+
+__all__ = ["Network", "Training", "accuracy", "extract", "fitted", "flat_size"]
 
 Parameters = list[NDArray[np.float32]]
 
-_LARGE = 20  # pixels of a side from which on two convolutions without padding make a block, as in the paper
-_MOMENTUM = 0.9
+_LARGE = 20  # pixels of a side from which on a block has two convolutions, as in the paper
+_KEEP = 0.9  # of the running mean and variance of a batch normalisation, in each step
+_TINY = 1e-3
+_DEGREES, _SHIFT = 15.0, 0.1  # augmentation, as in the paper
 
 
-def _initial(side: int, classes: int, filters: int, rng: np.random.Generator) -> Parameters:
-    """Return two blocks of convolutions and a last dense layer."""
-    twice = 2 if side >= _LARGE else 1
-    layers: Parameters = []
-    channels, width = 1, side
-    for out in (filters, 2 * filters):
-        for _ in range(twice):
+@dataclass(frozen=True)
+class Network:
+    """Layers of a client's network.
+
+    Attributes
+    ----------
+    side, channels : int
+        Of an image.
+    classes, filters, blocks : int
+        Filters of the first block; each block has twice as many as the one before. 2 blocks or 3.
+    norm : bool
+        Whether activations are normalised by batch.
+    """
+
+    side: int
+    channels: int
+    classes: int
+    filters: int = 32
+    blocks: int = 2
+    norm: bool = False
+
+    @property
+    def plan(self) -> list[tuple[int, bool, bool]]:
+        """Filters of each convolution, whether a pool follows it, and whether a normalisation does."""
+        twice = 2 if self.side >= _LARGE else 1
+        found = []
+        for block in range(self.blocks):
+            for turn in range(twice):
+                pool, last = turn == twice - 1, block == self.blocks - 1
+                found.append((self.filters << block, pool, self.norm and not (pool and last)))
+        return found
+
+    @property
+    def padding(self) -> str:
+        """Of every convolution."""
+        return "VALID" if self.blocks == 2 and self.side >= _LARGE else "SAME"
+
+    @property
+    def flat(self) -> int:
+        """How many numbers the convolutions make of an image."""
+        width, filters = self.side, self.channels
+        for filters, pool, _ in self.plan:
+            width -= 2 if self.padding == "VALID" else 0
+            width //= 2 if pool else 1
+        return width * width * filters
+
+    def initial(self, rng: np.random.Generator) -> Parameters:
+        """Return kernels and biases (with scale, shift, mean and variance where normalised), and the head."""
+        layers: Parameters = []
+        channels = self.channels
+        for filters, _, norm in self.plan:
             scale = np.sqrt(2.0 / (9 * channels))
-            layers += [
-                rng.normal(0.0, scale, (3, 3, channels, out)).astype(np.float32),
-                np.zeros(out, np.float32),
-            ]
-            channels = out
-            width -= 2 if twice == 2 else 0
-        width //= 2
-    flat = width * width * channels
-    return [
-        *layers,
-        rng.normal(0.0, np.sqrt(1.0 / flat), (flat, classes)).astype(np.float32),
-        np.zeros(classes, np.float32),
-    ]
+            layers += [rng.normal(0.0, scale, (3, 3, channels, filters)).astype(np.float32)]
+            layers += [np.zeros(filters, np.float32)]
+            if norm:
+                layers += [make(filters, np.float32) for make in (np.ones, np.zeros, np.zeros, np.ones)]
+            channels = filters
+        head = rng.normal(0.0, np.sqrt(1.0 / self.flat), (self.flat, self.classes)).astype(np.float32)
+        return [*layers, head, np.zeros(self.classes, np.float32)]
+
+    def features(self, parameters: Any, images: Any, *, training: bool) -> tuple[Any, list[Any]]:
+        """Return the flattened output, zero or more each, and the means and variances of this batch."""
+        left = iter(parameters)
+        seen: list[Any] = []
+        x = images
+        for _, pool, norm in self.plan:
+            kernel, bias = next(left), next(left)
+            x = jax.lax.conv_general_dilated(
+                x, kernel, (1, 1), self.padding, dimension_numbers=("NHWC", "HWIO", "NHWC")
+            )
+            x = jax.nn.relu(x + bias)
+            if pool:
+                x = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+            if norm:
+                scale, shift, mean, variance = (next(left) for _ in range(4))
+                if training:
+                    mean, variance = x.mean((0, 1, 2)), x.var((0, 1, 2))
+                    seen += [mean, variance]
+                x = (x - mean) * jax.lax.rsqrt(variance + _TINY) * scale + shift
+        return x.reshape(x.shape[0], -1), seen
+
+    @property
+    def running(self) -> list[int]:
+        """Places of the running means and variances among the parameters."""
+        places, place = [], 0
+        for _, _, norm in self.plan:
+            place += 2
+            if norm:
+                places += [place + 2, place + 3]
+                place += 4
+        return places
 
 
-def _features(parameters: Any, images: Any) -> Any:
-    """Return the flattened output of the last block, shape (n, flat)."""
-    pairs = (len(parameters) - 2) // 2
-    padding = "VALID" if pairs == 4 else "SAME"
-    x = images
-    for place in range(pairs):
-        kernel, bias = parameters[2 * place], parameters[2 * place + 1]
-        x = jax.lax.conv_general_dilated(
-            x, kernel, (1, 1), padding, dimension_numbers=("NHWC", "HWIO", "NHWC")
-        )
-        x = jax.nn.relu(x + bias)
-        if (place + 1) % (pairs // 2) == 0:
-            x = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
-    return x.reshape(x.shape[0], -1)
+@dataclass(frozen=True)
+class Training:
+    """How a network is trained.
+
+    Attributes
+    ----------
+    epochs : int
+    rate : float
+    optimizer : {"sgd", "adam", "rmsprop"}
+        "sgd" has a momentum of .9.
+    ridge : float
+        Of the l2 penalty on kernels.
+    augment : bool
+        Whether images are turned by up to 15 degrees and shifted by up to a tenth of their side.
+    batch : int
+    """
+
+    epochs: int
+    rate: float
+    optimizer: str = "sgd"
+    ridge: float = 0.0
+    augment: bool = False
+    batch: int = 64
 
 
-def _loss(parameters: Any, images: Any, y: Any) -> Any:
-    logs = jax.nn.log_softmax(_features(parameters, images) @ parameters[-2] + parameters[-1])
-    return -jnp.mean(jnp.take_along_axis(logs, y[:, None], axis=1))
+def _moved(images: Any, angles: Any, shifts: Any) -> Any:
+    """Return images turned by angles (radians) and shifted by shares of their side; the nearest edge fills."""
+    side = images.shape[1]
+    middle = (side - 1) / 2.0
+    down, across = jnp.meshgrid(jnp.arange(side) - middle, jnp.arange(side) - middle, indexing="ij")
+
+    def one(image: Any, angle: Any, shift: Any) -> Any:
+        cos, sin = jnp.cos(angle), jnp.sin(angle)
+        places = [
+            cos * down - sin * across + middle + shift[0] * side,
+            sin * down + cos * across + middle + shift[1] * side,
+        ]
+        look = partial(jax.scipy.ndimage.map_coordinates, coordinates=places, order=1, mode="nearest")
+        return jax.vmap(look, in_axes=2, out_axes=2)(image)
+
+    return jax.vmap(one)(images, angles, shifts)
 
 
-@partial(jax.jit, donate_argnums=(0, 1))
-def _epoch(parameters: Any, speed: Any, images: Any, y: Any, batches: Any, rate: Any) -> Any:
-    def step(state: Any, places: Any) -> tuple[Any, None]:
-        current, moving = state
-        slope = jax.grad(_loss)(current, images[places], y[places])
-        moving = [_MOMENTUM * v - rate * g for v, g in zip(moving, slope, strict=True)]
-        return ([p + v for p, v in zip(current, moving, strict=True)], moving), None
+@lru_cache(maxsize=16)
+def _stepped(network: Network, training: Training) -> tuple[Step, Callable[..., Any]]:
+    """Return the optimizer, and one jitted step of it."""
+    step = stepper(training.optimizer)
+    running = network.running
 
-    return jax.lax.scan(step, (parameters, speed), batches)[0]
+    def loss(parameters: Any, images: Any, y: Any) -> tuple[Any, Any]:
+        features, seen = network.features(parameters, images, training=True)
+        logs = jax.nn.log_softmax(features @ parameters[-2] + parameters[-1])
+        kernels = sum(jnp.sum(jnp.square(each)) for each in parameters if each.ndim == 4)
+        return -jnp.mean(jnp.take_along_axis(logs, y[:, None], 1)) + training.ridge * kernels, seen
+
+    def one(parameters: Any, state: Any, images: Any, y: Any, angles: Any, shifts: Any) -> Any:
+        if training.augment:
+            images = _moved(images, angles, shifts)
+        slope, seen = jax.grad(loss, has_aux=True)(parameters, images, y)
+        after, state = step.take(parameters, slope, state, training.rate)
+        for place, value in zip(running, seen, strict=True):  # no gradient, a running average
+            after[place] = _KEEP * parameters[place] + (1.0 - _KEEP) * value
+        return after, state
+
+    return step, jax.jit(one, donate_argnums=(0, 1))
 
 
-_extract = jax.jit(_features)
+@lru_cache(maxsize=16)
+def _extractor(network: Network) -> Callable[..., Any]:
+    return jax.jit(lambda parameters, images: network.features(parameters, images, training=False)[0])
 
 
-def _images(x: NDArray[Any]) -> NDArray[np.float32]:
-    """Return square images with values of [0, 1], from rows scaled to [-1, 1]."""
-    side = round(x.shape[1] ** 0.5)
-    if side * side != x.shape[1] or side < 4:
-        raise ValueError(
-            f"data: its records are no square images of 4 x 4 pixels or more, but {x.shape[1]} numbers"
-        )
-    return ((x + 1.0) / 2.0).astype(np.float32).reshape(-1, side, side, 1)
+def network_of(features: int, **words: Any) -> Network:
+    """Return the network for rows of so many numbers: square images of one channel or of three.
+
+    Raises
+    ------
+    ValueError
+        For rows that are neither.
+    """
+    for channels in (1, 3):
+        side = round((features / channels) ** 0.5)
+        if side >= 4 and channels * side * side == features:
+            return Network(side, channels, **words)
+    raise ValueError(
+        f"data: its records are no square images of 4 x 4 pixels or more, but {features} numbers"
+    )
+
+
+def flat_size(features: int, *, filters: int, blocks: int) -> int:
+    """Return how many numbers the convolutions make of a row of `features` numbers."""
+    return network_of(features, classes=2, filters=filters, blocks=blocks).flat
+
+
+def _images(network: Network, x: NDArray[Any]) -> NDArray[np.float32]:
+    """Return images with values of [0, 1], from rows scaled to [-1, 1]."""
+    shape = (-1, network.side, network.side, network.channels)
+    return ((x + 1.0) / 2.0).astype(np.float32).reshape(shape)
 
 
 def fitted(
-    x: NDArray[Any], y: NDArray[Any], *, classes: int, filters: int, epochs: int, rate: float, seed: Any
+    network: Network,
+    x: NDArray[Any],
+    y: NDArray[Any],
+    training: Training,
+    *,
+    start: int,
+    seed: Any,
+    watch: Callable[[Sequence[Any]], None] | None = None,
 ) -> Parameters:
-    """Return a network trained on square images by stochastic gradient descent with momentum.
+    """Return a network trained on square images.
 
     Parameters
     ----------
-    x : ndarray, shape (n, side * side)
+    network : Network
+    x : ndarray, shape (n, side * side * channels)
         Images, scaled to [-1, 1].
     y : ndarray of int, shape (n,)
-    classes, filters : int
-        Classes, and filters of the first block; the second has twice as many.
-    epochs : int
-    rate : float
+    training : Training
+    start : int or SeedSequence
+        Of the initial weights.
     seed : int or SeedSequence
+        Of the order of the records and of the augmentation.
+    watch : callable, optional
+        Called with the parameters after each epoch.
     """
-    images = _images(x)
+    images, labels = _images(network, x), np.asarray(y, np.int32)
+    step, take = _stepped(network, training)
+    current: Any = [jnp.asarray(each) for each in network.initial(np.random.default_rng(start))]
+    state = step.begin(current)
+    size = min(training.batch, len(x))
     rng = np.random.default_rng(seed)
-    current: Any = [jnp.asarray(each) for each in _initial(images.shape[1], classes, filters, rng)]
-    speed: Any = [jnp.zeros_like(each) for each in current]
-    size = min(64, len(x))
-    steps = len(x) // size
-    device, labels = jnp.asarray(images), jnp.asarray(y, jnp.int32)
-    for _ in range(epochs):
-        order = rng.permutation(len(x))[: steps * size].reshape(steps, size)
-        current, speed = _epoch(current, speed, device, labels, jnp.asarray(order), jnp.float32(rate))
+    for _ in range(training.epochs):
+        order = rng.permutation(len(x))
+        for begin in range(0, len(x) - size + 1, size):
+            places = order[begin : begin + size]
+            angles = rng.uniform(-1.0, 1.0, size).astype(np.float32) * np.float32(np.deg2rad(_DEGREES))
+            shifts = rng.uniform(-_SHIFT, _SHIFT, (size, 2)).astype(np.float32)
+            current, state = take(current, state, images[places], labels[places], angles, shifts)
+        if watch is not None:
+            watch(current)
     return [np.asarray(each) for each in current]
 
 
-def extract(parameters: Parameters, x: NDArray[Any], *, batch: int = 4096) -> NDArray[np.float32]:
+def extract(
+    network: Network, parameters: Sequence[Any], x: NDArray[Any], *, batch: int = 1024
+) -> NDArray[np.float32]:
     """Return the flattened output of the convolutions, shape (n, flat); zero or more each."""
-    images = _images(x)
-    parts = [np.asarray(_extract(parameters, images[i : i + batch])) for i in range(0, len(images), batch)]
+    images, look = _images(network, x), _extractor(network)
+    parts = [np.asarray(look(list(parameters), images[i : i + batch])) for i in range(0, len(images), batch)]
     return np.concatenate(parts)
+
+
+def accuracy(network: Network, parameters: Sequence[Any], x: NDArray[Any], y: NDArray[Any]) -> float:
+    """Return the share of images whose class the network itself predicts."""
+    scores = extract(network, parameters, x) @ np.asarray(parameters[-2]) + np.asarray(parameters[-1])
+    return float(np.mean(scores.argmax(axis=1) == y))

@@ -9,11 +9,9 @@ the update of one client, drawn anew in every round, is dropped. Flower's own co
 from __future__ import annotations
 
 import random
-import warnings
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from flwr.app import ArrayRecord, Context, Message, MetricRecord, RecordDict
@@ -22,123 +20,22 @@ from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 
-import bitldp
-from bitldp.base import checks
 from bitldp.base.files import replacing
 from bitldp.federated import PrivateData
-from bitldp.mechanism.base import Mechanism
-from bitldp.papers.ldpfl import extractor
+from bitldp.papers.ldpfl import extractor, features
+from bitldp.papers.ldpfl.settings import MECHANISMS, STARTS, WITHOUT, LDPFLSettings
 from bitldp.papers.models import nets
+from bitldp.papers.models.steps import OPTIMIZERS
 from bitldp.papers.run.client import Client, answered, silent
 from bitldp.papers.run.drive import Privacy, drive, turn_of
-from bitldp.papers.run.settings import Settings
 from bitldp.papers.run.share import loaded
 from bitldp.papers.run.system import System
-from bitldp.privacy import PrivacyClaimWarning
 
-__all__ = ["SYSTEM", "LDPFLSettings", "client_app", "server_app"]
+__all__ = ["FEWEST", "SYSTEM", "DropOne", "client_app", "initial", "privacy", "server_app"]
 
 NAME = "ldpfl"
 
-#: What randomizes the bits, by the name in the settings; "noiseless" leaves them as they are.
-MECHANISMS: dict[str, Callable[..., Mechanism]] = {
-    "uer-paper": lambda features, **words: bitldp.UER(features, calibration="paper", **words),
-    "moue-paper": lambda features, **words: bitldp.MOUE(features, calibration="paper", **words),
-    "moue": bitldp.MOUE,
-}
-WITHOUT = "noiseless"
-_FEWEST = 3  # clients, for one to be dropped
-
-
-@dataclass(frozen=True, kw_only=True)
-class LDPFLSettings(Settings):
-    """Settings of the system `ldpfl`.
-
-    Attributes
-    ----------
-    mechanism : str
-        One of `MECHANISMS`, or "noiseless".
-    epsilon : float
-        What the paper's theorem, or the exact calibration, promises for a record's bits.
-    alpha : float
-        As of `MOUE`.
-    bits, integer_bits : int
-        Of the fixed-point code (sign, whole, fraction) of an extracted feature.
-    filters, extractor_epochs : int
-        Of the client's own convolutional network.
-    hidden, epochs, batch : int
-        Units of the dense network's layer, and its training in a round.
-    rate, extractor_rate : float
-        Step sizes.
-    """
-
-    mechanism: str = "uer-paper"
-    epsilon: float = 0.5
-    alpha: float = 10.0
-    bits: int = 10
-    integer_bits: int = 4
-    filters: int = 32
-    extractor_epochs: int = 50
-    extractor_rate: float = 0.01
-    hidden: int = 512
-    clients: int = 10
-    rounds: int = 80
-    epochs: int = 20
-    batch: int = 64
-    rate: float = 0.01
-
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "quick": {
-            "clients": 3,
-            "rounds": 10,
-            "filters": 16,
-            "extractor_epochs": 30,
-            "hidden": 128,
-            "epochs": 5,
-            "rate": 0.05,
-        }
-    }
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        super().__post_init__()
-        checks.choice("mechanism", self.mechanism, (*MECHANISMS, WITHOUT))
-        for name in ("filters", "extractor_epochs", "hidden", "epochs", "batch"):
-            checks.integer(name, getattr(self, name), 1)
-        for name in ("rate", "extractor_rate"):
-            checks.positive(name, getattr(self, name))
-        self.codec()  # refuses bits that do not fit each other
-
-    def codec(self) -> bitldp.FixedPoint:
-        """Return the codec of an extracted feature."""
-        return bitldp.FixedPoint(self.bits, integer_bits=self.integer_bits, sign="ldpfl")
-
-    def build(self, features: int) -> Mechanism:
-        """Return the mechanism for the bits of `features` extracted features."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PrivacyClaimWarning)  # the summary shows both epsilons
-            return MECHANISMS[self.mechanism](
-                features,
-                bits=self.bits,
-                integer_bits=self.integer_bits,
-                epsilon=self.epsilon,
-                alpha=self.alpha,
-            )
-
-    def flat(self) -> int:
-        """Return the number of features that the convolutions make of an image."""
-        _, train, _ = loaded(self.data)
-        probe = extractor.fitted(
-            train[:1], np.zeros(1, int), classes=2, filters=self.filters, epochs=0, rate=1.0, seed=0
-        )
-        return int(probe[-2].shape[0])
-
-
-def _plain_bits(settings: LDPFLSettings, features: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """Return the bits of features without noise, most significant first, as a mechanism lays them."""
-    words = settings.codec().encode(features)
-    places = np.arange(settings.bits - 1, -1, -1)
-    return (words[..., None] >> places & 1).astype(np.uint8).reshape(len(features), -1)
+FEWEST = 3  # clients, for one to be dropped
 
 
 def _extractor(settings: LDPFLSettings, client: Client) -> list[NDArray[np.float32]]:
@@ -147,17 +44,8 @@ def _extractor(settings: LDPFLSettings, client: Client) -> list[NDArray[np.float
     if path.exists():
         with np.load(path, allow_pickle=False) as file:
             return [file[name] for name in sorted(file.files)]
-    held = client.holding(settings)
-    data, _, _ = loaded(settings.data)
-    network = extractor.fitted(
-        held.x,
-        held.y,
-        classes=data.classes,
-        filters=settings.filters,
-        epochs=settings.extractor_epochs,
-        rate=settings.extractor_rate,
-        seed=client.training_seed(settings, 0),
-    )
+    held = client.holding(settings, settings.most)
+    network = features.own_network(settings, held.x, held.y, client.training_seed(settings, 0))
     with replacing(path) as file:
         np.savez(file, **{f"{place:03}": array for place, array in enumerate(network)})  # type: ignore[arg-type]
     return network
@@ -166,11 +54,12 @@ def _extractor(settings: LDPFLSettings, client: Client) -> list[NDArray[np.float
 def _bits(settings: LDPFLSettings, client: Client) -> NDArray[Any]:
     """Return the bits that the client trains on: randomized once, the first time."""
 
-    def features() -> NDArray[np.float32]:
-        return extractor.extract(_extractor(settings, client), client.holding(settings).x)
+    def original() -> NDArray[np.float32]:
+        held = client.holding(settings, settings.most)
+        return extractor.extract(settings.network(), _extractor(settings, client), held.x)
 
     if settings.mechanism == WITHOUT:
-        return _plain_bits(settings, features())
+        return features.plain_bits(settings, original())
     mechanism = settings.build(settings.flat())
     kept = PrivateData(
         client.home / "released.npz",
@@ -180,15 +69,14 @@ def _bits(settings: LDPFLSettings, client: Client) -> NDArray[Any]:
         create=client.create,
         budget=min(client.budget, mechanism.guarantee.record),
     )
-    released: NDArray[Any] = kept.get(lambda: (features(), None), rng=client.release_seed(settings)).features
+    released: NDArray[Any] = kept.get(lambda: (original(), None), rng=client.release_seed(settings)).features
     return released
 
 
 @lru_cache(maxsize=64)
 def _test_bits(settings: LDPFLSettings, client: Client) -> NDArray[np.uint8]:
     """Return the bits of the public test records, seen through the client's own convolutions."""
-    _, _, test = loaded(settings.data)
-    return _plain_bits(settings, extractor.extract(_extractor(settings, client), test))
+    return features.test_bits(settings, _extractor(settings, client))
 
 
 client_app = ClientApp(mods=[silent])
@@ -205,10 +93,11 @@ def train(message: Message, context: Context) -> Message:
     model = nets.train(
         record.to_numpy_ndarrays(),
         _bits(settings, client),
-        client.holding(settings).y,
+        client.holding(settings, settings.most).y,
         epochs=settings.epochs,
         batch=settings.batch,
         rate=settings.rate,
+        optimizer=settings.optimizer,
         seed=client.training_seed(settings, turn_of(message)),
     )
     return answered(message, model)
@@ -220,12 +109,10 @@ def evaluate(message: Message, context: Context) -> Message:
     settings = LDPFLSettings.of(context.run_config)
     client = Client.of(context, NAME)
     client.expose("the accuracy of its own extractor")
-    data, _, _ = loaded(settings.data)
     record = message.content["arrays"]
     assert isinstance(record, ArrayRecord)
-    bits = _test_bits(settings, client)
-    model = record.to_numpy_ndarrays()
-    scores: dict[str, Any] = {**nets.scores(model, bits, data.test_labels), "num-examples": 1}
+    bits, (_, labels) = _test_bits(settings, client), features.tested(settings)
+    scores: dict[str, Any] = {**nets.scores(record.to_numpy_ndarrays(), bits, labels), "num-examples": 1}
     return Message(RecordDict({"metrics": MetricRecord(scores)}), reply_to=message)
 
 
@@ -241,7 +128,7 @@ class DropOne(FedAvg):
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
         """Average all replies but one."""
         came = [reply for reply in replies if not reply.has_error()]  # who failed is dropped already
-        if len(came) >= _FEWEST:
+        if len(came) >= FEWEST:
             came.pop(random.Random(f"bitldp {self._seed} {server_round}").randrange(len(came)))
         return super().aggregate_train(server_round, came)
 
@@ -249,7 +136,14 @@ class DropOne(FedAvg):
 server_app = ServerApp()
 
 
-def _privacy(settings: LDPFLSettings) -> Privacy:
+def initial(settings: LDPFLSettings) -> list[NDArray[np.float32]]:
+    """Return the dense network before the first round."""
+    data, _, _ = loaded(settings.data)
+    return nets.initial((settings.flat() * settings.bits, settings.hidden, data.classes), settings.seed)
+
+
+def privacy(settings: LDPFLSettings) -> Privacy:
+    """Return what the release of a record's bits costs."""
     if settings.mechanism == WITHOUT:
         return Privacy(claimed=np.inf, record=np.inf, covers="nothing: this run has no privacy")
     exact = settings.build(settings.flat()).guarantee
@@ -266,8 +160,6 @@ def _privacy(settings: LDPFLSettings) -> Privacy:
 def main(grid: Grid, context: Context) -> None:
     """Average the clients' dense networks round by round."""
     settings = LDPFLSettings.of(context.run_config)
-    data, _, _ = loaded(settings.data)
-    sizes = (settings.flat() * settings.bits, settings.hidden, data.classes)
     nodes = settings.clients
     drive(
         grid,
@@ -281,9 +173,9 @@ def main(grid: Grid, context: Context) -> None:
             min_evaluate_nodes=nodes,
             min_available_nodes=nodes,
         ),
-        initial=list(nets.initial(sizes, settings.seed)),
+        initial=list(initial(settings)),
         evaluate=None,
-        privacy=_privacy(settings),
+        privacy=privacy(settings),
     )
 
 
@@ -293,5 +185,10 @@ SYSTEM = System(
     settings=LDPFLSettings,
     client_app=client_app,
     server_app=server_app,
-    choices={"mechanism": (*MECHANISMS, WITHOUT)},
+    choices={
+        "mechanism": (*MECHANISMS, WITHOUT),
+        "extractor_start": STARTS,
+        "extractor_optimizer": OPTIMIZERS,
+        "optimizer": OPTIMIZERS,
+    },
 )

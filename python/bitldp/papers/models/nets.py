@@ -13,10 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
+from bitldp.papers.models.steps import stepper
+
 __all__ = [
     "accuracy",
     "example_gradients",
     "gradient",
+    "group_gradients",
     "initial",
     "judged",
     "logits",
@@ -51,6 +54,7 @@ def initial(sizes: Sequence[int], seed: int) -> Parameters:
 
 
 def _logits(parameters: Any, x: Any) -> Any:
+    x = x.astype(jnp.float32)  # bits stay bytes until here
     for place in range(0, len(parameters) - 2, 2):
         x = jax.nn.relu(x @ parameters[place] + parameters[place + 1])
     return x @ parameters[-2] + parameters[-1]
@@ -67,18 +71,25 @@ _gradient = jax.jit(jax.grad(_loss))
 _value = jax.jit(_loss)
 _predict = jax.jit(lambda parameters, x: jnp.argmax(_logits(parameters, x), axis=1))
 _forward = jax.jit(_logits)
+_groups = jax.jit(jax.vmap(jax.grad(_loss), in_axes=(None, 0, 0)))
 _each = jax.jit(jax.vmap(lambda p, x, y: jax.grad(_loss)(p, x[None], y[None]), in_axes=(None, 0, 0)))
 
 
-@partial(jax.jit, donate_argnums=(0,))
-def _epoch(parameters: Any, x: Any, y: Any, batches: Any, rate: Any) -> Any:
+@partial(jax.jit, donate_argnums=(0, 1), static_argnames=("optimizer",))
+def _epoch(parameters: Any, state: Any, x: Any, y: Any, batches: Any, rate: Any, optimizer: str) -> Any:
     """Take one step for each row of `batches`, which holds places of x and y."""
+    chosen = stepper(optimizer, momentum=0.0)
 
     def step(current: Any, places: Any) -> tuple[Any, None]:
-        slope = jax.grad(_loss)(current, x[places], y[places])
-        return [p - rate * g for p, g in zip(current, slope, strict=True)], None
+        slope = jax.grad(_loss)(current[0], x[places], y[places])
+        return chosen.take(current[0], slope, current[1], rate), None
 
-    return jax.lax.scan(step, parameters, batches)[0]
+    return jax.lax.scan(step, (parameters, state), batches)[0]
+
+
+def _inputs(x: NDArray[Any]) -> Any:
+    """Return records for jax: bits as bytes, an eighth of the memory, all else as floats."""
+    return jnp.asarray(x, jnp.uint8 if x.dtype == np.uint8 else jnp.float32)
 
 
 def _numpy(parameters: Any) -> Parameters:
@@ -94,6 +105,7 @@ def train(
     batch: int,
     rate: float,
     seed: Any,
+    optimizer: str = "sgd",
 ) -> Parameters:
     """Return the parameters after stochastic gradient descent on the cross-entropy.
 
@@ -110,37 +122,56 @@ def train(
         Step size.
     seed : int or SeedSequence
         Of the orders.
+    optimizer : {"sgd", "adam", "rmsprop"}
+        As of `stepper`, "sgd" without momentum; its state begins anew in each call.
     """
     size = min(batch, len(x))
     steps = len(x) // size
     rng = np.random.default_rng(seed)
     current: Any = [jnp.asarray(each) for each in parameters]
-    features, labels = jnp.asarray(x, jnp.float32), jnp.asarray(y, jnp.float32 if y.ndim == 2 else jnp.int32)
+    features, labels = _inputs(x), jnp.asarray(y, jnp.float32 if y.ndim == 2 else jnp.int32)
+    state = stepper(optimizer, momentum=0.0).begin(current)
     for _ in range(epochs):
-        order = rng.permutation(len(x))[: steps * size].reshape(steps, size)
-        current = _epoch(current, features, labels, jnp.asarray(order), jnp.float32(rate))
+        order = jnp.asarray(rng.permutation(len(x))[: steps * size].reshape(steps, size))
+        current, state = _epoch(current, state, features, labels, order, jnp.float32(rate), optimizer)
     return _numpy(current)
 
 
 def gradient(parameters: Parameters, x: NDArray[Any], y: NDArray[Any]) -> Parameters:
     """Return the gradient of the mean cross-entropy over records."""
-    return _numpy(_gradient(parameters, jnp.asarray(x, jnp.float32), jnp.asarray(y, jnp.int32)))
+    return _numpy(_gradient(parameters, _inputs(x), jnp.asarray(y, jnp.int32)))
 
 
 def example_gradients(parameters: Parameters, x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float32]:
     """Return the gradient of each record's cross-entropy, flattened: shape (n, parameters)."""
-    found = _each(parameters, jnp.asarray(x, jnp.float32), jnp.asarray(y, jnp.int32))
+    found = _each(parameters, _inputs(x), jnp.asarray(y, jnp.int32))
     return np.concatenate([np.asarray(each).reshape(len(x), -1) for each in found], axis=1)
+
+
+def group_gradients(parameters: Parameters, x: NDArray[Any], y: NDArray[Any]) -> list[NDArray[np.float32]]:
+    """Return the gradients of the mean cross-entropy of several groups of records.
+
+    Parameters
+    ----------
+    parameters : list of ndarray of float32
+    x : ndarray, shape (groups, n, features); y : ndarray of int, shape (groups, n)
+
+    Returns
+    -------
+    list of ndarray
+        As the parameters, each with an axis for the groups in front.
+    """
+    return [np.asarray(each) for each in _groups(parameters, _inputs(x), jnp.asarray(y, jnp.int32))]
 
 
 def loss(parameters: Parameters, x: NDArray[Any], y: NDArray[Any]) -> float:
     """Return the mean cross-entropy over records."""
-    return float(_value(parameters, jnp.asarray(x, jnp.float32), jnp.asarray(y, jnp.int32)))
+    return float(_value(parameters, _inputs(x), jnp.asarray(y, jnp.int32)))
 
 
 def accuracy(parameters: Parameters, x: NDArray[Any], y: NDArray[Any]) -> float:
     """Return the share of records whose class is predicted."""
-    return float(np.mean(np.asarray(_predict(parameters, jnp.asarray(x, jnp.float32))) == y))
+    return float(np.mean(np.asarray(_predict(parameters, _inputs(x))) == y))
 
 
 def scores(parameters: Parameters, x: NDArray[Any], y: NDArray[Any]) -> dict[str, float]:
@@ -150,7 +181,7 @@ def scores(parameters: Parameters, x: NDArray[Any], y: NDArray[Any]) -> dict[str
 
 def logits(parameters: Parameters, x: NDArray[Any]) -> NDArray[np.float32]:
     """Return the score of each class for each record, shape (n, classes)."""
-    return np.asarray(_forward(parameters, jnp.asarray(x, jnp.float32)))
+    return np.asarray(_forward(parameters, _inputs(x)))
 
 
 def judged(table: NDArray[np.floating], y: NDArray[Any]) -> dict[str, float]:

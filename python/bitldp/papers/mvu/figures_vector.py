@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,9 +43,7 @@ def _compared(
     compared: list[Compared] = []
     steps = [(name, epsilon) for name in mechanisms for epsilon in BUDGETS]
     for name, epsilon in run.each(steps, ""):
-        step = run.cached(
-            f"{norm} {name} {epsilon}", lambda n=name, e=epsilon: _step(run, norm, mechanisms[n](e))
-        )
+        step = run.cached(f"{norm} {name} {epsilon}", partial(_step, run, norm, mechanisms[name], epsilon))
         rows.append({"mechanism": name, "epsilon": epsilon, **step})
         what = f"{name}, epsilon {epsilon:g}"
         compared.append(Compared(what, None, step["error"], step["spread"], step["exact"], epsilon))
@@ -61,9 +60,9 @@ def _compared(
     return rows, compared, draw
 
 
-def _step(run: FigureRun, norm: int, mechanism: Any) -> dict[str, float]:
+def _step(run: FigureRun, norm: int, build: _Build, epsilon: float) -> dict[str, float]:
     """Return the error of a mechanism: closed, simulated with its spread, its bits, its exact epsilon."""
-    simulated = []
+    mechanism, simulated = build(epsilon), []
     for seed in run.seeds:
         x = vectors(seed, norm)
         # Noise for neighbours that are nearer than the ball's diameter: that of a smaller ball, about 0.
