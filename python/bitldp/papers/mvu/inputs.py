@@ -11,8 +11,8 @@ import math
 from functools import lru_cache
 from typing import Any
 
+import jax
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from bitldp.data import Dataset
@@ -48,18 +48,22 @@ def convolved(images: NDArray[Any]) -> NDArray[np.float32]:
     if side * side != images.shape[1] or side < 8:
         raise ValueError(f"features: {images.shape[1]} of a record are no square image of 8 x 8 or more")
     width = max(3, round(side / 6))
-    kernels = np.random.default_rng(_SEED).normal(size=(_KERNELS, width * width)).astype(np.float32)
-    kernels -= kernels.mean(axis=1, keepdims=True)  # a grey image has no features
-    places = side - width + 1
-    block = places // _BLOCKS
+    kernels = np.random.default_rng(_SEED).normal(size=(width, width, 1, _KERNELS)).astype(np.float32)
+    kernels -= kernels.mean(axis=(0, 1), keepdims=True)  # a grey image has no features
+    block = (side - width + 1) // _BLOCKS
     kept = block * _BLOCKS
     found = []
     for start in range(0, len(images), _STEP):
-        some = np.asarray(images[start : start + _STEP], np.float32).reshape(-1, side, side)
-        windows = sliding_window_view(some, (width, width), axis=(1, 2))[:, :kept, :kept]
-        maps = np.abs(windows.reshape(len(some), kept, kept, -1) @ kernels.T)
+        some = np.asarray(images[start : start + _STEP], np.float32).reshape(-1, side, side, 1)
+        maps = np.abs(np.asarray(_convolution(some, kernels))[:, :kept, :kept])
         means = maps.reshape(len(some), _BLOCKS, block, _BLOCKS, block, _KERNELS).mean(axis=(2, 4))
         found.append(means.reshape(len(some), -1))
     rows: NDArray[np.float32] = np.concatenate(found)
     rows -= rows.mean(axis=1, keepdims=True)  # else all images point the same way
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.float32(1e-12))
+
+
+@jax.jit
+def _convolution(images: Any, kernels: Any) -> Any:
+    form = ("NHWC", "HWIO", "NHWC")
+    return jax.lax.conv_general_dilated(images, kernels, (1, 1), "VALID", dimension_numbers=form)

@@ -113,7 +113,7 @@ class MVUSettings(Settings):
             "batch": 14,
             "rate": 2.0,
         },
-        "paper": {"features": "convolutions", "rate": 2.0},
+        "paper": {"features": "convolutions", "rate": 5.0},
     }
     differences: ClassVar[str] = (
         "a fixed random convolution stands in for the scattering network, CIFAR-10 is left out, and the "

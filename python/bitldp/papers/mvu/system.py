@@ -32,14 +32,15 @@ from bitldp.papers.run.client import Client, answered, silent
 from bitldp.papers.run.drive import Privacy, Rows, drive, turn_of
 from bitldp.papers.run.system import System
 
-__all__ = ["SYSTEM", "MVUSettings", "client_app", "server_app"]
+__all__ = ["SYSTEM", "MVUSettings", "client_app", "privacy", "server_app", "size"]
 
 
 def _model(settings: MVUSettings) -> list[NDArray[np.float32]]:
     return nets.initial(settings.sizes(), settings.seed)
 
 
-def _size(settings: MVUSettings) -> int:
+def size(settings: MVUSettings) -> int:
+    """Return the number of coordinates of a gradient."""
     return sum((fan_in + 1) * fan_out for fan_in, fan_out in pairwise(settings.sizes()))
 
 
@@ -48,7 +49,7 @@ def _account(settings: MVUSettings, client: Client) -> ComposedAccount:
     held = client.holding(settings)
     who = (settings.level, settings.data, settings.seed, client.place, client.clients)
     return ComposedAccount(
-        min(settings.spent(_size(settings)).epsilon, client.budget),
+        min(settings.spent(size(settings)).epsilon, client.budget),
         min(settings.delta, client.delta),
         client.home / "ledger.json",
         create=client.create,
@@ -96,7 +97,7 @@ def _begun(settings: MVUSettings, client: Client, context: Context, message: Mes
     """Return how many records were used before this round."""
     if not settings.private:
         return (turn_of(message) - 1) * settings.batch
-    done = _account(settings, client).reported(context, settings.release(_size(settings)))
+    done = _account(settings, client).reported(context, settings.release(size(settings)))
     return done if settings.level == "example" else done * settings.batch
 
 
@@ -154,10 +155,11 @@ class Descent(DecodingStrategy):
 server_app = ServerApp()
 
 
-def _privacy(settings: MVUSettings) -> Privacy:
+def privacy(settings: MVUSettings) -> Privacy:
+    """Return the cost of all rounds together, for a record or a client."""
     if not settings.private:
         return Privacy(claimed=np.inf, record=np.inf, covers="nothing: this run has no privacy")
-    spent = settings.spent(_size(settings))
+    spent = settings.spent(size(settings))
     whose = "one record" if settings.level == "example" else "all records"
     against = "any other" if settings.level == "example" else "any others"
     releases = settings.releases()
@@ -190,7 +192,7 @@ def main(grid: Grid, context: Context) -> None:
         strategy=strategy,
         initial=list(_model(settings)),
         evaluate=partial(nets.scores, x=test, y=data.test_labels),
-        privacy=_privacy(settings),
+        privacy=privacy(settings),
     )
 
 
