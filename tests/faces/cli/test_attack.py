@@ -45,7 +45,6 @@ def test_an_attack_leaves_its_files(name: str, tmp_path: Path, capsys: pytest.Ca
         (["linkage", "--epsilon", "1,x"], 2, "--epsilon 1,x: numbers above zero are needed"),
         (["linkage", "--epsilon", "0"], 2, "--epsilon 0: numbers above zero are needed"),
         (["linkage", "--data", "nosuch"], 1, "no data set 'nosuch'; there are digits, "),
-        (["inversion", "--data", "diabetes"], 1, "data: diabetes has no classes"),
     ],
 )
 def test_what_cannot_be_attacked_is_one_sentence(

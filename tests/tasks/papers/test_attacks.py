@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ pytest.importorskip("flwr", reason="the extra fl is not installed")
 pytest.importorskip("jax", reason="the extra fl is not installed")
 
 import bitldp
+from bitldp.data import load
 from bitldp.papers.attacks import ATTACKS, Attacked, ceiling, inversion, linkage
 from bitldp.papers.attacks.likeness import released, scores
 from bitldp.papers.attacks.outcomes import outcome
@@ -86,13 +88,15 @@ def test_a_report_that_says_nothing_finds_nobody(monkeypatch: pytest.MonkeyPatch
     assert all(each.mean == 0.0 for each in linkage("digits", seeds=(1,), trials=100))
 
 
-def test_candidates_differ() -> None:
+def test_candidates_differ(monkeypatch: pytest.MonkeyPatch) -> None:
     candidates, labels, classes = records("digits")
     assert len(np.unique(candidates, axis=0)) == len(candidates) == len(labels)
     assert classes == 10
     assert np.linalg.norm(candidates, axis=1) == pytest.approx(np.ones(len(candidates)), rel=1e-5)
-    with pytest.raises(ValueError, match="diabetes has no classes"):
-        next(inversion("diabetes"))
+    other = replace(load("digits"), task="regression", classes=0)
+    monkeypatch.setattr(sys.modules[records.__module__], "load", lambda name: other)
+    with pytest.raises(ValueError, match="targets has no classes"):
+        next(inversion("targets"))
 
 
 @pytest.mark.parametrize("name", ATTACKS)

@@ -104,7 +104,7 @@ def test_mvu_2() -> None:
 
 
 def test_mvu_3_where_it_is_a_closed_form() -> None:
-    from bitldp import compression
+    import bitldp.compression as compression
 
     x1, x2 = figures_vector.vectors(1, 1), figures_vector.vectors(1, 2)
     features, delta = figures_vector.FEATURES, figures_vector.DELTA
