@@ -1,8 +1,9 @@
 """Data sets for experiments: scikit-learn's bundled ones, and real ones from a local folder.
 
-Nothing is shipped and nothing is downloaded. `load` reads ``digits``, ``breast_cancer`` and ``wine`` from an
-installed scikit-learn, and the other names from the folder that the environment variable ``BITLDP_DATA``
-points to, one sub-folder a data set, each file verified by its SHA-256 before it is used.
+Nothing is shipped and nothing is downloaded. `load` reads ``digits``, ``breast_cancer`` and ``wine`` from
+an installed scikit-learn, generates those whose names begin with ``syn-`` (`synthetic`), and reads the
+others from the folder that the environment variable ``BITLDP_DATA`` points to, one sub-folder a data set,
+each file verified by its SHA-256 before it is used.
 
 Every data set states a range for each feature. A range that was learned from the records is itself a release
 of private data; those of the folder's tabular sets are (they are what the experiments of the papers do), and
@@ -14,9 +15,22 @@ from __future__ import annotations
 import os
 
 from bitldp.data.dataset import Dataset, DatasetError, Folder
-from bitldp.data.sources import LOADERS
+from bitldp.data.regions import Places, gowalla_places, regions_by_prefix
+from bitldp.data.sources import LOADERS as _SOURCES
+from bitldp.data.synthetic import SYNTHETIC, synthetic
 
-__all__ = ["Dataset", "DatasetError", "load", "names"]
+__all__ = [
+    "Dataset",
+    "DatasetError",
+    "Places",
+    "gowalla_places",
+    "load",
+    "names",
+    "regions_by_prefix",
+    "synthetic",
+]
+
+LOADERS = {**_SOURCES, **SYNTHETIC}
 
 
 def names() -> tuple[str, ...]:

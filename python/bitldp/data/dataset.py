@@ -62,6 +62,17 @@ class Dataset:
             f"{self.train.shape[1]} features, {self.classes} classes)"
         )
 
+    @property
+    def majority(self) -> float:
+        """Share of the test records that are of the training part's most frequent class; NaN without classes.
+
+        What a classifier reaches that looks at no feature.
+        """
+        if not self.classes:
+            return float("nan")
+        most = np.bincount(self.train_labels, minlength=self.classes).argmax()
+        return float(np.mean(self.test_labels == most))
+
     def scaled(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return training and test features mapped from [low, high] to [-1, 1], clipped, as float32.
 

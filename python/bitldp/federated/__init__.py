@@ -19,6 +19,7 @@ from bitldp.federated.client.mod import PrivateUpdateMod
 from bitldp.federated.client.unprotected import UnprotectedMessageWarning
 from bitldp.federated.grid import InProcessGrid, InProcessRun, run_in_process
 from bitldp.federated.server.strategy import DecodingStrategy, RoundFailedError
+from bitldp.federated.simulation import Simulated, messages, simulate
 from bitldp.federated.wire.arrays import Layout, to_numpy
 from bitldp.federated.wire.codec import Plan, UpdateCodec
 from bitldp.federated.wire.records import from_record, to_record
@@ -38,11 +39,14 @@ __all__ = [
     "Randomized",
     "Released",
     "RoundFailedError",
+    "Simulated",
     "UnprotectedMessageWarning",
     "UpdateCodec",
     "WireError",
     "from_record",
+    "messages",
     "run_in_process",
+    "simulate",
     "to_numpy",
     "to_record",
 ]

@@ -10,23 +10,26 @@ require("bitldp.papers", ["flwr", "jax", "sklearn"], "fl")
 
 from bitldp.papers.run.drive import Privacy, Summary  # noqa: E402
 from bitldp.papers.run.settings import Settings  # noqa: E402
-from bitldp.papers.run.system import System  # noqa: E402
+from bitldp.papers.run.system import Runnable, System  # noqa: E402
 
-__all__ = ["NAMES", "Privacy", "Settings", "Summary", "System", "get"]
+__all__ = ["DEPLOYMENTS", "NAMES", "Privacy", "Runnable", "Settings", "Summary", "System", "get"]
 
 #: The systems, each a module of this package with a constant ``SYSTEM``.
 NAMES = ("bitrand", "ldpfl", "mvu", "fedsel", "brr")
+#: What runs by the same command and is no paper's.
+DEPLOYMENTS = ("honest",)
 
 
-def get(name: str) -> System:
-    """Return a system by its name.
+def get(name: str) -> Runnable:
+    """Return a system, or a deployment, by its name.
 
     Raises
     ------
     ValueError
         For an unknown name.
     """
-    if name not in NAMES:
-        raise ValueError(f"name: no system {name!r}; there are {', '.join(NAMES)}")
-    system: System = import_module(f"{__name__}.{name}").SYSTEM
-    return system
+    known = (*NAMES, *DEPLOYMENTS)
+    if name not in known:
+        raise ValueError(f"name: no system {name!r}; there are {', '.join(known)}")
+    found: Runnable = import_module(f"{__name__}.{name}").SYSTEM
+    return found

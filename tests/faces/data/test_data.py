@@ -69,7 +69,9 @@ def test_folder(name: str) -> None:
 
 
 def test_names() -> None:
-    assert set(data.names()) == set(BUNDLED) | set(FOLDER)
+    made = {name for name in data.names() if name.startswith("syn-")}
+    assert len(made) == 8
+    assert set(data.names()) == set(BUNDLED) | set(FOLDER) | made
     with pytest.raises(ValueError, match="no data set 'iris'"):
         data.load("iris")
 

@@ -10,7 +10,7 @@ from bitldp.cli.docstrings import documented
 from bitldp.cli.once import Once
 
 if TYPE_CHECKING:
-    from bitldp.papers import System
+    from bitldp.papers import Runnable
 
 __all__ = ["SystemCommand"]
 
@@ -34,9 +34,9 @@ class SystemCommand(Once):
         if not asked:
             return
         try:
-            from bitldp.papers import NAMES, get
+            from bitldp.papers import DEPLOYMENTS, NAMES, get
 
-            system = next((get(word) for word in asked if word in NAMES), None)
+            system = next((get(word) for word in asked if word in (*NAMES, *DEPLOYMENTS)), None)
         except MissingExtraError as error:
             formatter.write_paragraph()
             formatter.write_text(str(error))
@@ -45,7 +45,7 @@ class SystemCommand(Once):
             _write(system, formatter)
 
 
-def _write(system: System, formatter: Any) -> None:
+def _write(system: Runnable, formatter: Any) -> None:
     formatter.write_paragraph()
     formatter.write_text(f"{system.name}: {system.summary}.")
     about: dict[str, str] = {}

@@ -26,7 +26,7 @@ from bitldp.report.plots import rounds_plot
 from bitldp.report.totals import number
 
 if TYPE_CHECKING:
-    from bitldp.papers import Settings, Summary, System
+    from bitldp.papers import Runnable, Settings, Summary
 
 __all__ = ["fl"]
 
@@ -36,7 +36,7 @@ _MODULES = ("flwr", "jax", "sklearn", "matplotlib")
 def fl(
     system: Annotated[
         str | None,
-        typer.Argument(metavar="[SYSTEM]", help="bitrand, ldpfl, mvu, fedsel or brr; none: a list."),
+        typer.Argument(metavar="[SYSTEM]", help="bitrand, ldpfl, mvu, fedsel, brr, or honest; none: a list."),
     ] = None,
     preset: Annotated[
         str | None, typer.Option(metavar="NAME", help="Settings to start from: paper, quick, ...")
@@ -90,15 +90,15 @@ def fl(
         require("bitldp fl", _MODULES, "fl")
         from bitldp.data import DatasetError
         from bitldp.federated import RoundFailedError
-        from bitldp.papers import NAMES, get
+        from bitldp.papers import DEPLOYMENTS, NAMES, get
         from bitldp.papers.run.many import run_many
 
         logging.getLogger("flwr").setLevel(logging.ERROR)  # Flower sets it when it is imported
         if system is None:
             print_systems(as_json=as_json)
             return
-        if system not in NAMES:
-            raise UsageError(f"no system {system!r}; there are {', '.join(NAMES)}")
+        if system not in (*NAMES, *DEPLOYMENTS):
+            raise UsageError(f"no system {system!r}; there are {', '.join((*NAMES, *DEPLOYMENTS))}")
         if quick and preset not in (None, "quick"):
             raise UsageError("--quick is --preset quick; give one preset")
         chosen, start = get(system), "quick" if quick else preset or ""
@@ -147,7 +147,7 @@ def fl(
 
 
 def _configured(
-    system: System, preset: str, given: dict[str, Any], more: list[str], mechanisms: Sequence[str]
+    system: Runnable, preset: str, given: dict[str, Any], more: list[str], mechanisms: Sequence[str]
 ) -> Settings:
     """Return the settings of all runs; every mechanism is looked at before the first."""
     for place, name in enumerate(mechanisms):
@@ -162,7 +162,7 @@ def _configured(
     return run
 
 
-def _plot(system: System, run: Settings, runs: Sequence[Summary], folder: Path) -> None:
+def _plot(system: Runnable, run: Settings, runs: Sequence[Summary], folder: Path) -> None:
     """Draw the score of every round, of several seeds their mean and spread."""
     rows: dict[str, list[Any]] = {}
     for each in runs:
@@ -172,7 +172,7 @@ def _plot(system: System, run: Settings, runs: Sequence[Summary], folder: Path) 
     rounds_plot(rows, runs[0].metric, folder / "plot.png", title=f"{system.name}: {_title(run, tuple(rows))}")
 
 
-def _extra(system: System, pairs: list[str], given: Mapping[str, Any]) -> dict[str, Any]:
+def _extra(system: Runnable, pairs: list[str], given: Mapping[str, Any]) -> dict[str, Any]:
     """Read ``NAME=VALUE`` by the type that the setting has."""
     found: dict[str, Any] = {}
     defaults = {field.name: field.default for field in fields(system.settings)}
@@ -234,7 +234,7 @@ def _interrupts() -> Iterator[Callable[[], None]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _watched(system: System, run: Settings, *, quiet: bool, **options: Any) -> Summary:
+def _watched(system: Runnable, run: Settings, *, quiet: bool, **options: Any) -> Summary:
     """Run with a progress bar, which is drawn on a terminal only."""
     columns = (
         TextColumn("{task.description}"),

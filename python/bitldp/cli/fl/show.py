@@ -23,9 +23,9 @@ __all__ = ["print_runs", "print_summary", "print_systems"]
 
 def print_systems(*, as_json: bool) -> None:
     """Print what each system does, and what its settings that are words can be."""
-    from bitldp.papers import NAMES, get
+    from bitldp.papers import DEPLOYMENTS, NAMES, get
 
-    systems = [get(name) for name in NAMES]
+    systems = [get(name) for name in (*NAMES, *DEPLOYMENTS)]
     if as_json:
         known = {each.name: {"summary": each.summary, **each.choices} for each in systems}
         print(json.dumps(known, indent=2))

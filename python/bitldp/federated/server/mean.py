@@ -7,6 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from bitldp.federated.server.exact import ExactSum
+
 
 class ReportMean:
     """Weighted mean of vectors, streamed.
@@ -20,40 +22,54 @@ class ReportMean:
     -----
     With weights w_i that do not depend on the coins, m = sum w_i v_i / sum w_i is unbiased for the mean of
     the clients' updates so weighted, and its standard error is estimated, for each coordinate, by
-    sqrt(n/(n - 1) * sum w_i^2 (v_i - m)^2) / sum w_i: the usual one where the weights are equal. Sums are of
-    deviations from the first vector, so that a common offset does not cancel digits.
+    sqrt(n/(n - 1) * sum w_i^2 (v_i - m)^2) / sum w_i: the usual one where the weights are equal. The sums of
+    m are exact, so that it does not depend on the order of the vectors, nor on how many are added at once;
+    those of the standard error are of deviations from the first vector, so that a common offset does not
+    cancel digits.
     """
 
     def __init__(self, size: int) -> None:
         self.reports = 0
         self._first = np.zeros(size)
-        self._weights = self._squares = 0.0
+        self._total, self._weights = ExactSum(size), ExactSum(1)
+        self._squares = 0.0
         self._sum, self._square_sum, self._spread = np.zeros(size), np.zeros(size), np.zeros(size)
 
     def add(self, vector: NDArray[np.float64], weight: float) -> None:
         """Add one decoded report."""
+        self._weights.add(np.array([[weight]]))
+        self._added(vector[None], weight)
+
+    def add_all(self, vectors: NDArray[np.float64]) -> None:
+        """Add decoded reports of the weight 1, shape (n, size)."""
+        self._weights.add(np.array([[float(len(vectors))]]))
+        self._added(vectors, 1.0)
+
+    def _added(self, vectors: NDArray[np.float64], weight: float) -> None:
         if self.reports == 0:
-            self._first = np.array(vector)
-        offset = vector - self._first
-        self.reports += 1
-        self._weights += weight
-        self._squares += weight * weight
-        self._sum += weight * offset
-        self._square_sum += weight * weight * offset
-        self._spread += np.square(weight * offset)
+            self._first = np.array(vectors[0])
+        self._total.add(weight * vectors if weight != 1.0 else vectors)
+        self.reports += len(vectors)
+        self._squares += weight * weight * len(vectors)
+        offsets = weight * (vectors - self._first)
+        total = offsets.sum(axis=0)
+        self._sum += total
+        self._square_sum += weight * total
+        self._spread += np.einsum("ij,ij->j", offsets, offsets)
 
     @property
     def value(self) -> NDArray[np.float64]:
         """The mean, shape (size,)."""
-        mean: NDArray[np.float64] = self._first + self._sum / self._weights
+        mean: NDArray[np.float64] = self._total.value / self._weights.value
         return mean
 
     def errors(self) -> NDArray[np.float64]:
         """Return the standard error of each coordinate; for two reports or more."""
-        offset = self._sum / self._weights
+        weights = float(self._weights.value[0])
+        offset = self._sum / weights
         spread = self._spread - 2.0 * offset * self._square_sum + np.square(offset) * self._squares
         scale = self.reports / (self.reports - 1)
-        errors: NDArray[np.float64] = np.sqrt(scale * np.maximum(spread, 0.0)) / self._weights
+        errors: NDArray[np.float64] = np.sqrt(scale * np.maximum(spread, 0.0)) / weights
         return errors
 
     def stderr(self) -> float:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -234,28 +233,38 @@ class Plan:
         ValueError
             If a coordinate is not finite; the message does not say which.
         """
-        if self.rows > 1:
-            if vector.ndim != 2 or len(vector) != self.rows:
-                raise ValueError(f"update: {self.rows} rows of coordinates are needed")
-            return np.stack([self._clipped(row) for row in vector])
-        return self._clipped(vector)
+        shape = self.update_shape
+        if vector.shape != shape:
+            raise ValueError(
+                f"update: {self.rows} rows of coordinates are needed"
+                if self.rows > 1
+                else f"update: {self.header.coordinates} coordinates are needed"
+            )
+        return self.clipped_rows(vector.reshape(-1, self.header.coordinates)).reshape(shape)
 
-    def _clipped(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
-        if vector.shape != (self.header.coordinates,):
-            raise ValueError(f"update: {self.header.coordinates} coordinates are needed")
-        if not np.isfinite(vector).all():
+    @property
+    def update_shape(self) -> tuple[int, ...]:
+        """Shape of what one client releases: (coordinates,) or (rows, coordinates)."""
+        return (self.rows, self.header.coordinates)[self.rows == 1 :]
+
+    def clipped_rows(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return vectors, shape (n, coordinates), each clipped to a norm of at most `clip`; see `clipped`."""
+        if not np.isfinite(table).all():
             raise ValueError("update: it has coordinates that are not finite")
         clip = self.header.clip
         if self.header.norm == "linf":
-            return np.clip(vector, -clip, clip)
-        largest = float(np.abs(vector).max())
-        if largest == 0.0:
-            return vector
-        unit = vector / largest  # so that squares can neither overflow nor vanish
-        length = float(np.abs(unit).sum()) if self.header.norm == "l1" else math.sqrt(float(unit @ unit))
-        if length * largest <= clip:
-            return vector
-        return unit * (clip * _SLACK / length)
+            return np.clip(table, -clip, clip)
+        largest = np.abs(table).max(axis=1, keepdims=True)
+        # so that squares can neither overflow nor vanish
+        unit = np.divide(table, largest, out=np.zeros_like(table), where=largest > 0.0)
+        if self.header.norm == "l1":
+            length = np.abs(unit).sum(axis=1, keepdims=True)
+        else:
+            length = np.sqrt(np.square(unit).sum(axis=1, keepdims=True))
+        with np.errstate(over="ignore"):  # past the range of doubles is beyond the clip
+            beyond = length * largest > clip
+        unit *= np.divide(clip * _SLACK, length, out=np.zeros_like(length), where=length > 0.0)
+        return np.where(beyond, unit, table)
 
     def perturb(self, vector: NDArray[np.float64], *, rng: RandomSource = None) -> NDArray[np.uint8]:
         """Return the private report of an update, or of several, as bytes.
@@ -272,12 +281,33 @@ class Plan:
         ValueError
             For coordinates that are not finite. No message contains a value.
         """
+        codes = self.codes(self.clipped(vector).reshape(-1, self.header.coordinates), rng)
+        return write(self.header, codes)
+
+    def codes(
+        self, clipped: NDArray[np.float64], rng: RandomSource = None, threads: int | None = None
+    ) -> list[NDArray[Any]]:
+        """Return the codes of clipped updates, of one client or of many, by the fields of a report.
+
+        Parameters
+        ----------
+        clipped : ndarray of float64, shape (n, coordinates)
+            As of `clipped_rows`: of each client as many as a reply has rows.
+        rng : None, int, SeedSequence or Generator
+            As of every mechanism.
+        threads : int, optional
+            As of every mechanism.
+
+        Returns
+        -------
+        list of ndarray of unsigned int
+            One array for each field, of ``records * columns`` codes for each client.
+        """
         low, high = self.header.low, self.header.high
-        shares = self.clipped(vector) / self.header.clip
-        values = np.clip(low + (high - low) * (0.5 + 0.5 * shares), low, high)
-        table = values.reshape(self.records, -1)
-        reports = self.mechanism.randomize(table, rng=rng, output=self.form.output)
-        return write(self.header, self.form.split(reports, self.records))
+        values = np.clip(low + (high - low) * (0.5 + 0.5 * (clipped / self.header.clip)), low, high)
+        table = values.reshape(-1, self.mechanism.columns)
+        reports = self.mechanism.randomize(table, rng=rng, output=self.form.output, threads=threads)
+        return self.form.split(reports, len(table))
 
     def decode(self, data: bytes | NDArray[np.uint8]) -> NDArray[np.float64]:
         """Return the vector of a report; its mean over the coins is the mean clipped update.
@@ -287,14 +317,42 @@ class Plan:
         WireError
             For bytes that are no such report, or a code outside the mechanism's alphabet.
         """
-        codes = read(data, self.header)
+        worth = self.worth(read(data, self.header))
+        if len(worth) != 1:
+            raise WireError("range", "report: its codes are not worth one number for each coordinate")
+        vector: NDArray[np.float64] = worth[0]
+        return vector
+
+    def worth(self, codes: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+        """Return the vectors that codes are worth, of one client or of many.
+
+        Parameters
+        ----------
+        codes : sequence of ndarray of unsigned int, shape (n * records, columns) each
+            One array for each field of a report.
+
+        Returns
+        -------
+        ndarray of float64, shape (n, coordinates)
+
+        Raises
+        ------
+        WireError
+            For a code outside the mechanism's alphabet.
+        """
+        size = self.header.coordinates
         try:
             letters = np.asarray(self.letters(self.form.assemble(codes)), dtype=np.float64)
-            letters = letters.reshape(self.rows, -1).mean(axis=0)
+            letters = letters.reshape(-1, size) if self.rows == 1 else self._averaged(letters)
         except (TypeError, ValueError, IndexError):
             raise WireError("range", "report: a code is outside the alphabet of the mechanism") from None
-        if letters.shape != (self.header.coordinates,) or not np.isfinite(letters).all():
+        if not np.isfinite(letters).all():
             raise WireError("range", "report: its codes are not worth one number for each coordinate")
         low, high = self.header.low, self.header.high
         worth: NDArray[np.float64] = letters - (low + (high - low) / 2.0)
-        return worth * (2.0 * self.header.clip / (high - low))
+        worth *= 2.0 * self.header.clip / (high - low)
+        return worth
+
+    def _averaged(self, letters: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the mean of each client's rows."""
+        return letters.reshape(-1, self.rows, self.header.coordinates).mean(axis=1)

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 import bitldp
 from bitldp.bits import frr_flips
-from bitldp.papers.bitrand.corrected import corrected_latent, corrected_ome
-from bitldp.papers.bitrand.figures_flips import exact
+from bitldp.papers.bitrand.figures_flips import corrected_latent, corrected_ome, exact
 from bitldp.papers.figures import Compared, FigureRun, Outcome, figure
 from bitldp.papers.figures.drawing import lines
 

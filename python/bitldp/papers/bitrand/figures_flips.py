@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 import bitldp
 from bitldp.bits import frr_flips
-from bitldp.papers.bitrand.corrected import corrected_latent, corrected_ome
 from bitldp.papers.figures import Compared, FigureRun, Outcome, figure
 from bitldp.papers.figures.drawing import lines
 
@@ -41,6 +40,20 @@ _HONEST = (
 def exact(flips: NDArray[np.float64], features: int) -> float:
     """Return the exact epsilon of a record whose bits are flipped so: every bit may differ."""
     return features * math.fsum(np.abs(np.log(flips / (1.0 - flips))))
+
+
+def corrected_latent(features: int, bits: int, epsilon: float, **more: Any) -> bitldp.MOUE:
+    """Return LATENT at the paper's alpha, on the budget that Theorem 5 corrects to `epsilon`."""
+    return bitldp.MOUE._quiet(
+        features=features, bits=bits, epsilon=epsilon, alpha=7.0, calibration="corrected", **more
+    )
+
+
+def corrected_ome(features: int, bits: int, epsilon: float, **more: Any) -> bitldp.UER:
+    """Return OME at alpha 1, as the paper compares it, on the budget that Theorem 6 corrects to `epsilon`."""
+    return bitldp.UER._quiet(
+        features=features, bits=bits, epsilon=epsilon, alpha=1.0, calibration="corrected", **more
+    )
 
 
 def _honest(features: int = FEATURES, bits: int = BITS) -> str:

@@ -224,6 +224,28 @@ def drive(
             train_config=ConfigRecord(),
             evaluate_fn=scored,
         )
+    return finished(
+        folder,
+        settings,
+        system=system,
+        privacy=privacy if data.public_ranges else _with_ranges(privacy),
+        seconds=time.perf_counter() - start,
+        metric=metric,
+        caveat=caveat,
+    )
+
+
+def finished(
+    folder: RunFolder,
+    settings: Settings,
+    *,
+    system: str,
+    privacy: Privacy,
+    seconds: float,
+    metric: str = "accuracy",
+    caveat: str = "",
+) -> Summary:
+    """Return the summary of a run whose rounds are in its folder, and write it there."""
     last = folder.rows[-1]
     summary = Summary(
         system=system,
@@ -231,8 +253,8 @@ def drive(
         score=float("nan") if last.get(metric) is None else float(last[metric]),
         rounds=last["round"],
         bytes_up=sum(row.get("bytes-up", 0) for row in folder.rows),
-        privacy=privacy if data.public_ranges else _with_ranges(privacy),
-        seconds=time.perf_counter() - start,
+        privacy=privacy,
+        seconds=seconds,
         caveat=caveat,
         mechanism=getattr(settings, "mechanism", ""),
         seed=settings.seed,

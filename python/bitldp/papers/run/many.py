@@ -11,13 +11,13 @@ from typing import Any
 
 from bitldp.papers.run.drive import Summary, folder_of
 from bitldp.papers.run.settings import Settings
-from bitldp.papers.run.system import System
+from bitldp.papers.run.system import Runnable
 
 __all__ = ["Scored", "compare", "paired", "run_many"]
 
 
 def run_many(
-    system: System,
+    system: Runnable,
     settings: Settings,
     seeds: Iterable[int],
     mechanisms: Iterable[str] = (),
@@ -29,7 +29,7 @@ def run_many(
 
     Parameters
     ----------
-    system : System
+    system : Runnable
     settings : Settings
         Of all runs; their `seed` and `mechanism` give way. Each is kept in ``out/MECHANISM/seed-N``, so that
         with `resume` those that ended are read, and not run again.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, fields
@@ -16,12 +17,12 @@ from bitldp.federated.grid import Recorder, run_in_process
 from bitldp.papers.run.drive import Summary, Watcher, finishing, folder_of, watching
 from bitldp.papers.run.settings import Settings, dashed
 
-__all__ = ["System"]
+__all__ = ["Runnable", "System"]
 
 
-@dataclass(frozen=True)
-class System:
-    """Federated system of a paper.
+@dataclass(frozen=True, kw_only=True)
+class Runnable(ABC):
+    """What ``bitldp fl`` runs.
 
     Attributes
     ----------
@@ -31,8 +32,6 @@ class System:
         One line.
     settings : type
         Its `Settings`.
-    client_app, server_app : ClientApp, ServerApp
-        The same that ``flwr run`` starts.
     choices : mapping of str to tuple of str
         What each setting that is a word can be.
     """
@@ -40,8 +39,6 @@ class System:
     name: str
     summary: str
     settings: type[Settings]
-    client_app: ClientApp
-    server_app: ServerApp
     choices: Mapping[str, tuple[str, ...]]
 
     def configure(self, *, preset: str = "", **given: Any) -> Settings:
@@ -70,6 +67,7 @@ class System:
         chosen = {**self.settings().config(), **dashed(presets.get(preset, {})), **dashed(given)}
         return self.settings.of(chosen)
 
+    @abstractmethod
     def run(
         self,
         settings: Settings,
@@ -77,9 +75,37 @@ class System:
         threads: int = 1,
         seeded: bool = False,
         watcher: Watcher | None = None,
-        recorder: Recorder | None = None,
         stop: Callable[[], None] | None = None,
         durable: bool = False,
+    ) -> Summary:
+        """Run it in this process; see `System.run`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class System(Runnable):
+    """Federated system of a paper, as Flower apps.
+
+    Attributes
+    ----------
+    name, summary, settings, choices
+        As of `Runnable`.
+    client_app, server_app : ClientApp, ServerApp
+        The same that ``flwr run`` starts.
+    """
+
+    client_app: ClientApp
+    server_app: ServerApp
+
+    def run(
+        self,
+        settings: Settings,
+        *,
+        threads: int = 1,
+        seeded: bool = False,
+        watcher: Watcher | None = None,
+        stop: Callable[[], None] | None = None,
+        durable: bool = False,
+        recorder: Recorder | None = None,
     ) -> Summary:
         """Run the system in this process.
 
@@ -93,12 +119,12 @@ class System:
             experiments only.
         watcher : callable, optional
             Called with the metrics of each round.
-        recorder : callable, optional
-            As of `run_in_process`: every byte that leaves a client.
         stop : callable, optional
             Called before each client works: a KeyboardInterrupt that it raises ends the run.
         durable : bool
             As of `run_in_process`: whether files wait until they are on disk.
+        recorder : callable, optional
+            As of `run_in_process`: every byte that leaves a client.
 
         Returns
         -------
