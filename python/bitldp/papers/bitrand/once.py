@@ -32,7 +32,9 @@ from bitldp.mechanism.base import Mechanism
 __all__ = ["Plan", "corners", "cross", "in_ball", "packed", "plan", "replied", "scores_of"]
 
 _SHARES = 24  # splits of epsilon that are compared
-_MEAN = 0.04  # k: little, for the mean of all classes is seen by every record, and their differences by 1 of C
+_MEAN = (
+    0.04  # k: little, for the mean of all classes is seen by every record, and their differences by 1 of C
+)
 
 
 @lru_cache(maxsize=64)

@@ -135,5 +135,3 @@ def _released(settings: LDPFLSettings, values: NDArray[np.float32], place: int) 
     seed = np.random.SeedSequence(settings.seed, spawn_key=(_RELEASE, place))
     bits: NDArray[np.uint8] = mechanism.randomize(values, rng=seed, output="bits")
     return bits
-
-
