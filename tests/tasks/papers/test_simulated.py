@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +31,9 @@ def settings(**given: Any) -> Any:
 @pytest.mark.parametrize("mechanism", ["full", "top"])
 @pytest.mark.parametrize("model", ["logistic", "svm"])
 def test_rounds_on_tables_are_those_of_messages(mechanism: str, model: str, tmp_path: Path) -> None:
-    chosen = settings(mechanism=mechanism, model=model, clients=456, batch=228, rounds=4)
-    summary = get("fedsel").run(
-        get("fedsel").configure(**{**SMALL, "mechanism": mechanism, "model": model, "batch": 228, "rounds": 4},
-                                epsilon=8.0, out=str(tmp_path)),
-        seeded=True,
-    )  # fmt: skip
+    words: dict[str, Any] = {"mechanism": mechanism, "model": model, "batch": 228, "rounds": 4}
+    chosen = settings(**words, out=str(tmp_path))
+    summary = get("fedsel").run(chosen, seeded=True)
     # Messages carry float32: a record that lies on the line may fall to either side.
     assert descend(chosen)[-1]["accuracy"] == pytest.approx(summary.score, abs=1.5 / 113)
 
@@ -69,18 +67,15 @@ def test_selection_alone_and_what_is_refused() -> None:
 
 @pytest.mark.skipif("BITLDP_DATA" not in os.environ, reason="BITLDP_DATA does not name a folder of data sets")
 def test_ps_is_above_random_coordinates_at_rate_1_over_twenty_paired_seeds() -> None:
-    words: dict[str, Any] = {"preset": "paper", "epsilon": 2.0}
-    scores = {
-        score: [
-            [descend(get("fedsel").configure(**words, mechanism=name, seed=seed))[-1][score]  # type: ignore[arg-type]
-             for seed in range(1, 21)]
-            for name in ("fedsel", "flat")
-        ]
-        for score in ("accuracy", "auc")
-    }  # fmt: skip
-    for ours, theirs in scores.values():
-        assert np.mean(ours) > np.mean(theirs)
-        assert paired(ours, theirs) < 1e-3
+    def last(mechanism: str, seed: int) -> dict[str, float]:
+        chosen: Any = get("fedsel").configure(preset="paper", epsilon=2.0, mechanism=mechanism, seed=seed)
+        return descend(chosen)[-1]
+
+    ours, theirs = ([last(name, seed) for seed in range(1, 21)] for name in ("fedsel", "flat"))
+    for score in ("accuracy", "auc"):
+        pair = [[each[score] for each in some] for some in (ours, theirs)]
+        assert np.mean(pair[0]) > np.mean(pair[1])
+        assert paired(*pair) < 1e-3
 
 
 def test_the_numbers_of_dpboost() -> None:
@@ -88,7 +83,7 @@ def test_the_numbers_of_dpboost() -> None:
     assert leaf_sensitivity(20, 0.1, 0.1) == pytest.approx(2.0 * 0.9**19)
     sizes = tree_sizes(1000, 10, 0.1)
     assert sizes[0] == int(100.0 / (1.0 - 0.9**10))
-    assert all(a > b for a, b in zip(sizes, sizes[1:], strict=False))
+    assert all(a > b for a, b in pairwise(sizes))
     assert 990 <= sum(sizes) <= 1000  # no record serves two trees
 
 
