@@ -84,7 +84,7 @@ def _step(run: FigureRun, norm: int, build: _Build, epsilon: float) -> dict[str,
     source="MVU, Fig. 3, left",
     title="Mean of 10,000 vectors of the l1 ball, d = 128",
     claim="MVU with 3 bits is close to Laplace; CLDP and Skellam are more than ten times worse.",
-    minutes=(0.7, 1.0),
+    minutes=(0.2, 0.3),
 )
 def l1(run: FigureRun) -> Outcome:
     mechanisms: dict[str, _Build] = {
@@ -118,7 +118,7 @@ def l1(run: FigureRun) -> Outcome:
     source="MVU, Fig. 3, right",
     title="Mean of 10,000 vectors of the l2 ball, d = 128",
     claim="MVU in the l1 metric with 3 bits slightly outperforms CLDP and Skellam.",
-    minutes=(0.8, 1.2),
+    minutes=(0.3, 0.5),
 )
 def l2(run: FigureRun) -> Outcome:
     common: dict[str, Any] = {"delta": DELTA}
