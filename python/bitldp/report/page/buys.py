@@ -169,6 +169,6 @@ def attacks_table(documents: Sequence[Mapping[str, Any]]) -> str:
         names = ("Attack, mechanism", "Claimed ε", "Exact ε", "Succeeds", "Exact ε allows")
         parts.append(f"<h2>What the attacks recover</h2>{table(names, attacks, right=(1, 2, 3, 4))}")
     if honest:
-        names = ("Setting", "Exact ε", "Accuracy")
-        parts.append(f"<h2>What an honest ε buys</h2>{table(names, honest, right=(1, 2))}")
+        heads = ("Setting", "Exact ε", "Accuracy")
+        parts.append(f"<h2>What an honest ε buys</h2>{table(heads, honest, right=(1, 2))}")
     return "".join(parts)
