@@ -44,7 +44,11 @@ def _against(
         for seed in run.each(sweeps.seeds(run), f"{panel}, seed"):
             for epsilon in sweeps.budgets(run):
                 ours = [
-                    {"mechanism": OURS, "label_epsilon": budget, "name": f"BitRand, labels {sweeps.infinite(budget)}"}
+                    {
+                        "mechanism": OURS,
+                        "label_epsilon": budget,
+                        "name": f"BitRand, labels {sweeps.infinite(budget)}",
+                    }
                     for budget in _label_budgets(run)
                 ]
                 for words in (*ours, *baselines):
@@ -64,7 +68,9 @@ def _against(
             bars: dict[str, Any] = {}
             for name in dict.fromkeys(row["name"] for row in found):
                 each = [
-                    sweeps.of(found, metric, panel=panel, name=name, epsilon=None if name == "noiseless" else e)
+                    sweeps.of(
+                        found, metric, panel=panel, name=name, epsilon=None if name == "noiseless" else e
+                    )
                     for e in x
                 ]
                 shown[name] = (x, [fmean(scores) for scores in each])
@@ -107,9 +113,7 @@ def _gains(
         exact = next(row["exact"] for row in found if row["panel"] == panel and row["name"] == ours_name)
         place = 0 if metric == "accuracy" else 1
         what = f"{panel}: points of {metric} over the best baseline ({best})"
-        compared.append(
-            Compared(what, printed[panel][place], fmean(gains), sweeps.spread(gains), exact, 1.0)
-        )
+        compared.append(Compared(what, printed[panel][place], fmean(gains), sweeps.spread(gains), exact, 1.0))
         if rival is not None:  # the paper's own Table 2 has it above, by 6.27 points on AG
             behind = [a - b for a, b in zip(ours, rival, strict=True)]
             table = -6.27 if (panel, metric) == ("AG", "accuracy") else None
@@ -121,8 +125,8 @@ def _gains(
         said.append(f"{panel} {fmean(gains):+.1f} over {best} ({printed[panel][place]:+.1f} printed{test})")
     cost = max(row["exact"] for row in found if row["mechanism"] == OURS)
     return compared, (
-        f"{'; '.join(said)}: at claimed 1, where BitRand's record costs up to {cost:,.0f} and the baselines keep "
-        "what they claim or less (on features), or spend it on every coordinate (behind the anonymiser)"
+        f"{'; '.join(said)}: at claimed 1, where BitRand's record costs up to {cost:,.0f} and the baselines "
+        "keep what they claim or less (on features), or spend it on every coordinate (behind the anonymiser)"
     )
 
 
@@ -232,9 +236,7 @@ def _labels(run: FigureRun, metric: str) -> Outcome:
             exact = next(row["exact"] for row in found if row["panel"] == panel)
             what = f"{panel}: points of {metric}, label-RR over label-Laplace at {budget:g}"
             paper = LABELS[budget][panel][place]
-            compared.append(
-                Compared(what, paper, fmean(gains), sweeps.spread(gains), exact, 1.0 + budget)
-            )
+            compared.append(Compared(what, paper, fmean(gains), sweeps.spread(gains), exact, 1.0 + budget))
             said.append(f"{panel} at {budget:g}: {fmean(gains):+.1f} ({paper:+.1f} printed)")
 
     def draw(canvas: Any) -> None:
@@ -262,7 +264,8 @@ def _labels(run: FigureRun, metric: str) -> Outcome:
         compared,
         honest=sweeps.honest(run, metric),
         stand_in=sweeps.STAND_IN,
-        verdict="label-RR is above label-Laplace, whose noisy vectors train as soft labels: " + "; ".join(said),
+        verdict="label-RR is above label-Laplace, whose noisy vectors train as soft labels: "
+        + "; ".join(said),
         parameters={"budgets": sweeps.budgets(run), "label_budgets": label_budgets},
     )
 

@@ -20,8 +20,8 @@ Row = dict[str, Any]
 #: Data sets of the paper's panels, and what stands in for each.
 PANELS = {"AG": "ag_news", "SEC": "breast_cancer", "FEMNIST": "mnist"}
 STAND_IN = (
-    "AG: MiniLM embeddings (384 numbers; the paper's BERT has 768) of 8,000 of its 120,000 records; SEC: breast "
-    "cancer; FEMNIST: MNIST; CelebA: Adult and Bank"
+    "AG: MiniLM embeddings (384 numbers; the paper's BERT has 768) of 8,000 of its 120,000 records; SEC: "
+    "breast cancer; FEMNIST: MNIST; CelebA: Adult and Bank"
 )
 
 _QUICK = {"hidden": 32, "rounds": 60, "rate": 0.5}
@@ -56,9 +56,9 @@ def measured(run: FigureRun, data: str, seed: int, **words: Any) -> Row:
     """Return the scores of one run on a data set, with its settings."""
     shape = _QUICK if run.quick else _FULL
     given = {**BitRandSettings.presets["paper"], **shape, "clients": _CLIENTS[data], **words}
-    if run.quick and given.get("place") == "updates":
-        given["rounds"] = min(given["rounds"], 15)
-        given["clients"] = min(given["clients"], 200)
+    if given.get("place") == "updates":  # every weight of every client is drawn in every round
+        given |= {"rounds": 15 if run.quick else 60, "hidden": 32 if run.quick else 128}
+        given["clients"] = words.get("clients", min(given["clients"], 200))
     if run.quick and data in ("adult", "bank_marketing"):
         given["rounds"] = min(given["rounds"], 20)  # these have four times as many records
     settings = BitRandSettings(**{**given, "data": data, "seed": seed})
@@ -95,8 +95,8 @@ def honest(run: FigureRun, metric: str = "accuracy", data: str = "ag_news") -> s
         scores = [100.0 * measured(run, data, seed, **words)[metric] for seed in seeds(run)]
         said.append(f"{fmean(scores):.1f} at {epsilon:g}")
     return (
-        f"released once at a true epsilon of features and label together (bitldp fl bitrand --preset honest): "
-        f"{metric} {', '.join(said)}"
+        "released once at a true epsilon of features and label together (bitldp fl bitrand --preset "
+        f"honest): {metric} {', '.join(said)}"
     )
 
 
