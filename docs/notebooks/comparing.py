@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Comparing mechanisms
 #
-# The same data, the same exact ε, several mechanisms: closed forms first, then twenty seeds of the real thing.
+# The same data, the same exact ε, several mechanisms: closed forms first, then twenty seeds.
 
 # %%
 import bitldp
@@ -20,7 +20,7 @@ bitldp.recommend("mean", 1.0)
 
 # %%
 epsilons = np.geomspace(0.25, 8, 25)
-made = {"Duchi": bitldp.Duchi, "Piecewise": bitldp.Piecewise, "Hybrid": bitldp.Hybrid, "Laplace": bitldp.Laplace}
+made = {each.__name__: each for each in (bitldp.Duchi, bitldp.Piecewise, bitldp.Hybrid, bitldp.Laplace)}
 figure, axes = plt.subplots(figsize=(7, 4))
 for name, make in made.items():
     axes.plot(epsilons, [make(e).mean_variance() for e in epsilons], label=name)
@@ -36,5 +36,7 @@ x = np.random.default_rng(0).uniform(-1, 1, 2_000)
 print(f"{'':10} {'measured':>9} {'said':>9}")
 for name, make in made.items():
     mechanism = make(2.0)
-    errors = [mechanism.estimate_mean(mechanism.randomize(x, rng=seed)).value - x.mean() for seed in range(20)]
-    print(f"{name:10} {np.sqrt(np.mean(np.square(errors))):9.4f} {np.sqrt(mechanism.mean_variance() / x.size):9.4f}")
+    seeds = range(20)
+    errors = [mechanism.estimate_mean(mechanism.randomize(x, rng=seed)).value - x.mean() for seed in seeds]
+    said = np.sqrt(mechanism.mean_variance() / x.size)
+    print(f"{name:10} {np.sqrt(np.mean(np.square(errors))):9.4f} {said:9.4f}")

@@ -1,8 +1,7 @@
 # %% [markdown]
 # # A telemetry survey
 #
-# 200,000 users; four questions; each user's ε is stated for each answer. Truth stands beside every estimate, which is
-# what a simulation is for.
+# 200,000 users, three questions, ε 1 for each answer of a user. Truth stands beside every estimate.
 
 # %%
 import bitldp
@@ -19,8 +18,9 @@ browsers = ["fire", "chrome", "safari", "other"]
 answers = rng.choice(4, users, p=[0.1, 0.6, 0.25, 0.05])
 question = bitldp.recommend("frequency", 1.0, categories=4).mechanism
 shares = question.estimate_frequencies(question.randomize(answers, rng=1))
-for name, share, error, true in zip(browsers, shares.value, shares.stderr, np.bincount(answers) / users, strict=True):
-    print(f"{name:8} {share:.4f} ± {error:.4f}   truth {true:.4f}")
+truth = np.bincount(answers) / users
+for i, name in enumerate(browsers):
+    print(f"{name:8} {shares.value[i]:.4f} ± {shares.stderr[i]:.4f}   truth {truth[i]:.4f}")
 
 # %% [markdown]
 # ## How long was the session? A mean and a median

@@ -1,4 +1,4 @@
-"""Numbers of the interactive page: variances by epsilon, exact epsilons of papers' settings.
+"""Numbers of the interactive page: variances by epsilon, and exact epsilons of papers' settings.
 
 Everything is a closed form of a mechanism that is built here, at a few dozen budgets; the page interpolates between
 them, in logarithms, and simulates nothing.
@@ -16,13 +16,13 @@ import numpy as np
 
 EPSILONS = np.geomspace(1e-4, 20.0, 65)  # a thousand numbers share the least budget of the slider
 
-#: One number of [-1, 1]: mean variance at each epsilon; bits of a report.
-NUMBERS: dict[str, tuple[Callable[[float], Any], str]] = {
-    "Duchi": (lambda e: bitldp.Duchi(e), "numeric.md"),
-    "Piecewise (PM)": (lambda e: bitldp.Piecewise(e), "numeric.md"),
-    "Hybrid (HM)": (lambda e: bitldp.Hybrid(e), "numeric.md"),
-    "three outputs": (lambda e: bitldp.ThreeOutputs(e), "numeric.md"),
-    "Laplace": (lambda e: bitldp.Laplace(e), "numeric.md"),
+#: Mechanisms of one number of [-1, 1].
+NUMBERS: dict[str, Callable[[float], Any]] = {
+    "Duchi": bitldp.Duchi,
+    "Piecewise (PM)": bitldp.Piecewise,
+    "Hybrid (HM)": bitldp.Hybrid,
+    "three outputs": bitldp.ThreeOutputs,
+    "Laplace": bitldp.Laplace,
 }
 
 #: Words of l bits, where the slider of bits says how many.
@@ -53,7 +53,7 @@ def numbers() -> dict[str, Any]:
         return {
             "epsilons": list(map(_short, EPSILONS)),
             "numbers": {
-                name: [_short(make(e).mean_variance()) for e in EPSILONS] for name, (make, _) in NUMBERS.items()
+                name: [_short(make(e).mean_variance()) for e in EPSILONS] for name, make in NUMBERS.items()
             },
             "words": {
                 name: {bits: [_short(make(e, bits).mean_variance()) for e in EPSILONS] for bits in BITS}

@@ -1,4 +1,4 @@
-"""What mkdocs builds beside the written pages: the reference, the commands, and the numbers of the interactive page."""
+"""What mkdocs builds beside the written pages: reference, commands, numbers of the interactive page."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from mkdocs.structure.files import File, Files
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import commands  # noqa: E402
-import explore  # noqa: E402
-import reference  # noqa: E402
+import commands
+import explore
+import reference
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,7 +29,12 @@ def on_config(config: Any) -> Any:
     """Put the generated pages into the navigation."""
     for place in config.nav:
         if place.get("Reference") == "reference/":
-            place["Reference"] = [*reference.pages(), "reference/commands.md", "reference/rust.md", "changelog.md"]
+            place["Reference"] = [
+                *reference.pages(),
+                "reference/commands.md",
+                "reference/rust.md",
+                "changelog.md",
+            ]
     return config
 
 

@@ -15,7 +15,9 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 # In a table of equivalents, what stands in the first column is another library's.
-FOREIGN_COLUMN = r"(?<=\n\n)\| (pure-ldp|multi-freq-ldpy|OpenDP|diffprivlib|Flower) \|.*\n\|---\|---\|\n(\| .*\n)+"
+FOREIGN_COLUMN = (
+    r"(?<=\n\n)\| (pure-ldp|multi-freq-ldpy|OpenDP|diffprivlib|Flower) \|.*\n\|---\|---\|\n(\| .*\n)+"
+)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,9 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return re.findall(
+        rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
 
 
 def pages(language: str) -> list[Path]:
@@ -52,7 +54,9 @@ def test_console_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monk
     from bitldp.cli import main
 
     monkeypatch.chdir(tmp_path)
-    lines = [line[2:] for block in blocks(page, "console") for line in block.splitlines() if line.startswith("$ ")]
+    lines = [
+        line[2:] for block in blocks(page, "console") for line in block.splitlines() if line.startswith("$ ")
+    ]
     for line in (line for line in lines if "|" not in line):
         with pytest.raises(SystemExit) as exit_of:
             main(shlex.split(line)[1:])

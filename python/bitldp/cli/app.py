@@ -10,6 +10,7 @@ import typer
 
 import bitldp
 from bitldp.base.extras import require
+from bitldp.cli.attack import attack
 from bitldp.cli.audit import audit
 from bitldp.cli.catalogue.command import MechanismCommand, offering
 from bitldp.cli.catalogue.entries import entries
@@ -284,6 +285,7 @@ app.command(cls=Once)(verify)
 app.command(cls=MechanismCommand)(explain)
 app.command(cls=MechanismCommand)(audit)
 app.command(cls=SystemCommand)(fl)
+app.command(cls=Once)(attack)
 app.command(cls=Once)(paper)
 
 

@@ -92,6 +92,24 @@ def equidistant_width(count: int, epsilon: float) -> int:
     return max(1, min(math.floor(end), middle if middle % 2 else middle - 1))
 
 
+def printed_equidistant_width(count: int, epsilon: float) -> int:
+    """Return m as Algorithm 3 of the paper prints it, which is wrong: to compare, no more.
+
+    From epsilon 1 on m is m1 alone (Theorem 1.2), and m2 = i + 1 for even i.
+    """
+    growth = math.expm1(min(epsilon, _LARGE))
+    root = math.hypot(count * math.sqrt(1.0 + growth), growth / 2.0)
+    end = math.floor((root - (count - growth / 2.0)) / growth)
+    if epsilon >= 1.0:
+        return max(1, end)
+    if count % 2 == 0:
+        middle = math.floor(count / (math.sqrt(1.0 + growth) + 1.0) + 1.0)
+    else:
+        square = count**2 - 1
+        middle = math.floor(square / (math.sqrt((1.0 + growth) * square + 1.0) + count) + 1.0)
+    return max(1, min(end, middle if middle % 2 else middle + 1))
+
+
 def equidistant_column_sums(
     count: int, step: float = 1.0, weights: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:

@@ -102,8 +102,8 @@ def _released(settings: BitRandSettings) -> tuple[NDArray[np.float32], NDArray[A
 def _by_updates(settings: BitRandSettings, start: list[NDArray[np.float32]]) -> list[NDArray[np.float32]]:
     """Return the model after rounds of released updates, or of LDP-FL's released weights.
 
-    An anonymiser shuffles each coordinate over the clients, which leaves the mean that is all the server takes:
-    it is left out here (and not in the apps).
+    An anonymiser shuffles each coordinate over the clients, which leaves the mean, all that the server takes:
+    it is left out here, and not in the apps.
     """
     x, y = _alike(settings)
     size = sum(array.size for array in start)
@@ -132,7 +132,7 @@ def _by_updates(settings: BitRandSettings, start: list[NDArray[np.float32]]) -> 
 
 
 def _alike(settings: BitRandSettings) -> tuple[NDArray[np.float32], NDArray[Any]]:
-    """Return every client's records, (clients, n, features) and (clients, n); what few hold more is left out."""
+    """Return every client's records, (clients, n, features) and (clients, n); all hold as many."""
     held = [
         holding(settings.data, place, settings.clients, seed=settings.seed)
         for place in range(settings.clients)

@@ -1,20 +1,22 @@
 """Records released once at an epsilon that is true, and a linear classifier of what the reports are worth.
 
-A record is a feature vector x in a ball and a class c. Let s_1, ..., s_C be the corners of a regular simplex of
-C - 1 dimensions, and a_c = (sqrt(1 - k) s_c, sqrt(k)) a unit vector of C. All that the classifier needs is the
-matrix A = E[x a_c'] of r rows and C columns: the last column is sqrt(k) times the mean m of all records, and
-with W the others, W s_j is, for classes that are equally frequent, in proportion to (mean of class j) - m. A
-vector t is of the class j with the largest (t - m)'W s_j. A is a mean over records, so an unbiased report of
-each record is all that is asked of a client, and the server's arithmetic is a sum: no debiasing is left.
+A record is a feature vector x in a ball and a class c. Let s_1, ..., s_C be the corners of a regular simplex
+of C - 1 dimensions, and a_c = (sqrt(1 - k) s_c, sqrt(k)) a unit vector of C. All that the classifier needs is
+the matrix A = E[x a_c'] of r rows and C columns: the last column is sqrt(k) times the mean m of all records,
+and with W the others, W s_j is, for classes that are equally frequent, in proportion to (mean of class j) -
+m. A vector t is of the class j with the largest (t - m)'W s_j. A is a mean over records, so an unbiased
+report of each record is all that is asked of a client, and the server's arithmetic is a sum: no debiasing is
+left.
 
 Two ways to report x a_c' at epsilon for the whole record, of which `plan` takes the one with less noise:
 
 - "joint": the r C numbers of x a_c', a vector of the same norm as x, through `CrossPolytope` at epsilon;
-- "split": x through `CrossPolytope` at one share, c through `LabelRR` at the other; the product of the unbiased
-  decodes is unbiased, since their noises are independent.
+- "split": x through `CrossPolytope` at one share, c through `LabelRR` at the other; the product of the
+  unbiased decodes is unbiased, since their noises are independent.
 
 Everything that is chosen follows from r, C, epsilon and the radius, which are public. How far m is trusted
-follows from the reports: their spread over the clients says how noisy it is, and it is shrunk (James and Stein).
+follows from the reports: their spread over the clients says how noisy it is, and it is shrunk (James and
+Stein).
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +35,9 @@ from bitldp.mechanism.base import Mechanism
 __all__ = ["Plan", "corners", "cross", "in_ball", "packed", "plan", "replied", "scores_of"]
 
 _SHARES = 24  # splits of epsilon that are compared
-_MEAN = 0.04  # k: little, for the mean of all classes is seen by every record, and their differences by 1 of C
+_MEAN = (
+    0.04  # k: little, for the mean of all classes is seen by every record, and their differences by 1 of C
+)
 
 
 @lru_cache(maxsize=64)
@@ -141,7 +146,7 @@ def in_ball(x: NDArray[np.floating], radius: float) -> NDArray[np.float64]:
     return np.asarray(x * np.minimum(1.0, radius / np.maximum(lengths, 1e-30)), np.float64)
 
 
-def packed(x: NDArray[np.floating], labels: NDArray[np.integer], classes: int) -> NDArray[np.float64]:
+def packed(x: NDArray[np.floating], labels: NDArray[Any], classes: int) -> NDArray[np.float64]:
     """Return x a_c' of each record as one row, shape (n, features classes)."""
     product = x[:, :, None] * marks(classes)[labels][:, None, :]
     return np.asarray(product.reshape(len(x), -1), np.float64)
@@ -168,7 +173,7 @@ def cross(
     half = reports.shape[1] // 2
     parts: Iterable[NDArray[np.integer]] = (reports[:, :half], reports[:, half:])
     mechanism = chosen.features
-    decoded = mechanism.decode(mechanism.join(list(parts)))  # type: ignore[attr-defined]
+    decoded = mechanism.decode(mechanism.join(list(parts)))
     if chosen.labels is None:
         mean = decoded.mean(axis=0).reshape(-1, classes)
     else:

@@ -257,7 +257,7 @@ def _caveat(settings: BitRandSettings) -> str:
         return f"released as: {settings.plan(train.shape[1], data.classes)}"
     if not settings.private or settings.place == "updates":
         return ""
-    said = "the score is on clean test records; randomized-accuracy in metrics.jsonl is on test records released alike"
+    said = "accuracy is on clean test records, randomized-accuracy on test records that were released alike"
     return said if math.isfinite(settings.label_epsilon) else f"labels leave as they are; {said}"
 
 

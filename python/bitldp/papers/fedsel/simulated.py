@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
 
 from bitldp.federated import simulate
 from bitldp.papers.fedsel.settings import FedSelSettings, codec, selecting, selection
 from bitldp.papers.models import linear
-from bitldp.papers.models.auc import auc
 from bitldp.papers.run.share import loaded, shuffled
 from bitldp.selection import FedSel
 
@@ -64,7 +64,9 @@ def descend(settings: FedSelSettings, *, every: int = 0) -> list[dict[str, float
         if turn == settings.rounds or (every and turn % every == 0):
             scores = (x_test @ weights)[:, 0]
             right = float(np.mean((scores > 0.0) == data.test_labels))
-            found.append({"round": turn, "accuracy": right, "auc": auc(data.test_labels, scores)})
+            found.append(
+                {"round": turn, "accuracy": right, "auc": float(roc_auc_score(data.test_labels, scores))}
+            )
     return found
 
 

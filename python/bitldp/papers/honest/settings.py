@@ -57,8 +57,8 @@ class HonestSettings(Settings):
     epsilon: float = 4.0
     mechanism: str = "polytope"
     features: str = "edges"
-    centring: int = 6
-    noise: float = 0.75
+    centring: int = 3
+    noise: float = 1.0
     rate: float = 3.0
     momentum: float = 0.9
     clip: float = 1.0

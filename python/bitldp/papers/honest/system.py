@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ __all__ = ["SYSTEM", "Honest"]
 Array = NDArray[np.float32]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Records:
     """Features of both parts of a data set, and their classes."""
 
@@ -38,19 +39,20 @@ class Records:
     classes: int
 
     @classmethod
-    def of(cls, settings: HonestSettings) -> Records:
-        """Return the features of a data set of square images.
+    @lru_cache(maxsize=2)
+    def of(cls, name: str, kind: str) -> Records:
+        """Return one of the kinds of features of a data set of square images; a process makes them once.
 
         Raises
         ------
         ValueError
             If its records are no square images with classes.
         """
-        data, train, test = loaded(settings.data)
+        data, train, test = loaded(name)
         side = round(train.shape[1] ** 0.5)
         if side * side != train.shape[1] or not data.classes:
-            raise ValueError(f"data: {settings.data} has no square images with classes")
-        of = edges if settings.features == "edges" else pixels
+            raise ValueError(f"data: {name} has no square images with classes")
+        of = edges if kind == "edges" else pixels
 
         def features(x: Array) -> Array:
             return of(((x + 1.0) / 2.0).reshape(-1, side, side))
@@ -106,7 +108,7 @@ class Honest(Runnable):
         stop: Callable[[], None] | None,
     ) -> Summary:
         start = time.perf_counter()
-        records = Records.of(settings)
+        records = Records.of(settings.data, settings.features)
         folder = RunFolder(folder_of(settings, self.name), settings.lasting(), resume=settings.resume)
         state, done = State.new(records.train.shape[1], records.classes), 0
         if folder.checkpoint is not None:

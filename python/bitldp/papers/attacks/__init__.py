@@ -1,0 +1,13 @@
+"""Attacks on what clients send: who a report is of, whose it is not, and what a gradient was made of."""
+
+from __future__ import annotations
+
+from bitldp.papers.attacks.inversion import inversion
+from bitldp.papers.attacks.linkage import linkage
+from bitldp.papers.attacks.membership import membership
+from bitldp.papers.attacks.subjects import Attacked, ceiling
+
+__all__ = ["ATTACKS", "Attacked", "ceiling", "inversion", "linkage", "membership"]
+
+#: The attacks by name; each takes a data set, seeds, budgets and a number of trials.
+ATTACKS = {"linkage": linkage, "membership": membership, "inversion": inversion}
