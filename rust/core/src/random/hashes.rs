@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn each_lane_is_the_published_function() {
-        let key = Key::from_bytes(std::array::from_fn(|i| i as u8 * 9));
+        let key = Key::from_bytes(std::array::from_fn(|i| (i * 9) as u8));
         for length in [8, 32] {
             let bytes =
                 |lane: usize| -> Vec<u8> { (0..length).map(|i| (lane * 37 + i * 11) as u8).collect() };
