@@ -130,11 +130,11 @@ mod tests {
             }
             for &isa in Isa::available() {
                 let found = hashes(isa, &key, &messages, length as u32);
-                for lane in 0..BLOCKS {
+                (0..BLOCKS).for_each(|lane| {
                     let expected = blake3::keyed_hash(&key.to_bytes(), &bytes(lane));
                     let own = Key(std::array::from_fn(|word| found[word][lane]));
                     assert_eq!(own.to_bytes(), *expected.as_bytes(), "{isa}, {length} bytes, lane {lane}");
-                }
+                });
             }
         }
     }
