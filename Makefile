@@ -8,7 +8,7 @@ KEEP := $(PYTHON) benches/keep.py
 FUZZ_MINUTES ?= 5
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find rust -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: demo test lint rust-test python-test bench bench-peers bench-design bench-kernels timing soak race asan fuzz figures papers paper-check numbers docs wheel example test-engines clean
+.PHONY: demo test lint rust-test python-test bench bench-peers bench-design bench-kernels bench-cohorts timing soak race asan fuzz figures papers paper-check numbers docs wheel example test-engines clean
 
 demo: .venv/demo ## perturb real data, train on it, print the table, save the plot
 	$(BIN)/bitldp demo --out demo-output/demo.png
@@ -45,6 +45,9 @@ bench-peers: .venv/bench ## the same, with other libraries beside it; the figure
 
 bench-design: .venv/dev ## how long the designs of least variance take, and how good they are
 	$(BIN)/python benches/design.py
+
+bench-cohorts: .venv/dev ## rounds of 10^5 and 10^6 simulated clients, memory flat
+	$(BIN)/python benches/cohorts.py
 
 timing: .venv/dev ## whether time tells a subnormal from zero, beside pairs that cannot differ
 	$(BIN)/python benches/timing.py --record

@@ -30,15 +30,15 @@ CHECKSUMS = {
     "bank_marketing": {
         "bank-full.csv.gz": "1e68a5378485a3075569395db5b0c15e94fdcdf27b250b6a63f58009469a5bc0"
     },
-    "gowalla": {
-        "data_gowalla.txt": "0e26e4f90eaa72d7b068c1d0483db8275c1f6db3333c9c9d4154daf4efe1945b",
-        "data_gowalla_encode.txt": "43959620e2f384a9dfd0efc720bd17eb3260d721d9c78def740dcad4508bb865",
-    },
     "fashion_mnist": {
         "train-images-idx3-ubyte.gz": "b0564c3eedabfbf835052cff8503ea422014ce006caf5b757f851416ee8300c7",
         "train-labels-idx1-ubyte.gz": "0ae29f65d86684f32d1b9c85147786c547b9c6aebcaf235f0400a0cce308b056",
         "t10k-images-idx3-ubyte.gz": "cc1d090a38ace84dfa1aa66e3ada7c336ef481a96936906477e6dd344da56eaa",
         "t10k-labels-idx1-ubyte.gz": "8d3605d196f4be44669e46906da9733c8131fef761fdbfec72c424d5222f1a05",
+    },
+    "gowalla": {
+        "data_gowalla.txt": "0e26e4f90eaa72d7b068c1d0483db8275c1f6db3333c9c9d4154daf4efe1945b",
+        "data_gowalla_encode.txt": "43959620e2f384a9dfd0efc720bd17eb3260d721d9c78def740dcad4508bb865",
     },
     "mnist": {
         "train-images-idx3-ubyte.gz": "71524e2cd1ad2968737f7f2f2ff69cbfc32df8ccddff51593f7cb2d4e0eb5b64",

@@ -56,14 +56,24 @@ class Blocks(NamedTuple):
     field: tuple[int, int, int] = (0, 0, 0)
 
     @property
+    def steps(self) -> int:
+        """How many steps a progression may have; 1 where blocks are no progressions."""
+        return (self.cells - 1) // 2 if self.family == "steps" else 1
+
+    @property
     def outputs(self) -> int:
         """How many reports there are."""
-        return self.cells * ((self.cells - 1) // 2 if self.family == "steps" else 1)
+        return self.cells * self.steps
 
     @property
     def bits(self) -> int:
         """Bits of a report."""
         return (self.outputs - 1).bit_length()
+
+    @property
+    def cell_bits(self) -> int:
+        """Bits of a cell, which is the report where the step is known."""
+        return (self.cells - 1).bit_length()
 
     def order(self) -> NDArray[np.uint32]:
         """Return all cells, the block of category 0 in front, ascending within and behind it."""
@@ -106,7 +116,7 @@ def _powers() -> list[tuple[int, int, int]]:
 
 
 @lru_cache(maxsize=256)
-def best(categories: int, epsilon: float) -> Blocks:
+def best(categories: int, epsilon: float, public: bool = False) -> Blocks:
     """Return the design of fewest bits of those whose variance is within 1 % of subset selection's.
 
     Where there is none, that of the least variance.
@@ -117,6 +127,8 @@ def best(categories: int, epsilon: float) -> Blocks:
         k, 2 or more.
     epsilon : float
         Budget, above zero.
+    public : bool
+        Whether both sides know the step of a progression, so that its bits do not count.
     """
     found = [Blocks("single", categories, 1)]
     if categories <= MOST_STEPPED:
@@ -127,7 +139,11 @@ def best(categories: int, epsilon: float) -> Blocks:
     subsets = np.array(subset_size(categories, epsilon, categories), np.float64)
     near = _NEAR * float(variances(categories, subsets, epsilon, categories))
     allowed = np.flatnonzero(worth <= max(near, worth.min()))
-    return found[min(allowed.tolist(), key=lambda place: (found[place].bits, worth[place]))]
+
+    def cost(place: int) -> tuple[int, float]:
+        return found[place].cell_bits if public else found[place].bits, float(worth[place])
+
+    return found[min(allowed.tolist(), key=cost)]
 
 
 def _stepped(categories: int, epsilon: float) -> list[Blocks]:

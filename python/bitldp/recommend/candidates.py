@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bitldp.categorical.responses import GRR, WarnerRR
-from bitldp.compression import CLDP, MVU, CrossPolytope, GeneralizedRR
+from bitldp.compression import CLDP, MVU, CrossPolytope, GeneralizedRR, RandomCodebook
 from bitldp.compression import best_bits as best_response_bits
 from bitldp.design.mvu import at_hand
 from bitldp.mechanism.base import Mechanism
@@ -26,6 +26,7 @@ from bitldp.points.exponential import Exponential
 from bitldp.points.lsrr import LSRR
 from bitldp.points.optimal import OptimalUtility
 from bitldp.privacy import share
+from bitldp.recommend.ordered import ORDERED
 from bitldp.recommend.question import Question
 from bitldp.record.categorical import CategoricalRecord
 from bitldp.record.choice import ORACLES
@@ -169,6 +170,7 @@ REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
     "vector": (
         ("CrossPolytope", _ball(CrossPolytope, "l1", "l2")),
         ("CrossPolytope, uniform rotations", _ball(CrossPolytope, "l1", "l2", rotation="haar")),
+        ("RandomCodebook", _ball(RandomCodebook, "l1", "l2")),
         ("CLDP", _ball(CLDP, "l1")),
         ("HypercubePrivUnit", _whole(HypercubePrivUnit)),
         ("SampledSigns", _whole(SampledSigns)),
@@ -199,4 +201,5 @@ REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
         ("GRR", lambda s: GRR(s.sizes[0], epsilon=s.epsilon)),
         ("WarnerRR", _warner),
     ),
+    **ORDERED,
 }  # fmt: skip

@@ -8,7 +8,8 @@ from typing import Any
 
 import bitldp
 from bitldp import _core
-from bitldp.cli.perturb.plan import Part, Plan, Request
+from bitldp.cli.perturb.plan import Part, Plan
+from bitldp.cli.perturb.request import Request
 from bitldp.report.totals import total
 from bitldp.tables.cells import Labels, Numbers, Points, Reals
 from bitldp.tables.law import canonical_digest, law_of
