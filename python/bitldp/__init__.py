@@ -41,6 +41,7 @@ from bitldp.categorical.hadamard import HadamardResponse
 from bitldp.categorical.hashing import OLH
 from bitldp.categorical.rappor import RAPPOR
 from bitldp.categorical.responses import GRR, LabelRR, WarnerRR
+from bitldp.categorical.stepped import SteppedReports
 from bitldp.categorical.subset import SubsetSelection
 from bitldp.categorical.unary import OUE, SUE
 from bitldp.channels import Bits, Cube, Matrix, Mixture, Select, Shift, Unary, Window
@@ -56,6 +57,7 @@ from bitldp.compression import (
     LaplaceBall,
     MetricMVU,
     OneRotationWarning,
+    RandomCodebook,
     SignSGD,
     Skellam,
     VectorMVU,
@@ -157,6 +159,7 @@ __all__ = [
     "Piecewise",
     "PiecewiseSub",
     "PrivacyClaimWarning",
+    "RandomCodebook",
     "Recommendation",
     "RotatedReports",
     "SampledReports",
@@ -166,6 +169,7 @@ __all__ = [
     "SignSGD",
     "Skellam",
     "SquareWave",
+    "SteppedReports",
     "SubsetSelection",
     "SymmetricRR",
     "ThreeOutputs",

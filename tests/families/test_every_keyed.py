@@ -12,14 +12,14 @@ import pytest
 from bitldp._core import Coins
 from bitldp.mechanism.law import arguments
 from bitldp.selection import Compressed
-from support.cases import CASES, FAMILIES, Case
+from support.cases import CASES, FAMILIES, ORDERED, Case
 
 from .test_every_mechanism import EVERY, EXPORTED, example, records_of
 
 KEY = bytes(range(100, 132))
 RECORDS = 203
 
-ALL = {case.name: case for case in (*CASES, *FAMILIES)}
+ALL = {case.name: case for case in (*CASES, *FAMILIES, *ORDERED)}
 WALK = [*(f"example of {name}" for name in EXPORTED), *ALL]
 
 

@@ -153,6 +153,9 @@ FAMILIES = [
         _floats(6, 0.5),
         _CODES,
     ),
+    Case(
+        "RandomCodebook", lambda: bitldp.RandomCodebook(6, epsilon=2.0, radius=2.0), _floats(6, 0.5), _CODES
+    ),
     Case("EXP", lambda: bitldp.EXP(6, epsilon=2.0), _floats(6, 0.5), _CODES),
     Case("PS", lambda: bitldp.PS(6, 2, epsilon=2.0), _floats(6, 0.5), _CODES),
     Case("PE", lambda: bitldp.PE(6, 2, epsilon=2.0), _floats(6, 0.5), _CODES),
@@ -171,6 +174,12 @@ FAMILIES = [
 ORDERED = [
     Case("Hierarchy", lambda: bitldp.Hierarchy(100, epsilon=2.0), _codes(100), _CODES),
     Case("HeavyHitters", lambda: bitldp.HeavyHitters(2.0, bits=30), _codes(1 << 30), _CODES),
+    Case(
+        "BlockDesign-public",
+        lambda: bitldp.BlockDesign(37, epsilon=1.0, public=True),
+        _codes(37),
+        _CODES,
+    ),
 ]
 
 # Of numbers and categories: records of two arrays, and estimates of both.

@@ -66,6 +66,16 @@ class SteepPolytope(bitldp.CrossPolytope):
         return RotatedReports(rotations, codes)
 
 
+class SteepCodebook(bitldp.RandomCodebook):
+    """The k nearest directions are more likely than was said."""
+
+    def randomize(self, x, *, rng=None, output="codes"):
+        numbers = np.arange(len(x), dtype=np.uint32)
+        channel = signed_top(self.directions, self.k, 1.5 * self.epsilon)
+        projected = self.codec.rotate(np.asarray(x), numbers)
+        return RotatedReports(numbers, channel.randomize(projected, key(rng), output, None, None, 0))
+
+
 class LastSignUnprotected(bitldp.SampledSigns):
     """The lowest bit of the symbol is the true sign."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import lru_cache
 from operator import attrgetter
@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from bitldp._core import Design, count_progressions
 from bitldp.base import checks
-from bitldp.categorical.coded import DesignCodes
-from bitldp.categorical.supported import Supported
+from bitldp.categorical.public import MOST_SEED, PublicSteps
+from bitldp.categorical.stepped import Steps
 from bitldp.design.blocks import Blocks, best
 from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import Estimate, frequencies
 from bitldp.mechanism.labels import labelled
-from bitldp.mechanism.parameters import Budget, CategoryNames, categories
+from bitldp.mechanism.parameters import Budget, CategoryNames, Flag, Option, categories, whole
 from bitldp.privacy import ONE, Guarantee, calibrated
 from bitldp.release.window import high_share
 
@@ -31,8 +31,8 @@ _exact = attrgetter("epsilon")
 
 
 @lru_cache(maxsize=32)
-def _channel(count: int, epsilon: float) -> tuple[Blocks, Design]:
-    blocks = best(count, epsilon)
+def _channel(count: int, epsilon: float, public: bool) -> tuple[Blocks, Design]:
+    blocks = best(count, epsilon, public)
     cells, width = blocks.cells, blocks.width
     order = None if blocks.family == "steps" else blocks.order()
 
@@ -46,7 +46,7 @@ def _channel(count: int, epsilon: float) -> tuple[Blocks, Design]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BlockDesign(DesignCodes, Supported):
+class BlockDesign(PublicSteps):
     """Block designs: a cell of a block of the true category, or one of the other cells.
 
     Parameters
@@ -55,6 +55,11 @@ class BlockDesign(DesignCodes, Supported):
         Categories k, 2 to 1,000,000: how many, or their labels, as of `GRR`.
     epsilon : float
         Privacy budget of a record, finite, zero or more; the exact epsilon is at most that (see Notes).
+    public : bool
+        Whether the step of a progression is a public coin: part of a report by itself, or, with `first`,
+        implied by a number that both sides know, so that a report is a cell alone, of log2(v) bits.
+    seed : int
+        Of implied steps, 0 or more. It is public: the server needs it, and no privacy rests on it.
 
     Raises
     ------
@@ -71,9 +76,16 @@ class BlockDesign(DesignCodes, Supported):
 
     - "single": v = k and b = 1, which is GRR;
     - "singer": translates of a hyperplane of a projective space over a finite field, in log2(v) bits;
-    - "steps", up to 4096 categories: b numbers x, x + a, x + 2a, ... modulo an odd v without divisors below
-      b, for a step a to (v - 1)/2 that is drawn without looking at x, and reported, in 2 log2(v) - 1 bits.
-      Blocks share that many on average over the steps.
+    - "steps", up to 4096 categories, and up to 65,521 where b is at most 512: b numbers x, x + a, x + 2a, ...
+      modulo an odd v without divisors below b, for a step a to (v - 1)/2 that is drawn without looking at x,
+      and reported, in 2 log2(v) - 1 bits. Blocks share that many on average over the steps.
+
+    With `public` the fewest bits are those of a cell, so that there are progressions wherever they save a
+    bit. Reports are `SteppedReports`, pairs (steps, cells), or cells alone with
+    `first`; epsilon is that given the step, whoever chose it. Step i is drawn from number i of the keystream
+    of the seed's key. Estimates are unbiased over the steps: each record needs a number of its own, for under
+    one step for everybody blocks do not share equally many. Where the design is another, there is no step,
+    `first` says nothing, and a report is a cell.
 
     Neighbouring records hold any two categories. No probability is nearer to 1 than 1 - 2**-53, so that the
     exact epsilon is at most 36.74 + ln((v - b)/b), however large the budget. Sources: Feldman, Nelson, Nguyen
@@ -95,6 +107,9 @@ class BlockDesign(DesignCodes, Supported):
 
     categories: Annotated[CategoryNames, categories(_MOST)]
     epsilon: Budget
+    _: KW_ONLY
+    public: Flag = False
+    seed: Annotated[int, whole(0, MOST_SEED), Option(name="step_seed", short="Public seed of the steps.")] = 0
 
     _blocks: ClassVar[Blocks]  # set on the instance, by _build; ClassVar keeps it out of the fields
 
@@ -102,13 +117,16 @@ class BlockDesign(DesignCodes, Supported):
         count = self._name(self.categories)
         if count > _MOST:  # labels, of which there may be more
             raise ValueError(f"categories: must be at most {_MOST}, got {count}")
-        blocks, channel = _channel(count, self.epsilon)
+        if self.seed and not self.public:
+            raise ValueError("seed: is for public=True; otherwise no step is implied")
+        blocks, channel = _channel(count, self.epsilon, self.public)
         exact, v, b = channel.epsilon, blocks.cells, blocks.width
         p = Fraction(channel.high, ONE)
         q = (p * (b - 1) + (1 - p) * b) / (v - 1)
         self._set(
             _blocks=blocks,
             _channel=channel,
+            _steps=Steps(channel, self.seed) if self.public and blocks.family == "steps" else None,
             _law=(float(p), float(q), float(p * (b - 1) / (v - 1))),
             _guarantee=Guarantee.judge(self.epsilon, (exact, exact, exact)),
         )
@@ -119,6 +137,8 @@ class BlockDesign(DesignCodes, Supported):
         return self._blocks
 
     def _support(self, reports: Any, categories: NDArray[np.int64]) -> NDArray[np.bool_]:
+        if self._steps is not None:
+            reports = self._steps.codes(reports)
         codes = checks.codes("reports", reports, self._blocks.outputs).astype(np.int64)[..., None]
         v, b = self._blocks.cells, self._blocks.width
         order = self._channel.order
@@ -153,7 +173,7 @@ class BlockDesign(DesignCodes, Supported):
             )
         except ValueError:
             if form == "codes":
-                checks.codes("reports", reports, self._blocks.outputs)  # says where
+                checks.codes("reports", array, self._blocks.outputs)  # says where
             raise
         return records, counts.astype(np.int64)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,15 +14,17 @@ from bitldp.cli.attack import attack
 from bitldp.cli.audit import audit
 from bitldp.cli.catalogue.command import MechanismCommand, offering
 from bitldp.cli.catalogue.entries import entries
+from bitldp.cli.completion import mechanisms, one_of
 from bitldp.cli.estimate import estimate
 from bitldp.cli.explain.explain import explain
 from bitldp.cli.fl.command import SystemCommand
 from bitldp.cli.fl.fl import fl
 from bitldp.cli.once import Once
-from bitldp.cli.options import MOST_THREADS, names
+from bitldp.cli.options import MOST_THREADS, names, separator
 from bitldp.cli.options import categories as read_categories
 from bitldp.cli.paper import paper
 from bitldp.cli.perturb.files import UsageError, report_path
+from bitldp.cli.perturb.forms import FORMATS, PIPE
 from bitldp.cli.screen import Screen, sentences, wide_console
 from bitldp.cli.verify import verify
 from bitldp.report.totals import number
@@ -31,7 +34,6 @@ __all__ = ["app"]
 app = typer.Typer(
     help="Local differential privacy at the level of bits: randomize files, see what a setting guarantees.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     # Local variables of a failed run may be private data.
     pretty_exceptions_enable=False,
@@ -60,13 +62,24 @@ def _program(
 def perturb(
     source: Annotated[
         Path,
-        typer.Argument(metavar="IN", help="Table (.csv, .parquet, .arrow, .feather) or array (.npy)."),
+        typer.Argument(
+            metavar="IN",
+            help="Table (.csv, .tsv, either with .gz, .parquet, .arrow, .feather), array (.npy), or - for "
+            "standard input.",
+        ),
     ],
     target: Annotated[
-        Path, typer.Option("-o", "--out", metavar="OUT", help="File to write; a table may change its format.")
+        Path,
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="OUT",
+            help="File to write, or - for standard output; a table may change its format.",
+        ),
     ],
     mechanism: Annotated[
-        str | None, typer.Option("--mechanism", metavar="NAME", help=f"One of {_MECHANISMS}.")
+        str | None,
+        typer.Option("--mechanism", metavar="NAME", help=f"One of {_MECHANISMS}.", autocompletion=mechanisms),
     ] = None,
     epsilon: Annotated[
         float | None,
@@ -144,6 +157,7 @@ def perturb(
         str | None,
         typer.Option(
             metavar="values|codes|bits",
+            autocompletion=one_of("values", "codes", "bits"),
             help="Numbers or labels (default), code words (of mechanisms of bits the default), or one column "
             "a bit.",
         ),
@@ -152,11 +166,36 @@ def perturb(
         str | None,
         typer.Option(
             metavar="unbiased|reported",
+            autocompletion=one_of("unbiased", "reported"),
             help="As values: numbers whose mean is right (default, where there are any), or what each report "
             "says by itself, which is biased.",
         ),
     ] = None,
-    delimiter: Annotated[str, typer.Option(help="Separator of CSV files.")] = ",",
+    delimiter: Annotated[
+        str | None, typer.Option(metavar="C", help="Separator of CSV files; a comma by default.")
+    ] = None,
+    source_form: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="FORMAT",
+            autocompletion=one_of(*FORMATS),
+            help=f"Format of IN where no suffix says it, as from a pipe: {', '.join(FORMATS)}.",
+        ),
+    ] = None,
+    target_form: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="FORMAT",
+            autocompletion=one_of(*FORMATS),
+            help="Format of OUT where no suffix says it; for a pipe that of IN by default.",
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With -o -: where the privacy report is written."),
+    ] = None,
     threads: Annotated[
         int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads; the result does not depend on them.")
     ] = None,
@@ -173,7 +212,7 @@ def perturb(
     """Randomize columns of a file under local differential privacy.
 
     Each row is one record. Memory does not grow with the file. OUT appears only when it is complete, with a
-    report OUT.privacy.json beside it that states the exact epsilon.
+    report OUT.privacy.json beside it that states the exact epsilon; standard output gets nothing before.
 
     Example: bitldp perturb people.csv -o out.csv --mechanism frr --columns height,weight --epsilon 4
     --integer-bits 8
@@ -181,7 +220,7 @@ def perturb(
     with sentences() as left:
         left.behind = "; no output was written"
         from bitldp.cli.perturb.perturb import perturb as run
-        from bitldp.cli.perturb.plan import OUTPUTS, Keyed, Request
+        from bitldp.cli.perturb.request import OUTPUTS, Keyed, Request
         from bitldp.tables.worth import DECODES
 
         if plan is None:
@@ -198,10 +237,7 @@ def perturb(
             raise UsageError(f"--output {output}: must be one of {', '.join(OUTPUTS)}")
         if decode not in (None, *DECODES):
             raise UsageError(f"--decode {decode}: must be one of {', '.join(DECODES)}")
-        if len(delimiter) != 1:
-            raise UsageError("--delimiter: must be one character")
-        if delimiter in '"\r\n' or not delimiter.isascii():
-            raise UsageError("--delimiter: must be a character of ASCII, and no quote or end of a line")
+        separator(delimiter)
         request = Request(
             source=source,
             target=target,
@@ -222,20 +258,25 @@ def perturb(
             output=output,
             decode=decode,
             delimiter=delimiter,
+            source_form=source_form,
+            target_form=target_form,
+            report=report,
             threads=threads,
             seed=seed,
             force=force,
         )
         with Screen(quiet) as screen:
-            report = run(request, screen)
-        left.behind = f"; {target} was written"
+            made = run(request, screen)
+        shown = "standard output" if target == PIPE else str(target)
+        left.behind = f"; {shown} was written"
         if not quiet:
-            total = report["total_per_record"]
+            total = made["total_per_record"]
             exact, claimed = (number(float(total[name]), 6) for name in ("epsilon_exact", "epsilon_claimed"))
             condition = f", {total['given']}" if total["given"] else ""
             print(
-                f"{target}: {report['rows']} rows, exact epsilon {exact} a row{condition} "
-                f"(claimed {claimed}); report in {report_path(target).name}"
+                f"{shown}: {made['rows']} rows, exact epsilon {exact} a row{condition} "
+                f"(claimed {claimed}); report in {(report or report_path(target)).name}",
+                file=sys.stderr if target == PIPE else sys.stdout,
             )
 
 

@@ -5,26 +5,34 @@ from __future__ import annotations
 import csv
 import json
 import sys
+from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
 from bitldp.base.refused import PlanError
-from bitldp.cli.options import names
-from bitldp.cli.perturb.files import CommandError, UsageError, file_format, report_path
+from bitldp.cli.completion import one_of
+from bitldp.cli.options import names, separator
+from bitldp.cli.perturb.files import CommandError, UsageError, report_path
+from bitldp.cli.perturb.forms import FORMATS, PIPE, form_of, is_pipe
 from bitldp.cli.screen import print_whole, sentences, wide_console
 from bitldp.report.totals import number
+
+if TYPE_CHECKING:
+    from bitldp.cli.perturb.sources import Source
 
 __all__ = ["estimate"]
 
 _FORMS = ("table", "csv", "json")
-_ROWS = 1 << 18
+_ROWS, _CELLS = 1 << 17, 1 << 21  # of a batch
 
 
 def estimate(
-    released: Annotated[Path, typer.Argument(metavar="RELEASED", help="A table that perturb wrote.")],
+    released: Annotated[
+        Path, typer.Argument(metavar="RELEASED", help="A table that perturb wrote, or - for standard input.")
+    ],
     report: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Its privacy report; RELEASED.privacy.json by default."),
@@ -35,9 +43,26 @@ def estimate(
     ] = None,
     level: Annotated[float, typer.Option(help="How often an interval holds the truth.")] = 0.95,
     form: Annotated[
-        str, typer.Option("--format", metavar="table|csv|json", help="How the answers are written.")
+        str,
+        typer.Option(
+            "--format",
+            metavar="table|csv|json",
+            autocompletion=one_of(*_FORMS),
+            help="How the answers are written.",
+        ),
     ] = "table",
-    delimiter: Annotated[str, typer.Option(help="Separator of CSV files.")] = ",",
+    delimiter: Annotated[
+        str | None, typer.Option(metavar="C", help="Separator of CSV files; a comma by default.")
+    ] = None,
+    source_form: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="FORMAT",
+            autocompletion=one_of(*FORMATS),
+            help=f"Format of RELEASED where no suffix says it, as from a pipe: {', '.join(FORMATS)}.",
+        ),
+    ] = None,
 ) -> None:
     """Estimate means of numbers and shares of categories from a released table.
 
@@ -46,43 +71,49 @@ def estimate(
     Example: bitldp estimate released.parquet --group-by survey
     """
     with sentences():
+        from bitldp.cli.perturb.sources import opened
+
         if form not in _FORMS:
             raise UsageError(f"--format {form}: must be one of {', '.join(_FORMS)}")
         if not 0.0 < level < 1.0:
             raise UsageError("--level: must be above 0 and below 1")
         groups = tuple(name for text in group_by or [] for name in names(text, "--group-by"))
-        answers = _answers(released, report or report_path(released), groups, level, delimiter)
+        separator(delimiter)
+        source = form_of(released, source_form, "--from", delimiter)
+        if released == PIPE and report is None:
+            raise UsageError("--report: is needed where the table comes from standard input")
+        if not is_pipe(released) and not released.is_file():
+            raise UsageError(f"{released}: no such file")
+        with opened(released, source) as found:
+            answers = _answers(found, report or report_path(released), groups, level)
         _show(answers, form, groups)
 
 
-def _answers(
-    released: Path, report: Path, groups: tuple[str, ...], level: float, delimiter: str
-) -> list[dict[str, Any]]:
+def _answers(released: Source, report: Path, groups: tuple[str, ...], level: float) -> list[dict[str, Any]]:
     from bitldp.cli.perturb.tables import open_reader
     from bitldp.tables.collect import released_names
 
-    if not released.is_file():
-        raise UsageError(f"{released}: no such file")
-    if file_format(released) == "npy":
+    if released.form.kind == "npy":
         raise UsageError("an array has no names of columns: use the mechanism's estimate_mean")
     plan = _plan(report)
-    reader = open_reader(released, file_format(released), delimiter=delimiter)
+    reader = open_reader(released)
     try:
         aggregate = plan.aggregate(groups)
     except PlanError as error:
         raise UsageError(f"--{str(error).replace('group_by', 'group-by', 1)}") from None
     columns = [*(name for part in plan.parts for name in released_names(part)), *groups]
+    times = Counter(reader.names)
     for name in columns:
-        if reader.names.count(name) != 1:
+        if times[name] != 1:
             raise CommandError(f"{released}: has no column {name!r}, which {report.name} names")
-    row = 1
-    for batch in reader.batches(columns, _ROWS):
+    row, rows = 1, max(1, min(_ROWS, _CELLS // len(columns)))
+    for batch in reader.batches(columns, rows):
         aggregate.update(batch, first_row=row)
         row += batch.num_rows
     if not len(aggregate):
         raise CommandError(f"{released}: has no rows")
-    rows: list[dict[str, Any]] = aggregate.estimate(level).to_pylist()
-    return rows
+    answers: list[dict[str, Any]] = aggregate.estimate(level).to_pylist()
+    return answers
 
 
 def _plan(report: Path) -> Any:

@@ -20,6 +20,8 @@ class Once(TyperCommand):
         for param, times in Counter(order).items():
             # Flags without a "no" may be repeated: nothing is lost.
             single = param.param_type_name == "option" and not param.multiple
+            if ctx.resilient_parsing:  # a shell that completes a line that is not yet finished
+                break
             if times > 1 and single and (param.secondary_opts or not getattr(param, "is_flag", False)):
                 typer.echo(f"error: {param.opts[-1]}: given {times} times, and would count once", err=True)
                 raise typer.Exit(2)

@@ -9,7 +9,16 @@ from typing import TypeVar
 
 from bitldp.cli.perturb.files import UsageError
 
-__all__ = ["MOST_CATEGORIES", "MOST_FEATURES", "MOST_THREADS", "bounded", "categories", "names", "needed"]
+__all__ = [
+    "MOST_CATEGORIES",
+    "MOST_FEATURES",
+    "MOST_THREADS",
+    "bounded",
+    "categories",
+    "names",
+    "needed",
+    "separator",
+]
 
 _T = TypeVar("_T")
 
@@ -37,6 +46,16 @@ def bounded(option: str, value: int | None, most: int) -> int | None:
     if value is not None and value > most:
         raise UsageError(f"{option}: must be at most {most:,}, got {value}")
     return value
+
+
+def separator(delimiter: str | None) -> None:
+    """Refuse what separates no fields of a text."""
+    if delimiter is None:
+        return
+    if len(delimiter) != 1:
+        raise UsageError("--delimiter: must be one character")
+    if delimiter in '"\r\n' or not delimiter.isascii():
+        raise UsageError("--delimiter: must be a character of ASCII, and no quote or end of a line")
 
 
 def names(text: str | None, option: str = "--columns") -> tuple[str, ...]:

@@ -20,13 +20,22 @@ from rich.text import Text
 from bitldp.base.extras import MissingExtraError
 from bitldp.base.refused import DataError, PlanError
 from bitldp.cli.perturb.files import CommandError, UsageError
+from bitldp.cli.perturb.pipes import let_go
 
 __all__ = ["Left", "Screen", "print_whole", "sentences", "wide_console"]
 
 
 def wide_console() -> Console:
     """Return where tables are printed: standard output, 150 columns wide if it is no terminal."""
-    return Console() if sys.stdout.isatty() else Console(width=150)
+    return _Console() if sys.stdout.isatty() else _Console(width=150)
+
+
+class _Console(Console):
+    """A console whose reader may stop, which `sentences` takes as a clean end."""
+
+    def on_broken_pipe(self) -> None:
+        """Say so, where rich would end the program with 1."""
+        raise BrokenPipeError
 
 
 def print_whole(console: Console, table: Table) -> None:
@@ -74,6 +83,7 @@ def sentences() -> Iterator[Left]:
     code, left = 1, Left()
     try:
         yield left
+        sys.stdout.flush()
         return
     except CommandError as error:
         sentence, code = str(error), error.code
@@ -83,6 +93,9 @@ def sentences() -> Iterator[Left]:
         sentence, code = str(error), UsageError.code
     except KeyboardInterrupt as error:
         sentence, code = f"interrupted{left.behind}", 128 + int(getattr(error, "number", signal.SIGINT))
+    except BrokenPipeError:  # who reads the answers has enough
+        let_go()
+        raise typer.Exit from None
     except OSError as error:
         sentence = f"{error.filename or 'a file'}: {error.strerror or type(error).__name__}"
     except MemoryError:

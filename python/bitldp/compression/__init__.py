@@ -12,6 +12,7 @@ from bitldp.compression.ball.cross_polytope import CrossPolytope, OneRotationWar
 from bitldp.compression.ball.gaussian import BallGaussian
 from bitldp.compression.ball.interpolated_mvu import InterpolatedMVU
 from bitldp.compression.ball.laplace import LaplaceBall
+from bitldp.compression.ball.random_codebook import RandomCodebook
 from bitldp.compression.ball.signsgd import SignSGD
 from bitldp.compression.ball.skellam import Skellam
 from bitldp.compression.ball.vector_mvu import VectorMVU
@@ -30,6 +31,7 @@ __all__ = [
     "LaplaceBall",
     "MetricMVU",
     "OneRotationWarning",
+    "RandomCodebook",
     "SignSGD",
     "Skellam",
     "VectorMVU",

@@ -25,7 +25,7 @@ __all__ = ["SYNTHETIC", "synthetic"]
 #: Coordinates and records of "syn-L" and "syn-H".
 _SIZES = {"L": (100, 60_000), "H": (300, 100_000)}
 _SHRUNK, _THRESHOLDS = (0.01, 0.1), (0.6, 0.9)
-_REACH = 3.0  # standard deviations of z: features are scaled by the public range [-3, 3]
+_REACH = 1.0  # of features: as FedSel clips gradients, beyond which few of z * b lie
 _SEED = 20200924  # of the records, which are the same for everybody
 
 
@@ -58,7 +58,8 @@ def synthetic(
     Returns
     -------
     Dataset
-        Features of float32, whose stated range [-3, 3] is public: it is no fact of the records.
+        Features of float32. The stated range [-1, 1] is public: it is no fact of the records, some of which
+        lie beyond.
 
     Raises
     ------

@@ -28,7 +28,13 @@ MOST_CELLS = 1 << 22
 """Cells of a difference set: an order of them takes 16 MB."""
 
 MOST_STEPPED = 4096
-"""Categories up to which progressions are taken: a report touches b of them when it is decoded."""
+"""Categories up to which progressions may be of any width: a report touches as many when it is decoded."""
+
+MOST_WALKED = 512
+"""Cells of a progression over more categories than that, up to `MOST_MODULUS`."""
+
+MOST_MODULUS = 65_521
+"""The largest modulus of progressions: the largest prime of 16 bits."""
 
 _NEAR = 1.01  # times the variance of subset selection: what fewer bits may cost
 _POWERS = 1 << 12  # prime powers are below it; a block of fewer cells would be better served by one cell
@@ -56,14 +62,24 @@ class Blocks(NamedTuple):
     field: tuple[int, int, int] = (0, 0, 0)
 
     @property
+    def steps(self) -> int:
+        """How many steps a progression may have; 1 where blocks are no progressions."""
+        return (self.cells - 1) // 2 if self.family == "steps" else 1
+
+    @property
     def outputs(self) -> int:
         """How many reports there are."""
-        return self.cells * ((self.cells - 1) // 2 if self.family == "steps" else 1)
+        return self.cells * self.steps
 
     @property
     def bits(self) -> int:
         """Bits of a report."""
         return (self.outputs - 1).bit_length()
+
+    @property
+    def cell_bits(self) -> int:
+        """Bits of a cell, which is the report where the step is known."""
+        return (self.cells - 1).bit_length()
 
     def order(self) -> NDArray[np.uint32]:
         """Return all cells, the block of category 0 in front, ascending within and behind it."""
@@ -106,7 +122,7 @@ def _powers() -> list[tuple[int, int, int]]:
 
 
 @lru_cache(maxsize=256)
-def best(categories: int, epsilon: float) -> Blocks:
+def best(categories: int, epsilon: float, public: bool = False) -> Blocks:
     """Return the design of fewest bits of those whose variance is within 1 % of subset selection's.
 
     Where there is none, that of the least variance.
@@ -117,17 +133,22 @@ def best(categories: int, epsilon: float) -> Blocks:
         k, 2 or more.
     epsilon : float
         Budget, above zero.
+    public : bool
+        Whether both sides know the step of a progression, so that its bits do not count.
     """
     found = [Blocks("single", categories, 1)]
-    if categories <= MOST_STEPPED:
-        found += _stepped(categories, epsilon)
+    found += _stepped(categories, epsilon)
     found += _spaces(categories)
     cells, widths = (np.array([each[place] for each in found], np.float64) for place in (1, 2))
     worth = variances(cells, widths, epsilon, categories)
     subsets = np.array(subset_size(categories, epsilon, categories), np.float64)
     near = _NEAR * float(variances(categories, subsets, epsilon, categories))
     allowed = np.flatnonzero(worth <= max(near, worth.min()))
-    return found[min(allowed.tolist(), key=lambda place: (found[place].bits, worth[place]))]
+
+    def cost(place: int) -> tuple[int, float]:
+        return found[place].cell_bits if public else found[place].bits, float(worth[place])
+
+    return found[min(allowed.tolist(), key=cost)]
 
 
 def _stepped(categories: int, epsilon: float) -> list[Blocks]:
@@ -136,10 +157,16 @@ def _stepped(categories: int, epsilon: float) -> list[Blocks]:
     No number below the width divides the modulus; so the multiples of a step below it are as many as the
     steps, and any two blocks share width (width - 1)/(modulus - 1) cells on average over the steps.
     """
+    if categories > MOST_MODULUS or (
+        categories > MOST_STEPPED and subset_size(categories, epsilon, categories) > MOST_WALKED
+    ):
+        return []
     found = []
     for modulus in count(max(3, categories | 1), 2):
         divisor = next((d for d in range(3, math.isqrt(modulus) + 1, 2) if modulus % d == 0), modulus)
         width = min(subset_size(modulus, epsilon, categories), divisor)
+        if modulus > MOST_MODULUS:
+            break
         found.append(Blocks("steps", modulus, width))
         if divisor == modulus:
             break

@@ -60,6 +60,11 @@ class Distribution:
         rows = np.concatenate([counts[None], drawn]).astype(np.uint64)
         return sliding_masses(rows, self._width, self._high)
 
+    def drawn(self, law: NDArray[np.float64], n: int, draws: int, seed: int) -> NDArray[np.float64]:
+        """Return the masses that n reports of a law make likely, shape (draws, cells)."""
+        rows = np.random.default_rng(seed).multinomial(n, law, draws)
+        return sliding_masses(rows.astype(np.uint64), self._width, self._high)
+
     def quantiles(self, masses: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the quantiles of each row of masses, shape (rows, *shares.shape)."""
         below = np.concatenate([np.zeros((len(masses), 1)), np.cumsum(masses, axis=1)], axis=1)

@@ -13,32 +13,17 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp.base import checks
 from bitldp.categorical.blocks import BlockDesign
 from bitldp.estimate.estimates import Estimate
+from bitldp.mechanism.attributes.base import Attributes
 from bitldp.mechanism.described import spreads
 from bitldp.mechanism.law import Experiment, Pair
 from bitldp.mechanism.parameters import Budget, at_least, whole
-from bitldp.ordered.ranges import NodeLaw, RangeAccumulator, spread_of
+from bitldp.ordered.ranges import NodeLaw, RangeAccumulator, inside, sets_law, spread_of, typical_ends
 from bitldp.ordered.tree import Consistency, Tree
-from bitldp.record.attributes import Attributes
 from bitldp.release.base import Call
 
 __all__ = ["Hierarchy"]
 
 _MOST = 1_000_000  # values
-_TYPICAL = 24  # ends of ranges whose variances are averaged
-
-
-def node_law(oracle: BlockDesign) -> NodeLaw:
-    """Return for which nodes the reports of a block design count, by twos as well.
-
-    Any two blocks of b in v cells share b (b - 1)/(v - 1), so a report of the record's own block counts for
-    another one, too, with that share. All cells are as likely over all records, so the chance that a report
-    counts for two given categories, summed over the v records, is what their blocks share.
-    """
-    p, q = oracle.probabilities()
-    cells, width = oracle.blocks.cells, oracle.blocks.width
-    shared = width * (width - 1) / (cells - 1)
-    with_own = p * shared / width
-    return NodeLaw(p, q, with_own, (shared - 2.0 * with_own) / (cells - 2) if cells > 2 else 0.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,7 +85,9 @@ class Hierarchy(Attributes):
         tree = Tree(self.size, self.branching)
         self._set(_tree=tree, spend="sample", k=1)  # what another record would be asked for
         oracles = [part for part in self._spend(len(tree.sizes)) if isinstance(part, BlockDesign)]
-        laws = tuple(map(node_law, oracles))
+        laws = tuple(
+            sets_law(*each.probabilities(), each.blocks.cells, each.blocks.width) for each in oracles
+        )
         speaks = self.guarantee.record > 0.0
         consistency = Consistency(tree, [law.node() for law in laws]) if speaks else None
         self._set(_laws=laws, _consistency=consistency)
@@ -261,19 +248,17 @@ class Hierarchy(Attributes):
         starts, stops = np.broadcast_arrays(
             checks.codes("start", start, self.size + 1), checks.codes("stop", stop, self.size + 1)
         )
-        places = np.arange(self.size)
-        queries = (places >= starts.reshape(-1, 1)) & (places < stops.reshape(-1, 1))
-        levels = len(self.levels)
-        shares = np.full(self.size, 1.0 / self.size)
+        levels, shares = len(self.levels), np.full(self.size, 1.0 / self.size)
         reports = np.full(levels, 1.0 / levels)
-        found = spread_of(consistency, self._laws, queries.astype(np.float64), shares, reports)
-        return found.reshape(starts.shape)
+        found = [
+            spread_of(consistency, self._laws, queries, shares, reports)
+            for queries in inside(starts.ravel(), stops.ravel(), self.size)
+        ]
+        return np.concatenate([np.zeros(0), *found]).reshape(starts.shape)
 
     def _typical(self) -> NDArray[np.float64]:
         """Return the variances of ranges between ends that are spread evenly over the values."""
-        ends = np.unique(np.linspace(0, self.size, min(self.size + 1, _TYPICAL)).round().astype(np.int64))
-        first, second = np.triu_indices(len(ends), 1)
-        return self.range_variance(ends[first], ends[second])
+        return self.range_variance(*typical_ends(self.size))
 
     def _mean_of(self, parts: Sequence[Any], scale: float) -> float:
         return float(self._typical().mean())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,14 +10,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base import checks
 from bitldp.estimate.estimates import Estimate
+from bitldp.mechanism.attributes.accumulator import AttributesAccumulator
 from bitldp.ordered.tree import Consistency
-from bitldp.record.accumulator import AttributesAccumulator
 
-__all__ = ["MOST_LEAVES", "NodeLaw", "RangeAccumulator", "spread_of"]
+__all__ = ["MOST_LEAVES", "NodeLaw", "RangeAccumulator", "inside", "sets_law", "spread_of", "typical_ends"]
 
 MOST_LEAVES = 4096
 """Leaves whose standard errors are still found one by one."""
 
+_TYPICAL, _FEW = 24, 8  # ends of ranges whose variances are averaged, and of very many values
+_MANY = 1 << 16
 _BLOCK = 1 << 21  # weights that are held at once: 16 MB a level
 
 
@@ -71,6 +74,44 @@ class NodeLaw(NamedTuple):
         second += s * (np.square(one) - two - 2.0 * one * met + 2.0 * met_twice)
         found: NDArray[np.float64] = np.maximum(second - np.square(mean), 0.0) / (p - q) ** 2
         return found
+
+
+def sets_law(p: float, q: float, cells: int, width: int) -> NodeLaw:
+    """Return for which categories the reports of a design count, by twos as well.
+
+    Parameters
+    ----------
+    p, q : float
+        Chances that a report counts for the category that a record has, and for another one.
+    cells, width : int
+        A report counts for `width` categories, one of `cells` sets of them; or for those, of `width` sets of
+        `cells`, that hold the reported cell. Any two share width (width - 1)/(cells - 1) on average.
+
+    Notes
+    -----
+    So a report that counts for one counts for another, too, with the share (width - 1)/(cells - 1). All sets
+    are as likely over all records, so the chance that a report counts for two given categories, summed over
+    the records, is what two sets share. Width 1 is randomized response: a report counts for one alone.
+    """
+    shared = width * (width - 1) / (cells - 1)
+    with_own = p * shared / width
+    return NodeLaw(p, q, with_own, (shared - 2.0 * with_own) / (cells - 2) if cells > 2 else 0.0)
+
+
+def typical_ends(size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return starts and stops of ranges between ends that are spread evenly over so many values."""
+    count = min(size + 1, _TYPICAL if size <= _MANY else _FEW)
+    ends = np.unique(np.linspace(0, size, count).round().astype(np.int64))
+    first, second = np.triu_indices(len(ends), 1)
+    return ends[first], ends[second]
+
+
+def inside(starts: NDArray[Any], stops: NDArray[Any], size: int) -> Iterator[NDArray[np.float64]]:
+    """Yield the sums that ranges are, as 0 and 1 for each of `size` values, some ranges at a time."""
+    places, step = np.arange(size), max(1, _BLOCK // size)
+    for first in range(0, len(starts), step):
+        those = slice(first, first + step)
+        yield ((places >= starts[those, None]) & (places < stops[those, None])).astype(np.float64)
 
 
 def spread_of(
@@ -164,13 +205,15 @@ class RangeAccumulator(AttributesAccumulator):
         leaves = self._leaves()
         below = np.concatenate([[0.0], np.cumsum(leaves)])
         value = np.asarray(below[stops] - below[starts])
-        queries = self._queries(starts.ravel(), stops.ravel())
-        return Estimate(value, self._stderr(queries, leaves).reshape(value.shape), self.n)
+        return Estimate(value, self._ranges(starts, stops, leaves), self.n)
 
-    def _queries(self, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[np.float64]:
-        places = np.arange(self._size)
-        inside = (places >= starts[:, None]) & (places < stops[:, None])
-        return inside.astype(np.float64)
+    def _ranges(
+        self, starts: NDArray[Any], stops: NDArray[Any], leaves: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the standard errors of ranges, in their shape."""
+        blocks = inside(starts.ravel(), stops.ravel(), self._size)
+        found = [self._stderr(queries, leaves) for queries in blocks]
+        return np.concatenate([np.zeros(0), *found]).reshape(starts.shape)
 
     def estimate_quantile(self, q: ArrayLike) -> Estimate:
         """Estimate quantiles; see `Hierarchy.estimate_quantile`."""
@@ -181,8 +224,8 @@ class RangeAccumulator(AttributesAccumulator):
         below = np.maximum.accumulate(np.concatenate([[0.0], np.cumsum(leaves)]))
         edges = np.arange(self._size + 1, dtype=np.float64)
         value = np.asarray(np.interp(shares, below, edges))
-        stops = np.rint(value).astype(np.int64).ravel()
-        spread = self._stderr(self._queries(np.zeros_like(stops), stops), leaves).reshape(shares.shape)
+        stops = np.rint(value).astype(np.int64)
+        spread = self._ranges(np.zeros_like(stops), stops, leaves)
         # Where the distribution function, moved by its own standard error, would have crossed the share.
         ends = [np.interp(shares + sign * spread, below, edges) for sign in (-1.0, 1.0)]
         return Estimate(value, np.asarray(ends[1] - ends[0]) / 2.0, self.n)

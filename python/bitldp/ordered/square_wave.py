@@ -7,8 +7,9 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from bitldp.base import checks
 from bitldp.estimate.estimates import Estimate
 from bitldp.mechanism.numeric import Numeric
 from bitldp.mechanism.parameters import Interval, whole
@@ -149,6 +150,47 @@ class SquareWave(Numeric):
             range.
         """
         return self._gathered(reports).estimate_distribution(resamples=resamples, seed=seed)
+
+    def simulate_distribution(
+        self, shares: ArrayLike, users: int, *, draws: int = 16, seed: int = 0
+    ) -> NDArray[np.float64]:
+        """Return what would be estimated of a distribution that is known, without randomizing any record.
+
+        Parameters
+        ----------
+        shares : array_like of float, shape (cells,)
+            Shares of the records at each of the `points`, zero or more, of sum 1.
+        users : int
+            How many records are drawn of it, 1 or more.
+        draws : int
+            How often, 1 or more.
+        seed : int
+            Of the draws, zero or more.
+
+        Returns
+        -------
+        ndarray of float64, shape (draws, cells)
+            Estimates of `estimate_distribution` from counts of reports, drawn by their law: coins and the
+            sampling of records together.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the reports say nothing (epsilon 0), or for anything out of its range.
+        """
+        self._check_speaks()
+        masses = checks.numbers("shares", shares).astype(np.float64)
+        if masses.shape != (self.cells,):
+            raise ValueError(f"shares: shape must be ({self.cells},), got {masses.shape}")
+        if not ((masses >= 0.0).all() and abs(masses.sum() - 1.0) <= 1e-9):  # written so that NaN fails
+            raise ValueError("shares: must be zero or more, of sum 1")
+        law = masses @ self.probabilities()
+        return self._distribution.drawn(
+            law / law.sum(),
+            checks.integer("users", users, 1),
+            checks.integer("draws", draws, 1),
+            checks.integer("seed", seed, 0),
+        )
 
     def estimate_quantile(
         self, reports: ArrayLike, q: ArrayLike, *, resamples: int = 50, seed: int = 0

@@ -92,20 +92,43 @@ def equidistant_width(count: int, epsilon: float) -> int:
     return max(1, min(math.floor(end), middle if middle % 2 else middle - 1))
 
 
-def equidistant_column_sums(count: int, step: float = 1.0) -> NDArray[np.float64]:
+def printed_equidistant_width(count: int, epsilon: float) -> int:
+    """Return m as Algorithm 3 of the paper prints it, which is wrong: to compare, no more.
+
+    From epsilon 1 on m is m1 alone (Theorem 1.2), and m2 = i + 1 for even i.
+    """
+    growth = math.expm1(min(epsilon, _LARGE))
+    root = math.hypot(count * math.sqrt(1.0 + growth), growth / 2.0)
+    end = math.floor((root - (count - growth / 2.0)) / growth)
+    if epsilon >= 1.0:
+        return max(1, end)
+    if count % 2 == 0:
+        middle = math.floor(count / (math.sqrt(1.0 + growth) + 1.0) + 1.0)
+    else:
+        square = count**2 - 1
+        middle = math.floor(square / (math.sqrt((1.0 + growth) * square + 1.0) + count) + 1.0)
+    return max(1, min(end, middle if middle % 2 else middle + 1))
+
+
+def equidistant_column_sums(
+    count: int, step: float = 1.0, weights: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
     """Return the sum over `count` equidistant candidates of the i-th smallest distance, for i = 1 to `count`.
+
+    Each candidate's distances are multiplied by its weight, if there are any.
 
     The sorted distances of a candidate that has a neighbours on its nearer side are 0, 1, 1, ..., a, a, then
     a + 1, a + 2, ...: floor(i/2) up to i = 2a + 1 and i - 1 - a from there on.
     """
     nearer = np.minimum(np.arange(count), np.arange(count)[::-1])
-    per_side = np.bincount(nearer, minlength=count)  # candidates with a neighbours on the nearer side
+    per_side = np.bincount(nearer, weights, count)  # candidates with a neighbours on the nearer side
+    whole = per_side.sum()
     rank = np.arange(1, count + 1)
     bound = rank // 2  # i <= 2a + 1 exactly where a >= floor(i/2)
     below = np.append(0, np.cumsum(per_side))[bound]
     sum_below = np.append(0, np.cumsum(per_side * np.arange(count)))[bound]
     with np.errstate(over="ignore"):  # the caller refuses what is not finite
-        sums: NDArray[np.float64] = step * ((count - below) * bound + below * (rank - 1) - sum_below)
+        sums: NDArray[np.float64] = step * ((whole - below) * bound + below * (rank - 1) - sum_below)
     return sums
 
 

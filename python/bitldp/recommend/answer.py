@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from bitldp.mechanism.base import Mechanism
+from bitldp.mechanism.memoized import Memoized, Secret
 from bitldp.record.choice import SLACK, thriftiest
 
 __all__ = ["Recommendation", "Row", "ranked"]
@@ -33,6 +34,9 @@ class Row:
         What `Recommendation.measure` says, on average and at worst; NaN where there is no mechanism.
     why : str
         Why it was chosen, or why not.
+    kept : bool
+        Whether its reports are to be the same at every collection (`Recommendation.memoized`): fresh coins at
+        each would add up.
     """
 
     mechanism: Mechanism | None
@@ -42,6 +46,7 @@ class Row:
     mean: float
     worst: float
     why: str
+    kept: bool = False
 
     def cost(self, criterion: str) -> float:
         """Return what counts, to 12 digits."""
@@ -73,11 +78,44 @@ class Recommendation:
 
     @property
     def mechanism(self) -> Mechanism:
-        """The recommended mechanism, ready to use."""
+        """The recommended mechanism, ready to use; where reports are to be kept, `memoized` is."""
+        if self.rows[0].kept:
+            raise ValueError(
+                "collections: with fresh coins at each the epsilons would add up; use memoized(key), or "
+                "rows[0].mechanism by itself"
+            )
+        return self._best()
+
+    def _best(self) -> Mechanism:
         best = self.rows[0].mechanism
         if best is None:
             raise ValueError(f"task: no mechanism fits; {self.rows[0].name}: {self.rows[0].why}")
         return best
+
+    def memoized(self, key: bytes | Secret, *, question: str = "") -> Memoized:
+        """Return the recommended mechanism with reports that stay, for repeated collection.
+
+        Parameters
+        ----------
+        key, question
+            As of `Memoized`.
+
+        Returns
+        -------
+        Memoized
+            Its epsilon covers all collections in which a record's value stays.
+
+        Raises
+        ------
+        ValueError, TypeError
+            Where the recommended reports are not to be kept, or for anything but a key.
+        """
+        best = self._best()
+        if not self.rows[0].kept:
+            raise ValueError(
+                "collections: of one collection, or of fresh reports, nothing is kept; use mechanism"
+            )
+        return Memoized(best, key, question=question)
 
     def _title(self) -> str:
         rule = (
@@ -116,14 +154,18 @@ def _shown(row: Row) -> tuple[str, str, str, str]:
     return f"{row.epsilon:.4g}", str(row.bits), f"{row.mean:.4g}", f"{row.worst:.4g}"
 
 
-def ranked(found: Sequence[Row], criterion: str) -> list[Row]:
-    """Return rows with the recommended one first and the others by what counts, each with its reason."""
+def ranked(found: Sequence[Row], criterion: str, known: float = math.inf) -> list[Row]:
+    """Return rows with the recommended one first and the others by what counts, each with its reason.
+
+    `known` is the least mean that a closed form has, of what need not be among them.
+    """
     rows = sorted(found, key=lambda row: (row.cost(criterion), row.bits))
     if not rows:
         return rows
     least = rows[0]
     if criterion != "variance":
-        first = rows.pop(thriftiest([row.cost(criterion) for row in rows], [row.bits for row in rows]))
+        costs, bits = [row.cost(criterion) for row in rows], [row.bits for row in rows]
+        first = rows.pop(thriftiest(costs, bits, known if criterion == "mean" else math.inf))
         rows.insert(0, first)
     return [replace(row, why=_why(row, rows[0], least, criterion)) for row in rows]
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-__all__ = ["MEASURES", "measured"]
+from bitldp.letters.directions import least_spread
+from bitldp.recommend.distance import distances
+from bitldp.recommend.ordered import range_spread
+
+__all__ = ["MEASURES", "closed_form", "measured"]
 
 MEASURES: Mapping[str, str] = MappingProxyType(
     {
@@ -17,12 +22,15 @@ MEASURES: Mapping[str, str] = MappingProxyType(
         "frequency": "variance of a record's unbiased indicator, per category of a feature",
         "record": "variance of a record's unbiased number or indicator, per number and category",
         "point": "expected loss of a reported value",
+        "distribution": "expected Wasserstein-1 distance, as a share of the interval, over public shapes",
+        "range": "n times the variance of the share of a range, over ranges of evenly spread ends",
+        "top": "variance of a record's unbiased indicator of one word, that it has not or that it has",
         "label": "chance that a reported label is false",
     }
 )
 
 
-def measured(task: str, mechanism: Any, norm: str = "") -> tuple[float, float]:
+def measured(task: str, mechanism: Any, norm: str = "", users: int = 0) -> tuple[float, float]:
     """Return mean and worst of the task's measure.
 
     Parameters
@@ -33,7 +41,12 @@ def measured(task: str, mechanism: Any, norm: str = "") -> tuple[float, float]:
         What was built for it, for vectors for a radius of 1.
     norm : str
         Of the ball of vectors.
+    users : int
+        Records that a distribution is estimated from.
     """
+    if task in ("distribution", "range"):
+        found = distances(mechanism, users) if task == "distribution" else range_spread(mechanism)
+        return float(np.mean(found)), float(np.max(found))
     if task == "label":
         wrong = 1.0 - float(mechanism.probabilities()[0, 0])
         return wrong, wrong
@@ -41,10 +54,17 @@ def measured(task: str, mechanism: Any, norm: str = "") -> tuple[float, float]:
         return mechanism.expected_error(), mechanism.worst_error()
     if task == "vector" and norm != "linf":
         return _vectors(mechanism, 1.0 if norm == "l1" else 2.0)
-    if task == "vector":
-        count = mechanism.columns
-        return count * mechanism.mean_variance(), count * mechanism.worst_variance()
-    return mechanism.mean_variance(), mechanism.worst_variance()
+    count = mechanism.columns if task == "vector" else 1
+    mean, worst = count * mechanism.mean_variance(), count * mechanism.worst_variance()
+    return mean, max(mean, worst) if task == "top" else worst
+
+
+def closed_form(task: str, norm: str, features: int, epsilon: float) -> float:
+    """Return the least mean that is known in closed form, where no mechanism here has it; else infinity.
+
+    Of vectors of the l2 ball, that of PrivUnit, whose law is continuous.
+    """
+    return least_spread(features, epsilon) if (task, norm) == ("vector", "l2") else math.inf
 
 
 def _vectors(mechanism: Any, power: float) -> tuple[float, float]:

@@ -13,11 +13,11 @@ from bitldp.points import metrics, places
 
 __all__ = ["TASKS", "Criterion", "Norm", "Question", "Task", "asked"]
 
-Task = Literal["mean", "vector", "frequency", "record", "point", "label"]
+Task = Literal["mean", "vector", "frequency", "record", "point", "label", "distribution", "range", "top"]
 Criterion = Literal["mean", "worst", "variance"]
 Norm = Literal["l1", "l2", "linf"]
 
-TASKS = ("mean", "vector", "frequency", "record", "point", "label")
+TASKS = ("mean", "vector", "frequency", "record", "point", "label", "distribution", "range", "top")
 CRITERIA = ("mean", "worst", "variance")
 NORMS = ("l1", "l2", "linf")
 
@@ -29,6 +29,9 @@ _USED = {
     "record": ("features", "categories", "interval"),
     "point": ("features", "candidates", "metric"),
     "label": ("categories",),
+    "distribution": ("interval", "users"),
+    "range": ("size", "thorough"),
+    "top": ("size", "thorough"),
 }
 # Those that it cannot do without.
 _NEEDED = {
@@ -37,7 +40,11 @@ _NEEDED = {
     "record": ("categories",),
     "point": ("candidates",),
     "label": ("categories",),
+    "range": ("size",),
+    "top": ("size",),
 }
+_MOST_SIZE = {"range": 1_000_000, "top": 1 << 64}
+_USERS = 100_000  # records behind an estimate, where it is not said
 
 
 @dataclass(frozen=True)
@@ -66,6 +73,10 @@ class Question:
         What counts.
     thorough : bool
         Whether what takes seconds is compared, too.
+    size : int
+        Ordered values, or words that there could be; 0 where there are none.
+    users : int
+        Records that a distribution is estimated from.
     """
 
     epsilon: float
@@ -78,6 +89,8 @@ class Question:
     metric: Any
     criterion: Criterion
     thorough: bool
+    size: int
+    users: int
 
 
 def _check_use(task: str, given: dict[str, Any]) -> None:
@@ -88,7 +101,7 @@ def _check_use(task: str, given: dict[str, Any]) -> None:
             raise ValueError(f"{name}: has no effect on task {task!r}, but on {tasks}; leave it out")
     for name in _NEEDED.get(task, ()):
         if given[name] is None:
-            verb = "is" if name == "norm" else "are"
+            verb = "is" if name in ("norm", "size") else "are"
             raise ValueError(f"{name}: {verb} needed for task {task!r}")
 
 
@@ -121,6 +134,8 @@ def asked(
     metric: Any,
     criterion: Any,
     thorough: Any,
+    size: Any,
+    users: Any,
 ) -> Question:
     """Return the question that arguments of `recommend` ask, or raise."""
     checks.choice("task", task, TASKS)
@@ -135,6 +150,8 @@ def asked(
         "norm": norm,
         "metric": metric,
         "thorough": thorough or None,
+        "size": size,
+        "users": users,
     }
     _check_use(task, given)
     least = 0 if task == "record" else 1
@@ -153,6 +170,8 @@ def asked(
         metric="euclidean" if metric is None else metric,
         criterion=criterion,
         thorough=thorough,
+        size=0 if size is None else checks.integer("size", size, 2, _MOST_SIZE[task]),
+        users=_USERS if users is None else checks.count("users", users, 1),
     )
     if task == "point":
         places.place(candidates, None, None)

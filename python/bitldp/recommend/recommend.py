@@ -9,16 +9,18 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from bitldp.base import checks
 from bitldp.base.extras import MissingExtraError
 from bitldp.design import DesignError
-from bitldp.privacy import PrivacyClaimWarning
+from bitldp.privacy import PrivacyClaimWarning, share
 from bitldp.recommend.answer import Recommendation, Row, ranked
 from bitldp.recommend.candidates import REGISTRY
-from bitldp.recommend.measure import MEASURES, measured
-from bitldp.recommend.question import Criterion, Norm, Task, asked
+from bitldp.recommend.measure import MEASURES, closed_form, measured
+from bitldp.recommend.question import Criterion, Norm, Question, Task, asked
+from bitldp.recommend.repeated import asked_again
 
 __all__ = ["Recommendation", "Row", "recommend"]
 
@@ -36,6 +38,9 @@ def recommend(
     metric: Any = None,
     criterion: Criterion = "mean",
     thorough: bool = False,
+    size: int | None = None,
+    users: int | None = None,
+    collections: int | None = None,
 ) -> Recommendation:
     """Compare the mechanisms that fit a task at the same exact epsilon of a record; the best one first.
 
@@ -43,12 +48,15 @@ def recommend(
 
     Parameters
     ----------
-    task : {"mean", "vector", "frequency", "record", "point", "label"}
+    task : {"mean", "vector", "frequency", "record", "point", "label", "distribution", "range", "top"}
         "mean": the mean of numbers, `features` of a record, in `interval`. "vector": the mean of vectors of
         `features` coordinates in the unit ball of `norm`. "frequency": how often each of `categories` occurs,
         in each of `features` of a record. "record": the same for attributes of different `categories`, with
         `features` numbers beside them. "point": one of the `candidates` for each of `features` of a record,
         reported with little loss. "label": one of `categories` classes, reported truly as often as possible.
+        "distribution": how numbers in `interval` are distributed, their median and quantiles. "range": the
+        share of any range of `size` ordered values. "top": the most frequent of `size` words, more than
+        anyone could list.
     epsilon : float
         Privacy budget of a record, above zero.
     features : int, optional
@@ -60,7 +68,7 @@ def recommend(
     candidates : int or array_like
         For "point": as `BRR` takes them.
     interval : (float, float), optional
-        For "mean" and "record": where the numbers lie. None: (-1, 1).
+        For "mean", "record" and "distribution": where the numbers lie. None: (-1, 1).
     norm : {"l1", "l2", "linf"}
         For "vector": the ball that vectors lie in, of radius 1.
     bits : int, optional
@@ -71,7 +79,18 @@ def recommend(
         Whether the average over uniform inputs counts, or the worst case; "variance": the average alone,
         however many bits its least takes.
     thorough : bool
-        For "mean": whether MVU in 5 bits is designed, too, which takes seconds.
+        For "mean": whether MVU in 5 bits is designed, too, which takes seconds; for "range": any branching of
+        more than 65,536 values; for "top": whether the server may search for minutes.
+    size : int, optional
+        For "range": ordered values 0 to size - 1, 2 to 1,000,000. For "top": words that there could be, 2 to
+        2**64; of an alphabet of a letters and length l about a**l.
+    users : int, optional
+        For "distribution": records that it is estimated from. None: 100,000. The square wave's bias counts
+        the more, the more there are.
+    collections : int, optional
+        How often the same records are asked this, within `epsilon` for all of it. None: once. Reports that
+        are kept (`Recommendation.memoized`) are compared with fresh ones at a share of the budget each, and
+        for "frequency" with `RAPPOR`; a kept report costs `epsilon` for every value that a record takes.
 
     Returns
     -------
@@ -89,6 +108,10 @@ def recommend(
     -----
     All mechanisms are pure: what has a delta is not compared. Vectors of the l1 or l2 ball are measured at
     one of length 1 with equal coordinates, and for the worst case at some shorter and lopsided ones, too.
+    Distributions are compared by the expected Wasserstein-1 distance (the mean of abs(estimated - true
+    distribution function)) at three public shapes (`bitldp.recommend.distance.SHAPES`), the worst of which is
+    `worst`: by the closed form where an estimate has no bias but its bins', over drawn counts for
+    `SquareWave`. Ranges have evenly spread ends, and all values are as frequent.
 
     Examples
     --------
@@ -108,8 +131,20 @@ def recommend(
         metric=metric,
         criterion=criterion,
         thorough=thorough,
+        size=size,
+        users=users,
     )
     most = None if bits is None else checks.count("bits", bits, 1)
+    times = 1 if collections is None else checks.count("collections", collections, 1)
+    advice = _compared(task, question, most)
+    if times == 1:
+        return advice
+    fresh = _compared(task, replace(question, epsilon=share(question.epsilon, times)), most)
+    return asked_again(advice, fresh, question, times, most)
+
+
+def _compared(task: Task, question: Question, most: int | None) -> Recommendation:
+    """Return the comparison for one collection."""
     found: list[Row] = []
     left: list[Row] = []
     for name, make in REGISTRY[task]:
@@ -122,12 +157,14 @@ def recommend(
             size = mechanism.report_bits
             if most is not None and size > most:
                 raise ValueError(f"takes {size:,} bits, more than {most:,}")
-            mean, worst = measured(task, mechanism, question.norm)
+            mean, worst = measured(task, mechanism, question.norm, question.users)
         except (ValueError, MissingExtraError, DesignError) as error:
             left.append(Row(None, name, math.nan, 0, math.nan, math.nan, str(error)))
             continue
         found.append(Row(mechanism, name, mechanism.guarantee.record, size, mean, worst, ""))
-    return Recommendation(task, MEASURES[task], criterion, (*ranked(found, criterion), *left))
+    known = closed_form(task, question.norm, question.features, question.epsilon)
+    rows = (*ranked(found, question.criterion, known), *left)
+    return Recommendation(task, MEASURES[task], question.criterion, rows)
 
 
 def _alone(task: str, features: int, name: str) -> bool:

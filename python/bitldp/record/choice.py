@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -32,12 +33,15 @@ NUMBERS: Mapping[str, type[Mechanism]] = {
 """What may answer for one number: those of a closed form, which is the same wherever it is built."""
 
 
-def thriftiest(costs: Sequence[float], bits: Sequence[int]) -> int:
+def thriftiest(costs: Sequence[float], bits: Sequence[int], known: float = math.inf) -> int:
     """Return the place of the fewest bits among those within `SLACK` of the least cost.
 
-    Where several have as few, the one of the least cost.
+    Where several have as few, the one of the least cost. Where a cost is within `SLACK` of one that is known
+    to be the least of all, though nothing here has it, the others are held to that.
     """
     most = (1.0 + SLACK) * min(costs)
+    if min(costs) <= (1.0 + SLACK) * known < most:
+        most = (1.0 + SLACK) * known
     return min((size, cost, place) for place, (cost, size) in enumerate(zip(costs, bits, strict=True))
                if cost <= most)[2]  # fmt: skip
 

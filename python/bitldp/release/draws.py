@@ -7,6 +7,7 @@ keyed coins in place of a key, every record has a stream of its own.
 
 from __future__ import annotations
 
+import hashlib
 import os
 
 import numpy as np
@@ -16,6 +17,11 @@ from bitldp._core import CHUNK, Coins, keystream
 from bitldp.release.base import Source
 
 _KEY_BYTES = 32
+
+
+def public_key(seed: int, use: str = "rotation") -> bytes:
+    """Return the key of a seed that everybody knows; no key of a release is derived in this way."""
+    return hashlib.sha256(f"bitldp {use} 1 {seed}".encode()).digest()
 
 
 def _words(key: Source, count: int, first_chunk: int) -> NDArray[np.uint64]:
@@ -70,6 +76,14 @@ def coefficients(
 def seeds(key: Source, records: int, first_chunk: int) -> NDArray[np.uint32]:
     """Return a uniform number of 32 bits for every record, shape (records,)."""
     return (_words(key, records, first_chunk) >> np.uint64(32)).astype(np.uint32)
+
+
+def whole_numbers(key: Source, records: int, count: int, first_chunk: int, skip: int = 0) -> NDArray[np.intp]:
+    """Return a number from 0 to below `count` for every record, shape (records,), behind `skip` other ones.
+
+    A draw is 64 bits wide, so that chances differ from uniform by less than count/2**64 of their value.
+    """
+    return _scaled(_words(key, skip + records, first_chunk)[skip:], count)
 
 
 def permutations(key: bytes | None, rows: int, columns: int) -> NDArray[np.intp]:

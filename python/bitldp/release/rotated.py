@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -19,7 +18,7 @@ from bitldp.letters.polytope import tops
 from bitldp.privacy import calibrated
 from bitldp.release.base import Call, Release, Source
 
-__all__ = ["MOST_ROTATIONS", "RotatedRelease", "RotatedReports", "public_key", "signed_top"]
+__all__ = ["MOST_ROTATIONS", "RotatedRelease", "RotatedReports", "signed_top"]
 
 MOST_ROTATIONS = 1 << 32
 """The most rotations of one seed: their numbers have 32 bits."""
@@ -41,11 +40,6 @@ class RotatedReports(NamedTuple):
 
     rotations: NDArray[Any]
     codes: NDArray[Any]
-
-
-def public_key(seed: int) -> bytes:
-    """Return the key of the rotations of a seed; no key of a release is derived in this way."""
-    return hashlib.sha256(b"bitldp rotation 1 " + str(seed).encode()).digest()
 
 
 @lru_cache(maxsize=64)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from bitldp.report.claims import Claim, claims, claims_markdown, claims_table
 from bitldp.report.plots import accuracy_plot, rounds_plot
 from bitldp.report.totals import Total, number, total
+from bitldp.report.verdicts import Verdict, verdicts, verdicts_markdown, verdicts_table
 
 __all__ = [
     "Claim",
     "Total",
+    "Verdict",
     "accuracy_plot",
     "claims",
     "claims_markdown",
@@ -16,4 +18,7 @@ __all__ = [
     "number",
     "rounds_plot",
     "total",
+    "verdicts",
+    "verdicts_markdown",
+    "verdicts_table",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bitldp.base.refused import DataError, PlanError
+from bitldp.tables.attributes import Attributes
 from bitldp.tables.cells import Labels, Numbers, Points, Reals
 from bitldp.tables.part import Part
 
@@ -52,8 +54,12 @@ def collected(part: Part, table: pa.Table, first_row: int) -> tuple[Any, str]:
         For a value that is no report of the part; row and column are named.
     """
     names = released_names(part)
-    columns = [_column(table, name, first_row) for name in names]
+    times = Counter(table.column_names)
+    columns = [_column(table, name, times[name]) for name in names]
     codec = part.codec
+    if isinstance(codec, Attributes):
+        whole = [_whole(column, name, first_row) for column, name in zip(columns, names, strict=True)]
+        return part.mechanism.join(codec.arrays(whole)), "codes"
     if isinstance(codec, Labels) and len(columns) == 1 and part.output == "values":
         return _categories(codec, columns[0], names[0], first_row), "codes"
     if part.output == "values":
@@ -67,8 +73,8 @@ def collected(part: Part, table: pa.Table, first_row: int) -> tuple[Any, str]:
     return numbers[:, 0] if single else numbers, "codes"
 
 
-def _column(table: pa.Table, name: str, first_row: int) -> Any:
-    if table.column_names.count(name) != 1:
+def _column(table: pa.Table, name: str, times: int) -> Any:
+    if times != 1:
         raise PlanError(f"column {name!r}: is not there once among the released columns")
     column = table.column(name)
     if pa.types.is_dictionary(column.type):

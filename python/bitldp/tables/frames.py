@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -67,9 +68,10 @@ def said(frame: Any) -> Mapping[bytes, bytes]:
 
 
 def _there(names: Sequence[str], columns: Sequence[str]) -> None:
+    times = Counter(names)
     for name in columns:
-        if names.count(name) != 1:
-            problem = "has several columns of that name" if name in names else "has no such column"
+        if times[name] != 1:
+            problem = "has several columns of that name" if times[name] else "has no such column"
             raise PlanError(f"column {name!r}: the table {problem}")
 
 

@@ -15,6 +15,7 @@ from bitldp.cli.explain.overview import overview, print_overview
 from bitldp.cli.explain.tables import print_claims
 from bitldp.report.claims import claims
 from bitldp.report.totals import number
+from bitldp.report.verdicts import verdicts
 from rich.console import Console
 from support.command import invoke
 
@@ -219,8 +220,10 @@ def test_brr_error_by_enumeration() -> None:
 def test_claims() -> None:
     table = invoke("explain", "--claims").stdout
     assert "Claimed epsilon against the exact one" in table
-    rows = json.loads(invoke("explain", "--claims", "--json").stdout)
-    assert {row["guarantee"]["holds"] for row in rows} == {True, False}
+    assert "What else the papers state" in table
+    found = json.loads(invoke("explain", "--claims", "--json").stdout)
+    assert {row["guarantee"]["holds"] for row in found["claims"]} == {True, False}
+    assert {row["holds"] for row in found["verdicts"]} == {True, False}
 
 
 @pytest.mark.parametrize(
@@ -360,4 +363,5 @@ def test_claims_that_fail_say_so_on_any_terminal(width: int) -> None:
     words = " ".join(console.file.getvalue().split())
     assert "\N{HORIZONTAL ELLIPSIS}" not in words
     failing = sum(not claim.guarantee.holds for claim in claims())
+    failing += sum(not verdict.holds for verdict in verdicts())
     assert words.count("NO") == failing > 2

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("flwr", reason="the extra fl is not installed")
+pytest.importorskip("jax", reason="the extra fl is not installed")
+
 from bitldp.report.page import write_page
-from bitldp.report.page.buys import bought, ceiling
+from bitldp.report.page.buys import bought
 from bitldp.report.page.parts import drawing, figure_of
 
 SVG = (
@@ -18,6 +21,8 @@ SVG = (
     '<defs><path id="m1" style="stroke: #1a1a1b"/></defs><use xlink:href="#m1" style="fill: #dededf"/>'
     '<g clip-path="url(#m1)" style="fill: #ffffff"/></svg>'
 )
+
+ATTACKED = {"mechanism": "f-RR", "claimed": 1.0, "exact": 1655.0, "success": 0.99, "ceiling": 1.0}
 
 
 def document(name: str, **more: object) -> dict[str, object]:
@@ -42,7 +47,8 @@ def page(tmp_path: Path) -> str:
         document("mvu-2"),
         document("bitrand-10"),
         document("bitrand-3"),
-        document("attack-linkage", verdict="found"),
+        document("attack-linkage", verdict="found", rows=[ATTACKED]),
+        document("honest-updates"),
         document("brr-6", status="skipped", reason="set BITLDP_DATA"),
     ):
         folder = tmp_path / str(each["name"])
@@ -59,6 +65,7 @@ def test_every_figure_is_there_in_order(page: str) -> None:
         "mvu-2",
         "brr-6",
         "attack-linkage",
+        "honest-updates",
     ]
     assert "skipped: set BITLDP_DATA" in page
     for words in (
@@ -71,12 +78,14 @@ def test_every_figure_is_there_in_order(page: str) -> None:
     ):
         assert words in page
     assert "What the attacks recover" in page
-    assert "What an honest ε buys" not in page
+    assert "linkage, f-RR" in page
+    assert "1 in 2,797" in page
+    assert "What an honest ε buys" in page
 
 
 def test_it_needs_no_network_and_is_well_formed(page: str) -> None:
     assert not re.search(r'(src|href)="(https?:)?//', page)
-    assert "$" not in re.sub(r"\$\$", "", page)
+    assert "$" not in page
 
     class Balanced(HTMLParser):
         open: list[str]
@@ -121,12 +130,6 @@ def test_the_first_table_is_computed() -> None:
     assert any(3310 < each < 3312 for each in exact)
     assert any(34_884 < each < 34_886 for each in exact)
     assert all(each.exact > 0 for each in found.values())
-
-
-def test_the_ceiling() -> None:
-    assert ceiling(0.0, 10) == pytest.approx(0.1)
-    assert ceiling(1.0, 7600) == pytest.approx(math.e / (math.e + 7599))
-    assert ceiling(math.inf, 7600) == 1.0
 
 
 def test_numbers_are_written_for_people() -> None:

@@ -65,6 +65,34 @@ def test_claims_as_markdown() -> None:
     assert sum(line.endswith("| NO |") for line in lines) == 6
 
 
+def test_verdicts_are_computed() -> None:
+    """Each figure in a reason is one that was computed beforehand by other means (scratch programs, LPs)."""
+    found = {each.source: each for each in report.verdicts()}
+    assert [source for source, each in found.items() if each.holds] == ["L-SRR, Wang et al. 2022"]
+    for source, words in {
+        "BRR, Theorem 3": ("0.4954", "0.5068"),
+        "BRR, Theorem 1.2": ("111 of 440",),
+        "BRR, Section 5.3": ("infinite",),
+        "MVU, Fig. 2": ("83%, 94%, 0%",),
+        "MVU, Fig. 3": ("exactly 2",),
+        "MVU, Section 4.1": ("3.745", "7.299"),
+        "BitRand, Theorem 5": ("0.457", "0.0875"),
+        "BitRand, Theorem 6": ("69,028",),
+        "BitRand, Table 2": ("9 of 9",),
+        "LDPFL, Section IV": ("0.9990", "4.51"),
+    }.items():
+        for word in words:
+            assert word in found[source].reason
+    pytest.importorskip("scipy", reason='needs pip install "bitldp[design]"')
+    assert "1.207, 1.141, 1.088, 1.017" in found["BRR, Section 1"].reason
+
+
+def test_verdicts_as_markdown() -> None:
+    lines = report.verdicts_markdown().splitlines()
+    assert len(lines) == len(report.verdicts()) + 2
+    assert {line.count("|") for line in lines} == {5}
+
+
 def test_total_is_rounded_up() -> None:
     parts = [bitldp.GRR(3, epsilon=epsilon).guarantee for epsilon in (0.1, 0.2, 0.3)]
     whole = report.total(parts)

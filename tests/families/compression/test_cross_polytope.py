@@ -13,7 +13,8 @@ from bitldp import CrossPolytope, RotatedReports
 from bitldp._core import Rotation, Select
 from bitldp.accounting import account, renyi
 from bitldp.letters.polytope import best_top, mean_length, tops
-from bitldp.release.rotated import public_key, signed_top
+from bitldp.release.draws import public_key
+from bitldp.release.rotated import signed_top
 
 GOALS = {  # sum of the variances of a unit vector at epsilon 1, 2, 4 and 8; PrivUnit's are 0.1 to 6 % less
     128: (809.0, 206.6, 55.5, 17.5),

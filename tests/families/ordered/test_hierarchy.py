@@ -8,7 +8,7 @@ import bitldp
 import numpy as np
 import pytest
 from bitldp.audit import audit
-from bitldp.ordered.hierarchy import node_law
+from bitldp.ordered.ranges import sets_law
 from bitldp.ordered.tree import Consistency, Tree
 
 
@@ -54,7 +54,8 @@ def test_consistency_is_the_weighted_least_squares(size: int, branching: int) ->
 def test_the_variance_of_a_level_by_enumeration(size: int, epsilon: float) -> None:
     """For all reports of all values: second moments of weighted indicators, at even shares and others."""
     oracle = bitldp.BlockDesign(size, epsilon)
-    law, rng = node_law(oracle), np.random.default_rng(size)
+    law = sets_law(*oracle.probabilities(), oracle.blocks.cells, oracle.blocks.width)
+    rng = np.random.default_rng(size)
     supports = oracle._support(np.arange(oracle.blocks.outputs), np.arange(size)).astype(np.float64)
     v, b = oracle.blocks.cells, oracle.blocks.width
     high = oracle.channel.high / 2.0**64

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from bitldp import CategoricalRecord, MixedRecord
 from bitldp._core import CHUNK
+from bitldp.mechanism.attributes.payload import common, payload, reports_of
 from bitldp.record.choice import ORACLES, thriftiest
-from bitldp.record.payload import common, payload, reports_of
 
 pytest.importorskip("scipy")
 N = 60_000

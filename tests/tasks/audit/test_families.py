@@ -54,6 +54,7 @@ CAUGHT = {
     "LevelOfTheValue": (faults.LevelOfTheValue, (60,), {"epsilon": 1.0}, 20_000, None),
     "StrongerAnswers": (faults.StrongerAnswers, (2,), {"epsilon": 1.0}, 20_000, None),
     "SteepPolytope": (faults.SteepPolytope, (50,), {"epsilon": 2.0}, 20_000, None),
+    "SteepCodebook": (faults.SteepCodebook, (5,), {"epsilon": 2.0}, 20_000, None),
     "SteepExponential": (faults.SteepExponential, (8,), {"epsilon": 2.0}, 20_000, None),
 }
 

@@ -78,7 +78,7 @@ def test_bitrand_7_and_9(run: FigureRun) -> None:
 
 
 def test_bitrand_10(run: FigureRun) -> None:
-    """RMSE of 768 means of 1000 records, 3 seeds: the spread of one is about 4 % (f-RR), so 10 % are allowed."""
+    """RMSE of 768 means of 1000 records, 3 seeds, whose spread is about 4 %: 10 % are allowed."""
     outcome = figures_means.mean_error(run)
     for what, expected in {
         "f-RR, epsilon 1": 0.020,
@@ -104,7 +104,7 @@ def test_mvu_2() -> None:
 
 
 def test_mvu_3_where_it_is_a_closed_form() -> None:
-    import bitldp.compression as compression
+    from bitldp import compression
 
     x1, x2 = figures_vector.vectors(1, 1), figures_vector.vectors(1, 2)
     features, delta = figures_vector.FEATURES, figures_vector.DELTA

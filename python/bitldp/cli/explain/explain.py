@@ -39,7 +39,7 @@ def explain(
         bool, typer.Option("--all", help="Every mechanism at --epsilon, side by side; sizes may be given.")
     ] = False,
     claims: Annotated[
-        bool, typer.Option("--claims", help="Published settings: claimed against exact epsilon.")
+        bool, typer.Option("--claims", help="Published settings and statements, against what is exact.")
     ] = False,
     as_json: AsJson = False,
     *,

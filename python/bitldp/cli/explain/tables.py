@@ -13,6 +13,7 @@ from bitldp.cli.catalogue.entries import FAMILIES, entries
 from bitldp.cli.screen import print_whole
 from bitldp.report.claims import claims, claims_table
 from bitldp.report.totals import number
+from bitldp.report.verdicts import verdicts, verdicts_table
 
 __all__ = ["print_claims", "print_facts", "print_mechanisms"]
 
@@ -44,12 +45,16 @@ def print_mechanisms(console: Console, *, as_json: bool = False) -> None:
 
 
 def print_claims(console: Console, *, as_json: bool = False) -> None:
-    """Print the published settings, claimed against exact epsilon."""
-    rows = claims()
+    """Print the published settings, claimed against exact epsilon, and what else the papers state."""
+    rows, judged = claims(), verdicts()
     if as_json:
-        console.print_json(data=jsonable([{**asdict(row)} for row in rows]))
+        found: dict[str, list[Any]] = {"claims": rows, "verdicts": judged}
+        console.print_json(
+            data=jsonable({name: [asdict(row) for row in some] for name, some in found.items()})
+        )
         return
     print_whole(console, claims_table(rows))
+    print_whole(console, verdicts_table(judged))
 
 
 def _shown(value: Any) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from math import prod
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from bitldp.cli.perturb.files import CommandError
+from bitldp.cli.perturb.sources import Source
 
 __all__ = ["ArrayReader", "write_header"]
 
@@ -29,22 +29,22 @@ class ArrayReader:
         Rows: the end of the progress bar.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, source: Source) -> None:
+        self._source, self._path = source, source.path
         self._position = 0
-        with path.open("rb") as file:
+        with self._path.open("rb") as file:
             self.shape, self._by_column, self.dtype = self._header(file)
             self._start = file.tell()
             held = os.fstat(file.fileno()).st_size - self._start
         if min(self.shape, default=0) < 0:
-            raise CommandError(f"{path}: its header says a negative length")
+            raise CommandError(f"{source}: its header says a negative length")
         if self.dtype.hasobject or prod(self.shape) * self.dtype.itemsize > held:
-            raise CommandError(f"{path}: not a complete .npy file of plain numbers")
+            raise CommandError(f"{source}: not a complete .npy file of plain numbers")
         kind = (len(self.shape), self.dtype.kind)
         if kind != (2, "f") and not (kind[0] == 1 and kind[1] in "fiub"):
             raise CommandError(
-                f"{path}: holds {self.dtype} in {len(self.shape)} dimensions; what can be perturbed is a 2-D "
-                "array of floats (records by features) or a 1-D array of numbers"
+                f"{source}: holds {self.dtype} in {len(self.shape)} dimensions; what can be perturbed is a "
+                "2-D array of floats (records by features) or a 1-D array of numbers"
             )
         self.total = self.shape[0]
 
@@ -55,7 +55,7 @@ class ArrayReader:
             version = np.lib.format.read_magic(file)
             shape, by_column, dtype = readers[version](file)
         except (ValueError, KeyError, EOFError, SyntaxError, TypeError, OverflowError, RecursionError):
-            raise CommandError(f"{self._path}: not a complete .npy file of plain numbers") from None
+            raise CommandError(f"{self._source}: not a complete .npy file of plain numbers") from None
         return shape, by_column and len(shape) > 1, dtype
 
     def position(self) -> int:
@@ -84,7 +84,7 @@ class ArrayReader:
         file.seek(self._start + first * self.dtype.itemsize)
         held = file.read(count * self.dtype.itemsize)
         if len(held) < count * self.dtype.itemsize:
-            raise CommandError(f"{self._path}: was cut short while it was read")
+            raise CommandError(f"{self._source}: was cut short while it was read")
         return np.frombuffer(held, self.dtype).astype(self.dtype.newbyteorder("="), copy=False)
 
 

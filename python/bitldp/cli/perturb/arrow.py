@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +11,7 @@ import pyarrow.ipc
 from bitldp.cli.perturb.arrow_parts import DamagedError, blocks, rows_of
 from bitldp.cli.perturb.files import CommandError
 from bitldp.cli.perturb.rebatch import rebatch
+from bitldp.cli.perturb.sources import Source
 
 __all__ = ["HELD", "ArrowReader"]
 
@@ -22,14 +22,14 @@ HELD = 1 << 25
 class ArrowReader:
     """Arrow IPC: the file format (also called Feather 2) and the stream format."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, source: Source) -> None:
+        self._source, self._path = source, source.path
         self._position = 0
-        self.total = path.stat().st_size
-        with pa.OSFile(str(path)) as source:
-            self._stream = source.read(6) != b"ARROW1"
-            source.seek(0)
-            reader = pa.ipc.open_stream(source) if self._stream else pa.ipc.open_file(source)
+        self.total = self._path.stat().st_size
+        with pa.OSFile(str(self._path)) as file:
+            self._stream = file.read(6) != b"ARROW1"
+            file.seek(0)
+            reader = pa.ipc.open_stream(file) if self._stream else pa.ipc.open_file(file)
             self._schema = reader.schema
             self.names = list(self._schema.names)
             self._batches = 0 if self._stream else reader.num_record_batches
@@ -45,8 +45,8 @@ class ArrowReader:
             yield from self._from_stream(columns, rows) if self._stream else self._from_file(columns, rows)
         except (pa.ArrowException, DamagedError, OSError):
             if self._path.stat().st_size != self.total:
-                raise CommandError(f"{self._path}: was changed while it was read") from None
-            raise CommandError(f"{self._path}: damaged Arrow data, or not readable") from None
+                raise CommandError(f"{self._source}: was changed while it was read") from None
+            raise CommandError(f"{self._source}: damaged Arrow data, or not readable") from None
 
     def _options(self, columns: Sequence[str]) -> Any:
         fields = [self.names.index(name) for name in columns]

@@ -1,4 +1,4 @@
-"""Files of the command line: formats by suffix, and outputs that appear whole or not at all."""
+"""Files of the command line: which may be read and written, and what is wrong with them."""
 
 from __future__ import annotations
 
@@ -8,28 +8,16 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 __all__ = [
-    "FORMATS",
     "CommandError",
     "Unchanged",
     "UsageError",
     "check_paths",
     "digest",
-    "file_format",
     "is_report_of",
     "report_path",
 ]
 
 _BLOCK = 1 << 20
-
-#: File format of each suffix.
-FORMATS = {
-    ".csv": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".npy": "npy",
-}
 
 
 class CommandError(Exception):
@@ -85,28 +73,20 @@ class Unchanged:
             raise CommandError(f"{self._path}: was changed while it was read")
 
 
-def file_format(path: Path) -> str:
-    """Return ``"csv"``, ``"parquet"``, ``"arrow"`` or ``"npy"`` by the suffix of `path`."""
-    try:
-        return FORMATS[path.suffix.lower()]
-    except KeyError:
-        raise UsageError(
-            f"{path}: cannot tell the format from the suffix; use one of {', '.join(FORMATS)}"
-        ) from None
-
-
 def report_path(output: Path) -> Path:
     """Return where the privacy report of `output` is written: its name with ``.privacy.json`` added."""
     return output.with_name(output.name + ".privacy.json")
 
 
-def check_paths(source: Path, output: Path, *, force: bool) -> None:
+def check_paths(source: Path | None, output: Path | None, report: Path, *, force: bool) -> None:
     """Refuse, before anything is read, an input or output that cannot be used.
 
     Parameters
     ----------
-    source, output : pathlib.Path
-        The input file and the file to write.
+    source, output : pathlib.Path or None
+        The input file and the file to write; None: a pipe.
+    report : pathlib.Path
+        Where the privacy report goes.
     force : bool
         Whether an existing output may be replaced.
 
@@ -116,24 +96,27 @@ def check_paths(source: Path, output: Path, *, force: bool) -> None:
         If the input is no file, the two are the same file, the output's folder does not exist, or the output
         or its report exists and `force` is false.
     """
-    if not source.is_file():
+    if source is not None and not source.is_file():
         raise UsageError(f"{source}: no such file")
-    if (output.exists() and output.samefile(source)) or output.resolve() == source.resolve():
+    written = report if output is None else output
+    if source is not None and output is not None and _same(source, output):
         raise UsageError("the input and the output are the same file; give the output another name")
-    if not output.parent.is_dir():
-        raise UsageError(f"{output}: the folder {output.parent} does not exist")
-    report = report_path(output)
-    if report.exists() and report.samefile(source):
+    if not written.parent.is_dir():
+        raise UsageError(f"{written}: the folder {written.parent} does not exist")
+    if source is not None and report.exists() and report.samefile(source):
         raise UsageError(
             "the input is where the privacy report would be written; give the output another name"
         )
-    for path in (output, report):
+    for path in (report,) if output is None else (output, report):
         if path.is_dir():
             raise UsageError(f"{path}: is a folder, not a file")
         if not force and (path.exists() or path.is_symlink()):
-            raise UsageError(
-                f"{path}: exists{_unlike(output, report)}; give another name, or --force to replace it"
-            )
+            unlike = "" if output is None else _unlike(output, report)
+            raise UsageError(f"{path}: exists{unlike}; give another name, or --force to replace it")
+
+
+def _same(source: Path, output: Path) -> bool:
+    return (output.exists() and output.samefile(source)) or output.resolve() == source.resolve()
 
 
 def digest(file: BinaryIO) -> str:

@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 from bitldp.base.files import sync_folder
 from bitldp.cli.perturb.files import CommandError, Unchanged, is_report_of
+from bitldp.cli.perturb.pipes import hand_out
 from bitldp.cli.perturb.signals import Signals
 
 __all__ = ["finish", "outputs"]
@@ -37,7 +38,7 @@ else:
 
 
 @contextmanager
-def outputs(target: Path, report: Path, signals: Signals) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+def outputs(target: Path | None, report: Path, signals: Signals) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     """Open temporary files for an output and its report; they take their names when the block succeeds.
 
     Both are on disk (fsync) before the first name is given. Then an older report goes, the output takes its
@@ -51,7 +52,9 @@ def outputs(target: Path, report: Path, signals: Signals) -> Iterator[tuple[Bina
     Parameters
     ----------
     target, report : pathlib.Path
-        The final names, in one folder.
+        The final names, in one folder. Without a target the output goes to standard output once the report
+        has its name: a run that fails hands out nothing there, either, and what reads the pipe finds the
+        report.
     signals : Signals
         Held while the names are given, and from then on.
 
@@ -65,10 +68,10 @@ def outputs(target: Path, report: Path, signals: Signals) -> Iterator[tuple[Bina
     CommandError
         If another run gave one of the names meanwhile.
     """
-    finals = (target, report)
+    finals = (report.with_name(f"{report.name}.output") if target is None else target, report)
     before = [Unchanged(path) for path in finals]
     with ExitStack() as stack:
-        with _alone(target.parent):
+        with _alone(report.parent):
             for path in finals:
                 _remove_left(path)
             made = [_temporary(path, stack) for path in finals]
@@ -79,19 +82,24 @@ def outputs(target: Path, report: Path, signals: Signals) -> Iterator[tuple[Bina
             os.fsync(file.fileno())
         signals.hold()
         try:
-            with _alone(target.parent):
+            with _alone(report.parent):
                 if not all(before):
-                    raise CommandError(f"{target}: another run wrote it meanwhile; nothing was replaced")
+                    raise CommandError(
+                        f"{target or report}: another run wrote it meanwhile; nothing was replaced"
+                    )
                 if sys.platform == "win32":
                     for file in files:
                         file.close()
                 report.unlink(missing_ok=True)
-                for path, (_, temporary) in zip(finals, made, strict=True):
+                for path, (_, temporary) in list(zip(finals, made, strict=True))[target is None :]:
                     temporary.replace(path)
         except BaseException:
             signals.release()
             raise
-        sync_folder(target.parent)
+        sync_folder(report.parent)
+        if target is None:
+            signals.release()
+            hand_out(files[0])
 
 
 def finish(target: Path, report: Path) -> bool:

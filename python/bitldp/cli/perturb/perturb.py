@@ -6,21 +6,26 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from bitldp.cli.perturb.arrays import ArrayReader, write_header
-from bitldp.cli.perturb.files import Unchanged, UsageError, check_paths, digest, file_format, report_path
+from bitldp.cli.perturb.array_runs import array_plan, perturb_array
+from bitldp.cli.perturb.arrays import ArrayReader
+from bitldp.cli.perturb.behind import Behind
+from bitldp.cli.perturb.files import Unchanged, UsageError, check_paths, digest, report_path
+from bitldp.cli.perturb.forms import PIPE, Form, form_of, is_pipe
 from bitldp.cli.perturb.outputs import finish, outputs
-from bitldp.cli.perturb.plan import Part, Plan, Request, build_plan
+from bitldp.cli.perturb.plan import Part, Plan, build_plan
 from bitldp.cli.perturb.planned import charge, planned
 from bitldp.cli.perturb.privacy_report import privacy_report
+from bitldp.cli.perturb.request import Request
 from bitldp.cli.perturb.signals import interruptible
-from bitldp.cli.perturb.tables import TableReader, TableWriter, open_reader, open_writer
-from bitldp.tables.cells import Labels, Numbers, Reals
+from bitldp.cli.perturb.sources import Source, opened
+from bitldp.cli.perturb.tables import TableReader, open_reader, open_writer
+from bitldp.tables.attributes import Attributes
+from bitldp.tables.cells import Numbers, Reals
 from bitldp.tables.records import SeenIds
 
 __all__ = ["Watcher", "perturb"]
@@ -63,38 +68,70 @@ def perturb(request: Request, watcher: Watcher) -> dict[str, Any]:
         For data that cannot be perturbed. Neither the output nor its report exists then, and an older one
         stays.
     """
-    formats = file_format(request.source), file_format(request.target)
-    if (formats[0] == "npy") != (formats[1] == "npy"):
+    forms = _forms(request)
+    if (forms[0].kind == "npy") != (forms[1].kind == "npy"):
         raise UsageError(
             "a .npy array is written as a .npy array, and a table as a table (CSV, Parquet or Arrow)"
         )
-    beside = report_path(request.target)
-    if finish(request.target, beside):
+    target = None if request.target == PIPE else request.target
+    beside = _report_place(request, target)
+    if target is not None and finish(target, beside):
         watcher.note(
             f"{request.target}: a run was killed before its privacy report had its name; it has it now"
         )
-    check_paths(request.source, request.target, force=request.force)
-    unchanged = Unchanged(request.source)
-    if request.plan is not None and formats[0] == "npy":
+    check_paths(None if is_pipe(request.source) else request.source, target, beside, force=request.force)
+    if request.plan is not None and forms[0].kind == "npy":
         raise UsageError("--plan is for tables; an array has no names of columns")
-    if formats[0] == "npy":
-        array = ArrayReader(request.source)
-        plan = _array_plan(request, array)
-    else:
-        table = open_reader(request.source, formats[0], delimiter=request.delimiter)
-        plan = build_plan(request, table.names) if request.plan is None else planned(request, table.names)
+    with opened(request.source, forms[0]) as source:
+        return _perturb(request, source, forms[1], target, beside, watcher)
+
+
+def _forms(request: Request) -> tuple[Form, Form]:
+    """Return the forms of input and output; what goes to a pipe is of the input's, unless it is named."""
+    found = form_of(request.source, request.source_form, "--from", request.delimiter)
+    if request.target == PIPE and request.target_form is None:
+        return found, found
+    written = form_of(request.target, request.target_form, "--to", request.delimiter)
+    if request.delimiter is not None and "\t" in (found.delimiter, written.delimiter):
+        raise UsageError("--delimiter: a .tsv file has tabs; name it .csv, or leave the option out")
+    return found, written
+
+
+def _report_place(request: Request, target: Path | None) -> Path:
+    if target is None:
+        if request.report is None:
+            raise UsageError("--report: is needed where the output goes to standard output")
+        return request.report
+    if request.report is not None:
+        raise UsageError("--report: is for -o -; a file has its report beside it")
+    return report_path(target)
+
+
+def _perturb(
+    request: Request, source: Source, form: Form, target: Path | None, beside: Path, watcher: Watcher
+) -> dict[str, Any]:
+    """Randomize an input that is open."""
+    unchanged = Unchanged(source.path)
+    array = ArrayReader(source) if form.kind == "npy" else None
+    table = None if array is not None else open_reader(source)
+    if array is not None:
+        plan = array_plan(request, array)
+    elif table is not None and request.plan is not None:
+        plan = planned(request, source, table.names)
+    elif table is not None:
+        plan = build_plan(request, table.names, listed=source.form.kind != "csv")
     for sentence in _warnings(request, plan):
         watcher.warn(sentence)
     for sentence in _notes(plan):
         watcher.note(sentence)
-    charge(request, plan)
+    charge(request, plan, source)
     moved = [0] * len(plan.parts)
-    with interruptible() as signals, outputs(request.target, beside, signals) as (file, report_file):
+    with interruptible() as signals, outputs(target, beside, signals) as (file, report_file):
         checked = _Checked(watcher, signals.check)
-        if formats[0] == "npy":
-            rows = _perturb_array(array, plan, file, checked, moved)
-        else:
-            rows = _perturb_table(table, plan, formats[1], request.delimiter, file, checked, moved)
+        if array is not None:
+            rows = perturb_array(array, plan, file, checked.progress, moved)
+        elif table is not None:
+            rows = _perturb_table(table, plan, form, file, checked, moved)
         signals.check()
         unchanged.check()
         report = privacy_report(request, plan, rows, digest(file))
@@ -155,8 +192,7 @@ class _Checked:
 def _perturb_table(
     reader: TableReader,
     plan: Plan,
-    form: str,
-    delimiter: str,
+    form: Form,
     file: BinaryIO,
     watcher: Watcher,
     moved: list[int],
@@ -164,7 +200,7 @@ def _perturb_table(
     """Stream a table through the plan; return its rows."""
     rows = 0
     ids = SeenIds("" if plan.release is None else plan.release.record or "")
-    writer: TableWriter | None = None
+    writer: Behind | None = None
     batches = reader.batches(plan.columns, plan.rows)
     try:
         for batch in batches:
@@ -174,7 +210,7 @@ def _perturb_table(
                 table = plan.release.piece(batch, rows + 1, moved=moved, seen=ids)
             if writer is None:
                 # The first batch is empty and shows the types: a file without rows has its columns, too.
-                writer = open_writer(file, form, table.schema, delimiter=delimiter)
+                writer = Behind(open_writer(file, form, table.schema))
             if table.num_rows:
                 writer.write(table)
             rows += table.num_rows
@@ -217,61 +253,7 @@ def _perturb_batch(
 
 def _by_input(part: Part, pairs: list[tuple[str, Any]]) -> dict[str, list[tuple[str, Any]]]:
     """Group output columns by the input column that each comes from."""
+    if isinstance(part.codec, Attributes):  # a report is about all of them together
+        return {part.codec.columns[0]: pairs}
     each = len(pairs) // len(part.codec.columns)
     return {name: pairs[i * each : (i + 1) * each] for i, name in enumerate(part.codec.columns)}
-
-
-def _array_plan(request: Request, reader: ArrayReader) -> Plan:
-    if request.label is not None or request.keep:
-        raise UsageError(
-            "--label and --keep are for tables; perturb the labels of a .npy array in a file of their own"
-        )
-    width = 1 if len(reader.shape) == 1 else reader.shape[1]
-    if width == 0:
-        raise UsageError("the array has no columns")
-    columns = tuple(str(j) for j in range(width))
-    plan = build_plan(request, columns, width)
-    if len(plan.parts) > 1:
-        raise UsageError(
-            f"{request.mechanism} perturbs the columns of an array one by one: give an array of one "
-            "dimension, or a table"
-        )
-    if isinstance(plan.parts[0].codec, Numbers) and reader.dtype.kind != "f":
-        raise UsageError(f"{request.mechanism} takes floats, the array holds {reader.dtype}")
-    return plan
-
-
-def _perturb_array(
-    reader: ArrayReader, plan: Plan, file: BinaryIO, watcher: Watcher, moved: list[int]
-) -> int:
-    """Stream an array through the only part of a plan; return its rows."""
-    (part,) = plan.parts
-    rows = reader.shape[0]
-    flat = len(reader.shape) == 1
-    places = [int(name) for name in part.codec.columns]
-    every = flat or places == list(range(reader.shape[1]))
-
-    def reports(batch: NDArray[Any], first: int) -> NDArray[Any]:
-        chosen = batch if every else np.ascontiguousarray(batch[:, places])
-        if isinstance(part.codec, Numbers):
-            chosen = chosen.reshape(len(chosen), len(places))
-        x = part.codec.encode(chosen, first + 1)
-        moved[0] += part.outside(x)
-        answers = part.randomize(x, first)
-        if not isinstance(part.codec, Numbers) and part.output == "values" and answers.ndim == 1:
-            ((_, values),) = part.codec.decode(answers, part.output, _arrow_type(part, batch))
-            answers = values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values
-        return answers[:, 0] if flat and answers.shape[1:] == (1,) else answers
-
-    example = reports(np.empty((0, *reader.shape[1:]), reader.dtype.newbyteorder("=")), 0)
-    write_header(file, (rows, *example.shape[1:]), example.dtype)
-    done = 0
-    for batch in reader.batches(plan.rows):
-        file.write(np.ascontiguousarray(reports(batch, done)).data.cast("B"))
-        done += len(batch)
-        watcher.progress(done, rows)
-    return rows
-
-
-def _arrow_type(part: Part, batch: NDArray[Any]) -> pa.DataType:
-    return pa.from_numpy_dtype(batch.dtype) if isinstance(part.codec, Labels) else pa.float64()

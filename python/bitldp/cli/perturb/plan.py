@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from bitldp.cli.catalogue.entries import entries, entry
 from bitldp.cli.catalogue.entry import Entry
 from bitldp.cli.options import MOST_CATEGORIES, bounded
 from bitldp.cli.perturb.files import UsageError
+from bitldp.cli.perturb.request import Request
 from bitldp.tables.cells import Codec, Labels, Numbers, Points, Reals
 from bitldp.tables.column import Column
 from bitldp.tables.part import Part, form
@@ -26,13 +27,11 @@ from bitldp.tables.planned import Planned
 from bitldp.tables.release import TableRelease
 from bitldp.tables.worth import worth
 
-__all__ = ["OUTPUTS", "Keyed", "Part", "Plan", "Request", "batch_rows", "build_plan"]
+__all__ = ["Part", "Plan", "batch_rows", "build_plan"]
 
-#: Forms of the output.
-OUTPUTS = ("values", "codes", "bits")
 #: Bytes of input and output that one batch should hold.
-BATCH_BYTES = 1 << 22
-_MOST_ROWS = 1 << 18
+BATCH_BYTES = 1 << 25
+_MOST_ROWS = 1 << 17
 _VECTORS = {
     "ball": "vectors of a ball",
     "scores": "vectors of which a dimension is chosen",
@@ -40,73 +39,6 @@ _VECTORS = {
     "record": "records of several attributes",
 }
 _POINTS = ("low", "high", "points")
-
-
-@dataclass(frozen=True)
-class Keyed:
-    """Where the key of a repeatable release is, the column of the records' ids, and the data's state."""
-
-    variable: str | None = None
-    file: Path | None = None
-    record: str | None = None
-    snapshot: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """The command line of one run.
-
-    Attributes
-    ----------
-    source, target : pathlib.Path
-    mechanism : str
-        A name of the catalogue; empty with a plan.
-    epsilon : float
-        Budget of a record over the columns.
-    plan : pathlib.Path or None
-        File of a plan, which takes the place of mechanism, columns and all that belongs to them.
-    release : Keyed
-        What makes a plan's release repeatable.
-    ledger : pathlib.Path or None
-        File of the ledger that is charged, once a release.
-    budget : float or None
-        With which the ledger begins; None: it is there.
-    options : mapping of str
-        Options of the mechanism, by name with underscores.
-    columns, keep : tuple of str
-        Columns to perturb (empty: all, for an array) and to pass through unperturbed.
-    label : str or None
-        Column perturbed by label-RR.
-    label_epsilon : float or None
-        Its budget.
-    categories : mapping of str or None to tuple of str
-        Public dictionary by column; that of None serves every column without one of its own.
-    output : str or None
-        One of `OUTPUTS`; None is the mechanism's own form.
-    decode : str or None
-        One of `DECODES`; None is the unbiased one, where there is any.
-    """
-
-    source: Path
-    target: Path
-    mechanism: str = ""
-    epsilon: float = 0.0
-    plan: Path | None = None
-    release: Keyed = field(default_factory=Keyed)
-    ledger: Path | None = None
-    budget: float | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-    columns: tuple[str, ...] = ()
-    keep: tuple[str, ...] = ()
-    label: str | None = None
-    label_epsilon: float | None = None
-    categories: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)
-    output: str | None = None
-    decode: str | None = None
-    delimiter: str = ","
-    threads: int | None = None
-    seed: int | None = None
-    force: bool = False
 
 
 @dataclass(frozen=True)
@@ -135,7 +67,9 @@ class Plan:
         return (*(name for part in self.parts for name in part.codec.columns), *self.keep)
 
 
-def build_plan(request: Request, names: Sequence[str], width: int | None = None) -> Plan:
+def build_plan(
+    request: Request, names: Sequence[str], width: int | None = None, *, listed: bool = True
+) -> Plan:
     """Choose the mechanisms of a run.
 
     Parameters
@@ -145,6 +79,9 @@ def build_plan(request: Request, names: Sequence[str], width: int | None = None)
         The columns of the file.
     width : int, optional
         Number of columns of an array, whose columns are "0", "1" and so on; then no columns means all.
+    listed : bool
+        Whether an error may list the columns of the file: the first line of a text without a header is
+        somebody's record.
 
     Raises
     ------
@@ -163,8 +100,7 @@ def build_plan(request: Request, names: Sequence[str], width: int | None = None)
     request = _resolved(replace(request, columns=columns), names)
     columns = request.columns
     label = () if request.label is None else (request.label,)
-    # The first line of a CSV file without a header is somebody's record.
-    _check_columns(names, columns, label, request.keep, listed=request.source.suffix.lower() != ".csv")
+    _check_columns(names, columns, label, request.keep, listed=listed)
     labelled = "label_epsilon" in chosen.options
     if labelled and request.label is None:
         raise UsageError(f"{chosen.name} perturbs a label too: name its column with --label")
@@ -292,10 +228,14 @@ def _form(name: str, mechanism: Any, output: str | None) -> str:
 
 def _resolved(request: Request, names: Sequence[str]) -> Request:
     """Return the request with the file's own spelling of its columns, which may have spaces at the ends."""
+    there = set(names)
+    alike: dict[str, list[str]] = {}
+    for other in names:
+        alike.setdefault(other.strip(), []).append(other)
 
     def own(name: str) -> str:
-        alike = [other for other in names if other.strip() == name.strip()]
-        return alike[0] if name not in names and len(alike) == 1 else name
+        those = alike.get(name.strip(), [])
+        return those[0] if name not in there and len(those) == 1 else name
 
     return replace(
         request,
@@ -310,12 +250,13 @@ def _check_columns(
     names: Sequence[str], columns: Sequence[str], label: Sequence[str], keep: Sequence[str], *, listed: bool
 ) -> None:
     """Refuse columns that the file does not have once; say what it has only where names are `listed`."""
+    times = Counter(names)
     shown = f"; the file has {', '.join(names[:20])}{' ...' if len(names) > 20 else ''}"
     seen: set[str] = set()
     for option, group in (("--columns", columns), ("--label", label), ("--keep", keep)):
         for name in group:
-            if names.count(name) != 1:
-                if name in names:
+            if times[name] != 1:
+                if times[name]:
                     problem = "the file has several columns of that name"
                 elif listed:
                     problem = "no such column"

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from bitldp.base.refused import PlanError
 from bitldp.cli.perturb.files import CommandError, UsageError
-from bitldp.cli.perturb.plan import Plan, Request, batch_rows
+from bitldp.cli.perturb.plan import Plan, batch_rows
+from bitldp.cli.perturb.request import Request
+from bitldp.cli.perturb.sources import Source
 from bitldp.ledger.budget import BudgetExceededError, Ledger, NoLedgerError
 from bitldp.tables.key import ReleaseKey
 from bitldp.tables.plan import TablePlan
 
 __all__ = ["charge", "planned"]
 
-_BLOCK = 1 << 20
 
-
-def planned(request: Request, names: Sequence[str]) -> Plan:
+def planned(request: Request, source: Source, names: Sequence[str]) -> Plan:
     """Return the run of a plan's file.
 
     Parameters
     ----------
     request : Request
+    source : Source
+        The table.
     names : sequence of str
         The columns of the table.
 
@@ -46,10 +49,11 @@ def planned(request: Request, names: Sequence[str]) -> Plan:
     release = plan.release(
         _key(request), record=asked.record, snapshot=asked.snapshot, threads=request.threads
     )
+    times = Counter(names)
     for name in release.reads:
-        if names.count(name) != 1:
-            problem = "has several columns of that name" if name in names else "has no such column"
-            raise UsageError(f"column {name!r} of {request.plan}: {request.source} {problem}")
+        if times[name] != 1:
+            problem = "has several columns of that name" if times[name] else "has no such column"
+            raise UsageError(f"column {name!r} of {request.plan}: {source} {problem}")
     return Plan(plan.parts, plan.keep, batch_rows(plan.parts, False), (), release)
 
 
@@ -67,7 +71,7 @@ def _key(request: Request) -> ReleaseKey | None:
         raise UsageError(f"--key-{'env' if asked.variable else 'file'}: {error}") from None
 
 
-def charge(request: Request, plan: Plan) -> None:
+def charge(request: Request, plan: Plan, source: Source) -> None:
     """Charge a run to its ledger before anything is released; a repeatable one once.
 
     Raises
@@ -86,7 +90,7 @@ def charge(request: Request, plan: Plan) -> None:
     try:
         with Ledger.open(request.ledger, budget=request.budget, create=request.budget is not None) as ledger:
             if plan.release is not None:
-                plan.release.charge(ledger, data=_digest(request, plan))
+                plan.release.charge(ledger, data=_digest(source, plan))
             else:
                 for part in plan.parts:
                     ledger.charge(part.mechanism)
@@ -98,9 +102,8 @@ def charge(request: Request, plan: Plan) -> None:
         raise UsageError(f"{request.ledger}: {error}") from None
 
 
-def _digest(request: Request, plan: Plan) -> str:
+def _digest(source: Source, plan: Plan) -> str:
     """Return what the ledger knows the data by, without telling of them; nothing without a key."""
     if plan.release is None or not plan.release.repeatable:
         return ""
-    with request.source.open("rb") as file:
-        return plan.release.digest(iter(lambda: file.read(_BLOCK), b""))
+    return plan.release.digest(source.blocks())

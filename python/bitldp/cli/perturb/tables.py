@@ -7,10 +7,10 @@ No error passes on the text of a library, since that may quote a value of the fi
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Generator, Sequence
 from contextlib import closing, suppress
-from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.csv
@@ -19,7 +19,10 @@ import pyarrow.parquet
 
 from bitldp.cli.perturb.arrow import ArrowReader
 from bitldp.cli.perturb.files import CommandError
+from bitldp.cli.perturb.forms import Form
 from bitldp.cli.perturb.rebatch import rebatch
+from bitldp.cli.perturb.sources import DAMAGED, Source
+from bitldp.cli.perturb.text import TextWriter
 
 _TITLES = {"csv": "a CSV", "parquet": "a Parquet", "arrow": "an Arrow"}
 
@@ -27,6 +30,10 @@ __all__ = ["TableReader", "TableWriter", "open_reader", "open_writer"]
 
 #: Bytes of a CSV file that are parsed at once; also the longest row it may have.
 CSV_BLOCK = 1 << 20
+#: Rows and bytes at which a group of Parquet is written.
+GROUP_ROWS, GROUP_BYTES = 1 << 20, 1 << 26
+#: Columns that are worth dictionaries; of more, each has too few values in a group.
+MOST_DICTIONARIES = 256
 
 
 class TableReader(Protocol):
@@ -67,42 +74,90 @@ class TableWriter(Protocol):
         ...
 
 
-def open_reader(path: Path, form: str, *, delimiter: str = ",") -> TableReader:
+def open_reader(source: Source) -> TableReader:
     """Open a table for reading; nothing but its header is read."""
+    kind = source.form.kind
     try:
-        if form == "csv":
-            return _CsvReader(path, delimiter)
-        if form == "parquet":
-            return _ParquetReader(path)
-        return ArrowReader(path)
+        if kind == "csv":
+            return _CsvReader(source)
+        if kind == "parquet":
+            return _ParquetReader(source)
+        return ArrowReader(source)
     except (pa.ArrowException, csv.Error):
-        raise CommandError(f"{path}: not {_TITLES[form]} file") from None
+        raise CommandError(f"{source}: not {_TITLES[kind]} file") from None
+    except DAMAGED:
+        raise CommandError(f"{source}: compressed data that are damaged, or end too early") from None
 
 
-def open_writer(file: BinaryIO, form: str, schema: pa.Schema, *, delimiter: str = ",") -> TableWriter:
+def open_writer(file: Any, form: Form, schema: pa.Schema) -> TableWriter:
     """Start a table with the columns of `schema` in an open binary file."""
-    writer: TableWriter
-    if form == "csv":
-        writer = pa.csv.CSVWriter(file, schema, write_options=pa.csv.WriteOptions(delimiter=delimiter))
-    elif form == "parquet":
-        writer = pa.parquet.ParquetWriter(file, schema, compression="zstd")
-    else:
-        writer = pa.ipc.new_file(file, schema)
+    if form.kind == "csv":
+        return _CsvWriter(file, form, schema)
+    if form.kind == "parquet":
+        return _ParquetWriter(file, schema)
+    writer: TableWriter = pa.ipc.new_stream(file, schema) if form.stream else pa.ipc.new_file(file, schema)
     return writer
+
+
+class _CsvWriter:
+    """CSV, compressed where its form says so."""
+
+    def __init__(self, file: Any, form: Form, schema: pa.Schema) -> None:
+        # Arrow closes what it compresses to, and the file is read once more: it gets a handle of its own.
+        own = os.fdopen(os.dup(file.fileno()), "wb") if form.gzip else None
+        self._compressed = None if own is None else pa.CompressedOutputStream(own, "gzip")
+        self._writer = TextWriter(self._compressed or file, form, schema)
+
+    def write(self, table: pa.Table) -> None:
+        self._writer.write(table)
+
+    def close(self) -> None:
+        if self._compressed is not None:
+            self._compressed.close()
+
+
+class _ParquetWriter:
+    """Parquet in large groups of rows, whatever the batches are: a group costs every column a header."""
+
+    def __init__(self, file: Any, schema: pa.Schema) -> None:
+        # A dictionary of each of many columns would be held until its group is written.
+        few = len(schema) <= MOST_DICTIONARIES
+        self._writer = pa.parquet.ParquetWriter(file, schema, compression="zstd", use_dictionary=few)
+        self._waiting: list[pa.Table] = []
+        self._rows = self._bytes = 0
+
+    def write(self, table: pa.Table) -> None:
+        self._waiting.append(table)
+        self._rows += table.num_rows
+        self._bytes += table.nbytes
+        if self._rows >= GROUP_ROWS or self._bytes >= GROUP_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._waiting:
+            group = pa.concat_tables(self._waiting)
+            self._waiting, self._rows, self._bytes = [], 0, 0
+            self._writer.write_table(group, row_group_size=max(1, group.num_rows))
+
+    def close(self) -> None:
+        try:
+            self._flush()
+        finally:
+            self._writer.close()
 
 
 class _CsvReader:
     """CSV with a header. Every field is read as text; numbers are parsed where the row is known."""
 
-    def __init__(self, path: Path, delimiter: str) -> None:
-        self._path = path
-        self._delimiter = delimiter
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._delimiter = source.form.delimiter
         # Bytes that are no UTF-8 concern only the columns that hold them: the header's reader lets them pass.
-        with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
-            self.names = next(csv.reader(file, delimiter=delimiter), [])
+        with source.text("utf-8-sig", "surrogateescape") as file:
+            self.names = next(csv.reader(file, delimiter=self._delimiter), [])
         if not self.names:
-            raise CommandError(f"{path}: empty; a CSV file starts with a row of column names")
-        self.total = path.stat().st_size
+            raise CommandError(f"{source}: empty; a CSV file starts with a row of column names")
+        self.total = source.path.stat().st_size
         self._position = 0
 
     def position(self) -> int:
@@ -114,13 +169,12 @@ class _CsvReader:
             yield from rebatch(blocks, rows)
 
     def _blocks(self, columns: Sequence[str]) -> Generator[pa.Table, None, None]:
-        # Arrow reads ahead in threads of its own. They must have nothing of Python in their hands, neither a
-        # file object nor a handler of bad rows: a thread that asks for the interpreter while it shuts down
-        # aborts the process.
-        with pa.OSFile(str(self._path)) as file:
+        # Arrow reads ahead in threads of its own, which must have nothing of Python in their hands: neither a
+        # file object nor a handler of bad rows (see `Source.arrow`).
+        with pa.OSFile(str(self._source.path)) as file:
             try:
                 with pa.csv.open_csv(
-                    file,
+                    self._source.arrow(file),
                     read_options=pa.csv.ReadOptions(use_threads=False, block_size=CSV_BLOCK),
                     parse_options=pa.csv.ParseOptions(
                         delimiter=self._delimiter,
@@ -137,21 +191,18 @@ class _CsvReader:
                     for batch in reader:
                         self._position = file.tell()
                         yield pa.Table.from_batches([batch])
-            except pa.ArrowException:
-                raise CommandError(f"{self._path}: {self._problem()}") from None
-        if self._quotes() % 2 and (problem := self._open_quote()):
-            raise CommandError(f"{self._path}: {problem}")
-
-    def _quotes(self) -> int:
-        """Return how many quotes the file has: an odd number may mean that one swallowed what follows."""
-        with self._path.open("rb") as file:
-            return sum(block.count(b'"') for block in iter(lambda: file.read(CSV_BLOCK), b""))
+            except (pa.ArrowException, OSError):  # a compressed file that ends too early is no ArrowException
+                raise CommandError(f"{self._source}: {self._problem()}") from None
+        # An odd number of quotes may mean that one swallowed what follows.
+        quotes = sum(block.count(b'"') for block in self._source.blocks())
+        if quotes % 2 and (problem := self._open_quote()):
+            raise CommandError(f"{self._source}: {problem}")
 
     def _open_quote(self) -> str:
         """Say where a quote is never closed, if one is: read slowly, for quotes may stand within a text."""
         limit = csv.field_size_limit(CSV_BLOCK)
         try:
-            with self._path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
+            with self._source.text("utf-8-sig", "replace") as file:
                 rows = csv.reader(file, delimiter=self._delimiter, strict=True)
                 good = 0
                 try:
@@ -168,7 +219,9 @@ class _CsvReader:
 
     def _problem(self) -> str:
         """Say why Arrow refused the file: a second reading, as Arrow's own words quote the row."""
-        with suppress(csv.Error), self._path.open(newline="", encoding="utf-8", errors="replace") as file:
+        for _ in self._source.blocks():  # a compressed file that is damaged is refused as such
+            pass
+        with suppress(csv.Error), self._source.text("utf-8", "replace") as file:
             rows = csv.reader(file, delimiter=self._delimiter)
             next(rows, None)
             for number, row in enumerate(rows, 1):
@@ -182,9 +235,9 @@ class _CsvReader:
 class _ParquetReader:
     """Parquet, read through pages: a row group larger than memory is no obstacle."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        with pa.parquet.ParquetFile(path) as file:
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        with pa.parquet.ParquetFile(source.path) as file:
             self.names = list(file.schema_arrow.names)
             self.total = file.metadata.num_rows
         self._position = 0
@@ -195,7 +248,7 @@ class _ParquetReader:
     def batches(self, columns: Sequence[str], rows: int) -> Generator[pa.Table, None, None]:
         try:
             # A buffer makes columns stream; without it each column chunk of a row group is read whole.
-            with pa.parquet.ParquetFile(self._path, buffer_size=1 << 16, pre_buffer=False) as file:
+            with pa.parquet.ParquetFile(self._source.path, buffer_size=1 << 16, pre_buffer=False) as file:
                 schema = file.schema_arrow
                 yield pa.schema([schema.field(name) for name in columns]).empty_table()
                 batches = file.iter_batches(batch_size=rows, columns=list(columns), use_threads=False)
@@ -204,4 +257,4 @@ class _ParquetReader:
                     self._position += table.num_rows
                     yield table
         except (pa.ArrowException, OSError):
-            raise CommandError(f"{self._path}: damaged Parquet data, or not readable") from None
+            raise CommandError(f"{self._source}: damaged Parquet data, or not readable") from None

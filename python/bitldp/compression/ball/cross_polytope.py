@@ -15,7 +15,8 @@ from bitldp.compression.ball.rotated import RotatedMeans
 from bitldp.letters.polytope import best_top
 from bitldp.mechanism.parameters import Budget, Flag, Option, at_least, one_of, optional, whole
 from bitldp.privacy import Guarantee, composed, share
-from bitldp.release.rotated import MOST_ROTATIONS, RotatedRelease, public_key, signed_top
+from bitldp.release.draws import public_key
+from bitldp.release.rotated import MOST_ROTATIONS, RotatedRelease, signed_top
 
 __all__ = ["CrossPolytope", "OneRotationWarning"]
 

@@ -325,11 +325,14 @@ class RotatedMeans(Means):
         ValueError
             If the reports say nothing (epsilon 0), or for a norm that is negative or not finite.
         """
-        length = self.radius if norm is None else checks.budget("norm", norm)
-        shares = min(length / self.radius, 1.0) ** 2
+        shares = (self._length(norm) / self.radius) ** 2
         second, flat = self._second_moments()
         total = second * shares + flat * (self.features - shares) - shares
         return self.radius**2 * total / self._count
+
+    def _length(self, norm: float | None) -> float:
+        """Return the norm of a record in the ball; of one on the sphere for None."""
+        return self.radius if norm is None else min(checks.budget("norm", norm), self.radius)
 
     def _second_moments(self) -> tuple[float, float]:
         """Return E[z^2]/R^2 of a letter z along the record, and in any direction across it."""

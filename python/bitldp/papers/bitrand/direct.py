@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from bitldp.papers.bitrand import once, records
 from bitldp.papers.bitrand.settings import BitRandSettings
 from bitldp.papers.bitrand.system import model, privacy, scorer
-from bitldp.papers.bitrand.updates import Layers, shuffled
+from bitldp.papers.bitrand.updates import Layers
 from bitldp.papers.models import nets
 from bitldp.papers.run.share import holding, loaded
 
 __all__ = ["learned", "trained"]
 
-_RELEASE, _LABELS, _SHUFFLE = 0x5EED, 0x1ABE, 0x50FF  # of the seed
+_RELEASE, _LABELS = 0x5EED, 0x1ABE  # of the seed
+_BLOCK = 1 << 24  # numbers of updates that are held at a time
 
 
 def learned(settings: BitRandSettings) -> dict[str, float]:
@@ -54,7 +55,7 @@ def trained(settings: BitRandSettings) -> list[NDArray[np.float32]]:
     if not settings.once and (settings.batch, settings.epochs) != (0, 1):
         raise ValueError("batch, epochs: must be 0 and 1, so that a round is one step on all records")
     if settings.once:
-        return [_released_once(settings)]
+        return _released_once(settings)
     start = model(settings)
     if settings.mechanism == "random":
         return start
@@ -70,18 +71,23 @@ def _seeded(settings: BitRandSettings, what: int, *more: int) -> np.random.SeedS
     return np.random.SeedSequence(settings.seed, spawn_key=(what, *more))
 
 
-def _released_once(settings: BitRandSettings) -> NDArray[np.float32]:
+def _released_once(settings: BitRandSettings) -> list[NDArray[np.float32]]:
     data, train, _ = loaded(settings.data)
     chosen = settings.plan(train.shape[1], data.classes)
-    x, y = once.in_ball(train, settings.radius), data.train_labels
-    labels = None
-    if chosen.labels is None:
-        x = once.packed(x, y, data.classes)
-    else:
-        labels = chosen.labels.randomize(y, rng=_seeded(settings, _LABELS))  # type: ignore[attr-defined]
-    reports = chosen.features.randomize(x, rng=_seeded(settings, _RELEASE))  # type: ignore[attr-defined]
-    both = [part.reshape(len(x), -1) for part in reports]
-    return once.cross(chosen, np.hstack(both), labels, data.classes)
+    found = []
+    for place in range(settings.clients):
+        held = holding(settings.data, place, settings.clients, seed=settings.seed)
+        x, labels = once.in_ball(held.x, settings.radius), None
+        if chosen.labels is None:
+            x = once.packed(x, held.y, data.classes)
+        else:
+            source: Any = chosen.labels
+            labels = source.randomize(held.y, rng=_seeded(settings, _LABELS, place))
+        mechanism: Any = chosen.features
+        reports = mechanism.randomize(x, rng=_seeded(settings, _RELEASE, place))
+        flat = np.hstack([part.reshape(len(x), -1) for part in reports])
+        found.append(once.replied(once.cross(chosen, flat, labels, data.classes)))
+    return [np.mean(each, axis=0) for each in zip(*found, strict=True)]
 
 
 def _released(settings: BitRandSettings) -> tuple[NDArray[np.float32], NDArray[Any]]:
@@ -94,45 +100,57 @@ def _released(settings: BitRandSettings) -> tuple[NDArray[np.float32], NDArray[A
 
 
 def _by_updates(settings: BitRandSettings, start: list[NDArray[np.float32]]) -> list[NDArray[np.float32]]:
-    """Return the model after rounds of released updates, or of LDP-FL's released weights."""
-    held = [
-        holding(settings.data, place, settings.clients, seed=settings.seed)
-        for place in range(settings.clients)
-    ]
-    xs = [records.plain(settings, each.x) for each in held]
+    """Return the model after rounds of released updates, or of LDP-FL's released weights.
+
+    An anonymiser shuffles each coordinate over the clients, which leaves the mean, all that the server takes:
+    it is left out here, and not in the apps.
+    """
+    x, y = _alike(settings)
     size = sum(array.size for array in start)
     mechanism: Any = settings.update_mechanism(size)
     layers = Layers(start, settings.spread) if settings.mechanism == "ldp-fl" else None
     clip = settings.update_options()["clip"]
+    block = max(1, _BLOCK // size)
     current = start
     for turn in range(settings.rounds):
-        rows = np.empty((settings.clients, size), np.float32)
-        for place, (x, each) in enumerate(zip(xs, held, strict=True)):
-            slope = nets.gradient(current, x, each.y)
-            stepped = [w - settings.rate * g for w, g in zip(current, slope, strict=True)]
+        total = np.zeros(size)
+        for first in range(0, len(x), block):
+            slopes = nets.group_gradients(current, x[first : first + block], y[first : first + block])
             if layers is None:
-                rows[place] = _clipped(_flat(stepped) - _flat(current), clip) / clip
+                rows = _clipped(-settings.rate * _flat(slopes), clip) / np.float32(clip)
             else:
-                rows[place] = _flat(layers.standardized(stepped))
-        values = mechanism.randomize(rows, rng=_seeded(settings, _RELEASE, turn), output="values")
-        if settings.anonymiser:
-            values = shuffled(values, np.random.default_rng(_seeded(settings, _SHUFFLE, turn)))
-        mean = np.asarray(values, np.float64).mean(axis=0)
+                stepped = [w - settings.rate * g for w, g in zip(current, slopes, strict=True)]
+                rows = _flat(layers.standardized(stepped))
+            seed = _seeded(settings, _RELEASE, turn, first)
+            total += mechanism.randomize(rows, rng=seed, output="values").sum(axis=0, dtype=np.float64)
+        mean = total / len(x)
         if layers is None:
-            mean = _flat(current) + clip * mean
-        current = _shaped(mean, start)
-        if layers is not None:
-            current = layers.restored(current)
+            current = _shaped(np.concatenate([array.ravel() for array in current]) + clip * mean, start)
+        else:
+            current = layers.restored(_shaped(mean, start))
     return current
 
 
+def _alike(settings: BitRandSettings) -> tuple[NDArray[np.float32], NDArray[Any]]:
+    """Return every client's records, (clients, n, features) and (clients, n); all hold as many."""
+    held = [
+        holding(settings.data, place, settings.clients, seed=settings.seed)
+        for place in range(settings.clients)
+    ]
+    least = min(len(each.x) for each in held)
+    return (
+        np.stack([records.plain(settings, each.x[:least]) for each in held]),
+        np.stack([each.y[:least] for each in held]),
+    )
+
+
 def _flat(arrays: list[NDArray[np.float32]]) -> NDArray[np.float32]:
-    return np.concatenate([array.ravel() for array in arrays])
+    return np.concatenate([array.reshape(len(array), -1) for array in arrays], axis=1)
 
 
-def _clipped(vector: NDArray[np.float32], clip: float) -> NDArray[np.float32]:
-    length = float(np.linalg.norm(vector))
-    return vector if length <= clip else vector * np.float32(clip / length)
+def _clipped(rows: NDArray[np.float32], clip: float) -> NDArray[np.float32]:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows * np.minimum(1.0, clip / np.maximum(lengths, 1e-30)).astype(np.float32)
 
 
 def _shaped(flat: NDArray[np.floating], like: list[NDArray[np.float32]]) -> list[NDArray[np.float32]]:

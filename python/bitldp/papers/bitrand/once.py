@@ -1,25 +1,30 @@
 """Records released once at an epsilon that is true, and a linear classifier of what the reports are worth.
 
-A record is a feature vector x in a ball and a class c. Let s_1, ..., s_C be the corners of a regular simplex of
-C - 1 dimensions. The classifier needs one matrix alone, A = E[x s_c'], of r rows and C - 1 columns: A s_j is,
-for classes that are equally frequent, (mean of class j - mean of all)/(C - 1), and the class predicted for t is
-the j with the largest t'A s_j. A is a mean over records, so an unbiased report of each record is all that is
-asked of a client, and the server's arithmetic is a sum: nothing is left to debias afterwards.
+A record is a feature vector x in a ball and a class c. Let s_1, ..., s_C be the corners of a regular simplex
+of C - 1 dimensions, and a_c = (sqrt(1 - k) s_c, sqrt(k)) a unit vector of C. All that the classifier needs is
+the matrix A = E[x a_c'] of r rows and C columns: the last column is sqrt(k) times the mean m of all records,
+and with W the others, W s_j is, for classes that are equally frequent, in proportion to (mean of class j) -
+m. A vector t is of the class j with the largest (t - m)'W s_j. A is a mean over records, so an unbiased
+report of each record is all that is asked of a client, and the server's arithmetic is a sum: no debiasing is
+left.
 
-Two ways to report x s_c' at epsilon for the whole record, of which `plan` takes the one with less noise:
+Two ways to report x a_c' at epsilon for the whole record, of which `plan` takes the one with less noise:
 
-- "joint": the r (C - 1) numbers of x s_c', a vector of the same norm as x, through `CrossPolytope` at epsilon;
-- "split": x through `CrossPolytope` at one share, c through `LabelRR` at the other; the product of the unbiased
-  decodes is unbiased, since their noises are independent.
+- "joint": the r C numbers of x a_c', a vector of the same norm as x, through `CrossPolytope` at epsilon;
+- "split": x through `CrossPolytope` at one share, c through `LabelRR` at the other; the product of the
+  unbiased decodes is unbiased, since their noises are independent.
 
-Everything that is chosen follows from r, C, epsilon and the radius, which are public.
+Everything that is chosen follows from r, C, epsilon and the radius, which are public. How far m is trusted
+follows from the reports: their spread over the clients says how noisy it is, and it is shrunk (James and
+Stein).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +32,12 @@ from numpy.typing import NDArray
 import bitldp
 from bitldp.mechanism.base import Mechanism
 
-__all__ = ["Plan", "corners", "cross", "in_ball", "packed", "plan", "predicted", "scores_of"]
+__all__ = ["Plan", "corners", "cross", "in_ball", "packed", "plan", "replied", "scores_of"]
 
 _SHARES = 24  # splits of epsilon that are compared
+_MEAN = (
+    0.04  # k: little, for the mean of all classes is seen by every record, and their differences by 1 of C
+)
 
 
 @lru_cache(maxsize=64)
@@ -43,6 +51,14 @@ def corners(classes: int) -> NDArray[np.float64]:
     return found
 
 
+@lru_cache(maxsize=64)
+def marks(classes: int) -> NDArray[np.float64]:
+    """Return the unit vectors a_c that stand for the classes, shape (classes, classes)."""
+    found = np.hstack([np.sqrt(1.0 - _MEAN) * corners(classes), np.full((classes, 1), np.sqrt(_MEAN))])
+    found.flags.writeable = False
+    return found
+
+
 @dataclass(frozen=True)
 class Plan:
     """What releases a record, and how noisy that makes the classifier.
@@ -52,11 +68,12 @@ class Plan:
     joint : bool
         Whether features and label are one vector.
     features : Mechanism
-        `CrossPolytope` of x s_c', or of x.
+        `CrossPolytope` of x a_c', or of x.
     labels : Mechanism or None
         `LabelRR`, for what is released apart.
     noise : float
-        Mean squared error of a record's report of x s_c', summed over its entries, at the radius.
+        Mean squared error of a record's report of x a_c' at the radius, summed over the columns that tell the
+        classes apart.
     epsilon : float
         Exact epsilon of a record.
     """
@@ -75,17 +92,17 @@ class Plan:
         return f"CrossPolytope features at {one:.3g} and label-RR at {other:.3g}"
 
 
-def _gain(labels: Mechanism, classes: int) -> float:
-    """Return p - q of a randomized label: the mean report of class c is gain s_c."""
+def _gain(labels: Mechanism) -> float:
+    """Return p - q of a randomized label: the mean of s at the reported class is gain s_c."""
     law = labels.probabilities()  # type: ignore[attr-defined]
-    return float(law[0, 0] - law[0, 1]) if classes > 1 else 1.0
+    return float(law[0, 0] - law[0, 1])
 
 
 def _split(features: int, classes: int, one: float, other: float, radius: float) -> Plan:
     vectors = bitldp.CrossPolytope(features, epsilon=one, radius=radius)
     labels = bitldp.LabelRR(classes, epsilon=other)
     length = radius**2
-    noise = (vectors.total_variance() + length) / _gain(labels, classes) ** 2 - length
+    noise = (1.0 - _MEAN) * ((vectors.total_variance() + length) / _gain(labels) ** 2 - length)
     return Plan(False, vectors, labels, noise, vectors.guarantee.record + labels.guarantee.record)
 
 
@@ -113,8 +130,9 @@ def plan(features: int, classes: int, epsilon: float, radius: float, way: str = 
         raise ValueError("epsilon: must be above zero, for reports to say anything")
     found: list[Plan] = []
     if way != "split":
-        vectors = bitldp.CrossPolytope(features * (classes - 1), epsilon=epsilon, radius=radius)
-        found.append(Plan(True, vectors, None, vectors.total_variance(), vectors.guarantee.record))
+        vectors = bitldp.CrossPolytope(features * classes, epsilon=epsilon, radius=radius)
+        noise = vectors.total_variance() * (classes - 1) / classes
+        found.append(Plan(True, vectors, None, noise, vectors.guarantee.record))
     if way != "joint":
         for part in range(1, _SHARES):
             one = epsilon * part / _SHARES
@@ -128,9 +146,9 @@ def in_ball(x: NDArray[np.floating], radius: float) -> NDArray[np.float64]:
     return np.asarray(x * np.minimum(1.0, radius / np.maximum(lengths, 1e-30)), np.float64)
 
 
-def packed(x: NDArray[np.floating], labels: NDArray[np.integer], classes: int) -> NDArray[np.float64]:
-    """Return x s_c' of each record as one row, shape (n, features (classes - 1))."""
-    product = x[:, :, None] * corners(classes)[labels][:, None, :]
+def packed(x: NDArray[np.floating], labels: NDArray[Any], classes: int) -> NDArray[np.float64]:
+    """Return x a_c' of each record as one row, shape (n, features classes)."""
+    product = x[:, :, None] * marks(classes)[labels][:, None, :]
     return np.asarray(product.reshape(len(x), -1), np.float64)
 
 
@@ -150,26 +168,46 @@ def cross(
 
     Returns
     -------
-    ndarray of float32, shape (features, classes - 1)
+    ndarray of float32, shape (features, classes)
     """
     half = reports.shape[1] // 2
     parts: Iterable[NDArray[np.integer]] = (reports[:, :half], reports[:, half:])
     mechanism = chosen.features
-    decoded = mechanism.decode(mechanism.join(list(parts)))  # type: ignore[attr-defined]
+    decoded = mechanism.decode(mechanism.join(list(parts)))
     if chosen.labels is None:
-        mean = decoded.mean(axis=0).reshape(-1, classes - 1)
+        mean = decoded.mean(axis=0).reshape(-1, classes)
     else:
         assert labels is not None
-        worth = corners(classes)[labels] / _gain(chosen.labels, classes)
+        worth = marks(classes)[labels] / _gain(chosen.labels)
+        worth[:, -1] = np.sqrt(_MEAN)  # the same for every class, so that nothing of it was randomized
         mean = decoded.T @ worth / len(decoded)
     return np.asarray(mean, np.float32)
 
 
-def scores_of(matrix: NDArray[np.floating], x: NDArray[np.floating], classes: int) -> NDArray[np.float64]:
-    """Return t'A s_j for each row t of x and each class j, shape (n, classes)."""
-    return np.asarray(x @ np.asarray(matrix, np.float64) @ corners(classes).T)
+def replied(matrix: NDArray[np.float32]) -> list[NDArray[np.float32]]:
+    """Return what a client sends: its estimate of A, and the sum of its squares."""
+    return [matrix, np.array([np.square(matrix, dtype=np.float64).sum()], np.float32)]
 
 
-def predicted(matrix: NDArray[np.floating], x: NDArray[np.floating], classes: int) -> NDArray[np.intp]:
-    """Return the class with the largest score of each row of x."""
-    return scores_of(matrix, x, classes).argmax(axis=1)
+def scores_of(
+    model: Sequence[NDArray[np.floating]], x: NDArray[np.floating], clients: int
+) -> NDArray[np.float64]:
+    """Return the score of each class for each row of x, shape (n, classes).
+
+    Parameters
+    ----------
+    model : sequence of two ndarray
+        Averages over the clients of what `replied` returns.
+    x : ndarray, shape (n, features)
+    clients : int
+        How many there were.
+    """
+    matrix, squares = np.asarray(model[0], np.float64), float(model[1][0])
+    classes = matrix.shape[1]
+    mean = matrix[:, -1] / np.sqrt(_MEAN)
+    if clients > 1:
+        # E|A_k|^2 = |A|^2 + v and E|mean of A_k|^2 = |A|^2 + v/clients: v/clients, and the share of m in it.
+        noise = max(0.0, squares - float(np.square(matrix).sum())) / (clients - 1)
+        length = float(np.square(mean).sum())
+        mean = mean * max(0.0, 1.0 - noise / (classes * _MEAN) / max(length, 1e-30))
+    return np.asarray((x - mean) @ matrix[:, :-1] @ corners(classes).T)

@@ -40,10 +40,10 @@ def release(settings: BitRandSettings, values: Floats, mechanism: Mechanism) -> 
 def targets(mechanism: Mechanism, reports: NDArray[Any]) -> NDArray[Any]:
     """Return what released labels train as: classes, or the soft labels nearest to label-Laplace's vectors.
 
-    The noisy vectors are projected to the simplex, which costs nothing: a cross-entropy of negative labels has
-    no least value.
+    The noisy vectors are projected to the simplex, which costs nothing: a cross-entropy of negative labels
+    has no least value.
     """
-    decoded: NDArray[Any] = np.asarray(mechanism.decode(reports))  # type: ignore[attr-defined]
+    decoded: NDArray[Any] = np.asarray(mechanism.decode(reports))
     return project_simplex(decoded).astype(np.float32) if decoded.ndim == 2 else decoded
 
 
@@ -52,7 +52,7 @@ def randomized(settings: BitRandSettings, x: Floats, *, rng: RandomSource) -> ND
     if not settings.private or settings.place == "updates":
         return plain(settings, x)
     mechanism = settings.features_mechanism(x.shape[1])
-    randomize: Callable[..., Floats] = mechanism.randomize  # type: ignore[attr-defined]
+    randomize: Callable[..., Any] = mechanism.randomize
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # one key for an experiment's test records, said in the settings
         values = randomize(sources(settings, x), rng=rng, output="values")

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import bitldp
 from bitldp.base import checks
 from bitldp.mechanism.base import Mechanism
-from bitldp.papers.bitrand import once
 from bitldp.papers.bitrand.mechanisms import FEATURES, UPDATES, feature_mechanism
+from bitldp.papers.bitrand.once import Plan, plan
 from bitldp.papers.run.settings import Settings
 from bitldp.privacy import share
 
@@ -25,7 +25,7 @@ LABELS = ("label-rr", "label-laplace")
 PLACES = ("features", "updates")
 MECHANISMS = tuple(dict.fromkeys((*FEATURES, *UPDATES, *ONCE, *WITHOUT)))
 
-#: About 1/(size of a feature), where a data set's description says it: rows of AG have norm 1 and 384 numbers.
+#: About 1/(size of a feature), where a description of the data says it: AG has 384 numbers of norm 1.
 _USUAL_SCALE = {"ag_news": 8.0}
 
 
@@ -54,8 +54,8 @@ class BitRandSettings(Settings):
         Of the fixed-point code of a feature.
     input_scale : float
         What features of [-1, 1] are multiplied by before they are encoded: public. 0: what fills the code,
-        2**integer_bits times what is known of the size of the data's features. A feature of size .05 drowns in
-        the paper's step of 1/16 (10 bits, 5 of them integer).
+        2**integer_bits times what is known of the size of the data's features. A feature of size .05 drowns
+        in the paper's step of 1/16 (10 bits, 5 of them integer).
     alpha : float
         Of "latent" and "ome"; 0: the paper's 7 and 1.
     corrected : bool
@@ -68,8 +68,8 @@ class BitRandSettings(Settings):
     rate, clip : float
         Step size; l2 norm that an update is clipped to.
     spread : float
-        LDP-FL: the weights of a layer are clipped to c +- r, c the mean and r this many standard deviations
-        of the layer's public initial weights.
+        LDP-FL: the weights of a layer are clipped to c +- r, c = 0 and r this many times sqrt(2/inputs), the
+        standard deviation that weights of such a layer begin with.
     radius : float
         Of the l2 ball that feature vectors are scaled to where they lie outside, for those of `ONCE`.
     """
@@ -119,10 +119,10 @@ class BitRandSettings(Settings):
         "honest": {"data": "ag_news", "mechanism": "once", "epsilon": 8.0, "clients": 186, "rounds": 1},
     }
     differences: ClassVar[str] = (
-        "AG is MiniLM embeddings of 384 numbers and 8,000 records (the paper: BERT's 768, 120,000 records, 43 a "
-        "client); features are scaled to fill the paper's code (input_scale); the rate is .1, for features that "
-        "were divided by the code's range; the number of rounds is not in the paper; SEC, FEMNIST and CelebA "
-        "are not public or not at hand: breast_cancer, mnist and adult stand in"
+        "AG is MiniLM embeddings of 384 numbers and 8,000 records (the paper: BERT's 768, 120,000 records, "
+        "43 a client); features are scaled to fill the paper's code (input_scale); the rate is .1, for "
+        "features that were divided by the code's range; the number of rounds is not in the paper; SEC, "
+        "FEMNIST and CelebA are not public or not at hand: breast_cancer, mnist and adult stand in"
     )
 
     def __post_init__(self) -> None:
@@ -168,9 +168,9 @@ class BitRandSettings(Settings):
         """What features of [-1, 1] are multiplied by, so that they lie in the code's range."""
         return self.input_scale or 2.0**self.integer_bits * _USUAL_SCALE.get(self.data, 1.0)
 
-    def plan(self, features: int, classes: int) -> once.Plan:
+    def plan(self, features: int, classes: int) -> Plan:
         """Return what releases a record, with one of `ONCE`."""
-        return once.plan(features, classes, self.epsilon, self.radius, ONCE[self.mechanism])
+        return plan(features, classes, self.epsilon, self.radius, ONCE[self.mechanism])
 
     def features_mechanism(self, features: int) -> Mechanism:
         """Return the mechanism for the features of a record."""

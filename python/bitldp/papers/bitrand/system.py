@@ -125,7 +125,8 @@ def train(message: Message, context: Context) -> Message:
         data, train, _ = loaded(settings.data)
         chosen = settings.plan(train.shape[1], data.classes)
         released = _kept(settings, client, chosen.features, chosen.labels, "codes")
-        return answered(message, [once.cross(chosen, released.features, released.labels, data.classes)])
+        found = once.cross(chosen, released.features, released.labels, data.classes)
+        return answered(message, once.replied(found))
     if settings.mechanism != "random":
         held = _records(settings, client)
         current = nets.train(
@@ -149,7 +150,7 @@ def model(settings: BitRandSettings) -> list[NDArray[np.float32]]:
     """Return the model before the first round."""
     data, train, _ = loaded(settings.data)
     if settings.once:
-        return [np.zeros((train.shape[1], data.classes - 1), np.float32)]
+        return once.replied(np.zeros((train.shape[1], data.classes), np.float32))
     return nets.initial((train.shape[1], settings.hidden, settings.hidden, data.classes), settings.seed)
 
 
@@ -200,8 +201,7 @@ def scorer(settings: BitRandSettings) -> Any:
         inside = once.in_ball(test, settings.radius)
 
         def linear(current: list[NDArray[Any]]) -> Mapping[str, float]:
-            table = once.scores_of(current[0], inside, data.classes)
-            return nets.judged(np.asarray(table), data.test_labels)
+            return nets.judged(once.scores_of(current, inside, settings.clients), data.test_labels)
 
         return linear
     clean = records.plain(settings, test)
@@ -257,7 +257,7 @@ def _caveat(settings: BitRandSettings) -> str:
         return f"released as: {settings.plan(train.shape[1], data.classes)}"
     if not settings.private or settings.place == "updates":
         return ""
-    said = "the score is on clean test records; randomized-accuracy in metrics.jsonl is on test records released alike"
+    said = "accuracy is on clean test records, randomized-accuracy on test records that were released alike"
     return said if math.isfinite(settings.label_epsilon) else f"labels leave as they are; {said}"
 
 

@@ -20,14 +20,14 @@ _BLOCK = 1 << 22  # numbers that are shuffled at a time
 
 
 class Layers:
-    """Where the weights of each layer lie in LDP-FL: in [c - r, c + r], from the public initial model.
+    """Where the weights of each layer lie in LDP-FL: in [c - r, c + r], which the public initial model gives.
 
     Parameters
     ----------
     initial : sequence of ndarray
         Weights and biases by turns, as of `nets.initial`; a layer's bias shares the range of its weights.
     spread : float
-        r in standard deviations of the layer's initial weights.
+        r in units of sqrt(2/inputs), the standard deviation that weights of a ReLU layer begin with; c is 0.
 
     Notes
     -----
@@ -37,8 +37,8 @@ class Layers:
 
     def __init__(self, initial: Arrays, spread: float) -> None:
         weights = [array for array in initial for _ in range(2) if array.ndim == 2]
-        self.centers = [float(array.mean()) for array in weights]
-        self.radii = [spread * float(array.std()) for array in weights]
+        self.centers = [0.0] * len(weights)
+        self.radii = [spread * float(np.sqrt(2.0 / len(array))) for array in weights]
 
     def standardized(self, model: Arrays) -> list[NDArray[np.float32]]:
         """Return (w - c)/r of each layer, clipped to [-1, 1]."""
@@ -98,7 +98,7 @@ class Shuffled(DecodingStrategy):
         if not self._anonymiser:
             return super()._collect(plan, replies)
         keeper = _Keeper(plan)
-        _, counts = super()._collect(keeper, replies)
+        _, counts = super()._collect(keeper, replies)  # type: ignore[arg-type]  # decodes like one
         mean = ReportMean(plan.header.coordinates)
         if keeper.kept:
             for row in shuffled(np.stack(keeper.kept)):

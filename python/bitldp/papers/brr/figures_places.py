@@ -71,7 +71,7 @@ def regions(run: FigureRun) -> Outcome:
     source="BRR, Fig. 7",
     title="Expected error over Gowalla's places, within regions",
     claim="BRR's error is below L-SRR's at every budget: by 8.7 % on average, by 23.4 % at epsilon 2.",
-    minutes=(0.5, 0.5),
+    minutes=(0.1, 0.1),
 )
 def errors(run: FigureRun) -> Outcome:
     places, region = _places(run)

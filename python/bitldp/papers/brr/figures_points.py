@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,12 @@ import bitldp
 from bitldp.papers.figures import Compared, FigureRun, Outcome, figure
 from bitldp.papers.figures.drawing import lines
 from bitldp.points.brr import limit_ratio, printed_limit_ratio
-from bitldp.points.width import equidistant_width, nearest_first, paper_width
+from bitldp.points.width import (
+    equidistant_width,
+    nearest_first,
+    paper_width,
+    printed_equidistant_width,
+)
 
 SIZES = (20, 40, 60, 80, 100)
 BUDGETS = (0.1, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0)
@@ -58,7 +62,7 @@ def _rows(found: _Table, what: str) -> list[dict[str, Any]]:
     ]
 
 
-def _compared(found: _Table, paper: dict[float, tuple[float, ...]], **more: Any) -> list[Compared]:
+def _compared(found: _Table, paper: Mapping[float, tuple[float, ...]], **more: Any) -> list[Compared]:
     return [
         Compared(what, expected, ours, None, each.guarantee.record, epsilon)
         for epsilon, values in paper.items()
@@ -213,20 +217,6 @@ def _algorithm(count: int, epsilon: float) -> int:
     return paper_width(np.take_along_axis(losses, order, axis=1), epsilon)
 
 
-def printed_width(count: int, epsilon: float) -> int:
-    """Return m as Algorithm 3 prints it: m1 alone from epsilon 1 on, and m2 = i + 1 for even i."""
-    growth = math.expm1(epsilon)
-    end = (math.hypot(count * math.exp(epsilon / 2.0), growth / 2.0) - (count - growth / 2.0)) / growth
-    if epsilon >= 1.0:
-        return max(1, math.floor(end))
-    if count % 2 == 0:
-        middle = math.floor(count / (math.exp(epsilon / 2.0) + 1.0) + 1.0)
-    else:
-        square = count**2 - 1
-        middle = math.floor(square / (math.sqrt(math.exp(epsilon) * square + 1.0) + count) + 1.0)
-    return max(1, min(math.floor(end), middle if middle % 2 else middle + 1))
-
-
 def width_faults(sizes: Sequence[int], budgets: Sequence[float]) -> list[dict[str, Any]]:
     """Return m by Algorithm 2, by the corrected closed form and as printed, for each size and budget."""
     return [
@@ -235,7 +225,7 @@ def width_faults(sizes: Sequence[int], budgets: Sequence[float]) -> list[dict[st
             "epsilon": epsilon,
             "algorithm_2": _algorithm(count, epsilon),
             "corrected": equidistant_width(count, epsilon),
-            "printed": printed_width(count, epsilon),
+            "printed": printed_equidistant_width(count, epsilon),
         }
         for count in sizes
         for epsilon in budgets

@@ -15,19 +15,20 @@ from numpy.typing import NDArray
 
 from bitldp.federated import DecodingStrategy, Layout, PrivateUpdateMod, UpdateCodec
 from bitldp.papers.brr.settings import NAME, SPLIT, BRRSettings, privacy, update_mod
-from bitldp.papers.brr.steps import next_clip, sign_split, worth
+from bitldp.papers.brr.steps import next_clip, scaled, sign_split, worth
 from bitldp.papers.models import cnn, nets
 from bitldp.papers.run.client import Client, answered
 from bitldp.papers.run.drive import Rows, drive, turn_of
 from bitldp.papers.run.share import loaded
 
-__all__ = ["mod", "serve", "train"]
+__all__ = ["NETS", "codec", "initial", "mod", "serve", "train"]
 
 CLIP = "clip"
-_NETS: Mapping[str, ModuleType] = {"dense": nets, "cnn": cnn}
+NETS: Mapping[str, ModuleType] = {"dense": nets, "cnn": cnn}
 
 
-def _codec(settings: BRRSettings, clip: float) -> UpdateCodec:
+def codec(settings: BRRSettings, clip: float) -> UpdateCodec:
+    """Return the codec of both sides for the threshold of a round."""
     # BRR with m >= 2 pulls towards the middle, by a gain that is public: see `worth`.
     return UpdateCodec(
         lambda size: settings.build(size, settings.rounds),
@@ -44,7 +45,8 @@ def _last(settings: BRRSettings, rows: Rows) -> float:
     return float(known[-1]) if known else settings.clip
 
 
-def _model(settings: BRRSettings) -> list[NDArray[np.float32]]:
+def initial(settings: BRRSettings) -> list[NDArray[np.float32]]:
+    """Return the model that a run starts with."""
     data, train_, _ = loaded(settings.data)
     if settings.net == "cnn":
         if train_.shape[1] != cnn.PIXELS:
@@ -58,8 +60,8 @@ def mod(settings: BRRSettings, client: Client, message: Message) -> PrivateUpdat
     if not settings.private:
         return None
     config: Any = message.content["config"]
-    size = sum(array.size for array in _model(settings))
-    return update_mod(settings, client, _codec(settings, float(config[CLIP])), size)
+    size = sum(array.size for array in initial(settings))
+    return update_mod(settings, client, codec(settings, float(config[CLIP])), size)
 
 
 def train(settings: BRRSettings, client: Client, message: Message) -> Message:
@@ -70,7 +72,7 @@ def train(settings: BRRSettings, client: Client, message: Message) -> Message:
     record = message.content["arrays"]
     assert isinstance(record, ArrayRecord)
     model = record.to_numpy_ndarrays()
-    slope = _NETS[settings.net].gradient(model, held.x[places], held.y[places])
+    slope = NETS[settings.net].gradient(model, scaled(settings, held.x[places]), held.y[places])
     if settings.mechanism == SPLIT:
         config: Any = message.content["config"]
         slope = _split(settings, client, turn_of(message), slope, float(config[CLIP]))
@@ -102,14 +104,16 @@ class AdaptiveClip(DecodingStrategy):
 
     def __init__(self, settings: BRRSettings, rows: Rows, **options: Any) -> None:
         self._settings, self._clip = settings, _last(settings, rows)
-        self._worth = worth(settings, settings.build(1, settings.rounds if settings.unit == "record" else 1))
-        super().__init__(_codec(settings, self._clip), rate=-settings.rate, **options)
+        self._worth = worth(
+            settings, settings.build(sum(array.size for array in initial(settings)), settings.rounds)
+        )
+        super().__init__(codec(settings, self._clip), rate=-settings.rate, **options)
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
         """Send the clients the threshold of the round."""
-        self.codec = _codec(self._settings, self._clip)
+        self.codec = codec(self._settings, self._clip)
         config[CLIP] = self._clip
         return super().configure_train(server_round, arrays, config, grid)
 
@@ -169,7 +173,7 @@ class SplitClip(FedAvg):
 def serve(settings: BRRSettings, grid: Grid) -> None:
     """Run the rounds."""
     data, _, test = loaded(settings.data)
-    model = _model(settings)
+    model = initial(settings)
 
     def strategy(first_round: int, rows: Rows) -> FedAvg:
         options = settings.federation()
@@ -185,7 +189,7 @@ def serve(settings: BRRSettings, grid: Grid) -> None:
         system=NAME,
         strategy=strategy,
         initial=list(model),
-        evaluate=partial(_NETS[settings.net].scores, x=test, y=data.test_labels),
+        evaluate=partial(NETS[settings.net].scores, x=scaled(settings, test), y=data.test_labels),
         privacy=privacy(
             settings,
             sum(array.size for array in model),

@@ -10,7 +10,7 @@ from bitldp.mechanism.base import Mechanism
 from bitldp.papers.brr.settings import BRRSettings
 from bitldp.points.brr import BRR
 
-__all__ = ["gain", "next_clip", "sign_split", "worth"]
+__all__ = ["clipped", "gain", "next_clip", "scaled", "sign_split", "worth"]
 
 
 def gain(mechanism: Mechanism) -> float:
@@ -45,6 +45,12 @@ def gain(mechanism: Mechanism) -> float:
     return found
 
 
+def scaled(settings: BRRSettings, x: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return features of [-1, 1] moved to [lowest, 1]."""
+    moved: NDArray[np.float32] = 1.0 - (1.0 - x) * np.float32((1.0 - settings.lowest) / 2.0)
+    return moved
+
+
 def worth(settings: BRRSettings, mechanism: Mechanism) -> float:
     """Return what the mean of the decoded reports is divided by: `gain`, where the settings correct."""
     return gain(mechanism) if settings.corrected else 1.0
@@ -69,6 +75,13 @@ def next_clip(settings: BRRSettings, clip: float, mean: NDArray[np.float64], std
     return max(settings.decay * clip + (1.0 - settings.decay) * norm, settings.clip_least)
 
 
+def clipped(rows: NDArray[np.float64], clip: float, norm: str) -> NDArray[np.float64]:
+    """Return gradients clipped to a norm of `clip`, in units of it: each coordinate, or a row's length."""
+    if norm == "linf":
+        return np.clip(rows / clip, -1.0, 1.0)
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), clip)
+
+
 def sign_split(
     settings: BRRSettings, rows: NDArray[np.float64], clip: float, *, rng: RandomSource
 ) -> NDArray[np.float64]:
@@ -78,10 +91,7 @@ def sign_split(
     [0, C] or of [-C, 0], whichever it is in (Section 5.5): two inputs of different signs share no report, so
     that the exact epsilon is infinite.
     """
-    if settings.norm == "linf":
-        shares = np.clip(rows / clip, -1.0, 1.0)
-    else:
-        shares = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), clip)
+    shares = clipped(rows, clip, settings.norm)
     mechanism = settings.build(rows.shape[1], 1)
     sizes = mechanism.decode(mechanism.randomize(np.abs(shares), rng=rng))
     return np.where(shares < 0.0, -clip, clip) * sizes

@@ -211,25 +211,25 @@ def _stand_in(run: FigureRun, name: str) -> str:
 
 for _letter, _name, _what in (("a", "low", 100), ("b", "high", 300)):
     figure(
-        f"fedsel-2{_letter}",
+        f"fedsel-2-{_letter}",
         source=f"FedSel (DASFAA 2020), Fig. 2({_letter})",
         title=f"Selection alone, {_what} dimensions: misclassification by round",
         claim="NP-K approaches the full gradient; EXP, PE and PS at epsilon 4 converge faster than a "
         "random coordinate.",
-        minutes=(0.6, 1.2),
+        minutes=(0.3, 2.0),
     )(partial(_by_round, _name))
 for _letter, _name, _what in (("c", "low", 100), ("d", "high", 300)):
     figure(
-        f"fedsel-2{_letter}",
+        f"fedsel-2-{_letter}",
         source=f"FedSel, Fig. 2({_letter})",
         title=f"Selection alone, {_what} dimensions: accuracy by budget",
         claim="With more budget EXP, PE and PS approach NP-K; PE and PS are better than EXP.",
-        minutes=(1.0, 4.0),
+        minutes=(0.5, 8.0),
     )(partial(_by_budget, _name))
 
 
 @figure(
-    "fedsel-2e",
+    "fedsel-2-e",
     source="FedSel, Fig. 2(e)",
     title="Time of a selection, by dimensions",
     claim="Selecting costs extra time, and PS the least.",

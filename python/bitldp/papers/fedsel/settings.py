@@ -128,8 +128,15 @@ class FedSelSettings(Settings):
             "rounds": 20,
             "epsilon": 8.0,
             "rate": 10.0,
-        }
+        },
+        "paper": {"rate": 1.0},
     }
+    differences: ClassVar[str] = (
+        "KDD99 is not there; Adult has 108 features where the paper counts 123, Bank 51 where it counts 32, "
+        "and the split is the source's (Adult) or four to one, where the paper takes means of ten times five "
+        "folds; alpha (1 here) and eta (.1) are not in the paper. At rate .1 random coordinates are ahead. "
+        "Print the majority class beside an accuracy: Adult .764, Bank .880."
+    )
 
     def __post_init__(self) -> None:
         """Check the settings."""

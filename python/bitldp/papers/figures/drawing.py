@@ -36,7 +36,7 @@ _LOOK: Any = {
 
 def lines(
     axes: Any,
-    lines: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    lines: Mapping[str, tuple[Any, ...]],
     *,
     spread: Mapping[str, Sequence[float]] | None = None,
     **settings: Any,

@@ -79,8 +79,8 @@ def _clients(settings: LDPFLSettings) -> tuple[Client, ...]:
             )
 
         trained = features.own_network(settings, held.x, held.y, seed, watch)
-        both = (extractor.extract(network, trained, each) for each in (held.x, tests))
-        found.append(Client(*both, held.y, tuple(course)))
+        own, looked = (extractor.extract(network, trained, each) for each in (held.x, tests))
+        found.append(Client(own, looked, held.y, tuple(course)))
     return tuple(found)
 
 
@@ -135,5 +135,3 @@ def _released(settings: LDPFLSettings, values: NDArray[np.float32], place: int) 
     seed = np.random.SeedSequence(settings.seed, spawn_key=(_RELEASE, place))
     bits: NDArray[np.uint8] = mechanism.randomize(values, rng=seed, output="bits")
     return bits
-
-

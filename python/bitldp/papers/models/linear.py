@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["accuracy", "design", "gradient", "initial", "loss", "targets"]
+__all__ = ["accuracy", "design", "gradient", "gradients", "initial", "loss", "targets"]
 
 Floats = NDArray[np.float64]
 
@@ -43,11 +43,30 @@ def gradient(weights: NDArray[Any], x: Floats, y: Floats, model: str, ridge: flo
         Lambda; the penalty is lambda |w|^2/2.
     """
     w = np.asarray(weights, np.float64)
+    step: Floats = ridge * w - x.T @ _pulls(w, x, y, model) / len(x)
+    return step
+
+
+def gradients(weights: NDArray[Any], x: Floats, y: Floats, model: str, ridge: float) -> Floats:
+    """Return the gradient of each record's loss with the penalty, flattened: shape (n, weights).
+
+    Parameters
+    ----------
+    weights, x, y, model, ridge
+        As of `gradient`.
+    """
+    w = np.asarray(weights, np.float64)
+    steps: Floats = ridge * w - x[:, :, None] * _pulls(w, x, y, model)[:, None, :]
+    return steps.reshape(len(x), -1)
+
+
+def _pulls(w: Floats, x: Floats, y: Floats, model: str) -> Floats:
+    """Return minus the derivative of each record's loss by each output, shape (n, outputs)."""
     margins = y * (x @ w)
     # 1/(1 + e^m), which does not overflow
     slopes = 0.5 - 0.5 * np.tanh(0.5 * margins) if model == "logistic" else (margins < 1.0).astype(float)
-    step: Floats = ridge * w - x.T @ (y * slopes) / len(x)
-    return step
+    pulls: Floats = y * slopes
+    return pulls
 
 
 def loss(weights: NDArray[Any], x: Floats, y: Floats, model: str) -> float:

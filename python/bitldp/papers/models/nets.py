@@ -19,6 +19,7 @@ __all__ = [
     "accuracy",
     "example_gradients",
     "gradient",
+    "group_gradients",
     "initial",
     "judged",
     "logits",
@@ -70,6 +71,7 @@ _gradient = jax.jit(jax.grad(_loss))
 _value = jax.jit(_loss)
 _predict = jax.jit(lambda parameters, x: jnp.argmax(_logits(parameters, x), axis=1))
 _forward = jax.jit(_logits)
+_groups = jax.jit(jax.vmap(jax.grad(_loss), in_axes=(None, 0, 0)))
 _each = jax.jit(jax.vmap(lambda p, x, y: jax.grad(_loss)(p, x[None], y[None]), in_axes=(None, 0, 0)))
 
 
@@ -144,6 +146,22 @@ def example_gradients(parameters: Parameters, x: NDArray[Any], y: NDArray[Any]) 
     """Return the gradient of each record's cross-entropy, flattened: shape (n, parameters)."""
     found = _each(parameters, _inputs(x), jnp.asarray(y, jnp.int32))
     return np.concatenate([np.asarray(each).reshape(len(x), -1) for each in found], axis=1)
+
+
+def group_gradients(parameters: Parameters, x: NDArray[Any], y: NDArray[Any]) -> list[NDArray[np.float32]]:
+    """Return the gradients of the mean cross-entropy of several groups of records.
+
+    Parameters
+    ----------
+    parameters : list of ndarray of float32
+    x : ndarray, shape (groups, n, features); y : ndarray of int, shape (groups, n)
+
+    Returns
+    -------
+    list of ndarray
+        As the parameters, each with an axis for the groups in front.
+    """
+    return [np.asarray(each) for each in _groups(parameters, _inputs(x), jnp.asarray(y, jnp.int32))]
 
 
 def loss(parameters: Parameters, x: NDArray[Any], y: NDArray[Any]) -> float:

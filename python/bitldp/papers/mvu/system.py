@@ -10,7 +10,6 @@ federated data analysis", UAI 2022, sections 4.3 and 5.2. Flower's own commands 
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -24,23 +23,24 @@ from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 
 from bitldp.base.lock import locked
-from bitldp.compression import SignSGD
 from bitldp.federated import ComposedAccount, DecodingStrategy, Layout, PrivateUpdateMod
 from bitldp.papers.models import nets
-from bitldp.papers.mvu.settings import DITHERS, LEVELS, MECHANISMS, NAME, SIGNS, MVUSettings
+from bitldp.papers.mvu.inputs import FEATURES, convolved, inputs
+from bitldp.papers.mvu.settings import DITHERS, LEVELS, MECHANISMS, NAME, MVUSettings
+from bitldp.papers.mvu.steps import corrected
 from bitldp.papers.run.client import Client, answered, silent
 from bitldp.papers.run.drive import Privacy, Rows, drive, turn_of
-from bitldp.papers.run.share import loaded
 from bitldp.papers.run.system import System
 
-__all__ = ["SYSTEM", "MVUSettings", "client_app", "server_app"]
+__all__ = ["SYSTEM", "MVUSettings", "client_app", "privacy", "server_app", "size"]
 
 
 def _model(settings: MVUSettings) -> list[NDArray[np.float32]]:
     return nets.initial(settings.sizes(), settings.seed)
 
 
-def _size(settings: MVUSettings) -> int:
+def size(settings: MVUSettings) -> int:
+    """Return the number of coordinates of a gradient."""
     return sum((fan_in + 1) * fan_out for fan_in, fan_out in pairwise(settings.sizes()))
 
 
@@ -49,7 +49,7 @@ def _account(settings: MVUSettings, client: Client) -> ComposedAccount:
     held = client.holding(settings)
     who = (settings.level, settings.data, settings.seed, client.place, client.clients)
     return ComposedAccount(
-        min(settings.spent(_size(settings)).epsilon, client.budget),
+        min(settings.spent(size(settings)).epsilon, client.budget),
         min(settings.delta, client.delta),
         client.home / "ledger.json",
         create=client.create,
@@ -97,7 +97,7 @@ def _begun(settings: MVUSettings, client: Client, context: Context, message: Mes
     """Return how many records were used before this round."""
     if not settings.private:
         return (turn_of(message) - 1) * settings.batch
-    done = _account(settings, client).reported(context, settings.release(_size(settings)))
+    done = _account(settings, client).reported(context, settings.release(size(settings)))
     return done if settings.level == "example" else done * settings.batch
 
 
@@ -111,7 +111,8 @@ def train(message: Message, context: Context) -> Message:
     record = message.content["arrays"]
     assert isinstance(record, ArrayRecord)
     model = record.to_numpy_ndarrays()
-    gradients = nets.example_gradients(model, held.x[places], held.y[places])
+    x = convolved(held.x[places]) if settings.features == "convolutions" else held.x[places]
+    gradients = nets.example_gradients(model, x, held.y[places])
     if settings.level == "client":
         gradients = gradients.mean(axis=0, keepdims=True)
     if not settings.private:
@@ -140,11 +141,7 @@ def _stepped(
 
 
 class Descent(DecodingStrategy):
-    """Gradient descent on decoded means; for signs, on their majority or a multiple of their mean.
-
-    A majority's step has the length of a clipped gradient. The mean of signs is (2/pi)^(1/2) x/sigma for
-    coordinates x that are small beside sigma, and is divided by that.
-    """
+    """Gradient descent on what `corrected` makes of decoded means."""
 
     def __init__(self, settings: MVUSettings, **options: Any) -> None:
         super().__init__(settings.codec(), rate=-settings.rate, **options)
@@ -152,23 +149,17 @@ class Descent(DecodingStrategy):
 
     def updated(self, layout: Layout, mean: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
         """Take a step."""
-        settings = self._settings
-        if settings.mechanism == "signsgd":
-            mean = np.sign(mean) * (settings.clip / math.sqrt(mean.size))
-        elif settings.mechanism in SIGNS:
-            mechanism = settings.release(mean.size)
-            assert isinstance(mechanism, SignSGD)
-            mean = mean * (mechanism.sigma * math.sqrt(math.pi / 2.0))
-        return super().updated(layout, mean)
+        return super().updated(layout, corrected(self._settings, mean))
 
 
 server_app = ServerApp()
 
 
-def _privacy(settings: MVUSettings) -> Privacy:
+def privacy(settings: MVUSettings) -> Privacy:
+    """Return the cost of all rounds together, for a record or a client."""
     if not settings.private:
         return Privacy(claimed=np.inf, record=np.inf, covers="nothing: this run has no privacy")
-    spent = settings.spent(_size(settings))
+    spent = settings.spent(size(settings))
     whose = "one record" if settings.level == "example" else "all records"
     against = "any other" if settings.level == "example" else "any others"
     releases = settings.releases()
@@ -186,7 +177,7 @@ def _privacy(settings: MVUSettings) -> Privacy:
 def main(grid: Grid, context: Context) -> None:
     """Average the decoded reports, and step, round by round."""
     settings = MVUSettings.of(context.run_config)
-    data, _, test = loaded(settings.data)
+    data, _, test = inputs(settings.data, settings.features)
     options = settings.federation()
 
     def strategy(first_round: int, rows: Rows) -> FedAvg:
@@ -201,7 +192,7 @@ def main(grid: Grid, context: Context) -> None:
         strategy=strategy,
         initial=list(_model(settings)),
         evaluate=partial(nets.scores, x=test, y=data.test_labels),
-        privacy=_privacy(settings),
+        privacy=privacy(settings),
     )
 
 
@@ -211,5 +202,5 @@ SYSTEM = System(
     settings=MVUSettings,
     client_app=client_app,
     server_app=server_app,
-    choices={"mechanism": MECHANISMS, "level": LEVELS, "dither": DITHERS},
+    choices={"mechanism": MECHANISMS, "level": LEVELS, "dither": DITHERS, "features": FEATURES},
 )

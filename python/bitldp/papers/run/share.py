@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bitldp.base import checks
 from bitldp.data import Dataset, load
 
-__all__ = ["Holding", "holding", "loaded"]
+__all__ = ["Holding", "holding", "loaded", "shuffled"]
 
 
 class Holding:
@@ -40,7 +40,8 @@ def loaded(name: str) -> tuple[Dataset, NDArray[np.float32], NDArray[np.float32]
 
 
 @lru_cache(maxsize=4)
-def _order(count: int, seed: int) -> NDArray[np.intp]:
+def shuffled(count: int, seed: int) -> NDArray[np.intp]:
+    """Return the order in which `count` records are dealt."""
     return np.random.default_rng(np.random.SeedSequence([seed, 0xDA7A])).permutation(count)
 
 
@@ -65,7 +66,7 @@ def holding(name: str, client: int, clients: int, *, seed: int, most: int | None
     """
     client = checks.integer("client", client, 0, clients - 1)
     data, train, _ = loaded(name)
-    order = _order(len(train), seed)[:most]
+    order = shuffled(len(train), seed)[:most]
     if clients > len(order):
         raise ValueError(f"clients: {clients} are more than the {len(order)} records of {name}")
     mine = np.sort(order[client::clients])

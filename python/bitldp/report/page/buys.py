@@ -10,10 +10,10 @@ from typing import Any
 
 import bitldp
 from bitldp.compression import LaplaceBall
-from bitldp.privacy import PrivacyClaimWarning
+from bitldp.privacy import PrivacyClaimWarning, ceiling
 from bitldp.report.page.parts import figure_of, table, words
 
-__all__ = ["Bought", "attacks_table", "bought", "buys_table", "ceiling"]
+__all__ = ["Bought", "attacks_table", "bought", "buys_table"]
 
 #: Candidates among whom an attacker looks for the source of a report: the test records of AG.
 CANDIDATES = 7600
@@ -112,16 +112,10 @@ def bought() -> list[Bought]:
         return [Bought(setting, claimed, exact(), honest) for setting, claimed, exact, honest in _SETTINGS]
 
 
-def ceiling(epsilon: float, candidates: int = CANDIDATES) -> float:
-    """Return how often the source of a report is found among equally likely candidates, at most.
-
-    e^epsilon/(e^epsilon + n - 1), for n candidates: what epsilon allows, whatever the attacker does.
-    """
-    return 1.0 / (1.0 + (candidates - 1) * math.exp(-min(epsilon, 700.0)))
-
-
 def _share(value: float) -> str:
     """Write a chance: as one in how many where it is small."""
+    if value == 0.0:
+        return "never"
     return f"{100.0 * value:.0f} %" if value > 0.1 else f"1 in {1.0 / value:,.0f}"
 
 
@@ -136,8 +130,8 @@ def buys_table() -> str:
                 words(each.setting),
                 figure_of(each.claimed),
                 f'<span class="bad">{exact}</span>' if fails else f'<span class="good">{exact}</span>',
-                _share(ceiling(each.claimed)),
-                _share(ceiling(each.exact)),
+                _share(ceiling(each.claimed, CANDIDATES)),
+                _share(ceiling(each.exact, CANDIDATES)),
                 words(each.honest),
             ]
         )
@@ -146,23 +140,34 @@ def buys_table() -> str:
 
 
 def attacks_table(documents: Sequence[Mapping[str, Any]]) -> str:
-    """Return what attacks recovered, and what was reached honestly, where those figures are there."""
-    parts = []
-    for title, chosen in (
-        ("What the attacks recover", [each for each in documents if "attack" in each["name"]]),
-        ("What an honest ε buys", [each for each in documents if "honest" in each["name"]]),
-    ):
-        rows = [
-            [
-                words(row["what"]),
-                figure_of(row["ours"], row["spread"]),
-                figure_of(row["claimed"]),
-                figure_of(row["exact"]),
-            ]
-            for each in chosen
-            for row in each.get("compared", ())
+    """Return what attacks recovered beside what epsilon allows, and what was reached honestly."""
+    attacks = [
+        [
+            words(f"{each['name'].partition('-')[2]}, {row['mechanism']}"),
+            figure_of(row["claimed"]),
+            figure_of(row["exact"]),
+            _share(row["success"]),
+            _share(row["ceiling"]),
         ]
-        if rows:
-            names = ("Setting", "Measured", "Claimed ε", "Exact ε")
-            parts.append(f"<h2>{title}</h2>{table(names, rows, right=(1, 2, 3))}")
+        for each in documents
+        if each["paper"] == "attack"
+        for row in each.get("rows", ())
+    ]
+    honest = [
+        [
+            words(row["what"]),
+            figure_of(row["exact"]),
+            figure_of(row["ours"], row["spread"]),
+        ]
+        for each in documents
+        if each["paper"] == "honest"
+        for row in each.get("compared", ())
+    ]
+    parts = []
+    if attacks:
+        names = ("Attack, mechanism", "Claimed ε", "Exact ε", "Succeeds", "Exact ε allows")
+        parts.append(f"<h2>What the attacks recover</h2>{table(names, attacks, right=(1, 2, 3, 4))}")
+    if honest:
+        heads = ("Setting", "Exact ε", "Accuracy")
+        parts.append(f"<h2>What an honest ε buys</h2>{table(heads, honest, right=(1, 2))}")
     return "".join(parts)

@@ -155,8 +155,15 @@ impl<W: Code> Source<W> for Flat<'_> {
     }
 }
 
-impl<'a> Batch<'a> {
-    pub(super) fn flat(&self, stream: &'a [u8], spread: bool) -> Flat<'a> {
+impl Flat<'_> {
+    /// The same stream as one of `words` words.
+    pub(super) fn of(self, words: usize) -> Self {
+        Flat { words, ..self }
+    }
+}
+
+impl Batch<'_> {
+    pub(super) fn flat<'s>(&self, stream: &'s [u8], spread: bool) -> Flat<'s> {
         let unpack = Unpack::new(self.isa, self.bits);
         Flat { isa: self.isa, stream, spread, bits: self.bits, words: self.words(), unpack }
     }

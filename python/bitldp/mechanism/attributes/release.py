@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import CHUNK, Coins, keystream
+from bitldp.mechanism.attributes.payload import form_of, payload
 from bitldp.mechanism.base import Mechanism, Part
-from bitldp.record.payload import form_of, payload
 from bitldp.release.base import Call
 from bitldp.release.draws import coordinates
 from bitldp.release.keyed import by_column

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from bitldp._core import pack
 from bitldp.base import checks
+from bitldp.mechanism.attributes.law import experiment
+from bitldp.mechanism.attributes.payload import common, form_of, reports_of
+from bitldp.mechanism.attributes.release import Run, Table, released, shape
 from bitldp.mechanism.base import Mechanism, Part, Takes
 from bitldp.mechanism.law import Experiment, Pair, Symbols
 from bitldp.privacy import Guarantee, added, composed, share
-from bitldp.record.law import experiment
-from bitldp.record.payload import common, form_of, reports_of
-from bitldp.record.release import Run, Table, released, shape
 from bitldp.release.base import Call
 from bitldp.release.sampled import SampledReports, index_bits
 

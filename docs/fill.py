@@ -1,0 +1,98 @@
+"""Fill the numbers of the documents from the records that measured them: ``make numbers``.
+
+    python docs/fill.py [--check]
+
+What stands between ``<!-- NAME:begin -->`` and ``<!-- NAME:end -->`` is written here and nowhere else. With
+``--check`` nothing is written; a document that differs is named, and the exit code is 1.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from bitldp import report
+
+ROOT = Path(__file__).parents[1]
+RECORD = ROOT / "benches" / "records" / "paper.json"
+
+
+def _checks() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(RECORD.read_text(encoding="utf-8"))
+    return found
+
+
+def _number(value: Any, digits: int = 3) -> str:
+    return "" if value is None else "∞" if value == "infinity" else report.number(float(value), digits)
+
+
+def _measured(number: dict[str, Any]) -> str:
+    spread = "" if number["spread"] is None else f" ± {_number(number['spread'], 2)}"
+    return f"{_number(number['mean'])}{spread}"
+
+
+def headlines() -> str:
+    """Return one line a headline: what must be so, whether it is, over how many seeds."""
+    lines = ["| Headline | Holds | Seeds |", "| --- | --- | ---: |"]
+    lines += [
+        f"| {each['must']} | {'yes' if each['holds'] else 'NO'} | {each['seeds']} |" for each in _checks()
+    ]
+    return "\n".join(lines)
+
+
+def numbers() -> str:
+    """Return every number behind the headlines, beside the claimed and the exact epsilon."""
+    lines = ["| Of | Setting | Measured | Claimed ε | Exact ε |", "| --- | --- | ---: | ---: | ---: |"]
+    lines += [
+        f"| {each['name']} | {number['what']} | {_measured(number)} | {_number(number['claimed'])} "
+        f"| {_number(number['exact'], 4)} |"
+        for each in _checks()
+        for number in each["numbers"]
+    ]
+    return "\n".join(lines)
+
+
+#: What stands between which marks of which document.
+FILLED: dict[str, dict[str, Callable[[], str]]] = {
+    "README.md": {"headlines": headlines},
+    "docs/papers.md": {"headlines": headlines, "numbers": numbers, "verdicts": report.verdicts_markdown},
+}
+
+
+def filled(text: str, name: str, inside: str) -> str:
+    """Return a document with what stands between the marks of `name` replaced.
+
+    Raises
+    ------
+    ValueError
+        If the document has not one such place.
+    """
+    marks = rf"(<!-- {name}:begin -->\n).*?(<!-- {name}:end -->)"
+    found, times = re.subn(marks, lambda match: f"{match[1]}{inside}\n{match[2]}", text, flags=re.DOTALL)
+    if times != 1:
+        raise ValueError(f"{name}: the document has {times} places for it, not one")
+    return found
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Fill or check every document; return 1 if one differs from what was measured."""
+    differs = 0
+    for place, parts in FILLED.items():
+        path = ROOT / place
+        text = wanted = path.read_text(encoding="utf-8")
+        for name, inside in parts.items():
+            wanted = filled(wanted, name, inside())
+        if "--check" not in arguments:
+            path.write_text(wanted, encoding="utf-8")
+        elif wanted != text:
+            differs = 1
+            print(f"{place}: is not what was measured; python docs/fill.py", file=sys.stderr)
+    return differs
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

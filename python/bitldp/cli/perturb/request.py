@@ -1,0 +1,90 @@
+"""The command line of one run of ``bitldp perturb``, as it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+__all__ = ["OUTPUTS", "Keyed", "Request"]
+
+#: Forms of the output.
+OUTPUTS = ("values", "codes", "bits")
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """Where the key of a repeatable release is, the column of the records' ids, and the data's state."""
+
+    variable: str | None = None
+    file: Path | None = None
+    record: str | None = None
+    snapshot: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """The command line of one run.
+
+    Attributes
+    ----------
+    source, target : pathlib.Path
+        ``-`` is standard input or output.
+    source_form, target_form : str or None
+        Suffixes that say the formats; None: that of the file, or the format of the input.
+    report : pathlib.Path or None
+        Where the privacy report goes of what is written to standard output.
+    mechanism : str
+        A name of the catalogue; empty with a plan.
+    epsilon : float
+        Budget of a record over the columns.
+    plan : pathlib.Path or None
+        File of a plan, which takes the place of mechanism, columns and all that belongs to them.
+    release : Keyed
+        What makes a plan's release repeatable.
+    ledger : pathlib.Path or None
+        File of the ledger that is charged, once a release.
+    budget : float or None
+        With which the ledger begins; None: it is there.
+    options : mapping of str
+        Options of the mechanism, by name with underscores.
+    columns, keep : tuple of str
+        Columns to perturb (empty: all, for an array) and to pass through unperturbed.
+    label : str or None
+        Column perturbed by label-RR.
+    label_epsilon : float or None
+        Its budget.
+    categories : mapping of str or None to tuple of str
+        Public dictionary by column; that of None serves every column without one of its own.
+    output : str or None
+        One of `OUTPUTS`; None is the mechanism's own form.
+    decode : str or None
+        One of `DECODES`; None is the unbiased one, where there is any.
+    delimiter : str or None
+        Of CSV files; None: commas.
+    """
+
+    source: Path
+    target: Path
+    mechanism: str = ""
+    epsilon: float = 0.0
+    plan: Path | None = None
+    release: Keyed = field(default_factory=Keyed)
+    ledger: Path | None = None
+    budget: float | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    label: str | None = None
+    label_epsilon: float | None = None
+    categories: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)
+    output: str | None = None
+    decode: str | None = None
+    delimiter: str | None = None
+    source_form: str | None = None
+    target_form: str | None = None
+    report: Path | None = None
+    threads: int | None = None
+    seed: int | None = None
+    force: bool = False
