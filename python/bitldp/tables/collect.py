@@ -139,18 +139,21 @@ def _codes(table: NDArray[Any], letters: NDArray[Any], names: list[str], first_r
     """Return the code of each letter in a table."""
     order = np.argsort(letters, kind="stable")
     ascending = letters[order].astype(np.float64)
-    places = np.minimum(np.searchsorted(ascending, table), len(ascending) - 1)
-    wrong = ascending[places] != table  # NaN, a missing value, too
+    # A table has few letters: each is looked for once.
+    encoded = pa.array(table.ravel()).dictionary_encode()
+    numbers, which = encoded.dictionary.to_numpy(), encoded.indices.to_numpy()
+    places = np.minimum(np.searchsorted(ascending, numbers), len(ascending) - 1)
+    wrong = ascending[places] != numbers  # NaN, a missing value, too
     if wrong.any():  # perhaps in single precision, in a text file
-        short, rounded = ascending.astype(np.float32), table.astype(np.float32)
+        short, rounded = ascending.astype(np.float32), numbers.astype(np.float32)
         places = np.minimum(np.searchsorted(short, rounded), len(ascending) - 1)
         wrong = short[places] != rounded
     if wrong.any():
-        row, column = np.argwhere(wrong)[0]
+        row, column = divmod(int(np.argmax(wrong[which])), table.shape[1])
         raise DataError(
             f"row {first_row + row}, column {names[column]!r}: is no report of the plan's mechanism"
         )
-    codes: NDArray[Any] = order[places].astype(np.uint32)
+    codes: NDArray[Any] = order[places].astype(np.uint32)[which].reshape(table.shape)
     return codes
 
 

@@ -55,7 +55,7 @@ def test_adams_first_step_is_the_rate() -> None:
     step = stepper("adam")
     current: Any = [jnp.asarray([1.0, 1.0])]
     after, _ = step.take(current, [jnp.asarray([5.0, -0.001])], step.begin(current), 0.1)
-    assert np.allclose(after[0], [0.9, 1.1], atol=1e-4)
+    assert np.allclose(after[0], [0.9, 1.1], atol=1e-3)
 
 
 def test_all_clients_begin_alike_but_where_they_do_not() -> None:

@@ -203,7 +203,7 @@ def test_bad_settings_and_arguments() -> None:
         ({"mechanism": "none"}, "mechanism: must be one of"),
         ({"level": "user"}, "level: must be one of"),
         ({"delta": 0.0}, "delta: must be above 0"),
-        ({"output_bits": 9}, "output_bits: must be between 1"),
+        ({"output_bits": 9}, "output_bits: must be between 0"),
         ({"noise_bits": 3}, "noise_bits: must be between 4"),
         ({"epsilon": 0.0}, "epsilon"),
         ({"batch": 0}, "batch"),

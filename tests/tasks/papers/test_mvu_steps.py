@@ -98,8 +98,9 @@ def test_rounds_on_tables_are_those_of_messages_without_noise(tmp_path: Path) ->
         descend(settings(level="client"))
 
 
-def test_a_budget_of_five_learns_digits() -> None:
-    chosen = get("mvu").configure(preset="quick", rounds=20, batch=50, rate=5.0, epsilon=30.0)
+def test_a_large_budget_learns_digits() -> None:
+    words: dict[str, Any] = {"features": "convolutions", "rounds": 20, "batch": 50, "rate": 5.0}
+    chosen = get("mvu").configure(preset="quick", epsilon=30.0, **words)
     assert descend(chosen)[-1][1] > 0.3  # ten classes
 
 

@@ -12,6 +12,7 @@ import bitldp
 import numpy as np
 import pytest
 from bitldp import recommend
+from bitldp.design.blocks import best, subset_size, variances
 from bitldp.mechanism.base import Mechanism
 from bitldp.recommend.measure import measured
 
@@ -80,6 +81,20 @@ def test_frequencies(epsilon):
         assert first.bits <= least.bits
         if k > 128:
             assert first.bits <= 2.0 * math.log2(k) + 4.0
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_no_number_of_categories_is_over_the_closed_form(epsilon):
+    """Every k to 2048: the size of subsets that is searched for is the best; some k: designs within 1 %."""
+    for k in range(2, 2049):
+        least = subset_selection(k, epsilon)
+        size = np.array(subset_size(k, epsilon, k), np.float64)
+        assert float(variances(k, size, epsilon, k)) <= (1 + 1e-9) * least, k
+        if k > 128 and k % 41 == 0:
+            chosen = best(k, epsilon)
+            assert (
+                float(variances(chosen.cells, np.array(chosen.width, float), epsilon, k)) <= 1.01 * least
+            ), k
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)

@@ -58,6 +58,7 @@ def measured(run: FigureRun, data: str, seed: int, **words: Any) -> Row:
     given = {**BitRandSettings.presets["paper"], **shape, "clients": _CLIENTS[data], **words}
     if given.get("place") == "updates":  # every weight of every client is drawn in every round
         given |= {"rounds": 15 if run.quick else 60, "hidden": 32 if run.quick else 128}
+        given["rounds"] = words.get("rounds", given["rounds"])
         given["clients"] = words.get("clients", min(given["clients"], 200))
     if run.quick and data in ("adult", "bank_marketing"):
         given["rounds"] = min(given["rounds"], 20)  # these have four times as many records

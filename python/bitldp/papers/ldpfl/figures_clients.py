@@ -21,7 +21,7 @@ def _crowd(run: FigureRun, metric: str, paper: float | None) -> Outcome:
         for count in numbers:
             words = {"clients": count, "records": each * count, "data": "mnist"}
             if run.quick:
-                words["extractor_epochs"] = 3
+                words |= {"extractor_epochs": 3, "filters": 16}
             else:
                 words["rounds"] = 500
             found = courses.ran(run, courses.settings_of(run, courses.MNIST, seed, **words))

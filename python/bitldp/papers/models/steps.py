@@ -15,7 +15,7 @@ OPTIMIZERS = ("sgd", "adam", "rmsprop")
 _MOMENTUM = 0.9
 _FIRST, _SECOND = 0.9, 0.999  # Adam's betas
 _KEEP = 0.9  # RMSprop's rho
-_TINY = 1e-7
+_TINY = 1e-8
 
 
 class Step(NamedTuple):

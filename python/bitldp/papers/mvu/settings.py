@@ -109,7 +109,6 @@ class MVUSettings(Settings):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "quick": {
             "data": "digits",
-            "features": "convolutions",
             "clients": 10,
             "rounds": 10,
             "batch": 14,

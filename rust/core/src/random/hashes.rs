@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn each_lane_is_the_published_function() {
-        let key = Key::from_bytes(std::array::from_fn(|i| i as u8 * 9));
+        let key = Key::from_bytes(std::array::from_fn(|i| (i * 9) as u8));
         for length in [8, 32] {
             let bytes =
                 |lane: usize| -> Vec<u8> { (0..length).map(|i| (lane * 37 + i * 11) as u8).collect() };
@@ -130,11 +130,11 @@ mod tests {
             }
             for &isa in Isa::available() {
                 let found = hashes(isa, &key, &messages, length as u32);
-                for lane in 0..BLOCKS {
+                (0..BLOCKS).for_each(|lane| {
                     let expected = blake3::keyed_hash(&key.to_bytes(), &bytes(lane));
                     let own = Key(std::array::from_fn(|word| found[word][lane]));
                     assert_eq!(own.to_bytes(), *expected.as_bytes(), "{isa}, {length} bytes, lane {lane}");
-                }
+                });
             }
         }
     }
