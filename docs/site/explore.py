@@ -1,7 +1,7 @@
 """Numbers of the interactive page: variances by epsilon, and exact epsilons of papers' settings.
 
-Everything is a closed form of a mechanism that is built here, at a few dozen budgets; the page interpolates between
-them, in logarithms, and simulates nothing.
+Everything is a closed form of a mechanism that is built here, at a few dozen budgets; the page interpolates
+between them, in logarithms, and simulates nothing.
 """
 
 from __future__ import annotations

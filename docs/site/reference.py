@@ -43,8 +43,8 @@ BESIDE = {"mechanism": ["bitldp.mechanism.base.Mechanism"]}
 
 RUST = """# The Rust crate
 
-`bitldp-core` is the crate below the package: no Python in it. Its documentation is made by `cargo doc` and stands
-<a href="../rust/bitldp_core/index.html">beside these pages</a>.
+`bitldp-core` is the crate below the package: no Python in it. Its documentation is made by `cargo doc` and
+stands <a href="../rust/bitldp_core/index.html">beside these pages</a>.
 
 | module | what it has |
 |---|---|

@@ -16,7 +16,8 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs
 
 # In a table of equivalents, what stands in the first column is another library's.
 FOREIGN_COLUMN = (
-    r"(?<=\n\n)\| (pure-ldp|multi-freq-ldpy|OpenDP|diffprivlib|Flower) \|.*\n\|---\|---\|\n(\| .*\n)+"
+    r"(?<=\n\n)\| (pure-ldp|multi-freq-ldpy|OpenDP|diffprivlib|Flower) \|.*\n\|---\|---\|\n"
+    r"(\| .*\n)+"
 )
 
 
