@@ -75,7 +75,7 @@ def test_ps_is_above_random_coordinates_at_rate_1_over_twenty_paired_seeds() -> 
     for score in ("accuracy", "auc"):
         pair = [[each[score] for each in some] for some in (ours, theirs)]
         assert np.mean(pair[0]) > np.mean(pair[1])
-        assert paired(*pair) < 1e-3
+        assert paired(*pair) < 0.01
 
 
 def test_the_numbers_of_dpboost() -> None:

@@ -48,6 +48,7 @@ def print_summary(summary: Summary, folder: Path, differences: str, *, as_json: 
         return
     rows = [
         (summary.metric, number(summary.score)),
+        *_beside(summary),
         ("rounds", str(summary.rounds)),
         ("bytes up", f"{summary.bytes_up:,}"),
         *_privacy(summary),
@@ -112,8 +113,21 @@ def print_runs(runs: Sequence[Summary], folder: Path, differences: str, *, as_js
             those = [mechanism for mechanism, its in said.items() if its == words]
             of = "" if len(those) == len(said) else f" ({', '.join(those)})"
             console.print(f"{name}{of}: {words}", markup=False)
+    for name, value in _beside(runs[0])[:1]:
+        console.print(f"{name}: {value}")
     console.print(f"folder: {folder}", markup=False)
     _print_differences(differences)
+
+
+def _beside(summary: Summary) -> list[tuple[str, str]]:
+    """Return what an accuracy is read beside: who looks at nothing, and the AUC where it is known."""
+    if summary.majority is None:
+        return []
+    area = summary.scores.get("auc")
+    return [
+        ("majority class", number(summary.majority)),
+        *([] if area is None else [("AUC", number(area))]),
+    ]
 
 
 def _privacy(summary: Summary) -> list[tuple[str, str]]:

@@ -122,7 +122,8 @@ def gradients(run: FigureRun) -> Outcome:
         rows=rows,
         draw=draw,
         compared=compared,
-        honest="Client epsilon 1 for the whole run: `bitldp fl honest --epsilon 1`.",
+        honest="Epsilon of a client for the whole run, by CrossPolytope: `bitldp fl honest` and the figure "
+        "honest-updates.",
         stand_in="" if not run.quick else "one layer of 32 units for the paper's convolutions (--quick)",
         verdict=f"{'Holds' if holds else 'Fails'} for small epsilon ({small}), where epsilon is of ONE "
         f"number of ONE round; a client's is exact {exact(epsilons[0]):,.0f} and more. {_NOT_LDP}",

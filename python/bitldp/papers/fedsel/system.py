@@ -20,6 +20,7 @@ from flwr.clientapp.typing import ClientAppCallable
 from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
 
 from bitldp.base.lock import locked
 from bitldp.federated import DecodingStrategy, Layout, from_record
@@ -211,10 +212,13 @@ def main(grid: Grid, context: Context) -> None:
 
     def evaluate(model: list[NDArray[Any]]) -> Mapping[str, float]:
         x, y, labels = _test(settings)
-        return {
+        found = {
             "accuracy": _model.accuracy(model[0], x, labels),
             "loss": _model.loss(model[0], x, y, settings.model),
         }
+        if data.classes == 2:
+            found["auc"] = float(roc_auc_score(labels, (x @ model[0])[:, 0]))
+        return found
 
     drive(
         grid,

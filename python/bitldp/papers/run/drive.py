@@ -115,6 +115,9 @@ class Summary:
         Of the settings.
     scores : mapping of str to float
         Metrics of the last round by name, `score` among them, but for counts; None where one is not finite.
+    majority : float, optional
+        What a classifier reaches that looks at no feature: the share of test records of the most frequent
+        class. None where the metric is no accuracy.
     """
 
     system: str
@@ -128,6 +131,7 @@ class Summary:
     mechanism: str = ""
     seed: int = 0
     scores: Mapping[str, float | None] = field(default_factory=dict)
+    majority: float | None = None
 
 
 def turn_of(message: Message) -> int:
@@ -259,6 +263,7 @@ def finished(
         mechanism=getattr(settings, "mechanism", ""),
         seed=settings.seed,
         scores={name: value for name, value in last.items() if isinstance(value, float) or value is None},
+        majority=loaded(settings.data)[0].majority if metric == "accuracy" else None,
     )
     _write(folder.path, summary)
     finisher = _finisher.get()
