@@ -97,7 +97,9 @@ def test_the_step_follows_from_the_noise() -> None:
         assert isinstance(settings, HonestSettings)
         steps.append(settings.step(1960))
     assert steps == sorted(steps, reverse=True)
-    settings = system.configure(epsilon=1.0, rounds=20, centring=0, momentum=0.5, noise=0.3, clients=2000)
+    settings = system.configure(
+        epsilon=1.0, rounds=20, centring=0, momentum=0.5, noise=0.3, clients=2000, clip=1.0
+    )
     assert isinstance(settings, HonestSettings)
     # Steps of pure noise: the spread of a weight at the end, over 4,000 coordinates (within 8 %).
     rng, weights, moved = np.random.default_rng(1), np.zeros(4000), np.zeros(4000)

@@ -61,7 +61,7 @@ class HonestSettings(Settings):
     noise: float = 1.0
     rate: float = 3.0
     momentum: float = 0.9
-    clip: float = 1.0
+    clip: float = 0.5
     average: float = 0.0
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
