@@ -8,7 +8,7 @@ KEEP := $(PYTHON) benches/keep.py
 FUZZ_MINUTES ?= 5
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find rust -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: demo test lint rust-test python-test bench bench-peers bench-design bench-kernels bench-cohorts timing soak race asan fuzz figures papers paper-check numbers docs wheel example test-engines clean
+.PHONY: demo test lint rust-test python-test bench bench-peers bench-design bench-tables bench-kernels bench-cohorts timing soak race asan fuzz figures papers paper-check numbers docs wheel example test-engines clean
 
 demo: .venv/demo ## perturb real data, train on it, print the table, save the plot
 	$(BIN)/bitldp demo --out demo-output/demo.png
@@ -65,6 +65,10 @@ fuzz: .venv/dev ## FUZZ_MINUTES of calls drawn at random: the core under Address
 	BITLDP_FUZZ_SECONDS=$$(($(FUZZ_MINUTES) * 30)) $(ASAN) $(KEEP) fuzz-core -- cargo test -p bitldp-core --locked \
 		--target $(HOST) --test fuzz -- --nocapture --test-threads 15
 	BITLDP_FUZZ_SECONDS=$$(($(FUZZ_MINUTES) * 30)) $(KEEP) fuzz-python -- $(BIN)/pytest -q -s tests/fuzz
+
+bench-tables: .venv/dev ## tables from a file to an answer: rates, keyed releases, peaks of memory
+	$(BIN)/python benches/tables.py --record
+	$(BIN)/python benches/tables.py --memory --record
 
 bench-kernels: ## the kernels alone, with criterion
 	cargo bench -p bitldp-core --locked

@@ -39,6 +39,7 @@ __all__ = [
     "sampled_sums",
     "sliding_masses",
     "sums",
+    "text_digests",
     "unpack",
 ]
 
@@ -141,6 +142,9 @@ def sliding_masses(
     threads: int | None = None,
 ) -> NDArray[np.float64]: ...
 def hash_cells(seeds: NDArray[np.uint32], words: NDArray[np.uint64], cells: int) -> NDArray[np.uint32]: ...
+def text_digests(
+    offsets: NDArray[np.int64], texts: NDArray[np.uint8], *, threads: int | None = None
+) -> NDArray[np.uint8]: ...
 def hash_supports(
     seeds: NDArray[np.uint32],
     reports: NDArray[np.uint32],

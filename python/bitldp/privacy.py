@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeVar
 
-__all__ = ["Guarantee", "PrivacyClaimWarning", "calibrated"]
+__all__ = ["Guarantee", "PrivacyClaimWarning", "calibrated", "ceiling"]
 
 ONE = 1 << 64
 """What the integers of a law sum to."""
@@ -150,6 +150,22 @@ def share(epsilon: float, parts: int) -> float:
     while composed(each, parts) > epsilon:
         each = math.nextafter(each, 0.0)
     return each
+
+
+def ceiling(epsilon: float, candidates: int) -> float:
+    """Return the largest chance of naming one of equally likely candidates from an epsilon-LDP report.
+
+    The posterior of one candidate is at most e^epsilon/(e^epsilon + n - 1): its likelihood is at most
+    e^epsilon times that of each other one. It holds for every attack, whatever it knows beside.
+
+    Parameters
+    ----------
+    epsilon : float
+        Exact, of all that is released about a candidate; may be infinite.
+    candidates : int
+        n, 1 or more.
+    """
+    return 1.0 / (1.0 + (candidates - 1) * math.exp(-epsilon))
 
 
 def calibrated(

@@ -161,6 +161,29 @@ def test_dask(table: pa.Table, release: TableRelease, expected: pa.Table) -> Non
             assert set(found[found.city == "Rome"].compute().city) == {"Rome"}
 
 
+def test_dask_tries_a_lost_task_again(
+    table: pa.Table, release: TableRelease, expected: pa.Table, tmp_path: Any
+) -> None:
+    """A worker that dies when its partition is released: another one gives the same rows."""
+    dataframe = pytest.importorskip("dask.dataframe", reason='needs pip install "bitldp[dask]"')
+    distributed = pytest.importorskip("distributed")
+    marker = tmp_path / "tried"
+    frame = dataframe.from_pandas(table.to_pandas(), npartitions=3)
+
+    def once(part: Any) -> Any:
+        found = release.pandas(part)
+        if len(part) and not marker.exists():
+            marker.write_text("")
+            os._exit(1)
+        return found
+
+    with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster:  # noqa: SIM117
+        with distributed.Client(cluster):
+            found = frame.map_partitions(once, meta=release.meta(frame._meta)).compute()
+    assert marker.exists()
+    assert ordered(pa.Table.from_pandas(found, preserve_index=False)).equals(expected)
+
+
 # -- DuckDB
 
 CONSTANT = "170.0::DOUBLE AS height, 'Rome' AS city, 40::BIGINT AS age, 'a' AS survey"
@@ -219,6 +242,33 @@ def test_ray(ray: Any, table: pa.Table, release: TableRelease, expected: pa.Tabl
         return pa.concat_tables([block.replace_schema_metadata(None) for block in blocks if block.num_rows])
 
     everything(table, expected, lambda: rows(data), lambda: rows(data.repartition(3)))
+
+
+def test_ray_tries_a_lost_task_again(
+    ray: Any, table: pa.Table, release: TableRelease, expected: pa.Table, tmp_path: Any
+) -> None:
+    """A worker that dies when its batch is released: another gives the same rows, also behind a filter."""
+    import ray.data
+
+    marker = tmp_path / "tried"
+    data = ray.data.from_arrow([table.slice(start, 50_000) for start in range(0, ROWS, 50_000)])
+
+    def once(batch: pa.Table) -> pa.Table:
+        found = release(batch)
+        if batch.num_rows and not marker.exists():
+            marker.write_text("")
+            os._exit(1)
+        return found
+
+    released = data.map_batches(once, batch_format="pyarrow")
+    rows = pa.concat_tables(
+        [block.replace_schema_metadata(None) for block in ray.get(released.to_arrow_refs()) if block.num_rows]
+    )
+    assert marker.exists()
+    assert ordered(rows).equals(expected)
+    rome = data.map_batches(release, batch_format="pyarrow").filter(lambda row: row["city"] == "Rome")
+    assert rome.count() == sum(city == "Rome" for city in expected.column("city").to_pylist())
+    assert {row["city"] for row in rome.take(100)} == {"Rome"}
 
 
 def test_ray_counts_on_its_workers(ray: Any, table: pa.Table, release: TableRelease) -> None:
@@ -293,6 +343,17 @@ def test_spark_tries_a_failed_task_again(
     assert marker.exists()
     straight = source.mapInArrow(release.batches, release.ddl(source.schema)).toPandas()
     assert retried.equals(straight)
+
+
+def test_spark_passes_no_null_by(spark: Any, release: TableRelease) -> None:
+    """Refused by row and column, without the value; so is one that is no category."""
+    for city, words in ((None, "missing value"), ("Berne", "not one of the categories")):
+        source = spark.createDataFrame(
+            [(1, 170.0, city, 40, "a")], "id bigint, height double, city string, age bigint, survey string"
+        )
+        with pytest.raises(Exception, match=f"row 1, column 'city': {words}") as caught:
+            source.mapInArrow(release.batches, release.ddl(source.schema)).collect()
+        assert "Berne" not in str(caught.value)
 
 
 # -- what no engine may do

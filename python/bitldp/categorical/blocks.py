@@ -76,12 +76,12 @@ class BlockDesign(PublicSteps):
 
     - "single": v = k and b = 1, which is GRR;
     - "singer": translates of a hyperplane of a projective space over a finite field, in log2(v) bits;
-    - "steps", up to 4096 categories: b numbers x, x + a, x + 2a, ... modulo an odd v without divisors below
-      b, for a step a to (v - 1)/2 that is drawn without looking at x, and reported, in 2 log2(v) - 1 bits.
-      Blocks share that many on average over the steps.
+    - "steps", up to 4096 categories, and up to 65,521 where b is at most 512: b numbers x, x + a, x + 2a, ...
+      modulo an odd v without divisors below b, for a step a to (v - 1)/2 that is drawn without looking at x,
+      and reported, in 2 log2(v) - 1 bits. Blocks share that many on average over the steps.
 
-    With `public` the fewest bits are those of a cell, so that up to 4096 categories there are progressions
-    wherever they save a bit. Reports are `SteppedReports`, pairs (steps, cells), or cells alone with
+    With `public` the fewest bits are those of a cell, so that there are progressions wherever they save a
+    bit. Reports are `SteppedReports`, pairs (steps, cells), or cells alone with
     `first`; epsilon is that given the step, whoever chose it. Step i is drawn from number i of the keystream
     of the seed's key. Estimates are unbiased over the steps: each record needs a number of its own, for under
     one step for everybody blocks do not share equally many. Where the design is another, there is no step,

@@ -100,24 +100,33 @@ def slope_of_noise(weights: Sequence[int]) -> float:
 
     Notes
     -----
-    Between two integers the law is affine in x, so moving by u makes a report likelier by the factor 1 + u s,
-    with the score s = (w(k - 1) - w(k))/((1 - f) w(k) + f w(k - 1)) at k = y - n. The best test of size a
-    gains u H(a), H(a) being the largest sum of s times chance over events of the chance a; for the normal law
-    of deviation 1/c it gains u c I(a) + O(u^2), where I(a) = phi(Phi^-1(a)). So if H <= c I for every x, then
-    in the limit of many small steps (Dong, Roth and Su, "Gaussian differential privacy", JRSS B 2022, Theorem
-    2.14 for the steps, 3.3 for coordinates) two inputs are c |x - x'|-GDP, and records of many coordinates
-    c |x - x'|_2-GDP.
+    Let a(x) be the chance of a test (an event, or a randomized one) at x, and I(a) = phi(Phi^-1(a)). If every
+    test has a'(x) <= c I(a(x)), then Phi^-1(a) has a slope of at most c, as (Phi^-1)'(a) is 1/I(a). So from x
+    to x' a test's power is at most Phi(Phi^-1(size) + c |x - x'|): that is c |x - x'|-GDP, and the converse
+    slope is that of the test's complement. Coordinates with noise of their own compose to c |x - x'|_2-GDP
+    (Dong, Roth and Su, "Gaussian differential privacy", JRSS B 2022, Corollary 3.3). That a smooth law of
+    noise is compared with the normal one by its profile is Bobkov's functional form of the isoperimetric
+    inequality; here it is a finite check.
 
-    H is piecewise linear and I concave, so the corners of H decide. They are events of the k of largest
-    score; f = 0 has the least chance for them, and I rises up to 1/2, beyond which the complement is looked
-    at, which is the same by symmetry. To clamp nearer takes reports together, which lowers H.
+    Between two integers the law is affine in x, so a report k = y - n of the chance w(k) at f = 0 gains g(k)
+    = w(k - 1) - w(k) everywhere. Of all tests of a chance the one of the largest g(k)/P(k), highest first,
+    gains most; that order is one for every f, since P(k) = w(k) + f g(k). What it gains, H(a), is piecewise
+    linear, and I is concave, so H <= c I is decided at its corners, the sets of the highest reports. Such a
+    set of chance p and gain G has p + f G at f. By symmetry all that gains has at most 1 - p at f = 1, a
+    smaller set less: so p + f G is from p to 1 - p, where I is no less than at p, and f = 0 is the worst.
+    Tests that hold reports which lose are complements of such sets at 1 - f, mirrored.
+
+    To clamp nearer takes reports together, of which tests are fewer. At n + K itself the report has, from n
+    to n + 1, all that is beyond, too: it gains w(K - 1).
     """
-    middle = len(weights) // 2
-    half = np.array([float(weight) for weight in weights[middle:]]) / ONE
-    chances, gains = half[1:], half[:-1] - half[1:]
-    gains[-1] = half[-2]  # the end is a tail, which gains all that is before it
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scores = np.where(gains > 0.0, gains / chances, 0.0)
+    law = np.array([float(weight) for weight in weights]) / ONE
+    gains = law[:-1] - law[1:]
+    gains[-1] = law[-2]  # the end is a tail, which gains all that is before it
+    up = gains > 0.0
+    up[0] = False  # so is the other end, which loses as much
+    chances, gains = law[1:][up], gains[up]
+    with np.errstate(divide="ignore"):
+        scores = gains / chances
     return _cut(chances, gains, scores) * _SLOPE_UP
 
 

@@ -28,7 +28,13 @@ MOST_CELLS = 1 << 22
 """Cells of a difference set: an order of them takes 16 MB."""
 
 MOST_STEPPED = 4096
-"""Categories up to which progressions are taken: a report touches b of them when it is decoded."""
+"""Categories up to which progressions may be of any width: a report touches as many when it is decoded."""
+
+MOST_WALKED = 512
+"""Cells of a progression over more categories than that, up to `MOST_MODULUS`."""
+
+MOST_MODULUS = 65_521
+"""The largest modulus of progressions: the largest prime of 16 bits."""
 
 _NEAR = 1.01  # times the variance of subset selection: what fewer bits may cost
 _POWERS = 1 << 12  # prime powers are below it; a block of fewer cells would be better served by one cell
@@ -131,8 +137,7 @@ def best(categories: int, epsilon: float, public: bool = False) -> Blocks:
         Whether both sides know the step of a progression, so that its bits do not count.
     """
     found = [Blocks("single", categories, 1)]
-    if categories <= MOST_STEPPED:
-        found += _stepped(categories, epsilon)
+    found += _stepped(categories, epsilon)
     found += _spaces(categories)
     cells, widths = (np.array([each[place] for each in found], np.float64) for place in (1, 2))
     worth = variances(cells, widths, epsilon, categories)
@@ -152,10 +157,16 @@ def _stepped(categories: int, epsilon: float) -> list[Blocks]:
     No number below the width divides the modulus; so the multiples of a step below it are as many as the
     steps, and any two blocks share width (width - 1)/(modulus - 1) cells on average over the steps.
     """
+    if categories > MOST_MODULUS or (
+        categories > MOST_STEPPED and subset_size(categories, epsilon, categories) > MOST_WALKED
+    ):
+        return []
     found = []
     for modulus in count(max(3, categories | 1), 2):
         divisor = next((d for d in range(3, math.isqrt(modulus) + 1, 2) if modulus % d == 0), modulus)
         width = min(subset_size(modulus, epsilon, categories), divisor)
+        if modulus > MOST_MODULUS:
+            break
         found.append(Blocks("steps", modulus, width))
         if divisor == modulus:
             break

@@ -17,7 +17,7 @@ from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.tables import FrequencyAccumulator
 from bitldp.mechanism.frequencies import TwoChances
 from bitldp.points.inverse import Inverse
-from bitldp.points.places import losses_between
+from bitldp.points.places import losses_between, of_members
 from bitldp.points.width import (
     best_width,
     equidistant_column_sums,
@@ -197,7 +197,7 @@ class Region:
     release : WindowRelease
         The release of positions in `members`, of width m.
     column_sums : ndarray of float64
-        Sum over the members of their i-th smallest loss.
+        Sum over the members of their i-th smallest loss, each as often as it is expected.
     sums_by_member : callable
         Returns, for every member, the sum of its m smallest losses, and that of all of them.
     alike : bool
@@ -212,7 +212,7 @@ class Region:
     alike: bool
 
     def total_error(self) -> float:
-        """Return the members' expected losses, summed, from the integers of the channel."""
+        """Return the members' expected losses, summed by weight, from the integers of the channel."""
         inside, outside = self._chances()
         near, far = self.column_sums[: self.m].sum(), self.column_sums[self.m :].sum()
         return float(inside * near + outside * far)
@@ -229,10 +229,16 @@ class Region:
         return high / (self.m * ONE), (ONE - high) / (others * ONE)
 
 
-def _line_region(members: NDArray[np.intp], step: float, epsilon: float, m: int | str) -> Region:
+def _line_region(
+    members: NDArray[np.intp],
+    step: float,
+    epsilon: float,
+    m: int | str,
+    weights: NDArray[np.float64] | None,
+) -> Region:
     """Build the part of equidistant points: closed forms only, no table of all losses."""
     count = len(members)
-    sums = equidistant_column_sums(count, step)
+    sums = equidistant_column_sums(count, step, weights)
     _check_sums(sums)
     if isinstance(m, str):
         m = equidistant_width(count, epsilon) if m == "paper" else best_width(sums, epsilon)
@@ -260,14 +266,18 @@ def _check_sums(sums: NDArray[np.float64]) -> None:
 
 
 def _table_region(
-    members: NDArray[np.intp], losses: NDArray[np.float64], epsilon: float, m: int | str
+    members: NDArray[np.intp],
+    losses: NDArray[np.float64],
+    epsilon: float,
+    m: int | str,
+    weights: NDArray[np.float64] | None,
 ) -> Region:
     """Build the part of candidates with any losses, by Algorithm 2 where m is "paper"."""
     count = len(members)
     order = nearest_first(losses)
     ordered = np.take_along_axis(losses, order, axis=1)
     with np.errstate(over="ignore"):
-        sums = ordered.sum(axis=0)
+        sums = ordered.sum(axis=0) if weights is None else weights @ ordered
     _check_sums(sums)
     if m == "paper":  # Algorithm 2 could only reach m = N at epsilon 0
         width = min(paper_width(ordered, epsilon), count - 1)
@@ -301,16 +311,19 @@ def build(
     utility: Any,
     epsilon: float,
     m: int | str,
+    prior: NDArray[np.float64] | None,
 ) -> Region:
-    """Build the part of some of the candidates."""
+    """Build the part of some of the candidates; a `prior` is of all, and sums to how many there are."""
+    weights = of_members(prior, members, len(points))
     own = points[members].reshape(len(members), -1)
     plain = utility is None and isinstance(metric, str) and metric in ("euclidean", "manhattan")
     if plain and own.shape[1] == 1:
         gaps = np.diff(own[:, 0])
         if gaps[0] > 0.0 and np.allclose(gaps, gaps[0], rtol=1e-9, atol=0.0):
-            return _line_region(members, float(gaps[0]), epsilon, m)
+            return _line_region(members, float(gaps[0]), epsilon, m, weights)
     if len(members) > _TABLE_LIMIT:
         raise ValueError(
             f"candidates: at most {_TABLE_LIMIT} where they are not equidistant on a line, got {len(members)}"
         )
-    return _table_region(members, losses_between(points, members, metric, utility), epsilon, m)
+    losses = losses_between(points, members, metric, utility)
+    return _table_region(members, losses, epsilon, m, weights)

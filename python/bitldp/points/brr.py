@@ -17,6 +17,7 @@ from bitldp.mechanism.described import letter_facts, spreads
 from bitldp.mechanism.parameters import Budget, Features, Option, Unit
 from bitldp.points.base import Candidates, Rounding
 from bitldp.points.bipartite import Bipartite, Region, build, widths
+from bitldp.points.places import check_prior
 from bitldp.points.width import equidistant_width, limit_ratio, printed_limit_ratio
 from bitldp.privacy import ONE, share
 
@@ -44,6 +45,10 @@ class BRR(Bipartite):
         How many candidates are favoured. "paper": Algorithm 2, by its corrected closed form on equidistant
         points. "best": the m of least global expected error. A number from 1 (that is GRR) to N - 1; one for
         each region where there are regions. `m` holds the number(s) afterwards.
+    prior : array_like of float, shape (N,), optional
+        How often each candidate is expected; public. Zero or more, in each region not all zero. None: all
+        alike. It chooses the "best" m, and `expected_error` is the mean over it; the guarantee does not
+        depend on it. A law that is shaped by it in every cell: `OptimalUtility`.
     metric : {"euclidean", "manhattan", "haversine"}, callable, or array of shape (N, N)
         Loss of reporting b for a: by name ("haversine" takes (latitude, longitude) in degrees and gives km),
         by a function of two arrays of shape (n, d) that gives the table of losses, as
@@ -96,6 +101,7 @@ class BRR(Bipartite):
     epsilon: Budget
     _: KW_ONLY
     m: Annotated[Any, Option(form="paper|best|N", read=_width)] = "paper"
+    prior: Any = None
     metric: Any = "euclidean"
     utility: Any = None
     interval: tuple[float, float] | None = None
@@ -105,11 +111,15 @@ class BRR(Bipartite):
     unit: Unit = "record"
 
     def _build(self) -> None:
+        prior = check_prior(self.prior)
+        self._set(prior=prior)
+
         def make(
             points: NDArray[np.float64], members: list[NDArray[np.intp]], metric: Any, budget: float
         ) -> list[Region]:
+            scaled = None if prior is None else prior * (len(prior) / (prior.sum() or 1.0))
             return [
-                build(points, each, metric, self.utility, budget, m)
+                build(points, each, metric, self.utility, budget, m, scaled)
                 for each, m in zip(members, widths(self.m, members), strict=True)
             ]
 
@@ -138,7 +148,8 @@ class BRR(Bipartite):
             "ratio_of_that_error_to_grr": self.expected_error() / grr.expected_error(),
         }
         epsilon = share(self.epsilon, self.features) if self.unit == "record" else self.epsilon
-        if isinstance(self.candidates, int) and width == equidistant_width(cells, epsilon):
+        even = isinstance(self.candidates, int) and self.prior is None
+        if even and width == equidistant_width(cells, epsilon):
             # Of the paper's choice of m alone.
             errors["limit_of_that_ratio_for_n_to_infinity"] = limit_ratio(self.guarantee.feature)
         law = {

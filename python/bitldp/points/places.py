@@ -70,6 +70,33 @@ def check_metric(metric: Any, utility: Any, count: int) -> Any:
     return readonly(table.astype(np.float64))
 
 
+def check_prior(prior: Any) -> NDArray[np.float64] | None:
+    """Return how often each candidate is expected, as a read-only array; None where nothing is said."""
+    if prior is None:
+        return None
+    found = np.asarray(prior)
+    if found.dtype.kind not in "iuf":
+        raise TypeError(f"prior: must be numbers, not {found.dtype}")
+    found = found.astype(np.float64)
+    if found.ndim != 1 or not np.isfinite(found).all() or (found < 0.0).any():
+        raise ValueError("prior: must be a sequence of finite numbers, zero or more")
+    return readonly(found)
+
+
+def of_members(
+    prior: NDArray[np.float64] | None, members: NDArray[np.intp], count: int
+) -> NDArray[np.float64] | None:
+    """Return the prior of a region's candidates, of `count` in all."""
+    if prior is None:
+        return None
+    if len(prior) != count:
+        raise ValueError(f"prior: shape must be ({count},), one number a candidate")
+    chosen = np.ascontiguousarray(prior[members])
+    if not chosen.any():
+        raise ValueError("prior: must not be zero for all candidates of a region")
+    return chosen
+
+
 def groups(regions: Any, count: int) -> tuple[NDArray[Any], list[NDArray[np.intp]]]:
     """Return checked region labels, and the indices of the candidates of each region, by ascending label."""
     labels = np.asarray(regions)

@@ -110,20 +110,25 @@ def printed_equidistant_width(count: int, epsilon: float) -> int:
     return max(1, min(end, middle if middle % 2 else middle + 1))
 
 
-def equidistant_column_sums(count: int, step: float = 1.0) -> NDArray[np.float64]:
+def equidistant_column_sums(
+    count: int, step: float = 1.0, weights: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
     """Return the sum over `count` equidistant candidates of the i-th smallest distance, for i = 1 to `count`.
+
+    Each candidate's distances are multiplied by its weight, if there are any.
 
     The sorted distances of a candidate that has a neighbours on its nearer side are 0, 1, 1, ..., a, a, then
     a + 1, a + 2, ...: floor(i/2) up to i = 2a + 1 and i - 1 - a from there on.
     """
     nearer = np.minimum(np.arange(count), np.arange(count)[::-1])
-    per_side = np.bincount(nearer, minlength=count)  # candidates with a neighbours on the nearer side
+    per_side = np.bincount(nearer, weights, count)  # candidates with a neighbours on the nearer side
+    whole = per_side.sum()
     rank = np.arange(1, count + 1)
     bound = rank // 2  # i <= 2a + 1 exactly where a >= floor(i/2)
     below = np.append(0, np.cumsum(per_side))[bound]
     sum_below = np.append(0, np.cumsum(per_side * np.arange(count)))[bound]
     with np.errstate(over="ignore"):  # the caller refuses what is not finite
-        sums: NDArray[np.float64] = step * ((count - below) * bound + below * (rank - 1) - sum_below)
+        sums: NDArray[np.float64] = step * ((whole - below) * bound + below * (rank - 1) - sum_below)
     return sums
 
 

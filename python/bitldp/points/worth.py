@@ -92,12 +92,13 @@ class CandidateEstimates(CandidateRelease, Frequencies):
         return values
 
     def expected_error(self) -> float:
-        """Return the global expected error Q_g (BRR, Eq. 11): the mean loss of a report over uniform inputs.
+        """Return the global expected error Q_g (BRR, Eq. 11): the mean loss of a report over its inputs.
 
         Returns
         -------
         float
-            In units of the metric, computed from the integers of the channel.
+            In units of the metric, computed from the integers of the channel; over uniform inputs, or over
+            those of a `prior`.
 
         Raises
         ------

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from bitldp.categorical.hashing import OLH
 from bitldp.categorical.responses import GRR, WarnerRR
 from bitldp.compression import CLDP, MVU, CrossPolytope, GeneralizedRR, RandomCodebook
 from bitldp.compression import best_bits as best_response_bits
+from bitldp.design.blocks import MOST_MODULUS
 from bitldp.design.mvu import at_hand
 from bitldp.mechanism.base import Mechanism
 from bitldp.mechanism.numeric import sampled_features
@@ -21,6 +23,7 @@ from bitldp.numeric import (
     PiecewiseSub,
     ThreeOutputs,
 )
+from bitldp.points import places
 from bitldp.points.brr import BRR
 from bitldp.points.exponential import Exponential
 from bitldp.points.lsrr import LSRR
@@ -38,6 +41,8 @@ __all__ = ["REGISTRY", "Maker"]
 
 
 Maker = Callable[[Question], Mechanism]
+
+_DESIGNED = 300  # candidates whose least loss is found while one waits
 
 
 def _numeric(kind: Any, spend: str, **options: Any) -> Maker:
@@ -96,6 +101,12 @@ def _candidate(kind: Any, **options: Any) -> Maker:
     return make
 
 
+def _optimal(s: Question) -> Mechanism:
+    if len(places.place(s.candidates, None, None)[2]) > _DESIGNED:
+        raise ValueError(f"compared for at most {_DESIGNED} candidates: more take seconds to design")
+    return _candidate(OptimalUtility)(s)
+
+
 def _oracle(kind: Any) -> Maker:
     """Return the maker of a mechanism of one category; of several, each is asked as a coin decides."""
 
@@ -106,6 +117,14 @@ def _oracle(kind: Any) -> Maker:
         return made
 
     return make
+
+
+def _hashing(s: Question) -> Mechanism:
+    if len(s.sizes) > 1 or s.sizes[0] <= MOST_MODULUS:
+        raise ValueError(
+            f"is for more than {MOST_MODULUS:,} categories; of fewer, designs are estimated faster"
+        )
+    return OLH(s.sizes[0], epsilon=s.epsilon)
 
 
 def _attributes(spend: Any, oracle: str = "best") -> Maker:
@@ -179,6 +198,7 @@ REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
     ),
     "frequency": (
         *((name, _oracle(kind)) for name, kind in ORACLES.items()),
+        ("OLH", _hashing),
         ("best oracle, sample", _attributes("sample")),
         ("best oracle, split", _attributes("split")),
         ("GRR, split", _grr_split),
@@ -190,7 +210,7 @@ REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
         *((f"{name}, sample", _attributes("sample", name)) for name in ORACLES),
     ),
     "point": (
-        ("OptimalUtility", _candidate(OptimalUtility)),
+        ("OptimalUtility", _optimal),
         ("BRR, best m", _candidate(BRR, m="best")),
         ("BRR, paper's m", _candidate(BRR, m="paper")),
         ("GRR (BRR, m = 1)", _candidate(BRR, m=1)),

@@ -34,9 +34,24 @@ def coins_of(key: bytes, ids: Ids, context: bytes, column: int, duplicates: bool
     """
     names = _named(ids)
     coins = Coins(key, context, names, column)
-    if not duplicates and len(np.unique(names, axis=0)) != len(names):
+    if not duplicates and len(repeated(names)):
         raise ValueError("ids: each may come up once; duplicates=True allows more")
     return coins
+
+
+def repeated(ids: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the places of ids that came up before: integers, or digests a row."""
+    short = ids if ids.ndim == 1 else np.ascontiguousarray(ids[:, :8]).view(np.uint64)[:, 0]
+    if (short[1:] > short[:-1]).all():
+        return np.empty(0, np.intp)
+    ascending = np.sort(short)
+    twice = ascending[1:][ascending[1:] == ascending[:-1]]
+    if not len(twice):
+        return np.empty(0, np.intp)
+    # Digests whose beginnings are alike may still differ.
+    alike = np.flatnonzero(np.isin(short, twice))
+    _, firsts = np.unique(ids[alike], axis=0, return_index=True)
+    return np.delete(alike, firsts)
 
 
 def bound(coins: Coins, records: Sequence[NDArray[Any]], threads: int | None) -> Coins:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from bitldp.base.refused import PlanError
+from bitldp.tables.attributes import Attributes
 from bitldp.tables.collect import collected, released_names
 from bitldp.tables.counts import countable, counts_for
 from bitldp.tables.frames import opened, said
@@ -204,10 +205,24 @@ _FIELDS = {
 
 
 def _rows(part: Part, counts: Any, level: float) -> list[dict[str, Any]]:
-    what = part.plain
-    columns = part.codec.columns
-    labels = [*getattr(part.codec, "categories", ()), None] if what == "share" else []
-    note, known = part.caveat, True
+    """Return the answers of a part: of a record, those of each of its columns by itself."""
+    if isinstance(part.codec, Attributes):
+        every = part.codec.answers(getattr(counts, "attributes", None))
+        found = [
+            _answers((name,), labels, counts if own is None else own, None, level)
+            for name, labels, own in every
+        ]
+        return [row for rows in found for row in rows]
+    shares = part.plain == "share"
+    labels = [*getattr(part.codec, "categories", ()), None] if shares else []
+    return _answers(part.codec.columns, labels, counts, part.caveat, level)
+
+
+def _answers(
+    columns: Sequence[str], labels: Sequence[Any], counts: Any, note: str | None, level: float
+) -> list[dict[str, Any]]:
+    """Return the answers of counts: a mean for each column, or, with labels, a share for each of these."""
+    what, known = "share" if labels else "mean", True
     try:
         found = counts.estimate()
         value, stderr = np.atleast_1d(found.value).ravel(), np.atleast_1d(found.stderr).ravel()

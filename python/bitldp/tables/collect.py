@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bitldp.base.refused import DataError, PlanError
+from bitldp.tables.attributes import Attributes
 from bitldp.tables.cells import Labels, Numbers, Points, Reals
 from bitldp.tables.part import Part
 
@@ -56,6 +57,9 @@ def collected(part: Part, table: pa.Table, first_row: int) -> tuple[Any, str]:
     times = Counter(table.column_names)
     columns = [_column(table, name, times[name]) for name in names]
     codec = part.codec
+    if isinstance(codec, Attributes):
+        whole = [_whole(column, name, first_row) for column, name in zip(columns, names, strict=True)]
+        return part.mechanism.join(codec.arrays(whole)), "codes"
     if isinstance(codec, Labels) and len(columns) == 1 and part.output == "values":
         return _categories(codec, columns[0], names[0], first_row), "codes"
     if part.output == "values":

@@ -12,6 +12,7 @@ import numpy as np
 from bitldp.base import checks
 from bitldp.base.refused import PlanError
 from bitldp.mechanism.base import Mechanism
+from bitldp.tables.attributes import Attributes
 from bitldp.tables.cells import Codec, Labels, Missing, Numbers, Points, Reals
 from bitldp.tables.part import Part, form
 from bitldp.tables.worth import worth
@@ -19,7 +20,7 @@ from bitldp.tables.worth import worth
 __all__ = ["Column"]
 
 _POLICIES = ("refuse", "category", "fill")
-_TAKEN = ("numbers", "reals", "categories", "points")
+_TAKEN = ("numbers", "reals", "categories", "points", "record")
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,8 @@ class Column:
         As many as the mechanism takes, together.
     categories : sequence, optional
         The public list of the values of a column of categories, in the order of the mechanism's categories;
-        of a mechanism with labels, its labels. Of `label`, where there is one.
+        of a mechanism with labels, its labels. Of `label`, where there is one. Of `CategoricalRecord` and
+        `MixedRecord`, a list for each column of categories, which come after the columns of numbers.
     interval : (float, float), optional
         For a mechanism of categories on a column of numbers: its categories are as many points of this
         interval, both ends among them, and each number counts as the nearest.
@@ -69,7 +71,7 @@ class Column:
 
     mechanism: Mechanism
     columns: Sequence[str]
-    categories: Sequence[Any] | None = None
+    categories: Sequence[Any] | None = None  # of a record, lists of them
     interval: tuple[float, float] | None = None
     nulls: Literal["refuse", "category", "fill"] = "refuse"
     fill: float | str | None = None
@@ -87,7 +89,8 @@ class Column:
         if self.categories is not None:
             if isinstance(self.categories, str):
                 raise PlanError("categories: must be a list of values, not one text")
-            self._set("categories", tuple(_text(value) for value in self.categories))
+            listed = _texts if self.mechanism.takes == "record" else _text
+            self._set("categories", tuple(listed(value) for value in self.categories))
         if self.interval is not None:
             self._set("interval", checks.interval("interval", self.interval))
         checks.choice("nulls", self.nulls, _POLICIES)
@@ -105,7 +108,7 @@ class Column:
         return cls(
             part.mechanism,
             codec.columns,
-            categories=codec.categories if isinstance(codec, Labels) else None,
+            categories=codec.categories if isinstance(codec, (Labels, Attributes)) else None,
             interval=(codec.low, codec.high) if isinstance(codec, Points) and codec.indices else None,
             output=part.output,  # type: ignore[arg-type]
             decode=part.worth.decode or None,  # type: ignore[arg-type]
@@ -130,6 +133,10 @@ class Column:
         mechanism = self.mechanism
         if mechanism.takes not in _TAKEN:
             raise PlanError(f"{type(mechanism).__name__}: takes no columns of a table")
+        if mechanism.takes == "record":
+            if self.label is not None or self.interval is not None:
+                raise PlanError(f"{self._name}: {type(mechanism).__name__} takes neither label nor interval")
+            return (self._part(mechanism, self._record(mechanism)),)
         if len(mechanism.parts) > 1:  # features, and a label
             if self.label is None:
                 raise PlanError(f"{type(mechanism).__name__}: name its label's column by label=")
@@ -180,6 +187,43 @@ class Column:
         low, high = ends or self.interval or (0.0, 1.0)
         return Points(columns, low, high, _cells(mechanism), ends is None, missing)
 
+    def _record(self, mechanism: Any) -> Attributes:
+        """Return the codec of a record of several columns under one budget."""
+        if len(self.columns) != mechanism.columns:
+            raise PlanError(
+                f"{self._name}: {type(mechanism).__name__} takes {mechanism.columns} columns, "
+                f"got {len(self.columns)}"
+            )
+        if self.nulls == "fill":
+            raise PlanError(f"{self._name}: nulls='fill' is for one column, and a record has several")
+        sizes = tuple(int(each) for each in mechanism.sizes)
+        numbers = tuple(self.columns[: len(self.columns) - len(sizes)])
+        names = self.columns[len(numbers) :]
+        if self.categories is None or len(self.categories) != len(sizes):
+            raise PlanError(
+                f"{self._name}: needs categories=, the public lists of the values of {len(sizes)} columns"
+            )
+        missing = Missing(self.nulls)
+        labels = []
+        for name, size, categories in zip(names, sizes, self.categories, strict=True):
+            own = len(categories) + (self.nulls == "category")
+            if own != size:
+                extra = " and one of missing values" if self.nulls == "category" else ""
+                raise PlanError(
+                    f"column {name!r}: {type(mechanism).__name__} has {size} categories there, the list "
+                    f"{len(categories)}{extra}"
+                )
+            if len(set(categories)) != len(categories):
+                raise PlanError(f"column {name!r}: categories: two are the same")
+            labels.append(Labels((name,), tuple(categories), missing))
+        reals = None
+        if numbers:
+            if self.nulls == "category":
+                self._numeric(missing)
+            low, high = mechanism.interval
+            reals = Reals(numbers, low, high, len(numbers), mechanism.clip)
+        return Attributes(reals, tuple(labels), mechanism.k is not None, mechanism.report_parts)
+
     def _numeric(self, missing: Missing) -> None:
         """Refuse what says nothing to a column of numbers."""
         if missing.policy == "category":
@@ -220,6 +264,13 @@ class Column:
 def _text(value: Any) -> str:
     """Return a category as it is written in a table."""
     return str(value).lower() if isinstance(value, (bool, np.bool_)) else str(value)
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    """Return the categories of one column of a record."""
+    if isinstance(values, str) or not np.iterable(values):
+        raise PlanError("categories: must be a list of values for each column of categories")
+    return tuple(_text(value) for value in values)
 
 
 def _cells(mechanism: Any) -> int:

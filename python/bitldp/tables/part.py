@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bitldp import _core
 from bitldp.base.refused import PlanError
+from bitldp.tables.attributes import Attributes
 from bitldp.tables.cells import Codec, Labels, Numbers, Points, Reals
 from bitldp.tables.worth import Worth
 
@@ -33,11 +34,17 @@ def form(name: str, mechanism: Any, output: str | None) -> str:
     PlanError
         For a form that it does not have.
     """
+    if mechanism.takes == "record":
+        if output not in (None, "codes"):
+            raise PlanError(f"output {output}: a report of {name} is about some of its columns; use codes")
+        return "codes"
     if "codes" not in mechanism.outputs:
         if output not in (None, "bits"):
             raise PlanError(f"output {output}: a report of {name} is one bit for each category; use bits")
         return "bits"
     if not mechanism.alike:
+        if len(mechanism.report_parts) > 1:
+            raise PlanError(f"{name}: a report has two parts; with public=False it is one code")
         if output not in (None, "codes"):
             raise PlanError(
                 f"output {output}: a report of {name} is a code, and none of a category; use codes"
@@ -120,6 +127,7 @@ class Part:
         """Bytes of a row's input and output, about."""
         columns = len(self.codec.columns)
         several = self.output == "bits" or self.split
+        several = several or isinstance(self.codec, Attributes)
         return 16 * columns + several * 4 * int(self.mechanism.report_bits)
 
     def randomize(self, x: NDArray[Any], first: int) -> NDArray[Any]:
@@ -127,14 +135,16 @@ class Part:
         return self._shown(x, lambda values, options: self._reports(values, first, options))
 
     def randomize_keyed(self, x: NDArray[Any], key: bytes, ids: NDArray[Any], column: int) -> NDArray[Any]:
-        """Randomize rows with coins of a key and their ids: the reports depend on the records alone.
+        """Randomize rows with coins of a key and their ids, each of which comes up once.
+
+        The reports depend on the records alone.
 
         `column` is the number of the part's first column among all that are released under the key.
         """
         return self._shown(
             x,
             lambda values, options: self.mechanism.randomize_keyed(
-                values, key=key, ids=ids, column=column, **options
+                *self._arguments(values), key=key, ids=ids, column=column, duplicates=True, **options
             ),
         )
 
@@ -159,13 +169,19 @@ class Part:
         """Return how many numbers are outside the range, so that they move to its ends."""
         if isinstance(self.codec, Numbers):
             return int(self.mechanism.outside(x))
+        if isinstance(self.codec, Attributes):
+            return 0 if self.codec.numbers is None else int(self.mechanism.outside(self._arguments(x)[0]))
         if isinstance(self.codec, Points):
             return int(np.count_nonzero((x < self.codec.low) | (x > self.codec.high)))
         return 0
 
+    def _arguments(self, x: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+        """Return an encoded batch as the mechanism's arguments."""
+        return self.codec.arguments(x) if isinstance(self.codec, Attributes) else (x,)
+
     def _reports(self, x: NDArray[Any], first: int, options: dict[str, Any]) -> NDArray[Any]:
         if self.rng is None:
-            return self.mechanism.randomize(x, **options)
+            return self.mechanism.randomize(*self._arguments(x), **options)
         if not self.whole:
             # A seed makes one stream for the whole file: a batch takes the chunks after those of the rows
             # before it.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import numpy as np
@@ -10,12 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from bitldp._core import text_digests
 from bitldp.base.refused import DataError, PlanError
+from bitldp.release.keyed import repeated
 
 __all__ = ["SeenIds", "ids_of"]
 
 
-def ids_of(column: Any, name: str, first_row: int) -> NDArray[Any]:
+def ids_of(column: Any, name: str, first_row: int, threads: int | None = None) -> NDArray[Any]:
     """Return a column of ids as the core takes them.
 
     Parameters
@@ -26,11 +27,12 @@ def ids_of(column: Any, name: str, first_row: int) -> NDArray[Any]:
         Of the column.
     first_row : int
         Number of its first row, for errors.
+    threads : int, optional
 
     Returns
     -------
     ndarray
-        Of uint64, or digests: uint8 of shape (n, 32).
+        Of uint64, or SHA-256 digests: uint8 of shape (n, 32).
 
     Raises
     ------
@@ -55,23 +57,23 @@ def ids_of(column: Any, name: str, first_row: int) -> NDArray[Any]:
         or pa.types.is_large_string(kind)
         or str(kind).startswith(("binary", "large_binary", "string_view", "fixed_size_binary"))
     ):
-        texts = column.cast(pa.large_binary()).to_pylist()
-        ids = np.frombuffer(b"".join(hashlib.sha256(text).digest() for text in texts), np.uint8).reshape(
-            -1, 32
-        )
+        ids = _digests(column.cast(pa.large_binary()), threads)
     else:
         raise PlanError(f"column {name!r}: holds {kind}; ids of records are integers, text or bytes")
-    _refuse_twice(ids, name, first_row)
+    twice = repeated(ids)
+    if len(twice):
+        where = f"row {first_row + int(twice[0])}, column {name!r}"
+        raise DataError(f"{where}: an id that came up before; every record has its own")
     return ids
 
 
-def _refuse_twice(ids: NDArray[Any], name: str, first_row: int) -> None:
-    order = np.argsort(ids, kind="stable") if ids.ndim == 1 else np.lexsort(ids.T[::-1])
-    same = ids[order[1:]] == ids[order[:-1]]
-    twice = same if ids.ndim == 1 else same.all(axis=1)
-    if twice.any():
-        row = first_row + int(order[1:][twice].min())
-        raise DataError(f"row {row}, column {name!r}: an id that came up before; every record has its own")
+def _digests(texts: Any, threads: int | None) -> NDArray[np.uint8]:
+    """Return the digests of a column of large binary, from the buffers that it has."""
+    _, offsets, content = texts.buffers()
+    if not len(texts):
+        return np.empty((0, 32), np.uint8)
+    places = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    return text_digests(places, np.frombuffer(content or b"", np.uint8), threads=threads)
 
 
 class SeenIds:

@@ -137,7 +137,8 @@ class TableRelease:
         """
         coins = ids = None
         if self.record is not None:
-            coins, ids = self._derived("coins"), ids_of(table.column(self.record), self.record, first_row)
+            coins = self._derived("coins")
+            ids = ids_of(table.column(self.record), self.record, first_row, self.threads)
             if seen is not None:
                 seen.add(ids)
         made: list[tuple[str, Any]] = []

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp.base.refused import PlanError
+from bitldp.tables.attributes import Attributes
 from bitldp.tables.cells import Codec, Labels, Points, Reals
 
 __all__ = ["DECODES", "Worth", "worth"]
@@ -66,7 +67,7 @@ def worth(name: str, mechanism: Any, codec: Codec, output: str, decode: str | No
         For a `decode` that the mechanism does not have.
     """
     kind = f"bitldp.{type(mechanism).__name__}"
-    if isinstance(codec, Labels):
+    if isinstance(codec, (Labels, Attributes)):
         if decode is not None:
             raise PlanError(f"--decode does not apply to {name}: its columns are no numbers")
         return Worth(estimate=f"{kind}(...).estimate_frequencies, of the numbers of the categories")

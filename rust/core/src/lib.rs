@@ -62,4 +62,4 @@ pub use io::{Input, Output};
 pub use isa::{ISA_VARIABLE, Isa};
 pub use parallel::{CHUNK, THREADS_VARIABLE, most_threads};
 pub use probability::{Probability, Rounding, abs_log_ratio, add_up, log_ratio, mul_up};
-pub use random::{Ids, Key, ROUNDS, block, keystream, keystream_on};
+pub use random::{Ids, Key, ROUNDS, block, keystream, keystream_on, text_digests};

@@ -20,6 +20,7 @@ fn designs() -> Vec<Design> {
         Design::progressions(10, 11, 3, 0.7).unwrap(),
         Design::progressions(15, 15, 3, 0.7).unwrap(),
         Design::progressions(4_000, 4_001, 500, 0.6).unwrap(),
+        Design::progressions(65_000, 65_521, 60, 0.6).unwrap(),
         Design::halves(20, 3, 2, 0.5).unwrap(),
         Design::halves(100_000, 17, 0, 0.7).unwrap(),
     ]
@@ -105,7 +106,7 @@ fn what_is_no_design_is_refused() {
         Design::translates(3, 1, f64::NAN, vec![0, 1, 3, 2]),
         Design::progressions(10, 12, 2, 0.7),
         Design::progressions(10, 15, 4, 0.7),
-        Design::progressions(10, 8_209, 3, 0.7),
+        Design::progressions(10, 65_537, 3, 0.7),
         Design::progressions(12, 11, 3, 0.7),
         Design::progressions(2, 2, 1, 0.7),
         Design::halves(8, 3, 0, 0.8),

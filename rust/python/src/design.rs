@@ -59,7 +59,7 @@ channel! {
             muted(bitldp_core::Design::translates(inputs, width, high, order.to_vec()), mute)
         }
 
-        /// Progressions of ``width`` numbers of an odd modulus below 2**13 without divisors below ``width``.
+        /// Progressions of ``width`` numbers of an odd modulus below 2**16 without divisors below ``width``.
         ///
         /// Each has a random step that is reported: ``(a - 1) * modulus + y`` is the cell y of step a, which is 1 to
         /// ``(modulus - 1) // 2``.

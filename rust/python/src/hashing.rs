@@ -1,7 +1,7 @@
-//! Public hash functions of words: `hash_cells` and `hash_supports`.
+//! Public hash functions: `hash_cells` and `hash_supports` of words, `text_digests` of texts.
 
 use bitldp_core::Hashing;
-use numpy::{Element, PyArray1, PyReadonlyArray1};
+use numpy::{Element, IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
@@ -92,4 +92,39 @@ pub(crate) fn hash_supports<'py>(
     let (seeds, reports, words) = (seeds.as_slice()?, reports.as_slice()?, words.as_slice()?);
     let found = py.detach(|| hashing.supports(seeds, reports, words, threads)).map_err(to_python)?;
     Ok(PyArray1::from_vec(py, found))
+}
+
+/// Digest each text of a column by SHA-256.
+///
+/// Parameters
+/// ----------
+/// offsets : array of int64, shape (n + 1,)
+///     Where each text begins in `texts`, and where the last one ends.
+/// texts : array of uint8
+///     The bytes of all texts.
+/// threads : int or None
+///
+/// Returns
+/// -------
+/// array of uint8, shape (n, 32)
+///     A digest a row.
+///
+/// Raises
+/// ------
+/// ValueError, TypeError, MemoryError
+///     For arrays of another form, or offsets that fall or reach past the end.
+#[pyfunction]
+#[pyo3(signature = (offsets, texts, *, threads = None))]
+pub(crate) fn text_digests<'py>(
+    py: Python<'py>,
+    offsets: &Bound<'py, PyAny>,
+    texts: &Bound<'py, PyAny>,
+    threads: Option<Whole>,
+) -> PyResult<Bound<'py, PyArray2<u8>>> {
+    let threads = self::threads(threads)?;
+    let (offsets, texts) = (line::<i64>("offsets", offsets, "int64")?, line::<u8>("texts", texts, "uint8")?);
+    let (offsets, texts) = (offsets.as_slice()?, texts.as_slice()?);
+    let work = || bitldp_core::text_digests(offsets, texts, threads);
+    let found = detached(py, texts.len() + 64 * offsets.len(), work).map_err(to_python)?;
+    found.into_flattened().into_pyarray(py).reshape([offsets.len() - 1, 32])
 }

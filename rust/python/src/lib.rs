@@ -46,7 +46,7 @@ mod _core {
     #[pymodule_export]
     use super::grid::Grid;
     #[pymodule_export]
-    use super::hashing::{hash_cells, hash_supports};
+    use super::hashing::{hash_cells, hash_supports, text_digests};
     #[pymodule_export]
     use super::keyed::Coins;
     #[pymodule_export]

@@ -104,6 +104,26 @@ def test_a_run_of_one_mechanism_is_estimated_too(folder: Path, tmp_path: Path) -
         assert invoke("verify", f"{target}.privacy.json", target).exit_code == 0
 
 
+@pytest.mark.parametrize("output", ["codes", "values", "bits"])
+def test_words_of_bits_are_estimated_from_the_file_alone(folder: Path, tmp_path: Path, output: str) -> None:
+    """F-RR on heights, n = 20,000: within 5 standard errors, and the step that numbers are cut to.
+
+    Nothing but the released file and its report is there: no plan, no mechanism, no data.
+    """
+    made, elsewhere = tmp_path / "made.csv", tmp_path / "elsewhere"
+    frr = ("--mechanism", "frr", "--epsilon", 20, "--integer-bits", 8, "--bits", 12, "--output", output)
+    result = invoke("perturb", folder / "people.csv", "-o", made, *frr, "--columns", "height")
+    assert result.exit_code == 0, result.output
+    elsewhere.mkdir()
+    made.rename(elsewhere / "made.csv")
+    made.with_name("made.csv.privacy.json").rename(elsewhere / "made.csv.privacy.json")
+    (row,) = json.loads(invoke("estimate", elsewhere / "made.csv", "--format", "json").output)
+    step = 2.0**-3  # of 12 bits one is the sign and eight are whole
+    truth = float(people(ROWS).column("height").to_numpy().mean())
+    assert abs(row["estimate"] - truth) < 5.0 * row["stderr"] + step
+    assert row["stderr"] < 10.0
+
+
 def test_a_ledger_is_charged_before_anything_leaves(folder: Path, tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.json"
     refused = perturb(folder, "people.csv", tmp_path / "a.csv", "--ledger", ledger)

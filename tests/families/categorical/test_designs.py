@@ -171,12 +171,13 @@ def test_few_bits_for_many_categories() -> None:
         bitldp.BlockDesign(50, epsilon=1.0),
         bitldp.BlockDesign(85, epsilon=1.0),
         bitldp.BlockDesign(5000, epsilon=2.0),
+        bitldp.BlockDesign(40_000, epsilon=7.0),
         bitldp.BlockDesign(9, epsilon=3.0),
         bitldp.OLH(50, epsilon=1.0),
         bitldp.HadamardResponse(50, epsilon=2.0),
         bitldp.HadamardResponse(50, epsilon=0.5),
     ],
-    ids=["subsets", "steps", "space", "large", "single", "OLH", "halves", "half"],
+    ids=["subsets", "steps", "space", "large", "many steps", "single", "OLH", "halves", "half"],
 )
 def test_estimates_are_unbiased_and_spread_as_said(mechanism) -> None:
     """Each entry within 5.5 standard errors, n = 300,000.
@@ -336,7 +337,7 @@ def test_a_step_drawn_from_the_data_is_seen_in_the_counts() -> None:
 
 
 def test_progressions_refuse_other_moduli() -> None:
-    for modulus, width in ((12, 2), (15, 4), (9, 4), (8209, 3), (2, 1)):
+    for modulus, width in ((12, 2), (15, 4), (9, 4), (65_537, 3), (2, 1)):
         with pytest.raises(ValueError, match="modulus"):
             Design.progressions(2, modulus, width, 0.7)
     with pytest.raises(ValueError, match="inputs"):

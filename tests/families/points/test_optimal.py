@@ -124,7 +124,7 @@ def test_pickle(build):
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        ((301,), {}, "candidates: at most 300"),
+        ((1025,), {}, "candidates: at most 1024"),
         ((5,), {"epsilon": 0.0}, "epsilon: 0.001 to 30"),
         ((5,), {"epsilon": 31.0}, "epsilon: 0.001 to 30"),
         ((5,), {"epsilon": -1.0}, "epsilon: must be zero or more"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
 import os
 import pickle
@@ -223,3 +224,13 @@ def test_a_fresh_release_has_an_id_of_its_own() -> None:
     first.charge(ledger)
     second.charge(ledger)
     assert len(ledger.entries) == 2
+
+
+@pytest.mark.parametrize("type_", [pa.string(), pa.large_string(), pa.binary()])
+def test_text_is_known_by_its_published_digest(type_: Any) -> None:
+    """By SHA-256 of its bytes, wherever in a longer column it stands."""
+    texts = ["", "a", "Zoë", "x" * 200, "0"]
+    column = pa.array(["before", *texts], pa.string()).cast(type_).slice(1)
+    found = ids_of(column, "id", 1)
+    assert [bytes(row) for row in found] == [hashlib.sha256(text.encode()).digest() for text in texts]
+    assert ids_of(column.slice(0, 0), "id", 1).shape == (0, 32)

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from bitldp.cli.perturb.array_runs import array_plan, perturb_array
 from bitldp.cli.perturb.arrays import ArrayReader
+from bitldp.cli.perturb.behind import Behind
 from bitldp.cli.perturb.files import Unchanged, UsageError, check_paths, digest, report_path
 from bitldp.cli.perturb.forms import PIPE, Form, form_of, is_pipe
 from bitldp.cli.perturb.outputs import finish, outputs
@@ -22,7 +23,8 @@ from bitldp.cli.perturb.privacy_report import privacy_report
 from bitldp.cli.perturb.request import Request
 from bitldp.cli.perturb.signals import interruptible
 from bitldp.cli.perturb.sources import Source, opened
-from bitldp.cli.perturb.tables import TableReader, TableWriter, open_reader, open_writer
+from bitldp.cli.perturb.tables import TableReader, open_reader, open_writer
+from bitldp.tables.attributes import Attributes
 from bitldp.tables.cells import Numbers, Reals
 from bitldp.tables.records import SeenIds
 
@@ -198,7 +200,7 @@ def _perturb_table(
     """Stream a table through the plan; return its rows."""
     rows = 0
     ids = SeenIds("" if plan.release is None else plan.release.record or "")
-    writer: TableWriter | None = None
+    writer: Behind | None = None
     batches = reader.batches(plan.columns, plan.rows)
     try:
         for batch in batches:
@@ -208,7 +210,7 @@ def _perturb_table(
                 table = plan.release.piece(batch, rows + 1, moved=moved, seen=ids)
             if writer is None:
                 # The first batch is empty and shows the types: a file without rows has its columns, too.
-                writer = open_writer(file, form, table.schema)
+                writer = Behind(open_writer(file, form, table.schema))
             if table.num_rows:
                 writer.write(table)
             rows += table.num_rows
@@ -251,5 +253,7 @@ def _perturb_batch(
 
 def _by_input(part: Part, pairs: list[tuple[str, Any]]) -> dict[str, list[tuple[str, Any]]]:
     """Group output columns by the input column that each comes from."""
+    if isinstance(part.codec, Attributes):  # a report is about all of them together
+        return {part.codec.columns[0]: pairs}
     each = len(pairs) // len(part.codec.columns)
     return {name: pairs[i * each : (i + 1) * each] for i, name in enumerate(part.codec.columns)}

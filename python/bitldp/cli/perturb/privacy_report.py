@@ -11,6 +11,7 @@ from bitldp import _core
 from bitldp.cli.perturb.plan import Part, Plan
 from bitldp.cli.perturb.request import Request
 from bitldp.report.totals import total
+from bitldp.tables.attributes import Attributes
 from bitldp.tables.cells import Labels, Numbers, Points, Reals
 from bitldp.tables.law import canonical_digest, law_of
 
@@ -19,6 +20,8 @@ __all__ = ["privacy_report"]
 
 def _public(part: Part) -> dict[str, Any]:
     """Return what a reader of codes needs to know of the columns."""
+    if isinstance(part.codec, Attributes):
+        return {"categories": [list(each) for each in part.codec.categories]}
     if isinstance(part.codec, Labels):
         return {"categories": list(part.codec.categories)}
     if isinstance(part.codec, Points):

@@ -22,6 +22,7 @@ from bitldp.cli.perturb.files import CommandError
 from bitldp.cli.perturb.forms import Form
 from bitldp.cli.perturb.rebatch import rebatch
 from bitldp.cli.perturb.sources import DAMAGED, Source
+from bitldp.cli.perturb.text import TextWriter
 
 _TITLES = {"csv": "a CSV", "parquet": "a Parquet", "arrow": "an Arrow"}
 
@@ -105,14 +106,12 @@ class _CsvWriter:
         # Arrow closes what it compresses to, and the file is read once more: it gets a handle of its own.
         own = os.fdopen(os.dup(file.fileno()), "wb") if form.gzip else None
         self._compressed = None if own is None else pa.CompressedOutputStream(own, "gzip")
-        options = pa.csv.WriteOptions(delimiter=form.delimiter)
-        self._writer = pa.csv.CSVWriter(self._compressed or file, schema, write_options=options)
+        self._writer = TextWriter(self._compressed or file, form, schema)
 
     def write(self, table: pa.Table) -> None:
         self._writer.write(table)
 
     def close(self) -> None:
-        self._writer.close()
         if self._compressed is not None:
             self._compressed.close()
 

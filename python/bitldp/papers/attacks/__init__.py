@@ -5,7 +5,8 @@ from __future__ import annotations
 from bitldp.papers.attacks.inversion import inversion
 from bitldp.papers.attacks.linkage import linkage
 from bitldp.papers.attacks.membership import membership
-from bitldp.papers.attacks.subjects import Attacked, ceiling
+from bitldp.papers.attacks.subjects import Attacked
+from bitldp.privacy import ceiling
 
 __all__ = ["ATTACKS", "Attacked", "ceiling", "inversion", "linkage", "membership"]
 

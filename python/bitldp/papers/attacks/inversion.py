@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 import bitldp
 from bitldp.federated.wire.forms import Form, letters_of
 from bitldp.mechanism.base import Mechanism
-from bitldp.papers.attacks.subjects import HONEST, Attacked, ceiling, records
+from bitldp.papers.attacks.subjects import HONEST, Attacked, records
+from bitldp.privacy import ceiling
 
 __all__ = ["inversion"]
 

@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from bitldp.papers.attacks.subjects import Attacked, ceiling
+from bitldp.papers.attacks.subjects import Attacked
 from bitldp.papers.figures.drawing import lines
 from bitldp.papers.figures.outcome import Compared, Outcome
+from bitldp.privacy import ceiling
 
 __all__ = ["WORDS", "outcome"]
 

@@ -18,28 +18,12 @@ from bitldp.data import load
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import PrivacyClaimWarning
 
-__all__ = ["HONEST", "Attacked", "Subject", "ceiling", "paper_records", "records", "true_records"]
+__all__ = ["HONEST", "Attacked", "Subject", "paper_records", "records", "true_records"]
 
 #: True budgets that are attacked beside the papers' settings.
 HONEST = (1.0, 4.0, 8.0)
 
 Array = NDArray[np.float32]
-
-
-def ceiling(epsilon: float, candidates: int) -> float:
-    """Return the largest chance of naming one of equally likely candidates from an epsilon-LDP report.
-
-    The posterior of one candidate is at most e^epsilon/(e^epsilon + n - 1): its likelihood is at most
-    e^epsilon times that of each other one. It holds for every attack, whatever it knows beside.
-
-    Parameters
-    ----------
-    epsilon : float
-        Exact, of all that is released about a candidate; may be infinite.
-    candidates : int
-        n, 1 or more.
-    """
-    return 1.0 / (1.0 + (candidates - 1) * math.exp(-epsilon))
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from typing import Any
 
 import bitldp
 from bitldp.compression import LaplaceBall
-from bitldp.papers.attacks.subjects import ceiling
-from bitldp.privacy import PrivacyClaimWarning
+from bitldp.privacy import PrivacyClaimWarning, ceiling
 from bitldp.report.page.parts import figure_of, table, words
 
 __all__ = ["Bought", "attacks_table", "bought", "buys_table"]

@@ -10,6 +10,9 @@ use crate::parallel::for_chunks;
 /// Words that one part of the work counts at least: below 2^32, what a counter holds.
 const PART: usize = 1 << 16;
 
+/// Codes that are counted one by one at most, in 256 MB.
+const COUNTED: usize = 1 << 25;
+
 impl Batch<'_> {
     /// For how many reports each number below `modulus` is one of `y, y - a, y - 2a, …`, `width` in all, where the report is
     /// the code `(a - 1) modulus + y`, with `a` up to `(modulus - 1) / 2`. Records have one code.
@@ -29,7 +32,7 @@ impl Batch<'_> {
         }
         let outputs = modulus as usize * ((modulus as usize - 1) / 2);
         // Walking through the progressions takes about as long a number as counting a code and adding it up.
-        if self.records.saturating_mul(width as usize) > 2 * outputs {
+        if outputs <= COUNTED && self.records.saturating_mul(width as usize) > 2 * outputs {
             return Ok(added_up(&self.histogram(outputs)?, modulus as usize, width as usize));
         }
         let most = outputs as u32 - 1;

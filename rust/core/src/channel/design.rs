@@ -22,7 +22,7 @@ const NARROW: u32 = 1 << 16;
 const MOST: u32 = 1 << 28;
 
 /// The moduli of progressions are below it.
-const MODULI: u32 = 1 << 13;
+const MODULI: u32 = 1 << 16;
 
 /// The channel in which every input has a block of reports, as large for all: a report is of the block, uniformly, with
 /// probability `high`, and otherwise one of the others, uniformly.
@@ -73,7 +73,7 @@ impl Design {
     /// cells, on average over the steps.
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) for another modulus, or one not below `2^13`, and as
+    /// [`Error::Argument`](crate::Error::Argument) for another modulus, or one not below `2^16`, and as
     /// [`Design::translates`].
     pub fn progressions(inputs: u32, modulus: u32, width: u32, high: f64) -> Result<Design> {
         let divided = (2..width.max(3)).any(|divisor| modulus.is_multiple_of(divisor));

@@ -44,13 +44,16 @@ use crate::kernel::Isa;
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod hashes;
 mod lanes;
+mod names;
 mod os;
 mod record;
 mod refine;
 mod scalar;
 
 pub(crate) use lanes::{Lanes, Words, counter};
+pub use names::text_digests;
 pub use record::Ids;
 pub(crate) use record::{Digest, Records};
 pub(crate) use refine::Refine;

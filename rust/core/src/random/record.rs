@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use super::Key;
+use super::hashes::{Half, hashes};
+use super::{BLOCKS, Key};
+use crate::kernel::Isa;
 
 /// The names of records, unique among those of one key.
 #[derive(Clone, Copy)]
@@ -106,6 +108,38 @@ impl<'a> Records<'a> {
         Key::from_bytes(*hash.as_bytes())
     }
 
+    /// The keys of as many records as `keys` has room for, from `first` on.
+    pub(crate) fn keys(&self, isa: Isa, first: usize, keys: &mut [Key]) {
+        let own = Key::from_bytes(self.key);
+        for (group, keys) in keys.chunks_mut(BLOCKS).enumerate() {
+            let first = first + group * BLOCKS;
+            if keys.len() < BLOCKS {
+                // Fewer are not worth all lanes.
+                keys.iter_mut().enumerate().for_each(|(at, key)| *key = self.key(first + at));
+                break;
+            }
+            let (mut messages, mut length): (Half, u32) = ([[0; BLOCKS]; 8], 32);
+            for lane in 0..BLOCKS {
+                match self.ids {
+                    Ids::Numbers(ids) => {
+                        let id = ids[first + lane];
+                        (messages[0][lane], messages[1][lane]) = (id as u32, (id >> 32) as u32);
+                        length = 8;
+                    }
+                    Ids::Digests(ids) | Ids::Bound(ids) => {
+                        for (word, part) in messages.iter_mut().zip(ids[first + lane].as_chunks::<4>().0) {
+                            word[lane] = u32::from_le_bytes(*part);
+                        }
+                    }
+                }
+            }
+            let found = hashes(isa, &own, &messages, length);
+            for (lane, key) in keys.iter_mut().enumerate() {
+                *key = Key(std::array::from_fn(|word| found[word][lane]));
+            }
+        }
+    }
+
     /// The key of a record's column and all values in it, by way of `message`.
     ///
     /// The values are as many for every record of a law, and so a number and a digest have messages of different lengths
@@ -145,6 +179,25 @@ mod tests {
             assert!(!keys[..i].contains(key), "{i}");
         }
         assert_eq!(first(1, b"a", one), keys[0]);
+    }
+
+    #[test]
+    fn keys_together_are_those_one_by_one() {
+        let numbers: Vec<u64> = (0..45).map(|i| i << 30 | 7).collect();
+        let digests: Vec<[u8; 32]> = (0..45).map(|i| std::array::from_fn(|j| i * 5 + j as u8)).collect();
+        for ids in [Ids::Numbers(&numbers), Ids::Digests(&digests), Ids::Bound(&digests)] {
+            let records = Records { key: [9; 32], ids };
+            for &isa in Isa::available() {
+                for (first, count) in [(0, 45), (3, 16), (40, 5), (7, 0), (1, 33)] {
+                    let mut keys = vec![Key::from_bytes([0; 32]); count];
+                    records.keys(isa, first, &mut keys);
+                    assert!(
+                        keys.iter().enumerate().all(|(at, key)| *key == records.key(first + at)),
+                        "{isa}"
+                    );
+                }
+            }
+        }
     }
 
     #[test]

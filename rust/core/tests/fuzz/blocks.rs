@@ -37,7 +37,12 @@ fn designs() {
                 let cells = inputs + data.below(5) as u32;
                 Design::translates(inputs, width, high, (0..cells).rev().collect())
             }
-            1 => Design::progressions(inputs, data.one_of(&[3, 7, 31, 127, 4001, 4003, 8191]), width, high),
+            1 => Design::progressions(
+                inputs,
+                data.one_of(&[3, 7, 31, 127, 4001, 4003, 8191, 65_521]),
+                width,
+                high,
+            ),
             _ => Design::halves(inputs, data.below(13) as u32, data.below(6) as u32, high),
         };
         let Ok(channel) = channel else { return false };

@@ -115,22 +115,22 @@ pub(crate) struct ProgressionLaw<'a> {
     divisors: &'a [u16],
     /// `2^32` modulo the steps: lower halves of the product below it are rejected.
     reject: u32,
-    /// A little over `2^44` over the modulus.
+    /// A little over `2^48` over the modulus.
     inverse: u64,
 }
 
 impl<'a> ProgressionLaw<'a> {
-    /// Progressions of an odd modulus below `2^13`.
+    /// Progressions of an odd modulus below `2^16`.
     pub(crate) fn new(
         window: NarrowWindow<'a>,
         modulus: u32,
         inputs: u32,
         divisors: &'a [u16],
     ) -> ProgressionLaw<'a> {
-        debug_assert!(modulus % 2 == 1 && modulus < 1 << 13);
+        debug_assert!(modulus % 2 == 1 && modulus < 1 << 16);
         let steps = (modulus - 1) / 2;
         let reject = ((1u64 << 32) % u64::from(steps)) as u32;
-        let inverse = (1 << 44) / u64::from(modulus) + 1;
+        let inverse = (1 << 48) / u64::from(modulus) + 1;
         debug_assert_eq!(divisors.len(), steps as usize);
         ProgressionLaw { window, modulus, inputs, steps, divisors, reject, inverse }
     }
@@ -150,9 +150,9 @@ impl<'a> ProgressionLaw<'a> {
     /// `z` over the modulus, for `z` below its square.
     #[inline(always)]
     fn quotient(&self, z: u32) -> u32 {
-        // The quotient is z/modulus + z(inverse/2^44 - 1/modulus), and what is too much is below 2^26/2^44 < 1/modulus; and
-        // z inverse < 2^44 (modulus + 1) fits.
-        ((u64::from(z) * self.inverse) >> 44) as u32
+        // The quotient is z/modulus + z(inverse/2^48 - 1/modulus), and what is too much is below 2^32/2^48 < 1/modulus; and
+        // z inverse < modulus 2^48 + modulus^2 fits.
+        ((u64::from(z) * self.inverse) >> 48) as u32
     }
 
     /// The cell of a rank: the ranks are the multiples of the step, and where these come back to the row, those beside it.
@@ -249,10 +249,11 @@ mod tests {
 
     #[test]
     fn quotients_are_right_up_to_the_square() {
-        for modulus in [3u32, 5, 15, 127, 1361, 4099, 8191] {
+        for modulus in [3u32, 5, 15, 127, 1361, 4099, 8191, 65_521, 65_535] {
             let divisors = ProgressionLaw::divisors(modulus);
             let law = law(modulus, &divisors);
-            let all = (0..modulus).map(|i| i * modulus).chain((1..=modulus).map(|i| i * modulus - 1));
+            let all =
+                (0..modulus).map(|i| i * modulus).chain((0..modulus).map(|i| i * modulus + modulus - 1));
             for z in all.chain((0..modulus * modulus).step_by(997)) {
                 assert_eq!(law.quotient(z), z / modulus, "{z} by {modulus}");
             }

@@ -103,39 +103,43 @@ impl KeyedSampler<'_> {
         let mut lanes = Lanes::new();
         let mut words: Words = [[0; Lanes::COUNT]; 16];
         let (mut record, mut column) = (first / self.columns, first % self.columns);
-        let mut key = self.records.key(record);
-        let mut keys: [Key; Lanes::COUNT] = std::array::from_fn(|_| key.clone());
+        let mut keys = vec![Key::from_bytes([0; 32]); BLOCK.min(input.len()).div_ceil(self.columns) + 1];
+        let mut own: [u32; Lanes::COUNT] = [0; Lanes::COUNT];
         let mut counters = [0; Lanes::COUNT];
         let (mut values, mut reports) = ([0; BLOCK], [0u32; BLOCK]);
         for start in (0..input.len()).step_by(BLOCK) {
             let count = BLOCK.min(input.len() - start);
             let (values, reports) = (&mut values[..count], &mut reports[..count]);
             canonical(input.part(start..start + count), values);
+            let earliest = record;
+            let records = (column + count).div_ceil(self.columns);
+            self.records.keys(self.isa, earliest, &mut keys[..records]);
             let passes = values.chunks(Lanes::COUNT).zip(reports.chunks_mut(Lanes::COUNT));
             for (values, reports) in passes {
                 for (lane, value) in values.iter().enumerate() {
-                    if column == self.columns {
-                        (record, column) = (record + 1, 0);
-                        key = self.records.key(record);
-                    }
+                    let key = &keys[record - earliest];
                     // Checked to stay inside 32 bits.
                     counters[lane] = self.column + column as u32;
-                    lanes.set(lane, &key, counter(Purpose::Main, counters[lane]), value & self.heard);
-                    keys[lane] = key.clone();
+                    lanes.set(lane, key, counter(Purpose::Main, counters[lane]), value & self.heard);
+                    own[lane] = (record - earliest) as u32;
                     column += 1;
+                    if column == self.columns {
+                        (record, column) = (record + 1, 0);
+                    }
                 }
                 lanes.blocks(self.isa, &mut words);
                 for (lane, (&value, report)) in values.iter().zip(reports).enumerate() {
                     // A group of the keystream is sixteen blocks.
                     let group = counter(Purpose::Refine, counters[lane]) / Lanes::COUNT as u64;
-                    let mut refine = Refine::at(self.isa, &keys[lane], value & self.heard, group);
+                    let key = &keys[own[lane] as usize];
+                    let mut refine = Refine::at(self.isa, key, value & self.heard, group);
                     let row = |i: usize| match &placers[i] {
                         Some(placer) => placer.place(f64::from_bits(value), words[8 + i][lane]),
                         // It was checked, but somebody else may have changed it since.
                         None => value.min(u64::from(self.rows - 1)) as u32,
                     };
-                    let own: [u32; 8] = std::array::from_fn(|w| words[w][lane]);
-                    *report = law.report([row(0), row(1)], &own, &mut refine);
+                    let words: [u32; 8] = std::array::from_fn(|w| words[w][lane]);
+                    *report = law.report([row(0), row(1)], &words, &mut refine);
                 }
             }
             let output = output.reports(start..start + count, self.bits as usize);

@@ -1,0 +1,70 @@
+"""CSV as it is written: the bytes that Arrow's own writer gives."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer", reason='needs pip install "bitldp[cli]"')
+
+import pyarrow as pa
+import pyarrow.csv
+from bitldp.cli.perturb import text
+from bitldp.cli.perturb.files import UsageError
+from bitldp.cli.perturb.forms import Form
+from bitldp.cli.perturb.text import TextWriter
+
+ROWS = 40_000
+RNG = np.random.default_rng(0)
+SOME = RNG.random(ROWS) < 0.1
+EVEN = np.arange(ROWS) % 2
+COLUMNS: dict[str, Any] = {
+    "letters": RNG.choice([1.5, 2.25, 1e-7, 1e22, -0.0, np.nan, np.inf], ROWS),
+    "every": RNG.random(ROWS).astype(np.float32),
+    "whole": pa.array(RNG.integers(-9, 9, ROWS), mask=SOME),
+    'a "text"': pa.array(RNG.choice(["x", 'y"z', "", "a,b", "c\nd", "Zoë"], ROWS), mask=SOME),
+    "all texts": pa.array([f"person {i}" for i in range(ROWS)]),
+    "large": pa.array(["a", None] * (ROWS // 2), pa.large_string()),
+    "kinds": pa.array(["u", "v"]).take(pa.array(EVEN)).dictionary_encode(),
+    "flag": RNG.random(ROWS) < 0.5,
+    "day": pa.array(EVEN.astype(np.int32)).cast(pa.date32()),
+    "time": pa.array(EVEN).cast(pa.timestamp("us", "Europe/Paris")),
+    "money": pa.array(EVEN).cast(pa.decimal128(22, 2)),
+    "bytes": pa.array([b"ab", None] * (ROWS // 2)),
+    "null": pa.nulls(ROWS),
+}
+
+
+def written(table: pa.Table, delimiter: str) -> bytes:
+    sink = io.BytesIO()
+    TextWriter(sink, Form("csv", delimiter), table.schema).write(table)
+    return sink.getvalue()
+
+
+def by_arrow(table: pa.Table, delimiter: str) -> bytes:
+    sink = io.BytesIO()
+    pa.csv.write_csv(table, sink, pa.csv.WriteOptions(delimiter=delimiter))
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("rows", [ROWS, 20])
+def test_every_type_is_written_as_arrow_does(name: str, rows: int) -> None:
+    table = pa.table({name: COLUMNS[name]}).slice(3, rows)
+    assert written(table, ",") == by_arrow(table, ",")
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t"])
+def test_columns_beside_each_other(monkeypatch: pytest.MonkeyPatch, delimiter: str) -> None:
+    table = pa.table(COLUMNS)
+    assert written(table, delimiter) == by_arrow(table, delimiter)
+    monkeypatch.setattr(text, "_LONG", 0)  # as where a batch is of very long texts
+    assert written(table, delimiter) == by_arrow(table, delimiter)
+
+
+def test_a_type_that_no_text_holds_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"column 'x' holds list<item: int64>, which no text holds"):
+        TextWriter(io.BytesIO(), Form("csv"), pa.schema([("x", pa.list_(pa.int64()))]))
