@@ -11,11 +11,11 @@ from bitldp.papers.attacks.subjects import (
     HONEST,
     Attacked,
     Subject,
-    ceiling,
     paper_records,
     records,
     true_records,
 )
+from bitldp.privacy import ceiling
 
 __all__ = ["membership"]
 
