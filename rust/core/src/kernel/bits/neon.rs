@@ -40,12 +40,12 @@ fn shape16<const ENTRIES: usize>(laws: Laws<'_>, keystream: &[u8], words: &mut [
         let mut masks = [[vdupq_n_u16(0); 4]; 2];
         for (v, table) in plan.tables.iter().enumerate() {
             let draws = &keystream[64 * (g * vectors + v)..];
-            let outcomes = outcomes::<ENTRIES>(draws, laws, v, 32 * g, refine);
+            let outcomes = outcomes::<ENTRIES, 16>(draws, laws, v, 32 * g, refine);
             let by = vdupq_n_s16(table.shift as i16);
             // With a symmetric law only the first masks are used.
             let kind = if plan.symmetric { 0 } else { v % 2 };
-            for (mask, outcome) in masks[kind].iter_mut().zip(outcomes) {
-                *mask = vorrq_u16(*mask, vshlq_u16(outcome, by));
+            for i in 0..4 {
+                masks[kind][i] = vorrq_u16(masks[kind][i], vshlq_u16(outcomes[i], by));
             }
         }
         for (i, words) in group.as_chunks_mut::<8>().0.iter_mut().enumerate() {
@@ -76,11 +76,10 @@ fn shape32<const ENTRIES: usize>(laws: Laws<'_>, keystream: &[u8], words: &mut [
         let mut lanes = |v: usize| {
             let draws = &keystream[64 * (g * vectors + v)..];
             let mut lanes = [0u16; 32];
-            let eights = lanes.as_chunks_mut::<8>().0;
-            for (lanes, outcome) in eights.iter_mut().zip(outcomes::<ENTRIES>(draws, laws, v, 32 * g, refine))
-            {
+            let outcomes = outcomes::<ENTRIES, 32>(draws, laws, v, 32 * g, refine);
+            for (lanes, outcome) in lanes.as_chunks_mut::<8>().0.iter_mut().zip(&outcomes) {
                 // SAFETY: eight lanes.
-                unsafe { vst1q_u16(lanes.as_mut_ptr(), outcome) };
+                unsafe { vst1q_u16(lanes.as_mut_ptr(), *outcome) };
             }
             lanes
         };
@@ -106,9 +105,11 @@ fn shape32<const ENTRIES: usize>(laws: Laws<'_>, keystream: &[u8], words: &mut [
 }
 
 /// 32 draws from the front of `draws`: lane `i` from table `v` of the plan of feature `first + i`.
+///
+/// There is an instance for the words of each width, so that each has one caller, into which it is inlined.
 #[inline]
 #[target_feature(enable = "neon")]
-fn outcomes<const ENTRIES: usize>(
+fn outcomes<const ENTRIES: usize, const WIDTH: usize>(
     draws: &[u8],
     laws: Laws<'_>,
     v: usize,
@@ -125,9 +126,10 @@ fn outcomes<const ENTRIES: usize>(
         let random = unsafe { vld1q_u8_x2(draws.as_ptr().add(32 * half)) };
         let entry = entries::<ENTRIES>(random, laws, v, first + 16 * half);
         let random = [vreinterpretq_u16_u8(random.0), vreinterpretq_u16_u8(random.1)];
-        for (i, (random, entry)) in random.into_iter().zip([entry.0, entry.1]).enumerate() {
-            least = vminq_u16(least, veorq_u16(random, entry));
-            outcomes[2 * half + i] = vandq_u16(vminq_u16(random, entry), mask);
+        let entry = [entry.0, entry.1];
+        for i in 0..2 {
+            least = vminq_u16(least, veorq_u16(random[i], entry[i]));
+            outcomes[2 * half + i] = vandq_u16(vminq_u16(random[i], entry[i]), mask);
         }
     }
     if vminvq_u16(least) <= shape.mask {

@@ -40,9 +40,9 @@ pub(super) fn whole(table: &[u32], index: &[u32; PLACES], out: &mut [u32; PLACES
         let [low, high] = [0, 16].map(|at| unsafe { vld4q_u8(cells.as_ptr().add(at).cast()) });
         look_in([low, high, low, high], whole.as_flattened().len() as u16, &places, &mut found);
     }
-    for (found, out) in found.into_iter().zip(out.as_chunks_mut::<SIDE_BY_SIDE>().0) {
+    for (found, out) in found.iter().zip(out.as_chunks_mut::<SIDE_BY_SIDE>().0) {
         // SAFETY: 16 numbers of 32 bits.
-        unsafe { vst4q_u8(out.as_mut_ptr().cast(), found) };
+        unsafe { vst4q_u8(out.as_mut_ptr().cast(), *found) };
     }
 }
 
