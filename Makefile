@@ -3,12 +3,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 # AddressSanitizer with the toolchain that is there; its runtime comes with it.
 ASAN := RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address RUSTDOCFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=target/asan
+# A toolchain of Debian's for AArch64, and its programs under emulation; debugging tables would take half of the build.
+ARM := RUSTC=/usr/bin/rustc CARGO_TARGET_DIR=target/arm CARGO_PROFILE_TEST_DEBUG=0 \
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64-static
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 KEEP := $(PYTHON) benches/keep.py
 FUZZ_MINUTES ?= 5
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find rust -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: demo test lint rust-test python-test bench bench-peers bench-design bench-tables bench-kernels bench-cohorts timing soak race asan fuzz figures papers paper-check numbers docs wheel example test-engines clean
+.PHONY: demo test lint rust-test python-test bench bench-peers bench-design bench-tables bench-kernels bench-cohorts timing soak race asan test-arm fuzz figures papers paper-check numbers docs wheel example test-engines clean
 
 demo: .venv/demo ## perturb real data, train on it, print the table, save the plot
 	$(BIN)/bitldp demo --out demo-output/demo.png
@@ -60,6 +64,10 @@ race: .venv/dev ## other threads rewrite the input meanwhile: no report outside 
 
 asan: ## the tests of the Rust core under AddressSanitizer: nothing is read or written beside its memory
 	$(ASAN) $(KEEP) asan -- cargo test -p bitldp-core --locked --target $(HOST)
+
+test-arm: ## the tests of the Rust core on AArch64, emulated; on Debian it installs what that takes, as root
+	tests/arm/setup
+	$(ARM) cargo test -p bitldp-core --locked --target aarch64-unknown-linux-gnu --lib --tests
 
 fuzz: .venv/dev ## FUZZ_MINUTES of calls drawn at random: the core under AddressSanitizer, then Python's side
 	BITLDP_FUZZ_SECONDS=$$(($(FUZZ_MINUTES) * 30)) $(ASAN) $(KEEP) fuzz-core -- cargo test -p bitldp-core --locked \

@@ -16,15 +16,18 @@ pub struct Isa(Family);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Family {
     Scalar,
+    Neon,
     Avx2,
     Avx512,
 }
 
 #[allow(non_upper_case_globals, reason = "they read as the variants that they are: kernels match on them")]
 impl Isa {
-    /// Portable Rust: the readable oracle, and the path of every processor but x86-64.
+    /// Portable Rust: the readable oracle, and the path of every processor without kernels of its own.
     pub const Scalar: Isa = Isa(Family::Scalar);
-    /// x86-64 with AVX2, BMI1, BMI2, LZCNT and POPCNT. A pattern: no kernel makes a value of it.
+    /// AArch64 with Advanced SIMD. A pattern: no kernel makes a value of it.
+    pub(crate) const Neon: Isa = Isa(Family::Neon);
+    /// x86-64 with AVX2, BMI1, BMI2, LZCNT and POPCNT. A pattern, too.
     pub(crate) const Avx2: Isa = Isa(Family::Avx2);
     /// All of [`Isa::Avx2`], and AVX-512 F, BW, DQ and VL. A pattern, too.
     pub(crate) const Avx512: Isa = Isa(Family::Avx512);
@@ -33,16 +36,24 @@ impl Isa {
 /// The environment variable that forces an instruction set.
 pub const ISA_VARIABLE: &str = "BITLDP_ISA";
 
-/// Every instruction set with kernels of its own; each of x86-64 has all that come behind it.
-const ALL: [Isa; 3] = [Isa::Avx512, Isa::Avx2, Isa::Scalar];
+/// Every instruction set with kernels of its own.
+const ALL: [Isa; 4] = [Isa::Avx512, Isa::Avx2, Isa::Neon, Isa::Scalar];
+
+/// Those of this architecture, best first: a processor that has one of them has all that come behind it.
+#[cfg(target_arch = "x86_64")]
+const OWN: &[Isa] = &[Isa::Avx512, Isa::Avx2, Isa::Scalar];
+#[cfg(target_arch = "aarch64")]
+const OWN: &[Isa] = &[Isa::Neon, Isa::Scalar];
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const OWN: &[Isa] = &[Isa::Scalar];
 
 impl Isa {
     /// The instruction sets that this processor has, best first.
     #[must_use]
     pub fn available() -> &'static [Isa] {
         let best = detect();
-        let skipped = ALL.iter().position(|&isa| isa == best).unwrap_or(ALL.len() - 1);
-        &ALL[skipped..]
+        let skipped = OWN.iter().position(|&isa| isa == best).unwrap_or(OWN.len() - 1);
+        &OWN[skipped..]
     }
 
     /// The instruction set that the kernels run on: the best one, or the one that `BITLDP_ISA` names.
@@ -80,11 +91,12 @@ impl Isa {
         Ok(self)
     }
 
-    /// `"scalar"`, `"avx2"` or `"avx512"`.
+    /// `"scalar"`, `"neon"`, `"avx2"` or `"avx512"`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self.0 {
             Family::Scalar => "scalar",
+            Family::Neon => "neon",
             Family::Avx2 => "avx2",
             Family::Avx512 => "avx512",
         }
@@ -123,7 +135,17 @@ fn detect() -> Isa {
     }
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(target_arch = "aarch64")]
+fn detect() -> Isa {
+    // The kernels read words as bytes and back, so the order of bytes has to be the keystream's.
+    if cfg!(target_endian = "little") && std::arch::is_aarch64_feature_detected!("neon") {
+        Isa::Neon
+    } else {
+        Isa::Scalar
+    }
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn detect() -> Isa {
     Isa::Scalar
 }
@@ -149,6 +171,15 @@ pub(crate) fn vectorised<R>(isa: Isa, work: impl FnOnce() -> R) -> R {
     unsafe fn on_avx2<R>(work: impl FnOnce() -> R) -> R {
         work()
     }
+    /// Compiles `work` with Advanced SIMD.
+    ///
+    /// # Safety
+    /// The CPU has it.
+    #[cfg(target_arch = "aarch64")]
+    #[target_feature(enable = "neon")]
+    unsafe fn on_neon<R>(work: impl FnOnce() -> R) -> R {
+        work()
+    }
     match isa {
         // SAFETY: an `Isa` is made only of what this processor has.
         #[cfg(target_arch = "x86_64")]
@@ -156,6 +187,9 @@ pub(crate) fn vectorised<R>(isa: Isa, work: impl FnOnce() -> R) -> R {
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
         Isa::Avx2 => unsafe { on_avx2(work) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "aarch64")]
+        Isa::Neon => unsafe { on_neon(work) },
         _ => work(),
     }
 }
@@ -190,6 +224,15 @@ pub(crate) fn compiled<L: Loop>(isa: Isa, work: L) -> L::Answer {
     unsafe fn on_avx2<L: Loop>(work: L) -> L::Answer {
         work.run()
     }
+    /// Compiles `work` with Advanced SIMD.
+    ///
+    /// # Safety
+    /// The CPU has it.
+    #[cfg(target_arch = "aarch64")]
+    #[target_feature(enable = "neon")]
+    unsafe fn on_neon<L: Loop>(work: L) -> L::Answer {
+        work.run()
+    }
     match isa {
         // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
         #[cfg(target_arch = "x86_64")]
@@ -197,6 +240,9 @@ pub(crate) fn compiled<L: Loop>(isa: Isa, work: L) -> L::Answer {
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
         Isa::Avx2 => unsafe { on_avx2(work) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "aarch64")]
+        Isa::Neon => unsafe { on_neon(work) },
         _ => work.run(),
     }
 }
@@ -225,13 +271,22 @@ mod tests {
     }
 
     #[test]
+    fn no_processor_has_the_units_of_two_architectures() {
+        let has = |name| Isa::named(name).is_ok();
+        assert!(!(has("neon") && has("avx2")));
+        let other = if cfg!(target_arch = "aarch64") { "avx512" } else { "neon" };
+        let Err(Error::Isa { reason }) = Isa::named(other) else { panic!("{other} was accepted") };
+        assert!(reason.starts_with("this processor lacks"), "{reason}");
+    }
+
+    #[test]
     fn a_name_selects_and_anything_else_is_refused() {
         assert_eq!(select(None), Ok(detect()));
         assert_eq!(select(Some("")), Ok(detect()));
         for &isa in Isa::available() {
             assert_eq!(select(Some(isa.name())), Ok(isa));
         }
-        for wrong in ["AVX2", "sse2", "avx512 ", "neon"] {
+        for wrong in ["AVX2", "sse2", "avx512 ", "NEON"] {
             let Err(Error::Isa { reason }) = select(Some(wrong)) else { panic!("{wrong} was accepted") };
             assert!(reason.contains("scalar"), "{reason}");
         }
@@ -256,7 +311,9 @@ mod tests {
                     folders.push(path);
                 } else if path.extension().is_some_and(|kind| kind == "rs") && !path.ends_with("isa.rs") {
                     let text = std::fs::read_to_string(&path).unwrap();
-                    for (line, unit) in text.lines().filter_map(|line| Some((line, line.find("Isa::Avx")?))) {
+                    let units = ["Isa::Avx", "Isa::Neon"];
+                    let place = |line: &str| units.iter().find_map(|unit| line.find(unit));
+                    for (line, unit) in text.lines().filter_map(|line| Some((line, place(line)?))) {
                         let (before, after) = (line[..unit].trim_end(), &line[unit..]);
                         let pattern =
                             after.contains("=>") || before.ends_with("==") || before.ends_with("//");

@@ -97,6 +97,9 @@ impl<S> Part<'_, S> {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => unsafe { x86::avx2(self, &mut sets, &mut room) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => unsafe { arm::neon(self, &mut sets, &mut room) },
             // SAFETY: every processor has 64-bit integers.
             _ => unsafe { self.blocks::<u64, W>(&mut sets, &mut room) },
         };
@@ -206,5 +209,24 @@ mod x86 {
     ) -> bool {
         // SAFETY: this function's own condition.
         unsafe { part.blocks::<__m256i, W>(sets, room) }
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod arm {
+    use std::arch::aarch64::uint64x2_t;
+
+    use super::{Code, Counters, Part, Room, Source};
+
+    /// # Safety
+    /// The CPU has NEON.
+    #[target_feature(enable = "neon")]
+    pub(super) unsafe fn neon<W: Code, S: Source<W>>(
+        part: &Part<'_, S>,
+        sets: &mut [Counters],
+        room: &mut Room<W>,
+    ) -> bool {
+        // SAFETY: this function's own condition.
+        unsafe { part.blocks::<uint64x2_t, W>(sets, room) }
     }
 }

@@ -22,6 +22,8 @@ mod source;
 mod sums;
 mod undo;
 mod vector;
+#[cfg(target_arch = "aarch64")]
+mod vector_neon;
 #[cfg(target_arch = "x86_64")]
 mod vector_x86;
 mod vertical;

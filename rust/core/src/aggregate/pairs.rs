@@ -108,6 +108,9 @@ impl<S, const LANE: usize> Part<'_, S, LANE> {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => unsafe { x86::avx2(self, &mut room) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => unsafe { arm::neon(self, &mut room) },
             // SAFETY: every processor has 64-bit integers.
             _ => unsafe { self.tiles::<u64, W>(&mut room) },
         };
@@ -287,5 +290,23 @@ mod x86 {
     ) -> bool {
         // SAFETY: this function's own condition.
         unsafe { part.tiles::<__m256i, W>(room) }
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod arm {
+    use std::arch::aarch64::uint64x2_t;
+
+    use super::{Code, Part, Room, Source};
+
+    /// # Safety
+    /// The CPU has NEON.
+    #[target_feature(enable = "neon")]
+    pub(super) unsafe fn neon<W: Code, S: Source<W>, const LANE: usize>(
+        part: &Part<'_, S, LANE>,
+        room: &mut Room<W>,
+    ) -> bool {
+        // SAFETY: this function's own condition.
+        unsafe { part.tiles::<uint64x2_t, W>(room) }
     }
 }

@@ -50,6 +50,7 @@ pub(super) trait Source<W: Code>: Sync {
 }
 
 /// Bytes that memory gives at once.
+#[cfg(target_arch = "x86_64")]
 const LINE: usize = 64;
 
 /// Asks memory for the bytes `start .. start + count` of `bytes`, as far as there are.

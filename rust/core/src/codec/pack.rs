@@ -7,6 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(target_arch = "x86_64")]
 #[path = "pack_avx2.rs"]
 mod avx2;
+#[cfg(target_arch = "aarch64")]
+#[path = "pack_neon.rs"]
+mod neon;
 
 use super::code::Code;
 use super::unpack::Unpack;
@@ -133,17 +136,16 @@ pub(crate) fn pack_into<W: Code>(isa: Isa, reports: &[W], bits: u32, out: &mut [
     if bits > 16 {
         return write(reports.iter().map(|report| report.widen()), bits, out);
     }
-    #[cfg(target_arch = "x86_64")]
-    let (reports, out) = match isa {
-        Isa::Scalar => (reports, out),
-        Isa::Avx2 | Isa::Avx512 => {
-            // SAFETY: an `Isa` that reaches the kernels was checked against this processor, and both have AVX2.
-            let done = unsafe { avx2::pack(reports, bits, out) };
-            (&reports[done..], &mut out[done / 8 * bits as usize..])
-        }
+    let done = match isa {
+        // SAFETY: an `Isa` that reaches the kernels was checked against this processor, and both have AVX2.
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 | Isa::Avx512 => unsafe { avx2::pack(reports, bits, out) },
+        // SAFETY: an `Isa` is made only of what this processor has.
+        #[cfg(target_arch = "aarch64")]
+        Isa::Neon => unsafe { neon::pack(reports, bits, out) },
+        _ => 0,
     };
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = isa;
+    let (reports, out) = (&reports[done..], &mut out[done / 8 * bits as usize..]);
     // Eight reports are `bits` whole bytes.
     let eights = reports.chunks_exact(8);
     let rest = eights.remainder();

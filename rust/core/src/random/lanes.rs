@@ -1,5 +1,7 @@
 //! Lanes: sixteen blocks of the keystream side by side, each with a key, a counter and a nonce of its own.
 
+#[cfg(target_arch = "aarch64")]
+use super::neon;
 use super::{BLOCKS, Key, Purpose, ROUNDS, scalar};
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
@@ -53,6 +55,9 @@ impl Lanes {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => unsafe { avx2::lanes::<ROUNDS>(&self.0, out) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => unsafe { neon::lanes::<ROUNDS>(&self.0, out) },
             _ => {
                 for lane in 0..Lanes::COUNT {
                     let block = scalar::rounds::<ROUNDS>(std::array::from_fn(|w| self.0[w][lane]));

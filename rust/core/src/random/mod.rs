@@ -47,6 +47,8 @@ mod avx512;
 mod hashes;
 mod lanes;
 mod names;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod os;
 mod record;
 mod refine;
@@ -160,7 +162,6 @@ fn fill_rounds<const ROUNDS: usize>(isa: Isa, key: &Key, nonce: u64, group: u64,
     const { assert!(ROUNDS.is_multiple_of(2)) };
     debug_assert!(out.len().is_multiple_of(GROUP));
     match isa {
-        Isa::Scalar => scalar::fill::<ROUNDS>(key, nonce, group, out),
         // SAFETY: an `Isa` that reaches the kernels comes from `Isa::current` or `Isa::checked`, which made sure that
         // the processor has its instructions.
         #[cfg(target_arch = "x86_64")]
@@ -168,8 +169,10 @@ fn fill_rounds<const ROUNDS: usize>(isa: Isa, key: &Key, nonce: u64, group: u64,
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512 => unsafe { avx512::fill::<ROUNDS>(key, nonce, group, out) },
-        #[cfg(not(target_arch = "x86_64"))]
-        Isa::Avx2 | Isa::Avx512 => scalar::fill::<ROUNDS>(key, nonce, group, out),
+        // SAFETY: as above.
+        #[cfg(target_arch = "aarch64")]
+        Isa::Neon => unsafe { neon::fill::<ROUNDS>(key, nonce, group, out) },
+        _ => scalar::fill::<ROUNDS>(key, nonce, group, out),
     }
 }
 

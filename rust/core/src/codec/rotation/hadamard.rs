@@ -5,6 +5,8 @@
 
 use std::ops::{Add, Sub};
 
+#[cfg(target_arch = "aarch64")]
+use super::hadamard_neon;
 #[cfg(target_arch = "x86_64")]
 use super::hadamard_x86;
 use crate::isa::{Isa, Loop, compiled};
@@ -40,6 +42,9 @@ impl Number for f32 {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => unsafe { hadamard_x86::near_256(block) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => unsafe { hadamard_neon::near(block) },
             _ => {
                 for run in block {
                     for half in [8, 4, 2, 1] {

@@ -11,6 +11,8 @@
 mod family;
 mod haar;
 mod hadamard;
+#[cfg(target_arch = "aarch64")]
+mod hadamard_neon;
 #[cfg(target_arch = "x86_64")]
 mod hadamard_x86;
 mod lift;

@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::Rows;
-use super::avx2::Lanes;
+use super::lanes::Lanes;
 use crate::codec::Code;
 
 /// Words that one register holds.

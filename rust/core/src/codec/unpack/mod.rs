@@ -4,6 +4,10 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod lanes;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 
 use crate::codec::Code;
 use crate::isa::Isa;
@@ -12,8 +16,8 @@ use crate::isa::Isa;
 pub(crate) struct Unpack {
     isa: Isa,
     bits: u32,
-    #[cfg(target_arch = "x86_64")]
-    lanes: avx2::Lanes,
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    lanes: lanes::Lanes,
     #[cfg(target_arch = "x86_64")]
     windows: Option<Box<avx512::Windows>>,
 }
@@ -24,8 +28,8 @@ impl Unpack {
         Unpack {
             isa,
             bits,
-            #[cfg(target_arch = "x86_64")]
-            lanes: avx2::Lanes::new(bits),
+            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+            lanes: lanes::Lanes::new(bits),
             #[cfg(target_arch = "x86_64")]
             windows: (isa == Isa::Avx512 && bits <= 16).then(|| Box::new(avx512::Windows::new(bits))),
         }
@@ -60,6 +64,9 @@ impl Unpack {
                     None => self.lanes.rows(packed, first, stride, words, out),
                 }
             },
+            #[cfg(target_arch = "aarch64")]
+            // SAFETY: as above.
+            Isa::Neon => unsafe { self.lanes.rows(packed, first, stride, words, out) },
             _ => {
                 for (row, out) in out.chunks_exact_mut(words).enumerate() {
                     one_by_one(packed, first + row * stride, self.bits, out);
@@ -123,6 +130,9 @@ pub(crate) fn squeeze_rows(isa: Isa, stream: &[u8], rows: Rows, packed: &mut [u8
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
         Isa::Avx2 => unsafe { avx2::squeeze(stream, rows, packed) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "aarch64")]
+        Isa::Neon => unsafe { neon::squeeze(stream, rows, packed) },
         _ => rows.of(stream, packed).fold(0, |seen, (bits, packed)| seen | squeeze(bits, packed)),
     }
 }

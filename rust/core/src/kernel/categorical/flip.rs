@@ -1,7 +1,7 @@
 //! Samples a window of one cell in two: each report is its row, or flipped. Four flips are one draw.
 
 use crate::alias::Alias;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::isa::ones;
 use crate::probability::Probability;
 use crate::random::Refine;
@@ -68,7 +68,7 @@ impl Flip {
     }
 
     /// Draws the flips that are marked in `open` again, in order.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     #[inline(never)]
     pub(super) fn settle(
         &self,

@@ -33,6 +33,9 @@ impl Law for Flip {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => unsafe { self.on_avx2(keystream, rows, reports, refine) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => unsafe { self.on_neon(keystream, rows, reports, refine) },
             _ => self.oracle(keystream, rows, reports, refine),
         }
     }
@@ -45,6 +48,9 @@ impl NarrowWindow<'_> {
             // SAFETY: an `Isa` is made only of what this processor has.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 => unsafe { self.on_avx512(keystream, rows, reports, refine) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => unsafe { self.on_neon(keystream, rows, reports, refine) },
             Isa::Scalar => self.oracle(keystream, rows, reports, refine),
             _ => self.fast(keystream, rows, reports, refine),
         }

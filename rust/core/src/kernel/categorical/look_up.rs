@@ -28,6 +28,9 @@ impl Cell for u32 {
             // SAFETY: an `Isa` is made only of what this processor has, and AVX-512 has AVX2.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 | Isa::Avx512 => unsafe { whole_avx2(table, index, out) },
+            // SAFETY: an `Isa` is made only of what this processor has.
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => unsafe { super::look_up_neon::whole(table, index, out) },
             _ => {
                 for (out, &index) in out.iter_mut().zip(index) {
                     *out = at_whole(table, index);

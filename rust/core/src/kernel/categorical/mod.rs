@@ -3,6 +3,8 @@
 mod design;
 mod emit;
 mod flip;
+#[cfg(target_arch = "aarch64")]
+mod flip_neon;
 #[cfg(target_arch = "x86_64")]
 mod flip_x86;
 mod keyed;
@@ -11,6 +13,8 @@ mod laws;
 mod look_up;
 #[cfg(target_arch = "x86_64")]
 mod look_up_avx512;
+#[cfg(target_arch = "aarch64")]
+mod look_up_neon;
 mod matrix;
 #[cfg(target_arch = "x86_64")]
 mod matrix_avx512;
@@ -20,6 +24,8 @@ mod shift;
 mod window;
 #[cfg(target_arch = "x86_64")]
 mod window_avx512;
+#[cfg(target_arch = "aarch64")]
+mod window_neon;
 
 pub(crate) use design::{Blocks, DesignLaw, Halves, ProgressionLaw, Translates};
 pub(crate) use emit::Letters;

@@ -50,11 +50,14 @@ impl Sampler<'_> {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => unsafe { self.blocks_on_avx2(law, chunk, input, output) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => unsafe { self.blocks_on_neon(law, chunk, input, output) },
             _ => self.blocks(law, chunk, input, output),
         }
     }
 
-    // What these two call is inlined into them, and with that compiled for their instruction set.
+    // What these call is inlined into them, and with that compiled for their instruction set.
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
@@ -65,6 +68,12 @@ impl Sampler<'_> {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     fn blocks_on_avx2<L: Law>(&self, law: &L, chunk: u64, input: Input<'_>, output: Output<'_>) {
+        self.blocks(law, chunk, input, output);
+    }
+
+    #[cfg(target_arch = "aarch64")]
+    #[target_feature(enable = "neon")]
+    fn blocks_on_neon<L: Law>(&self, law: &L, chunk: u64, input: Input<'_>, output: Output<'_>) {
         self.blocks(law, chunk, input, output);
     }
 

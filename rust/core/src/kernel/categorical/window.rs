@@ -1,6 +1,6 @@
 //! Samples a window: first whether the report falls inside, then where, uniformly.
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::isa::ones;
 use crate::probability::Probability;
 use crate::random::Refine;
@@ -122,7 +122,7 @@ impl<'a> NarrowWindow<'a> {
     }
 
     /// Draws the lanes that are marked in `unsettled` again, in order.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     #[inline(never)]
     pub(super) fn settle(
         &self,

@@ -1,6 +1,8 @@
 //! Kernels by instruction set, for magnitudes of 32 and of 64 bits.
 
 use super::split::{MARKED, Magnitude, SLACK, SMALL, Split, more};
+#[cfg(target_arch = "aarch64")]
+use super::split_neon;
 #[cfg(target_arch = "x86_64")]
 use super::{split_avx2, split_avx512, tally_avx512};
 use crate::isa::Isa;
@@ -72,6 +74,10 @@ macro_rules! magnitude {
             }
 
             #[inline]
+            #[cfg_attr(
+                not(target_arch = "x86_64"),
+                allow(unused_variables, reason = "only there is memory asked ahead")
+            )]
             fn split(
                 isa: Isa,
                 values: &[$bits],
@@ -90,6 +96,9 @@ macro_rules! magnitude {
                     // SAFETY: as above.
                     #[cfg(target_arch = "x86_64")]
                     Isa::Avx2 => unsafe { split_avx2::$vector(values, low, high, within, marks, ahead) },
+                    // SAFETY: as above.
+                    #[cfg(target_arch = "aarch64")]
+                    Isa::Neon => unsafe { split_neon::$vector(values, low, high, within, marks) },
                     _ => more(values, low, high, within, marks, Split::default()),
                 }
             }

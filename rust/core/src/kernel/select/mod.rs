@@ -11,6 +11,8 @@ mod split;
 mod split_avx2;
 #[cfg(target_arch = "x86_64")]
 mod split_avx512;
+#[cfg(target_arch = "aarch64")]
+mod split_neon;
 mod tally;
 #[cfg(target_arch = "x86_64")]
 mod tally_avx512;

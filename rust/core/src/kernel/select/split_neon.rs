@@ -1,0 +1,124 @@
+//! [`split`](super::split) with NEON: the lanes within the bracket are moved to the front by a table of permutations.
+
+use std::arch::aarch64::*;
+
+use super::split::{MARKED, Magnitude, SLACK, Split, more};
+
+/// For each set of lanes of `SIZE` bytes, `SETS` of them, the bytes of those in it, in order (others are no bytes and
+/// become zeros), and how many there are.
+struct Front<const SETS: usize, const SIZE: usize> {
+    bytes: [[u8; 16]; SETS],
+    counts: [u8; SETS],
+}
+
+impl<const SETS: usize, const SIZE: usize> Front<SETS, SIZE> {
+    const fn new() -> Front<SETS, SIZE> {
+        let mut front = Front { bytes: [[0xff; 16]; SETS], counts: [0; SETS] };
+        let mut set = 0;
+        while set < SETS {
+            let (mut lane, mut place) = (0, 0);
+            while lane < 16 / SIZE {
+                if set >> lane & 1 == 1 {
+                    let mut byte = 0;
+                    while byte < SIZE {
+                        front.bytes[set][place] = (lane * SIZE + byte) as u8;
+                        (place, byte) = (place + 1, byte + 1);
+                    }
+                    front.counts[set] += 1;
+                }
+                lane += 1;
+            }
+            set += 1;
+        }
+        front
+    }
+
+    /// The lanes of `set` in front, and how many there are.
+    #[inline]
+    #[target_feature(enable = "neon")]
+    fn of(&self, lanes: uint8x16_t, set: usize) -> (uint8x16_t, usize) {
+        // SAFETY: 16 bytes.
+        let bytes = unsafe { vld1q_u8(self.bytes[set % SETS].as_ptr()) };
+        (vqtbl1q_u8(lanes, bytes), usize::from(self.counts[set % SETS]))
+    }
+}
+
+static FRONT_32: Front<16, 4> = Front::new();
+static FRONT_64: Front<4, 8> = Front::new();
+
+/// Four 32-bit magnitudes at a time.
+#[target_feature(enable = "neon")]
+pub(super) fn split_32(
+    values: &[u32],
+    low: u32,
+    high: u32,
+    within: &mut [u32],
+    marks: &mut [u32],
+) -> Split<u32> {
+    assert!(within.len() >= values.len() + SLACK);
+    let (runs, rest) = values.as_chunks::<MARKED>();
+    let (marks, last) = marks.split_at_mut(runs.len());
+    let (sign, lows, highs) = (vdupq_n_u32(u32::MOST), vdupq_n_u32(low), vdupq_n_u32(high));
+    let bits: [u32; 4] = [1, 2, 4, 8];
+    // SAFETY: four numbers of 32 bits.
+    let bits = unsafe { vld1q_u32(bits.as_ptr()) };
+    let (mut below, mut kept, mut most) = (0, 0, vdupq_n_u32(0));
+    for (run, mark) in runs.iter().zip(marks) {
+        *mark = kept as u32;
+        let mut under = vdupq_n_u32(0);
+        for lane in run.as_chunks::<4>().0 {
+            // SAFETY: a lane is four numbers of 32 bits.
+            let sizes = vandq_u32(unsafe { vld1q_u32(lane.as_ptr()) }, sign);
+            most = vmaxq_u32(most, sizes);
+            // All ones are -1.
+            under = vsubq_u32(under, vcltq_u32(sizes, lows));
+            let inside = vandq_u32(vcgeq_u32(sizes, lows), vcleq_u32(sizes, highs));
+            let set = vaddvq_u32(vandq_u32(inside, bits)) as usize;
+            let (front, count) = FRONT_32.of(vreinterpretq_u8_u32(sizes), set);
+            // SAFETY: at most as many as were read have been kept, so four more are within the values and their slack.
+            unsafe { vst1q_u8(within.as_mut_ptr().add(kept).cast(), front) };
+            kept += count;
+        }
+        below += vaddvq_u32(under) as usize;
+    }
+    more(rest, low, high, within, last, Split { below, kept, most: vmaxvq_u32(most) })
+}
+
+/// Two 64-bit magnitudes at a time.
+#[target_feature(enable = "neon")]
+pub(super) fn split_64(
+    values: &[u64],
+    low: u64,
+    high: u64,
+    within: &mut [u64],
+    marks: &mut [u32],
+) -> Split<u64> {
+    assert!(within.len() >= values.len() + SLACK);
+    let (runs, rest) = values.as_chunks::<MARKED>();
+    let (marks, last) = marks.split_at_mut(runs.len());
+    let (sign, lows, highs) = (vdupq_n_u64(u64::MOST), vdupq_n_u64(low), vdupq_n_u64(high));
+    let bits: [u64; 2] = [1, 2];
+    // SAFETY: two numbers of 64 bits.
+    let bits = unsafe { vld1q_u64(bits.as_ptr()) };
+    let (mut below, mut kept, mut most) = (0, 0, vdupq_n_u64(0));
+    for (run, mark) in runs.iter().zip(marks) {
+        *mark = kept as u32;
+        let mut under = vdupq_n_u64(0);
+        for lane in run.as_chunks::<2>().0 {
+            // SAFETY: a lane is two numbers of 64 bits.
+            let sizes = vandq_u64(unsafe { vld1q_u64(lane.as_ptr()) }, sign);
+            most = vbslq_u64(vcgtq_u64(sizes, most), sizes, most);
+            // All ones are -1.
+            under = vsubq_u64(under, vcltq_u64(sizes, lows));
+            let inside = vandq_u64(vcgeq_u64(sizes, lows), vcleq_u64(sizes, highs));
+            let set = vaddvq_u64(vandq_u64(inside, bits)) as usize;
+            let (front, count) = FRONT_64.of(vreinterpretq_u8_u64(sizes), set);
+            // SAFETY: at most as many as were read have been kept, so two more are within the values and their slack.
+            unsafe { vst1q_u8(within.as_mut_ptr().add(kept).cast(), front) };
+            kept += count;
+        }
+        below += vaddvq_u64(under) as usize;
+    }
+    let most = vgetq_lane_u64::<0>(most).max(vgetq_lane_u64::<1>(most));
+    more(rest, low, high, within, last, Split { below, kept, most })
+}
