@@ -190,5 +190,5 @@ def test_ids_are_whole_numbers_of_any_width() -> None:
     for dtype in (np.int64, np.int32, np.uint32, np.int8):
         same = mechanism.randomize_keyed(x, key=KEY, ids=np.arange(60).astype(dtype))
         np.testing.assert_array_equal(same, wide)
-    with pytest.raises(ValueError, match="^ids: whole numbers must be zero or more"):
+    with pytest.raises(ValueError, match=r"^ids: whole numbers must be zero or more"):
         mechanism.randomize_keyed(x, key=KEY, ids=np.arange(60) - 1)
