@@ -14,7 +14,7 @@ from bitldp.base import checks
 from bitldp.release.base import Call, Release, Source, called
 
 Ids = NDArray[np.integer[Any]] | Sequence[bytes]
-"""Names of records: whole numbers of zero or more, digests of 32 bytes a row, or bytes, which SHA-256 digests."""
+"""Names of records: whole numbers of zero or more, digests of 32 bytes, or bytes, which SHA-256 digests."""
 
 _FORMS = ("codes", "bits", "values", "packed")
 
