@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -85,6 +86,22 @@ class AuditResult:
             f'"{self.event}" for {inputs}, n = {self.n} each, confidence '
             f"{self.confidence:g}: {'passes' if self.passed else 'FAILS'}"
         )
+
+    def _repr_html_(self) -> str:
+        """Return the same as a table, for notebooks."""
+        rows = {
+            "epsilon is at least": f"{self.lower:.4g}",
+            "exact for this event": f"{self.exact:.4g}",
+            "exact per record": f"{self.guarantee.record:.4g}",
+            "claimed": f"{self.claimed:.4g}",
+            "event": html.escape(self.event),
+            "inputs": html.escape(" against ".join(self.between)),
+            "reports of each": f"{self.n:,}",
+            "confidence": f"{self.confidence:g}",
+            "verdict": "passes" if self.passed else "<b>FAILS</b>",
+        }
+        cells = "".join(f"<tr><th>{name}</th><td>{text}</td></tr>" for name, text in rows.items())
+        return f"<table><caption>Audit of {html.escape(self.mechanism)}</caption>{cells}</table>"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values, without the inputs themselves; infinities as ``"infinity"``."""

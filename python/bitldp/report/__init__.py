@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bitldp.report.axes import plot_claims, plot_estimate, plot_variance
 from bitldp.report.claims import Claim, claims, claims_markdown, claims_table
 from bitldp.report.plots import accuracy_plot, rounds_plot
 from bitldp.report.totals import Total, number, total
@@ -16,6 +17,9 @@ __all__ = [
     "claims_markdown",
     "claims_table",
     "number",
+    "plot_claims",
+    "plot_estimate",
+    "plot_variance",
     "rounds_plot",
     "total",
     "verdicts",
