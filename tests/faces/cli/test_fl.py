@@ -156,7 +156,7 @@ def test_a_system_names_its_settings_and_its_differences(
     assert fl("bitrand", "--help") == 0
     shown = " ".join(capsys.readouterr().out.split())
     for words in (
-        "label_epsilon=float Its budget. [default: 2.0]",
+        "label_epsilon=float Its budget; inf: labels leave as they are, which the run says. [default: 2.0]",
         "place=features|updates",
         "--preset NAME",
     ):

@@ -136,7 +136,8 @@ def test_names_are_digests_and_repeated_ids_are_refused() -> None:
     [
         ({"key": b"short"}, ValueError, "key: 5 bytes are not allowed; 32 are"),
         ({"ids": np.arange(2, dtype=np.uint64)}, ValueError, "ids: 2 of them do not fit 3 records"),
-        ({"ids": np.arange(3)}, TypeError, "ids: dtype int64 is not allowed"),
+        ({"ids": np.arange(3.0)}, TypeError, "ids: dtype float64 is not allowed"),
+        ({"ids": np.arange(3) - 1}, ValueError, "ids: whole numbers must be zero or more"),
         ({"ids": np.eye(3, dtype=np.uint8)}, ValueError, "ids: shape"),
         ({"ids": ["a", "b", "c"]}, TypeError, "ids: an array"),
         ({"column": -1}, ValueError, "column: -1"),

@@ -282,7 +282,16 @@ def test_bad_parameters(options, message, tmp_path):
         PrivateData(tmp_path / "a.npz", **{"mechanism": BOTH, **options})
 
 
-def test_sampled_reports_are_no_data_set(tmp_path):
+def test_reports_of_two_parts_are_kept_side_by_side(tmp_path):
     mechanism = bitldp.Duchi(3.0, features=3, spend="sample", k=1)
-    with pytest.raises(TypeError, match="is no array"):
-        PrivateData(tmp_path / "a.npz", mechanism, output="codes").get(lambda: (np.zeros((2, 3)), None))
+    kept, _ = PrivateData(tmp_path / "a.npz", mechanism, output="codes").get(
+        lambda: (np.zeros((40, 3)), None)
+    )
+    assert kept.shape == (40, 2)  # which feature, and its report
+    assert kept[:, 0].min() >= 0
+    assert kept[:, 0].max() == 2
+    assert set(np.unique(kept[:, 1])) <= {0, 1}
+    again, _ = PrivateData(tmp_path / "a.npz", mechanism, output="codes").get(
+        lambda: (np.ones((40, 3)), None)
+    )
+    np.testing.assert_array_equal(again, kept)

@@ -46,7 +46,7 @@ def weights(chosen: Any) -> dict[str, np.ndarray]:
     from bitldp.papers.bitrand import system as bitrand
     from bitldp.papers.brr import sgd
 
-    made = bitrand.model(chosen) if hasattr(chosen, "place") else sgd._model(chosen)
+    made = bitrand.model(chosen) if hasattr(chosen, "place") else sgd.initial(chosen)
     return {f"{place:03}": array for place, array in enumerate(made)}
 
 

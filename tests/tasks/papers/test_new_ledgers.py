@@ -37,12 +37,16 @@ def asked(name: str, home: Path, turn: int, **node: Any) -> Any:
         system.client_app, chosen.clients, run_config=chosen.config(), node_config={"home": str(home), **node}
     )
     if name == "brr":
-        arrays = list(sgd._model(chosen))
+        arrays = list(sgd.initial(chosen))
     else:
         import importlib
 
         module: Any = importlib.import_module(f"bitldp.papers.{name}.system")
-        arrays = module._initial(chosen) if name == "fedsel" else list(module._model(chosen))
+        arrays = (
+            module._initial(chosen)
+            if name == "fedsel"
+            else list(getattr(module, "model" if name == "bitrand" else "_model")(chosen))
+        )
     with flower.identity(1):
         sent = to_record({"000": arrays} if isinstance(arrays, np.ndarray) else list(arrays))
         content = RecordDict({"arrays": sent, "config": ConfigRecord({"server-round": turn, "clip": 0.1})})
