@@ -98,12 +98,18 @@ docs: .venv/docs ## the site, strict on links, with notebooks run and the Rust c
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	cp -r target/doc target/site/rust
 
-wheel: .venv/tools ## an abi3 wheel in dist/, installed and run in an empty environment
-	rm -rf dist
-	$(BIN)/maturin build --release --locked --out dist
-	rm -rf target/wheel-check && $(PYTHON) -m venv target/wheel-check
-	target/wheel-check/bin/pip install --quiet dist/*.whl
-	cd target && wheel-check/bin/python -c "import bitldp, numpy; print(bitldp.__version__, bitldp.GRR(4, epsilon=1.0).randomize(numpy.arange(4)))"
+wheel: .venv/tools ## a manylinux2014 wheel (abi3, Python >= 3.10) and a find-links page in dist/, tried on each Python here
+	rm -rf dist target/wheel-check
+	$(BIN)/pip install --quiet ziglang
+	PATH="$$($(BIN)/python -c 'import os, ziglang; print(os.path.dirname(ziglang.__file__))'):$$PATH" \
+		$(BIN)/maturin build --release --locked --zig --compatibility manylinux2014 --out dist
+	cd dist && for wheel in *.whl; do echo "<a href=\"$$wheel\">$$wheel</a>"; done > index.html
+	for python in $(PYTHON) python3.10 python3.11 python3.12 python3.13 python3.14; do \
+		command -v $$python >/dev/null && $$python -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || continue; \
+		rm -rf target/wheel-check && $$python -m venv target/wheel-check || exit 1; \
+		target/wheel-check/bin/pip install --quiet --find-links dist bitldp || exit 1; \
+		(cd target && wheel-check/bin/python -c "import sys, bitldp, numpy; print(sys.version.split()[0], bitldp.__version__, bitldp.GRR(4, epsilon=1.0).randomize(numpy.arange(4)))") || exit 1; \
+	done
 
 example: .venv/tools ## examples/flower under flwr run and Flower's simulation engine, from a wheel built here (Python >= 3.11)
 	rm -rf dist target/example

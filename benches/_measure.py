@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,6 +96,24 @@ def interleaved(timed: Sequence[Timed], rounds: int) -> list[Times]:
         for each, kept in zip(timed, seconds, strict=True):
             kept.extend(each.once() for _ in range(each.repeats))
     return [Times(tuple(kept)) for kept in seconds]
+
+
+class Pair:
+    """Two threads that compute the same and share nothing: what the machine gives a second one meanwhile."""
+
+    def __init__(self) -> None:
+        self._data = bytes(2 * MEBIBYTE)
+        self._other = ThreadPoolExecutor(1)
+
+    def alone(self) -> None:
+        """Compute on the caller's thread."""
+        hashlib.sha256(self._data)
+
+    def together(self) -> None:
+        """Compute as much on each of two threads: hashing leaves the interpreter to others."""
+        other = self._other.submit(self.alone)
+        self.alone()
+        other.result()
 
 
 class Others:

@@ -33,6 +33,9 @@ class Result:
         Ours by the wall clock, by number of threads; one thread only where it is no batch.
     others : float
         Cores that other processes took meanwhile.
+    second : float
+        What the machine's second thread was worth meanwhile: how much faster than one two threads were that
+        compute and share nothing.
     """
 
     name: str
@@ -47,11 +50,12 @@ class Result:
     binding: str
     walls: Mapping[int, float]
     others: float
+    second: float
 
     @property
     def quiet(self) -> bool:
         """Whether a second thread had a core to itself."""
-        return self.others < QUIET
+        return self.others < QUIET and self.second >= SCALING
 
     @property
     def scaling(self) -> dict[int, float]:
@@ -107,7 +111,7 @@ def parts(result: Result) -> Iterator[Part]:
         name, seconds, times = result.beside
         yield part(seconds * times, f"{ours / seconds:.2f} times the time of {name}, of {times:.3g}")
     if 2 in result.walls and result.walls[1] >= WORTH_TWO:
-        busy = "" if result.quiet else f"; others took {result.others:.1f} cores meanwhile"
+        busy = f"; two that share nothing are {result.second:.2f}x, others took {result.others:.1f} cores"
         # A second thread finds nothing to do where one takes all that the memory gives.
         full = result.binding == "memory" and result.of_floor >= 1.0
         bound = "; one takes all of the memory" if full else ""

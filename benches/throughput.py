@@ -26,7 +26,18 @@ from _cases_records import cases as record_cases
 from _cases_server import cases as server_cases
 from _cases_vectors import cases as vector_cases
 from _goals import GATE, GOALS
-from _measure import Machine, Others, Probe, Timed, WrongResultError, interleaved, machine, probes, require
+from _measure import (
+    Machine,
+    Others,
+    Pair,
+    Probe,
+    Timed,
+    WrongResultError,
+    interleaved,
+    machine,
+    probes,
+    require,
+)
 from _report import Result, failed, show, show_memory, too_much
 from bitldp import _core
 
@@ -46,6 +57,11 @@ def run(case: Case, on: Machine, limits: dict[str, Probe], rounds: int) -> Resul
     threads = _threads(on.cores) if case.batch else [1]
     for n in threads:
         timed[f"on {n}"] = Timed(lambda n=n: case.ours(n), wall, inner=inner, repeats=3)
+    pair = Pair()
+    timed["alone"], timed["together"] = (
+        Timed(pair.alone, wall, repeats=2),
+        Timed(pair.together, wall, repeats=2),
+    )
     if case.tuned is not None:
         timed["tuned"] = Timed(case.tuned, cpu)
     timed.update({name: probe.timed for name, probe in limits.items()})
@@ -72,6 +88,7 @@ def run(case: Case, on: Machine, limits: dict[str, Probe], rounds: int) -> Resul
         binding="keystream" if keystream >= memory else "memory",
         walls={n: best[f"on {n}"] for n in threads},
         others=others.cores(),
+        second=2.0 * best["alone"] / best["together"],
     )
 
 
