@@ -81,7 +81,7 @@ pub trait Keyed: super::Channel {
     /// Randomizes on the kernels of [`Isa::current`].
     ///
     /// # Errors
-    /// As [`randomize_keyed_on`](Self::randomize_keyed_on), and [`Error::Isa`] as [`Isa::current`].
+    /// As [`randomize_keyed_on`](Self::randomize_keyed_on), and [`Error::Isa`](crate::Error::Isa) as [`Isa::current`].
     fn randomize_keyed(&self, call: KeyedCall<'_, Self::Codec<'_>>) -> Result<()> {
         self.randomize_keyed_on(Isa::current()?, call)
     }

@@ -98,7 +98,7 @@ impl Key {
     /// A fresh key from the operating system.
     ///
     /// # Errors
-    /// [`Error::Entropy`] if it gives none.
+    /// [`Error::Entropy`](crate::Error::Entropy) if it gives none.
     pub fn from_os() -> Result<Key> {
         Ok(Key::from_bytes(os::fresh()?))
     }
@@ -190,7 +190,7 @@ pub fn block<const R: usize>(key: &Key, counter: u64, nonce: u64) -> [u8; 64] {
 /// Fills `out` with the keystream of `(key, nonce)` from its start, in canonical order.
 ///
 /// # Errors
-/// [`Error::Isa`] as [`Isa::current`].
+/// [`Error::Isa`](crate::Error::Isa) as [`Isa::current`].
 pub fn keystream(key: &Key, nonce: u64, out: &mut [u8]) -> Result<()> {
     keystream_on::<ROUNDS>(Isa::current()?, key, nonce, 0, out)
 }
@@ -198,7 +198,7 @@ pub fn keystream(key: &Key, nonce: u64, out: &mut [u8]) -> Result<()> {
 /// [`keystream`] from `group` on with `R` rounds, on a given instruction set: the bytes are the same on all of them.
 ///
 /// # Errors
-/// [`Error::Isa`] if the processor lacks it.
+/// [`Error::Isa`](crate::Error::Isa) if the processor lacks it.
 pub fn keystream_on<const R: usize>(
     isa: Isa,
     key: &Key,
