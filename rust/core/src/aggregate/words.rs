@@ -6,6 +6,7 @@
 
 use super::layout::Layout;
 use super::pairs::{Part, Register, value};
+use super::planes::AT_ONCE;
 use super::source::{Flat, Source, with_words};
 use super::vertical::BYTES;
 use super::{Batch, Failed, Reports, Totals, table};
@@ -113,7 +114,9 @@ impl Batch<'_> {
         let (bits, size) = (self.bits as usize, size_of::<W>());
         let layout = Layout::new(self.columns * size, self.words() * size);
         let (stride, words) = (layout.stride / size, BYTES / size);
-        let tile = Part::<Flat, LANE>::tile_rows(self.bits).min(layout.rows.max(1).next_multiple_of(LANE));
+        // Few records are cut finer, so that threads end together.
+        let share = (layout.rows / 16).next_multiple_of(LANE * AT_ONCE).max(LANE * AT_ONCE);
+        let tile = Part::<Flat, LANE>::tile_rows(self.bits).min(share);
         let strip = (SQUEEZED * 8 / (tile * bits * words)).clamp(1, stride.div_ceil(words)) * words;
         let strips = stride.div_ceil(strip);
         let work = (tile * strip / WORDS_A_NANOSECOND).max(1);
