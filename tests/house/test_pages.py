@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import re
-import shlex
-import warnings
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from support.documents import blocks, check_command, check_python, commands
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def blocks(page: Path, language: str) -> list[str]:
-    return re.findall(
-        rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
-    )
-
-
 def pages(language: str) -> list[Path]:
-    return [page for page in sorted(DOCS.rglob("*.md")) if blocks(page, language)]
+    return [page for page in sorted(DOCS.rglob("*.md")) if blocks(page.read_text(encoding="utf-8"), language)]
 
 
 def test_there_are_pages() -> None:
@@ -32,17 +22,10 @@ def test_there_are_pages() -> None:
 
 @pytest.mark.parametrize("page", pages("python"), ids=lambda page: page.stem)
 def test_python_blocks_run_and_print_what_they_say(page: Path) -> None:
-    """The blocks of a page run in one namespace; the lines ``# -> text`` are what they print."""
     text = page.read_text(encoding="utf-8")
     if "import flwr" in text or "from flwr" in text:
         pytest.importorskip("flwr", reason="Flower needs Python 3.11")
-    namespace: dict[str, object] = {}
-    for source in blocks(page, "python"):
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed), warnings.catch_warnings():
-            warnings.simplefilter("default")  # as in an interpreter, not as in this suite
-            exec(compile(source, page.name, "exec"), namespace)  # the page is ours
-        assert printed.getvalue().splitlines() == re.findall(r"# -> (.*)", source)
+    check_python(text, page.name)
 
 
 @pytest.mark.parametrize("page", pages("console"), ids=lambda page: page.stem)
@@ -51,13 +34,7 @@ def test_console_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monk
     pytest.importorskip("typer", reason='needs pip install "bitldp[cli]"')
     if find_spec("flwr") is None:
         pytest.skip("the extra fl is not installed")
-    from bitldp.cli import main
-
     monkeypatch.chdir(tmp_path)
-    lines = [
-        line[2:] for block in blocks(page, "console") for line in block.splitlines() if line.startswith("$ ")
-    ]
-    for line in (line for line in lines if "|" not in line):
-        with pytest.raises(SystemExit) as exit_of:
-            main(shlex.split(line)[1:])
-        assert not exit_of.value.code, line
+    for command in commands(page.read_text(encoding="utf-8")):
+        if "|" not in command:
+            check_command(command)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-import io
 import pickle
 import re
-import shlex
-import warnings
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,28 +12,17 @@ import bitldp
 import numpy as np
 import pytest
 from support.arrows import between_rooms, python_arrows
+from support.documents import blocks, check_command, check_python, commands
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
 FLOWER = pytest.mark.skipif(find_spec("flwr") is None, reason="a block uses Flower, which needs Python 3.11")
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
-
-
 @FLOWER
 def test_python_blocks_run_and_print_what_they_say() -> None:
-    """Every block runs, in one namespace; the lines ``# -> text`` are what it prints."""
-    namespace: dict[str, object] = {}
-    assert blocks("python"), "the README shows Python"
-    for source in blocks("python"):
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed), warnings.catch_warnings():
-            warnings.simplefilter("default")  # as in an interpreter, not as in this suite
-            exec(compile(source, "README.md", "exec"), namespace)  # the README is ours
-        promised = re.findall(r"# -> (.*)", source)
-        assert printed.getvalue().splitlines() == promised
+    assert blocks(README, "python"), "the README shows Python"
+    check_python(README, "README.md")
 
 
 def test_the_mechanism_that_contributing_adds_is_a_mechanism(
@@ -72,21 +57,14 @@ def test_the_mechanism_that_contributing_adds_is_a_mechanism(
 def test_console_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every ``bitldp`` command of the README exits with 0, in the order shown."""
     pytest.importorskip("typer", reason='needs pip install "bitldp[cli]"')
-    from bitldp.cli import main
-
-    commands = [
-        line[2:] for block in blocks("console") for line in block.splitlines() if line.startswith("$ ")
-    ]
-    ours = [shlex.split(command)[1:] for command in commands if command.startswith("bitldp ")]
+    ours = [command for command in commands(README) if command.startswith("bitldp ")]
     assert ours, "the README shows the command line"
     monkeypatch.chdir(tmp_path)
     rows = [f"{150 + i % 50},{50 + i % 40},{'yes' if i % 3 else 'no'}" for i in range(999)]
     people = "\n".join(["height,weight,smoker", *rows])
     (tmp_path / "people.csv").write_text(people, encoding="utf-8")
-    for arguments in ours:
-        with pytest.raises(SystemExit) as exit_of:
-            main(arguments)
-        assert not exit_of.value.code, arguments
+    for command in ours:
+        check_command(command)
 
 
 def test_the_claims_are_those_that_are_computed() -> None:
@@ -101,7 +79,7 @@ def test_the_claims_are_those_that_are_computed() -> None:
 
 def test_the_map_is_that_of_the_package() -> None:
     """The README and the package draw the same house, in ten lines, and leave no room out."""
-    drawn = blocks("text")[0].splitlines()
+    drawn = blocks(README, "text")[0].splitlines()
     assert len(drawn) == 10
     assert "\n".join(f"    {line}" for line in drawn) in str(bitldp.__doc__)
     rooms = set(between_rooms(python_arrows(Path(bitldp.__file__).parent))) - {"bitldp", "demo", "__main__"}

@@ -13,6 +13,7 @@ from bitldp.audit.run import Event, Run
 from bitldp.base import checks
 from bitldp.base.extras import require
 from bitldp.base.keys import RandomSource
+from bitldp.base.markup import facts_table
 from bitldp.base.plain import jsonable
 from bitldp.mechanism.base import Mechanism
 from bitldp.mechanism.law import Experiment, Pair, codes_of, far_ends, of_rows
@@ -100,8 +101,7 @@ class AuditResult:
             "confidence": f"{self.confidence:g}",
             "verdict": "passes" if self.passed else "<b>FAILS</b>",
         }
-        cells = "".join(f"<tr><th>{name}</th><td>{text}</td></tr>" for name, text in rows.items())
-        return f"<table><caption>Audit of {html.escape(self.mechanism)}</caption>{cells}</table>"
+        return facts_table(f"Audit of {self.mechanism}", rows.items())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values, without the inputs themselves; infinities as ``"infinity"``."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base import checks
+from bitldp.base.markup import facts_table
 
 __all__ = ["Estimate", "frequencies", "indicator_variance", "project_simplex"]
 
@@ -102,12 +103,9 @@ class Estimate:
 
     def _repr_html_(self) -> str:
         """Return the same as a table, for notebooks."""
-        cells = "".join(
-            f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>"
-            for name, text in self._rows()
-        )
+        table = facts_table(self._head(), ((name, html.escape(text)) for name, text in self._rows()))
         rest = "".join(f"<p>{html.escape(each.strip())}</p>" for each in self._rest())
-        return f"<table><caption>{html.escape(self._head())}</caption>{cells}</table>{rest}"
+        return table + rest
 
     def _head(self) -> str:
         count = self.value.size
