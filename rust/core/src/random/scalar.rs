@@ -64,6 +64,7 @@ fn rounds<const ROUNDS: usize>(initial: [u32; 16]) -> [u32; 16] {
 ///
 /// The lanes go side by side through every double round. That loop has no branches, so the compiler makes vectors of as many
 /// lanes as the processor's registers hold; where it has none, a lane is a block like any other.
+#[allow(clippy::needless_range_loop, reason = "a lane is a column: its words are in sixteen rows")]
 pub(super) fn lanes<const ROUNDS: usize>(initial: &[[u32; BLOCKS]; 16], out: &mut [[u32; BLOCKS]; 16]) {
     *out = *initial;
     for _ in 0..ROUNDS / 2 {
