@@ -1,7 +1,7 @@
 """The goals of each case, on AVX-512, on AVX2, and without vector kernels.
 
-A ratio to the NumPy reference is of one thread in the same process. The scalar kernels, which remain for every
-other processor, are faster than NumPy in every case.
+A ratio to the NumPy reference is of one thread in the same process. The scalar kernels, which remain for
+every other processor, are faster than NumPy in every case.
 """
 
 from __future__ import annotations
