@@ -1,8 +1,8 @@
-"""Try the wheel of ``dist/`` in every Python of this machine, as someone would who has nothing but that folder.
+"""Try the wheel of ``dist/`` in every Python of this machine, as someone who has nothing but that folder.
 
-``make wheel`` calls it. In an environment of its own, each Python installs the package by ``--find-links``, runs
-the README's ten lines, is told by the command line which extra is missing, installs it by that very line, and
-perturbs a table.
+``make wheel`` calls it. In an environment of its own, each Python installs the package by ``--find-links``,
+runs the README's ten lines, is told by the command line which extra is missing, installs it by that very
+line, and perturbs a table.
 """
 
 from __future__ import annotations
