@@ -6,18 +6,33 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from support.documents import blocks, check_command, check_python, commands
+from support.documents import blocks, check_command, check_python, check_steps, commands
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
+WALKS = [page for page in sorted(DOCS.rglob("*.md")) if ' title="' in page.read_text(encoding="utf-8")]
+
+
 def pages(language: str) -> list[Path]:
-    return [page for page in sorted(DOCS.rglob("*.md")) if blocks(page.read_text(encoding="utf-8"), language)]
+    """Return the pages whose blocks stand by themselves."""
+    others = (page for page in sorted(DOCS.rglob("*.md")) if page not in WALKS)
+    return [page for page in others if blocks(page.read_text(encoding="utf-8"), language)]
 
 
 def test_there_are_pages() -> None:
     assert len(pages("python")) >= 8
-    assert len(pages("console")) >= 3
+    assert len(pages("console")) >= 2
+    assert WALKS
+
+
+@pytest.mark.parametrize("page", WALKS, ids=lambda page: page.stem)
+def test_a_page_with_files_works_from_top_to_bottom(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("typer", reason='needs pip install "bitldp[cli]"')
+    monkeypatch.chdir(tmp_path)
+    check_steps(page.read_text(encoding="utf-8"), page.name)
 
 
 @pytest.mark.parametrize("page", pages("python"), ids=lambda page: page.stem)
