@@ -24,11 +24,15 @@ def check_python(text: str, name: str) -> None:
     """Run every Python block, in one namespace; the lines ``# -> text`` are what it prints."""
     namespace: dict[str, object] = {}
     for source in blocks(text, "python"):
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed), warnings.catch_warnings():
-            warnings.simplefilter("default")  # as in an interpreter, not as in this suite
-            exec(compile(source, name, "exec"), namespace)  # the document is ours
-        assert printed.getvalue().splitlines() == re.findall(r"# -> (.*)", source)
+        _run(source, name, namespace)
+
+
+def _run(source: str, name: str, namespace: dict[str, object]) -> None:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), warnings.catch_warnings():
+        warnings.simplefilter("default")  # as in an interpreter, not as in this suite
+        exec(compile(source, name, "exec"), namespace)  # the document is ours
+    assert printed.getvalue().splitlines() == re.findall(r"# -> (.*)", source)
 
 
 def check_steps(text: str, name: str) -> None:
@@ -43,7 +47,7 @@ def check_steps(text: str, name: str) -> None:
         if title:
             Path(title).write_text(source, encoding="utf-8")
         elif language == "python":
-            exec(compile(source, name, "exec"), namespace)  # the document is ours
+            _run(source, name, namespace)
         elif language == "console":
             for step in re.split(r"^\$ ", source, flags=re.MULTILINE)[1:]:
                 command, _, shown = step.partition("\n")
@@ -67,6 +71,11 @@ def _said(command: str) -> str:
 
 def _words(text: str) -> set[str]:
     return set(re.findall(r"[^\W\d_]+", text))
+
+
+def shows_output(text: str) -> bool:
+    """Whether a document shows what its commands say."""
+    return any(not line.startswith("$ ") for block in blocks(text, "console") for line in block.splitlines())
 
 
 def commands(text: str) -> list[str]:
