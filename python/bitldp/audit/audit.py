@@ -76,7 +76,7 @@ class AuditResult:
 
     @property
     def refuted(self) -> bool:
-        """Whether these reports alone show more than the claimed epsilon; never for the claim of a feature."""
+        """Whether these reports alone show more than is claimed; never of the claim for a feature."""
         return self.guarantee.unit == "record" and self.lower > self.claimed
 
     def __str__(self) -> str:
