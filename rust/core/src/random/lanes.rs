@@ -58,14 +58,7 @@ impl Lanes {
             // SAFETY: as above.
             #[cfg(target_arch = "aarch64")]
             Isa::Neon => unsafe { neon::lanes::<ROUNDS>(&self.0, out) },
-            _ => {
-                for lane in 0..Lanes::COUNT {
-                    let block = scalar::rounds::<ROUNDS>(std::array::from_fn(|w| self.0[w][lane]));
-                    for (word, out) in block.into_iter().zip(out.iter_mut()) {
-                        out[lane] = word;
-                    }
-                }
-            }
+            _ => scalar::lanes::<ROUNDS>(&self.0, out),
         }
     }
 }
