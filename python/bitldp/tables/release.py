@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -33,7 +34,8 @@ class TableRelease:
     record's id and the value: batches, order, partitions, retries and a second evaluation give the same
     bytes. Without one, each call is a release of its own, and costs epsilon again.
 
-    It pickles, for an engine's workers, with a reference to the key and never the key itself.
+    It pickles, for an engine's workers, with a reference to the key and never the key itself. There a call takes
+    one thread, where `threads` says nothing: the engine has as many workers as there are processors.
 
     Attributes
     ----------
@@ -60,6 +62,10 @@ class TableRelease:
             raise PlanError("snapshot: is for a release with a key; without one every evaluation is its own")
         self.plan, self.record, self.snapshot, self.threads = plan, record, snapshot, threads
         self._key = key
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take one thread where nothing else was asked for: this is a worker's."""
+        self.__dict__.update(state, threads=1 if state["threads"] is None else state["threads"])
 
     @property
     def guarantee(self) -> Guarantee:
@@ -143,7 +149,8 @@ class TableRelease:
                 seen.add(ids)
         made: list[tuple[str, Any]] = []
         place = 0
-        for number, part in enumerate(self.plan.parts):
+        for number, planned in enumerate(self.plan.parts):
+            part = replace(planned, threads=self.threads)
             x = part.codec.encode(table, first_row)
             x = x.astype(np.float64) if x.dtype == np.float32 else x  # one type, whatever the table's
             if moved is not None:
