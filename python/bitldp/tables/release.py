@@ -34,8 +34,8 @@ class TableRelease:
     record's id and the value: batches, order, partitions, retries and a second evaluation give the same
     bytes. Without one, each call is a release of its own, and costs epsilon again.
 
-    It pickles, for an engine's workers, with a reference to the key and never the key itself. There a call takes
-    one thread, where `threads` says nothing: the engine has as many workers as there are processors.
+    It pickles, for an engine's workers, with a reference to the key and never the key itself. There a call
+    takes one thread, where `threads` says nothing: the engine has as many workers as there are processors.
 
     Attributes
     ----------

@@ -14,7 +14,7 @@ _SPREAD = 1 << 25  # bytes that wait to reach the disk
 class Digested:
     """A file that is written from its start to its end, and its SHA-256 on the way.
 
-    What is written goes to the disk meanwhile: who asks for all of it to be there at the end waits for little.
+    What is written goes to the disk meanwhile: who asks for all of it at the end waits for little.
     To close it is nothing: Arrow closes what it writes to, and the file is its owner's.
 
     Parameters

@@ -1,4 +1,4 @@
-"""CSV as it is written: columns are handed to the core as numbers, or as words and which of them each row has."""
+"""CSV as it is written: the core joins columns of numbers, and of words and which of them each row has."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class TextWriter:
         """Append the rows of a table."""
         if table.num_rows:
             fields = [_fields(_whole(column)) for column in table.columns]
-            self._file.write(memoryview(csv_rows(fields, self._delimiter)))
+            self._file.write(csv_rows(fields, self._delimiter).data)
 
 
 def _quoted(text: str) -> str:
