@@ -4,7 +4,8 @@ A panel is a plain dict, so that it is kept as JSON as it is drawn. Every key bu
 
     {"title": "", "x": AXIS, "y": AXIS, "lines": [LINE], "rules": [RULE], "words": [WORD], "image": IMAGE}
     AXIS  {"label": "", "scale": "log" or "linear", "range": [low, high], "names": {"1": "a"}}
-    LINE  {"name": "", "x": [], "y": [], "spread": [], "kind": "line", "dots" or "step", "colour": 0}
+    LINE  {"name": "", "x": [], "y": [], "spread": [], "kind": "line", "dots", "step", "pale" or "behind"}
+          and "colour": 0 to 20; a pale line stays behind the others, and a line "behind" stands for all of them in the legend
     RULE  {"axis": "x" or "y", "at": 1.0, "name": ""}
     WORD  {"x": 1.0, "y": 2.0, "text": ""}
     IMAGE [[shares of ink by row and column]]
@@ -82,7 +83,11 @@ def _panel(panel: dict[str, Any]) -> tuple[str, int]:
         parts.append(_line(line, line.get("colour", place), across, up))
     for word in panel.get("words", ()):
         parts.append(_word(word, across, up))
-    named = [(line, line.get("colour", i)) for i, line in enumerate(panel.get("lines", ())) if line["name"]]
+    named = [
+        (line, line.get("colour", place))
+        for place, line in enumerate(panel.get("lines", ()))
+        if line["name"] and line.get("kind") != "pale"
+    ]
     key, tall = _key(named)
     return "".join([*parts, key]), TOP + PLOT + BOTTOM + tall
 
@@ -113,7 +118,8 @@ class _Scale:
         """Return where ticks stand, and what is written there."""
         if names := self.axis.get("names"):
             return [(self(float(at)), name) for at, name in names.items()]
-        values = _powers(self.low, self.high) if self.log else _steps(self.low, self.high)
+        ends = sorted((self.low, self.high))  # of a picture, rows count downwards
+        values = _powers(*ends) if self.log else _steps(*ends)
         return [(self(value), short(value)) for value in values]
 
 
@@ -182,6 +188,8 @@ def _line(line: dict[str, Any], colour: int, across: _Scale, up: _Scale) -> str:
     style = f"c{colour % 7}"
     kind = line.get("kind", "line")
     parts = []
+    if kind == "pale":
+        return f'<path class="l g" d="{_path(points, kind)}"><title>{escape(line["name"])}</title></path>'
     if kind != "dots" and len(points) > 1:
         dash = ("", ' stroke-dasharray="6 3"', ' stroke-dasharray="2 3"')[colour // 7 % 3]
         parts.append(f'<path class="l {style}"{dash} d="{_path(points, kind)}"/>')
@@ -249,6 +257,9 @@ def _key(named: Sequence[tuple[dict[str, Any], int]]) -> tuple[str, int]:
     for place, (line, colour) in enumerate(named):
         x, y = 12 + place % columns * wide, TOP + PLOT + BOTTOM + 12 + place // columns * 17
         dash = ("", ' stroke-dasharray="6 3"', ' stroke-dasharray="2 3"')[colour // 7 % 3]
+        if line.get("kind") == "behind":
+            parts += [f'<path class="l g" d="M{x:.0f} {y - 4}h22"/>', _text(x + 28, y, line["name"])]
+            continue
         stroke = "" if line.get("kind") == "dots" else f'<path class="l c{colour % 7}"{dash} d="M{x:.0f} {y - 4}h22"/>'
         parts.append(f'{stroke}<path class="c{colour % 7}" d="{_marker(colour, x + 11, y - 4)}"/>')
         parts.append(_text(x + 28, y, line["name"]))

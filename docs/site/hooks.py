@@ -1,9 +1,10 @@
-"""What mkdocs builds beside the written pages: reference, commands, numbers of the interactive page."""
+"""What mkdocs builds beside the written pages: reference, commands, papers, sheets, tables, numbers."""
 
 from __future__ import annotations
 
 import re
 import sys
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,11 @@ from mkdocs.structure.files import File, Files
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import choosing
 import commands
 import explore
+import mechanisms
+import papers
 import reference
 
 ROOT = Path(__file__).parents[2]
@@ -28,6 +32,8 @@ BESIDE = {
 def on_config(config: Any) -> Any:
     """Put the generated pages into the navigation."""
     for place in config.nav:
+        if place.get("Papers") == "papers/":
+            place["Papers"] = ["papers.md", *papers.pages()]
         if place.get("Reference") == "reference/":
             place["Reference"] = [
                 *reference.pages(),
@@ -42,6 +48,7 @@ def on_files(files: Files, config: Any) -> Files:
     """Add the generated pages and numbers."""
     made = {
         **reference.pages(),
+        **papers.pages(),
         "reference/commands.md": commands.page(),
         "reference/rust.md": reference.RUST,
         "assets/explore-data.js": explore.script(),
@@ -53,6 +60,25 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Let links to what stands beside the site's folder in a checkout lead to its page."""
+    """Fill in what is computed, put figures into the page itself, and lead links to pages of the site."""
     up = "../" * page.file.src_uri.count("/")
+    if "<!-- site:choosing -->" in markdown:
+        known = {name: f"{up}{home.replace('.md', '.html')}" for name, home in mechanisms.homes().items()}
+        markdown = markdown.replace("<!-- site:choosing -->", choosing.tables(known))
+    if "<!-- site:papers -->" in markdown:
+        markdown = markdown.replace("<!-- site:papers -->", papers.overview())
+    if "<!-- site:list -->" in markdown:
+        markdown = mechanisms.filled(markdown)
+    markdown = re.sub(r"!\[([^]]*)\]\((?:\.\./)*(?:docs/)?figures/(\w+)\.svg\)", _figure, markdown)
     return re.sub(r"\]\((?:\.\./)+examples/(\w+)/README\.md\)", rf"]({up}examples/\1.md)", markdown)
+
+
+def _figure(found: re.Match[str]) -> str:
+    """Return the panels of a picture as parts of the page: they follow its colours and its width."""
+    picture = (ROOT / "docs" / "figures" / f"{found[2]}.svg").read_text(encoding="utf-8")
+    panels = re.findall(r'<svg class="plot".*?viewBox="([^"]*)">(.*?)</svg>', picture, re.DOTALL)
+    drawn = "".join(
+        f'<svg class="plot" viewBox="{box}" role="img" aria-label="{escape(found[1])}">{parts}</svg>'
+        for box, parts in panels
+    )
+    return f'<div class="plots">{drawn}</div>'
