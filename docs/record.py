@@ -79,7 +79,8 @@ def _panel(axes: Any) -> dict[str, Any]:
         x, y = (list(map(float, each)) for each in (line.get_xdata(), line.get_ydata()))
         rule = _rule(axes, line, x, y)
         if rule:
-            panel["rules"].append(rule)
+            same = [place for place, each in enumerate(colours) if each.startswith(f"{line.get_color()} ")]
+            panel["rules"].append(rule | ({"colour": same[0]} if same else {}))
             continue
         colour = f"{line.get_color()} {line.get_marker()}"
         if colour not in colours:
@@ -97,7 +98,7 @@ def _panel(axes: Any) -> dict[str, Any]:
         low, high = image.get_clim()
         panel["image"] = [[float((each - low) / (high - low)) for each in row] for row in image.get_array()]
     panel["words"] = [
-        {"x": float(each.xy[0]), "y": float(each.xy[1]), "text": each.get_text()}
+        {"x": float(each.xy[0]), "y": float(each.xy[1]), "text": each.get_text(), "side": each.get_ha()}
         for each in axes.texts
         if hasattr(each, "xy")
     ]

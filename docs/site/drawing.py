@@ -6,8 +6,8 @@ A panel is a plain dict, so that it is kept as JSON as it is drawn. Every key bu
     AXIS  {"label": "", "scale": "log" or "linear", "range": [low, high], "names": {"1": "a"}}
     LINE  {"name": "", "x": [], "y": [], "spread": [], "kind": "line", "dots", "step", "pale" or "behind"}
           and "colour": 0 to 20; a pale line stays behind the others, and a line "behind" stands for all of them in the legend
-    RULE  {"axis": "x" or "y", "at": 1.0, "name": ""}
-    WORD  {"x": 1.0, "y": 2.0, "text": ""}
+    RULE  {"axis": "x" or "y", "at": 1.0, "name": "", "colour": 0}
+    WORD  {"x": 1.0, "y": 2.0, "text": "", "side": "left" or "right"}
     IMAGE [[shares of ink by row and column]]
 """
 
@@ -19,7 +19,7 @@ from html import escape
 from typing import Any
 
 WIDTH, PLOT = 420, 230
-LEFT, RIGHT, TOP, BOTTOM = 56, 10, 26, 40
+LEFT, RIGHT, TOP, BOTTOM = 60, 10, 26, 40
 LETTER = 6.1  # about what a letter of the legend takes
 
 #: Of a file by itself; on the site these rules stand in assets/site.css.
@@ -28,7 +28,7 @@ STYLE = """<style>.plot{--ink:#1a1a1b;--soft:#dededf;--c0:#0072b2;--c1:#c65500;-
 @media(prefers-color-scheme:dark){.plot{--ink:#e4e4e6;--soft:#47474d;--c0:#5ab4ea;--c1:#ff8a3d;--c2:#3ccb9f;\
 --c3:#e79ac6;--c4:#f0b93f;--c5:#9bd3f5;--c6:#e4e4e6}}\
 .plot text{fill:var(--ink)}.plot .g{stroke:var(--soft);fill:none}.plot .a{stroke:var(--ink);fill:none}\
-.plot .l{fill:none;stroke-width:1.8}.plot .f{fill-opacity:.25;stroke:none}.plot .r{stroke-dasharray:4 3}\
+.plot .l{fill:none;stroke-width:1.8}.plot .f{fill-opacity:.25;stroke:none}.plot .r{stroke-dasharray:4 3}.plot .d{stroke-dasharray:2 3}\
 """
 STYLE += "".join(
     f".plot .c{place}{{stroke:var(--c{place});fill:var(--c{place})}}.plot .l.c{place}{{fill:none}}"
@@ -120,7 +120,8 @@ class _Scale:
             return [(self(float(at)), name) for at, name in names.items()]
         ends = sorted((self.low, self.high))  # of a picture, rows count downwards
         values = _powers(*ends) if self.log else _steps(*ends)
-        return [(self(value), short(value)) for value in values]
+        most = 4 if self.log else 6
+        return [(self(value), short(value, most)) for value in values]
 
 
 def _numbers(panel: dict[str, Any], name: str) -> Iterable[float]:
@@ -147,12 +148,12 @@ def _powers(low: float, high: float) -> list[float]:
     return finer if len(finer) > 1 else _steps(low, high)
 
 
-def short(value: float) -> str:
-    """Return a number as it is written at a tick."""
+def short(value: float, most: int = 5) -> str:
+    """Return a number as it is written at a tick: from 10**most on as a power."""
     if value == 0.0:
         return "0"
     power = math.floor(math.log10(abs(value)) + 1e-9)
-    if -4 < power < 5:
+    if -4 < power < most:
         return f"{value:,.{max(0, 3 - power)}f}".rstrip("0").rstrip(".") if power < 3 else f"{value:,.0f}"
     lead = round(value / 10.0**power, 2)
     ten = f"10{str(power).translate(_UP)}"
@@ -174,8 +175,8 @@ def _axes(across: _Scale, up: _Scale) -> list[str]:
         words.append(_text(middle, base + 34, across.axis["label"], "middle"))
     if up.axis.get("label"):
         place = TOP + PLOT / 2
-        turned = f' transform="rotate(-90 12 {place:.0f})"'
-        words.append(_text(12, place, up.axis["label"], "middle", turned))
+        turned = f' transform="rotate(-90 13 {place:.0f})"'
+        words.append(_text(13, place, up.axis["label"], "middle", turned))
     return parts + words
 
 
@@ -218,21 +219,26 @@ def _marker(colour: int, x: float, y: float) -> str:
 
 
 def _rule(rule: dict[str, Any], across: _Scale, up: _Scale) -> str:
+    style = f"c{rule['colour'] % 7}" if "colour" in rule else "a"
     if rule["axis"] == "y":
         y = up(rule["at"])
         word = _text(WIDTH - RIGHT - 4, y - 4, rule.get("name", ""), "end")
-        return f'<path class="a r" d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}"/>{word}'
+        return f'<path class="{style} d" d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}"/>{word}'
     x = across(rule["at"])
     place = TOP + PLOT - 6
     turned = f' transform="rotate(-90 {x - 4:.1f} {place})"'
     word = _text(x - 4, place, rule.get("name", ""), "start", turned)
-    return f'<path class="a r" d="M{x:.1f} {TOP}V{TOP + PLOT}"/>{word}'
+    return f'<path class="{style} r" d="M{x:.1f} {TOP}V{TOP + PLOT}"/>{word}'
 
 
 def _word(word: dict[str, Any], across: _Scale, up: _Scale) -> str:
-    x = across(word["x"])
-    right = x + len(word["text"]) * LETTER > WIDTH - RIGHT
-    return _text(x + (-6 if right else 6), up(word["y"]) - 5, word["text"], "end" if right else "start")
+    x, y = across(word["x"]), up(word["y"]) - 5
+    lines = word["text"].strip().split("\n")
+    left = word.get("side") == "right" or x + max(map(len, lines)) * LETTER > WIDTH - RIGHT
+    return "".join(
+        _text(x + (-6 if left else 6), y - 14 * (len(lines) - 1 - place), line, "end" if left else "start")
+        for place, line in enumerate(lines)
+    )
 
 
 def _image(rows: Sequence[Sequence[float]]) -> str:

@@ -61,6 +61,8 @@ def on_files(files: Files, config: Any) -> Files:
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """Fill in what is computed, put figures into the page itself, and lead links to pages of the site."""
+    if page.file.src_uri == "index.md":
+        page.meta["hide"] = ["navigation", "toc"]  # the cards lead on
     up = "../" * page.file.src_uri.count("/")
     if "<!-- site:choosing -->" in markdown:
         known = {name: f"{up}{home.replace('.md', '.html')}" for name, home in mechanisms.homes().items()}

@@ -89,16 +89,16 @@ def _line(key: str, name: str, one: Mapping[str, Any]) -> str:
 
 def _figure(name: str, one: Mapping[str, Any], kept: Mapping[str, Any]) -> str:
     parts = [f"## {one['title']} {{#{name}}}\n", f"{one['source']} · `bitldp paper {name} --quick`\n"]
-    parts += ['!!! quote "The paper"', f"    {_words(one['claim'])}\n"]
+    parts += ['!!! quote "The paper"', f"    {_sentence(one['claim'])}\n"]
     if "verdict" not in one:
         return "\n".join([*parts, f"Not made: {one['reason']}\n"])
-    parts += ['!!! abstract "What is so"', f"    {_words(one['verdict'])}\n"]
+    parts += ['!!! abstract "What is so"', f"    {_sentence(one['verdict'])}\n"]
     if one["panels"]:
         parts += [drawing.inline(one["panels"], one["title"]), ""]
     parts += [_compared(one["compared"]), ""]
     for title, key in (("Honestly", "honest"), ("Stand-in", "stand_in")):
         if one[key]:
-            parts.append(f"**{title}.** {_words(one[key])}\n")
+            parts.append(f"**{title}.** {_sentence(one[key])}\n")
     seeds = ", ".join(map(str, one["seeds"]))
     data = ", ".join(one["data"]) or "none"
     parts.append(f"<small>Short form, {kept['date']}: seeds {seeds}; data: {data}; {one['seconds']:,.0f} s.</small>\n")
@@ -148,6 +148,12 @@ def _number(value: Any, spread: float | None = None) -> str:
         return _words(str(value))
     text = report.number(float(value), 4)
     return f"{text} ± {report.number(spread, 2)}" if spread else text
+
+
+def _sentence(text: str) -> str:
+    words = _words(text)
+    first = words[0] if words.startswith("f-RR") else words[0].upper()
+    return f"{first}{words[1:].rstrip('.')}."
 
 
 def _words(text: str) -> str:
