@@ -236,7 +236,13 @@ def _word(word: dict[str, Any], across: _Scale, up: _Scale) -> str:
     lines = word["text"].strip().split("\n")
     left = word.get("side") == "right" or x + max(map(len, lines)) * LETTER > WIDTH - RIGHT
     return "".join(
-        _text(x + (-6 if left else 6), y - 14 * (len(lines) - 1 - place), line, "end" if left else "start")
+        _text(
+            x + (-5 if left else 5),
+            y - 13 * (len(lines) - 1 - place),
+            line,
+            "end" if left else "start",
+            ' font-size="10.5"',
+        )
         for place, line in enumerate(lines)
     )
 
