@@ -2,9 +2,9 @@
 
     python docs/sheets.py [--check]
 
-Closed forms of the example that `bitldp explain --all` prints, at five budgets, in docs/figures/mechanisms.json:
-some mechanisms solve a design for each, which would take the build of the site a minute. With ``--check``
-what is quick is computed again and compared.
+Closed forms of the example that `bitldp explain --all` prints, at five budgets, are kept in
+docs/figures/mechanisms.json: some mechanisms solve a design for each, which would take the site a minute.
+With ``--check`` what is quick is computed again and compared.
 """
 
 from __future__ import annotations
@@ -103,17 +103,18 @@ def _errors(name: str, takes: str, built: list[Any]) -> tuple[str, list[float]]:
     return _VARIANCE[takes], [each.mean_variance() for each in built]
 
 
-_HIDDEN = {"epsilon", "epsilon_x", "epsilon_y", "clip", "unit", "rounding", "infinities", "sign", "seed", "public"}
+#: Parameters that say nothing of the example.
+_HIDDEN = {"epsilon", "epsilon_x", "epsilon_y", "clip", "unit", "rounding", "infinities", "sign", "seed"}
 
 
 def _setting(mechanism: Mechanism) -> str:
     """Return the parameters of the example that tell it from others."""
     found = []
     for name, value in mechanism.fingerprint()["parameters"].items():
-        if name not in _HIDDEN and isinstance(value, (int, float, str, list)) and not isinstance(value, bool):
-            if (name, value) != ("features", 1):
-                shown = f"{value:g}" if isinstance(value, float) else str(value).replace("'", "")
-                found.append(f"{name} {shown.replace('.0,', ',').replace('.0]', ']')}")
+        said = isinstance(value, (int, float, str, list)) and not isinstance(value, bool)
+        if said and name not in _HIDDEN and (name, value) != ("features", 1):
+            shown = f"{value:g}" if isinstance(value, float) else str(value).replace("'", "")
+            found.append(f"{name} {shown.replace('.0,', ',').replace('.0]', ']')}")
     return ", ".join(found)
 
 
@@ -135,9 +136,10 @@ def _law(takes: str, mechanism: Any) -> dict[str, Any] | None:
         ]
     elif np.ndim(table) == 2:
         panel |= {"x": {"label": "report"}, "lines": _rows(takes, mechanism, np.asarray(table))}
-    elif np.size(table) == 2 and not isinstance(table, tuple) or isinstance(table, tuple):
+    elif isinstance(table, tuple) or np.size(table) == 2:
         p, q = (float(np.ravel(each)[0]) for each in table)
-        panel |= {"x": {"label": "cell", "range": [-0.5, 1.5], "names": {"0": "the truth's", "1": "any other"}}}
+        names = {"0": "the truth's", "1": "any other"}
+        panel |= {"x": {"label": "cell", "range": [-0.5, 1.5], "names": names}}
         panel |= {"y": {"label": "chance of a reported 1", "range": [0.0, 1.05 * max(p, q)]}}
         panel["lines"] = [{"name": "", "x": [0, 1], "y": [p, q], "kind": "dots"}]
     else:

@@ -31,7 +31,7 @@
     clients: Math.round(10 ** Number(sliders.clients.value)),
     bits: [2, 4, 8, 10, 16][Number(sliders.bits.value)],
   });
-  const short = (x) => (x >= 1e7 || (x < 1e-3 && x > 0) ? x.toExponential(1).replace(".0e", "e").replace("e+", "e") : Number(x.toPrecision(3)).toLocaleString("en"));
+  const short = (x) => (x >= 1e7 || (x < 1e-3 && x > 0) ? x.toExponential(1).replace(".0e", "e").replace("e+", "e") : x.toLocaleString("en", { maximumSignificantDigits: 3 }));
 
   // Root mean squared error of one coordinate of the mean, at a record's epsilon.
   const curves = ({ dimension, clients, bits }) => {

@@ -1,4 +1,4 @@
-"""Tables of the decision page: what `bitldp.recommend` answers, task by task, asked while the site is built."""
+"""Tables of the decision page: what `bitldp.recommend` answers, asked while the site is built."""
 
 from __future__ import annotations
 
@@ -116,23 +116,25 @@ TASKS = (
 )
 
 
-def tables(homes: Mapping[str, str]) -> str:
+def tables(homes: Mapping[str, str], epsilons: Sequence[float] = EPSILONS) -> str:
     """Return all tables as Markdown.
 
     Parameters
     ----------
     homes : mapping of str to str
         Where each mechanism is explained: a link by the name of its class.
+    epsilons : sequence of float
+        Budgets of a record, the columns.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", bitldp.PrivacyClaimWarning)
-        return "\n".join(_table(asked, homes) for asked in TASKS)
+        return "\n".join(_table(asked, homes, epsilons) for asked in TASKS)
 
 
-def _table(asked: Asked, homes: Mapping[str, str]) -> str:
+def _table(asked: Asked, homes: Mapping[str, str], epsilons: Sequence[float]) -> str:
     shades: list[str] = []
-    rows = [_row(asked, name, size, homes, shades) for name, size in asked.sizes.items()]
-    heads = "".join(f"<th>ε {epsilon:g}</th>" for epsilon in EPSILONS)
+    rows = [_row(asked, name, size, homes, epsilons, shades) for name, size in asked.sizes.items()]
+    heads = "".join(f"<th>ε {epsilon:g}</th>" for epsilon in epsilons)
     call = ", ".join([repr(asked.task), "2.0", *_arguments(next(reversed(asked.sizes.values())))])
     return (
         f"\n## {asked.title}\n\n{asked.what} In a cell: the mechanism, {asked.error}, bits of a report.\n\n"
@@ -146,10 +148,15 @@ def _arguments(size: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _row(
-    asked: Asked, name: str, size: Mapping[str, Any], homes: Mapping[str, str], shades: list[str]
+    asked: Asked,
+    name: str,
+    size: Mapping[str, Any],
+    homes: Mapping[str, str],
+    epsilons: Sequence[float],
+    shades: list[str],
 ) -> str:
     cells = []
-    for epsilon in EPSILONS:
+    for epsilon in epsilons:
         best = bitldp.recommend(asked.task, epsilon, **size).rows[0]  # type: ignore[arg-type]
         kind = type(best.mechanism).__name__
         if kind not in shades:

@@ -5,7 +5,7 @@ A panel is a plain dict, so that it is kept as JSON as it is drawn. Every key bu
     {"title": "", "x": AXIS, "y": AXIS, "lines": [LINE], "rules": [RULE], "words": [WORD], "image": IMAGE}
     AXIS  {"label": "", "scale": "log" or "linear", "range": [low, high], "names": {"1": "a"}}
     LINE  {"name": "", "x": [], "y": [], "spread": [], "kind": "line", "dots", "step", "pale" or "behind"}
-          and "colour": 0 to 20; a pale line stays behind the others, and a line "behind" stands for all of them in the legend
+          and "colour": 0 to 20; pale lines stay behind the others, and "behind" names them in the legend
     RULE  {"axis": "x" or "y", "at": 1.0, "name": "", "colour": 0}
     WORD  {"x": 1.0, "y": 2.0, "text": "", "side": "left" or "right"}
     IMAGE [[shares of ink by row and column]]
@@ -28,7 +28,7 @@ STYLE = """<style>.plot{--ink:#1a1a1b;--soft:#dededf;--c0:#0072b2;--c1:#c65500;-
 @media(prefers-color-scheme:dark){.plot{--ink:#e4e4e6;--soft:#47474d;--c0:#5ab4ea;--c1:#ff8a3d;--c2:#3ccb9f;\
 --c3:#e79ac6;--c4:#f0b93f;--c5:#9bd3f5;--c6:#e4e4e6}}\
 .plot text{fill:var(--ink)}.plot .g{stroke:var(--soft);fill:none}.plot .a{stroke:var(--ink);fill:none}\
-.plot .l{fill:none;stroke-width:1.8}.plot .f{fill-opacity:.25;stroke:none}.plot .r{stroke-dasharray:4 3}.plot .d{stroke-dasharray:2 3}\
+.plot .l{fill:none;stroke-width:1.8}.plot .r{stroke-dasharray:4 3}.plot .d{stroke-dasharray:2 3}\
 """
 STYLE += "".join(
     f".plot .c{place}{{stroke:var(--c{place});fill:var(--c{place})}}.plot .l.c{place}{{fill:none}}"
@@ -36,6 +36,16 @@ STYLE += "".join(
 )
 STYLE += "</style>"
 
+#: Markers: a circle, a square, a triangle, a diamond, a triangle upside down, a plus, a cross.
+_FORMS = (
+    "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0",
+    "m-3-3h6v6h-6z",
+    "m0-4l3.6 6.4h-7.2z",
+    "m0-4l4 4l-4 4l-4-4z",
+    "m0 4l3.6-6.4h-7.2z",
+    "m-1-4h2v8h-2zm-3 3h8v2h-8z",
+    "m-3-3l6 6m0-6l-6 6",
+)
 _UP = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -62,7 +72,8 @@ def inline(panels: Sequence[dict[str, Any]], alt: str) -> str:
         drawn, tall = _panel(panel)
         said = f"{alt}: {panel['title']}" if panel.get("title") and len(panels) > 1 else alt
         parts.append(
-            f'<svg class="plot" viewBox="0 0 {WIDTH} {tall}" role="img" aria-label="{escape(said)}">{drawn}</svg>'
+            f'<svg class="plot" viewBox="0 0 {WIDTH} {tall}" role="img" '
+            f'aria-label="{escape(said)}">{drawn}</svg>'
         )
     return f'<div class="plots">{"".join(parts)}</div>'
 
@@ -169,7 +180,9 @@ def _axes(across: _Scale, up: _Scale) -> list[str]:
     for x, name in across.ticks():
         grid.append(f"M{x:.1f} {TOP}V{base}")
         words.append(_text(x, base + 16, name, "middle"))
-    parts = [f'<path class="g" d="{"".join(grid)}"/><path class="a" d="M{LEFT} {TOP}V{base}H{WIDTH - RIGHT}"/>']
+    parts = [
+        f'<path class="g" d="{"".join(grid)}"/><path class="a" d="M{LEFT} {TOP}V{base}H{WIDTH - RIGHT}"/>'
+    ]
     middle = (LEFT + WIDTH - RIGHT) / 2
     if across.axis.get("label"):
         words.append(_text(middle, base + 34, across.axis["label"], "middle"))
@@ -199,7 +212,9 @@ def _line(line: dict[str, Any], colour: int, across: _Scale, up: _Scale) -> str:
     if line.get("spread"):
         bars = zip(points, line["spread"], strict=False)
         ends = "".join(
-            f"M{x:.1f} {up(value - each):.1f}V{up(value + each):.1f}" for (x, _, _, value), each in bars if each
+            f"M{x:.1f} {up(value - each):.1f}V{up(value + each):.1f}"
+            for (x, _, _, value), each in bars
+            if each
         )
         parts.append(f'<path class="l {style}" style="stroke-width:1" d="{ends}"/>')
     return f"<g><title>{escape(line['name'])}</title>{''.join(parts)}</g>"
@@ -213,9 +228,7 @@ def _path(points: Sequence[tuple[float, float, float, float]], kind: str) -> str
 
 
 def _marker(colour: int, x: float, y: float) -> str:
-    forms = ("m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0", "m-3-3h6v6h-6z", "m0-4l3.6 6.4h-7.2z", "m0-4l4 4l-4 4l-4-4z")
-    more = ("m0 4l3.6-6.4h-7.2z", "m-1-4h2v8h-2zm-3 3h8v2h-8z", "m-3-3l6 6m0-6l-6 6")
-    return f"M{x:.1f} {y:.1f}{(*forms, *more)[colour % 7]}"
+    return f"M{x:.1f} {y:.1f}{_FORMS[colour % 7]}"
 
 
 def _rule(rule: dict[str, Any], across: _Scale, up: _Scale) -> str:
@@ -272,7 +285,8 @@ def _key(named: Sequence[tuple[dict[str, Any], int]]) -> tuple[str, int]:
         if line.get("kind") == "behind":
             parts += [f'<path class="l g" d="M{x:.0f} {y - 4}h22"/>', _text(x + 28, y, line["name"])]
             continue
-        stroke = "" if line.get("kind") == "dots" else f'<path class="l c{colour % 7}"{dash} d="M{x:.0f} {y - 4}h22"/>'
+        stroke = f'<path class="l c{colour % 7}"{dash} d="M{x:.0f} {y - 4}h22"/>'
+        stroke = "" if line.get("kind") == "dots" else stroke
         parts.append(f'{stroke}<path class="c{colour % 7}" d="{_marker(colour, x + 11, y - 4)}"/>')
         parts.append(_text(x + 28, y, line["name"]))
     return "".join(parts), 10 + 17 * math.ceil(len(named) / columns)

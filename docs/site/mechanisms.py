@@ -1,4 +1,4 @@
-"""Parts of the pages of the families: a list of the mechanisms, and a sheet of numbers and figures for each."""
+"""Parts of the families' pages: a list of the mechanisms, and numbers and figures of each."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from bitldp.report import number
 DOCS = Path(__file__).parents[1]
 HEADING = re.compile(r"^### `([A-Z]\w+)`$", re.MULTILINE)
 _EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
+_FAR = 9.0  # an exact epsilon beyond it: a claim that fails
 
 
 @cache
@@ -45,7 +46,8 @@ def filled(markdown: str) -> str:
         begin = whole.index(f"### `{name}`")
         end = whole.index("\n### ", begin + 1)
         section = whole[begin:end].rstrip()
-        section = section.replace(f"### `{name}`", f"### `{name}` {{#{name.lower()}}}\n\n{_summary(name)}.", 1)
+        head = f"### `{name}` {{#{name.lower()}}}\n\n{_summary(name)}."
+        section = section.replace(f"### `{name}`", head, 1)
         whole = f"{whole[:begin]}{section}\n{_sheet(name)}\n{whole[end:]}"
     return whole.removesuffix("\n### ")
 
@@ -68,44 +70,54 @@ def _sheet(name: str) -> str:
     panels = [_error(name, sheet)] + ([sheet["law"]] if sheet["law"] else [])
     room = getattr(bitldp, name).__module__.split(".")[1]
     reference = f"[All parameters](reference/{room}.md#{_where(name, room)})"
-    return "\n".join([*lines, "", drawing.inline(panels, f"{name}: {sheet['measure']} against ε"), "", reference])
+    drawn = drawing.inline(panels, f"{name}: {sheet['measure']} against ε")
+    return "\n".join([*lines, "", drawn, "", reference])
 
 
 def _where(name: str, room: str) -> str:
     """Return the anchor of a class on the page of its room, which may export it or only define it."""
     home = __import__(f"bitldp.{room}", fromlist=["__all__"])
-    return f"bitldp.{room}.{name}" if name in getattr(home, "__all__", ()) else f"{getattr(bitldp, name).__module__}.{name}"
+    if name in getattr(home, "__all__", ()):
+        return f"bitldp.{room}.{name}"
+    return f"{getattr(bitldp, name).__module__}.{name}"
 
 
 def _guarantee(kept: dict[str, Any]) -> str:
     delta = f", δ {number(kept['delta'], 2)}" if kept["delta"] else ""
     parts = [f"exact {number(kept['record'])} a record{delta}"]
-    parts += [f"{number(kept[key])} {what}" for key, what in (("feature", "a feature"), ("bit", "the worst bit"))]
+    parts += [f"{number(kept['feature'])} a feature", f"{number(kept['bit'])} the worst bit"]
     holds = "holds" if kept["holds"] else "**fails**"
     return f"{', '.join(parts)}; claimed {number(kept['claimed'])}: {holds}"
 
 
 def _error(name: str, sheet: dict[str, Any]) -> dict[str, Any]:
     """Return the panel of the error, with those it can be compared with behind it."""
-    alike = [
-        (other, each)
-        for other, each in sheets().items()
-        if other != name
-        and (each["takes"], each["measure"], each["takes"] in ("reals", "categories", "points") or each["setting"])
-        == (sheet["takes"], sheet["measure"], sheet["takes"] in ("reals", "categories", "points") or sheet["setting"])
-        and each["exact"][-1] < 9.0
-        and "features" not in each["setting"] + sheet["setting"]
+    alike = {other: each for other, each in sheets().items() if other != name and _comparable(sheet, each)}
+    lines = [
+        {"name": other, "x": each["exact"], "y": each["values"], "kind": "pale"}
+        for other, each in alike.items()
     ]
-    lines = [{"name": other, "x": each["exact"], "y": each["values"], "kind": "pale"} for other, each in alike]
     lines.append({"name": name, "x": sheet["exact"], "y": sheet["values"], "colour": 0})
     if alike:
         lines.append({"name": "others of the same task", "x": [], "y": [], "kind": "behind"})
+    across: dict[str, Any] = {"scale": "log", "label": "exact ε of a record"}
+    if max(sheet["exact"]) < _FAR:
+        across["names"] = {f"{epsilon:g}": f"{epsilon:g}" for epsilon in _EPSILONS}
     linear = sheet["measure"].startswith("chance")
     return {
-        "title": "Error by ε" if not linear else "By ε",
-        "x": {"scale": "log", "label": "exact ε of a record", "names": {f"{e:g}": f"{e:g}" for e in _EPSILONS}}
-        if max(sheet["exact"]) < 9.0
-        else {"scale": "log", "label": "exact ε of a record"},
+        "title": "By ε" if linear else "Error by ε",
+        "x": across,
         "y": {"scale": "linear" if linear else "log", "label": sheet["measure"]},
         "lines": lines,
     }
+
+
+def _comparable(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two sheets are of the same task, of records of the same size."""
+    if (one["takes"], one["measure"]) != (other["takes"], other["measure"]):
+        return False
+    if max(one["exact"]) > _FAR or max(other["exact"]) > _FAR:
+        return False
+    if one["takes"] in ("reals", "categories", "points"):
+        return "features" not in one["setting"] + other["setting"]
+    return bool(one["setting"] == other["setting"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -56,15 +57,15 @@ def overview() -> str:
     ]
     parts = [
         "\n## What the published ε really buys\n",
-        "The exact ε is computed from the integers that are sampled. “Found” is the chance that an attacker with "
-        f"{CANDIDATES:,} candidates, equally likely before, names the right one after a single report: the most "
-        "that the claimed ε would allow, and the most that the exact one does.\n",
+        "The exact ε is computed from the integers that are sampled. “Found” is the chance that an attacker "
+        f"with {CANDIDATES:,} candidates, equally likely before, names the right one after a single report: "
+        "the most that the claimed ε would allow, and the most that the exact one does.\n",
         buys_table(),
         attacks_table(attacks).replace("<h2>", "<h3>").replace("</h2>", "</h3>"),
         "\n## Every figure: the paper's number, ours, and why\n",
-        f"{len(kept['figures'])} figures and tables in their short form, run on {kept['date']} by `make papers` "
-        f"(bitldp {kept['versions']['bitldp']}, Python {kept['versions']['python']}). A figure's name leads to its "
-        "drawing and all its numbers.\n",
+        f"{len(kept['figures'])} figures and tables in their short form, run on {kept['date']} by "
+        f"`make papers` (bitldp {kept['versions']['bitldp']}, Python {kept['versions']['python']}). A "
+        "figure's name leads to its drawing and all its numbers.\n",
     ]
     for key, (name, what) in PAPERS.items():
         parts += [f"\n### {name}\n", f"{what[0].upper()}{what[1:]}: [page](papers/{key}.md).\n"]
@@ -101,7 +102,8 @@ def _figure(name: str, one: Mapping[str, Any], kept: Mapping[str, Any]) -> str:
             parts.append(f"**{title}.** {_sentence(one[key])}\n")
     seeds = ", ".join(map(str, one["seeds"]))
     data = ", ".join(one["data"]) or "none"
-    parts.append(f"<small>Short form, {kept['date']}: seeds {seeds}; data: {data}; {one['seconds']:,.0f} s.</small>\n")
+    how = f"Short form, {kept['date']}: seeds {seeds}; data: {data}; {one['seconds']:,.0f} s."
+    parts.append(f"<small>{how}</small>\n")
     return "\n".join(parts)
 
 
@@ -158,6 +160,4 @@ def _sentence(text: str) -> str:
 
 def _words(text: str) -> str:
     """Return a sentence with what Markdown would read as its own taken literally."""
-    for letter in "\\*_|[]<>`#":
-        text = text.replace(letter, f"\\{letter}" if letter not in "<>" else {"<": "&lt;", ">": "&gt;"}[letter])
-    return text
+    return re.sub(r"([\\*_|\[\]`#])", r"\\\1", text).replace("<", "&lt;").replace(">", "&gt;")
