@@ -34,6 +34,7 @@ class Asked:
     """One task: what is asked in plain words, of which sizes, and how its error is said."""
 
     task: str
+    way: tuple[str, str]  # what somebody has, and wants
     title: str
     what: str
     sizes: Mapping[str, Mapping[str, Any]]
@@ -45,6 +46,7 @@ class Asked:
 TASKS = (
     Asked(
         "mean",
+        ("numbers", "an average"),
         "A mean",
         "Numbers of a known interval: ages, durations, prices. Here of [-1, 1].",
         {"one number": {}, **{f"{d} numbers": {"features": d} for d in (10, 100)}},
@@ -52,6 +54,7 @@ TASKS = (
     ),
     Asked(
         "frequency",
+        ("answers of a list", "the share of each"),
         "How often each category occurs",
         "Answers of a public list: countries, browsers, diagnoses.",
         {f"{k:,} categories": {"categories": k} for k in (4, 32, 1000, 100_000)},
@@ -59,6 +62,7 @@ TASKS = (
     ),
     Asked(
         "record",
+        ("rows of a table", "all of it"),
         "Several attributes of one person",
         "A row of a table: categories and numbers under one budget.",
         {
@@ -69,6 +73,7 @@ TASKS = (
     ),
     Asked(
         "distribution",
+        ("numbers", "a median, a shape"),
         "A distribution, a median, quantiles",
         "Numbers whose shape counts, not their mean alone.",
         {f"{n:,} people": {"users": n} for n in (10_000, 1_000_000)},
@@ -77,6 +82,7 @@ TASKS = (
     ),
     Asked(
         "range",
+        ("ordered values", "counts between two ends"),
         "How many lie in a range",
         "Ordered values: how many between 720 and 840, for any two ends.",
         {f"{n:,} values": {"size": n} for n in (16, 1024)},
@@ -84,6 +90,7 @@ TASKS = (
     ),
     Asked(
         "top",
+        ("words, addresses", "the top ten"),
         "The most frequent words",
         "Words that nobody could list: addresses, queries, crash sites.",
         {"words of 16 bits": {"size": 2**16}, "words of 64 bits": {"size": 2**64}},
@@ -91,6 +98,7 @@ TASKS = (
     ),
     Asked(
         "vector",
+        ("updates, embeddings", "their mean"),
         "A mean of vectors",
         "Updates of a model, embeddings, clipped to a ball of radius 1.",
         {f"{d} numbers, {norm}": {"features": d, "norm": norm} for norm in ("l2",) for d in (16, 128, 768)}
@@ -99,6 +107,7 @@ TASKS = (
     ),
     Asked(
         "point",
+        ("a place, a rating", "the report itself"),
         "A value near the true one",
         "One report for its own sake: a place, a rating.",
         {f"{n} points": {"candidates": n} for n in (24, 100)},
@@ -107,6 +116,7 @@ TASKS = (
     ),
     Asked(
         "label",
+        ("the class of a record", "the report itself"),
         "Labels to train on",
         "The class of a record, to be used as it is reported.",
         {f"{k} classes": {"categories": k} for k in (2, 10)},
@@ -128,7 +138,13 @@ def tables(homes: Mapping[str, str], epsilons: Sequence[float] = EPSILONS) -> st
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", bitldp.PrivacyClaimWarning)
-        return "\n".join(_table(asked, homes, epsilons) for asked in TASKS)
+        parts = [_table(asked, homes, epsilons) for asked in TASKS]
+    ways = [
+        f"| {have} | {want} | [{asked.title[0].lower()}{asked.title[1:]}](#{asked.task}) |"
+        for asked in TASKS
+        for have, want in (asked.way,)
+    ]
+    return "\n".join(["| you have | you want | go to |", "|---|---|---|", *ways, "", *parts])
 
 
 def _table(asked: Asked, homes: Mapping[str, str], epsilons: Sequence[float]) -> str:
@@ -137,7 +153,7 @@ def _table(asked: Asked, homes: Mapping[str, str], epsilons: Sequence[float]) ->
     heads = "".join(f"<th>ε {epsilon:g}</th>" for epsilon in epsilons)
     call = ", ".join([repr(asked.task), "2.0", *_arguments(next(reversed(asked.sizes.values())))])
     return (
-        f"\n## {asked.title}\n\n{asked.what} In a cell: the mechanism, {asked.error}, bits of a report.\n\n"
+        f"\n## {asked.title} {{#{asked.task}}}\n\n{asked.what} In a cell: the mechanism, {asked.error}, bits of a report.\n\n"
         f'<div class="md-typeset__scrollwrap"><table class="choice"><thead><tr><th></th>{heads}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>\n\n`bitldp.recommend({call})`\n".replace("'", '"')
     )
