@@ -103,7 +103,7 @@ TASKS = (
         "Updates of a model, embeddings, clipped to a ball of radius 1.",
         {f"{d} numbers, {norm}": {"features": d, "norm": norm} for norm in ("l2",) for d in (16, 128, 768)}
         | {f"128 numbers, {norm}": {"features": 128, "norm": norm} for norm in ("l1", "linf")},
-        "root of the summed variances of 10,000 people's mean",
+        "length of the error of the mean from 10,000 people",
     ),
     Asked(
         "point",
@@ -152,10 +152,12 @@ def _table(asked: Asked, homes: Mapping[str, str], epsilons: Sequence[float]) ->
     rows = [_row(asked, name, size, homes, epsilons, shades) for name, size in asked.sizes.items()]
     heads = "".join(f"<th>ε {epsilon:g}</th>" for epsilon in epsilons)
     call = ", ".join([repr(asked.task), "2.0", *_arguments(next(reversed(asked.sizes.values())))])
+    call = call.replace("'", '"')
     return (
-        f"\n## {asked.title} {{#{asked.task}}}\n\n{asked.what} In a cell: the mechanism, {asked.error}, bits of a report.\n\n"
+        f"\n## {asked.title} {{#{asked.task}}}\n\n{asked.what} In a cell: the mechanism, {asked.error}, and "
+        f"the bits of a report.\n\n"
         f'<div class="md-typeset__scrollwrap"><table class="choice"><thead><tr><th></th>{heads}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>\n\n`bitldp.recommend({call})`\n".replace("'", '"')
+        f"<tbody>{''.join(rows)}</tbody></table></div>\n\n`bitldp.recommend({call})`\n"
     )
 
 
