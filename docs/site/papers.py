@@ -61,7 +61,7 @@ def overview() -> str:
         f"with {CANDIDATES:,} candidates, equally likely before, names the right one after a single report: "
         "the most that the claimed ε would allow, and the most that the exact one does.\n",
         buys_table(),
-        attacks_table(attacks).replace("<h2>", "<h3>").replace("</h2>", "</h3>"),
+        _folded(attacks_table(attacks)),
         "\n## Every figure: the paper's number, ours, and why\n",
         f"{len(kept['figures'])} figures and tables in their short form, run on {kept['date']} by "
         f"`make papers` (bitldp {kept['versions']['bitldp']}, Python {kept['versions']['python']}). A "
@@ -72,6 +72,13 @@ def overview() -> str:
         parts += ["| figure | the paper | ours | why |", "|---|---:|---:|---|"]
         parts += [_line(key, figure, one) for figure, one in _of(kept, key).items()]
     return "\n".join(parts)
+
+
+def _folded(table: str) -> str:
+    """Return a long table under its title, to be opened by a click."""
+    title = re.search(r"<h2>(.*?)</h2>", table)
+    name = title[1] if title else ""
+    return f"<details><summary>{name}</summary>{table.replace(f'<h2>{name}</h2>', '')}</details>"
 
 
 def _of(kept: Mapping[str, Any], key: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -184,3 +185,30 @@ def test_the_decision_page_is_what_recommend_answers() -> None:
     assert f">{type(best.mechanism).__name__}</a>" in text
     for call in re.findall(r"`bitldp\.recommend\((.*)\)`", text):
         assert eval(f"recommend({call})", {"recommend": bitldp.recommend}).rows
+
+
+# -- reference
+
+
+def test_the_reference_has_every_public_name() -> None:
+    import reference
+
+    text = "\n".join(reference.pages().values())
+    listed = set(re.findall(r"^::: (\S+)$", text, re.MULTILINE))
+    short = {name.rpartition(".")[2] for name in listed}
+    assert set(bitldp.__all__) - short <= {"__version__", "recommend"}
+    assert "bitldp.recommend.recommend" in listed
+    for room in reference.ROOMS:
+        assert set(getattr(import_module(f"bitldp.{room}"), "__all__", ())) <= short, room
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_the_reference_leads_to_what_a_mechanism_inherits(name: str) -> None:
+    """Every documented attribute of a mechanism is in its own entry, or named there with where it stands."""
+    import reference
+
+    kind = getattr(bitldp, name)
+    named = {each for own in reference.inherited(kind).values() for each in own}
+    assert {"randomize", "guarantee"} <= named | set(vars(kind))
+    for base in reference.inherited(kind):
+        assert base in reference.bases() or base.__name__ in bitldp.__all__
