@@ -43,6 +43,9 @@ ROOMS = {
     "verify": "Verification",
 }
 
+#: Functions of the Rust core, which no room exports.
+BESIDE = {"codecs": ["bitldp.pack", "bitldp.unpack"]}
+
 #: Page of what mechanisms inherit; each page of a family only says what, and leads there.
 COMMON = "mechanism"
 
@@ -71,6 +74,7 @@ def names(room: str) -> list[str]:
         home = getattr(getattr(bitldp, name), "__module__", "") or ""
         if home.split(".")[1:2] == [room] and name not in listed:
             found.append(f"{home}.{name}")
+    found += BESIDE.get(room, [])
     if room == COMMON:
         found += [_dotted(base) for base in bases()]
     return sorted(set(found), key=lambda name: name.rpartition(".")[2].lower())
