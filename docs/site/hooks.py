@@ -25,8 +25,21 @@ ROOT = Path(__file__).parents[2]
 BESIDE = {
     "internals/security.md": "SECURITY.md",
     "changelog.md": "CHANGELOG.md",
-    **{f"examples/{name}.md": f"examples/{name}/README.md" for name in ("flower", "tables", "telemetry")},
 }
+
+EXAMPLES = ("flower", "tables", "telemetry")
+
+
+def example(name: str) -> str:
+    """Return the page of an example: what it says of itself, and its files as they are."""
+    folder = ROOT / "examples" / name
+    parts = [(folder / "README.md").read_text(encoding="utf-8"), "## The files\n"]
+    for path in sorted(folder.rglob("*")):
+        language = {".py": "python", ".toml": "toml"}.get(path.suffix)
+        text = path.read_text(encoding="utf-8").strip() if language else ""
+        if text:
+            parts.append(f'```{language} title="{path.relative_to(folder)}"\n{text}\n```\n')
+    return "\n".join(parts)
 
 
 def on_config(config: Any) -> Any:
@@ -53,6 +66,7 @@ def on_files(files: Files, config: Any) -> Files:
         "reference/rust.md": reference.RUST,
         "assets/explore-data.js": explore.script(),
         **{address: (ROOT / name).read_text(encoding="utf-8") for address, name in BESIDE.items()},
+        **{f"examples/{name}.md": example(name) for name in EXAMPLES},
     }
     for address, content in made.items():
         files.append(File.generated(config, address, content=content))

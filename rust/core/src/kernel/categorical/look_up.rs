@@ -12,9 +12,7 @@ pub(crate) trait Cell: Copy + Default + Sync + BitOr<Output = Self> {
     /// `out[i] = table[index[i]]`, reading all of `table`, a multiple of 32 cells, for each of them.
     #[inline(always)]
     fn look_up_whole(_isa: Isa, table: &[Self], index: &[u32; PLACES], out: &mut [Self; PLACES]) {
-        for (out, &index) in out.iter_mut().zip(index) {
-            *out = at_whole(table, index);
-        }
+        whole(table, index, out);
     }
 }
 
@@ -31,19 +29,36 @@ impl Cell for u32 {
             // SAFETY: an `Isa` is made only of what this processor has.
             #[cfg(target_arch = "aarch64")]
             Isa::Neon => unsafe { super::look_up_neon::whole(table, index, out) },
-            _ => {
-                for (out, &index) in out.iter_mut().zip(index) {
-                    *out = at_whole(table, index);
-                }
-            }
+            _ => whole(table, index, out),
         }
     }
 }
 
 fn at_whole<T: Cell>(table: &[T], index: u32) -> T {
-    (0..)
-        .zip(table)
-        .fold(T::default(), |found, (i, &cell)| found | if i == index { cell } else { T::default() })
+    let [found] = all_whole(table, &[index]);
+    found
+}
+
+/// The cells at some places, all of the table read for them.
+#[inline(always)]
+fn all_whole<T: Cell, const N: usize>(table: &[T], index: &[u32; N]) -> [T; N] {
+    let mut found = [T::default(); N];
+    for (i, &cell) in (0..).zip(table) {
+        for (found, &index) in found.iter_mut().zip(index) {
+            *found = *found | if i == index { cell } else { T::default() };
+        }
+    }
+    found
+}
+
+/// Places that a pass over the table is for: as many as leave registers to read it with.
+const AT_ONCE: usize = 4;
+
+#[inline(always)]
+fn whole<T: Cell>(table: &[T], index: &[u32; PLACES], out: &mut [T; PLACES]) {
+    for (out, index) in out.as_chunks_mut::<AT_ONCE>().0.iter_mut().zip(index.as_chunks().0) {
+        *out = all_whole(table, index);
+    }
 }
 
 /// A table, and how it is read.
