@@ -98,3 +98,24 @@ def _figure(found: re.Match[str]) -> str:
         for box, parts in panels
     )
     return f'<div class="plots">{drawn}</div>'
+
+
+def on_post_template(output: str, template_name: str, config: Any) -> str:
+    """Let the page for what is not found take nothing from elsewhere."""
+    return _at_home(output, "") if template_name.endswith(".html") else output
+
+
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """Let a page take nothing from elsewhere: what searches in a folder comes with the site."""
+    return _at_home(output, "../" * page.file.src_uri.count("/"))
+
+
+def _at_home(output: str, up: str) -> str:
+    fetched = '<script src="https://unpkg.com/iframe-worker/shim"></script>'
+    output = output.replace(fetched, f'<script src="{up}assets/worker.js"></script>')
+    found = re.search(
+        r'<(?:script|img|iframe|link rel="stylesheet")[^>]* (?:src|href)="(?:https?:)?//[^"]*"', output
+    )
+    if found:
+        raise ValueError(f"a page takes something from elsewhere: {found[0]}")
+    return output

@@ -151,3 +151,15 @@ def test_a_phone_shows_it_whole(browser: Any, page: Path) -> None:
         assert shown > 0.9
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_a_worker_begins_in_a_folder(browser: Any, tmp_path: Path) -> None:
+    """Search needs one, and browsers let none begin in a page that was opened from a folder."""
+    shutil.copy(DOCS / "assets" / "worker.js", tmp_path)
+    (tmp_path / "twice.js").write_text("addEventListener('message', (e) => postMessage(2 * e.data));")
+    script = "const w = new Worker('twice.js'); w.onmessage = (e) => { document.title = e.data; };"
+    body = f"<body><script src='worker.js'></script><script>{script} w.postMessage(21);</script></body>"
+    (tmp_path / "page.html").write_text(f"<!doctype html><meta charset='utf-8'>{body}")
+    browser.get((tmp_path / "page.html").as_uri())
+    wait = pytest.importorskip("selenium.webdriver.support.wait").WebDriverWait
+    wait(browser, 10).until(lambda found: found.title == "42")
