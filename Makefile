@@ -90,8 +90,9 @@ bench-tables: .venv/dev ## tables from a file to an answer: rates, keyed release
 bench-kernels: ## the kernels alone, with criterion
 	cargo bench -p bitldp-core --locked --bench kernels
 
-papers: .venv/demo ## every figure of the papers again, in its short form, and report.html: under 25 minutes
+papers: .venv/demo ## every figure of the papers again, in its short form, report.html, and the site's record: under 25 minutes
 	$(BIN)/bitldp paper --all --quick --resume
+	$(BIN)/python docs/record.py paper-output
 
 paper-check: .venv/demo ## the papers' headlines on real data, which BITLDP_DATA must name; the figures are kept
 	$(BIN)/python benches/paper_check.py
@@ -99,8 +100,9 @@ paper-check: .venv/demo ## the papers' headlines on real data, which BITLDP_DATA
 numbers: .venv/dev ## the tables of README and docs, from the records and from what is computed
 	$(BIN)/python docs/fill.py
 
-figures: .venv/demo ## the figures of docs/, drawn again from the closed forms
+figures: .venv/demo ## the figures of docs/ and the numbers of each mechanism, again from the closed forms
 	$(BIN)/python docs/figures.py
+	$(BIN)/python docs/sheets.py
 
 docs: .venv/docs ## the site, strict on links, with notebooks run and the Rust crate's pages: target/site/index.html
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked

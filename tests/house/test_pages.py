@@ -6,7 +6,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from support.documents import blocks, check_command, check_python, check_steps, commands, shows_output
+from support.documents import (
+    blocks,
+    check_command,
+    check_python,
+    check_steps,
+    commands,
+    imports,
+    shows_output,
+)
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -41,7 +49,19 @@ def test_python_blocks_run_and_print_what_they_say(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     if "import flwr" in text or "from flwr" in text:
         pytest.importorskip("flwr", reason="Flower needs Python 3.11")
-    check_python(text, page.name)
+    check_python(text, page.name, without="torch")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in pages("python") if imports(page.read_text(encoding="utf-8"), "torch")],
+    ids=lambda page: page.stem,
+)
+def test_blocks_of_pytorch_run(page: Path) -> None:
+    """The whole page again, where PyTorch is: no extra of the package installs it."""
+    pytest.importorskip("torch", reason="PyTorch is not installed; pip install torch")
+    pytest.importorskip("flwr", reason="Flower needs Python 3.11")
+    check_python(page.read_text(encoding="utf-8"), page.name)
 
 
 @pytest.mark.parametrize("page", pages("console"), ids=lambda page: page.stem)

@@ -20,11 +20,20 @@ def blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
 
 
-def check_python(text: str, name: str) -> None:
-    """Run every Python block, in one namespace; the lines ``# -> text`` are what it prints."""
+def imports(source: str, module: str) -> bool:
+    """Whether a block imports a module."""
+    return re.search(rf"^(import|from) {module}\b", source, re.MULTILINE) is not None
+
+
+def check_python(text: str, name: str, *, without: str = "") -> None:
+    """Run every Python block, in one namespace; the lines ``# -> text`` are what it prints.
+
+    A block that imports the module `without` is left out.
+    """
     namespace: dict[str, object] = {}
     for source in blocks(text, "python"):
-        _run(source, name, namespace)
+        if not (without and imports(source, without)):
+            _run(source, name, namespace)
 
 
 def _run(source: str, name: str, namespace: dict[str, object]) -> None:
