@@ -4,7 +4,7 @@ BIN := .venv/bin
 # AddressSanitizer with the toolchain that is there; its runtime comes with it.
 ASAN := RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address RUSTDOCFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=target/asan
 # A toolchain of Debian's for AArch64, and its programs under emulation; debugging tables would take half of the build.
-ARM := RUSTC=/usr/bin/rustc CARGO_TARGET_DIR=target/arm CARGO_PROFILE_TEST_DEBUG=0 \
+ARM := RUSTC=/usr/bin/rustc CARGO_TARGET_DIR=target/arm CARGO_PROFILE_TEST_DEBUG=0 CARGO_INCREMENTAL=0 \
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64-static
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
@@ -12,7 +12,7 @@ KEEP := $(PYTHON) benches/keep.py
 FUZZ_MINUTES ?= 5
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find rust -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: demo test lint rust-test python-test bench bench-peers bench-design bench-tables bench-kernels bench-cohorts timing soak race asan test-arm fuzz figures papers paper-check numbers docs wheel example test-engines clean
+.PHONY: demo test lint rust-test python-test bench bench-peers bench-design bench-tables bench-kernels bench-cohorts timing soak race asan test-arm wheel-arm bench-arm fuzz figures papers paper-check numbers docs wheel example test-engines clean
 
 demo: .venv/demo ## perturb real data, train on it, print the table, save the plot
 	$(BIN)/bitldp demo --out demo-output/demo.png
@@ -67,7 +67,16 @@ asan: ## the tests of the Rust core under AddressSanitizer: nothing is read or w
 
 test-arm: ## the tests of the Rust core on AArch64, emulated; on Debian it installs what that takes, as root
 	tests/arm/setup
-	$(ARM) cargo test -p bitldp-core --locked --target aarch64-unknown-linux-gnu --lib --tests
+	BITLDP_TEST_SHARE=10 $(ARM) cargo test -p bitldp-core --locked --target aarch64-unknown-linux-gnu --lib --tests
+
+wheel-arm: ## a manylinux2014 wheel for AArch64 in target/arm/wheels; an emulated Python runs the README and the golden streams
+	tests/arm/wheel
+
+bench-arm: ## instructions of a value on AArch64, counted under emulation, and cycles as llvm-mca estimates them; they are kept
+	tests/arm/setup qemu-user llvm-22
+	mkdir -p target/arm && cc -shared -fPIC -O2 -o target/arm/count.so benches/count_instructions.c
+	$(ARM) CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="$(PYTHON) $(CURDIR)/benches/instructions.py" \
+		cargo bench -p bitldp-core --locked --target aarch64-unknown-linux-gnu --bench instructions
 
 fuzz: .venv/dev ## FUZZ_MINUTES of calls drawn at random: the core under AddressSanitizer, then Python's side
 	BITLDP_FUZZ_SECONDS=$$(($(FUZZ_MINUTES) * 30)) $(ASAN) $(KEEP) fuzz-core -- cargo test -p bitldp-core --locked \
@@ -79,10 +88,11 @@ bench-tables: .venv/dev ## tables from a file to an answer: rates, keyed release
 	$(BIN)/python benches/tables.py --memory --record
 
 bench-kernels: ## the kernels alone, with criterion
-	cargo bench -p bitldp-core --locked
+	cargo bench -p bitldp-core --locked --bench kernels
 
-papers: .venv/demo ## every figure of the papers again, in its short form, and report.html: under 25 minutes
+papers: .venv/demo ## every figure of the papers again, in its short form, report.html, and the site's record: under 25 minutes
 	$(BIN)/bitldp paper --all --quick --resume
+	$(BIN)/python docs/record.py paper-output
 
 paper-check: .venv/demo ## the papers' headlines on real data, which BITLDP_DATA must name; the figures are kept
 	$(BIN)/python benches/paper_check.py
@@ -90,33 +100,31 @@ paper-check: .venv/demo ## the papers' headlines on real data, which BITLDP_DATA
 numbers: .venv/dev ## the tables of README and docs, from the records and from what is computed
 	$(BIN)/python docs/fill.py
 
-figures: .venv/demo ## the figures of docs/, drawn again from the closed forms
+figures: .venv/demo ## the figures of docs/ and the numbers of each mechanism, again from the closed forms
 	$(BIN)/python docs/figures.py
+	$(BIN)/python docs/sheets.py
 
 docs: .venv/docs ## the site, strict on links, with notebooks run and the Rust crate's pages: target/site/index.html
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	cp -r target/doc target/site/rust
 
-wheel: .venv/tools ## a manylinux2014 wheel (abi3, Python >= 3.10) and a find-links page in dist/, tried on each Python here
-	rm -rf dist target/wheel-check
+wheel: dist/index.html ## a manylinux2014 wheel (abi3, Python >= 3.10) and a find-links page in dist/, tried on each Python here
+	$(PYTHON) tests/wheel/every_python.py
+
+example: dist/index.html ## examples/flower under flwr run and Flower's simulation engine, from the wheel of dist/ (Python >= 3.11)
+	rm -rf target/example
+	$(PYTHON) -m venv target/example
+	target/example/bin/pip install --quiet --find-links dist 'bitldp[fl]' 'flwr[simulation]>=1.41,<1.43'
+	target/example/bin/python examples/flower/simulate.py
+
+# Built with zig as its linker, which knows the old C library that a manylinux2014 wheel asks for.
+dist/index.html: .venv/tools $(SOURCES) $(shell find python -name '*.py')
+	rm -rf dist
 	$(BIN)/pip install --quiet ziglang
 	PATH="$$($(BIN)/python -c 'import os, ziglang; print(os.path.dirname(ziglang.__file__))'):$$PATH" \
 		$(BIN)/maturin build --release --locked --zig --compatibility manylinux2014 --out dist
-	cd dist && for wheel in *.whl; do echo "<a href=\"$$wheel\">$$wheel</a>"; done > index.html
-	for python in $(PYTHON) python3.10 python3.11 python3.12 python3.13 python3.14; do \
-		command -v $$python >/dev/null && $$python -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || continue; \
-		rm -rf target/wheel-check && $$python -m venv target/wheel-check || exit 1; \
-		target/wheel-check/bin/pip install --quiet --find-links dist bitldp || exit 1; \
-		(cd target && wheel-check/bin/python -c "import sys, bitldp, numpy; print(sys.version.split()[0], bitldp.__version__, bitldp.GRR(4, epsilon=1.0).randomize(numpy.arange(4)))") || exit 1; \
-	done
-
-example: .venv/tools ## examples/flower under flwr run and Flower's simulation engine, from a wheel built here (Python >= 3.11)
-	rm -rf dist target/example
-	$(BIN)/maturin build --release --locked --out dist
-	$(PYTHON) -m venv target/example
-	target/example/bin/pip install --quiet --find-links dist dist/*.whl 'bitldp[fl]' 'flwr[simulation]>=1.41,<1.43'
-	target/example/bin/python examples/flower/simulate.py
+	cd dist && for wheel in *.whl; do echo "<a href=\"$$wheel\">$$wheel</a>"; done > $(@F)
 
 # The environment: tools first, then the package with its extension module and the extras that a target needs.
 .venv/tools:

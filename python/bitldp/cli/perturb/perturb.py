@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from bitldp.cli.perturb.array_runs import array_plan, perturb_array
 from bitldp.cli.perturb.arrays import ArrayReader
 from bitldp.cli.perturb.behind import Behind
-from bitldp.cli.perturb.files import Unchanged, UsageError, check_paths, digest, report_path
+from bitldp.cli.perturb.digested import Digested
+from bitldp.cli.perturb.files import Unchanged, UsageError, check_paths, report_path
 from bitldp.cli.perturb.forms import PIPE, Form, form_of, is_pipe
 from bitldp.cli.perturb.outputs import finish, outputs
 from bitldp.cli.perturb.plan import Part, Plan, build_plan
@@ -127,14 +128,14 @@ def _perturb(
     charge(request, plan, source)
     moved = [0] * len(plan.parts)
     with interruptible() as signals, outputs(target, beside, signals) as (file, report_file):
-        checked = _Checked(watcher, signals.check)
+        checked, written = _Checked(watcher, signals.check), Digested(file)
         if array is not None:
-            rows = perturb_array(array, plan, file, checked.progress, moved)
+            rows = perturb_array(array, plan, written, checked.progress, moved)
         elif table is not None:
-            rows = _perturb_table(table, plan, form, file, checked, moved)
+            rows = _perturb_table(table, plan, form, written, checked, moved)
         signals.check()
         unchanged.check()
-        report = privacy_report(request, plan, rows, digest(file))
+        report = privacy_report(request, plan, rows, written.hexdigest())
         report_file.write((json.dumps(report, indent=2, allow_nan=False) + "\n").encode())
     for part, count in zip(plan.parts, moved, strict=True):
         if count:  # said to whoever has the data, and in no file that leaves
@@ -193,7 +194,7 @@ def _perturb_table(
     reader: TableReader,
     plan: Plan,
     form: Form,
-    file: BinaryIO,
+    file: Digested,
     watcher: Watcher,
     moved: list[int],
 ) -> int:
