@@ -83,7 +83,7 @@ def run(case: Case, on: Machine, limits: dict[str, Probe], rounds: int) -> Resul
         ours=best["ours"],
         ratio=None if reference is None else reference.best / best["ours"],
         ratio_of_medians=None if reference is None else reference.median / times["ours"].median,
-        goal=goal_of(case.name, on.isa),
+        goal=goal_of(case.name, on.isa, reference is not None),
         beside=None if case.beside is None else (case.beside.name, best["beside"], case.beside.times),
         floor=max(keystream, memory),
         binding="keystream" if keystream >= memory else "memory",

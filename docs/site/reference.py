@@ -60,7 +60,7 @@ stands <a href="../rust/bitldp_core/index.html">beside these pages</a>.
 | `random` | the ChaCha12 keystream by key and chunk, fresh keys, keyed coins |
 | `codec` | fixed-point words, grids, categories; packing |
 | `channel` | laws and their exact ε |
-| `kernel` | the scalar oracle and its vector twins |
+| `kernel` | portable loops and their vector twins |
 | `aggregate` | counts and sums of reports |
 """
 

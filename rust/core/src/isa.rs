@@ -23,7 +23,8 @@ enum Family {
 
 #[allow(non_upper_case_globals, reason = "they read as the variants that they are: kernels match on them")]
 impl Isa {
-    /// Portable Rust: the readable oracle, and the path of every processor without kernels of its own.
+    /// Portable Rust, in loops that compilers vectorise: the path of every processor without kernels of its own, and what
+    /// the kernels are compared with. The tests compare it with single draws.
     pub const Scalar: Isa = Isa(Family::Scalar);
     /// AArch64 with Advanced SIMD. A pattern: no kernel makes a value of it.
     pub(crate) const Neon: Isa = Isa(Family::Neon);

@@ -69,11 +69,40 @@ impl Unpack {
             Isa::Neon => unsafe { self.lanes.rows(packed, first, stride, words, out) },
             _ => {
                 for (row, out) in out.chunks_exact_mut(words).enumerate() {
-                    one_by_one(packed, first + row * stride, self.bits, out);
+                    by_eights(packed, first + row * stride, self.bits, out);
                 }
             }
         }
     }
+}
+
+/// [`Unpack::words`], eight of up to 16 bits at a time: they are as many bytes as a word has bits, and four of them lie within
+/// eight bytes.
+fn by_eights<W: Code>(packed: &[u8], first: usize, bits: u32, out: &mut [W]) {
+    let width = bits as usize;
+    let before = (first.next_multiple_of(8) - first).min(out.len());
+    let (head, body) = out.split_at_mut(if bits <= 16 { before } else { out.len() });
+    one_by_one(packed, first, bits, head);
+    let start = first + head.len();
+    let mask = u64::from(u32::MAX >> (32 - bits));
+    let mut done = 0;
+    for eight in body.as_chunks_mut::<8>().0 {
+        let at = (start + done) * width / 8;
+        let Some(near) = packed.get(at..).and_then(<[u8]>::first_chunk::<16>) else { break };
+        let load = |from: usize| {
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(&near[from..from + 8]);
+            u64::from_be_bytes(bytes)
+        };
+        // The second four of words of an odd number of bits begin in the middle of a byte.
+        let fours = [load(0), load(width / 2) << (4 * (bits % 2))];
+        for (i, word) in (1..).zip(eight.iter_mut()) {
+            let (four, place) = if i <= 4 { (fours[0], i) } else { (fours[1], i - 4) };
+            *word = W::narrow((four >> (u64::BITS - place * bits) & mask) as u32);
+        }
+        done += 8;
+    }
+    one_by_one(packed, start + done, bits, &mut body[done..]);
 }
 
 /// [`Unpack::words`] by the definition: a word's bits, most significant first, lie within the eight bytes from its first one
