@@ -4,7 +4,7 @@ BIN := .venv/bin
 # AddressSanitizer with the toolchain that is there; its runtime comes with it.
 ASAN := RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address RUSTDOCFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=target/asan
 # A toolchain of Debian's for AArch64, and its programs under emulation; debugging tables would take half of the build.
-ARM := RUSTC=/usr/bin/rustc CARGO_TARGET_DIR=target/arm CARGO_PROFILE_TEST_DEBUG=0 \
+ARM := RUSTC=/usr/bin/rustc CARGO_TARGET_DIR=target/arm CARGO_PROFILE_TEST_DEBUG=0 CARGO_INCREMENTAL=0 \
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64-static
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
@@ -12,7 +12,7 @@ KEEP := $(PYTHON) benches/keep.py
 FUZZ_MINUTES ?= 5
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find rust -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: demo test lint rust-test python-test bench bench-peers bench-design bench-tables bench-kernels bench-cohorts timing soak race asan test-arm fuzz figures papers paper-check numbers docs wheel example test-engines clean
+.PHONY: demo test lint rust-test python-test bench bench-peers bench-design bench-tables bench-kernels bench-cohorts timing soak race asan test-arm wheel-arm bench-arm fuzz figures papers paper-check numbers docs wheel example test-engines clean
 
 demo: .venv/demo ## perturb real data, train on it, print the table, save the plot
 	$(BIN)/bitldp demo --out demo-output/demo.png
@@ -67,7 +67,16 @@ asan: ## the tests of the Rust core under AddressSanitizer: nothing is read or w
 
 test-arm: ## the tests of the Rust core on AArch64, emulated; on Debian it installs what that takes, as root
 	tests/arm/setup
-	$(ARM) cargo test -p bitldp-core --locked --target aarch64-unknown-linux-gnu --lib --tests
+	BITLDP_TEST_SHARE=10 $(ARM) cargo test -p bitldp-core --locked --target aarch64-unknown-linux-gnu --lib --tests
+
+wheel-arm: ## a manylinux2014 wheel for AArch64 in target/arm/wheels; an emulated Python runs the README and the golden streams
+	tests/arm/wheel
+
+bench-arm: ## instructions of a value on AArch64, counted under emulation, and cycles as llvm-mca estimates them; they are kept
+	tests/arm/setup qemu-user llvm-22
+	mkdir -p target/arm && cc -shared -fPIC -O2 -o target/arm/count.so benches/count_instructions.c
+	$(ARM) CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="$(PYTHON) $(CURDIR)/benches/instructions.py" \
+		cargo bench -p bitldp-core --locked --target aarch64-unknown-linux-gnu --bench instructions
 
 fuzz: .venv/dev ## FUZZ_MINUTES of calls drawn at random: the core under AddressSanitizer, then Python's side
 	BITLDP_FUZZ_SECONDS=$$(($(FUZZ_MINUTES) * 30)) $(ASAN) $(KEEP) fuzz-core -- cargo test -p bitldp-core --locked \
@@ -79,7 +88,7 @@ bench-tables: .venv/dev ## tables from a file to an answer: rates, keyed release
 	$(BIN)/python benches/tables.py --memory --record
 
 bench-kernels: ## the kernels alone, with criterion
-	cargo bench -p bitldp-core --locked
+	cargo bench -p bitldp-core --locked --bench kernels
 
 papers: .venv/demo ## every figure of the papers again, in its short form, report.html, and the site's record: under 25 minutes
 	$(BIN)/bitldp paper --all --quick --resume

@@ -18,7 +18,8 @@ from typing import Any
 from bitldp import report
 
 ROOT = Path(__file__).parents[1]
-RECORD = ROOT / "benches" / "records" / "paper.json"
+RECORDS = ROOT / "benches" / "records"
+RECORD = RECORDS / "paper.json"
 
 
 def _checks() -> list[dict[str, Any]]:
@@ -56,9 +57,28 @@ def numbers() -> str:
     return "\n".join(lines)
 
 
+def arm() -> str:
+    """Return instructions and estimated cycles of a value on AArch64, as last recorded."""
+    last = json.loads((RECORDS / "arm.jsonl").read_text(encoding="utf-8").splitlines()[-1])
+    lines = [
+        "| Case | of a | NumPy | portable | NEON | cycles: N1 | M1 | without keystream | cycles: N1 | M1 |",
+        "| --- | --- " + "| ---: " * 8 + "|",
+    ]
+    for name, case in last["cases"].items():
+        neon, rest = case["neon"], case["neon, keystream left out"]
+        figures = [
+            case["numpy"]["instructions"],
+            case["scalar"]["instructions"],
+            *(each for part in (neon, rest) for each in (part["instructions"], *part["cycles"].values())),
+        ]
+        lines.append(f"| {name} | {case['of a']} | {' | '.join(map(_number, figures))} |")
+    return "\n".join(lines)
+
+
 #: What stands between which marks of which document.
 FILLED: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"headlines": headlines},
+    "docs/guides/speed.md": {"arm": arm},
     "docs/papers.md": {"headlines": headlines, "numbers": numbers, "verdicts": report.verdicts_markdown},
 }
 

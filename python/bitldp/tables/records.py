@@ -116,7 +116,7 @@ class SeenIds:
         return sum(last - first + 1 for first, last in self._runs) + sum(map(len, self._others))
 
     def to_bytes(self) -> bytes:
-        """Return what was seen: the number of runs, their ends, and the other ids, as little-endian uint64."""
+        """Return what was seen: how many runs, their ends, and the other ids, as little-endian uint64."""
         parts = [np.array([len(self._runs)]), np.array(self._runs, np.uint64).ravel(), *self._others]
         return b"".join(part.astype("<u8").tobytes() for part in parts)
 

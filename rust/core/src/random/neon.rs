@@ -1,4 +1,9 @@
-//! ChaCha with NEON: four blocks in a vector, two vectors side by side.
+//! ChaCha with NEON: four blocks in a vector.
+//!
+//! The sixteen words of a state and what a step needs fit the 32 registers. With two vectors side by side they do not:
+//! that takes a quarter more instructions, and by llvm-mca's estimate a quarter more cycles on a processor with two vector
+//! units (Neoverse N1), and a quarter less on one that has three and waits for the single chain (`benches/records/arm.jsonl`
+//! has the figures of what is built).
 
 use std::arch::aarch64::*;
 
@@ -7,10 +12,6 @@ use super::{BLOCKS, GROUP, Key, scalar};
 
 /// Blocks side by side: lane `i` of a vector belongs to block `i`.
 const LANES: usize = 4;
-
-/// Vectors that a pass works on side by side. The steps of a round wait for each other; a second one gives the processor
-/// something to do in the meantime.
-const TOGETHER: usize = 2;
 
 /// A rotation by half a word exchanges its halves.
 #[inline]
@@ -34,38 +35,33 @@ fn rotate<const LEFT: i32, const RIGHT: i32>(x: uint32x4_t) -> uint32x4_t {
     vsliq_n_u32::<LEFT>(vshrq_n_u32::<RIGHT>(x), x)
 }
 
-/// Four quarter rounds of every state, step by step side by side, so that the processor always has independent work.
+/// Four quarter rounds step by step side by side, so that the processor always has independent work.
 macro_rules! quarter_rounds {
-    ($states:ident, $bytes:ident, $(($a:expr, $b:expr, $c:expr, $d:expr)),*) => {
-        for s in &mut $states { $( s[$a] = vaddq_u32(s[$a], s[$b]); )* }
-        for s in &mut $states { $( s[$d] = rotate_16(veorq_u32(s[$d], s[$a])); )* }
-        for s in &mut $states { $( s[$c] = vaddq_u32(s[$c], s[$d]); )* }
-        for s in &mut $states { $( s[$b] = rotate::<12, 20>(veorq_u32(s[$b], s[$c])); )* }
-        for s in &mut $states { $( s[$a] = vaddq_u32(s[$a], s[$b]); )* }
-        for s in &mut $states { $( s[$d] = rotate_8(veorq_u32(s[$d], s[$a]), $bytes); )* }
-        for s in &mut $states { $( s[$c] = vaddq_u32(s[$c], s[$d]); )* }
-        for s in &mut $states { $( s[$b] = rotate::<7, 25>(veorq_u32(s[$b], s[$c])); )* }
+    ($s:ident, $bytes:ident, $(($a:expr, $b:expr, $c:expr, $d:expr)),*) => {
+        $( $s[$a] = vaddq_u32($s[$a], $s[$b]); )*
+        $( $s[$d] = rotate_16(veorq_u32($s[$d], $s[$a])); )*
+        $( $s[$c] = vaddq_u32($s[$c], $s[$d]); )*
+        $( $s[$b] = rotate::<12, 20>(veorq_u32($s[$b], $s[$c])); )*
+        $( $s[$a] = vaddq_u32($s[$a], $s[$b]); )*
+        $( $s[$d] = rotate_8(veorq_u32($s[$d], $s[$a]), $bytes); )*
+        $( $s[$c] = vaddq_u32($s[$c], $s[$d]); )*
+        $( $s[$b] = rotate::<7, 25>(veorq_u32($s[$b], $s[$c])); )*
     };
 }
 
-/// The blocks of `TOGETHER` vectors of states.
+/// Four blocks.
 #[inline]
 #[target_feature(enable = "neon")]
-fn rounds<const ROUNDS: usize>(initial: &[[uint32x4_t; 16]; TOGETHER]) -> [[uint32x4_t; 16]; TOGETHER] {
+fn rounds<const ROUNDS: usize>(initial: [uint32x4_t; 16]) -> [uint32x4_t; 16] {
     let places: [u8; 16] = [3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14];
     // SAFETY: 16 bytes.
     let bytes = unsafe { vld1q_u8(places.as_ptr()) };
-    let mut states = *initial;
+    let mut s = initial;
     for _ in 0..ROUNDS / 2 {
-        quarter_rounds!(states, bytes, (0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15));
-        quarter_rounds!(states, bytes, (0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14));
+        quarter_rounds!(s, bytes, (0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15));
+        quarter_rounds!(s, bytes, (0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14));
     }
-    for (state, initial) in states.iter_mut().zip(initial) {
-        for (word, start) in state.iter_mut().zip(initial) {
-            *word = vaddq_u32(*word, *start);
-        }
-    }
-    states
+    std::array::from_fn(|w| vaddq_u32(s[w], initial[w]))
 }
 
 /// Fills `out` with whole groups from `group` on.
@@ -75,20 +71,15 @@ pub(super) fn fill<const ROUNDS: usize>(key: &Key, nonce: u64, group: u64, out: 
     // SAFETY: four words.
     let lanes = unsafe { vld1q_u32(lanes.as_ptr()) };
     for (g, out) in (group..).zip(out.chunks_exact_mut(GROUP)) {
-        for first in (0..BLOCKS).step_by(TOGETHER * LANES) {
-            let mut initial = [[vdupq_n_u32(0); 16]; TOGETHER];
-            for (v, initial) in initial.iter_mut().enumerate() {
-                // A multiple of LANES: adding the lane to its low word never carries.
-                let counter = g.wrapping_mul(BLOCKS as u64).wrapping_add((first + v * LANES) as u64);
-                *initial = scalar::initial(key, counter, nonce).map(|word| vdupq_n_u32(word));
-                initial[12] = vaddq_u32(initial[12], lanes);
-            }
-            for (v, state) in rounds::<ROUNDS>(&initial).iter().enumerate() {
-                for (w, &word) in state.iter().enumerate() {
-                    let out = &mut out[(w * BLOCKS + first + v * LANES) * 4..][..LANES * 4];
-                    // SAFETY: `out` is 16 writable bytes, and the store asks for no alignment.
-                    unsafe { vst1q_u8(out.as_mut_ptr(), vreinterpretq_u8_u32(word)) };
-                }
+        for first in (0..BLOCKS).step_by(LANES) {
+            // A multiple of LANES: adding the lane to its low word never carries.
+            let counter = g.wrapping_mul(BLOCKS as u64).wrapping_add(first as u64);
+            let mut initial = scalar::initial(key, counter, nonce).map(|word| vdupq_n_u32(word));
+            initial[12] = vaddq_u32(initial[12], lanes);
+            for (w, word) in rounds::<ROUNDS>(initial).into_iter().enumerate() {
+                let out = &mut out[(w * BLOCKS + first) * 4..][..LANES * 4];
+                // SAFETY: `out` is 16 writable bytes, and the store asks for no alignment.
+                unsafe { vst1q_u8(out.as_mut_ptr(), vreinterpretq_u8_u32(word)) };
             }
         }
     }
@@ -97,19 +88,12 @@ pub(super) fn fill<const ROUNDS: usize>(key: &Key, nonce: u64, group: u64, out: 
 /// Sixteen blocks, each of a state of its own: word by word, lane by lane.
 #[target_feature(enable = "neon")]
 pub(super) fn lanes<const ROUNDS: usize>(state: &[[u32; BLOCKS]; 16], out: &mut [[u32; BLOCKS]; 16]) {
-    for first in (0..BLOCKS).step_by(TOGETHER * LANES) {
-        let mut initial = [[vdupq_n_u32(0); 16]; TOGETHER];
-        for (v, initial) in initial.iter_mut().enumerate() {
-            for (word, lanes) in initial.iter_mut().zip(state) {
-                // SAFETY: four words.
-                *word = unsafe { vld1q_u32(lanes[first + v * LANES..][..LANES].as_ptr()) };
-            }
-        }
-        for (v, state) in rounds::<ROUNDS>(&initial).iter().enumerate() {
-            for (&word, out) in state.iter().zip(out.iter_mut()) {
-                // SAFETY: four words.
-                unsafe { vst1q_u32(out[first + v * LANES..][..LANES].as_mut_ptr(), word) };
-            }
+    for first in (0..BLOCKS).step_by(LANES) {
+        // SAFETY: four words.
+        let initial = state.each_ref().map(|lanes| unsafe { vld1q_u32(lanes[first..][..LANES].as_ptr()) });
+        for (word, out) in rounds::<ROUNDS>(initial).into_iter().zip(out.iter_mut()) {
+            // SAFETY: four words.
+            unsafe { vst1q_u32(out[first..][..LANES].as_mut_ptr(), word) };
         }
     }
 }

@@ -82,7 +82,6 @@ impl Lanes for u16 {
         }
     }
 
-    #[cfg(target_arch = "x86_64")]
     fn encode_and_randomize(
         isa: Isa,
         codec: &FixedPoint,
@@ -92,11 +91,20 @@ impl Lanes for u16 {
         words: &mut [u16],
         refine: &mut Refine,
     ) -> bool {
-        if isa == Isa::Avx512 {
+        match isa {
             // SAFETY: an `Isa` is made only of what this processor has.
-            unsafe { avx512::encode_and_randomize16(codec, values, laws, keystream, words, refine) };
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => unsafe {
+                avx512::encode_and_randomize16(codec, values, laws, keystream, words, refine);
+            },
+            // SAFETY: as above.
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => unsafe {
+                neon::encode_and_randomize16(codec, values, laws, keystream, words, refine);
+            },
+            _ => return false,
         }
-        isa == Isa::Avx512
+        true
     }
 
     fn of_output<'o>(output: &'o mut Output<'_>) -> Option<&'o mut [u16]> {

@@ -19,5 +19,7 @@ mod neon;
 pub(crate) use emit::Spread;
 pub(crate) use lanes::Lanes;
 pub(crate) use laws::{Laws, unrolled};
+#[cfg(target_arch = "aarch64")]
+pub(crate) use neon::marked;
 pub(crate) use plan::Plan;
 pub(crate) use sampler::Sampler;

@@ -7,19 +7,18 @@ use std::arch::aarch64::*;
 
 use super::laws::Laws;
 use super::plan::Table;
+use crate::codec::FixedPoint;
+use crate::isa::ones;
 use crate::random::Refine;
-
-/// 16 draws or outcomes of 16 bits.
-type Sixteen = uint16x8x2_t;
 
 /// Picks the instance for the largest table of the plan: 32, 64, 128 or 256 entries.
 macro_rules! by_size {
     ($shape:ident, $laws:expr, $($argument:expr),*) => {
         match $laws.shape().registers {
-            1 => $shape::<32>($laws, $($argument),*),
-            2 => $shape::<64>($laws, $($argument),*),
-            4 => $shape::<128>($laws, $($argument),*),
-            _ => $shape::<256>($laws, $($argument),*),
+            1 => $shape::<32, _>($laws, $($argument),*),
+            2 => $shape::<64, _>($laws, $($argument),*),
+            4 => $shape::<128, _>($laws, $($argument),*),
+            _ => $shape::<256, _>($laws, $($argument),*),
         }
     };
 }
@@ -27,35 +26,109 @@ macro_rules! by_size {
 /// Randomizes `words` of up to 16 bits, a multiple of 32, in place, like [`super::scalar::randomize`] under one plan.
 #[target_feature(enable = "neon")]
 pub(crate) fn randomize16(laws: Laws<'_>, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
-    by_size!(shape16, laws, keystream, words, refine);
+    // SAFETY: eight words.
+    let load = |_, words: &[u16; 8]| unsafe { vld1q_u16(words.as_ptr()) };
+    by_size!(shape16, laws, keystream, words, refine, load);
+}
+
+/// Encodes `values` and randomizes their code words, a multiple of 32, in one pass.
+#[target_feature(enable = "neon")]
+pub(crate) fn encode_and_randomize16(
+    codec: &FixedPoint,
+    values: &[f32],
+    laws: Laws<'_>,
+    keystream: &[u8],
+    words: &mut [u16],
+    refine: &mut Refine,
+) {
+    assert!(codec.bits() <= 16 && values.len() == words.len());
+    let encode = Encode::new(codec);
+    // SAFETY: eights of words are as many as eights of values.
+    let load = |eight: usize, _: &[u16; 8]| unsafe { encode.eight(values.as_ptr().add(8 * eight)) };
+    by_size!(shape16, laws, keystream, words, refine, load);
+}
+
+/// The constants of a fixed-point code of up to 16 bits.
+struct Encode {
+    scale: float32x4_t,
+    most: uint32x4_t,
+    sign: uint16x8_t,
+    /// All ones, where the sign bit of a negative number is 0.
+    turned: uint16x8_t,
+}
+
+impl Encode {
+    #[inline]
+    #[target_feature(enable = "neon")]
+    fn new(codec: &FixedPoint) -> Encode {
+        Encode {
+            scale: vdupq_n_f32(codec.scale() as f32),
+            most: vdupq_n_u32(codec.magnitude_mask()),
+            sign: vdupq_n_u16(codec.sign_mask() as u16),
+            turned: vdupq_n_u16(if codec.negative_sign() == 0 { u16::MAX } else { 0 }),
+        }
+    }
+
+    /// The code words of eight numbers.
+    ///
+    /// # Safety
+    /// They are readable.
+    #[inline]
+    #[target_feature(enable = "neon")]
+    unsafe fn eight(&self, values: *const f32) -> uint16x8_t {
+        let (above, normal) = (vdupq_n_u32(1 << 31), vdupq_n_u32(0x0080_0000));
+        // SAFETY: the caller's numbers.
+        let bits = unsafe { [vld1q_u32(values.cast()), vld1q_u32(values.add(4).cast())] };
+        let magnitudes = bits.map(|bits| {
+            // Arithmetic with subnormals can take longer. The least normal number is 0 for the code, so it stands for them.
+            let size = vreinterpretq_f32_u32(vmaxq_u32(vbicq_u32(bits, above), normal));
+            // The conversion saturates, and makes 0 of a NaN that somebody put there after the check.
+            vminq_u32(vcvtq_u32_f32(vmulq_f32(size, self.scale)), self.most)
+        });
+        // The bits of -0 are the sign alone.
+        let below_zero = bits.map(|bits| vreinterpretq_u16_u32(vcgtq_u32(bits, above)));
+        let [low, high] = magnitudes.map(|magnitude| vreinterpretq_u16_u32(magnitude));
+        let signs = veorq_u16(vuzp1q_u16(below_zero[0], below_zero[1]), self.turned);
+        vbslq_u16(self.sign, signs, vuzp1q_u16(low, high))
+    }
 }
 
 #[inline]
 #[target_feature(enable = "neon")]
-fn shape16<const ENTRIES: usize>(laws: Laws<'_>, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
+fn shape16<const ENTRIES: usize, L: Fn(usize, &[u16; 8]) -> uint16x8_t>(
+    laws: Laws<'_>,
+    keystream: &[u8],
+    words: &mut [u16],
+    refine: &mut Refine,
+    load: L,
+) {
     let plan = laws.shape();
     let vectors = plan.vectors();
     assert!(keystream.len() >= 2 * words.len() * vectors && words.len().is_multiple_of(32));
-    for (g, group) in words.as_chunks_mut::<32>().0.iter_mut().enumerate() {
-        let mut masks = [[vdupq_n_u16(0); 4]; 2];
-        for (v, table) in plan.tables.iter().enumerate() {
-            let draws = &keystream[64 * (g * vectors + v)..];
-            let outcomes = outcomes::<ENTRIES, 16>(draws, laws, v, 32 * g, refine);
-            let by = vdupq_n_s16(table.shift as i16);
-            // With a symmetric law only the first masks are used.
-            let kind = if plan.symmetric { 0 } else { v % 2 };
-            for i in 0..4 {
-                masks[kind][i] = vorrq_u16(masks[kind][i], vshlq_u16(outcomes[i], by));
-            }
+    let draws = keystream.as_chunks::<64>().0.chunks_exact(vectors);
+    for (g, (group, draws)) in words.as_chunks_mut::<32>().0.iter_mut().zip(draws).enumerate() {
+        // Bits to flip; or bits that a one keeps, and that a zero gets.
+        let (mut first, mut second) = ([vdupq_n_u16(0); 4], [vdupq_n_u16(0); 4]);
+        for (v, (table, draws)) in plan.tables.iter().zip(draws).enumerate() {
+            let outcomes = outcomes::<ENTRIES, 16>(draws, laws, (v, table), 32 * g, refine);
+            let (by, mask) = (vdupq_n_s16(table.shift as i16), vdupq_n_u16(table.mask));
+            let insert = |all: &mut [uint16x8_t; 4]| {
+                for (flips, outcome) in all.iter_mut().zip(outcomes) {
+                    *flips = vorrq_u16(*flips, vshlq_u16(vandq_u16(outcome, mask), by));
+                }
+            };
+            if plan.symmetric || v % 2 == 0 { insert(&mut first) } else { insert(&mut second) }
         }
-        for (i, words) in group.as_chunks_mut::<8>().0.iter_mut().enumerate() {
-            let [first, second] = [masks[0][i], masks[1][i]];
+        let eights = group.as_chunks_mut::<8>().0;
+        let old: [uint16x8_t; 4] = std::array::from_fn(|i| load(4 * g + i, &eights[i]));
+        let new: [uint16x8_t; 4] = if plan.symmetric {
+            std::array::from_fn(|i| veorq_u16(old[i], first[i]))
+        } else {
+            std::array::from_fn(|i| vbslq_u16(old[i], first[i], second[i]))
+        };
+        for (words, new) in eights.iter_mut().zip(new) {
             // SAFETY: eight words.
-            unsafe {
-                let old = vld1q_u16(words.as_ptr());
-                let new = if plan.symmetric { veorq_u16(old, first) } else { vbslq_u16(old, first, second) };
-                vst1q_u16(words.as_mut_ptr(), new);
-            }
+            unsafe { vst1q_u16(words.as_mut_ptr(), new) };
         }
     }
 }
@@ -63,7 +136,12 @@ fn shape16<const ENTRIES: usize>(laws: Laws<'_>, keystream: &[u8], words: &mut [
 /// Randomizes `words` of 17 to 32 bits, a multiple of 32, in place, like [`super::scalar::randomize`] under one plan.
 #[target_feature(enable = "neon")]
 pub(crate) fn randomize32(laws: Laws<'_>, keystream: &[u8], words: &mut [u32], refine: &mut Refine) {
-    by_size!(shape32, laws, keystream, words, refine);
+    match laws.shape().registers {
+        1 => shape32::<32>(laws, keystream, words, refine),
+        2 => shape32::<64>(laws, keystream, words, refine),
+        4 => shape32::<128>(laws, keystream, words, refine),
+        _ => shape32::<256>(laws, keystream, words, refine),
+    }
 }
 
 #[inline]
@@ -72,14 +150,15 @@ fn shape32<const ENTRIES: usize>(laws: Laws<'_>, keystream: &[u8], words: &mut [
     let plan = laws.shape();
     let vectors = plan.vectors();
     assert!(keystream.len() >= 2 * words.len() * vectors && words.len().is_multiple_of(32));
-    for (g, group) in words.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+    let draws = keystream.as_chunks::<64>().0.chunks_exact(vectors);
+    for (g, (group, draws)) in words.as_chunks_mut::<32>().0.iter_mut().zip(draws).enumerate() {
         let mut lanes = |v: usize| {
-            let draws = &keystream[64 * (g * vectors + v)..];
-            let mut lanes = [0u16; 32];
-            let outcomes = outcomes::<ENTRIES, 32>(draws, laws, v, 32 * g, refine);
-            for (lanes, outcome) in lanes.as_chunks_mut::<8>().0.iter_mut().zip(&outcomes) {
+            let (mut lanes, table) = ([0u16; 32], &plan.tables[v]);
+            let outcomes = outcomes::<ENTRIES, 32>(&draws[v], laws, (v, table), 32 * g, refine);
+            let mask = vdupq_n_u16(table.mask);
+            for (lanes, outcome) in lanes.as_chunks_mut::<8>().0.iter_mut().zip(outcomes) {
                 // SAFETY: eight lanes.
-                unsafe { vst1q_u16(lanes.as_mut_ptr(), *outcome) };
+                unsafe { vst1q_u16(lanes.as_mut_ptr(), vandq_u16(outcome, mask)) };
             }
             lanes
         };
@@ -104,108 +183,119 @@ fn shape32<const ENTRIES: usize>(laws: Laws<'_>, keystream: &[u8], words: &mut [
     }
 }
 
-/// 32 draws from the front of `draws`: lane `i` from table `v` of the plan of feature `first + i`.
+/// 32 draws: lane `i` from table `v` of the plan of feature `first + i`. What stands above the
+/// table's bits in a lane is left over from the comparison.
 ///
 /// There is an instance for the words of each width, so that each has one caller, into which it is inlined.
 #[inline]
 #[target_feature(enable = "neon")]
 fn outcomes<const ENTRIES: usize, const WIDTH: usize>(
-    draws: &[u8],
+    draws: &[u8; 64],
     laws: Laws<'_>,
-    v: usize,
+    (v, shape): (usize, &Table),
     first: usize,
     refine: &mut Refine,
 ) -> [uint16x8_t; 4] {
-    let draws: &[u8; 64] = draws.first_chunk().expect("64 bytes for each table");
-    let shape = &laws.shape().tables[v];
-    let mask = vdupq_n_u16(shape.mask);
+    // SAFETY: 64 bytes.
+    let uint8x16x4_t(a, b, c, d) = unsafe { vld1q_u8_x4(draws.as_ptr()) };
+    let entries = entries::<ENTRIES>([vuzp1q_u8(a, b), vuzp1q_u8(c, d)], laws, (v, shape), first);
+    let random = [a, b, c, d].map(|random| vreinterpretq_u16_u8(random));
     // Where the bits above the column differ, the smaller one is taken. The least difference tells whether they always do.
-    let (mut outcomes, mut least) = ([mask; 4], vdupq_n_u16(u16::MAX));
-    for half in 0..2 {
-        // SAFETY: twice 16 bytes of 64.
-        let random = unsafe { vld1q_u8_x2(draws.as_ptr().add(32 * half)) };
-        let entry = entries::<ENTRIES>(random, laws, v, first + 16 * half);
-        let random = [vreinterpretq_u16_u8(random.0), vreinterpretq_u16_u8(random.1)];
-        let entry = [entry.0, entry.1];
-        for i in 0..2 {
-            least = vminq_u16(least, veorq_u16(random[i], entry[i]));
-            outcomes[2 * half + i] = vandq_u16(vminq_u16(random[i], entry[i]), mask);
-        }
-    }
+    let differ: [uint16x8_t; 4] = std::array::from_fn(|i| veorq_u16(random[i], entries[i]));
+    let least = vminq_u16(vminq_u16(differ[0], differ[1]), vminq_u16(differ[2], differ[3]));
+    let mut outcomes: [uint16x8_t; 4] = std::array::from_fn(|i| vminq_u16(random[i], entries[i]));
     if vminvq_u16(least) <= shape.mask {
-        return settle(draws, outcomes, refine, |lane| laws.table(v, first + lane));
+        let open = marked(differ.map(|differ| vcleq_u16(differ, vdupq_n_u16(shape.mask))));
+        let mut lanes = [0u16; 32];
+        for (lanes, outcome) in lanes.as_chunks_mut::<8>().0.iter_mut().zip(outcomes) {
+            // SAFETY: eight lanes.
+            unsafe { vst1q_u16(lanes.as_mut_ptr(), outcome) };
+        }
+        settle(open, draws, &mut lanes, refine, |lane| laws.table(v, first + lane));
+        for (outcome, lanes) in outcomes.iter_mut().zip(lanes.as_chunks::<8>().0) {
+            // SAFETY: eight lanes.
+            *outcome = unsafe { vld1q_u16(lanes.as_ptr()) };
+        }
     }
     outcomes
 }
 
-/// The entries of 16 draws: lane `i` from table `v` of the plan of feature `first + i`.
+/// The entries of 32 draws by their low bytes, which hold the columns: lane `i` from table `v` of the plan of feature
+/// `first + i`.
 #[inline]
 #[target_feature(enable = "neon")]
-fn entries<const ENTRIES: usize>(random: uint8x16x2_t, laws: Laws<'_>, v: usize, first: usize) -> Sixteen {
-    // The low bytes of the draws hold their columns.
-    let columns = vuzp1q_u8(random.0, random.1);
-    let [mut low, mut high] = look_up::<ENTRIES>(columns, &laws.shape().tables[v]);
+fn entries<const ENTRIES: usize>(
+    bytes: [uint8x16_t; 2],
+    laws: Laws<'_>,
+    (v, shape): (usize, &Table),
+    first: usize,
+) -> [uint16x8_t; 4] {
+    let columns = bytes.map(|bytes| vandq_u8(bytes, vdupq_n_u8((ENTRIES - 1) as u8)));
+    let [mut low, mut high] = look_up::<ENTRIES>(columns, shape);
     if !laws.is_one() {
-        // SAFETY: 16 bytes.
-        let classes = unsafe { vld1q_u8(laws.classes::<16>(first).as_ptr()) };
+        let classes = laws.classes::<32>(first).as_ptr();
+        // SAFETY: twice 16 bytes of 32.
+        let classes = unsafe { [vld1q_u8(classes), vld1q_u8(classes.add(16))] };
         for (k, plan) in laws.plans.iter().enumerate().skip(1) {
-            let here = vceqq_u8(classes, vdupq_n_u8(k as u8));
             let [other_low, other_high] = look_up::<ENTRIES>(columns, &plan.tables[v]);
-            low = vbslq_u8(here, other_low, low);
-            high = vbslq_u8(here, other_high, high);
+            for half in 0..2 {
+                let here = vceqq_u8(classes[half], vdupq_n_u8(k as u8));
+                low[half] = vbslq_u8(here, other_low[half], low[half]);
+                high[half] = vbslq_u8(here, other_high[half], high[half]);
+            }
         }
     }
-    uint16x8x2_t(vreinterpretq_u16_u8(vzip1q_u8(low, high)), vreinterpretq_u16_u8(vzip2q_u8(low, high)))
+    std::array::from_fn(|i| {
+        let (low, high) = (low[i / 2], high[i / 2]);
+        vreinterpretq_u16_u8(if i % 2 == 0 { vzip1q_u8(low, high) } else { vzip2q_u8(low, high) })
+    })
 }
 
-/// The low and the high bytes of the entries of 16 columns.
+/// The low and the high bytes of the entries of twice 16 columns.
 #[inline]
 #[target_feature(enable = "neon")]
-fn look_up<const ENTRIES: usize>(columns: uint8x16_t, table: &Table) -> [uint8x16_t; 2] {
-    let columns = vandq_u8(columns, vdupq_n_u8((ENTRIES - 1) as u8));
-    let of_bytes = |bytes: &[u8; 256]| {
+fn look_up<const ENTRIES: usize>(columns: [uint8x16_t; 2], table: &Table) -> [[uint8x16_t; 2]; 2] {
+    table.bytes.each_ref().map(|bytes| {
         if ENTRIES == 32 {
             // SAFETY: 32 bytes of 256.
-            return vqtbl2q_u8(unsafe { vld1q_u8_x2(bytes.as_ptr()) }, columns);
+            let entries = unsafe { vld1q_u8_x2(bytes.as_ptr()) };
+            return columns.map(|columns| vqtbl2q_u8(entries, columns));
         }
-        // SAFETY: 64 bytes of 256.
-        let mut found = vqtbl4q_u8(unsafe { vld1q_u8_x4(bytes.as_ptr()) }, columns);
-        for start in (64..ENTRIES).step_by(64) {
-            // A column before the table wraps around, and one that is not in it leaves what was found.
-            let columns = vsubq_u8(columns, vdupq_n_u8(start as u8));
+        let mut found = [vdupq_n_u8(0); 2];
+        for start in (0..ENTRIES).step_by(64) {
             // SAFETY: 64 bytes of 256, from a multiple of 64 on.
-            found = vqtbx4q_u8(found, unsafe { vld1q_u8_x4(bytes.as_ptr().add(start)) }, columns);
+            let entries = unsafe { vld1q_u8_x4(bytes.as_ptr().add(start)) };
+            for (found, columns) in found.iter_mut().zip(columns) {
+                // A column before the table wraps around, and one that is not in it leaves what was found.
+                *found = vqtbx4q_u8(*found, entries, vsubq_u8(columns, vdupq_n_u8(start as u8)));
+            }
         }
         found
-    };
-    [of_bytes(&table.bytes[0]), of_bytes(&table.bytes[1])]
+    })
 }
 
-/// Draws again, in lane order, the lanes whose leading bits leave the outcome open.
+/// Draws again, in lane order, the lanes that are marked in `open`: their leading bits leave the outcome open.
 #[cold]
 #[inline(never)]
-#[target_feature(enable = "neon")]
 fn settle<'a>(
+    open: u32,
     draws: &[u8; 64],
-    outcomes: [uint16x8_t; 4],
+    lanes: &mut [u16; 32],
     refine: &mut Refine,
     table: impl Fn(usize) -> &'a Table,
-) -> [uint16x8_t; 4] {
-    let mut lanes = [0u16; 32];
-    for (lanes, outcome) in lanes.as_chunks_mut::<8>().0.iter_mut().zip(outcomes) {
-        // SAFETY: eight lanes.
-        unsafe { vst1q_u16(lanes.as_mut_ptr(), outcome) };
+) {
+    let draws = draws.as_chunks::<2>().0;
+    for lane in ones(open) {
+        lanes[lane] = table(lane).draw(u16::from_le_bytes(draws[lane]), refine) as u16;
     }
-    for (i, (lane, bytes)) in lanes.iter_mut().zip(draws.as_chunks::<2>().0).enumerate() {
-        let (random, table) = (u16::from_le_bytes(*bytes), table(i));
-        if table.is_open(random) {
-            *lane = table.draw(random, refine) as u16;
-        }
-    }
-    let mut settled = outcomes;
-    for (settled, lanes) in settled.iter_mut().zip(lanes.as_chunks::<8>().0) {
-        // SAFETY: eight lanes.
-        *settled = unsafe { vld1q_u16(lanes.as_ptr()) };
-    }
-    settled
+}
+
+/// A bit for each of 32 lanes that are all ones or all zeros.
+#[target_feature(enable = "neon")]
+pub(crate) fn marked(lanes: [uint16x8_t; 4]) -> u32 {
+    let bits: [u16; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
+    // SAFETY: eight words.
+    let bits = unsafe { vld1q_u16(bits.as_ptr()) };
+    let eight = |(i, lanes): (usize, uint16x8_t)| u32::from(vaddvq_u16(vandq_u16(lanes, bits))) << (8 * i);
+    lanes.into_iter().enumerate().map(eight).fold(0, |marked, eight| marked | eight)
 }

@@ -3,6 +3,7 @@
 use std::arch::aarch64::*;
 
 use super::window::{LANES, NarrowWindow, groups};
+use crate::kernel::bits::marked;
 use crate::random::Refine;
 
 impl NarrowWindow<'_> {
@@ -63,14 +64,4 @@ impl NarrowWindow<'_> {
             }
         }
     }
-}
-
-/// A bit for each lane of all ones.
-#[target_feature(enable = "neon")]
-fn marked(lanes: [uint16x8_t; LANES / 8]) -> u32 {
-    let bits: [u16; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
-    // SAFETY: eight words.
-    let bits = unsafe { vld1q_u16(bits.as_ptr()) };
-    let eight = |(i, lanes): (usize, uint16x8_t)| u32::from(vaddvq_u16(vandq_u16(lanes, bits))) << (8 * i);
-    lanes.into_iter().enumerate().map(eight).fold(0, |marked, eight| marked | eight)
 }
