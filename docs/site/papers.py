@@ -26,6 +26,7 @@ PAPERS = {
     "honest": ("At a true ε", "what is learned where the ε of a client is what it says"),
     "peers": ("Other libraries", "the same laws elsewhere: time and error"),
 }
+_FIVE = tuple(PAPERS)[:5]
 _SHOWN = 8  # rows of a comparison that are there at once
 
 
@@ -97,7 +98,8 @@ def _line(key: str, name: str, one: Mapping[str, Any]) -> str:
 
 def _figure(name: str, one: Mapping[str, Any], kept: Mapping[str, Any]) -> str:
     parts = [f"## {one['title']} {{#{name}}}\n", f"{one['source']} · `bitldp paper {name} --quick`\n"]
-    parts += ['!!! quote "The paper"', f"    {_sentence(one['claim'])}\n"]
+    whose = "The paper" if name.partition("-")[0] in _FIVE else "The claim"
+    parts += [f'!!! quote "{whose}"', f"    {_sentence(one['claim'])}\n"]
     if "verdict" not in one:
         return "\n".join([*parts, f"Not made: {one['reason']}\n"])
     parts += ['!!! abstract "What is so"', f"    {_sentence(one['verdict'])}\n"]
