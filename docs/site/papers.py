@@ -105,7 +105,11 @@ def _figure(name: str, one: Mapping[str, Any], kept: Mapping[str, Any]) -> str:
     parts += ['!!! abstract "What is so"', f"    {_sentence(one['verdict'])}\n"]
     if one["panels"]:
         parts += [drawing.inline(one["panels"], one["title"]), ""]
+    elif "rows" not in one:
+        parts.append("Its drawing is not kept: it would show records of the data set.\n")
     parts += [_compared(one["compared"]), ""]
+    if one.get("rows") and not one["panels"]:
+        parts += [_whole(one["rows"]), ""]
     for title, key in (("Honestly", "honest"), ("Stand-in", "stand_in")):
         if one[key]:
             parts.append(f"**{title}.** {_sentence(one[key])}\n")
@@ -140,6 +144,14 @@ def _compared(rows: Sequence[Mapping[str, Any]]) -> str:
         return first
     rest = "\n".join(f"    {line}" for line in head + shown[_SHOWN:])
     return f'{first}\n\n??? note "{len(shown) - _SHOWN} more"\n\n{rest}'
+
+
+def _whole(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the whole table of a paper, as it was made again, to be opened by a click."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    lines = ["| " + " | ".join(map(_words, names)) + " |", "|---" * len(names) + "|"]
+    lines += ["| " + " | ".join(_number(row.get(name)) for name in names) + " |" for row in rows]
+    return '??? note "The whole table"\n\n' + "\n".join(f"    {line}" for line in lines)
 
 
 def _exact(row: Mapping[str, Any]) -> str:
