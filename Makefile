@@ -90,8 +90,9 @@ bench-tables: .venv/dev ## tables from a file to an answer: rates, keyed release
 bench-kernels: ## the kernels alone, with criterion
 	cargo bench -p bitldp-core --locked --bench kernels
 
-papers: .venv/demo ## every figure of the papers again, in its short form, and report.html: under 25 minutes
+papers: .venv/demo ## every figure of the papers again, in its short form, report.html, and the site's record: under 25 minutes
 	$(BIN)/bitldp paper --all --quick --resume
+	$(BIN)/python docs/record.py paper-output
 
 paper-check: .venv/demo ## the papers' headlines on real data, which BITLDP_DATA must name; the figures are kept
 	$(BIN)/python benches/paper_check.py
@@ -99,33 +100,31 @@ paper-check: .venv/demo ## the papers' headlines on real data, which BITLDP_DATA
 numbers: .venv/dev ## the tables of README and docs, from the records and from what is computed
 	$(BIN)/python docs/fill.py
 
-figures: .venv/demo ## the figures of docs/, drawn again from the closed forms
+figures: .venv/demo ## the figures of docs/ and the numbers of each mechanism, again from the closed forms
 	$(BIN)/python docs/figures.py
+	$(BIN)/python docs/sheets.py
 
 docs: .venv/docs ## the site, strict on links, with notebooks run and the Rust crate's pages: target/site/index.html
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	cp -r target/doc target/site/rust
 
-wheel: .venv/tools ## a manylinux2014 wheel (abi3, Python >= 3.10) and a find-links page in dist/, tried on each Python here
-	rm -rf dist target/wheel-check
+wheel: dist/index.html ## a manylinux2014 wheel (abi3, Python >= 3.10) and a find-links page in dist/, tried on each Python here
+	$(PYTHON) tests/wheel/every_python.py
+
+example: dist/index.html ## examples/flower under flwr run and Flower's simulation engine, from the wheel of dist/ (Python >= 3.11)
+	rm -rf target/example
+	$(PYTHON) -m venv target/example
+	target/example/bin/pip install --quiet --find-links dist 'bitldp[fl]' 'flwr[simulation]>=1.41,<1.43'
+	target/example/bin/python examples/flower/simulate.py
+
+# Built with zig as its linker, which knows the old C library that a manylinux2014 wheel asks for.
+dist/index.html: .venv/tools $(SOURCES) $(shell find python -name '*.py')
+	rm -rf dist
 	$(BIN)/pip install --quiet ziglang
 	PATH="$$($(BIN)/python -c 'import os, ziglang; print(os.path.dirname(ziglang.__file__))'):$$PATH" \
 		$(BIN)/maturin build --release --locked --zig --compatibility manylinux2014 --out dist
-	cd dist && for wheel in *.whl; do echo "<a href=\"$$wheel\">$$wheel</a>"; done > index.html
-	for python in $(PYTHON) python3.10 python3.11 python3.12 python3.13 python3.14; do \
-		command -v $$python >/dev/null && $$python -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || continue; \
-		rm -rf target/wheel-check && $$python -m venv target/wheel-check || exit 1; \
-		target/wheel-check/bin/pip install --quiet --find-links dist bitldp || exit 1; \
-		(cd target && wheel-check/bin/python -c "import sys, bitldp, numpy; print(sys.version.split()[0], bitldp.__version__, bitldp.GRR(4, epsilon=1.0).randomize(numpy.arange(4)))") || exit 1; \
-	done
-
-example: .venv/tools ## examples/flower under flwr run and Flower's simulation engine, from a wheel built here (Python >= 3.11)
-	rm -rf dist target/example
-	$(BIN)/maturin build --release --locked --out dist
-	$(PYTHON) -m venv target/example
-	target/example/bin/pip install --quiet --find-links dist dist/*.whl 'bitldp[fl]' 'flwr[simulation]>=1.41,<1.43'
-	target/example/bin/python examples/flower/simulate.py
+	cd dist && for wheel in *.whl; do echo "<a href=\"$$wheel\">$$wheel</a>"; done > $(@F)
 
 # The environment: tools first, then the package with its extension module and the extras that a target needs.
 .venv/tools:

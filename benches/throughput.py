@@ -26,7 +26,7 @@ from _cases_numeric import cases as numeric_cases
 from _cases_records import cases as record_cases
 from _cases_server import cases as server_cases
 from _cases_vectors import cases as vector_cases
-from _goals import GATE, GOALS
+from _goals import GATE, GOALS, goal_of
 from _measure import (
     Machine,
     Others,
@@ -75,7 +75,7 @@ def run(case: Case, on: Machine, limits: dict[str, Probe], rounds: int) -> Resul
         max((case.read + case.written) / rate["copy"], case.written / rate["fill"]) if case.batch else 0.0
     )
     keystream = case.keystream / rate["keystream"]
-    goal, reference = GOALS.get(case.name), times.get("reference")
+    reference = times.get("reference")
     return Result(
         name=case.name,
         reference=best.get("reference"),
@@ -83,7 +83,7 @@ def run(case: Case, on: Machine, limits: dict[str, Probe], rounds: int) -> Resul
         ours=best["ours"],
         ratio=None if reference is None else reference.best / best["ours"],
         ratio_of_medians=None if reference is None else reference.median / times["ours"].median,
-        goal=None if goal is None else goal.on(on.isa),
+        goal=goal_of(case.name, on.isa, reference is not None),
         beside=None if case.beside is None else (case.beside.name, best["beside"], case.beside.times),
         floor=max(keystream, memory),
         binding="keystream" if keystream >= memory else "memory",
@@ -125,7 +125,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--every-isa",
         action="store_true",
-        help="on AVX-512 and on AVX2, as far as there are, each in a process",
+        help="on every instruction set of the processor and without one, each in a process",
     )
     parser.add_argument("--record", action="store_true", help="append the figures to benches/records")
     return parser.parse_args()
@@ -168,8 +168,6 @@ def main() -> int:
         figures = {"results": [asdict(each) for each in results], "memory": memory, "peers": rows}
         now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
         print(f"\nrecorded in {record({'date': now, 'machine': asdict(on), **figures})}")
-    if on.isa == "scalar":
-        return 0
     below = [each.name for each in results if failed(each)]
     below += [f"memory on {threads}" for threads in too_much(memory)]
     if below:
@@ -178,10 +176,10 @@ def main() -> int:
 
 
 def on_every_isa() -> int:
-    """Run this program once for each instruction set with vector kernels; return the worst exit status."""
+    """Run this program once for each instruction set; return the worst exit status."""
     rest = [argument for argument in sys.argv[1:] if argument != "--every-isa"]
     worst = 0
-    for isa in [name for name in _core.available_isas() if name != "scalar"] or ["scalar"]:
+    for isa in _core.available_isas():
         done = subprocess.run(
             [sys.executable, __file__, *rest], check=False, env={**os.environ, "BITLDP_ISA": isa}
         )

@@ -1,28 +1,34 @@
 """Draw the figures of these pages from the closed forms: ``make figures``.
 
+    python docs/figures.py [--check] [NAME ...]
+
 Nothing is simulated. A point is the exact variance (or expected error) of one report, from the integers
-that the mechanism samples with, at the exact epsilon of a record.
+that the mechanism samples with, at the exact epsilon of a record. The one figure of a run, "honest", is
+drawn from the record of the papers' figures. With ``--check`` nothing is written; a figure that differs is
+named, and the exit code is 1.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import bitldp
 import numpy as np
 from bitldp.mechanism.base import Mechanism
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, ScalarFormatter
+
+sys.path.insert(0, str(Path(__file__).parent / "site"))
+
+import drawing
 
 HERE = Path(__file__).parent / "figures"
-# Okabe and Ito's colours, told apart by colour-blind readers and, with the markers, in grey.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-MARKERS = "os^DvPX<>*"
+RECORD = Path(__file__).parents[1] / "benches" / "records" / "papers.json"
 EPSILONS = tuple(float(e) for e in np.geomspace(0.5, 8.0, 9))
 
 
@@ -62,41 +68,26 @@ def _off(mechanism: bitldp.OUE) -> float:
     return float(mechanism.variance([0])[0, 1])
 
 
-def draw(name: str, title: str, panels: Sequence[Panel]) -> None:
-    """Save a figure of one row of panels, logarithmic on both axes."""
-    figure = Figure(figsize=(6.2 * len(panels), 4.9), layout="constrained")
-    FigureCanvasAgg(figure)
-    for axis, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
-        for place, (label, value) in enumerate(panel.lines.items()):
-            axis.plot(
-                panel.epsilons,
-                [value(epsilon) for epsilon in panel.epsilons],
-                color=COLOURS[place % len(COLOURS)],
-                marker=MARKERS[place % len(MARKERS)],
-                linestyle="-" if place < len(COLOURS) else "--",
-                markersize=4.5,
-                linewidth=1.5,
-                label=label,
-            )
-        axis.set(
-            xscale="log",
-            yscale=panel.scale,
-            xlabel="exact ε of a record",
-            ylabel=panel.ylabel,
-            title=panel.title,
-        )
-        axis.set_xticks([e for e in (0.5, 1, 2, 4, 8, 16) if panel.epsilons[0] <= e <= panel.epsilons[-1]])
-        axis.xaxis.set_major_formatter(ScalarFormatter())
-        low, high = axis.get_ylim()
-        if panel.scale == "log" and high < 100.0 * low:  # too few powers of ten to read
-            axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-            axis.yaxis.set_major_formatter(ScalarFormatter())
-        axis.minorticks_off()
-        axis.grid(True, which="major", color="0.9")
-        axis.legend(frameon=False, fontsize=8.5)
-    figure.suptitle(title)
-    HERE.mkdir(exist_ok=True)
-    figure.savefig(HERE / f"{name}.png", dpi=110)
+def drawn(name: str) -> str:
+    """Return a figure as SVG: a row of panels."""
+    if name == "honest":
+        kept = json.loads(RECORD.read_text(encoding="utf-8"))["figures"]["honest-updates"]
+        return drawing.document(kept["panels"], kept["title"])
+    title, panels = FIGURES[name]
+    return drawing.document([_panel(panel) for panel in panels], title)
+
+
+def _panel(panel: Panel) -> dict[str, Any]:
+    ticks = [e for e in (0.5, 1, 2, 4, 8, 16) if panel.epsilons[0] <= e <= panel.epsilons[-1]]
+    return {
+        "title": panel.title,
+        "x": {"scale": "log", "label": "exact ε of a record", "names": {str(e): f"{e:g}" for e in ticks}},
+        "y": {"scale": panel.scale, "label": panel.ylabel},
+        "lines": [
+            {"name": name, "x": list(panel.epsilons), "y": [value(e) for e in panel.epsilons]}
+            for name, value in panel.lines.items()
+        ],
+    }
 
 
 WORD = {"bits": 8, "integer_bits": 0}
@@ -300,14 +291,29 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
 }
 
 
-def main(names: Sequence[str]) -> None:
-    """Draw the named figures, or all."""
+def alike(one: str, other: str) -> bool:
+    """Whether two pictures are the same but for less than half a point at any place."""
+    number = r"-?\d+(?:\.\d+)?"
+    if re.sub(number, "0", one) != re.sub(number, "0", other):
+        return False
+    pairs = zip(re.findall(number, one), re.findall(number, other), strict=True)
+    return all(abs(float(a) - float(b)) < 0.5 for a, b in pairs)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Draw the named figures, or all; or compare them, and return 1 where one differs."""
     warnings.simplefilter("ignore", bitldp.PrivacyClaimWarning)
-    for name in names or FIGURES:
-        title, panels = FIGURES[name]
-        draw(name, title, panels)
-        print(HERE / f"{name}.png")
+    differs = 0
+    for name in [each for each in arguments if each != "--check"] or [*FIGURES, "honest"]:
+        path = HERE / f"{name}.svg"
+        new = drawn(name)
+        if "--check" not in arguments:
+            path.write_text(new, encoding="utf-8")
+        elif not alike(path.read_text(encoding="utf-8"), new):
+            differs = 1
+            print(f"{path.name}: is not what is computed; make figures", file=sys.stderr)
+    return differs
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

@@ -5,7 +5,7 @@
   const page = document.getElementById("explore");
   if (!page || !window.BITLDP) return;
   const table = window.BITLDP;
-  const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31", "#7f7f7f"];
+  const COLOURS = [0, 1, 2, 3, 4, 5, 6].map((place) => `var(--c${place})`);  // of assets/site.css, light or dark
 
   // Between the points of a grid: linear in logarithms of both.
   const between = (grid, values, at) => {
@@ -31,7 +31,7 @@
     clients: Math.round(10 ** Number(sliders.clients.value)),
     bits: [2, 4, 8, 10, 16][Number(sliders.bits.value)],
   });
-  const short = (x) => (x >= 1e5 || (x < 1e-3 && x > 0) ? x.toExponential(1) : Number(x.toPrecision(3)).toLocaleString("en"));
+  const short = (x) => (x >= 1e7 || (x < 1e-3 && x > 0) ? x.toExponential(1).replace(".0e", "e").replace("e+", "e") : x.toLocaleString("en", { maximumSignificantDigits: 3 }));
 
   // Root mean squared error of one coordinate of the mean, at a record's epsilon.
   const curves = ({ dimension, clients, bits }) => {
@@ -49,13 +49,27 @@
     return found;
   };
 
+  // As wide as the page, so that words keep their size on a phone.
   const PLOT = { width: 640, height: 340, left: 56, right: 12, top: 12, bottom: 40 };
+  const measure = () => {
+    PLOT.width = Math.min(Math.max(page.clientWidth || 640, 300), 760);
+    PLOT.height = Math.max(260, Math.round(PLOT.width * 0.53));
+  };
   const NS = "http://www.w3.org/2000/svg";
   const node = (name, attributes, text) => {
     const made = document.createElementNS(NS, name);
     for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
     if (text !== undefined) made.textContent = text;
     return made;
+  };
+
+  // A mechanism keeps its colour while the order of the curves changes.
+  const met = {};
+  const colour = (plot, name) => {
+    const names = (met[plot] ||= []);
+    const kind = name.replace(/, \d+ bits$/, "");
+    if (!names.includes(kind)) names.push(kind);
+    return COLOURS[names.indexOf(kind) % COLOURS.length];
   };
 
   const draw = (name, lines, x, now) => {
@@ -86,11 +100,13 @@
     svg.append(node("line", { x1: across(now), x2: across(now), y1: PLOT.top, y2: base, class: "now" }));
     const key = page.querySelector(`.key[data-plot="${name}"]`);
     key.replaceChildren();
-    lines.forEach((line, i) => {
+    lines.forEach((line) => {
       const points = line.values.map((value, j) => `${across(x[j]).toFixed(1)},${up(value).toFixed(1)}`);
-      svg.append(node("path", { d: `M${points.join("L")}`, stroke: COLOURS[i % COLOURS.length] }));
+      const course = node("path", { d: `M${points.join("L")}` });
+      course.style.stroke = colour(name, line.name);
+      svg.append(course);
       const entry = document.createElement("span");
-      entry.style.setProperty("--line", COLOURS[i % COLOURS.length]);
+      entry.style.setProperty("--line", colour(name, line.name));
       entry.textContent = `${line.name}: ${short(line.now)}`;
       key.append(entry);
     });
@@ -98,6 +114,7 @@
 
   const GRID = Array.from({ length: 61 }, (_, i) => 10 ** (-1 + (2 * i) / 60));
   const show = () => {
+    measure();
     const now = chosen();
     for (const [name, value] of Object.entries(now)) {
       page.querySelector(`output[data-of="${name}"]`).textContent = short(value);
@@ -115,9 +132,10 @@
     exact.push({ name: "what is claimed", values: [...table.claimed], now: now.epsilon });
     draw("claims", exact, table.claimed, now.epsilon);
     page.querySelector("[data-said]").textContent =
-      `Records of ${features} features of ${bits} bits, claimed epsilon ${short(now.epsilon)}.`;
+      `Records of ${features} ${features === 1 ? "feature" : "features"} of ${bits} bits, claimed epsilon ${short(now.epsilon)}.`;
   };
 
   for (const input of Object.values(sliders)) input.addEventListener("input", show);
+  window.addEventListener("resize", show);
   show();
 })();

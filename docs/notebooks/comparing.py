@@ -5,8 +5,8 @@
 
 # %%
 import bitldp
-import matplotlib.pyplot as plt
 import numpy as np
+from bitldp.report import plot_variance
 
 # %% [markdown]
 # ## What is best, by the numbers
@@ -19,13 +19,8 @@ bitldp.recommend("mean", 1.0)
 # ## Variance against ε
 
 # %%
-epsilons = np.geomspace(0.25, 8, 25)
 made = {each.__name__: each for each in (bitldp.Duchi, bitldp.Piecewise, bitldp.Hybrid, bitldp.Laplace)}
-figure, axes = plt.subplots(figsize=(7, 4))
-for name, make in made.items():
-    axes.plot(epsilons, [make(e).mean_variance() for e in epsilons], label=name)
-axes.set(xscale="log", yscale="log", xlabel="exact ε of a number", ylabel="variance, mean over inputs")
-axes.legend()
+axes = plot_variance(made, np.geomspace(0.25, 8, 11))
 
 # %% [markdown]
 # ## Twenty seeds

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
+from functools import cache
 from importlib import import_module
+from typing import Any
 
 import bitldp
+from bitldp.mechanism.base import Mechanism
 
 #: Rooms with a page, and what it is called; a room's page has the names that the package or the room exports.
 ROOMS = {
@@ -38,8 +43,11 @@ ROOMS = {
     "verify": "Verification",
 }
 
-#: Names that a room's own list leaves to be found where they are defined.
-BESIDE = {"mechanism": ["bitldp.mechanism.base.Mechanism"]}
+#: Functions of the Rust core, which no room exports.
+BESIDE = {"codecs": ["bitldp.pack", "bitldp.unpack"]}
+
+#: Page of what mechanisms inherit; each page of a family only says what, and leads there.
+COMMON = "mechanism"
 
 RUST = """# The Rust crate
 
@@ -52,7 +60,7 @@ stands <a href="../rust/bitldp_core/index.html">beside these pages</a>.
 | `random` | the ChaCha12 keystream by key and chunk, fresh keys, keyed coins |
 | `codec` | fixed-point words, grids, categories; packing |
 | `channel` | laws and their exact ε |
-| `kernel` | the scalar oracle and its vector twins |
+| `kernel` | portable loops and their vector twins |
 | `aggregate` | counts and sums of reports |
 """
 
@@ -66,7 +74,32 @@ def names(room: str) -> list[str]:
         home = getattr(getattr(bitldp, name), "__module__", "") or ""
         if home.split(".")[1:2] == [room] and name not in listed:
             found.append(f"{home}.{name}")
-    return sorted({*found, *BESIDE.get(room, ())}, key=lambda name: name.rpartition(".")[2].lower())
+    found += BESIDE.get(room, [])
+    if room == COMMON:
+        found += [_dotted(base) for base in bases()]
+    return sorted(set(found), key=lambda name: name.rpartition(".")[2].lower())
+
+
+def inherited(kind: type) -> dict[type, list[str]]:
+    """Return the documented names that a mechanism has of others, by the class that defines them."""
+    fields = {each.name for each in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else set()
+    found: dict[type, list[str]] = {}
+    for name in dir(kind):
+        home = next(base for base in kind.__mro__ if name in vars(base))
+        documented = getattr(vars(home)[name], "__doc__", None) and not isinstance(
+            vars(home)[name], (str, tuple)
+        )
+        if not name.startswith("_") and name not in fields and home is not kind and documented:
+            found.setdefault(home, []).append(name)
+    return {home: found[home] for home in kind.__mro__ if home in found}
+
+
+@cache
+def bases() -> tuple[type, ...]:
+    """Return every class that a public mechanism inherits something from, and that is none itself."""
+    public = [each for each in map(bitldp.__dict__.get, bitldp.__all__) if _is_mechanism(each)]
+    found = {base: None for kind in public for base in inherited(kind) if base not in public}
+    return tuple(found)
 
 
 def pages() -> dict[str, str]:
@@ -75,6 +108,44 @@ def pages() -> dict[str, str]:
     for room, title in ROOMS.items():
         listed = names(room)
         if listed:
-            blocks = "\n\n".join(f"::: {name}" for name in listed)
+            blocks = "\n\n".join(map(_block, listed))
             made[f"reference/{room}.md"] = f"# {title}\n\n`bitldp.{room}`\n\n{blocks}\n"
     return made
+
+
+def _block(name: str) -> str:
+    """Return a name's entry; of a mechanism without what it inherits, which is named and linked."""
+    room, _, last = name.rpartition(".")
+    found = getattr(import_module(room), last)
+    if not _is_mechanism(found) and found not in bases():
+        return f"::: {name}"
+    entry = f"::: {name}\n    options:\n      inherited_members: false"
+    if found in bases():
+        return entry
+    more = [
+        f"[`{each}`]({_page(base)}#{_anchor(base)}.{each})"
+        for base, own in inherited(found).items()
+        for each in own
+    ]
+    return f"{entry}\n\n**`{last}` also has** {', '.join(more)}."
+
+
+def _page(base: type) -> str:
+    return f"{COMMON}.md" if base in bases() else f"{base.__module__.split('.')[1]}.md"
+
+
+def _anchor(base: type) -> str:
+    """Return the name under which a class stands on its page."""
+    if base in bases():
+        return _dotted(base)
+    room = base.__module__.split(".")[1]
+    exported = base.__name__ in getattr(import_module(f"bitldp.{room}"), "__all__", ())
+    return f"bitldp.{room}.{base.__name__}" if exported else _dotted(base)
+
+
+def _dotted(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _is_mechanism(found: Any) -> bool:
+    return inspect.isclass(found) and issubclass(found, Mechanism) and found is not Mechanism

@@ -28,6 +28,7 @@ __all__ = [
     "count_ones",
     "count_progressions",
     "count_words",
+    "csv_rows",
     "hash_cells",
     "hash_supports",
     "histogram",
@@ -142,6 +143,12 @@ def sliding_masses(
     threads: int | None = None,
 ) -> NDArray[np.float64]: ...
 def hash_cells(seeds: NDArray[np.uint32], words: NDArray[np.uint64], cells: int) -> NDArray[np.uint32]: ...
+def csv_rows(
+    columns: Sequence[
+        NDArray[Any] | tuple[NDArray[np.int32] | None, NDArray[np.int64], NDArray[np.uint8], bool]
+    ],
+    delimiter: str,
+) -> NDArray[np.uint8]: ...
 def text_digests(
     offsets: NDArray[np.int64], texts: NDArray[np.uint8], *, threads: int | None = None
 ) -> NDArray[np.uint8]: ...

@@ -74,12 +74,17 @@ class AuditResult:
         """Whether the bound is within the exact epsilon; an audit with repeated reports fails."""
         return self.lower <= self.exact and self.lower < math.inf
 
+    @property
+    def refuted(self) -> bool:
+        """Whether these reports alone show more than is claimed; never of the claim for a feature."""
+        return self.guarantee.unit == "record" and self.lower > self.claimed
+
     def __str__(self) -> str:
         """Return one line: bound, exact values, event, verdict."""
         a, b = self.between
         inputs = f"{a} against {b}" if a != b else f"{a}, twice"
         claimed = f"claimed {self.claimed:.4g}"
-        if self.guarantee.unit == "record" and self.lower > self.claimed:
+        if self.refuted:
             claimed += ": refuted"
         return (
             f"{self.mechanism}: epsilon >= {self.lower:.4g} (exact for this event {self.exact:.4g}, "
@@ -94,7 +99,7 @@ class AuditResult:
             "epsilon is at least": f"{self.lower:.4g}",
             "exact for this event": f"{self.exact:.4g}",
             "exact per record": f"{self.guarantee.record:.4g}",
-            "claimed": f"{self.claimed:.4g}",
+            "claimed": f"{self.claimed:.4g}" + (", refuted" if self.refuted else ""),
             "event": html.escape(self.event),
             "inputs": html.escape(" against ".join(self.between)),
             "reports of each": f"{self.n:,}",

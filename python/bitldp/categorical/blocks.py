@@ -215,9 +215,7 @@ def correlated(counts: NDArray[np.int64], block: NDArray[np.uint32]) -> NDArray[
     if len(block) == 1:
         return np.roll(counts, -int(block[0]))
     cells = len(counts)
-    inside = np.zeros(cells)
-    inside[block] = 1.0
-    kernel = np.conj(np.fft.rfft(inside))
+    kernel = _spectrum(cells, block.astype(np.uint32).tobytes())
     total, rest, shift = np.zeros(cells, np.int64), counts, 0
     while rest.any():
         digits = rest & (1 << _DIGITS) - 1
@@ -225,6 +223,16 @@ def correlated(counts: NDArray[np.int64], block: NDArray[np.uint32]) -> NDArray[
         total += np.rint(found).astype(np.int64) << shift
         rest, shift = rest >> _DIGITS, shift + _DIGITS
     return total
+
+
+@lru_cache(maxsize=4)
+def _spectrum(cells: int, block: bytes) -> NDArray[np.complex128]:
+    """Return the transform that a correlation with a block takes: estimates are repeated, designs stay."""
+    inside = np.zeros(cells)
+    inside[np.frombuffer(block, np.uint32)] = 1.0
+    spectrum: NDArray[np.complex128] = np.conj(np.fft.rfft(inside))
+    spectrum.flags.writeable = False
+    return spectrum
 
 
 # The error of a correlation is some units in the last place (2^-53) of the product of both norms: at most

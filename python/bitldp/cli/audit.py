@@ -72,6 +72,8 @@ def _print(result: Any, unit: str) -> None:
     """Print the result as a table of two columns; the claim covers one `unit`."""
     guarantee = result.guarantee
     holds = "" if guarantee.holds else " (the claim does NOT hold)"
+    if result.refuted:
+        holds = " (the claim does NOT hold: these reports alone refute it)"
     table = Table(title=f"Audit of {result.mechanism}", show_header=False)
     rows = (
         ("lower bound on epsilon", number(result.lower, 6)),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["estimate"]
 
 _FORMS = ("table", "csv", "json")
-_ROWS, _CELLS = 1 << 17, 1 << 21  # of a batch
+_ROWS, _CELLS = 1 << 16, 1 << 21  # of a batch
 
 
 def estimate(

@@ -65,6 +65,13 @@ def plot_variance(
         exact = [each.guarantee.record for each in built]
         axes.plot(exact, [each.mean_variance() for each in built], color=color, marker=marker, label=name)
     axes.set(xscale="log", yscale="log", xlabel="exact ε of a record", ylabel="variance, mean over inputs")
+    low, high = axes.get_xlim()
+    ticks = [
+        tick for power in range(-4, 3) for tick in (10.0**power * k for k in (1, 2, 5)) if low <= tick <= high
+    ]
+    if len(ticks) > 1:  # the axis' own are powers of ten, of which a usual range of ε has one
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.set_xticks([], minor=True)
     axes.legend()
     return axes
 

@@ -21,7 +21,7 @@ from bitldp.mechanism.numeric import Numeric
 from bitldp.mechanism.parameters import Budget, at_least
 from bitldp.numeric import Piecewise, SampledReports
 from bitldp.release.base import Call
-from bitldp.selection.two_stage import _floats
+from bitldp.selection.selected import floats
 
 __all__ = ["Compressed", "flat"]
 
@@ -202,7 +202,7 @@ class Compressed(Mechanism):
         return reports
 
     def _project(self, x: ArrayLike) -> NDArray[np.float64]:
-        projected: NDArray[np.float64] = _floats("x", x, self.dimensions).astype(np.float64) @ self.projection
+        projected: NDArray[np.float64] = floats("x", x, self.dimensions).astype(np.float64) @ self.projection
         return projected
 
     def outside(self, x: ArrayLike) -> int:

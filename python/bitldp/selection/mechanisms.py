@@ -11,8 +11,9 @@ from typing import Annotated, ClassVar
 
 from bitldp.base import checks
 from bitldp.mechanism.parameters import Budget, Calibration, at_least
-from bitldp.selection.base import MOST, Selection, TopSelection
+from bitldp.selection.base import MOST, Selection
 from bitldp.selection.laws import exp_channel, pe_channel, ps_channel
+from bitldp.selection.top import TopSelection
 
 __all__ = ["EXP", "PE", "PS"]
 

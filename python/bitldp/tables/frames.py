@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from bitldp.base.refused import PlanError
 
-__all__ = ["opened", "said"]
+__all__ = ["alike", "opened", "said"]
 
 Back = Callable[[pa.Table, Sequence[str]], Any]
 
@@ -55,6 +55,18 @@ def opened(frame: Any, columns: Sequence[str]) -> tuple[pa.Table, Back]:
     raise TypeError(
         f"frame: must be a table of Arrow, pandas or polars, or a dict of arrays, not {type(frame).__name__}"
     )
+
+
+def alike(table: pa.Table, frame: Any) -> Any:
+    """Return a table as a frame of the kind of another: of pandas or polars, otherwise of Arrow."""
+    library = type(frame).__module__.partition(".")[0]
+    if library == "pandas":
+        return table.to_pandas()
+    if library == "polars":
+        import polars
+
+        return polars.from_arrow(table)
+    return _batch(table, ()) if isinstance(frame, pa.RecordBatch) else table
 
 
 def said(frame: Any) -> Mapping[bytes, bytes]:

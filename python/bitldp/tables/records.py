@@ -77,9 +77,10 @@ def _digests(texts: Any, threads: int | None) -> NDArray[np.uint8]:
 
 
 class SeenIds:
-    """Looks whether an id of a table comes up in two of its batches.
+    """Looks whether an id of a table comes up in two of its batches, or in two partitions of it.
 
-    Integers that follow each other by one take no memory; others eight bytes each.
+    Integers that follow each other by one take no memory; others eight bytes each. What was seen of a
+    partition leaves a worker as bytes (`to_bytes`), and is joined with what others have seen (`merge`).
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ class SeenIds:
     """
 
     def __init__(self, name: str) -> None:
-        self._name = name
+        self.name = name
         self._runs: list[tuple[int, int]] = []
         self._others: list[NDArray[np.uint64]] = []
 
@@ -103,6 +104,39 @@ class SeenIds:
             self._runs.append((first, last))
         else:
             self._others.append(short)
+
+    def merge(self, other: SeenIds) -> SeenIds:
+        """Add what another has seen."""
+        self._runs += other._runs
+        self._others += other._others
+        return self
+
+    def __len__(self) -> int:
+        """Return how many ids there were."""
+        return sum(last - first + 1 for first, last in self._runs) + sum(map(len, self._others))
+
+    def to_bytes(self) -> bytes:
+        """Return what was seen: how many runs, their ends, and the other ids, as little-endian uint64."""
+        parts = [np.array([len(self._runs)]), np.array(self._runs, np.uint64).ravel(), *self._others]
+        return b"".join(part.astype("<u8").tobytes() for part in parts)
+
+    @classmethod
+    def from_bytes(cls, name: str, data: bytes) -> SeenIds:
+        """Return what was seen elsewhere, of a column of this name.
+
+        Raises
+        ------
+        ValueError
+            For bytes that `to_bytes` did not give.
+        """
+        words = np.frombuffer(data, "<u8") if len(data) % 8 == 0 else np.empty(0, np.uint64)
+        if not len(words) or 2 * int(words[0]) > len(words) - 1:
+            raise ValueError("data: are no ids that were seen")
+        found, ends = cls(name), 1 + 2 * int(words[0])
+        found._runs = [(int(first), int(last)) for first, last in words[1:ends].reshape(-1, 2)]
+        if len(words) > ends:
+            found._others = [words[ends:].astype(np.uint64)]
+        return found
 
     def check(self) -> None:
         """Raise if an id came up twice.
@@ -120,4 +154,4 @@ class SeenIds:
             inside = (place > 0) & (others <= runs[np.maximum(place, 1) - 1, 1]) if len(runs) else np.False_
             twice = bool((others[1:] == others[:-1]).any() or np.any(inside))
         if twice:
-            raise DataError(f"column {self._name!r}: an id comes up twice; every record has its own")
+            raise DataError(f"column {self.name!r}: an id comes up twice; every record has its own")

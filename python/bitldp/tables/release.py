@@ -5,17 +5,19 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from bitldp.base.refused import PlanError
 from bitldp.ledger.budget import Ledger
 from bitldp.ledger.entry import Entry
 from bitldp.privacy import Guarantee
-from bitldp.tables.frames import opened
+from bitldp.tables.frames import alike, opened
 from bitldp.tables.key import ReleaseKey
 from bitldp.tables.part import Part
 from bitldp.tables.planned import Planned
@@ -24,6 +26,7 @@ from bitldp.tables.records import SeenIds, ids_of
 __all__ = ["TableRelease"]
 
 _INT32 = 31  # bits of a code that int32 holds
+_ROWS = 1 << 17  # released at a time: more take memory that is fresh, which costs as much as the work
 
 
 class TableRelease:
@@ -33,7 +36,8 @@ class TableRelease:
     record's id and the value: batches, order, partitions, retries and a second evaluation give the same
     bytes. Without one, each call is a release of its own, and costs epsilon again.
 
-    It pickles, for an engine's workers, with a reference to the key and never the key itself.
+    It pickles, for an engine's workers, with a reference to the key and never the key itself. There a call
+    takes one thread, where `threads` says nothing: the engine has as many workers as there are processors.
 
     Attributes
     ----------
@@ -60,6 +64,10 @@ class TableRelease:
             raise PlanError("snapshot: is for a release with a key; without one every evaluation is its own")
         self.plan, self.record, self.snapshot, self.threads = plan, record, snapshot, threads
         self._key = key
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take one thread where nothing else was asked for: this is a worker's."""
+        self.__dict__.update(state, threads=1 if state["threads"] is None else state["threads"])
 
     @property
     def guarantee(self) -> Guarantee:
@@ -120,7 +128,14 @@ class TableRelease:
             comes up twice: by row and column, never by the value. Nothing is released then.
         """
         table, back = opened(frame, self.reads)
-        return back(self.piece(table), self.plan.keep)
+        ids = self._ids(table, 1)
+        pieces = [
+            self._released(
+                table.slice(start, _ROWS), start + 1, None if ids is None else ids[start : start + _ROWS]
+            )
+            for start in range(0, max(1, table.num_rows), _ROWS)
+        ]
+        return back(pa.concat_tables(pieces), self.plan.keep)
 
     def piece(
         self,
@@ -135,15 +150,25 @@ class TableRelease:
         In `moved`, one for each part, the numbers are counted that lie outside its interval; `seen` is given
         the ids, to look for those of other pieces.
         """
-        coins = ids = None
-        if self.record is not None:
-            coins = self._derived("coins")
-            ids = ids_of(table.column(self.record), self.record, first_row, self.threads)
-            if seen is not None:
-                seen.add(ids)
+        ids = self._ids(table, first_row)
+        if seen is not None and ids is not None:
+            seen.add(ids)
+        return self._released(table, first_row, ids, moved)
+
+    def _ids(self, table: pa.Table, first_row: int) -> NDArray[Any] | None:
+        if self.record is None:
+            return None
+        return ids_of(table.column(self.record), self.record, first_row, self.threads)
+
+    def _released(
+        self, table: pa.Table, first_row: int, ids: NDArray[Any] | None, moved: list[int] | None = None
+    ) -> pa.Table:
+        """Release rows whose ids are known to come up once."""
+        coins = None if ids is None else self._derived("coins")
         made: list[tuple[str, Any]] = []
         place = 0
-        for number, part in enumerate(self.plan.parts):
+        for number, planned in enumerate(self.plan.parts):
+            part = replace(planned, threads=self.threads)
             x = part.codec.encode(table, first_row)
             x = x.astype(np.float64) if x.dtype == np.float32 else x  # one type, whatever the table's
             if moved is not None:
@@ -216,6 +241,45 @@ class TableRelease:
                 f"{method}: an engine may evaluate a batch twice, and without a key that is two releases; "
                 "give plan.release a key and the column of the records' ids"
             )
+
+    # -- ids of all partitions, which an engine shows one by one
+
+    def ids(self, frame: Any) -> Any:
+        """Return the ids of a frame's records as one row, for `check_ids`, in a frame of its kind.
+
+        Its column "ids" holds bytes: eight for each id, and few for integers that follow each other by one.
+        """
+        return alike(pa.table({"ids": pa.array([self._seen(frame).to_bytes()], pa.binary())}), frame)
+
+    def id_batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Return `ids` of each of some record batches: for Spark's ``mapInArrow``, with "ids binary"."""
+        yield from map(self.ids, batches)
+
+    def check_ids(self, parts: Iterable[Any]) -> int:
+        """Refuse ids that come up twice in all of a table, and return how many there are.
+
+        An engine shows its partitions one by one; do this once, before the release is charged. `parts` are
+        what `ids` gave on the workers, as bytes, or all partitions themselves.
+
+        Raises
+        ------
+        DataError
+            For a missing id, or one that comes up twice: without the id.
+        """
+        seen = SeenIds(self.record or "")
+        for part in parts:
+            given = isinstance(part, (bytes, bytearray, memoryview))
+            seen.merge(SeenIds.from_bytes(seen.name, bytes(part)) if given else self._seen(part))
+        seen.check()
+        return len(seen)
+
+    def _seen(self, frame: Any) -> SeenIds:
+        if self.record is None:
+            raise PlanError("record: this release has no ids of records")
+        table, _ = opened(frame, [self.record])
+        seen = SeenIds(self.record)
+        seen.add(ids_of(table.column(self.record), self.record, 1, self.threads))
+        return seen
 
     def charge(self, ledger: Ledger, *, data: str = "") -> Entry | None:
         """Charge the release to a ledger, once, however often it is asked.

@@ -23,7 +23,8 @@ enum Family {
 
 #[allow(non_upper_case_globals, reason = "they read as the variants that they are: kernels match on them")]
 impl Isa {
-    /// Portable Rust: the readable oracle, and the path of every processor without kernels of its own.
+    /// Portable Rust, in loops that compilers vectorise: the path of every processor without kernels of its own, and what
+    /// the kernels are compared with. The tests compare it with single draws.
     pub const Scalar: Isa = Isa(Family::Scalar);
     /// AArch64 with Advanced SIMD. A pattern: no kernel makes a value of it.
     pub(crate) const Neon: Isa = Isa(Family::Neon);
@@ -247,6 +248,15 @@ pub(crate) fn compiled<L: Loop>(isa: Isa, work: L) -> L::Answer {
     }
 }
 
+/// 64 bytes of 0 or 1 as a mask, the first of them lowest.
+#[inline(always)]
+pub(crate) fn mask_of(bytes: &[u8; 64]) -> u64 {
+    bytes.as_chunks::<8>().0.iter().rev().fold(0, |mask, eight| {
+        // Byte i goes to bit 56 + i; no two products meet.
+        mask << 8 | u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56
+    })
+}
+
 /// The places of the ones in `mask`, from the lowest.
 #[inline(always)]
 pub(crate) fn ones(mask: impl Into<u64>) -> impl Iterator<Item = usize> {
@@ -262,6 +272,16 @@ pub(crate) fn ones(mask: impl Into<u64>) -> impl Iterator<Item = usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_byte_has_its_place_in_a_mask() {
+        for place in 0..64 {
+            let mut bytes = [0; 64];
+            bytes[place] = 1;
+            assert_eq!(mask_of(&bytes), 1 << place);
+            assert!(ones(mask_of(&bytes.map(|byte| 1 - byte))).eq((0..64).filter(|&at| at != place)));
+        }
+    }
 
     #[test]
     fn scalar_is_always_there_and_last() {

@@ -47,6 +47,7 @@ mod kernel;
 mod parallel;
 mod probability;
 mod random;
+mod text;
 
 pub use aggregate::{Batch, Hashes, Maximization, Reports, Sampled, Sliding, Undo, undo_counts};
 pub use channel::{
@@ -63,3 +64,4 @@ pub use isa::{ISA_VARIABLE, Isa};
 pub use parallel::{CHUNK, THREADS_VARIABLE, most_threads};
 pub use probability::{Probability, Rounding, abs_log_ratio, add_up, log_ratio, mul_up};
 pub use random::{Ids, Key, ROUNDS, block, keystream, keystream_on, text_digests};
+pub use text::{Fields, Words, rows};

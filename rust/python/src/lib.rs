@@ -21,6 +21,7 @@ mod select;
 mod shift;
 mod sliding;
 mod subset;
+mod text;
 mod unary;
 mod window;
 
@@ -67,6 +68,8 @@ mod _core {
     use super::sliding::sliding_masses;
     #[pymodule_export]
     use super::subset::Subset;
+    #[pymodule_export]
+    use super::text::csv_rows;
     #[pymodule_export]
     use super::unary::Unary;
     #[pymodule_export]

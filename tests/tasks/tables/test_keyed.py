@@ -18,6 +18,7 @@ pytest.importorskip("pyarrow", reason='needs pip install "bitldp[tables]"')
 import pyarrow as pa
 from bitldp.ledger import Ledger
 from bitldp.tables import Column, DataError, PlanError, ReleaseKey, TablePlan
+from bitldp.tables.part import Part
 from bitldp.tables.records import SeenIds, ids_of
 from support.plans import columns_of_every_mechanism, people, plan, table_for
 
@@ -147,6 +148,72 @@ def test_ids_are_looked_for_across_batches(batches: list[list[Any]], twice: bool
             seen.check()
     else:
         seen.check()
+
+
+@pytest.mark.parametrize("type_", [pa.int64(), pa.string(), pa.binary()])
+@pytest.mark.parametrize("kind", ["table", "batch", "pandas", "polars"])
+def test_ids_of_partitions_are_checked_together(type_: Any, kind: str) -> None:
+    made = release()
+
+    def partition(ids: Any) -> Any:
+        table = pa.table({"id": pa.array(ids).cast(pa.string()).cast(type_)})
+        if kind == "polars":
+            return pytest.importorskip("polars", reason='needs pip install "bitldp[polars]"').from_arrow(
+                table
+            )
+        return {"table": table, "batch": table.to_batches()[0], "pandas": table.to_pandas()}[kind]
+
+    parts = [partition(range(5000)), partition([9000, 7000, 8001]), partition(range(5000, 6000))]
+    left = [ids_in(made.ids(part)) for part in parts]
+    assert [len(each) for each in left] == ([24, 32, 24] if type_ == pa.int64() else [40_008, 32, 8008])
+    assert made.check_ids(left) == made.check_ids(parts) == made.check_ids([*left[:2], parts[2]]) == 6003
+    for again in ([4999], [7000], [5000, 8001, 1]):
+        other = partition(again)
+        for these in ([*left, ids_in(made.ids(other))], [*parts, other]):
+            with pytest.raises(DataError, match=r"column 'id': an id comes up twice") as caught:
+                made.check_ids(these)
+            assert not any(str(each) in str(caught.value) for each in again)
+
+
+def ids_in(frame: Any) -> bytes:
+    """Return the only value of a frame of ids, as an engine hands it back."""
+    column = frame["ids"]
+    assert len(column) == 1
+    value = column[0]
+    return value.as_py() if isinstance(value, pa.Scalar) else value
+
+
+@pytest.mark.parametrize("data", [b"", b"1234567", (5).to_bytes(8, "little")])
+def test_bytes_that_are_no_ids_are_refused(data: bytes) -> None:
+    with pytest.raises(ValueError, match="are no ids that were seen"):
+        release().check_ids([data])
+
+
+def test_a_release_without_a_key_has_no_ids() -> None:
+    with pytest.raises(PlanError, match="has no ids of records"):
+        TablePlan([Column(bitldp.WarnerRR(1.0), "x", categories=["a", "b"])]).release().check_ids(
+            [pa.table({})]
+        )
+
+
+@pytest.mark.parametrize(("given", "worker"), [(None, 1), (3, 3)])
+def test_a_worker_takes_one_thread_unless_it_is_told(
+    monkeypatch: pytest.MonkeyPatch, given: int | None, worker: int
+) -> None:
+    monkeypatch.setenv("OWN_KEY", TEXT)
+    sent = pickle.loads(
+        pickle.dumps(plan().release(ReleaseKey.from_env("OWN_KEY"), record="id", threads=given))
+    )
+    taken: set[int | None] = set()
+    real = Part.randomize_keyed
+
+    def spied(part: Part, *arguments: Any) -> Any:
+        taken.add(part.threads)
+        return real(part, *arguments)
+
+    monkeypatch.setattr(Part, "randomize_keyed", spied)
+    sent(people(50))
+    assert taken == {worker}
 
 
 def test_the_key_is_in_nothing_that_leaves(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from bitldp.cli.perturb.arrays import ArrayReader, write_header
+from bitldp.cli.perturb.digested import Digested
 from bitldp.cli.perturb.files import UsageError
 from bitldp.cli.perturb.plan import Part, Plan, build_plan
 from bitldp.cli.perturb.request import Request
@@ -42,7 +43,7 @@ def array_plan(request: Request, reader: ArrayReader) -> Plan:
 def perturb_array(
     reader: ArrayReader,
     plan: Plan,
-    file: BinaryIO,
+    file: Digested,
     progress: Callable[[int, int], None],
     moved: list[int],
 ) -> int:

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from bitldp.cli.perturb.digested import Digested
 from bitldp.cli.perturb.files import CommandError
 from bitldp.cli.perturb.sources import Source
 
@@ -88,7 +89,7 @@ class ArrayReader:
         return np.frombuffer(held, self.dtype).astype(self.dtype.newbyteorder("="), copy=False)
 
 
-def write_header(file: BinaryIO, shape: tuple[int, ...], dtype: DTypeLike) -> None:
+def write_header(file: Digested, shape: tuple[int, ...], dtype: DTypeLike) -> None:
     """Write the header of a C-ordered ``.npy`` array; the rows follow with ``file.write``."""
     descriptor = np.lib.format.dtype_to_descr(np.dtype(dtype))
     header = {"descr": descriptor, "fortran_order": False, "shape": shape}

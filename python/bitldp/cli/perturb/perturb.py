@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from bitldp.cli.perturb.array_runs import array_plan, perturb_array
 from bitldp.cli.perturb.arrays import ArrayReader
 from bitldp.cli.perturb.behind import Behind
-from bitldp.cli.perturb.files import Unchanged, UsageError, check_paths, digest, report_path
+from bitldp.cli.perturb.digested import Digested
+from bitldp.cli.perturb.files import Unchanged, UsageError, check_paths, report_path
 from bitldp.cli.perturb.forms import PIPE, Form, form_of, is_pipe
 from bitldp.cli.perturb.outputs import finish, outputs
 from bitldp.cli.perturb.plan import Part, Plan, build_plan
@@ -121,26 +123,33 @@ def _perturb(
     elif table is not None:
         plan = build_plan(request, table.names, listed=source.form.kind != "csv")
     for sentence in _warnings(request, plan):
-        watcher.warn(sentence)
+        watcher.warn(_in_plan(sentence, request))
     for sentence in _notes(plan):
-        watcher.note(sentence)
+        watcher.note(_in_plan(sentence, request))
     charge(request, plan, source)
     moved = [0] * len(plan.parts)
     with interruptible() as signals, outputs(target, beside, signals) as (file, report_file):
-        checked = _Checked(watcher, signals.check)
+        checked, written = _Checked(watcher, signals.check), Digested(file)
         if array is not None:
-            rows = perturb_array(array, plan, file, checked.progress, moved)
+            rows = perturb_array(array, plan, written, checked.progress, moved)
         elif table is not None:
-            rows = _perturb_table(table, plan, form, file, checked, moved)
+            rows = _perturb_table(table, plan, form, written, checked, moved)
         signals.check()
         unchanged.check()
-        report = privacy_report(request, plan, rows, digest(file))
+        report = privacy_report(request, plan, rows, written.hexdigest())
         report_file.write((json.dumps(report, indent=2, allow_nan=False) + "\n").encode())
     for part, count in zip(plan.parts, moved, strict=True):
         if count:  # said to whoever has the data, and in no file that leaves
             columns = ", ".join(part.codec.columns)
             watcher.note(f"{count:,} numbers of {columns} were outside the range, and moved to its ends")
     return report
+
+
+def _in_plan(sentence: str, request: Request) -> str:
+    """Return a sentence that names options in the words of a plan's file, where there is one."""
+    if request.plan is None:
+        return sentence
+    return re.sub(r"--decode (\w+)", r'decode = "\1" in the plan', sentence.replace("(--keep)", "(keep)"))
 
 
 def _warnings(request: Request, plan: Plan) -> Iterator[str]:
@@ -193,7 +202,7 @@ def _perturb_table(
     reader: TableReader,
     plan: Plan,
     form: Form,
-    file: BinaryIO,
+    file: Digested,
     watcher: Watcher,
     moved: list[int],
 ) -> int:

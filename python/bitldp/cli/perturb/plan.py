@@ -31,7 +31,7 @@ __all__ = ["Part", "Plan", "batch_rows", "build_plan"]
 
 #: Bytes of input and output that one batch should hold.
 BATCH_BYTES = 1 << 25
-_MOST_ROWS = 1 << 17
+_MOST_ROWS = 1 << 16
 _VECTORS = {
     "ball": "vectors of a ball",
     "scores": "vectors of which a dimension is chosen",

@@ -7,7 +7,6 @@ No error passes on the text of a library, since that may quote a value of the fi
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Generator, Sequence
 from contextlib import closing, suppress
 from typing import Any, Protocol
@@ -103,9 +102,7 @@ class _CsvWriter:
     """CSV, compressed where its form says so."""
 
     def __init__(self, file: Any, form: Form, schema: pa.Schema) -> None:
-        # Arrow closes what it compresses to, and the file is read once more: it gets a handle of its own.
-        own = os.fdopen(os.dup(file.fileno()), "wb") if form.gzip else None
-        self._compressed = None if own is None else pa.CompressedOutputStream(own, "gzip")
+        self._compressed = pa.CompressedOutputStream(file, "gzip") if form.gzip else None
         self._writer = TextWriter(self._compressed or file, form, schema)
 
     def write(self, table: pa.Table) -> None:

@@ -136,6 +136,12 @@ fn tally<W: Code>(
         }
         return;
     }
+    if columns == 1 {
+        for word in piece {
+            counts[word.widen() as usize] += 1;
+        }
+        return;
+    }
     let mut base = column * alphabet;
     for word in piece {
         counts[base + word.widen() as usize] += 1;

@@ -211,7 +211,7 @@ impl Grid {
             }
             return;
         }
-        let whole = if isa == Isa::Scalar { 0 } else { values.len() / TOGETHER * TOGETHER };
+        let whole = values.len() / TOGETHER * TOGETHER;
         let piece = |start: usize| start..whole.min(start + PIECE);
         for range in (0..whole).step_by(PIECE).map(piece) {
             let (values, draws, indices) =

@@ -24,4 +24,4 @@ pub use pack::{pack, pack_to, packed_len, unpack, unpack_to};
 pub use real::Real;
 pub(crate) use rotation::{FINITE, Room, Undone};
 pub use rotation::{Part, Rotated, Rotation, RotationKind};
-pub(crate) use unpack::{Rows, Unpack, squeeze_rows};
+pub(crate) use unpack::{Rows, Unpack, gathered, squeeze_rows};

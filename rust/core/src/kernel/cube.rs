@@ -9,7 +9,7 @@
 
 use super::unary::spread;
 use crate::binomial::Restricted;
-use crate::codec::{Coordinate, Grid};
+use crate::codec::{Coordinate, Grid, gathered};
 use crate::io::{Input, Output};
 use crate::isa::{Isa, vectorised};
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
@@ -221,12 +221,7 @@ impl<F: Coordinate> Signs for Dithered<'_, F> {
 /// 64 bytes of 0 or 1 as a word, the first of them on top.
 #[inline(always)]
 fn gather(bytes: &[u8; 64]) -> u64 {
-    let eight = |bytes: &[u8; 8]| {
-        let ones = u64::from_le_bytes(*bytes) & 0x0101_0101_0101_0101;
-        // Byte i goes to bit 63 - i; no two products meet.
-        ones.wrapping_mul(0x8040_2010_0804_0201) >> 56
-    };
-    bytes.as_chunks::<8>().0.iter().fold(0, |word, bytes| word << 8 | eight(bytes))
+    bytes.as_chunks::<8>().0.iter().fold(0, |word, bytes| word << 8 | u64::from(gathered(*bytes)))
 }
 
 /// Writes what the bits of words are worth.

@@ -1,4 +1,5 @@
-//! Kernels: each law is sampled by a scalar oracle, and by versions for vector units that give the same answers.
+//! Kernels: each law is sampled by blocks of plain loops, which tests compare with single draws, and by versions for vector
+//! units that give the same answers.
 
 pub(crate) mod bits;
 pub(crate) mod categorical;

@@ -2,6 +2,7 @@
 
 use std::arch::x86_64::*;
 
+use super::vector::Vector;
 use super::{BLOCKS, GROUP, Key, scalar};
 
 /// Blocks that one pass works on: lane `i` of every vector belongs to block `i`.
@@ -92,5 +93,58 @@ pub(super) fn lanes<const ROUNDS: usize>(state: &[[u32; BLOCKS]; 16], out: &mut 
             // SAFETY: as above, of a store.
             unsafe { _mm256_storeu_si256(out[half..half + LANES].as_mut_ptr().cast(), word) };
         }
+    }
+}
+
+impl Vector for __m256i {
+    const LANES: usize = 8;
+
+    #[inline(always)]
+    unsafe fn load(from: *const u32) -> Self {
+        // SAFETY: the caller's words, and a processor that has the instruction; so below.
+        unsafe { _mm256_loadu_si256(from.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u32) {
+        // SAFETY: as above.
+        unsafe { _mm256_storeu_si256(to.cast(), self) }
+    }
+
+    #[inline(always)]
+    unsafe fn repeat(word: u32) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm256_set1_epi32(word as i32) }
+    }
+
+    #[inline(always)]
+    unsafe fn plus(self, other: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm256_add_epi32(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm256_xor_si256(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm256_and_si256(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn right<const BY: i32>(self) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm256_srli_epi32::<BY>(self) }
+    }
+
+    #[inline(always)]
+    unsafe fn rotate<const BY: i32, const REST: i32>(self) -> Self {
+        const { assert!(BY + REST == 32) };
+        // SAFETY: as above.
+        unsafe { _mm256_or_si256(_mm256_srli_epi32::<BY>(self), _mm256_slli_epi32::<REST>(self)) }
     }
 }

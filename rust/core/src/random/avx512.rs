@@ -2,6 +2,7 @@
 
 use std::arch::x86_64::*;
 
+use super::vector::Vector;
 use super::{BLOCKS, GROUP, Key, scalar};
 
 /// Groups that a pass works on side by side. The steps of a round wait for each other; two groups are as many as fit the 32
@@ -79,5 +80,58 @@ pub(super) fn lanes<const ROUNDS: usize>(state: &[[u32; BLOCKS]; 16], out: &mut 
         let word = _mm512_add_epi32(states[0][w], initial[w]);
         // SAFETY: as above, of a store.
         unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), word) };
+    }
+}
+
+impl Vector for __m512i {
+    const LANES: usize = 16;
+
+    #[inline(always)]
+    unsafe fn load(from: *const u32) -> Self {
+        // SAFETY: the caller's words, and a processor that has the instruction; so below.
+        unsafe { _mm512_loadu_si512(from.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u32) {
+        // SAFETY: as above.
+        unsafe { _mm512_storeu_si512(to.cast(), self) }
+    }
+
+    #[inline(always)]
+    unsafe fn repeat(word: u32) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm512_set1_epi32(word as i32) }
+    }
+
+    #[inline(always)]
+    unsafe fn plus(self, other: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm512_add_epi32(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm512_xor_si512(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm512_and_si512(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn right<const BY: i32>(self) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm512_srlv_epi32(self, _mm512_set1_epi32(BY)) }
+    }
+
+    #[inline(always)]
+    unsafe fn rotate<const BY: i32, const REST: i32>(self) -> Self {
+        const { assert!(BY + REST == 32) };
+        // SAFETY: as above.
+        unsafe { _mm512_ror_epi32::<BY>(self) }
     }
 }

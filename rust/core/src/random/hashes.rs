@@ -1,8 +1,9 @@
 //! Keyed BLAKE3 hashes of sixteen short messages side by side: the same bytes as one by one.
 //!
 //! A message of at most 64 bytes is one block, the first, the last and the root at once (the BLAKE3 paper, sections 2.1 to
-//! 2.3). The lanes are plain loops, which the compiler turns into vectors of the instruction set that is enabled around them.
+//! 2.3).
 
+use super::vector::{Lanewise, Vector, lanewise};
 use super::{BLOCKS, Key};
 use crate::kernel::Isa;
 
@@ -36,80 +37,71 @@ const SCHEDULE: [[usize; 16]; ROUNDS] = {
     schedule
 };
 
-/// The words of state that the eight mixes of a round take: columns, then diagonals.
-const MIXES: [[usize; 4]; 8] = [
-    [0, 4, 8, 12],
-    [1, 5, 9, 13],
-    [2, 6, 10, 14],
-    [3, 7, 11, 15],
-    [0, 5, 10, 15],
-    [1, 6, 11, 12],
-    [2, 7, 8, 13],
-    [3, 4, 9, 14],
-];
-
-#[inline(always)]
-fn each(f: impl Fn(usize) -> u32) -> [u32; BLOCKS] {
-    let mut lanes = [0; BLOCKS];
-    for (lane, word) in lanes.iter_mut().enumerate() {
-        *word = f(lane);
-    }
-    lanes
+/// Four mixes of words of state, step by step side by side, so that the processor always has independent work.
+macro_rules! mixes {
+    ($v:ident, $message:ident, $round:expr, $(($i:expr, $a:expr, $b:expr, $c:expr, $d:expr)),*) => {
+        $( $v[$a] = plus($v[$a].plus($v[$b]), &$message, SCHEDULE[$round][2 * $i]); )*
+        $( $v[$d] = $v[$d].xor($v[$a]).rotate::<16, 16>(); )*
+        $( $v[$c] = $v[$c].plus($v[$d]); )*
+        $( $v[$b] = $v[$b].xor($v[$c]).rotate::<12, 20>(); )*
+        $( $v[$a] = plus($v[$a].plus($v[$b]), &$message, SCHEDULE[$round][2 * $i + 1]); )*
+        $( $v[$d] = $v[$d].xor($v[$a]).rotate::<8, 24>(); )*
+        $( $v[$c] = $v[$c].plus($v[$d]); )*
+        $( $v[$b] = $v[$b].xor($v[$c]).rotate::<7, 25>(); )*
+    };
 }
 
+/// Adds a word of the message; those behind its end are zeros.
+///
+/// # Safety
+/// As of [`Vector`].
 #[inline(always)]
-fn mix(v: &mut [[u32; BLOCKS]; 16], [a, b, c, d]: [usize; 4], x: &[u32; BLOCKS], y: &[u32; BLOCKS]) {
-    let (mut va, mut vb, mut vc, mut vd) = (v[a], v[b], v[c], v[d]);
-    for (message, [first, second]) in [(x, [16, 12]), (y, [8, 7])] {
-        va = each(|i| va[i].wrapping_add(vb[i]).wrapping_add(message[i]));
-        vd = each(|i| (vd[i] ^ va[i]).rotate_right(first));
-        vc = each(|i| vc[i].wrapping_add(vd[i]));
-        vb = each(|i| (vb[i] ^ vc[i]).rotate_right(second));
-    }
-    (v[a], v[b], v[c], v[d]) = (va, vb, vc, vd);
+unsafe fn plus<V: Vector, const WORDS: usize>(sum: V, message: &[V; WORDS], word: usize) -> V {
+    // SAFETY: the caller's processor.
+    message.get(word).map_or(sum, |&word| unsafe { sum.plus(word) })
 }
 
-#[inline(always)]
-fn compress(key: &Key, messages: &Half, length: u32) -> Half {
-    let zero = [0; BLOCKS];
-    let last = [0, 0, length, FLAGS];
-    let mut v = std::array::from_fn(|word| match word {
-        0..8 => [key.0[word]; BLOCKS],
-        8..12 => [IV[word - 8]; BLOCKS],
-        _ => [last[word - 12]; BLOCKS],
-    });
-    let word = |at: usize| messages.get(at).unwrap_or(&zero);
-    for order in SCHEDULE {
-        for (i, places) in MIXES.into_iter().enumerate() {
-            mix(&mut v, places, word(order[2 * i]), word(order[2 * i + 1]));
+/// Messages of `WORDS` words each, and room for their hashes.
+struct Hashes<'a, const WORDS: usize> {
+    key: &'a Key,
+    messages: &'a Half,
+    out: Half,
+}
+
+impl<const WORDS: usize> Lanewise for Hashes<'_, WORDS> {
+    #[inline(always)]
+    unsafe fn at<V: Vector>(&mut self, lane: usize) {
+        let last = [0, 0, 4 * WORDS as u32, FLAGS];
+        // SAFETY: the caller's processor; the lanes are there.
+        unsafe {
+            let mut message = [V::repeat(0); WORDS];
+            for (word, lanes) in message.iter_mut().zip(self.messages) {
+                *word = V::load(lanes[lane..lane + V::LANES].as_ptr());
+            }
+            let mut v = [V::repeat(0); 16];
+            let start = self.key.0.iter().chain(&IV).chain(&last);
+            for (word, &start) in v.iter_mut().zip(start) {
+                *word = V::repeat(start);
+            }
+            macro_rules! rounds {
+                ($($round:expr),*) => { $(
+                    mixes!(v, message, $round, (0, 0, 4, 8, 12), (1, 1, 5, 9, 13), (2, 2, 6, 10, 14), (3, 3, 7, 11, 15));
+                    mixes!(v, message, $round, (4, 0, 5, 10, 15), (5, 1, 6, 11, 12), (6, 2, 7, 8, 13), (7, 3, 4, 9, 14));
+                )* };
+            }
+            rounds!(0, 1, 2, 3, 4, 5, 6);
+            for (word, out) in self.out.iter_mut().enumerate() {
+                v[word].xor(v[word + 8]).store(out[lane..lane + V::LANES].as_mut_ptr());
+            }
         }
     }
-    std::array::from_fn(|word| each(|lane| v[word][lane] ^ v[word + 8][lane]))
 }
 
-/// The keyed hashes of sixteen messages of `length` bytes, at most 32: little-endian words, with zeros behind their end.
-pub(super) fn hashes(isa: Isa, key: &Key, messages: &Half, length: u32) -> Half {
-    match isa {
-        // SAFETY: an `Isa` is made only of what this processor has.
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => unsafe { on_avx512(key, messages, length) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => unsafe { on_avx2(key, messages, length) },
-        _ => compress(key, messages, length),
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512vl")]
-fn on_avx512(key: &Key, messages: &Half, length: u32) -> Half {
-    compress(key, messages, length)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn on_avx2(key: &Key, messages: &Half, length: u32) -> Half {
-    compress(key, messages, length)
+/// The keyed hashes of sixteen messages of `WORDS` little-endian words each, at most eight.
+pub(super) fn hashes<const WORDS: usize>(isa: Isa, key: &Key, messages: &Half) -> Half {
+    let mut hashes = Hashes::<WORDS> { key, messages, out: [[0; BLOCKS]; 8] };
+    lanewise(isa, &mut hashes);
+    hashes.out
 }
 
 #[cfg(test)]
@@ -118,24 +110,26 @@ mod tests {
 
     #[test]
     fn each_lane_is_the_published_function() {
+        check::<2>();
+        check::<8>();
+    }
+
+    fn check<const WORDS: usize>() {
         let key = Key::from_bytes(std::array::from_fn(|i| (i * 9) as u8));
-        for length in [8, 32] {
-            let bytes =
-                |lane: usize| -> Vec<u8> { (0..length).map(|i| (lane * 37 + i * 11) as u8).collect() };
-            let mut messages = [[0; BLOCKS]; 8];
-            for lane in 0..BLOCKS {
-                for (word, part) in messages.iter_mut().zip(bytes(lane).as_chunks::<4>().0) {
-                    word[lane] = u32::from_le_bytes(*part);
-                }
+        let bytes = |lane: usize| -> Vec<u8> { (0..4 * WORDS).map(|i| (lane * 37 + i * 11) as u8).collect() };
+        let mut messages = [[0; BLOCKS]; 8];
+        for lane in 0..BLOCKS {
+            for (word, part) in messages.iter_mut().zip(bytes(lane).as_chunks::<4>().0) {
+                word[lane] = u32::from_le_bytes(*part);
             }
-            for &isa in Isa::available() {
-                let found = hashes(isa, &key, &messages, length as u32);
-                (0..BLOCKS).for_each(|lane| {
-                    let expected = blake3::keyed_hash(&key.to_bytes(), &bytes(lane));
-                    let own = Key(std::array::from_fn(|word| found[word][lane]));
-                    assert_eq!(own.to_bytes(), *expected.as_bytes(), "{isa}, {length} bytes, lane {lane}");
-                });
-            }
+        }
+        for &isa in Isa::available() {
+            let found = hashes::<WORDS>(isa, &key, &messages);
+            (0..BLOCKS).for_each(|lane| {
+                let expected = blake3::keyed_hash(&key.to_bytes(), &bytes(lane));
+                let own = Key(std::array::from_fn(|word| found[word][lane]));
+                assert_eq!(own.to_bytes(), *expected.as_bytes(), "{isa}, {WORDS} words, lane {lane}");
+            });
         }
     }
 }

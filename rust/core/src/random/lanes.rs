@@ -16,6 +16,22 @@ pub(crate) fn counter(purpose: Purpose, column: u32) -> u64 {
     (purpose as u64) << 56 | u64::from(column) << 24
 }
 
+/// The keys of sixteen records: word by word, lane by lane.
+#[derive(Clone)]
+pub(crate) struct Keys(pub(super) [[u32; BLOCKS]; 8]);
+
+impl Keys {
+    /// Room for keys.
+    pub(crate) fn none() -> Keys {
+        Keys([[0; BLOCKS]; 8])
+    }
+
+    /// The key of a lane.
+    pub(crate) fn key(&self, lane: usize) -> Key {
+        Key(self.0.map(|word| word[lane]))
+    }
+}
+
 /// The states of sixteen blocks.
 #[repr(C, align(64))]
 pub(crate) struct Lanes(Words);
@@ -33,15 +49,27 @@ impl Lanes {
         Lanes(state)
     }
 
-    /// Sets what the block of one lane is of.
+    /// Sets the keys of all lanes.
     #[inline(always)]
-    pub(crate) fn set(&mut self, lane: usize, key: &Key, counter: u64, nonce: u64) {
-        for (word, part) in self.0[4..12].iter_mut().zip(key.0) {
-            word[lane] = part;
+    pub(crate) fn set_keys(&mut self, keys: &Keys) {
+        self.0[4..12].copy_from_slice(&keys.0);
+    }
+
+    /// Sets the key of one lane to that of a lane of others.
+    #[inline(always)]
+    pub(crate) fn set_key(&mut self, lane: usize, keys: &Keys, theirs: usize) {
+        for (word, key) in self.0[4..12].iter_mut().zip(&keys.0) {
+            word[lane] = key[theirs];
         }
-        let rest = [counter as u32, (counter >> 32) as u32, nonce as u32, (nonce >> 32) as u32];
-        for (word, part) in self.0[12..].iter_mut().zip(rest) {
-            word[lane] = part;
+    }
+
+    /// Sets where the block of each lane is.
+    #[inline(always)]
+    pub(crate) fn set_places(&mut self, counters: &[u64; BLOCKS], nonces: &[u64; BLOCKS]) {
+        for (words, places) in self.0[12..].as_chunks_mut::<2>().0.iter_mut().zip([counters, nonces]) {
+            for (lane, &place) in places.iter().enumerate() {
+                (words[0][lane], words[1][lane]) = (place as u32, (place >> 32) as u32);
+            }
         }
     }
 
@@ -58,14 +86,7 @@ impl Lanes {
             // SAFETY: as above.
             #[cfg(target_arch = "aarch64")]
             Isa::Neon => unsafe { neon::lanes::<ROUNDS>(&self.0, out) },
-            _ => {
-                for lane in 0..Lanes::COUNT {
-                    let block = scalar::rounds::<ROUNDS>(std::array::from_fn(|w| self.0[w][lane]));
-                    for (word, out) in block.into_iter().zip(out.iter_mut()) {
-                        out[lane] = word;
-                    }
-                }
-            }
+            _ => scalar::lanes::<ROUNDS>(&self.0, out),
         }
     }
 }
@@ -80,9 +101,15 @@ mod tests {
         let key = |lane: usize| Key::from_bytes(std::array::from_fn(|i| (i * 7 + lane * 31) as u8));
         let (counter, nonce) = (|lane: usize| (lane as u64) << 54 | 5, |lane: usize| !(lane as u64 * 977));
         let mut lanes = Lanes::new();
+        let mut keys = Keys::none();
         for lane in 0..Lanes::COUNT {
-            lanes.set(lane, &key(lane), counter(lane), nonce(lane));
+            for (words, word) in keys.0.iter_mut().zip(key(lane).0) {
+                words[lane] = word;
+            }
         }
+        assert!((0..Lanes::COUNT).all(|lane| keys.key(lane) == key(lane)));
+        lanes.set_keys(&keys);
+        lanes.set_places(&std::array::from_fn(counter), &std::array::from_fn(nonce));
         for &isa in Isa::available() {
             let mut out = [[0; Lanes::COUNT]; 16];
             lanes.blocks(isa, &mut out);
@@ -93,6 +120,15 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_lane_takes_the_key_of_another() {
+        let keys = Keys(std::array::from_fn(|word| std::array::from_fn(|lane| (word * 16 + lane) as u32)));
+        let mut lanes = Lanes::new();
+        lanes.set_key(2, &keys, 5);
+        assert_eq!(lanes.0[4..12].iter().map(|word| word[2]).collect::<Vec<_>>(), keys.key(5).0);
+        assert!(lanes.0[4..12].iter().all(|word| word[5] == 0));
     }
 
     #[test]

@@ -44,6 +44,7 @@ use crate::kernel::Isa;
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod digests;
 mod hashes;
 mod lanes;
 mod names;
@@ -53,8 +54,9 @@ mod os;
 mod record;
 mod refine;
 mod scalar;
+mod vector;
 
-pub(crate) use lanes::{Lanes, Words, counter};
+pub(crate) use lanes::{Keys, Lanes, Words, counter};
 pub use names::text_digests;
 pub use record::Ids;
 pub(crate) use record::{Digest, Records};

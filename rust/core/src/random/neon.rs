@@ -7,6 +7,7 @@
 
 use std::arch::aarch64::*;
 
+use super::vector::Vector;
 use super::{BLOCKS, GROUP, Key, scalar};
 
 /// Blocks side by side: lane `i` of a vector belongs to block `i`.
@@ -94,5 +95,58 @@ pub(super) fn lanes<const ROUNDS: usize>(state: &[[u32; BLOCKS]; 16], out: &mut 
             // SAFETY: four words.
             unsafe { vst1q_u32(out[first..][..LANES].as_mut_ptr(), word) };
         }
+    }
+}
+
+impl Vector for uint32x4_t {
+    const LANES: usize = 4;
+
+    #[inline(always)]
+    unsafe fn load(from: *const u32) -> Self {
+        // SAFETY: the caller's words, and a processor that has the instruction; so below.
+        unsafe { vld1q_u32(from) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u32) {
+        // SAFETY: as above.
+        unsafe { vst1q_u32(to, self) }
+    }
+
+    #[inline(always)]
+    unsafe fn repeat(word: u32) -> Self {
+        // SAFETY: as above.
+        unsafe { vdupq_n_u32(word) }
+    }
+
+    #[inline(always)]
+    unsafe fn plus(self, other: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { vaddq_u32(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { veorq_u32(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { vandq_u32(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn right<const BY: i32>(self) -> Self {
+        // SAFETY: as above.
+        unsafe { vshrq_n_u32::<BY>(self) }
+    }
+
+    #[inline(always)]
+    unsafe fn rotate<const BY: i32, const REST: i32>(self) -> Self {
+        const { assert!(BY + REST == 32) };
+        // SAFETY: as above.
+        unsafe { vsliq_n_u32::<REST>(vshrq_n_u32::<BY>(self), self) }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::hashes::{Half, hashes};
+use super::hashes::hashes;
+use super::lanes::Keys;
 use super::{BLOCKS, Key};
 use crate::kernel::Isa;
 
@@ -108,35 +109,28 @@ impl<'a> Records<'a> {
         Key::from_bytes(*hash.as_bytes())
     }
 
-    /// The keys of as many records as `keys` has room for, from `first` on.
-    pub(crate) fn keys(&self, isa: Isa, first: usize, keys: &mut [Key]) {
+    /// The keys of `count` records from `first` on, sixteen together; what room is left in the last ones has no meaning.
+    pub(crate) fn keys(&self, isa: Isa, first: usize, count: usize, keys: &mut [Keys]) {
         let own = Key::from_bytes(self.key);
-        for (group, keys) in keys.chunks_mut(BLOCKS).enumerate() {
-            let first = first + group * BLOCKS;
-            if keys.len() < BLOCKS {
-                // Fewer are not worth all lanes.
-                keys.iter_mut().enumerate().for_each(|(at, key)| *key = self.key(first + at));
-                break;
-            }
-            let (mut messages, mut length): (Half, u32) = ([[0; BLOCKS]; 8], 32);
-            for lane in 0..BLOCKS {
-                match self.ids {
-                    Ids::Numbers(ids) => {
-                        let id = ids[first + lane];
+        for (start, keys) in (first..first + count).step_by(BLOCKS).zip(keys) {
+            let those = start..(start + BLOCKS).min(first + count);
+            let mut messages = [[0; BLOCKS]; 8];
+            keys.0 = match self.ids {
+                Ids::Numbers(ids) => {
+                    for (lane, &id) in ids[those].iter().enumerate() {
                         (messages[0][lane], messages[1][lane]) = (id as u32, (id >> 32) as u32);
-                        length = 8;
                     }
-                    Ids::Digests(ids) | Ids::Bound(ids) => {
-                        for (word, part) in messages.iter_mut().zip(ids[first + lane].as_chunks::<4>().0) {
+                    hashes::<2>(isa, &own, &messages)
+                }
+                Ids::Digests(ids) | Ids::Bound(ids) => {
+                    for (lane, id) in ids[those].iter().enumerate() {
+                        for (word, part) in messages.iter_mut().zip(id.as_chunks::<4>().0) {
                             word[lane] = u32::from_le_bytes(*part);
                         }
                     }
+                    hashes::<8>(isa, &own, &messages)
                 }
-            }
-            let found = hashes(isa, &own, &messages, length);
-            for (lane, key) in keys.iter_mut().enumerate() {
-                *key = Key(std::array::from_fn(|word| found[word][lane]));
-            }
+            };
         }
     }
 
@@ -189,12 +183,10 @@ mod tests {
             let records = Records { key: [9; 32], ids };
             for &isa in Isa::available() {
                 for (first, count) in [(0, 45), (3, 16), (40, 5), (7, 0), (1, 33)] {
-                    let mut keys = vec![Key::from_bytes([0; 32]); count];
-                    records.keys(isa, first, &mut keys);
-                    assert!(
-                        keys.iter().enumerate().all(|(at, key)| *key == records.key(first + at)),
-                        "{isa}"
-                    );
+                    let mut keys = vec![Keys::none(); usize::div_ceil(count, BLOCKS)];
+                    records.keys(isa, first, count, &mut keys);
+                    let key = |at: usize| keys[at / BLOCKS].key(at % BLOCKS);
+                    assert!((0..count).all(|at| key(at) == records.key(first + at)), "{isa}");
                 }
             }
         }

@@ -2,13 +2,21 @@
 
 use std::mem::MaybeUninit;
 
+use super::lanes::Keys;
 use super::{GROUP, Key, fill};
 use crate::kernel::Isa;
+
+/// Where the key of a stream is.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    One(&'a Key),
+    Lane(&'a Keys, usize),
+}
 
 /// A stream of 64-bit words with a nonce of its own. Nothing is computed before the first word is taken.
 pub(crate) struct Refine<'a> {
     isa: Isa,
-    key: &'a Key,
+    key: Place<'a>,
     nonce: u64,
     group: u64,
     /// Words of `buffer` that are still to be given.
@@ -23,13 +31,19 @@ impl<'a> Refine<'a> {
     /// The stream of `(key, nonce)`, from its start.
     #[inline]
     pub(crate) fn new(isa: Isa, key: &'a Key, nonce: u64) -> Refine<'a> {
-        Refine { isa, key, nonce, group: 0, left: 0, buffer: MaybeUninit::uninit() }
+        Refine { isa, key: Place::One(key), nonce, group: 0, left: 0, buffer: MaybeUninit::uninit() }
     }
 
     /// The stream from `group` on.
     #[inline]
     pub(crate) fn at(isa: Isa, key: &'a Key, nonce: u64, group: u64) -> Refine<'a> {
         Refine { group, ..Refine::new(isa, key, nonce) }
+    }
+
+    /// The stream of the key of a lane, from `group` on.
+    #[inline]
+    pub(crate) fn of_lane(isa: Isa, keys: &'a Keys, lane: usize, nonce: u64, group: u64) -> Refine<'a> {
+        Refine { isa, key: Place::Lane(keys, lane), nonce, group, left: 0, buffer: MaybeUninit::uninit() }
     }
 
     /// The stream of `(key, nonce)`, with `words` before its start: draws that a test chooses.
@@ -65,7 +79,15 @@ impl<'a> Refine<'a> {
 
     #[cold]
     fn refill(&mut self) {
-        fill(self.isa, self.key, self.nonce, self.group, self.buffer.write([0; GROUP]));
+        let of_lane;
+        let key = match self.key {
+            Place::One(key) => key,
+            Place::Lane(keys, lane) => {
+                of_lane = keys.key(lane);
+                &of_lane
+            }
+        };
+        fill(self.isa, key, self.nonce, self.group, self.buffer.write([0; GROUP]));
         self.group += 1;
         self.left = WORDS;
     }

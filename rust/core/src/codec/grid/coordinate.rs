@@ -4,7 +4,7 @@
 use super::avx512;
 use super::ruler::{Ruler, TOGETHER};
 use crate::codec::real::Real;
-use crate::isa::Isa;
+use crate::isa::{Isa, mask_of};
 
 /// The two floating-point types that a grid takes: `f32` and `f64`.
 pub trait Coordinate: Real + PartialOrd + Into<f64> {
@@ -54,10 +54,7 @@ fn any_heads<F: Coordinate>(
         cells[i] = cell + u32::from(draw < head);
         open[i] = u8::from(draw == head);
     }
-    open.as_chunks::<8>().0.iter().rev().fold(0, |open, eight| {
-        // Byte i goes to bit 56 + i; no two products meet.
-        open << 8 | u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56
-    })
+    mask_of(&open)
 }
 
 macro_rules! coordinate {

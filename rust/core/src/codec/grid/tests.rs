@@ -14,7 +14,11 @@ fn place<F: Coordinate>(grid: &Grid, values: &[F], draw: u8) -> Vec<u32> {
     let key = Key::from_bytes([4; 32]);
     let dither = vec![draw; values.len()];
     let mut indices = vec![0u32; values.len()];
-    grid.place(Isa::Scalar, values, &dither, &mut indices, &mut Refine::new(Isa::Scalar, &key, 2));
+    // One by one: no value has others beside it.
+    let mut refine = Refine::new(Isa::Scalar, &key, 2);
+    for (value, index) in values.chunks(1).zip(indices.chunks_mut(1)) {
+        grid.place(Isa::Scalar, value, &dither[..1], index, &mut refine);
+    }
     for &isa in Isa::available() {
         let mut again = vec![0u32; values.len()];
         grid.place(isa, values, &dither, &mut again, &mut Refine::new(isa, &key, 2));

@@ -69,31 +69,54 @@ impl Unpack {
             Isa::Neon => unsafe { self.lanes.rows(packed, first, stride, words, out) },
             _ => {
                 for (row, out) in out.chunks_exact_mut(words).enumerate() {
-                    one_by_one(packed, first + row * stride, self.bits, out);
+                    by_eights(packed, first + row * stride, self.bits, out);
                 }
             }
         }
     }
 }
 
-/// [`Unpack::words`] by the definition: a word's bits, most significant first, one byte of the stream after the other.
-fn one_by_one<W: Code>(packed: &[u8], first: usize, bits: u32, out: &mut [W]) {
-    if out.is_empty() {
-        return;
-    }
-    let start = first * bits as usize;
-    let mut bytes = packed[start / 8..].iter();
-    let (mut held, mut have) = (0u64, 0u32);
-    let mut skip = (start % 8) as u32;
+/// [`Unpack::words`], eight of up to 16 bits at a time: they are as many bytes as a word has bits, and four of them lie within
+/// eight bytes.
+fn by_eights<W: Code>(packed: &[u8], first: usize, bits: u32, out: &mut [W]) {
+    let width = bits as usize;
+    let before = (first.next_multiple_of(8) - first).min(out.len());
+    let (head, body) = out.split_at_mut(if bits <= 16 { before } else { out.len() });
+    one_by_one(packed, first, bits, head);
+    let start = first + head.len();
     let mask = u64::from(u32::MAX >> (32 - bits));
-    for out in out {
-        while have < bits + skip {
-            held = held << 8 | u64::from(bytes.next().copied().unwrap_or(0));
-            have += 8;
+    let mut done = 0;
+    for eight in body.as_chunks_mut::<8>().0 {
+        let at = (start + done) * width / 8;
+        let Some(near) = packed.get(at..).and_then(<[u8]>::first_chunk::<16>) else { break };
+        let load = |from: usize| {
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(&near[from..from + 8]);
+            u64::from_be_bytes(bytes)
+        };
+        // The second four of words of an odd number of bits begin in the middle of a byte.
+        let fours = [load(0), load(width / 2) << (4 * (bits % 2))];
+        for (i, word) in (1..).zip(eight.iter_mut()) {
+            let (four, place) = if i <= 4 { (fours[0], i) } else { (fours[1], i - 4) };
+            *word = W::narrow((four >> (u64::BITS - place * bits) & mask) as u32);
         }
-        have -= bits + skip;
-        skip = 0;
-        *out = W::narrow((held >> have & mask) as u32);
+        done += 8;
+    }
+    one_by_one(packed, start + done, bits, &mut body[done..]);
+}
+
+/// [`Unpack::words`] by the definition: a word's bits, most significant first, lie within the eight bytes from its first one
+/// on. Behind the stream are zeros.
+fn one_by_one<W: Code>(packed: &[u8], first: usize, bits: u32, out: &mut [W]) {
+    for (word, out) in (first..).zip(out) {
+        let start = word * bits as usize;
+        let rest = packed.get(start / 8..).unwrap_or(&[]);
+        let bytes = rest.first_chunk().copied().unwrap_or_else(|| {
+            let mut bytes = [0; 8];
+            bytes[..rest.len()].copy_from_slice(rest);
+            bytes
+        });
+        *out = W::narrow((u64::from_be_bytes(bytes) << (start % 8) >> (u64::BITS - bits)) as u32);
     }
 }
 
@@ -137,14 +160,30 @@ pub(crate) fn squeeze_rows(isa: Isa, stream: &[u8], rows: Rows, packed: &mut [u8
     }
 }
 
-/// [`squeeze_rows`] of one row, byte by byte.
+/// [`squeeze_rows`] of one row, eight bytes at a time.
 fn squeeze(bits: &[u8], packed: &mut [u8]) -> u8 {
+    let (eights, rest) = bits.as_chunks::<8>();
+    let (whole, last) = packed.split_at_mut(eights.len());
     let mut seen = 0;
-    for (eight, packed) in bits.chunks(8).zip(packed) {
-        *packed = eight.iter().enumerate().fold(0, |byte, (i, bit)| byte | (bit & 1) << (7 - i));
-        seen |= eight.iter().fold(0, |seen, bit| seen | bit);
+    for (packed, eight) in whole.iter_mut().zip(eights) {
+        *packed = gathered(*eight);
+        seen |= u64::from_le_bytes(*eight);
     }
-    seen
+    if let ([last, ..], false) = (last, rest.is_empty()) {
+        let mut eight = [0; 8];
+        eight[..rest.len()].copy_from_slice(rest);
+        *last = gathered(eight);
+        seen |= u64::from_le_bytes(eight);
+    }
+    seen.to_le_bytes().into_iter().fold(0, |seen, byte| seen | byte)
+}
+
+/// The lowest bits of eight bytes as one byte, the first of them on top.
+#[inline(always)]
+pub(crate) fn gathered(bytes: [u8; 8]) -> u8 {
+    let ones = u64::from_le_bytes(bytes) & 0x0101_0101_0101_0101;
+    // Byte i goes to bit 63 - i; no two products meet.
+    (ones.wrapping_mul(0x8040_2010_0804_0201) >> 56) as u8
 }
 
 #[cfg(test)]

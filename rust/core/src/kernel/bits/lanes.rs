@@ -77,6 +77,7 @@ impl Lanes for u16 {
             // SAFETY: as above.
             #[cfg(target_arch = "aarch64")]
             Isa::Neon => unsafe { neon::randomize16(laws, keystream, words, refine) },
+            _ if laws.is_one() => scalar::randomize(|_| laws.shape(), keystream, words, refine),
             _ => scalar::randomize(|i| laws.plan(i), keystream, words, refine),
         }
     }
@@ -142,6 +143,7 @@ impl Lanes for u32 {
             // SAFETY: as above.
             #[cfg(target_arch = "aarch64")]
             Isa::Neon => unsafe { neon::randomize32(laws, keystream, words, refine) },
+            _ if laws.is_one() => scalar::randomize(|_| laws.shape(), keystream, words, refine),
             _ => scalar::randomize(|i| laws.plan(i), keystream, words, refine),
         }
     }

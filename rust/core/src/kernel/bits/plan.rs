@@ -59,8 +59,9 @@ impl Table {
         refine.less(&self.rest[column * self.limbs..][..self.limbs])
     }
 
+    /// The entry of the column that `random` chose.
     #[inline(always)]
-    fn entry(&self, random: u16) -> u16 {
+    pub(super) fn entry(&self, random: u16) -> u16 {
         self.entries[usize::from(random & 255)]
     }
 

@@ -1,7 +1,6 @@
 //! Samples a window of one cell in two: each report is its row, or flipped. Four flips are one draw.
 
 use crate::alias::Alias;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::isa::ones;
 use crate::probability::Probability;
 use crate::random::Refine;
@@ -55,6 +54,8 @@ impl Flip {
         (if keep { draw } else { entry }) & COLUMN
     }
 
+    /// Four [flips](Self::draw) by each draw.
+    #[cfg(test)]
     pub(super) fn oracle(&self, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
         for (keystream, rows, reports) in groups(keystream, rows, reports) {
             for i in 0..DRAWS {
@@ -67,8 +68,36 @@ impl Flip {
         }
     }
 
+    /// Writes a report for each row: [`draw`](Self::draw) side by side, and again where that is open.
+    #[inline(always)]
+    pub(super) fn fast(&self, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
+        for (keystream, rows, reports) in groups(keystream, rows, reports) {
+            let (mut flips, mut above) = ([0; DRAWS], [0; DRAWS]);
+            for i in 0..DRAWS {
+                let draw = read(keystream, i);
+                let mut entry = 0;
+                for (column, &here) in (0..).zip(&self.entries) {
+                    entry |= here & u16::from(draw & COLUMN == column).wrapping_neg();
+                }
+                // Where the bits above the column differ, the smaller of the two is the outcome.
+                flips[i] = draw.min(entry);
+                above[i] = (draw ^ entry) & !COLUMN;
+            }
+            let open = (0..).zip(&above).fold(0, |open, (i, above)| open | u32::from(*above == 0) << i);
+            if open != 0 {
+                self.settle(open, keystream, &mut flips, refine);
+            }
+            for (by, (rows, reports)) in
+                rows.as_chunks::<DRAWS>().0.iter().zip(reports.as_chunks_mut::<DRAWS>().0).enumerate()
+            {
+                for ((report, row), flips) in reports.iter_mut().zip(rows).zip(&flips) {
+                    *report = (row ^ flips >> by) & 1;
+                }
+            }
+        }
+    }
+
     /// Draws the flips that are marked in `open` again, in order.
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     #[inline(never)]
     pub(super) fn settle(
         &self,
@@ -84,6 +113,7 @@ impl Flip {
 }
 
 /// Draw `i`.
+#[inline(always)]
 fn read(keystream: &[u8; 2 * DRAWS], i: usize) -> u16 {
     u16::from_le_bytes([keystream[2 * i], keystream[2 * i + 1]])
 }

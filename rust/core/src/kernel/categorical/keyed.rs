@@ -11,7 +11,7 @@ use super::window::{NarrowWindow, WideWindow};
 use crate::codec::{Grid, canonical};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
-use crate::random::{Key, Lanes, Purpose, Records, Refine, Words, counter};
+use crate::random::{Keys, Lanes, Purpose, Records, Refine, Words, counter};
 
 /// A report from the words of a sample.
 pub(crate) trait Draw: Sync {
@@ -103,9 +103,11 @@ impl KeyedSampler<'_> {
         let mut lanes = Lanes::new();
         let mut words: Words = [[0; Lanes::COUNT]; 16];
         let (mut record, mut column) = (first / self.columns, first % self.columns);
-        let mut keys = vec![Key::from_bytes([0; 32]); BLOCK.min(input.len()).div_ceil(self.columns) + 1];
-        let mut own: [u32; Lanes::COUNT] = [0; Lanes::COUNT];
-        let mut counters = [0; Lanes::COUNT];
+        let most = BLOCK.min(input.len()).div_ceil(self.columns) + 1;
+        let mut keys = vec![Keys::none(); most.div_ceil(Lanes::COUNT)];
+        let mut own: [usize; Lanes::COUNT] = [0; Lanes::COUNT];
+        let mut columns = [self.column; Lanes::COUNT];
+        let (mut counters, mut nonces) = ([0; Lanes::COUNT], [0; Lanes::COUNT]);
         let (mut values, mut reports) = ([0; BLOCK], [0u32; BLOCK]);
         for start in (0..input.len()).step_by(BLOCK) {
             let count = BLOCK.min(input.len() - start);
@@ -113,26 +115,40 @@ impl KeyedSampler<'_> {
             canonical(input.part(start..start + count), values);
             let earliest = record;
             let records = (column + count).div_ceil(self.columns);
-            self.records.keys(self.isa, earliest, &mut keys[..records]);
+            self.records.keys(self.isa, earliest, records, &mut keys);
             let passes = values.chunks(Lanes::COUNT).zip(reports.chunks_mut(Lanes::COUNT));
             for (values, reports) in passes {
-                for (lane, value) in values.iter().enumerate() {
-                    let key = &keys[record - earliest];
-                    // Checked to stay inside 32 bits.
-                    counters[lane] = self.column + column as u32;
-                    lanes.set(lane, key, counter(Purpose::Main, counters[lane]), value & self.heard);
-                    own[lane] = (record - earliest) as u32;
-                    column += 1;
-                    if column == self.columns {
-                        (record, column) = (record + 1, 0);
+                if self.columns == 1 {
+                    // Sixteen samples are sixteen records: a block is so many of them.
+                    let at = record - earliest;
+                    own = std::array::from_fn(|lane| at + lane);
+                    lanes.set_keys(&keys[at / Lanes::COUNT]);
+                    record += values.len();
+                } else {
+                    for lane in 0..values.len() {
+                        let at = record - earliest;
+                        (own[lane], columns[lane]) = (at, self.column + column as u32);
+                        lanes.set_key(lane, &keys[at / Lanes::COUNT], at % Lanes::COUNT);
+                        column += 1;
+                        if column == self.columns {
+                            (record, column) = (record + 1, 0);
+                        }
                     }
                 }
+                for (nonce, &value) in nonces.iter_mut().zip(values) {
+                    *nonce = value & self.heard;
+                }
+                for (place, &column) in counters.iter_mut().zip(&columns) {
+                    // Checked to stay inside 32 bits.
+                    *place = counter(Purpose::Main, column);
+                }
+                lanes.set_places(&counters, &nonces);
                 lanes.blocks(self.isa, &mut words);
                 for (lane, (&value, report)) in values.iter().zip(reports).enumerate() {
                     // A group of the keystream is sixteen blocks.
-                    let group = counter(Purpose::Refine, counters[lane]) / Lanes::COUNT as u64;
-                    let key = &keys[own[lane] as usize];
-                    let mut refine = Refine::at(self.isa, key, value & self.heard, group);
+                    let group = counter(Purpose::Refine, columns[lane]) / Lanes::COUNT as u64;
+                    let (keys, theirs) = (&keys[own[lane] / Lanes::COUNT], own[lane] % Lanes::COUNT);
+                    let mut refine = Refine::of_lane(self.isa, keys, theirs, nonces[lane], group);
                     let row = |i: usize| match &placers[i] {
                         Some(placer) => placer.place(f64::from_bits(value), words[8 + i][lane]),
                         // It was checked, but somebody else may have changed it since.

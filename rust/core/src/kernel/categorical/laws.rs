@@ -36,7 +36,7 @@ impl Law for Flip {
             // SAFETY: as above.
             #[cfg(target_arch = "aarch64")]
             Isa::Neon => unsafe { self.on_neon(keystream, rows, reports, refine) },
-            _ => self.oracle(keystream, rows, reports, refine),
+            _ => self.fast(keystream, rows, reports, refine),
         }
     }
 }
@@ -51,7 +51,6 @@ impl NarrowWindow<'_> {
             // SAFETY: as above.
             #[cfg(target_arch = "aarch64")]
             Isa::Neon => unsafe { self.on_neon(keystream, rows, reports, refine) },
-            Isa::Scalar => self.oracle(keystream, rows, reports, refine),
             _ => self.fast(keystream, rows, reports, refine),
         }
     }
@@ -183,47 +182,10 @@ impl<E: Versions> Law for MatrixLaw<E> {
         for ((rows, reports), keystream) in groups.zip(keystream.chunks_exact(PLACES * E::BYTES)) {
             let mut draws = [E::default(); PLACES];
             E::read(keystream, &mut draws);
-            if isa == Isa::Scalar {
-                self.oracle(&draws, rows, reports, refine);
-            } else {
-                self.fast(isa, &draws, rows, reports, refine);
-            }
+            self.fast(isa, &draws, rows, reports, refine);
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::kernel::categorical::flip::{COLUMN, DRAWS, LANES};
-    use crate::probability::{Probability, Rounding};
-    use crate::random::Key;
-
-    #[test]
-    fn draws_that_need_more_bits_get_them_in_order() {
-        let key = Key::from_bytes([3; 32]);
-        let rows: [u16; LANES] = std::array::from_fn(|i| (i * 7 % 3 == 0).into());
-        // Draws at their columns' thresholds are open: one of them, some, all, none.
-        let singles = (0..DRAWS).map(|i| 1u16 << i);
-        let opens = singles.chain([0, u16::MAX, 0x5555, 0xAAAA, 0x8001, 0x1234, 0xFEDC]);
-        // Where reports are seldom their rows, all of the columns have thresholds, the first one too.
-        for (open, kept) in opens.flat_map(|open| [(open, 0.731), (open, 0.29)]) {
-            let law = Flip::new(Probability::from_f64(kept, Rounding::Down).unwrap());
-            let mut keystream = [0; 2 * DRAWS];
-            for (i, bytes) in keystream.as_chunks_mut::<2>().0.iter_mut().enumerate() {
-                let far = if open >> i & 1 == 1 { 0 } else { 0x6660 };
-                *bytes = (law.entries[i] & !COLUMN ^ far | i as u16).to_le_bytes();
-            }
-            let mut expected = [0; LANES];
-            let mut stream = Refine::new(Isa::Scalar, &key, 9);
-            law.oracle(&keystream, &rows, &mut expected, &mut stream);
-            let next = stream.next();
-            for &isa in Isa::available() {
-                let mut reports = [9; LANES];
-                let mut stream = Refine::new(isa, &key, 9);
-                law.block(isa, &keystream, &rows, &mut reports, &mut stream);
-                assert_eq!((reports, stream.next()), (expected, next), "{isa}, {open:x}");
-            }
-        }
-    }
-}
+mod tests;

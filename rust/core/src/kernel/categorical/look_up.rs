@@ -9,12 +9,17 @@ pub(super) const PLACES: usize = 64;
 
 /// What a table holds.
 pub(crate) trait Cell: Copy + Default + Sync + BitOr<Output = Self> {
-    /// `out[i] = table[index[i]]`, reading all of `table`, a multiple of 32 cells, for each of them.
+    /// `out[i] = table[index[i]]`, reading all of `table`, a multiple of 32 cells, for each of them, or the first `used`, a
+    /// multiple of 8; what is behind them is zeros.
     #[inline(always)]
-    fn look_up_whole(_isa: Isa, table: &[Self], index: &[u32; PLACES], out: &mut [Self; PLACES]) {
-        for (out, &index) in out.iter_mut().zip(index) {
-            *out = at_whole(table, index);
-        }
+    fn look_up_whole(
+        _isa: Isa,
+        table: &[Self],
+        used: usize,
+        index: &[u32; PLACES],
+        out: &mut [Self; PLACES],
+    ) {
+        whole(&table[..used], index, out);
     }
 }
 
@@ -23,19 +28,15 @@ impl Cell for u64 {}
 
 impl Cell for u32 {
     #[inline(always)]
-    fn look_up_whole(isa: Isa, table: &[u32], index: &[u32; PLACES], out: &mut [u32; PLACES]) {
+    fn look_up_whole(isa: Isa, table: &[u32], used: usize, index: &[u32; PLACES], out: &mut [u32; PLACES]) {
         match isa {
             // SAFETY: an `Isa` is made only of what this processor has, and AVX-512 has AVX2.
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 | Isa::Avx512 => unsafe { whole_avx2(table, index, out) },
+            Isa::Avx2 | Isa::Avx512 => unsafe { whole_avx2(&table[..used], index, out) },
             // SAFETY: an `Isa` is made only of what this processor has.
             #[cfg(target_arch = "aarch64")]
             Isa::Neon => unsafe { super::look_up_neon::whole(table, index, out) },
-            _ => {
-                for (out, &index) in out.iter_mut().zip(index) {
-                    *out = at_whole(table, index);
-                }
-            }
+            _ => whole(&table[..used], index, out),
         }
     }
 }
@@ -46,19 +47,38 @@ fn at_whole<T: Cell>(table: &[T], index: u32) -> T {
         .fold(T::default(), |found, (i, &cell)| found | if i == index { cell } else { T::default() })
 }
 
+/// Cells that every place is compared with in one pass over the places.
+const AT_ONCE: usize = 8;
+
+/// [`at_whole`] of each place, place by place side by side.
+#[inline(always)]
+fn whole<T: Cell>(table: &[T], index: &[u32; PLACES], out: &mut [T; PLACES]) {
+    *out = [T::default(); PLACES];
+    for (first, cells) in (0..).step_by(AT_ONCE).zip(table.as_chunks::<AT_ONCE>().0) {
+        for (out, &index) in out.iter_mut().zip(index) {
+            for (i, &cell) in (first..).zip(cells) {
+                *out = *out | if i == index { cell } else { T::default() };
+            }
+        }
+    }
+}
+
 /// A table, and how it is read.
 pub(crate) struct Table<T> {
     cells: Vec<T>,
+    /// Where it is read whole, the cells that are read: what is behind them fills it up to a multiple of 32.
+    used: usize,
     whole: bool,
 }
 
 impl<T: Cell> Table<T> {
     /// A table of `cells`; with `whole`, all of it is read for every place.
     pub(super) fn new(mut cells: Vec<T>, whole: bool) -> Table<T> {
+        let used = cells.len().next_multiple_of(AT_ONCE);
         if whole {
             cells.resize(cells.len().next_multiple_of(32), T::default());
         }
-        Table { cells, whole }
+        Table { cells, used, whole }
     }
 
     pub(super) fn is_read_whole(&self) -> bool {
@@ -92,7 +112,7 @@ impl<T: Cell> Table<T> {
     #[inline(always)]
     pub(super) unsafe fn look_up(&self, isa: Isa, index: &[u32; PLACES], out: &mut [T; PLACES]) {
         if self.whole {
-            return T::look_up_whole(isa, &self.cells, index, out);
+            return T::look_up_whole(isa, &self.cells, self.used, index, out);
         }
         // SAFETY: the caller's indices are those of cells.
         unsafe { self.look_up_some(index, out) }

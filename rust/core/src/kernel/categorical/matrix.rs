@@ -115,6 +115,8 @@ impl<E: Entry> MatrixLaw<E> {
         ((if keep { draw } else { entry }) & self.mask()).widen() as u16
     }
 
+    /// [`draw`](Self::draw) of each row.
+    #[cfg(test)]
     pub(super) fn oracle(
         &self,
         draws: &[E; PLACES],
@@ -127,7 +129,7 @@ impl<E: Entry> MatrixLaw<E> {
         }
     }
 
-    /// [`oracle`](Self::oracle) without branches, but for the draws that are open.
+    /// Writes a report for each row: [`draw`](Self::draw) without branches, and again where that is open.
     #[inline(always)]
     pub(super) fn fast(
         &self,

@@ -138,6 +138,8 @@ impl<'a> NarrowWindow<'a> {
         }
     }
 
+    /// [`draw`](Self::draw) of each row.
+    #[cfg(test)]
     pub(super) fn oracle(&self, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
         for (keystream, rows, reports) in groups(keystream, rows, reports) {
             let (chances, places) = halves(keystream);
@@ -147,6 +149,7 @@ impl<'a> NarrowWindow<'a> {
         }
     }
 
+    /// Writes a report for each row: [`draw`](Self::draw) side by side, and again where that does not settle it.
     #[inline(always)]
     pub(super) fn fast(&self, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
         for (keystream, rows, reports) in groups(keystream, rows, reports) {

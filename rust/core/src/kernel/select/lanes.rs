@@ -1,6 +1,6 @@
 //! Kernels by instruction set, for magnitudes of 32 and of 64 bits.
 
-use super::split::{MARKED, Magnitude, SLACK, SMALL, Split, more};
+use super::split::{MARKED, Magnitude, SLACK, SMALL, Split, in_runs};
 #[cfg(target_arch = "aarch64")]
 use super::split_neon;
 #[cfg(target_arch = "x86_64")]
@@ -99,7 +99,7 @@ macro_rules! magnitude {
                     // SAFETY: as above.
                     #[cfg(target_arch = "aarch64")]
                     Isa::Neon => unsafe { split_neon::$vector(values, low, high, within, marks) },
-                    _ => more(values, low, high, within, marks, Split::default()),
+                    _ => in_runs(values, low, high, within, marks),
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Splits a vector in one pass: how many magnitudes lie below a bracket, which lie within, and whether all are finite.
 
-use crate::isa::Isa;
+use crate::isa::{Isa, mask_of, ones};
 
 /// Numbers between two marks: how many were kept up to there leads back from a kept one to its place.
 pub(super) const MARKED: usize = 64;
@@ -90,6 +90,36 @@ pub(crate) trait Magnitude: Copy + Ord + Default + Send + Sync + 'static {
         marks: &mut [u32],
         ahead: usize,
     ) -> Split<Self>;
+}
+
+/// [`Magnitude::split`], a run of numbers side by side.
+#[inline]
+pub(super) fn in_runs<M: Magnitude>(
+    values: &[M],
+    low: M,
+    high: M,
+    within: &mut [M],
+    marks: &mut [u32],
+) -> Split<M> {
+    let (runs, rest) = values.as_chunks::<MARKED>();
+    let (marks, last) = marks.split_at_mut(runs.len());
+    let mut found = Split::default();
+    for (run, mark) in runs.iter().zip(marks) {
+        *mark = found.kept as u32;
+        let (mut below, mut most, mut inside) = (M::ZERO, found.most, [0; MARKED]);
+        for (x, inside) in run.iter().zip(&mut inside) {
+            let size = x.size();
+            *inside = u8::from((size >= low) & (size <= high));
+            below = below.plus_one_if(size < low);
+            most = if size > most { size } else { most };
+        }
+        for place in ones(mask_of(&inside)) {
+            within[found.kept] = run[place].size();
+            found.kept += 1;
+        }
+        (found.below, found.most) = (found.below + below.count() as usize, most);
+    }
+    more(rest, low, high, within, last, found)
 }
 
 /// Goes on with [`Magnitude::split`], one number after the other.

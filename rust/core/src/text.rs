@@ -1,0 +1,178 @@
+//! Rows of a table as text: the fields of columns that are numbers, or words, one after another (RFC 4180).
+
+mod numbers;
+
+use crate::error::{Error, Result};
+use crate::io::Input;
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug)]
+pub enum Fields<'a> {
+    /// Numbers, in the fewest digits that give them back.
+    Numbers(Input<'a>),
+    /// Words.
+    Words(Words<'a>),
+}
+
+/// Words that lie one behind another in some bytes, as Arrow has them.
+#[derive(Clone, Copy)]
+pub struct Words<'a> {
+    /// Which word each row has; none where it is negative. Without it, each row has its own.
+    pub places: Option<&'a [i32]>,
+    /// Where each word begins in the bytes, and where the last one ends.
+    pub offsets: &'a [i64],
+    /// The bytes of all words.
+    pub bytes: &'a [u8],
+    /// Whether they are written in quotes, and quotes in them doubled.
+    pub quoted: bool,
+}
+
+/// How many there are: a kept column may be private.
+impl std::fmt::Debug for Words<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Words(<{} words>)", self.offsets.len().saturating_sub(1))
+    }
+}
+
+impl Fields<'_> {
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Fields::Numbers(numbers) => numbers.len(),
+            Fields::Words(words) => words.rows(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+const QUOTE: u8 = b'"';
+
+impl Words<'_> {
+    fn rows(&self) -> usize {
+        self.places.map_or(self.offsets.len().saturating_sub(1), <[i32]>::len)
+    }
+
+    /// # Errors
+    /// Offsets or places that do not fit.
+    fn check(&self) -> Result<()> {
+        let wrong = |name, reason: &str| Err(Error::Shape { name, reason: reason.into() });
+        let rising = self.offsets.is_sorted() && self.offsets.first().is_some_and(|&first| first >= 0);
+        if !rising || self.offsets.last().is_some_and(|&last| last as u64 > self.bytes.len() as u64) {
+            return wrong("offsets", "they must not fall, nor reach past the bytes, and one is needed");
+        }
+        let words = self.offsets.len() - 1;
+        if self.places.is_some_and(|places| places.iter().any(|&place| i64::from(place) >= words as i64)) {
+            return wrong("places", "there are not as many words");
+        }
+        Ok(())
+    }
+
+    fn write(&self, row: usize, doubled: bool, out: &mut Vec<u8>) {
+        let place = match self.places {
+            None => row,
+            Some(places) => match usize::try_from(places[row]) {
+                Ok(place) => place,
+                Err(_) => return,
+            },
+        };
+        let word = &self.bytes[self.offsets[place] as usize..self.offsets[place + 1] as usize];
+        if !self.quoted {
+            out.extend_from_slice(word);
+            return;
+        }
+        out.push(QUOTE);
+        if doubled {
+            for part in word.split_inclusive(|&byte| byte == QUOTE) {
+                out.extend_from_slice(part);
+                out.extend(part.last().filter(|&&byte| byte == QUOTE));
+            }
+        } else {
+            out.extend_from_slice(word);
+        }
+        out.push(QUOTE);
+    }
+}
+
+/// The rows of columns of one length: fields with `delimiter` between them, and a line feed behind each row.
+///
+/// # Errors
+/// Columns of different lengths, or words whose places do not fit.
+pub fn rows(columns: &[Fields<'_>], delimiter: u8) -> Result<Vec<u8>> {
+    let rows = columns.first().map_or(0, Fields::len);
+    if let Some(other) = columns.iter().map(Fields::len).find(|&other| other != rows) {
+        let reason = format!("{other} rows of one, where another has {rows}");
+        return Err(Error::Shape { name: "columns", reason });
+    }
+    // Few columns have a quote in them.
+    let mut doubled = Vec::new();
+    for column in columns {
+        if let Fields::Words(words) = column {
+            words.check()?;
+        }
+        doubled.push(matches!(column, Fields::Words(words) if words.quoted && words.bytes.contains(&QUOTE)));
+    }
+    let mut out = Vec::new();
+    for row in 0..rows {
+        for (place, (column, &doubled)) in columns.iter().zip(&doubled).enumerate() {
+            if place > 0 {
+                out.push(delimiter);
+            }
+            match column {
+                Fields::Numbers(given) => numbers::write(*given, row, &mut out),
+                Fields::Words(words) => words.write(row, doubled, &mut out),
+            }
+        }
+        out.push(b'\n');
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: Words<'_> = Words { places: None, offsets: &[1, 2, 5, 5], bytes: b"-ab\"c-", quoted: true };
+
+    fn text(columns: &[Fields<'_>]) -> String {
+        String::from_utf8(rows(columns, b';').unwrap()).unwrap()
+    }
+
+    #[test]
+    fn fields_stand_beside_each_other() {
+        let plain = Words { places: Some(&[1, -1, 0]), offsets: &[0, 2, 3], bytes: b"xyz", quoted: false };
+        let columns = [
+            Fields::Numbers(Input::F64(&[1.5, -2.0, 0.25])),
+            Fields::Words(NAMES),
+            Fields::Words(plain),
+            Fields::Numbers(Input::I8(&[-128, 0, 7])),
+        ];
+        assert_eq!(text(&columns), "1.5;\"a\";z;-128\n-2;\"b\"\"c\";;0\n0.25;\"\";xy;7\n");
+        assert_eq!(text(&columns[..1]), "1.5\n-2\n0.25\n");
+        assert_eq!(text(&[]), "");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let words = |places, offsets| Words { places, offsets, ..NAMES };
+        for wrong in [
+            words(None, &[]),
+            words(None, &[0, 7]),
+            words(None, &[2, 1]),
+            words(None, &[-1, 1]),
+            words(Some(&[3]), NAMES.offsets),
+        ] {
+            assert!(rows(&[Fields::Words(wrong)], b',').is_err(), "{:?} {:?}", wrong.places, wrong.offsets);
+        }
+        let short = Fields::Numbers(Input::U8(&[1]));
+        assert!(rows(&[Fields::Words(NAMES), short], b',').is_err());
+    }
+
+    #[test]
+    fn words_are_not_printed() {
+        assert_eq!(format!("{:?}", Fields::Words(NAMES)), "Words(Words(<3 words>))");
+    }
+}

@@ -1,0 +1,95 @@
+"""Try the wheel of ``dist/`` in every Python of this machine, as someone who has nothing but that folder.
+
+``make wheel`` calls it. In an environment of its own, each Python installs the package by ``--find-links``,
+runs the README's ten lines, is told by the command line which extra is missing, installs it by that very
+line, and perturbs a table.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+OLDEST = (3, 10)
+PROBE = "import sys; print(*sys.version_info[:2], sys.implementation.name, sys.executable)"
+
+
+def interpreters() -> Iterator[tuple[str, Path]]:
+    """Yield each version of CPython that is recent enough, once: on the path, or kept by pyenv."""
+    seen: set[str] = set()
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    named = [sys.executable, *(shutil.which(f"python3.{minor}") for minor in range(10, 30))]
+    for each in [*named, *map(str, sorted(pyenv.glob("versions/3.*/bin/python3")))]:
+        if each is None:
+            continue
+        asked = subprocess.run([each, "-c", PROBE], capture_output=True, text=True, check=False)
+        if asked.returncode:  # a shim of a version that is not switched on
+            continue
+        major, minor, kind, place = asked.stdout.split(maxsplit=3)
+        version = f"{major}.{minor}"
+        if (int(major), int(minor)) >= OLDEST and kind == "cpython" and version not in seen:
+            seen.add(version)
+            yield version, Path(place.strip())
+
+
+def ten_lines() -> tuple[str, list[str]]:
+    """Return the README's first block of Python, and the lines that it says it prints."""
+    found = re.search(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert found is not None, "the README has its ten lines"
+    return found[1], re.findall(r"# -> (.*)", found[1])
+
+
+def run(*command: object, ok: bool = True, **options: object) -> subprocess.CompletedProcess[str]:
+    """Run a command in a folder that is not the clone; show all it said where it did not end as it should."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [str(word) for word in command],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        **options,  # type: ignore[call-overload]
+    )
+    assert (done.returncode == 0) == ok, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
+    return done
+
+
+def tried(python: Path, folder: Path) -> str:
+    """Install, run and perturb with one Python; return the name of the wheel's version."""
+    run(python, "-m", "venv", folder / "env")
+    scripts = folder / "env" / "bin"
+    install = [scripts / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    run(*install, "--find-links", ROOT / "dist", "bitldp")
+    source, printed = ten_lines()
+    said = run(scripts / "python", "-W", "error", "-c", source, cwd=folder)
+    assert said.stdout.splitlines() == printed, said.stdout
+    version = run(scripts / "bitldp", "--version").stdout.strip()
+    told = run(scripts / "bitldp", "perturb", "people.csv", ok=False, cwd=folder).stderr
+    line = shlex.split(told[told.index("pip install") :])
+    run(*install, *line[2:])  # as it is printed, without the folder
+    (folder / "people.csv").write_text("age\n" + "\n".join(str(18 + i % 60) for i in range(500)) + "\n")
+    options = ("--mechanism", "piecewise", "--epsilon", 1, "--low", 0, "--high", 100, "--columns", "age")
+    run(scripts / "bitldp", "perturb", "people.csv", "-o", "out.csv", *options, cwd=folder)
+    assert len((folder / "out.csv").read_text().splitlines()) == 501
+    run(scripts / "bitldp", "verify", "out.csv.privacy.json", "out.csv", cwd=folder)
+    return version
+
+
+def main() -> int:
+    """Print a line for each Python."""
+    for version, python in interpreters():
+        with tempfile.TemporaryDirectory(prefix="wheel-") as name:
+            print(f"Python {version}: {tried(python, Path(name))}, installed from dist and used", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
