@@ -96,9 +96,9 @@ fn cases() -> Vec<Case> {
     let flips: Vec<f64> = (0..10).map(|i| 0.29 + 0.0255 * f64::from(i)).collect();
     let flips = |of: f64| flips.iter().map(|&q| Bit::new(1.0 - q * of, q * of).unwrap()).collect::<Vec<_>>();
     let symmetric = || vec![flips(1.0)];
-    let kept = |i: usize| Bit::new(if i % 2 == 0 { 0.909 } else { 0.001 }, 0.091).unwrap();
+    let kept = |i: usize| Bit::new(if i.is_multiple_of(2) { 0.909 } else { 0.001 }, 0.091).unwrap();
     let asymmetric = vec![(0..10).map(kept).collect()];
-    let words: Vec<u16> = (0..VALUES).map(|i| (i * 40503 >> 3 & 1023) as u16).collect();
+    let words: Vec<u16> = (0..VALUES).map(|i| (((i * 40503) >> 3) & 1023) as u16).collect();
     let packed = pack(&words, 10).unwrap();
     let [counted, spread] = [packed.clone(), words.iter().map(|word| (word & 1) as u8).collect()];
     let count = |reports: Reports<'_>, bits, out: &mut [f64]| {

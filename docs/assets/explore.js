@@ -5,7 +5,7 @@
   const page = document.getElementById("explore");
   if (!page || !window.BITLDP) return;
   const table = window.BITLDP;
-  const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31", "#7f7f7f"];
+  const COLOURS = [0, 1, 2, 3, 4, 5, 6].map((place) => `var(--c${place})`);  // of assets/site.css, light or dark
 
   // Between the points of a grid: linear in logarithms of both.
   const between = (grid, values, at) => {
@@ -102,7 +102,9 @@
     key.replaceChildren();
     lines.forEach((line) => {
       const points = line.values.map((value, j) => `${across(x[j]).toFixed(1)},${up(value).toFixed(1)}`);
-      svg.append(node("path", { d: `M${points.join("L")}`, stroke: colour(name, line.name) }));
+      const course = node("path", { d: `M${points.join("L")}` });
+      course.style.stroke = colour(name, line.name);
+      svg.append(course);
       const entry = document.createElement("span");
       entry.style.setProperty("--line", colour(name, line.name));
       entry.textContent = `${line.name}: ${short(line.now)}`;

@@ -83,6 +83,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         markdown = markdown.replace("<!-- site:choosing -->", choosing.tables(known))
     if "<!-- site:papers -->" in markdown:
         markdown = markdown.replace("<!-- site:papers -->", papers.overview())
+    markdown = markdown.replace("<!-- site:all -->", mechanisms.everyone())
     if "<!-- site:list -->" in markdown:
         markdown = mechanisms.filled(markdown)
     markdown = re.sub(r"!\[([^]]*)\]\((?:\.\./)*(?:docs/)?figures/(\w+)\.svg\)", _figure, markdown)

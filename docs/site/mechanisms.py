@@ -35,6 +35,18 @@ def homes() -> dict[str, str]:
     }
 
 
+def everyone() -> str:
+    """Return all mechanisms, page by page, each with a link to its section."""
+    by_page: dict[str, list[str]] = {}
+    for name, home in homes().items():
+        by_page.setdefault(home.partition("#")[0], []).append(f"[`{name}`]({home})")
+    rows = [
+        f"| {page.removesuffix('.md')} | {', '.join(sorted(links, key=str.lower))} |"
+        for page, links in by_page.items()
+    ]
+    return "\n".join([f"All {len(homes())} of them:\n", "| family | mechanisms |", "|---|---|", *rows])
+
+
 def filled(markdown: str) -> str:
     """Return the text of a family's page with its list and its sheets."""
     names = HEADING.findall(markdown)

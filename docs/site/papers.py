@@ -26,6 +26,7 @@ PAPERS = {
     "honest": ("At a true ε", "what is learned where the ε of a client is what it says"),
     "peers": ("Other libraries", "the same laws elsewhere: time and error"),
 }
+_FIVE = tuple(PAPERS)[:5]
 _SHOWN = 8  # rows of a comparison that are there at once
 
 
@@ -97,13 +98,18 @@ def _line(key: str, name: str, one: Mapping[str, Any]) -> str:
 
 def _figure(name: str, one: Mapping[str, Any], kept: Mapping[str, Any]) -> str:
     parts = [f"## {one['title']} {{#{name}}}\n", f"{one['source']} · `bitldp paper {name} --quick`\n"]
-    parts += ['!!! quote "The paper"', f"    {_sentence(one['claim'])}\n"]
+    whose = "The paper" if name.partition("-")[0] in _FIVE else "The claim"
+    parts += [f'!!! quote "{whose}"', f"    {_sentence(one['claim'])}\n"]
     if "verdict" not in one:
         return "\n".join([*parts, f"Not made: {one['reason']}\n"])
     parts += ['!!! abstract "What is so"', f"    {_sentence(one['verdict'])}\n"]
     if one["panels"]:
         parts += [drawing.inline(one["panels"], one["title"]), ""]
+    elif "rows" not in one:
+        parts.append("Its drawing is not kept: it would show records of the data set.\n")
     parts += [_compared(one["compared"]), ""]
+    if one.get("rows") and not one["panels"]:
+        parts += [_whole(one["rows"]), ""]
     for title, key in (("Honestly", "honest"), ("Stand-in", "stand_in")):
         if one[key]:
             parts.append(f"**{title}.** {_sentence(one[key])}\n")
@@ -138,6 +144,14 @@ def _compared(rows: Sequence[Mapping[str, Any]]) -> str:
         return first
     rest = "\n".join(f"    {line}" for line in head + shown[_SHOWN:])
     return f'{first}\n\n??? note "{len(shown) - _SHOWN} more"\n\n{rest}'
+
+
+def _whole(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the whole table of a paper, as it was made again, to be opened by a click."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    lines = ["| " + " | ".join(map(_words, names)) + " |", "|---" * len(names) + "|"]
+    lines += ["| " + " | ".join(_number(row.get(name)) for name in names) + " |" for row in rows]
+    return '??? note "The whole table"\n\n' + "\n".join(f"    {line}" for line in lines)
 
 
 def _exact(row: Mapping[str, Any]) -> str:

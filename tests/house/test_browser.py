@@ -85,7 +85,7 @@ def curves(browser: Any, plot: str) -> dict[str, str]:
     """Return colour and course of each curve."""
     found: dict[str, str] = browser.execute_script(
         f"return Object.fromEntries([...document.querySelectorAll('svg[data-plot={plot}] path')]"
-        ".map((each) => [each.getAttribute('stroke'), each.getAttribute('d')]))"
+        ".map((each) => [each.style.stroke, each.getAttribute('d')]))"
     )
     return found
 

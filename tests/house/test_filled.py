@@ -32,7 +32,7 @@ def test_a_changed_number_is_seen(
 ) -> None:
     for place in numbers.FILLED:
         text = (ROOT / place).read_text(encoding="utf-8")
-        (tmp_path / place).parent.mkdir(exist_ok=True)
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / place).write_text(re.sub(r"\| yes \|", "| NO |", text, count=1), encoding="utf-8")
     monkeypatch.setattr(numbers, "ROOT", tmp_path)
     assert numbers.main(["--check"]) == 1

@@ -212,3 +212,26 @@ def test_the_reference_leads_to_what_a_mechanism_inherits(name: str) -> None:
     assert {"randomize", "guarantee"} <= named | set(vars(kind))
     for base in reference.inherited(kind):
         assert base in reference.bases() or base.__name__ in bitldp.__all__
+
+
+# -- pages
+
+
+def test_the_front_page_counts_the_mechanisms() -> None:
+    assert f"{len(MECHANISMS)} mechanisms" in (DOCS / "index.md").read_text(encoding="utf-8")
+
+
+def test_a_page_takes_nothing_from_elsewhere() -> None:
+    pytest.importorskip("mkdocs", reason='needs pip install "bitldp[docs]"')
+    import hooks
+
+    shim = '<script src="https://unpkg.com/iframe-worker/shim"></script>'
+    assert hooks._at_home(shim, "../") == '<script src="../assets/worker.js"></script>'
+    assert hooks._at_home('<a href="https://example.org">x</a>', "") == '<a href="https://example.org">x</a>'
+    for taken in (
+        '<script src="https://example.org/x.js"></script>',
+        '<img alt="" src="//example.org/x.png">',
+        '<link rel="stylesheet" href="https://example.org/x.css">',
+    ):
+        with pytest.raises(ValueError, match="takes something from elsewhere"):
+            hooks._at_home(taken, "")

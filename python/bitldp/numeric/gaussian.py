@@ -164,9 +164,6 @@ class Gaussian(Numeric):
 
     Examples
     --------
-    >>> from typing import Annotated
-
-    import numpy as np
     >>> from bitldp.numeric import Gaussian
     >>> mechanism = Gaussian(1.0, 1e-6, features=768)
     >>> mechanism.report_bits // 768, round(mechanism.worst_variance() / 768)

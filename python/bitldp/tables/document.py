@@ -7,6 +7,7 @@ import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -100,7 +101,10 @@ def column_of(document: Any) -> Column:
 def _mechanism(name: Any, parameters: Any) -> Mechanism:
     kind = getattr(bitldp, name, None) if isinstance(name, str) and name in bitldp.__all__ else None
     if not (isinstance(kind, type) and issubclass(kind, Mechanism)):
-        raise PlanError(f"mechanism: {name!r} is none of bitldp's; it is the name of a class, as GRR")
+        alike = {each.casefold(): each for each in bitldp.__all__ if each[0].isupper()}
+        near = get_close_matches(str(name).casefold(), alike, 1)
+        meant = f"is {alike[near[0]]} meant?" if near else "it is the name of a class, as GRR"
+        raise PlanError(f"mechanism: {name!r} is none of bitldp's; {meant}")
     if not isinstance(parameters, Mapping):
         raise PlanError("parameters: must be a table of the mechanism's parameters")
     given = {key: _value(each) for key, each in parameters.items()}

@@ -134,6 +134,7 @@ def test_a_ledger_is_charged_before_anything_leaves(folder: Path, tmp_path: Path
     )
     again = perturb(folder, "people.csv", tmp_path / "b.csv", "--ledger", ledger)
     assert again.exit_code == 1
+    assert f"{ledger}: 1 release of epsilon" in again.output
     assert "exceed the budget" in again.output
     assert not (tmp_path / "b.csv").exists()
     assert perturb(folder, "people.csv", tmp_path / "b.csv", "--ledger", ledger, "--budget", 9).exit_code == 2
@@ -148,6 +149,7 @@ def test_a_ledger_is_charged_before_anything_leaves(folder: Path, tmp_path: Path
         (("--record", "id"), "--record goes with the release's key"),
         (("--key-env", "NO_SUCH"), "--record: a key needs"),
         (("--record", "id", "--key-env", "NO_SUCH_KEY"), "the variable NO_SUCH_KEY is not set"),
+        (("--record", "id", "--key-file", "no.key"), "--key-file: no.key: no such file"),
         (("--budget", "3"), "--budget: begins a ledger"),
     ],
 )
@@ -165,7 +167,18 @@ def test_a_bad_plan_names_its_line(folder: Path, tmp_path: Path) -> None:
     bad.write_text((folder / "plan.toml").read_text().replace('"GRR"', '"GRRR"', 1))
     result = invoke("perturb", folder / "people.csv", "-o", tmp_path / "x.csv", "--plan", bad)
     assert result.exit_code == 2
-    assert f"{bad}: line 9: mechanism: 'GRRR' is none of bitldp's" in result.output
+    assert f"{bad}: line 9: mechanism: 'GRRR' is none of bitldp's; is GRR meant?" in result.output
+    missing = invoke(
+        "perturb", folder / "people.csv", "-o", tmp_path / "x.csv", "--plan", tmp_path / "no.toml"
+    )
+    assert missing.exit_code == 2
+    assert "no.toml: no such file" in missing.output
+
+
+def test_what_is_said_is_in_the_words_of_a_plan(folder: Path, tmp_path: Path) -> None:
+    said = perturb(folder, "people.csv", tmp_path / "x.csv").output
+    assert 'decode = "reported" in the plan writes' in said
+    assert "--" not in said
 
 
 def test_the_verifier_runs_alone(folder: Path, tmp_path: Path) -> None:

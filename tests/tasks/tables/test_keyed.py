@@ -150,6 +150,26 @@ def test_ids_are_looked_for_across_batches(batches: list[list[Any]], twice: bool
         seen.check()
 
 
+def test_a_large_table_is_released_in_pieces_that_nobody_sees() -> None:
+    """Rows of all pieces are there and the same as alone; a place is counted from the first row of all."""
+    rows = (1 << 17) + 7
+    cities = np.resize(["a", "b"], rows).astype(object)
+    column = Column(bitldp.WarnerRR(1.0), "city", categories=["a", "b"])
+    made = TablePlan([column], keep=["id"]).release(KEY, record="id")
+    table = pa.table({"id": np.arange(rows), "city": pa.array(cities)})
+    whole = made(table)
+    assert whole.column("id").to_pylist() == list(range(rows))
+    assert whole.combine_chunks() == pa.concat_tables([made(table[:9]), made(table[9:])]).combine_chunks()
+    assert made(table.to_batches()[0]).equals(whole.combine_chunks().to_batches()[0])
+    cities[rows - 2] = "c"
+    with pytest.raises(DataError, match=f"row {rows - 1}, column 'city': not one of"):
+        made(table.set_column(1, "city", pa.array(cities)))
+    ids = np.arange(rows)
+    ids[-1] = 3
+    with pytest.raises(DataError, match=f"row {rows}, column 'id': an id that came up before"):
+        made(table.set_column(0, "id", pa.array(ids)))
+
+
 @pytest.mark.parametrize("type_", [pa.int64(), pa.string(), pa.binary()])
 @pytest.mark.parametrize("kind", ["table", "batch", "pandas", "polars"])
 def test_ids_of_partitions_are_checked_together(type_: Any, kind: str) -> None:

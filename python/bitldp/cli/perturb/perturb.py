@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -122,9 +123,9 @@ def _perturb(
     elif table is not None:
         plan = build_plan(request, table.names, listed=source.form.kind != "csv")
     for sentence in _warnings(request, plan):
-        watcher.warn(sentence)
+        watcher.warn(_in_plan(sentence, request))
     for sentence in _notes(plan):
-        watcher.note(sentence)
+        watcher.note(_in_plan(sentence, request))
     charge(request, plan, source)
     moved = [0] * len(plan.parts)
     with interruptible() as signals, outputs(target, beside, signals) as (file, report_file):
@@ -142,6 +143,13 @@ def _perturb(
             columns = ", ".join(part.codec.columns)
             watcher.note(f"{count:,} numbers of {columns} were outside the range, and moved to its ends")
     return report
+
+
+def _in_plan(sentence: str, request: Request) -> str:
+    """Return a sentence that names options in the words of a plan's file, where there is one."""
+    if request.plan is None:
+        return sentence
+    return re.sub(r"--decode (\w+)", r'decode = "\1" in the plan', sentence.replace("(--keep)", "(keep)"))
 
 
 def _warnings(request: Request, plan: Plan) -> Iterator[str]:

@@ -41,6 +41,8 @@ def planned(request: Request, source: Source, names: Sequence[str]) -> Plan:
         plan = TablePlan.read(request.plan)
     except PlanError as error:
         raise UsageError(f"{request.plan}: {error}") from None
+    except FileNotFoundError:
+        raise UsageError(f"--plan: {request.plan}: no such file") from None
     except UnicodeDecodeError:
         raise UsageError(f"{request.plan}: is no text in UTF-8") from None
     asked = request.release
@@ -67,6 +69,8 @@ def _key(request: Request) -> ReleaseKey | None:
         if asked.variable is not None:
             return ReleaseKey.from_env(asked.variable)
         return None if asked.file is None else ReleaseKey.from_file(asked.file)
+    except FileNotFoundError:
+        raise UsageError(f"--key-file: {asked.file}: no such file") from None
     except ValueError as error:
         raise UsageError(f"--key-{'env' if asked.variable else 'file'}: {error}") from None
 
@@ -97,7 +101,8 @@ def charge(request: Request, plan: Plan, source: Source) -> None:
     except NoLedgerError:
         raise UsageError(f"{request.ledger}: no such ledger; --budget E begins one") from None
     except (BudgetExceededError, PlanError) as error:
-        raise CommandError(f"{request.ledger}: {error}") from None
+        sentence = str(error).removeprefix("Guarantee: ")  # of a plan, which is no one mechanism
+        raise CommandError(f"{request.ledger}: {sentence}") from None
     except ValueError as error:
         raise UsageError(f"{request.ledger}: {error}") from None
 

@@ -27,8 +27,9 @@ _TITLES = {"csv": "a CSV", "parquet": "a Parquet", "arrow": "an Arrow"}
 
 __all__ = ["TableReader", "TableWriter", "open_reader", "open_writer"]
 
-#: Bytes of a CSV file that are parsed at once; also the longest row it may have.
-CSV_BLOCK = 1 << 20
+#: Bytes of a CSV file that are parsed at once: few, for Arrow reads 32 such blocks ahead. No row is longer
+#: than a block; where one is, the file is read on in large blocks, and is refused if it is longer still.
+_SMALL_BLOCK, CSV_BLOCK = 1 << 18, 1 << 20
 #: Rows and bytes at which a group of Parquet is written.
 GROUP_ROWS, GROUP_BYTES = 1 << 20, 1 << 26
 #: Columns that are worth dictionaries; of more, each has too few values in a group.
@@ -166,34 +167,49 @@ class _CsvReader:
             yield from rebatch(blocks, rows)
 
     def _blocks(self, columns: Sequence[str]) -> Generator[pa.Table, None, None]:
-        # Arrow reads ahead in threads of its own, which must have nothing of Python in their hands: neither a
-        # file object nor a handler of bad rows (see `Source.arrow`).
-        with pa.OSFile(str(self._source.path)) as file:
+        rows = 0
+        try:
+            with closing(self._parsed(columns, _SMALL_BLOCK)) as tables:
+                for table in tables:
+                    yield table
+                    rows += table.num_rows
+        except (pa.ArrowException, OSError):  # a compressed file that ends too early is no ArrowException
             try:
-                with pa.csv.open_csv(
-                    self._source.arrow(file),
-                    read_options=pa.csv.ReadOptions(use_threads=False, block_size=CSV_BLOCK),
-                    parse_options=pa.csv.ParseOptions(
-                        delimiter=self._delimiter,
-                        newlines_in_values=True,
-                        # A blank line is a record too: without a value, and refused for it.
-                        ignore_empty_lines=False,
-                    ),
-                    convert_options=pa.csv.ConvertOptions(
-                        include_columns=list(columns),
-                        column_types=dict.fromkeys(columns, pa.string()),
-                        strings_can_be_null=False,
-                    ),
-                ) as reader:
-                    for batch in reader:
-                        self._position = file.tell()
-                        yield pa.Table.from_batches([batch])
-            except (pa.ArrowException, OSError):  # a compressed file that ends too early is no ArrowException
+                with closing(self._parsed(columns, CSV_BLOCK)) as tables:
+                    for table in tables:
+                        yield table.slice(rows)
+                        rows -= min(rows, table.num_rows)
+            except (pa.ArrowException, OSError):
                 raise CommandError(f"{self._source}: {self._problem()}") from None
         # An odd number of quotes may mean that one swallowed what follows.
         quotes = sum(block.count(b'"') for block in self._source.blocks())
         if quotes % 2 and (problem := self._open_quote()):
             raise CommandError(f"{self._source}: {problem}")
+
+    def _parsed(self, columns: Sequence[str], block: int) -> Generator[pa.Table, None, None]:
+        # Arrow reads ahead in threads of its own, which must have nothing of Python in their hands: neither a
+        # file object nor a handler of bad rows (see `Source.arrow`).
+        with (
+            pa.OSFile(str(self._source.path)) as file,
+            pa.csv.open_csv(
+                self._source.arrow(file),
+                read_options=pa.csv.ReadOptions(use_threads=False, block_size=block),
+                parse_options=pa.csv.ParseOptions(
+                    delimiter=self._delimiter,
+                    newlines_in_values=True,
+                    # A blank line is a record too: without a value, and refused for it.
+                    ignore_empty_lines=False,
+                ),
+                convert_options=pa.csv.ConvertOptions(
+                    include_columns=list(columns),
+                    column_types=dict.fromkeys(columns, pa.string()),
+                    strings_can_be_null=False,
+                ),
+            ) as reader,
+        ):
+            for batch in reader:
+                self._position = file.tell()
+                yield pa.Table.from_batches([batch])
 
     def _open_quote(self) -> str:
         """Say where a quote is never closed, if one is: read slowly, for quotes may stand within a text."""

@@ -2,8 +2,8 @@
 
 use std::arch::x86_64::*;
 
+use super::Rows;
 use super::lanes::{Lane, Lanes};
-use super::{Rows, one_by_one};
 use crate::codec::Code;
 
 impl Lanes {
@@ -25,13 +25,7 @@ impl Lanes {
     /// The words from `first` on.
     #[target_feature(enable = "avx2")]
     pub(super) fn row<W: Code>(&self, packed: &[u8], first: usize, out: &mut [W]) {
-        // Eight words are whole bytes: up to the first of those, one by one.
-        let head = (first.next_multiple_of(8) - first).min(out.len());
-        let (head, body) = out.split_at_mut(head);
-        one_by_one(packed, first, self.bits, head);
-        let first = first + head.len();
-        let done = self.eights(packed, first / 8 * self.bits as usize, body);
-        one_by_one(packed, first + done, self.bits, &mut body[done..]);
+        self.row_by(packed, first, out, |at, words| self.eights(packed, at, words));
     }
 
     /// Unpacks words from byte `at` on, eight at a time, as long as 16 bytes can be read wherever that is needed, and says
@@ -40,9 +34,7 @@ impl Lanes {
     #[target_feature(enable = "avx2")]
     fn eights<W: Code>(&self, packed: &[u8], at: usize, out: &mut [W]) -> usize {
         let (bits, width) = (self.bits, self.bits as usize);
-        // The last load of eight words begins before their end.
-        let readable = packed.len().saturating_sub(at + 16) / width;
-        let eights = readable.min(out.len() / 8);
+        let eights = self.whole(packed, at, out.len());
         let from = packed[at.min(packed.len())..].as_ptr();
         let half = 4 * width / 8;
         let low = both(&self.low);

@@ -1,5 +1,8 @@
 //! Where words lie in the bytes of a stream, for registers of 16 bytes.
 
+use super::one_by_one;
+use crate::codec::Code;
+
 /// Where four words of up to 16 bits, or two of up to 32, lie behind a bit of their first byte: the bytes of each
 /// lane, most significant last, and how far to shift them down.
 #[derive(Default)]
@@ -43,5 +46,30 @@ impl Lanes {
             )
         };
         Lanes { bits, low, high }
+    }
+
+    /// The words from `first` on. Eight words are whole bytes: from the first of those on `eights` unpacks what it can,
+    /// from a byte on, and says how many words that were; the others are unpacked one by one.
+    #[inline(always)]
+    pub(super) fn row_by<W: Code>(
+        &self,
+        packed: &[u8],
+        first: usize,
+        out: &mut [W],
+        eights: impl FnOnce(usize, &mut [W]) -> usize,
+    ) {
+        let head = (first.next_multiple_of(8) - first).min(out.len());
+        let (head, body) = out.split_at_mut(head);
+        one_by_one(packed, first, self.bits, head);
+        let first = first + head.len();
+        let done = eights(first / 8 * self.bits as usize, body);
+        one_by_one(packed, first + done, self.bits, &mut body[done..]);
+    }
+
+    /// How many times eight of `words` words can be read from byte `at` on, if every load is of 16 bytes: the last one of
+    /// eight words begins before their end.
+    #[inline(always)]
+    pub(super) fn whole(&self, packed: &[u8], at: usize, words: usize) -> usize {
+        (packed.len().saturating_sub(at + 16) / self.bits as usize).min(words / 8)
     }
 }

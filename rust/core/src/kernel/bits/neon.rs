@@ -28,7 +28,7 @@ macro_rules! by_size {
 pub(crate) fn randomize16(laws: Laws<'_>, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
     // SAFETY: eight words.
     let load = |_, words: &[u16; 8]| unsafe { vld1q_u16(words.as_ptr()) };
-    by_size!(shape16, laws, keystream, words, refine, load);
+    by_size!(shape16, laws, keystream, words, refine, vdupq_n_u16(0), load);
 }
 
 /// Encodes `values` and randomizes their code words, a multiple of 32, in one pass.
@@ -43,9 +43,10 @@ pub(crate) fn encode_and_randomize16(
 ) {
     assert!(codec.bits() <= 16 && values.len() == words.len());
     let encode = Encode::new(codec);
+    let turned = vdupq_n_u16(codec.sign_mask() as u16 ^ codec.negative_sign() as u16);
     // SAFETY: eights of words are as many as eights of values.
     let load = |eight: usize, _: &[u16; 8]| unsafe { encode.eight(values.as_ptr().add(8 * eight)) };
-    by_size!(shape16, laws, keystream, words, refine, load);
+    by_size!(shape16, laws, keystream, words, refine, turned, load);
 }
 
 /// The constants of a fixed-point code of up to 16 bits.
@@ -53,8 +54,6 @@ struct Encode {
     scale: float32x4_t,
     most: uint32x4_t,
     sign: uint16x8_t,
-    /// All ones, where the sign bit of a negative number is 0.
-    turned: uint16x8_t,
 }
 
 impl Encode {
@@ -65,11 +64,10 @@ impl Encode {
             scale: vdupq_n_f32(codec.scale() as f32),
             most: vdupq_n_u32(codec.magnitude_mask()),
             sign: vdupq_n_u16(codec.sign_mask() as u16),
-            turned: vdupq_n_u16(if codec.negative_sign() == 0 { u16::MAX } else { 0 }),
         }
     }
 
-    /// The code words of eight numbers.
+    /// The code words of eight numbers, with 1 for the sign of a negative one.
     ///
     /// # Safety
     /// They are readable.
@@ -88,11 +86,11 @@ impl Encode {
         // The bits of -0 are the sign alone.
         let below_zero = bits.map(|bits| vreinterpretq_u16_u32(vcgtq_u32(bits, above)));
         let [low, high] = magnitudes.map(|magnitude| vreinterpretq_u16_u32(magnitude));
-        let signs = veorq_u16(vuzp1q_u16(below_zero[0], below_zero[1]), self.turned);
-        vbslq_u16(self.sign, signs, vuzp1q_u16(low, high))
+        vorrq_u16(vuzp1q_u16(low, high), vandq_u16(vuzp1q_u16(below_zero[0], below_zero[1]), self.sign))
     }
 }
 
+/// Randomizes what `load` gives of each eight words, once the bits of `turned` are turned in it.
 #[inline]
 #[target_feature(enable = "neon")]
 fn shape16<const ENTRIES: usize, L: Fn(usize, &[u16; 8]) -> uint16x8_t>(
@@ -100,6 +98,7 @@ fn shape16<const ENTRIES: usize, L: Fn(usize, &[u16; 8]) -> uint16x8_t>(
     keystream: &[u8],
     words: &mut [u16],
     refine: &mut Refine,
+    turned: uint16x8_t,
     load: L,
 ) {
     let plan = laws.shape();
@@ -107,24 +106,25 @@ fn shape16<const ENTRIES: usize, L: Fn(usize, &[u16; 8]) -> uint16x8_t>(
     assert!(keystream.len() >= 2 * words.len() * vectors && words.len().is_multiple_of(32));
     let draws = keystream.as_chunks::<64>().0.chunks_exact(vectors);
     for (g, (group, draws)) in words.as_chunks_mut::<32>().0.iter_mut().zip(draws).enumerate() {
-        // Bits to flip; or bits that a one keeps, and that a zero gets.
-        let (mut first, mut second) = ([vdupq_n_u16(0); 4], [vdupq_n_u16(0); 4]);
+        // Bits to flip; or bits that a one keeps, and that a zero gets. No two tables have a bit in common.
+        let none = vdupq_n_u16(0);
+        let (mut first, mut second) = ([if plan.symmetric { turned } else { none }; 4], [none; 4]);
         for (v, (table, draws)) in plan.tables.iter().zip(draws).enumerate() {
             let outcomes = outcomes::<ENTRIES, 16>(draws, laws, (v, table), 32 * g, refine);
             let (by, mask) = (vdupq_n_s16(table.shift as i16), vdupq_n_u16(table.mask));
             let insert = |all: &mut [uint16x8_t; 4]| {
                 for (flips, outcome) in all.iter_mut().zip(outcomes) {
-                    *flips = vorrq_u16(*flips, vshlq_u16(vandq_u16(outcome, mask), by));
+                    *flips = veorq_u16(*flips, vshlq_u16(vandq_u16(outcome, mask), by));
                 }
             };
-            if plan.symmetric || v % 2 == 0 { insert(&mut first) } else { insert(&mut second) }
+            if plan.symmetric || v.is_multiple_of(2) { insert(&mut first) } else { insert(&mut second) }
         }
         let eights = group.as_chunks_mut::<8>().0;
         let old: [uint16x8_t; 4] = std::array::from_fn(|i| load(4 * g + i, &eights[i]));
         let new: [uint16x8_t; 4] = if plan.symmetric {
             std::array::from_fn(|i| veorq_u16(old[i], first[i]))
         } else {
-            std::array::from_fn(|i| vbslq_u16(old[i], first[i], second[i]))
+            std::array::from_fn(|i| vbslq_u16(veorq_u16(old[i], turned), first[i], second[i]))
         };
         for (words, new) in eights.iter_mut().zip(new) {
             // SAFETY: eight words.
@@ -247,7 +247,7 @@ fn entries<const ENTRIES: usize>(
     }
     std::array::from_fn(|i| {
         let (low, high) = (low[i / 2], high[i / 2]);
-        vreinterpretq_u16_u8(if i % 2 == 0 { vzip1q_u8(low, high) } else { vzip2q_u8(low, high) })
+        vreinterpretq_u16_u8(if i.is_multiple_of(2) { vzip1q_u8(low, high) } else { vzip2q_u8(low, high) })
     })
 }
 
