@@ -47,7 +47,8 @@ Blocks = dict[tuple[int, tuple[str, ...]], float]
 
 def ran(command: list[str], isa: str) -> tuple[Blocks, str]:
     """Return how often a program ran each block, and what it said last."""
-    environment = {**os.environ, "BITLDP_ISA": isa}
+    # OpenBLAS has threads that wait by turning in a loop.
+    environment = {**os.environ, "BITLDP_ISA": isa, "OPENBLAS_NUM_THREADS": "1"}
     said = subprocess.run(command, check=True, env=environment, stdout=subprocess.PIPE, text=True).stdout
     counted: Counter[tuple[int, tuple[str, ...]]] = Counter()
     for line in COUNTED.read_text().splitlines():

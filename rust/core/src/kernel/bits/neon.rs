@@ -1,7 +1,6 @@
 //! Samples code words with NEON, 16 draws at a time.
 //!
-//! A table lookup is `tbl`, which reads up to 64 bytes: the low bytes of 64 entries are one such table, the high bytes
-//! another. `tbx` reads on where a table has more.
+//! A look-up is `tbl` in up to 64 bytes: the low bytes of 64 entries, or the high ones. `tbx` reads on in larger tables.
 
 use std::arch::aarch64::*;
 
