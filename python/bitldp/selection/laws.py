@@ -6,18 +6,16 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bitldp._core import Select
 from bitldp.channels.ranks import ROOM as _ROOM
 from bitldp.channels.ranks import top_weights
 from bitldp.privacy import Calibration, calibrated
+from bitldp.selection.shares import chances_of_bit, log, mean_share, product_of_powers
 
 _FINE = 0.5  # budgets below it are formed by expm1, which keeps their digits
 _LARGEST = 44.0  # above, the largest weight would pass 2^64
 _STEEPEST = 700.0  # log-odds of a status bit; doubles end at e^709
-_PANELS = 30  # of [0, 1], halved again and again toward 0
-_NODES = 48  # of each panel
 _HALVINGS = 80  # of an interval of log-odds: past the last place of a double
 
 
@@ -62,7 +60,7 @@ def pe_channel(dimensions: int, k: int, epsilon: float, calibration: Calibration
     selection is `epsilon`.
     """
     if calibration == "paper":
-        return _pe(dimensions, k, min(epsilon, _STEEPEST)), kept(epsilon)
+        return _pe(dimensions, k, min(epsilon, _STEEPEST)), chances_of_bit(epsilon)[0]
     return _pe_exact(dimensions, k, epsilon)
 
 
@@ -73,7 +71,7 @@ def _pe_exact(dimensions: int, k: int, epsilon: float) -> tuple[Select, float]:
         return _pe(dimensions, k, odds), odds
 
     channel, odds = calibrated(build, epsilon, lambda built: built[0].epsilon)
-    return channel, kept(odds)
+    return channel, chances_of_bit(odds)[0]
 
 
 @lru_cache(maxsize=64)
@@ -87,11 +85,6 @@ def _pe(dimensions: int, k: int, odds: float) -> Select:
     return _two(dimensions, k, high, low, math.floor(_ROOM * nothing))
 
 
-def kept(odds: float) -> float:
-    """Return p = e^u/(1 + e^u)."""
-    return 1.0 / (1.0 + math.exp(-odds))
-
-
 def pe_chances(dimensions: int, k: int, odds: float) -> tuple[float, float, float]:
     """Return the output law of PE's algorithm: P(a given top coordinate), P(a given other one), P(none).
 
@@ -99,37 +92,11 @@ def pe_chances(dimensions: int, k: int, odds: float) -> tuple[float, float, floa
     uniformly. A given coordinate is reported with the probability of its bit times E 1/(1 + X), where X
     counts the ones among the others; nothing matters but whether the coordinate is one of the k largest.
     """
-    flip = 1.0 / (1.0 + math.exp(odds))
-    keep = 1.0 / (1.0 + math.exp(-odds))
+    keep, flip = chances_of_bit(odds)
     rest = dimensions - k
-    top = keep * _mean_share(k - 1, rest, keep, flip)
-    other = flip * _mean_share(k, rest - 1, keep, flip)
-    nothing = math.exp(k * math.log(flip) + rest * math.log1p(-flip))
-    return top, other, nothing
-
-
-def _mean_share(kept_bits: int, flipped_bits: int, keep: float, flip: float) -> float:
-    """Return E 1/(1 + Bin(kept_bits, keep) + Bin(flipped_bits, flip)), to about 13 digits.
-
-    It is the integral of the generating function E s^X over s in [0, 1]; with s = 1 - t,
-
-        integral of (1 - keep t)^kept_bits (1 - flip t)^flipped_bits dt,
-
-    a positive, decreasing polynomial. It may fall off within 1/(number of bits), so [0, 1] is cut into panels
-    that halve toward t = 0, each with a Gauss-Legendre rule.
-    """
-    nodes, weights = _rule()
-    logs = kept_bits * np.log1p(-keep * nodes) + flipped_bits * np.log1p(-flip * nodes)
-    return math.fsum((weights * np.exp(logs)).tolist())
-
-
-@lru_cache(maxsize=1)
-def _rule() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return nodes and weights on [0, 1]."""
-    points, weights = np.polynomial.legendre.leggauss(_NODES)
-    ends = np.concatenate([[0.0], 2.0 ** np.arange(-_PANELS, 1.0)])
-    half = np.diff(ends)[:, None] / 2.0
-    return (ends[:-1, None] + half * (1.0 + points)).ravel(), (half * weights).ravel()
+    top = keep * mean_share(k - 1, rest, keep, flip)
+    other = flip * mean_share(k, rest - 1, keep, flip)
+    return top, other, product_of_powers(flip, k, rest)
 
 
 @lru_cache(maxsize=256)
@@ -147,6 +114,6 @@ def pe_odds(dimensions: int, k: int, epsilon: float) -> float:
         if not low < middle < high:
             break
         top, other, _nothing = pe_chances(dimensions, k, middle)
-        within = other > 0.0 and math.log(top / other) <= epsilon
+        within = other > 0.0 and log(top / other) <= epsilon
         low, high = (middle, high) if within else (low, middle)
     return low
