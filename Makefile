@@ -37,7 +37,7 @@ python-test: .venv/dev
 test-engines: .venv/dev ## one plan on Spark (Java 17), Ray, Dask, polars and DuckDB, in an environment of their own
 	$(BIN)/maturin build --quiet --release --locked --out target/engines-wheel
 	test -d target/engines || $(PYTHON) -m venv target/engines
-	target/engines/bin/pip install --quiet pytest 'bitldp[cli,engines] @ file://'$$(ls -t $(CURDIR)/target/engines-wheel/*.whl | head -1)
+	target/engines/bin/pip install --quiet pytest scipy 'bitldp[cli,engines] @ file://'$$(ls -t $(CURDIR)/target/engines-wheel/*.whl | head -1)
 	target/engines/bin/pip install --quiet --force-reinstall --no-deps $$(ls -t target/engines-wheel/*.whl | head -1)
 	target/engines/bin/python -m pytest -q -W ignore tests/engines
 
