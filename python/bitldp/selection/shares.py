@@ -33,8 +33,8 @@ _LEAST = -800.0  # e to this is 0
 def chances_of_bit(odds: float) -> tuple[float, float]:
     """Return p = e^u/(1 + e^u), with which a status bit is kept, and 1 - p, for the log-odds u."""
     with localcontext(_DECIMALS):
-        rest = 1 / (1 + Decimal(odds).exp())
-        return float(1 - rest), float(rest)
+        flipped = Decimal(-odds).exp()  # 0 at the largest odds, where the other sign would overflow
+        return float(1 / (1 + flipped)), float(flipped / (1 + flipped))
 
 
 def log(x: float) -> float:
