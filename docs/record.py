@@ -1,4 +1,4 @@
-"""Keep the papers' figures as numbers, from which the site draws them: ``make papers-record``.
+"""Keep the papers' figures as numbers, from which the site draws them: ``make papers``.
 
     python docs/record.py FOLDER       keep what `bitldp paper --all --quick` left in FOLDER
     python docs/record.py --check      make again what needs no data, and compare

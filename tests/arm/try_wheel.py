@@ -9,31 +9,30 @@ import contextlib
 import io
 import json
 import platform
-import re
 import sys
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from support.ten_lines import ten_lines
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "families" / "mechanism"
 
 
-def ten_lines() -> str:
-    """Run the README's first block of Python, which prints what it says there, and return that."""
-    readme = (ROOT / "README.md").read_text()
-    block = re.search(r"^## Ten lines of Python\n\n```python\n(.*?)^```", readme, re.M | re.S)
-    assert block is not None, "the README has its ten lines"
-    code, printed = block.group(1), io.StringIO()
+def lines() -> str:
+    """Run the README's ten lines, which print what they say there, and return that."""
+    code, said = ten_lines()
+    printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(code, "README.md", "exec"), {})
-    said = "".join(f"{line}\n" for line in re.findall(r"^# -> (.*)$", code, re.M))
-    assert said.endswith("True\n"), "the README says what is printed"
-    assert printed.getvalue() == said, printed.getvalue()
-    return said
+    assert printed.getvalue().splitlines() == said, printed.getvalue()
+    return printed.getvalue()
 
 
 def streams(isa: str) -> int:
     """Compare every golden stream with what an instruction set gives here; return how many there are."""
-    sys.path[:0] = [str(ROOT / "tests"), str(GOLDEN)]
+    sys.path.insert(0, str(GOLDEN))
     import bitldp
     import test_golden
     from bitldp import _core
@@ -48,5 +47,5 @@ def streams(isa: str) -> int:
 
 if __name__ == "__main__":
     assert platform.machine() == "aarch64", platform.machine()
-    print(ten_lines(), end="")
+    print(lines(), end="")
     print(f"neon: {streams('neon')} streams are those of x86-64")

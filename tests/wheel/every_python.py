@@ -8,7 +8,6 @@ line, and perturbs a table.
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -16,6 +15,10 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from support.ten_lines import ten_lines
 
 ROOT = Path(__file__).parents[2]
 OLDEST = (3, 10)
@@ -40,15 +43,8 @@ def interpreters() -> Iterator[tuple[str, Path]]:
             yield version, Path(place.strip())
 
 
-def ten_lines() -> tuple[str, list[str]]:
-    """Return the README's first block of Python, and the lines that it says it prints."""
-    found = re.search(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
-    assert found is not None, "the README has its ten lines"
-    return found[1], re.findall(r"# -> (.*)", found[1])
-
-
-def run(*command: object, ok: bool = True, **options: object) -> subprocess.CompletedProcess[str]:
-    """Run a command in a folder that is not the clone; show all it said where it did not end as it should."""
+def run(*command: object, ok: bool = True, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a command without the sources of the clone; show all it said where it did not end as it should."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
         [str(word) for word in command],
@@ -56,7 +52,7 @@ def run(*command: object, ok: bool = True, **options: object) -> subprocess.Comp
         text=True,
         check=False,
         env=environment,
-        **options,  # type: ignore[call-overload]
+        cwd=cwd,
     )
     assert (done.returncode == 0) == ok, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
     return done

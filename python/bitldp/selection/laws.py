@@ -11,7 +11,7 @@ from bitldp._core import Select
 from bitldp.channels.ranks import ROOM as _ROOM
 from bitldp.channels.ranks import top_weights
 from bitldp.privacy import Calibration, calibrated
-from bitldp.selection.shares import chances_of_bit, log, mean_share, product_of_powers
+from bitldp.selection.shares import chances_of_bit, log, mean_shares, product_of_powers
 
 _FINE = 0.5  # budgets below it are formed by expm1, which keeps their digits
 _LARGEST = 44.0  # above, the largest weight would pass 2^64
@@ -94,9 +94,8 @@ def pe_chances(dimensions: int, k: int, odds: float) -> tuple[float, float, floa
     """
     keep, flip = chances_of_bit(odds)
     rest = dimensions - k
-    top = keep * mean_share(k - 1, rest, keep, flip)
-    other = flip * mean_share(k, rest - 1, keep, flip)
-    return top, other, product_of_powers(flip, k, rest)
+    of_top, of_other = mean_shares(keep, flip, [(k - 1, rest), (k, rest - 1)])
+    return keep * of_top, flip * of_other, product_of_powers(flip, k, rest)
 
 
 @lru_cache(maxsize=256)

@@ -8,13 +8,14 @@ logarithms of libraries are not, nor are the nodes of a quadrature by eigenvalue
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from decimal import Context, Decimal, localcontext
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["chances_of_bit", "log", "mean_share", "product_of_powers"]
+__all__ = ["chances_of_bit", "log", "mean_shares", "product_of_powers"]
 
 _PANELS = 30  # of [0, 1], halved again and again toward 0
 _NODES = 48  # of each panel
@@ -49,8 +50,8 @@ def product_of_powers(x: float, n: int, m: int) -> float:
         return float((n * Decimal(x).ln() + m * (1 - Decimal(x)).ln()).exp())
 
 
-def mean_share(kept_bits: int, flipped_bits: int, keep: float, flip: float) -> float:
-    """Return E 1/(1 + Bin(kept_bits, keep) + Bin(flipped_bits, flip)), to about 13 digits.
+def mean_shares(keep: float, flip: float, bits: Sequence[tuple[int, int]]) -> list[float]:
+    """Return E 1/(1 + Bin(kept_bits, keep) + Bin(flipped_bits, flip)), to about 13 digits, for pairs of bits.
 
     It is the integral of the generating function E s^X over s in [0, 1]; with s = 1 - t,
 
@@ -60,8 +61,11 @@ def mean_share(kept_bits: int, flipped_bits: int, keep: float, flip: float) -> f
     that halve toward t = 0, each with a Gauss-Legendre rule.
     """
     nodes, weights = _rule()
-    logs = kept_bits * _log_of_rest(keep * nodes) + flipped_bits * _log_of_rest(flip * nodes)
-    return math.fsum((weights * _exp(logs)).tolist())
+    of_kept, of_flipped = _log_of_rest(keep * nodes), _log_of_rest(flip * nodes)
+    return [
+        math.fsum((weights * _exp(kept_bits * of_kept + flipped_bits * of_flipped)).tolist())
+        for kept_bits, flipped_bits in bits
+    ]
 
 
 def _log_of_rest(x: NDArray[np.float64]) -> NDArray[np.float64]:

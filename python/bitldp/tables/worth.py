@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,10 @@ from bitldp.base.refused import PlanError
 from bitldp.tables.attributes import Attributes
 from bitldp.tables.cells import Codec, Labels, Points, Reals
 
-__all__ = ["DECODES", "Worth", "worth"]
+__all__ = ["DECODES", "Spelled", "Worth", "of_plan", "worth"]
+
+#: How a setting is named to who may change it, alone or with a value.
+Spelled = Callable[..., str]
 
 #: What numbers are written as: letters whose mean is right, or what each report says by itself.
 DECODES = ("unbiased", "reported")
@@ -47,19 +51,28 @@ class Worth:
     numbers: NDArray[np.float64] | None = None
 
 
-def worth(name: str, mechanism: Any, codec: Codec, output: str, decode: str | None) -> Worth:
+def of_plan(setting: str, value: str = "") -> str:
+    """Return a setting of a column as a plan has it."""
+    return f'{setting} = "{value}" in the plan' if value else setting
+
+
+def worth(
+    name: str, mechanism: Any, codec: Codec, output: str, decode: str | None, spelled: Spelled = of_plan
+) -> Worth:
     """Say what columns are worth, and choose the numbers that are written.
 
     Parameters
     ----------
     name : str
-        Of the mechanism, on the command line.
+        Of the mechanism, where the run was asked for.
     mechanism : Mechanism
     codec : Codec
     output : str
         Form of the columns.
     decode : str or None
         One of `DECODES`; None: "unbiased" where that exists.
+    spelled : callable
+        Names settings in what is said, as they were given: in a plan, or as options.
 
     Raises
     ------
@@ -69,11 +82,11 @@ def worth(name: str, mechanism: Any, codec: Codec, output: str, decode: str | No
     kind = f"bitldp.{type(mechanism).__name__}"
     if isinstance(codec, (Labels, Attributes)):
         if decode is not None:
-            raise PlanError(f"--decode does not apply to {name}: its columns are no numbers")
+            raise PlanError(f"{spelled('decode')} does not apply to {name}: its columns are no numbers")
         return Worth(estimate=f"{kind}(...).estimate_frequencies, of the numbers of the categories")
     if output != "values":
         if decode is not None:
-            raise PlanError(f"--decode is for --output values, not for {output}")
+            raise PlanError(f"{spelled('decode')} is for {spelled('output', 'values')}, not for {output}")
         estimate = f"{kind}(...).estimate_mean, of the codes and with the parameters of this report"
         if output == "bits" or isinstance(codec, Reals):
             return Worth(estimate=estimate)
@@ -81,16 +94,18 @@ def worth(name: str, mechanism: Any, codec: Codec, output: str, decode: str | No
         return Worth(
             estimate=estimate,
             sentence=f"the columns hold {what}, and no numbers: {kind}(...).estimate_mean estimates from "
-            "them; --output values writes numbers",
+            f"them; {spelled('output', 'values')} writes numbers",
         )
     if isinstance(codec, Reals):
         if decode == "reported":
-            raise PlanError(f"--decode reported: the numbers of {name} are unbiased as they are")
+            raise PlanError(
+                f"{spelled('decode', 'reported')}: the numbers of {name} are unbiased as they are"
+            )
         return Worth("unbiased", 0.0, "the mean of the column")
-    return _of_codes(name, mechanism, codec, decode)
+    return _of_codes(name, mechanism, codec, decode, spelled)
 
 
-def _of_codes(name: str, mechanism: Any, codec: Codec, decode: str | None) -> Worth:
+def _of_codes(name: str, mechanism: Any, codec: Codec, decode: str | None, spelled: Spelled) -> Worth:
     """Say what numbers are worth that codes stand for: points, or code words."""
     if isinstance(codec, Points):
         numbers = np.linspace(codec.low, codec.high, codec.points)
@@ -104,19 +119,19 @@ def _of_codes(name: str, mechanism: Any, codec: Codec, decode: str | None) -> Wo
             letters = _letters(mechanism, numbers, on_points)
         except ValueError as error:
             if decode == "unbiased":
-                raise PlanError(f"--decode unbiased: {error}") from None
+                raise PlanError(f"{spelled('decode', 'unbiased')}: {error}") from None
             reason = str(error)
         else:
             return Worth(
                 "unbiased",
                 rounding,
                 "the mean of the column",
-                "values are letters, which may lie outside the range: their mean is right; --decode reported "
-                "writes what each report says by itself",
+                "values are letters, which may lie outside the range: their mean is right; "
+                f"{spelled('decode', 'reported')} writes what each report says by itself",
                 numbers=letters,
             )
     bias = mechanism.bias_on(numbers) if on_points else mechanism.decode_bias()
-    cure = f"there are no others ({reason})" if reason else "--decode unbiased writes others"
+    cure = f"there are no others ({reason})" if reason else f"{spelled('decode', 'unbiased')} writes others"
     return Worth(
         "reported",
         bias + rounding,

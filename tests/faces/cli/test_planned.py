@@ -13,11 +13,12 @@ import pytest
 
 pytest.importorskip("typer", reason='needs pip install "bitldp[cli]"')
 
+import bitldp
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
-from bitldp.tables import ReleaseKey
+from bitldp.tables import Column, ReleaseKey, TablePlan
 from support.command import invoke
 from support.plans import people, plan
 
@@ -179,6 +180,9 @@ def test_what_is_said_is_in_the_words_of_a_plan(folder: Path, tmp_path: Path) ->
     said = perturb(folder, "people.csv", tmp_path / "x.csv").output
     assert 'decode = "reported" in the plan writes' in said
     assert "--" not in said
+    (words,) = TablePlan([Column(bitldp.FRR(features=1, epsilon=4.0), "height", output="codes")]).parts
+    assert 'output = "values" in the plan writes numbers' in words.worth.sentence
+    assert "--" not in words.worth.sentence
 
 
 def test_the_verifier_runs_alone(folder: Path, tmp_path: Path) -> None:

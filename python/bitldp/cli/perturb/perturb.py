@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -123,9 +122,9 @@ def _perturb(
     elif table is not None:
         plan = build_plan(request, table.names, listed=source.form.kind != "csv")
     for sentence in _warnings(request, plan):
-        watcher.warn(_in_plan(sentence, request))
+        watcher.warn(sentence)
     for sentence in _notes(plan):
-        watcher.note(_in_plan(sentence, request))
+        watcher.note(sentence)
     charge(request, plan, source)
     moved = [0] * len(plan.parts)
     with interruptible() as signals, outputs(target, beside, signals) as (file, report_file):
@@ -145,18 +144,12 @@ def _perturb(
     return report
 
 
-def _in_plan(sentence: str, request: Request) -> str:
-    """Return a sentence that names options in the words of a plan's file, where there is one."""
-    if request.plan is None:
-        return sentence
-    return re.sub(r"--decode (\w+)", r'decode = "\1" in the plan', sentence.replace("(--keep)", "(keep)"))
-
-
 def _warnings(request: Request, plan: Plan) -> Iterator[str]:
     yield from plan.warnings
     yield from dict.fromkeys(part.worth.sentence for part in plan.parts if part.worth.alarming)
     if plan.keep:
-        yield f"released as they are, without any privacy: {', '.join(plan.keep)} (--keep)"
+        where = "--keep" if request.plan is None else "keep"
+        yield f"released as they are, without any privacy: {', '.join(plan.keep)} ({where})"
     if request.seed is not None:
         yield (
             "--seed is for tests: two outputs under one seed reveal where their inputs differ, and whoever "

@@ -130,11 +130,16 @@ def build_plan(
         bits_of_label = codec.columns == label and request.output == "bits"
         output = _form(chosen.name, mechanism, None if bits_of_label else request.output)
         decode = request.decode if codec.columns != label else None
-        value = worth(chosen.name, mechanism, codec, output, decode)
+        value = worth(chosen.name, mechanism, codec, output, decode, _option)
         parts.append(Part(mechanism, codec, output, value, seed, request.threads))
     texts = tuple(dict.fromkeys(str(warning.message) for warning in caught))
     rows = batch_rows(parts, request.seed is not None)
     return Plan(tuple(parts), request.keep, rows, texts, array=width is not None)
+
+
+def _option(setting: str, value: str = "") -> str:
+    """Return a setting of a column as it is typed."""
+    return f"--{setting} {value}".rstrip()
 
 
 def _label_rr(classes: int, epsilon: float) -> Any:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import html
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bitldp.base.palette import GRID, INK, STYLES
 from bitldp.report.totals import number
 
-__all__ = ["cell", "drawing", "figure_of", "table", "words"]
+__all__ = ["cell", "drawing", "figure_of", "overrun", "standing", "table", "words"]
 
 _WIDE = 520.0  # points: a drawing of more is not shrunk to the width of a phone
 
@@ -32,6 +32,18 @@ def figure_of(value: Any, spread: Any = None) -> str:
         return words(value)
     shown = "∞" if math.isinf(value) else number(float(value))
     return f"{shown} ± {number(float(spread), 2)}" if spread else shown
+
+
+def overrun(row: Mapping[str, Any], slack: float) -> bool:
+    """Whether a comparison's exact epsilon is above the claimed one, by more than a relative slack."""
+    exact, claimed = (math.inf if row[key] == "infinity" else row[key] for key in ("exact", "claimed"))
+    return exact is not None and claimed is not None and exact > claimed * (1.0 + slack)
+
+
+def standing(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
+    """Return names and rows without the columns in which nothing stands."""
+    places = [place for place in range(len(names)) if any(row[place] for row in rows)]
+    return [names[place] for place in places], [[row[place] for place in places] for row in rows]
 
 
 def cell(name: str, text: str, *, kind: str = "") -> str:

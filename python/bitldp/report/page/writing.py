@@ -12,7 +12,7 @@ from typing import Any
 
 from bitldp.base.files import replacing
 from bitldp.report.page.buys import CANDIDATES, attacks_table, buys_table
-from bitldp.report.page.parts import drawing, figure_of, table, words
+from bitldp.report.page.parts import drawing, figure_of, overrun, standing, table, words
 
 __all__ = ["write_page"]
 
@@ -136,10 +136,8 @@ def _compared(rows: Sequence[Mapping[str, Any]]) -> str:
         ]
         for row in rows
     ]
-    kept = [place for place in range(len(names)) if any(line[place] for line in lines)]
-    cut = [[line[place] for place in kept] for line in lines]
-    heads = [names[place] for place in kept]
-    right = range(1, len(kept))
+    heads, cut = standing(names, lines)
+    right = range(1, len(heads))
     if not cut:
         return ""
     first = table(heads, cut[:_SHOWN], right=right)
@@ -152,7 +150,6 @@ def _compared(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _exact(row: Mapping[str, Any]) -> str:
     """Return the exact epsilon, marked where it is above the claimed one."""
-    exact, claimed = (math.inf if row[key] == "infinity" else row[key] for key in ("exact", "claimed"))
+    exact = math.inf if row["exact"] == "infinity" else row["exact"]
     shown = figure_of(exact if exact is None or math.isinf(exact) else round(exact, 4))
-    fails = exact is not None and claimed is not None and exact > claimed * (1.0 + 1e-6)
-    return f'<span class="bad">{shown}</span>' if fails else shown
+    return f'<span class="bad">{shown}</span>' if overrun(row, 1e-6) else shown
