@@ -24,15 +24,15 @@ from statistics import fmean, stdev
 from typing import Any
 
 from bitldp.base.plain import jsonable
-from bitldp.papers import get
-from bitldp.papers.bitrand import direct as bitrand
-from bitldp.papers.bitrand.mechanisms import FEATURES, UPDATES
-from bitldp.papers.brr import simulated as brr
-from bitldp.papers.fedsel import simulated as fedsel
-from bitldp.papers.figures import FigureRun
-from bitldp.papers.ldpfl import direct as ldpfl
-from bitldp.papers.mvu import simulated as mvu
-from bitldp.papers.run.many import paired
+from bitldp_papers import get
+from bitldp_papers.bitrand import direct as bitrand
+from bitldp_papers.bitrand.mechanisms import FEATURES, UPDATES
+from bitldp_papers.brr import simulated as brr
+from bitldp_papers.fedsel import simulated as fedsel
+from bitldp_papers.figures import FigureRun
+from bitldp_papers.ldpfl import direct as ldpfl
+from bitldp_papers.mvu import simulated as mvu
+from bitldp_papers.run.many import paired
 
 RECORD = Path(__file__).parent / "records" / "paper.json"
 _EPSILONS = (0.1, 0.3, 0.5, 0.7, 1.0)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from _measure import Timed, interleaved, require
 from _table import table
-from bitldp.papers.peers.frequencies import LOADERS, Peer, chances
+from bitldp_papers.peers.frequencies import LOADERS, Peer, chances
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import bitldp
 from bitldp.base.plain import jsonable
-from bitldp.papers.figures import Entry, FigureRun, Outcome, figures
+from bitldp_papers.figures import Entry, FigureRun, Outcome, figures
 from matplotlib.collections import LineCollection
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure

@@ -7,7 +7,7 @@
 import logging
 import tempfile
 
-from bitldp.papers import get
+from bitldp_papers import get
 
 logging.getLogger("flwr").setLevel(logging.ERROR)
 system = get("bitrand")

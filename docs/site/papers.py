@@ -10,8 +10,8 @@ from typing import Any
 
 import drawing
 from bitldp import report
-from bitldp.report.page.buys import CANDIDATES, attacks_table, buys_table
-from bitldp.report.page.parts import overrun, standing
+from bitldp_papers.page.buys import CANDIDATES, attacks_table, buys_table
+from bitldp_papers.page.parts import overrun, standing
 
 RECORD = Path(__file__).parents[2] / "benches" / "records" / "papers.json"
 

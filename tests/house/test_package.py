@@ -75,7 +75,7 @@ def test_an_extra_that_is_missing_is_named() -> None:
     program = (
         "import bitldp, bitldp.base.extras as extras\n"
         "extras.importlib.util.find_spec = lambda name: None\n"
-        "try:\n    bitldp.papers\n"
+        "try:\n    bitldp_papers\n"
         "except ImportError as error:\n    print(error)"
     )
     assert 'pip install "bitldp[fl]"' in run(program)

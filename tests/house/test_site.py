@@ -135,13 +135,13 @@ def test_a_sheet_has_numbers_and_figures() -> None:
 
 @pytest.mark.parametrize("name", QUICK)
 def test_a_figure_made_again_is_what_was_kept(name: str, record: ModuleType, kept: Any) -> None:
-    from bitldp.papers.figures import figures
+    from bitldp_papers.figures import figures
 
     assert record.differences(name, figures()[name], kept) == []
 
 
 def test_another_number_is_seen(record: ModuleType, kept: Any) -> None:
-    from bitldp.papers.figures import figures
+    from bitldp_papers.figures import figures
 
     other = json.loads(json.dumps(kept))
     other["figures"]["bitrand-3"]["compared"][1]["ours"] *= 1.01
@@ -152,7 +152,7 @@ def test_another_number_is_seen(record: ModuleType, kept: Any) -> None:
 
 def test_every_figure_of_the_papers_is_on_its_page(kept: Any) -> None:
     import papers
-    from bitldp.papers.figures import figures
+    from bitldp_papers.figures import figures
 
     assert sorted(kept["figures"]) == sorted(figures())
     text = "\n".join(papers.pages().values())

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bitldp.papers import get
+from bitldp_papers import get
 
 SMALL = {"clients": 6, "batch": 2, "rounds": 6, "epsilon": 8.0}
 SIZE = 31  # coordinates of a linear model of breast_cancer

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bitldp.papers import get
+from bitldp_papers import get
 
 #: A few seconds each: what differs from ``--quick``.
 SMALL: dict[str, dict[str, Any]] = {

@@ -10,19 +10,19 @@ import typer
 
 import bitldp
 from bitldp.base.extras import require
-from bitldp.cli.attack import attack
+from bitldp_papers.cli.attack import attack
 from bitldp.cli.audit import audit
 from bitldp.cli.catalogue.command import MechanismCommand, offering
 from bitldp.cli.catalogue.entries import entries
 from bitldp.cli.completion import mechanisms, one_of
 from bitldp.cli.estimate import estimate
 from bitldp.cli.explain.explain import explain
-from bitldp.cli.fl.command import SystemCommand
-from bitldp.cli.fl.fl import fl
+from bitldp_papers.cli.fl.command import SystemCommand
+from bitldp_papers.cli.fl.fl import fl
 from bitldp.cli.once import Once
 from bitldp.cli.options import MOST_THREADS, names, separator
 from bitldp.cli.options import categories as read_categories
-from bitldp.cli.paper import paper
+from bitldp_papers.cli.paper import paper
 from bitldp.cli.perturb.files import UsageError, report_path
 from bitldp.cli.perturb.forms import FORMATS, PIPE
 from bitldp.cli.screen import Screen, sentences, wide_console

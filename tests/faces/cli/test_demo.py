@@ -17,7 +17,7 @@ pytest.importorskip("flwr", reason="the demo has a federated part, and Flower ne
 
 from bitldp.cli.app import app
 from bitldp.cli.demo import demo
-from bitldp.data import load
+from bitldp_papers.data import load
 from rich.console import Console
 from typer.testing import CliRunner
 

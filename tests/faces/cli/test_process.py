@@ -187,7 +187,7 @@ def test_missing_extras() -> None:
         assert done.returncode == 1
         assert done.stderr == f'error: the demo needs {names[0]}: pip install "bitldp[demo]"\n'
     everything = ("typer", "rich", "pyarrow", "sklearn", "matplotlib", "scipy")
-    done = run(code=WITHOUT.format(names=everything, then="import bitldp, bitldp.data, bitldp.report"))
+    done = run(code=WITHOUT.format(names=everything, then="import bitldp, bitldp_papers.data, bitldp.report"))
     assert done.returncode == 0, done.stderr
 
 

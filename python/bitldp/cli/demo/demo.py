@@ -21,7 +21,7 @@ import bitldp
 from bitldp.base.extras import require
 from bitldp.cli.demo.parts import federated, means, selection
 from bitldp.cli.demo.tables import tables
-from bitldp.data import Dataset, load
+from bitldp_papers.data import Dataset, load
 from bitldp.report.plots import accuracy_plot
 from bitldp.report.totals import number, total
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import bitldp
-from bitldp.data import load
+from bitldp_papers.data import load
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -83,7 +83,7 @@ def selection(console: Console) -> None:
 
 def federated(console: Console) -> None:
     """Train a network with ten clients in Flower, in this process; their records are randomized once."""
-    from bitldp.papers import get
+    from bitldp_papers import get
 
     logging.getLogger("flwr").setLevel(logging.ERROR)  # Flower sets it when it is imported
     system = get("bitrand")

@@ -13,7 +13,7 @@ import pyarrow.parquet
 
 import bitldp
 from bitldp.base.extras import missing
-from bitldp.data import load
+from bitldp_papers.data import load
 from bitldp.tables import Column, ReleaseKey, TablePlan, TableRelease
 
 if TYPE_CHECKING:

@@ -1,7 +1,0 @@
-"""FedSel as a federated system."""
-
-from __future__ import annotations
-
-from bitldp.papers.fedsel.system import SYSTEM, FedSelSettings, client_app, server_app
-
-__all__ = ["SYSTEM", "FedSelSettings", "client_app", "server_app"]

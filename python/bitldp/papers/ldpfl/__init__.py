@@ -1,8 +1,0 @@
-"""LDPFL as a federated system."""
-
-from __future__ import annotations
-
-from bitldp.papers.ldpfl.settings import LDPFLSettings
-from bitldp.papers.ldpfl.system import SYSTEM, client_app, server_app
-
-__all__ = ["SYSTEM", "LDPFLSettings", "client_app", "server_app"]

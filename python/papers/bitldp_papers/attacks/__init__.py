@@ -1,0 +1,14 @@
+"""Attacks on what clients send: who a report is of, whose it is not, and what a gradient was made of."""
+
+from __future__ import annotations
+
+from bitldp_papers.attacks.inversion import inversion
+from bitldp_papers.attacks.linkage import linkage
+from bitldp_papers.attacks.membership import membership
+from bitldp_papers.attacks.subjects import Attacked
+from bitldp.privacy import ceiling
+
+__all__ = ["ATTACKS", "Attacked", "ceiling", "inversion", "linkage", "membership"]
+
+#: The attacks by name; each takes a data set, seeds, budgets and a number of trials.
+ATTACKS = {"linkage": linkage, "membership": membership, "inversion": inversion}

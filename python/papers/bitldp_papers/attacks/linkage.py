@@ -1,0 +1,75 @@
+"""Linkage: an attacker who holds candidate records says which of them a released one is of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from bitldp_papers.attacks.likeness import released, scores
+from bitldp_papers.attacks.subjects import (
+    HONEST,
+    Attacked,
+    Subject,
+    paper_records,
+    records,
+    true_records,
+)
+from bitldp.privacy import ceiling
+
+__all__ = ["linkage"]
+
+
+def linkage(
+    data: str = "digits",
+    *,
+    seeds: Sequence[int] = (1, 2, 3),
+    epsilons: Sequence[float] = HONEST,
+    trials: int = 500,
+) -> Iterator[Attacked]:
+    """Release records, and look for the source of each among all test records.
+
+    Parameters
+    ----------
+    data : str
+        A data set of `bitldp_papers.data`; its test records are the candidates.
+    seeds : sequence of int
+        Of which records are released, and of their release.
+    epsilons : sequence of float
+        True budgets of a record, beside the papers' settings.
+    trials : int
+        Records that are released for each seed.
+
+    Yields
+    ------
+    Attacked
+        `successes` are the shares of reports whose likeliest candidate is their source. ``"among ten"`` is
+        the share whose source is among the ten likeliest.
+    """
+    candidates, _, _ = records(data)
+    features, count = candidates.shape[1], len(candidates)
+    subjects = [*paper_records(features), *true_records(features, epsilons)]
+    for subject in subjects:
+        found = [_places(subject, candidates, seed, min(trials, count)) for seed in seeds]
+        yield Attacked(
+            subject.name,
+            subject.claimed,
+            subject.exact,
+            tuple(float(np.mean(places == 0)) for places in found),
+            ceiling(subject.exact, count),
+            1.0 / count,
+            {"among ten": float(np.mean([np.mean(places < 10) for places in found]))},
+        )
+
+
+def _places(subject: Subject, candidates: np.ndarray, seed: int, trials: int) -> np.ndarray:
+    """Return how many candidates are at least as likely as the source of each report, but for itself."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0xA77A,)))
+    chosen = rng.choice(len(candidates), trials, replace=False)
+    coins = np.random.SeedSequence(seed, spawn_key=(0x5EED,))
+    known = candidates * np.float32(subject.scale)
+    reports = released(subject.mechanism, known[chosen], coins)
+    found = scores(subject.mechanism, reports, known)
+    own = found[np.arange(trials), chosen]
+    # ties count against the attacker: a report that says nothing finds nobody
+    return (found >= own[:, None]).sum(axis=1) - 1

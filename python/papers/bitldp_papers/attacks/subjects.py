@@ -1,0 +1,158 @@
+"""What is attacked: mechanisms at the papers' settings and at a true epsilon; and what epsilon allows."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import bitldp
+from bitldp_papers.data import load
+from bitldp.mechanism.base import Mechanism
+from bitldp.privacy import PrivacyClaimWarning
+
+__all__ = ["HONEST", "Attacked", "Subject", "paper_records", "records", "true_records"]
+
+#: True budgets that are attacked beside the papers' settings.
+HONEST = (1.0, 4.0, 8.0)
+
+Array = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """Success of one attack on one mechanism.
+
+    Attributes
+    ----------
+    mechanism : str
+    claimed : float
+        Epsilon that its paper states; the exact one where nobody claims another.
+    exact : float
+        Exact epsilon of a record; infinite without privacy.
+    successes : tuple of float
+        By seed: the share of trials in which the attacker is right.
+    ceiling : float
+        The largest share that the exact epsilon allows, over all attacks.
+    chance : float
+        Of a guess without the report.
+    more : dict
+        Other figures of the same attack, means over the seeds.
+    """
+
+    mechanism: str
+    claimed: float
+    exact: float
+    successes: tuple[float, ...]
+    ceiling: float
+    chance: float
+    more: dict[str, float]
+
+    @property
+    def mean(self) -> float:
+        """Mean over the seeds."""
+        return statistics.fmean(self.successes)
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation between seeds; NaN of one."""
+        return statistics.stdev(self.successes) if len(self.successes) > 1 else math.nan
+
+    def row(self, attack: str) -> dict[str, Any]:
+        """Return it as a row of a table."""
+        return {
+            "attack": attack,
+            "mechanism": self.mechanism,
+            "claimed": self.claimed,
+            "exact": self.exact,
+            "success": self.mean,
+            "deviation": None if math.isnan(self.deviation) else self.deviation,
+            "ceiling": self.ceiling,
+            "chance": self.chance,
+            **self.more,
+        }
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Mechanism under attack.
+
+    Attributes
+    ----------
+    name : str
+    mechanism : Mechanism
+    claimed : float
+    scale : float
+        What records are multiplied by before they are released: public.
+    """
+
+    name: str
+    mechanism: Mechanism
+    claimed: float
+    scale: float = 1.0
+
+    @property
+    def exact(self) -> float:
+        """Exact epsilon of a record."""
+        return self.mechanism.guarantee.record
+
+
+def quiet(make: Callable[..., Mechanism], **parameters: Any) -> Mechanism:
+    """Return a mechanism of a paper's calibration without its warning: the tables show both epsilons."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyClaimWarning)
+        return make(**parameters)
+
+
+def paper_records(features: int) -> list[Subject]:
+    """Return what releases records of `features` numbers in the papers, at the epsilons that they state."""
+    found = []
+    for claimed in (0.1, 1.0):
+        words = {"bits": 10, "integer_bits": 5, "epsilon": claimed, "calibration": "paper"}
+        frr = quiet(bitldp.FRR, features=features, **words)
+        found.append(Subject("f-RR, BitRand's setting", frr, claimed, _filling(5, features)))
+    words = {"bits": 10, "integer_bits": 4, "epsilon": 0.5, "alpha": 10.0, "calibration": "paper"}
+    uer = quiet(bitldp.UER, features=features, **words)
+    found.append(Subject("UER, LDPFL's setting", uer, 0.5, _filling(4, features)))
+    return found
+
+
+def true_records(features: int, epsilons: Sequence[float]) -> list[Subject]:
+    """Return what releases such records at epsilons that are true: bits, and the recommended mechanism."""
+    found = []
+    for epsilon in epsilons:
+        bits = bitldp.FRR(features=features, bits=10, integer_bits=5, epsilon=epsilon, calibration="exact")
+        found.append(Subject("f-RR, exact", bits, epsilon, _filling(5, features)))
+        polytope = bitldp.CrossPolytope(features, epsilon=epsilon)
+        found.append(Subject("CrossPolytope", polytope, epsilon))
+    return found
+
+
+def _filling(integer_bits: int, features: int) -> float:
+    """Return what records of length 1 are multiplied by, so that most of their numbers fill a code.
+
+    A number of such a record is about 1/sqrt(r), and seldom more than two and a half times that.
+    """
+    return 2.0**integer_bits * math.sqrt(features) / 2.5
+
+
+@cache
+def records(name: str) -> tuple[Array, NDArray[np.generic], int]:
+    """Return the candidates: different test records of [-1, 1], each of length 1, their labels and classes.
+
+    Of records that are the same only the first is a candidate: nobody could tell them apart.
+    """
+    data = load(name)
+    _, test = data.scaled()
+    lengths = np.linalg.norm(test, axis=1, keepdims=True)
+    every = (test / np.maximum(lengths, 1e-9)).astype(np.float32)
+    _, first = np.unique(every, axis=0, return_index=True)
+    places = np.sort(first)
+    return every[places], data.test_labels[places] if data.classes else np.zeros(0), data.classes

@@ -1,0 +1,1 @@
+"""Commands that join the ``bitldp`` program: fl, paper, attack."""

@@ -1,0 +1,110 @@
+"""``bitldp attack``: what an attacker makes of what clients send, beside what the exact epsilon allows."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from bitldp.base.extras import require
+from bitldp.base.files import replacing
+from bitldp.base.plain import jsonable
+from bitldp.cli.options import names as listed
+from bitldp.cli.perturb.files import CommandError, UsageError
+from bitldp.cli.screen import print_whole, sentences, wide_console
+from bitldp.report.totals import number
+
+__all__ = ["attack"]
+
+_NAMES = ("linkage", "membership", "inversion")
+
+
+def attack(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="linkage, membership or inversion.")],
+    data: Annotated[
+        str, typer.Option(metavar="NAME", help="Data set, whose test records are the candidates.")
+    ] = "digits",
+    epsilon: Annotated[
+        str, typer.Option(metavar="E,E,...", help="True budgets, beside the papers' settings.")
+    ] = "1,4,8",
+    trials: Annotated[int, typer.Option(min=1, max=1_000_000, help="Attacks for each seed.")] = 200,
+    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Seeds, from --seed on.")] = 3,
+    seed: Annotated[int, typer.Option(min=0, help="The first one.")] = 1,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FOLDER", help="Default: attack-output/NAME.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON instead of a table.")] = False,
+) -> None:
+    """Attack what clients send: at the papers' settings, and at an epsilon that is true.
+
+    linkage: which of all test records a released one is of. membership: whether a report is of a person whose
+    record is known, or of another. inversion: which record, and which label, a gradient was made of.
+    Beside each success stands the most that the exact epsilon allows any attacker. The folder holds
+    attack.json, attack.svg and attack.png.
+
+    Example: bitldp attack linkage --data ag_news
+    """
+    with sentences():
+        require("bitldp attack", ("flwr", "jax", "sklearn", "matplotlib"), "fl")
+        from bitldp_papers.data import DatasetError
+        from bitldp_papers.attacks import ATTACKS
+        from bitldp_papers.attacks.outcomes import WORDS, outcome
+        from bitldp_papers.figures.drawing import drawn
+
+        if name not in _NAMES:
+            raise UsageError(f"no attack {name!r}; there are {', '.join(_NAMES)}")
+        budgets = _budgets(epsilon)
+        seeds = range(seed, seed + repeats)
+        console = Console(stderr=True)
+        found = []
+        try:
+            with console.status(f"{name} on {data}"):
+                for each in ATTACKS[name](data, seeds=seeds, epsilons=budgets, trials=trials):
+                    found.append(each)  # one by one: an interrupt ends it between them
+        except (ValueError, DatasetError) as error:
+            raise CommandError(str(error)) from None
+        result = outcome(name, data, found, trials)
+        folder = out or Path("attack-output") / name
+        folder.mkdir(parents=True, exist_ok=True)
+        document = {"attack": name, "seeds": list(seeds), **result.document()}
+        text = json.dumps(jsonable(document), indent=1, allow_nan=False)
+        files = {"attack.json": f"{text}\n".encode()}
+        title = f"{name.capitalize()} on {data}: {WORDS[name]}"
+        files |= {f"attack.{form}": each for form, each in drawn(result, title).items()}
+        for file, content in files.items():
+            with replacing(folder / file) as target:
+                target.write(content)
+        if as_json:
+            print(text)
+            return
+        table = Table(title=f"{title}, {trials} trials a seed, {repeats} seeds")
+        more = list(found[0].more)
+        names = ("mechanism", "claimed epsilon", "exact epsilon", "success", "at most", *more)
+        for column in names:
+            table.add_column(column, justify="left" if column == "mechanism" else "right")
+        for each in found:
+            spread = "" if math.isnan(each.deviation) else f" ± {each.deviation:.4f}"
+            cells = (number(each.claimed), number(each.exact, 6), f"{each.mean:.4f}{spread}")
+            table.add_row(
+                each.mechanism, *cells, f"{each.ceiling:.4f}", *(f"{each.more[m]:.4f}" for m in more)
+            )
+        screen = wide_console()
+        print_whole(screen, table)
+        screen.print(f"chance {number(found[0].chance)}; {result.verdict}", markup=False, highlight=False)
+        screen.print(f"folder: {folder}", markup=False)
+
+
+def _budgets(text: str) -> list[float]:
+    """Return the budgets of a list."""
+    try:
+        found = [float(each) for each in listed(text, "--epsilon")]
+    except ValueError:
+        found = []
+    if not found or not all(0.0 < each < math.inf for each in found):
+        raise UsageError(f"--epsilon {text}: numbers above zero are needed, with commas between")
+    return found

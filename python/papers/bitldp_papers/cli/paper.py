@@ -1,0 +1,160 @@
+"""``bitldp paper``: make the papers' figures and tables again, each beside its exact epsilon."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from bitldp.base.extras import require
+from bitldp.cli.perturb.files import CommandError, UsageError
+from bitldp.cli.screen import print_whole, sentences, wide_console
+
+if TYPE_CHECKING:
+    from bitldp_papers.figures import Entry
+
+__all__ = ["paper"]
+
+_MODULES = ("flwr", "jax", "sklearn", "matplotlib")
+
+
+def paper(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...",
+            help="Figures, or papers for all of theirs; `list` shows them. None: the list.",
+        ),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every figure and table.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="The short form of each: under 25 minutes for all on two cores.")
+    ] = False,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FOLDER", help="A folder a figure, and report.html.")
+    ] = Path("paper-output"),
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Leave figures that are there; go on where one was begun.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="With `list`, or for how each ended: JSON.")
+    ] = False,
+) -> None:
+    """Make figures and tables of the papers again: CSV, JSON, SVG and PNG of each, and one page of all.
+
+    Data that scikit-learn does not bundle lie in the folder BITLDP_DATA; a figure whose data are missing is
+    left out, with the reason.
+
+    Example: bitldp paper bitrand-3 --quick
+    """
+    with sentences() as left:
+        require("bitldp paper", _MODULES, "fl")
+        from bitldp_papers.figures import chosen, figures
+
+        logging.getLogger("flwr").setLevel(logging.ERROR)
+        given = list(names or [])
+        if given == ["list"] or not (given or every):
+            _print_list(list(figures().values()), as_json=as_json)
+            return
+        if given and every:
+            raise UsageError("--all makes every figure: give names or --all")
+        try:
+            entries = chosen(given) if given else list(figures().values())
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        left.behind = f"; --resume goes on, in {out}"
+        documents = _made(entries, out, quick=quick, resume=resume, quiet=as_json)
+        page = _page(out)
+        if as_json:
+            print(
+                json.dumps(
+                    [{k: each.get(k) for k in ("name", "status", "reason", "seconds")} for each in documents]
+                )
+            )
+        else:
+            _print_ended(documents, page)
+        failed = [each["name"] for each in documents if each["status"] == "failed"]
+        if failed:
+            raise CommandError(f"{', '.join(failed)}: failed; the reason stands in figure.json, and above")
+
+
+def _made(
+    entries: Sequence[Entry], out: Path, *, quick: bool, resume: bool, quiet: bool
+) -> list[dict[str, Any]]:
+    """Make figures one after the other; show which, and how far it is."""
+    from bitldp_papers.figures import make
+
+    documents = []
+    with _progress(quiet) as show:
+        for place, entry in enumerate(entries, 1):
+            head = f"[{place}/{len(entries)}] {entry.name}"
+
+            def notice(label: str, done: int, total: int, head: str = head) -> None:
+                show(f"{head} {label} {done}/{total}")
+
+            show(head)
+            begun = time.perf_counter()
+            found = make(entry, out, quick=quick, resume=resume, notice=notice)
+            documents.append(found)
+            if not quiet:
+                reason = f": {found['reason']}" if "reason" in found else ""
+                print(
+                    f"{head} {found['status']}, {time.perf_counter() - begun:.1f} s{reason}", file=sys.stderr
+                )
+    return documents
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Yield what shows a line of progress, drawn on a terminal only."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda text: bar.update(task, description=text)
+
+
+def _page(out: Path) -> Path:
+    from bitldp_papers.page import write_page
+
+    return write_page(out)
+
+
+def _print_list(entries: Sequence[Entry], *, as_json: bool) -> None:
+    if as_json:
+        keys = ("name", "source", "title", "claim", "minutes")
+        print(json.dumps([{key: getattr(each, key) for key in keys} for each in entries], indent=2))
+        return
+    table = Table(box=None)
+    for name in ("Figure", "Source", "What it shows", "Minutes, quick", "in full"):
+        table.add_column(name, no_wrap=name == "Figure", justify="right" if name[0] in "Mi" else "left")
+    for each in entries:
+        table.add_row(each.name, each.source, each.title, *(f"{value:g}" for value in each.minutes))
+    console = wide_console()
+    print_whole(console, table)
+    quick, full = (sum(each.minutes[place] for each in entries) for place in (0, 1))
+    console.print(
+        f"{len(entries)} figures; bitldp paper --all --quick takes about {quick:.0f} minutes on two cores, "
+        f"in full about {full / 60:.1f} hours"
+    )
+
+
+def _print_ended(documents: Sequence[dict[str, Any]], page: Path) -> None:
+    for each in documents:
+        if each.get("verdict"):
+            print(f"{each['name']}: {each['verdict']}")
+    counts = {
+        status: sum(each["status"] == status for each in documents)
+        for status in ("done", "skipped", "failed")
+    }
+    print(f"{', '.join(f'{count} {status}' for status, count in counts.items() if count)}; {page}")

@@ -1,0 +1,119 @@
+"""Register of the figures: a decorator, and the search for who uses it."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bitldp_papers.figures.outcome import Outcome
+    from bitldp_papers.figures.running import FigureRun
+
+__all__ = ["Entry", "chosen", "figure", "figures"]
+
+_ROOT = "bitldp_papers"
+_FIRST = ("bitrand", "ldpfl", "mvu", "fedsel", "brr")  # the others follow by name
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One figure or table.
+
+    Attributes
+    ----------
+    name : str
+        What ``bitldp paper`` calls it: the paper, a dash, the number.
+    source : str
+        Paper and figure.
+    title : str
+    claim : str
+        What the paper says of it, one sentence.
+    minutes : tuple of float
+        On two cores, quick and in full.
+    make : callable
+        From a `FigureRun` to an `Outcome`.
+    """
+
+    name: str
+    source: str
+    title: str
+    claim: str
+    minutes: tuple[float, float]
+    make: Callable[[FigureRun], Outcome]
+
+    @property
+    def paper(self) -> str:
+        """The first part of the name."""
+        return self.name.partition("-")[0]
+
+
+_entries: dict[str, Entry] = {}
+
+_Function = Callable[["FigureRun"], "Outcome"]
+
+
+def figure(
+    name: str, *, source: str, title: str, claim: str, minutes: tuple[float, float] = (0.1, 0.1)
+) -> Callable[[_Function], _Function]:
+    """Register a function as a figure; the arguments are those of `Entry`.
+
+    Raises
+    ------
+    ValueError
+        For a name that another figure has.
+    """
+
+    def register(make: _Function) -> _Function:
+        if name in _entries:
+            raise ValueError(f"name: there are two figures {name!r}")
+        _entries[name] = Entry(name, source, title, claim, minutes, make)
+        return make
+
+    return register
+
+
+def figures() -> dict[str, Entry]:
+    """Return every figure by its name, paper after paper, in the order of the papers' numbers.
+
+    All modules of the papers whose names begin with "figures" are imported.
+    """
+    packages = {each.name for each in pkgutil.iter_modules(import_module(_ROOT).__path__) if each.ispkg}
+    for package in sorted(packages - {"figures"}):
+        place = f"{_ROOT}.{package}"
+        for module in pkgutil.iter_modules(import_module(place).__path__):
+            if module.name.startswith("figures"):
+                import_module(f"{place}.{module.name}")
+    return {name: _entries[name] for name in sorted(_entries, key=_order)}
+
+
+def _order(name: str) -> tuple[int, str, list[tuple[int, str]]]:
+    paper, _, rest = name.partition("-")
+    place = _FIRST.index(paper) if paper in _FIRST else len(_FIRST)
+    parts = [(int(part) if part.isdigit() else 1 << 20, part) for part in rest.split("-")]
+    return place, paper, parts
+
+
+def chosen(names: Sequence[str]) -> list[Entry]:
+    """Return the figures of some names; a paper's name stands for all of its figures.
+
+    Raises
+    ------
+    ValueError
+        For a name that is neither.
+    """
+    known = figures()
+    found: dict[str, Entry] = {}
+    for name in names:
+        some = [each for each in known.values() if name in (each.name, each.paper)]
+        if not some:
+            near = [each for each in known if each.startswith(name.partition("-")[0])]
+            raise ValueError(f"no figure {name!r}; `bitldp paper list` shows them" + _like(near))
+        found |= {each.name: each for each in some}
+    return [each for name, each in known.items() if name in found]
+
+
+def _like(near: Sequence[str]) -> str:
+    return f"; there are {', '.join(near)}" if near else ""

@@ -1,0 +1,353 @@
+"""Course of a run, from its first round or its checkpoint to its summary."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord
+from flwr.serverapp import Grid
+from flwr.serverapp.strategy import FedAvg
+from numpy.typing import NDArray
+
+from bitldp.base.files import replacing
+from bitldp.base.plain import jsonable
+from bitldp.federated.server.strategy import DecodingStrategy, RoundFailedError
+from bitldp_papers.run.alike import alike
+from bitldp_papers.run.folder import RunFolder
+from bitldp_papers.run.settings import Settings
+from bitldp_papers.run.share import loaded
+
+__all__ = ["SUMMARY", "Privacy", "Rows", "Summary", "drive", "finishing", "folder_of", "turn_of", "watching"]
+
+SUMMARY = "summary.json"
+Model = list[NDArray[Any]]
+Rows = Sequence[Mapping[str, Any]]
+Watcher = Callable[[Mapping[str, Any]], None]
+
+_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+_finisher: ContextVar[Callable[[Summary], None] | None] = ContextVar("finisher", default=None)
+
+
+@contextmanager
+def watching(watcher: Watcher) -> Iterator[None]:
+    """Call `watcher` with the metrics of every round that ends while the block runs."""
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
+def folder_of(settings: Settings, system: str) -> str:
+    """Return the folder of a run."""
+    return settings.out or f"fl-output/{system}"
+
+
+@contextmanager
+def finishing(finisher: Callable[[Summary], None]) -> Iterator[None]:
+    """Call `finisher` with the summary of every run that ends while the block runs."""
+    token = _finisher.set(finisher)
+    try:
+        yield
+    finally:
+        _finisher.reset(token)
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """Privacy that a run promises a client.
+
+    Attributes
+    ----------
+    claimed : float
+        Epsilon that the paper, or the setting, claims.
+    record : float
+        Exact epsilon of everything that a client releases in all rounds; infinite without privacy.
+    delta : float
+    covers : str
+        Whom `record` protects: neighbouring inputs.
+    not_covered : str
+        What leaves a client beside it; empty where nothing does.
+    claimed_for : str
+        What `claimed` is of, where that is less than all that a client (or one of its records) releases;
+        empty where the claim is about the same as `record`.
+    """
+
+    claimed: float
+    record: float
+    delta: float = 0.0
+    covers: str = "one client's data against any other"
+    not_covered: str = ""
+    claimed_for: str = ""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Results at the end of a run.
+
+    Attributes
+    ----------
+    system : str
+    metric : str
+        Name of the score: "accuracy", or an error.
+    score : float
+        On clean test records, after the last round.
+    rounds : int
+    bytes_up : int
+        All that clients sent as updates, headers included.
+    privacy : Privacy
+    seconds : float
+        Of this process, resumed rounds only.
+    caveat : str
+        What a reader of the score should know beside it; empty where there is nothing.
+    mechanism : str
+        The setting of that name; empty where a system has none.
+    seed : int
+        Of the settings.
+    scores : mapping of str to float
+        Metrics of the last round by name, `score` among them, but for counts; None where one is not finite.
+    majority : float, optional
+        What a classifier reaches that looks at no feature: the share of test records of the most frequent
+        class. None where the metric is no accuracy.
+    """
+
+    system: str
+    metric: str
+    score: float
+    rounds: int
+    bytes_up: int
+    privacy: Privacy
+    seconds: float
+    caveat: str = ""
+    mechanism: str = ""
+    seed: int = 0
+    scores: Mapping[str, float | None] = field(default_factory=dict)
+    majority: float | None = None
+
+
+def turn_of(message: Message) -> int:
+    """Return the number of a training message's round, from 1 at the beginning of the run."""
+    config: Any = message.content["config"]
+    return int(config["server-round"])
+
+
+def drive(
+    grid: Grid,
+    settings: Settings,
+    *,
+    system: str,
+    strategy: Callable[[int, Rows], FedAvg],
+    initial: Model,
+    evaluate: Callable[[Model], Mapping[str, float]] | None,
+    privacy: Privacy,
+    metric: str = "accuracy",
+    timeout: float = 600.0,
+    caveat: str = "",
+) -> Summary:
+    """Run the rounds that are left, keep each, and write the summary.
+
+    Parameters
+    ----------
+    grid : Grid
+        As a ServerApp is given it.
+    settings : Settings
+        Says how many rounds, and in which folder they are kept.
+    system : str
+        Name of the system.
+    strategy : callable
+        ``strategy(first_round, rows)`` makes Flower's strategy for a run that begins with that round, after
+        rounds with those metrics.
+    initial : list of ndarray
+        The model before the first round.
+    evaluate : callable, optional
+        Scores of a model on clean test records, by name. None where the clients evaluate it, whose averaged
+        metrics are the scores then.
+    privacy : Privacy
+        What all rounds together cost a client.
+    metric : str
+        Which of the scores the summary gives.
+    timeout : float
+        Seconds to wait for the clients of a round.
+    caveat : str
+        For the summary.
+
+    Returns
+    -------
+    Summary
+
+    Raises
+    ------
+    ValueError
+        For a folder of another run.
+    RoundFailedError
+        If a round had no reports. The rounds before it are kept.
+    """
+    start = time.perf_counter()
+    data, train, _ = loaded(settings.data)
+    records = len(train)
+    if settings.clients > records:
+        raise ValueError(
+            f"clients: {settings.clients} are more than the {records} records of {settings.data}"
+        )
+    folder = RunFolder(folder_of(settings, system), settings.lasting(), resume=settings.resume)
+    kept = folder.checkpoint
+    done = 0 if kept is None else kept.round
+    model = list(initial) if kept is None else [kept.arrays[f"{place:03}"] for place in range(len(initial))]
+    seen: dict[str, Any] = {}
+
+    def scored(server_round: int, arrays: ArrayRecord) -> MetricRecord | None:
+        current = arrays.to_numpy_ndarrays()
+        scores: dict[str, Any] = {
+            name: float(value) for name, value in (evaluate(current) if evaluate else {}).items()
+        }
+        if server_round > 0 or done == 0:
+            row = {"round": done + server_round, **scores, **seen}
+            seen.clear()
+            folder.record(row, {f"{place:03}": array for place, array in enumerate(current)})
+            watcher = _watcher.get()
+            if watcher is not None:
+                watcher(folder.rows[-1])
+        return MetricRecord(dict(scores))
+
+    if done < settings.rounds:
+        chosen = _observed(strategy(done + 1, tuple(folder.rows)), seen, done)
+        chosen.start(
+            grid=grid,
+            initial_arrays=ArrayRecord({f"{place:03}": Array(array) for place, array in enumerate(model)}),
+            num_rounds=settings.rounds - done,
+            timeout=timeout,
+            train_config=ConfigRecord(),
+            evaluate_fn=scored,
+        )
+    return finished(
+        folder,
+        settings,
+        system=system,
+        privacy=privacy if data.public_ranges else _with_ranges(privacy),
+        seconds=time.perf_counter() - start,
+        metric=metric,
+        caveat=caveat,
+    )
+
+
+def finished(
+    folder: RunFolder,
+    settings: Settings,
+    *,
+    system: str,
+    privacy: Privacy,
+    seconds: float,
+    metric: str = "accuracy",
+    caveat: str = "",
+) -> Summary:
+    """Return the summary of a run whose rounds are in its folder, and write it there."""
+    last = folder.rows[-1]
+    summary = Summary(
+        system=system,
+        metric=metric,
+        score=float("nan") if last.get(metric) is None else float(last[metric]),
+        rounds=last["round"],
+        bytes_up=sum(row.get("bytes-up", 0) for row in folder.rows),
+        privacy=privacy,
+        seconds=seconds,
+        caveat=caveat,
+        mechanism=getattr(settings, "mechanism", ""),
+        seed=settings.seed,
+        scores={name: value for name, value in last.items() if isinstance(value, float) or value is None},
+        majority=loaded(settings.data)[0].majority if metric == "accuracy" else None,
+    )
+    _write(folder.path, summary)
+    finisher = _finisher.get()
+    if finisher is not None:
+        finisher(summary)
+    return summary
+
+
+def _with_ranges(privacy: Privacy) -> Privacy:
+    """Say that features were scaled by ranges which were learned from the records of all clients."""
+    if not 0.0 < privacy.record < np.inf:
+        return privacy
+    more = "the ranges that features are scaled by, which were learned from all records"
+    return replace(privacy, not_covered="; ".join(filter(None, (privacy.not_covered, more))))
+
+
+def _observed(strategy: FedAvg, seen: dict[str, Any], done: int) -> FedAvg:
+    """Let a strategy count rounds from the beginning, and leave the metrics of each in `seen`."""
+    configure, aggregate, judge = (
+        strategy.configure_train,
+        strategy.aggregate_train,
+        strategy.aggregate_evaluate,
+    )
+    # A DecodingStrategy does that by itself.
+    offset = 0 if isinstance(strategy, DecodingStrategy) else done
+    sent: list[ArrayRecord] = []
+
+    def configure_train(
+        server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        sent[:] = [arrays]
+        messages = list(configure(server_round + offset, arrays, config, grid))
+        for name in ("min_train_nodes", "min_evaluate_nodes", "min_available_nodes"):
+            setattr(strategy, name, 1)  # the run goes on without a client that has left
+        return messages
+
+    def aggregate_train(
+        server_round: int, replies: Iterable[Message]
+    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        # In an order that depends on what was sent alone, not on who sent it or when: sums of floats do.
+        came = sorted(replies, key=_digest)
+        size = sum(map(_size, came))
+        counts: dict[str, int] = {}
+        if not isinstance(strategy, DecodingStrategy):  # which looks at every report by itself
+            came, counts = alike(came, sent[0])
+        arrays, metrics = aggregate(server_round + offset, came)
+        if arrays is None:
+            seen_of = ", ".join(f"{count} {name}" for name, count in counts.items() if name != "reports")
+            raise RoundFailedError(
+                f"round {done + server_round}: no client sent an update that could be read ({seen_of})"
+            )
+        seen.update(metrics or {})
+        for name, count in {**counts, "bytes-up": size}.items():
+            seen.setdefault(name, count)
+        return arrays, metrics
+
+    def aggregate_evaluate(server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
+        metrics = judge(server_round, replies)
+        seen.update(metrics or {})
+        return metrics
+
+    strategy.aggregate_evaluate = aggregate_evaluate  # type: ignore[method-assign]
+    strategy.configure_train = configure_train  # type: ignore[method-assign]
+    strategy.aggregate_train = aggregate_train  # type: ignore[method-assign]
+    return strategy
+
+
+def _digest(reply: Message) -> bytes:
+    if reply.has_error():
+        return b""
+    digest = hashlib.sha256()
+    for record in reply.content.array_records.values():
+        for array in record.values():
+            digest.update(array.data)
+    return digest.digest()
+
+
+def _size(reply: Message) -> int:
+    if reply.has_error():
+        return 0
+    records = reply.content.array_records.values()
+    return sum(len(array.data) for record in records for array in record.values())
+
+
+def _write(path: Path, summary: Summary) -> None:
+    with replacing(path / SUMMARY) as file:
+        file.write((json.dumps(jsonable(asdict(summary)), indent=2, allow_nan=False) + "\n").encode())

@@ -1,0 +1,124 @@
+"""The frame of the figures: register, files, steps that are kept, data that are missing, one page."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("flwr", reason="the extra fl is not installed")
+pytest.importorskip("jax", reason="the extra fl is not installed")
+
+from bitldp.cli import main
+from bitldp_papers.figures import Compared, Entry, FigureRun, Outcome, chosen, figure, figures, make
+
+
+def entry(function) -> Entry:
+    return Entry("paper-1", "Paper, Fig. 1", "A title", "It is so.", (0.1, 1.0), function)
+
+
+def draw(canvas) -> None:
+    canvas.subplots().plot([1, 2], [3, 4])
+
+
+def outcome(run: FigureRun) -> Outcome:
+    rows = [{"epsilon": 1.0, "value": 2.0}, {"epsilon": float("inf"), "value": 3.0, "note": "a, b"}]
+    return Outcome(rows, draw, [Compared("it", 2.1, 2.0, 0.1, float("inf"), 1.0)], verdict="holds")
+
+
+def test_a_figure_leaves_its_files(tmp_path: Path) -> None:
+    found = make(entry(outcome), tmp_path, quick=True)
+    own = tmp_path / "paper-1"
+    assert {path.name for path in own.iterdir()} == {"figure.json", "figure.csv", "figure.svg", "figure.png"}
+    assert json.loads((own / "figure.json").read_text()) == found
+    assert found["status"] == "done"
+    assert found["seeds"] == [1, 2, 3]
+    assert found["compared"][0]["exact"] == "infinity"
+    assert found["versions"]["bitldp"]
+    with (own / "figure.csv").open() as file:
+        assert list(csv.DictReader(file)) == [
+            {"epsilon": "1.0", "value": "2.0", "note": ""},
+            {"epsilon": "inf", "value": "3.0", "note": "a, b"},
+        ]
+    assert (own / "figure.png").read_bytes().startswith(b"\x89PNG")
+    first = (own / "figure.svg").read_bytes()
+    make(entry(outcome), tmp_path, quick=True)
+    assert (own / "figure.svg").read_bytes() == first
+
+
+def test_a_table_without_a_drawing_is_drawn(tmp_path: Path) -> None:
+    make(entry(lambda run: Outcome([{"a": 1.5, "b": None}])), tmp_path)
+    assert b"1.5" in (tmp_path / "paper-1" / "figure.svg").read_bytes()
+
+
+def test_steps_are_kept_for_resuming(tmp_path: Path) -> None:
+    calls = []
+    fail = [True]
+
+    def begun(run: FigureRun) -> Outcome:
+        values = [
+            run.cached(f"step {k}", lambda k=k: calls.append(k) or [k, float("inf")])
+            for k in run.each((1, 2))
+        ]
+        if fail:
+            raise ZeroDivisionError("late")
+        return Outcome([{"value": value[0], "end": value[1]} for value in values], draw)
+
+    found = make(entry(begun), tmp_path)
+    assert (found["status"], found["reason"]) == ("failed", "ZeroDivisionError: late")
+    fail.clear()
+    assert make(entry(begun), tmp_path, resume=True)["rows"][1] == {"value": 2, "end": "infinity"}
+    assert calls == [1, 2]
+    make(entry(begun), tmp_path, resume=True)  # it is there
+    make(entry(begun), tmp_path, resume=True, quick=True)  # in another form
+    assert calls == [1, 2, 1, 2]
+    make(entry(begun), tmp_path)  # from the beginning
+    assert calls == [1, 2, 1, 2, 1, 2]
+
+
+def test_missing_data_leave_a_figure_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BITLDP_DATA", raising=False)
+    found = make(entry(lambda run: run.data("mnist") and outcome(run)), tmp_path)
+    assert found["status"] == "skipped"
+    assert "BITLDP_DATA" in found["reason"]
+
+
+def test_bundled_data_have_a_checksum(tmp_path: Path) -> None:
+    run = FigureRun(tmp_path)
+    run.data("wine")
+    assert len(run.checksums["wine"]["arrays"]) == 64
+
+
+def test_names_are_checked() -> None:
+    known = figures()
+    assert [each.name for each in chosen(["bitrand-3"])] == ["bitrand-3"]
+    assert {each.paper for each in chosen(["bitrand"])} == {"bitrand"}
+    with pytest.raises(ValueError, match="no figure 'bitrand-99'"):
+        chosen(["bitrand-99"])
+    with pytest.raises(ValueError, match="two figures 'bitrand-3'"):
+        figure("bitrand-3", source="", title="", claim="")(outcome)
+    for each in known.values():
+        assert each.source, each.name
+        assert each.title, each.name
+        assert each.claim, each.name
+        assert 0 < each.minutes[0] <= each.minutes[1], each.name
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def run(*arguments: object) -> int:
+        with pytest.raises(SystemExit) as exit_of:
+            main(["paper", *map(str, arguments)])
+        return int(exit_of.value.code or 0)
+
+    assert run("list") == 0
+    assert "bitrand-3" in capsys.readouterr().out
+    assert run("bitrand-3", "--quick", "--out", tmp_path) == 0
+    shown = capsys.readouterr()
+    assert "1 done" in shown.out
+    assert "[1/1] bitrand-3 done" in shown.err
+    assert (tmp_path / "report.html").exists()
+    assert run("nothing-1") == 2
+    assert "no figure" in capsys.readouterr().err
+    assert run("bitrand-3", "--all") == 2
