@@ -38,7 +38,7 @@ fn on_each<T: Clone + PartialEq + std::fmt::Debug>(
 fn chacha(criterion: &mut Criterion) {
     let mut out = vec![0u8; 1 << 20];
     on_each(criterion, "keystream", Throughput::Bytes(1 << 20), &mut out, |isa, out| {
-        keystream_on::<ROUNDS>(isa, &key(), 0, 0, out).unwrap();
+        keystream_on::<ROUNDS>(isa, &key(), 0, 0, out);
     });
 }
 

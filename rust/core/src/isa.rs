@@ -4,49 +4,53 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
+#[cfg(target_arch = "aarch64")]
+use crate::vector::neon;
+#[cfg(target_arch = "x86_64")]
+use crate::vector::x86;
+use crate::vector::{Portable, Vector};
 
 /// A family of instructions with kernels of its own. All of them give the same answers.
 ///
 /// A value is a proof that this processor has the instructions: but for [`Isa::Scalar`], there is no other way to one than
 /// [`available`](Isa::available), [`current`](Isa::current) and [`named`](Isa::named).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Isa(Family);
+pub struct Isa(Unit);
 
-/// What an [`Isa`] can be; only this module makes one of it.
+/// The vector units that kernels are written for. A value proves nothing: an [`Isa`] does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Family {
+pub(crate) enum Unit {
+    /// Portable Rust, in loops that compilers vectorise.
     Scalar,
+    /// AArch64 with Advanced SIMD.
     Neon,
+    /// x86-64 with AVX2, BMI1, BMI2, LZCNT and POPCNT.
     Avx2,
+    /// All of [`Unit::Avx2`], and AVX-512 F, BW, DQ and VL.
     Avx512,
 }
 
-#[allow(non_upper_case_globals, reason = "they read as the variants that they are: kernels match on them")]
+#[allow(non_upper_case_globals, reason = "it reads as the variant that it is")]
 impl Isa {
     /// Portable Rust, in loops that compilers vectorise: the path of every processor without kernels of its own, and what
     /// the kernels are compared with. The tests compare it with single draws.
-    pub const Scalar: Isa = Isa(Family::Scalar);
-    /// AArch64 with Advanced SIMD. A pattern: no kernel makes a value of it.
-    pub(crate) const Neon: Isa = Isa(Family::Neon);
-    /// x86-64 with AVX2, BMI1, BMI2, LZCNT and POPCNT. A pattern, too.
-    pub(crate) const Avx2: Isa = Isa(Family::Avx2);
-    /// All of [`Isa::Avx2`], and AVX-512 F, BW, DQ and VL. A pattern, too.
-    pub(crate) const Avx512: Isa = Isa(Family::Avx512);
+    pub const Scalar: Isa = Isa(Unit::Scalar);
 }
 
 /// The environment variable that forces an instruction set.
 pub const ISA_VARIABLE: &str = "BITLDP_ISA";
 
 /// Every instruction set with kernels of its own.
-const ALL: [Isa; 4] = [Isa::Avx512, Isa::Avx2, Isa::Neon, Isa::Scalar];
+const ALL: [Isa; 4] = [Isa(Unit::Avx512), Isa(Unit::Avx2), Isa(Unit::Neon), Isa::Scalar];
 
 /// Those of this architecture, best first: a processor that has one of them has all that come behind it.
-#[cfg(target_arch = "x86_64")]
-const OWN: &[Isa] = &[Isa::Avx512, Isa::Avx2, Isa::Scalar];
-#[cfg(target_arch = "aarch64")]
-const OWN: &[Isa] = &[Isa::Neon, Isa::Scalar];
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-const OWN: &[Isa] = &[Isa::Scalar];
+const OWN: &[Isa] = if cfg!(target_arch = "x86_64") {
+    &[Isa(Unit::Avx512), Isa(Unit::Avx2), Isa::Scalar]
+} else if cfg!(target_arch = "aarch64") {
+    &[Isa(Unit::Neon), Isa::Scalar]
+} else {
+    &[Isa::Scalar]
+};
 
 impl Isa {
     /// The instruction sets that this processor has, best first.
@@ -87,19 +91,20 @@ impl Isa {
         Err(Error::Isa { reason: format!("{reason}; allowed are {allowed}") })
     }
 
-    /// This instruction set: a value of it says that the processor has it.
-    pub(crate) fn checked(self) -> Result<Isa> {
-        Ok(self)
+    /// The vector unit, for [`dispatch!`].
+    #[inline(always)]
+    pub(crate) const fn unit(self) -> Unit {
+        self.0
     }
 
     /// `"scalar"`, `"neon"`, `"avx2"` or `"avx512"`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self.0 {
-            Family::Scalar => "scalar",
-            Family::Neon => "neon",
-            Family::Avx2 => "avx2",
-            Family::Avx512 => "avx512",
+            Unit::Scalar => "scalar",
+            Unit::Neon => "neon",
+            Unit::Avx2 => "avx2",
+            Unit::Avx512 => "avx512",
         }
     }
 }
@@ -130,8 +135,8 @@ fn detect() -> Isa {
         && is_x86_feature_detected!("avx512dq")
         && is_x86_feature_detected!("avx512vl");
     match (avx2, avx512) {
-        (true, true) => Isa::Avx512,
-        (true, false) => Isa::Avx2,
+        (true, true) => Isa(Unit::Avx512),
+        (true, false) => Isa(Unit::Avx2),
         _ => Isa::Scalar,
     }
 }
@@ -140,7 +145,7 @@ fn detect() -> Isa {
 fn detect() -> Isa {
     // The kernels read words as bytes and back, so the order of bytes has to be the keystream's.
     if cfg!(target_endian = "little") && std::arch::is_aarch64_feature_detected!("neon") {
-        Isa::Neon
+        Isa(Unit::Neon)
     } else {
         Isa::Scalar
     }
@@ -151,101 +156,80 @@ fn detect() -> Isa {
     Isa::Scalar
 }
 
-/// Runs `work`, a loop that the compiler can vectorise, compiled for `isa`: for what needs no intrinsics.
-#[inline]
-pub(crate) fn vectorised<R>(isa: Isa, work: impl FnOnce() -> R) -> R {
-    /// Compiles `work` with AVX-512.
-    ///
-    /// # Safety
-    /// The CPU has it.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
-    unsafe fn on_avx512<R>(work: impl FnOnce() -> R) -> R {
-        work()
-    }
-    /// Compiles `work` with AVX2.
-    ///
-    /// # Safety
-    /// The CPU has it.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    unsafe fn on_avx2<R>(work: impl FnOnce() -> R) -> R {
-        work()
-    }
-    /// Compiles `work` with Advanced SIMD.
-    ///
-    /// # Safety
-    /// The CPU has it.
-    #[cfg(target_arch = "aarch64")]
-    #[target_feature(enable = "neon")]
-    unsafe fn on_neon<R>(work: impl FnOnce() -> R) -> R {
-        work()
-    }
-    match isa {
-        // SAFETY: an `Isa` is made only of what this processor has.
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => unsafe { on_avx512(work) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => unsafe { on_avx2(work) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "aarch64")]
-        Isa::Neon => unsafe { on_neon(work) },
-        _ => work(),
-    }
+/// Calls the kernel that was written for an instruction set, or evaluates what stands behind `_` where there is none.
+///
+/// A kernel is a safe function that is compiled, by `#[target_feature]`, for no more than its [`Unit`] has. The arguments are
+/// names, the same for every kernel; they must be no more than names, so that nothing else is evaluated as unsafe.
+#[cfg(target_arch = "x86_64")]
+macro_rules! dispatch {
+    ($isa:expr, $arguments:tt, $(avx512 => $avx512:path,)? $(avx2 => $avx2:path,)? $(neon => $neon:path,)?
+     _ => $otherwise:expr) => {
+        match $crate::isa::Isa::unit($isa) {
+            // SAFETY: an `Isa` is made only of what this processor has.
+            $($crate::isa::Unit::Avx512 => unsafe { $avx512 $arguments },)?
+            // SAFETY: as above.
+            $($crate::isa::Unit::Avx2 => unsafe { $avx2 $arguments },)?
+            _ => $otherwise,
+        }
+    };
 }
 
-/// A loop that the compiler can vectorise, where [`vectorised`] is too weak: a closure that is called once an instruction
-/// set is inlined only if it is short, and is not compiled for any of them otherwise.
-pub(crate) trait Loop {
+/// The same for AArch64.
+#[cfg(target_arch = "aarch64")]
+macro_rules! dispatch {
+    ($isa:expr, $arguments:tt, $(avx512 => $avx512:path,)? $(avx2 => $avx2:path,)? $(neon => $neon:path,)?
+     _ => $otherwise:expr) => {
+        match $crate::isa::Isa::unit($isa) {
+            // SAFETY: an `Isa` is made only of what this processor has.
+            $($crate::isa::Unit::Neon => unsafe { $neon $arguments },)?
+            _ => $otherwise,
+        }
+    };
+}
+
+/// The same for an architecture without kernels of its own.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+macro_rules! dispatch {
+    ($isa:expr, $arguments:tt, $(avx512 => $avx512:path,)? $(avx2 => $avx2:path,)? $(neon => $neon:path,)?
+     _ => $otherwise:expr) => {{
+        let _ = $isa;
+        $otherwise
+    }};
+}
+pub(crate) use dispatch;
+
+/// Work that is written once and compiled for each instruction set.
+pub(crate) trait Kernel {
     /// What it comes to.
     type Answer;
-    /// The loop. An implementation is marked `#[inline(always)]`.
-    fn run(self) -> Self::Answer;
+    /// The work. `any` is a register of the instruction set, of which the others are made. An implementation is marked
+    /// `#[inline(always)]`.
+    fn run<V: Vector>(self, any: V) -> Self::Answer;
 }
 
-/// Runs a loop compiled for `isa`.
+/// Runs a kernel compiled for `isa`.
 #[inline]
-pub(crate) fn compiled<L: Loop>(isa: Isa, work: L) -> L::Answer {
-    /// Compiles `work` with AVX-512.
-    ///
-    /// # Safety
-    /// The CPU has it.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
-    unsafe fn on_avx512<L: Loop>(work: L) -> L::Answer {
-        work.run()
+pub(crate) fn compiled<K: Kernel>(isa: Isa, kernel: K) -> K::Answer {
+    dispatch!(isa, (kernel),
+        avx512 => x86::on_avx512, avx2 => x86::on_avx2, neon => neon::on_neon,
+        _ => kernel.run(Portable::default()))
+}
+
+/// Runs `work`, a short loop that the compiler can vectorise, compiled for `isa`. A closure that is called once an
+/// instruction set is inlined only if it is short, and is not compiled for any of them otherwise: a longer loop is a
+/// [`Kernel`].
+#[inline]
+pub(crate) fn vectorised<R>(isa: Isa, work: impl FnOnce() -> R) -> R {
+    struct Short<F>(F);
+    impl<R, F: FnOnce() -> R> Kernel for Short<F> {
+        type Answer = R;
+
+        #[inline(always)]
+        fn run<V: Vector>(self, _: V) -> R {
+            (self.0)()
+        }
     }
-    /// Compiles `work` with AVX2.
-    ///
-    /// # Safety
-    /// The CPU has it.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    unsafe fn on_avx2<L: Loop>(work: L) -> L::Answer {
-        work.run()
-    }
-    /// Compiles `work` with Advanced SIMD.
-    ///
-    /// # Safety
-    /// The CPU has it.
-    #[cfg(target_arch = "aarch64")]
-    #[target_feature(enable = "neon")]
-    unsafe fn on_neon<L: Loop>(work: L) -> L::Answer {
-        work.run()
-    }
-    match isa {
-        // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => unsafe { on_avx512(work) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => unsafe { on_avx2(work) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "aarch64")]
-        Isa::Neon => unsafe { on_neon(work) },
-        _ => work.run(),
-    }
+    compiled(isa, Short(work))
 }
 
 /// 64 bytes of 0 or 1 as a mask, the first of them lowest.
@@ -317,32 +301,5 @@ mod tests {
         for isa in ALL {
             assert_eq!(Isa::named(isa.name()).ok(), Isa::available().contains(&isa).then_some(isa));
         }
-    }
-
-    /// In this crate the constants of vector units could be taken for values; they may only be patterns.
-    #[test]
-    fn no_kernel_makes_a_value_of_a_vector_unit() {
-        let mut folders = vec![std::path::PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/src"))];
-        let mut found = 0;
-        while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir(folder).unwrap() {
-                let path = entry.unwrap().path();
-                if path.is_dir() {
-                    folders.push(path);
-                } else if path.extension().is_some_and(|kind| kind == "rs") && !path.ends_with("isa.rs") {
-                    let text = std::fs::read_to_string(&path).unwrap();
-                    let units = ["Isa::Avx", "Isa::Neon"];
-                    let place = |line: &str| units.iter().find_map(|unit| line.find(unit));
-                    for (line, unit) in text.lines().filter_map(|line| Some((line, place(line)?))) {
-                        let (before, after) = (line[..unit].trim_end(), &line[unit..]);
-                        let pattern =
-                            after.contains("=>") || before.ends_with("==") || before.ends_with("//");
-                        assert!(pattern, "{}: {line}", path.display());
-                        found += 1;
-                    }
-                }
-            }
-        }
-        assert!(found > 9, "the kernels match on vector units");
     }
 }

@@ -48,6 +48,7 @@ mod parallel;
 mod probability;
 mod random;
 mod text;
+mod vector;
 
 pub use aggregate::{Batch, Hashes, Maximization, Reports, Sampled, Sliding, Undo, undo_counts};
 pub use channel::{

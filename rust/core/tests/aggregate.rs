@@ -54,7 +54,7 @@ impl Forms {
             let batch = Batch::new(reports, self.words.len() / columns, columns, self.bits).unwrap();
             for &isa in Isa::available() {
                 for threads in [Some(1), Some(3)] {
-                    let batch = batch.on(isa).unwrap().threads(threads).unwrap();
+                    let batch = batch.on(isa).threads(threads).unwrap();
                     let form = format!("{reports:?}").chars().take(6).collect::<String>();
                     assert_eq!(count(batch).unwrap(), expected, "{isa} {form} {columns} {}", self.bits);
                 }
@@ -234,14 +234,14 @@ fn the_first_place_is_named_on_any_number_of_threads() {
                 Batch::new(reports, records, columns, bits).unwrap().threads(threads).unwrap()
             };
             for &isa in Isa::available() {
-                let codes = of(Reports::U16(&codes), 9).on(isa).unwrap();
+                let codes = of(Reports::U16(&codes), 9).on(isa);
                 assert_eq!(place(codes.word_counts()), ("reports", at));
                 assert_eq!(place(codes.histogram(700)), ("reports", at));
                 assert_eq!(place(codes.sums(700)), ("reports", at));
-                let packed = of(Reports::Packed(&packed), 10).on(isa).unwrap();
+                let packed = of(Reports::Packed(&packed), 10).on(isa);
                 assert_eq!(place(packed.histogram(700)), ("reports", at));
                 assert_eq!(place(packed.sums(700)), ("reports", at));
-                let bits = of(Reports::Bits(&bytes), 1).on(isa).unwrap();
+                let bits = of(Reports::Bits(&bytes), 1).on(isa);
                 assert_eq!(place(bits.ones()), ("reports", at));
                 assert_eq!(place(bits.histogram(2)), ("reports", at));
                 assert_eq!(place(bits.sums(2)), ("reports", at));

@@ -21,11 +21,6 @@ mod sliding;
 mod source;
 mod sums;
 mod undo;
-mod vector;
-#[cfg(target_arch = "aarch64")]
-mod vector_neon;
-#[cfg(target_arch = "x86_64")]
-mod vector_x86;
 mod vertical;
 mod words;
 
@@ -111,11 +106,9 @@ impl<'a> Batch<'a> {
     }
 
     /// The same, counted with the kernels of `isa`: the counts do not depend on it.
-    ///
-    /// # Errors
-    /// [`Error::Isa`] if the processor lacks it.
-    pub fn on(self, isa: Isa) -> Result<Batch<'a>> {
-        Ok(Batch { isa: isa.checked()?, ..self })
+    #[must_use]
+    pub fn on(self, isa: Isa) -> Batch<'a> {
+        Batch { isa, ..self }
     }
 
     /// The same, counted on so many threads (`None`: as many as it is worth): the counts do not depend on it.

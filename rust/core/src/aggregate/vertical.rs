@@ -3,8 +3,8 @@
 //! Rows are added eight at a time. What they come to in eights goes up a ladder of levels, of which each keeps one bit of
 //! every count and, every other time, a carry that waits for the next one: 2^15 rows take 16 levels.
 
-use super::vector::Vector;
 use crate::isa::{Isa, vectorised};
+use crate::vector::Vector;
 
 /// Rows that are added at once.
 pub(super) const ROWS: usize = 8;
@@ -36,41 +36,36 @@ impl Default for Counters {
 }
 
 impl Counters {
-    /// Adds eight registers of the bytes from `at` on; `before` is how often that was done with those bytes.
-    ///
-    /// # Safety
-    /// As [`Vector`]; `at` and a register behind it lie within the 64 bytes, and `before` is below 2^12.
+    /// Adds eight registers of the bytes from `at` on; `before`, below 2^12, is how often that was done with those bytes.
     #[inline(always)]
-    pub(super) unsafe fn add<V: Vector>(&mut self, at: usize, rows: [V; ROWS], before: usize) {
-        debug_assert!(at + V::BYTES <= BYTES && before < MOST_ROWS / ROWS);
-        // SAFETY: a register at `at` lies within a level, by the caller's promise.
-        let load = |bytes: &[u8; BYTES]| unsafe { V::load(bytes.as_ptr().add(at)) };
+    pub(super) fn add<V: Vector>(&mut self, at: usize, rows: [V; ROWS], before: usize) {
+        assert!(at + V::BYTES <= BYTES && before < MOST_ROWS / ROWS);
+        // SAFETY: a register at `at` lies within a level, as was looked at.
+        let load = |bytes: &[u8; BYTES]| unsafe { rows[0].read(bytes.as_ptr().add(at)) };
         let store = |bytes: &mut [u8; BYTES], bits: V| {
             // SAFETY: as above.
-            unsafe { bits.store(bytes.as_mut_ptr().add(at)) };
+            unsafe { bits.write(bytes.as_mut_ptr().add(at)) };
         };
-        // SAFETY: the caller's processor; at most 12 bits of `before` are ones, and the levels above the first three are 13.
-        unsafe {
-            let levels = &mut self.levels;
-            let (ones, two_a) = load(&levels[0].bits).sum(rows[0], rows[1]);
-            let (ones, two_b) = ones.sum(rows[2], rows[3]);
-            let (twos, four_a) = load(&levels[1].bits).sum(two_a, two_b);
-            let (ones, two_a) = ones.sum(rows[4], rows[5]);
-            let (ones, two_b) = ones.sum(rows[6], rows[7]);
-            let (twos, four_b) = twos.sum(two_a, two_b);
-            let (fours, mut carry) = load(&levels[2].bits).sum(four_a, four_b);
-            store(&mut levels[0].bits, ones);
-            store(&mut levels[1].bits, twos);
-            store(&mut levels[2].bits, fours);
-            let (mut level, mut waits) = (3, before);
-            while waits & 1 == 1 {
-                let here = &mut levels[level];
-                let (bits, up) = load(&here.bits).sum(load(&here.waiting), carry);
-                store(&mut here.bits, bits);
-                (carry, level, waits) = (up, level + 1, waits >> 1);
-            }
-            store(&mut levels[level].waiting, carry);
+        let levels = &mut self.levels;
+        let (ones, two_a) = load(&levels[0].bits).sum(rows[0], rows[1]);
+        let (ones, two_b) = ones.sum(rows[2], rows[3]);
+        let (twos, four_a) = load(&levels[1].bits).sum(two_a, two_b);
+        let (ones, two_a) = ones.sum(rows[4], rows[5]);
+        let (ones, two_b) = ones.sum(rows[6], rows[7]);
+        let (twos, four_b) = twos.sum(two_a, two_b);
+        let (fours, mut carry) = load(&levels[2].bits).sum(four_a, four_b);
+        store(&mut levels[0].bits, ones);
+        store(&mut levels[1].bits, twos);
+        store(&mut levels[2].bits, fours);
+        // At most 12 bits of `before` are ones, and the levels above the first three are 13.
+        let (mut level, mut waits) = (3, before);
+        while waits & 1 == 1 {
+            let here = &mut levels[level];
+            let (bits, up) = load(&here.bits).sum(load(&here.waiting), carry);
+            store(&mut here.bits, bits);
+            (carry, level, waits) = (up, level + 1, waits >> 1);
         }
+        store(&mut levels[level].waiting, carry);
     }
 
     /// The counts after `blocks` times eight rows: of bit `i` of byte `b`, counted from the least significant, `[i][b]`.

@@ -5,8 +5,9 @@
 //! more, whatever the letters.
 
 use super::layout::Layout;
-use super::pairs::{Part, Register, value};
+use super::pairs::{TilesPart, value};
 use super::planes::AT_ONCE;
+use super::planes::Register;
 use super::source::{Flat, Source, with_words};
 use super::vertical::BYTES;
 use super::{Batch, Failed, Reports, Totals, table};
@@ -77,14 +78,14 @@ impl Batch<'_> {
         let (stride, rows) = (layout.stride / size, layout.rows);
         let words = BYTES / size;
         let groups = stride.div_ceil(words);
-        let tile = Part::<S, LANE>::tile_rows(self.bits);
+        let tile = TilesPart::<S, LANE>::tile_rows(self.bits);
         // Few columns are cut by rows, so that there is work for every thread.
         let together = (rows.div_ceil(tile) * groups / 16).clamp(1, MOST_TILES) * tile;
         let work = rows.min(together) * words / WORDS_A_NANOSECOND;
         for_chunks(groups * rows.div_ceil(together), 1, self.threads, work.max(1), |number, _| {
             let (row, at) = (number / groups * together, number % groups * words);
             let rows = row..rows.min(row + together);
-            let part = Part::<S, LANE> { source, bits: self.bits, stride, rows, at };
+            let part = TilesPart::<S, LANE> { source, bits: self.bits, stride, rows, at };
             let there = words.min(stride - at);
             totals.take(part.count::<W>(self.isa).map(|found| self.adding::<LANE>(found, at, there)));
         });
@@ -116,7 +117,7 @@ impl Batch<'_> {
         let (stride, words) = (layout.stride / size, BYTES / size);
         // Few records are cut finer, so that threads end together.
         let share = (layout.rows / 16).next_multiple_of(LANE * AT_ONCE).max(LANE * AT_ONCE);
-        let tile = Part::<Flat, LANE>::tile_rows(self.bits).min(share);
+        let tile = TilesPart::<Flat, LANE>::tile_rows(self.bits).min(share);
         let strip = (SQUEEZED * 8 / (tile * bits * words)).clamp(1, stride.div_ceil(words)) * words;
         let strips = stride.div_ceil(strip);
         let work = (tile * strip / WORDS_A_NANOSECOND).max(1);
@@ -131,8 +132,13 @@ impl Batch<'_> {
             };
             let source = &self.flat(&packed, false).of(rows * strip);
             for group in (0..strip).step_by(words) {
-                let part =
-                    Part::<Flat, LANE> { source, bits: self.bits, stride: strip, rows: 0..rows, at: group };
+                let part = TilesPart::<Flat, LANE> {
+                    source,
+                    bits: self.bits,
+                    stride: strip,
+                    rows: 0..rows,
+                    at: group,
+                };
                 let there = words.min(there - group);
                 let found = part.count::<W>(self.isa);
                 totals.take(found.map(|found| self.adding::<LANE>(found, at + group, there)));

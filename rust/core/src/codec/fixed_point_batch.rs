@@ -7,8 +7,9 @@ use super::real::Real;
 use crate::codec::Code;
 use crate::error::{Error, Result, argument, element};
 use crate::io::{Input, Output};
-use crate::isa::{Isa, Loop, compiled, vectorised};
+use crate::isa::{Isa, Kernel, compiled, vectorised};
 use crate::parallel::{CHUNK, Parts, for_chunks};
+use crate::vector::Vector;
 
 /// The code words of numbers.
 pub(crate) struct Encode<'a, F, W> {
@@ -17,11 +18,11 @@ pub(crate) struct Encode<'a, F, W> {
     pub(crate) words: &'a mut [W],
 }
 
-impl<F: Real, W: Code> Loop for Encode<'_, F, W> {
+impl<F: Real, W: Code> Kernel for Encode<'_, F, W> {
     type Answer = ();
 
     #[inline(always)]
-    fn run(self) {
+    fn run<V: Vector>(self, _: V) {
         F::encode_each(self.codec.spelling(), self.values, self.words);
     }
 }
@@ -33,11 +34,11 @@ pub(crate) struct Decode<'a, W, F> {
     pub(crate) values: &'a mut [F],
 }
 
-impl<F: Real, W: Code> Loop for Decode<'_, W, F> {
+impl<F: Real, W: Code> Kernel for Decode<'_, W, F> {
     type Answer = u32;
 
     #[inline(always)]
-    fn run(self) -> u32 {
+    fn run<V: Vector>(self, _: V) -> u32 {
         let mut seen = 0;
         for (value, word) in self.values.iter_mut().zip(self.words) {
             seen |= word.widen();

@@ -6,8 +6,9 @@
 use std::sync::Mutex;
 
 use crate::error::{Error, Result, argument, zeros};
-use crate::isa::{Isa, Loop, compiled};
+use crate::isa::{Isa, Kernel, compiled};
 use crate::parallel::for_chunks;
+use crate::vector::Vector;
 
 /// Hash functions from 64-bit words to `cells` cells, one for each 32-bit seed.
 ///
@@ -151,11 +152,11 @@ struct Supports<'a> {
     found: &'a mut [u32],
 }
 
-impl Loop for Supports<'_> {
+impl Kernel for Supports<'_> {
     type Answer = ();
 
     #[inline(always)]
-    fn run(self) {
+    fn run<V: Vector>(self, _: V) {
         for (&seed, &report) in self.seeds.iter().zip(self.reports) {
             let function = Function::of(seed);
             for ((&low, &high), count) in self.low.iter().zip(self.high).zip(&mut *self.found) {

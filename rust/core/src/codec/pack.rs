@@ -14,7 +14,7 @@ mod neon;
 use super::code::Code;
 use super::unpack::Unpack;
 use crate::error::{Error, Result, argument, element, zeros};
-use crate::isa::{Isa, vectorised};
+use crate::isa::{Isa, dispatch, vectorised};
 use crate::parallel::{CHUNK, Parts, for_chunks};
 
 fn check_bits(bits: u32) -> Result<()> {
@@ -136,15 +136,8 @@ pub(crate) fn pack_into<W: Code>(isa: Isa, reports: &[W], bits: u32, out: &mut [
     if bits > 16 {
         return write(reports.iter().map(|report| report.widen()), bits, out);
     }
-    let done = match isa {
-        // SAFETY: an `Isa` that reaches the kernels was checked against this processor, and both have AVX2.
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 | Isa::Avx512 => unsafe { avx2::pack(reports, bits, out) },
-        // SAFETY: an `Isa` is made only of what this processor has.
-        #[cfg(target_arch = "aarch64")]
-        Isa::Neon => unsafe { neon::pack(reports, bits, out) },
-        _ => 0,
-    };
+    let done = dispatch!(isa, (reports, bits, out),
+        avx512 => avx2::pack, avx2 => avx2::pack, neon => neon::pack, _ => 0);
     let (reports, out) = (&reports[done..], &mut out[done / 8 * bits as usize..]);
     // Eight reports are `bits` whole bytes.
     let eights = reports.chunks_exact(8);

@@ -6,8 +6,9 @@
 use super::bits::{Lanes, Laws, Plan};
 use super::categorical::load_rows;
 use crate::io::{Input, Output};
-use crate::isa::{Isa, Loop, compiled};
+use crate::isa::{Isa, Kernel, compiled};
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
+use crate::vector::Vector;
 
 /// Positions' bytes, or records, that one group of keystream serves: two bytes each.
 const BLOCK: usize = GROUP / 2;
@@ -183,7 +184,7 @@ struct Records<'a, 'b, S> {
     sink: S,
 }
 
-impl<S: Sink> Loop for Records<'_, '_, S> {
+impl<S: Sink> Kernel for Records<'_, '_, S> {
     type Answer = S;
 
     #[allow(
@@ -191,7 +192,7 @@ impl<S: Sink> Loop for Records<'_, '_, S> {
         reason = "a plain loop is compiled for the instruction set around it"
     )]
     #[inline(always)]
-    fn run(mut self) -> S {
+    fn run<V: Vector>(mut self, _: V) -> S {
         let (sampler, chunk) = (self.sampler, self.chunk);
         let mut others = Draws::new(sampler, sampler.others, Purpose::Main, Purpose::Refine, chunk);
         let mut own = Draws::new(sampler, sampler.own, Purpose::Own, Purpose::OwnRefine, chunk);

@@ -3,8 +3,8 @@
 //! A text of at most 55 bytes is one block with its padding (FIPS 180-4, sections 5.1.1 and 6.2.2).
 
 use super::BLOCKS;
-use super::vector::{Lanewise, Vector, lanewise};
-use crate::kernel::Isa;
+use crate::isa::{Isa, Kernel, compiled};
+use crate::vector::Vector;
 
 /// Bytes of a text that one block holds, with a byte of padding and eight of its length.
 pub(super) const SHORT: usize = 55;
@@ -28,45 +28,48 @@ const CONSTANTS: [u32; 64] = [
 macro_rules! round {
     ($s:ident, $add:expr, $a:expr, $b:expr, $c:expr, $d:expr, $e:expr, $f:expr, $g:expr, $h:expr) => {
         let (a, b, c, e, f, g) = ($s[$a], $s[$b], $s[$c], $s[$e], $s[$f], $s[$g]);
-        let mixed = e.rotate::<6, 26>().xor(e.rotate::<11, 21>()).xor(e.rotate::<25, 7>());
+        let mixed = e.rotate_32::<6, 26>().xor(e.rotate_32::<11, 21>()).xor(e.rotate_32::<25, 7>());
         let chosen = g.xor(e.and(f.xor(g)));
-        let first = $s[$h].plus($add).plus(mixed).plus(chosen);
-        let mixed = a.rotate::<2, 30>().xor(a.rotate::<13, 19>()).xor(a.rotate::<22, 10>());
+        let first = $s[$h].plus_32($add).plus_32(mixed).plus_32(chosen);
+        let mixed = a.rotate_32::<2, 30>().xor(a.rotate_32::<13, 19>()).xor(a.rotate_32::<22, 10>());
         let most = b.and(c).xor(a.and(b.xor(c)));
-        $s[$d] = $s[$d].plus(first);
-        $s[$h] = first.plus(mixed).plus(most);
+        $s[$d] = $s[$d].plus_32(first);
+        $s[$h] = first.plus_32(mixed).plus_32(most);
     };
 }
 
 /// Blocks, a word of all at a time, and room for their digests.
-struct Digests<'a> {
+struct Short<'a> {
     blocks: &'a [[u32; BLOCKS]; 16],
-    out: [[u32; BLOCKS]; 8],
+    out: &'a mut [[u32; BLOCKS]; 8],
 }
 
-impl Lanewise for Digests<'_> {
+impl Kernel for Short<'_> {
+    type Answer = ();
+
     #[inline(always)]
-    unsafe fn at<V: Vector>(&mut self, lane: usize) {
-        // SAFETY: the caller's processor; the lanes are there.
-        unsafe {
-            let (mut w, mut s) = ([V::repeat(0); 16], [V::repeat(0); 8]);
+    fn run<V: Vector>(self, any: V) {
+        for lane in (0..BLOCKS).step_by(V::LANES) {
+            let (mut w, mut s) = ([any; 16], [any; 8]);
             for (word, lanes) in w.iter_mut().zip(self.blocks) {
-                *word = V::load(lanes[lane..lane + V::LANES].as_ptr());
+                *word = any.load(&lanes[lane..]);
             }
             for (word, start) in s.iter_mut().zip(START) {
-                *word = V::repeat(start);
+                *word = any.repeat_32(start);
             }
             for (sixteen, constants) in CONSTANTS.as_chunks::<16>().0.iter().enumerate() {
                 if sixteen > 0 {
                     for t in 0..16 {
                         let (x, y) = (w[(t + 1) % 16], w[(t + 14) % 16]);
-                        let early = x.rotate::<7, 25>().xor(x.rotate::<18, 14>()).xor(x.right::<3>());
-                        let late = y.rotate::<17, 15>().xor(y.rotate::<19, 13>()).xor(y.right::<10>());
-                        w[t] = w[t].plus(early).plus(w[(t + 9) % 16]).plus(late);
+                        let early =
+                            x.rotate_32::<7, 25>().xor(x.rotate_32::<18, 14>()).xor(x.right_32::<3>());
+                        let late =
+                            y.rotate_32::<17, 15>().xor(y.rotate_32::<19, 13>()).xor(y.right_32::<10>());
+                        w[t] = w[t].plus_32(early).plus_32(w[(t + 9) % 16]).plus_32(late);
                     }
                 }
                 for (w, constants) in w.as_chunks::<8>().0.iter().zip(constants.as_chunks::<8>().0) {
-                    let add = |t: usize| w[t].plus(V::repeat(constants[t]));
+                    let add = |t: usize| w[t].plus_32(any.repeat_32(constants[t]));
                     round!(s, add(0), 0, 1, 2, 3, 4, 5, 6, 7);
                     round!(s, add(1), 7, 0, 1, 2, 3, 4, 5, 6);
                     round!(s, add(2), 6, 7, 0, 1, 2, 3, 4, 5);
@@ -77,8 +80,8 @@ impl Lanewise for Digests<'_> {
                     round!(s, add(7), 1, 2, 3, 4, 5, 6, 7, 0);
                 }
             }
-            for ((word, start), out) in s.into_iter().zip(START).zip(&mut self.out) {
-                word.plus(V::repeat(start)).store(out[lane..lane + V::LANES].as_mut_ptr());
+            for ((word, start), out) in s.into_iter().zip(START).zip(&mut *self.out) {
+                word.plus_32(any.repeat_32(start)).store(&mut out[lane..]);
             }
         }
     }
@@ -96,11 +99,11 @@ pub(super) fn digests(isa: Isa, texts: [&[u8]; BLOCKS]) -> [[u8; 32]; BLOCKS] {
             word[lane] = u32::from_be_bytes(*bytes);
         }
     }
-    let mut digests = Digests { blocks: &blocks, out: [[0; BLOCKS]; 8] };
-    lanewise(isa, &mut digests);
+    let mut words = [[0; BLOCKS]; 8];
+    compiled(isa, Short { blocks: &blocks, out: &mut words });
     let mut found = [[0; 32]; BLOCKS];
     for (lane, digest) in found.iter_mut().enumerate() {
-        for (bytes, word) in digest.as_chunks_mut::<4>().0.iter_mut().zip(&digests.out) {
+        for (bytes, word) in digest.as_chunks_mut::<4>().0.iter_mut().zip(&words) {
             *bytes = word[lane].to_be_bytes();
         }
     }

@@ -3,9 +3,9 @@
 //! A message of at most 64 bytes is one block, the first, the last and the root at once (the BLAKE3 paper, sections 2.1 to
 //! 2.3).
 
-use super::vector::{Lanewise, Vector, lanewise};
 use super::{BLOCKS, Key};
-use crate::kernel::Isa;
+use crate::isa::{Isa, Kernel, compiled};
+use crate::vector::Vector;
 
 /// Words of eight bytes or of a digest at most, and of a hash; word by word, lane by lane.
 pub(super) type Half = [[u32; BLOCKS]; 8];
@@ -40,48 +40,45 @@ const SCHEDULE: [[usize; 16]; ROUNDS] = {
 /// Four mixes of words of state, step by step side by side, so that the processor always has independent work.
 macro_rules! mixes {
     ($v:ident, $message:ident, $round:expr, $(($i:expr, $a:expr, $b:expr, $c:expr, $d:expr)),*) => {
-        $( $v[$a] = plus($v[$a].plus($v[$b]), &$message, SCHEDULE[$round][2 * $i]); )*
-        $( $v[$d] = $v[$d].xor($v[$a]).rotate::<16, 16>(); )*
-        $( $v[$c] = $v[$c].plus($v[$d]); )*
-        $( $v[$b] = $v[$b].xor($v[$c]).rotate::<12, 20>(); )*
-        $( $v[$a] = plus($v[$a].plus($v[$b]), &$message, SCHEDULE[$round][2 * $i + 1]); )*
-        $( $v[$d] = $v[$d].xor($v[$a]).rotate::<8, 24>(); )*
-        $( $v[$c] = $v[$c].plus($v[$d]); )*
-        $( $v[$b] = $v[$b].xor($v[$c]).rotate::<7, 25>(); )*
+        $( $v[$a] = plus($v[$a].plus_32($v[$b]), &$message, SCHEDULE[$round][2 * $i]); )*
+        $( $v[$d] = $v[$d].xor($v[$a]).rotate_32::<16, 16>(); )*
+        $( $v[$c] = $v[$c].plus_32($v[$d]); )*
+        $( $v[$b] = $v[$b].xor($v[$c]).rotate_32::<12, 20>(); )*
+        $( $v[$a] = plus($v[$a].plus_32($v[$b]), &$message, SCHEDULE[$round][2 * $i + 1]); )*
+        $( $v[$d] = $v[$d].xor($v[$a]).rotate_32::<8, 24>(); )*
+        $( $v[$c] = $v[$c].plus_32($v[$d]); )*
+        $( $v[$b] = $v[$b].xor($v[$c]).rotate_32::<7, 25>(); )*
     };
 }
 
 /// Adds a word of the message; those behind its end are zeros.
-///
-/// # Safety
-/// As of [`Vector`].
 #[inline(always)]
-unsafe fn plus<V: Vector, const WORDS: usize>(sum: V, message: &[V; WORDS], word: usize) -> V {
-    // SAFETY: the caller's processor.
-    message.get(word).map_or(sum, |&word| unsafe { sum.plus(word) })
+fn plus<V: Vector, const WORDS: usize>(sum: V, message: &[V; WORDS], word: usize) -> V {
+    message.get(word).map_or(sum, |&word| sum.plus_32(word))
 }
 
 /// Messages of `WORDS` words each, and room for their hashes.
-struct Hashes<'a, const WORDS: usize> {
+struct Messages<'a, const WORDS: usize> {
     key: &'a Key,
     messages: &'a Half,
-    out: Half,
+    out: &'a mut Half,
 }
 
-impl<const WORDS: usize> Lanewise for Hashes<'_, WORDS> {
+impl<const WORDS: usize> Kernel for Messages<'_, WORDS> {
+    type Answer = ();
+
     #[inline(always)]
-    unsafe fn at<V: Vector>(&mut self, lane: usize) {
+    fn run<V: Vector>(self, any: V) {
         let last = [0, 0, 4 * WORDS as u32, FLAGS];
-        // SAFETY: the caller's processor; the lanes are there.
-        unsafe {
-            let mut message = [V::repeat(0); WORDS];
+        for lane in (0..BLOCKS).step_by(V::LANES) {
+            let mut message = [any; WORDS];
             for (word, lanes) in message.iter_mut().zip(self.messages) {
-                *word = V::load(lanes[lane..lane + V::LANES].as_ptr());
+                *word = any.load(&lanes[lane..]);
             }
-            let mut v = [V::repeat(0); 16];
+            let mut v = [any; 16];
             let start = self.key.0.iter().chain(&IV).chain(&last);
             for (word, &start) in v.iter_mut().zip(start) {
-                *word = V::repeat(start);
+                *word = any.repeat_32(start);
             }
             macro_rules! rounds {
                 ($($round:expr),*) => { $(
@@ -91,7 +88,7 @@ impl<const WORDS: usize> Lanewise for Hashes<'_, WORDS> {
             }
             rounds!(0, 1, 2, 3, 4, 5, 6);
             for (word, out) in self.out.iter_mut().enumerate() {
-                v[word].xor(v[word + 8]).store(out[lane..lane + V::LANES].as_mut_ptr());
+                v[word].xor(v[word + 8]).store(&mut out[lane..]);
             }
         }
     }
@@ -99,9 +96,9 @@ impl<const WORDS: usize> Lanewise for Hashes<'_, WORDS> {
 
 /// The keyed hashes of sixteen messages of `WORDS` little-endian words each, at most eight.
 pub(super) fn hashes<const WORDS: usize>(isa: Isa, key: &Key, messages: &Half) -> Half {
-    let mut hashes = Hashes::<WORDS> { key, messages, out: [[0; BLOCKS]; 8] };
-    lanewise(isa, &mut hashes);
-    hashes.out
+    let mut out = [[0; BLOCKS]; 8];
+    compiled(isa, Messages::<WORDS> { key, messages, out: &mut out });
+    out
 }
 
 #[cfg(test)]

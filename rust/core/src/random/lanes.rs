@@ -1,14 +1,10 @@
 //! Lanes: sixteen blocks of the keystream side by side, each with a key, a counter and a nonce of its own.
 
-#[cfg(target_arch = "aarch64")]
-use super::neon;
-use super::{BLOCKS, Key, Purpose, ROUNDS, scalar};
-#[cfg(target_arch = "x86_64")]
-use super::{avx2, avx512};
+use super::{BLOCKS, Key, Purpose, ROUNDS, chacha};
 use crate::kernel::Isa;
 
 /// The words of sixteen blocks: word by word, lane by lane.
-pub(crate) type Words = [[u32; Lanes::COUNT]; 16];
+pub(crate) type Words = chacha::Sixteen;
 
 /// The counter at which a column's lane begins for a purpose; 2^24 blocks later the next column's begins.
 #[inline(always)]
@@ -43,7 +39,7 @@ impl Lanes {
     /// Lanes of no key yet.
     pub(crate) fn new() -> Lanes {
         let mut state = [[0; Lanes::COUNT]; 16];
-        for (word, constant) in state.iter_mut().zip(scalar::CONSTANTS) {
+        for (word, constant) in state.iter_mut().zip(chacha::CONSTANTS) {
             *word = [constant; Lanes::COUNT];
         }
         Lanes(state)
@@ -76,18 +72,7 @@ impl Lanes {
     /// Writes the blocks.
     #[inline]
     pub(crate) fn blocks(&self, isa: Isa, out: &mut Words) {
-        match isa {
-            // SAFETY: an `Isa` is made only of what this processor has.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => unsafe { avx512::lanes::<ROUNDS>(&self.0, out) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => unsafe { avx2::lanes::<ROUNDS>(&self.0, out) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "aarch64")]
-            Isa::Neon => unsafe { neon::lanes::<ROUNDS>(&self.0, out) },
-            _ => scalar::lanes::<ROUNDS>(&self.0, out),
-        }
+        chacha::blocks::<ROUNDS>(isa, &self.0, out);
     }
 }
 

@@ -35,26 +35,19 @@
 
 use std::fmt;
 
-use rand::CryptoRng;
+use rand::rngs::SysRng;
+use rand::{CryptoRng, TryRng};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::Isa;
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
-#[cfg(target_arch = "x86_64")]
-mod avx512;
+mod chacha;
 mod digests;
 mod hashes;
 mod lanes;
 mod names;
-#[cfg(target_arch = "aarch64")]
-mod neon;
-mod os;
 mod record;
 mod refine;
-mod scalar;
-mod vector;
 
 pub(crate) use lanes::{Keys, Lanes, Words, counter};
 pub use names::text_digests;
@@ -100,9 +93,11 @@ impl Key {
     /// A fresh key from the operating system.
     ///
     /// # Errors
-    /// [`Error::Entropy`](crate::Error::Entropy) if it gives none.
+    /// [`Error::Entropy`] if it gives none.
     pub fn from_os() -> Result<Key> {
-        Ok(Key::from_bytes(os::fresh()?))
+        let mut bytes = [0; 32];
+        SysRng.try_fill_bytes(&mut bytes).map_err(|_| Error::Entropy)?;
+        Ok(Key::from_bytes(bytes))
     }
 
     /// A key from a generator of the caller's: 32 bytes of it.
@@ -152,8 +147,6 @@ pub(crate) fn nonce(purpose: Purpose, chunk: u64) -> u64 {
 }
 
 /// Fills `out`, a whole number of groups, with the keystream from `group` on.
-///
-/// `isa` must be one of [`Isa::available`].
 #[inline]
 pub(crate) fn fill(isa: Isa, key: &Key, nonce: u64, group: u64, out: &mut [u8]) {
     fill_rounds::<ROUNDS>(isa, key, nonce, group, out);
@@ -163,19 +156,7 @@ pub(crate) fn fill(isa: Isa, key: &Key, nonce: u64, group: u64, out: &mut [u8]) 
 fn fill_rounds<const ROUNDS: usize>(isa: Isa, key: &Key, nonce: u64, group: u64, out: &mut [u8]) {
     const { assert!(ROUNDS.is_multiple_of(2)) };
     debug_assert!(out.len().is_multiple_of(GROUP));
-    match isa {
-        // SAFETY: an `Isa` that reaches the kernels comes from `Isa::current` or `Isa::checked`, which made sure that
-        // the processor has its instructions.
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => unsafe { avx2::fill::<ROUNDS>(key, nonce, group, out) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => unsafe { avx512::fill::<ROUNDS>(key, nonce, group, out) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "aarch64")]
-        Isa::Neon => unsafe { neon::fill::<ROUNDS>(key, nonce, group, out) },
-        _ => scalar::fill::<ROUNDS>(key, nonce, group, out),
-    }
+    chacha::fill::<ROUNDS>(isa, key, nonce, group, out);
 }
 
 /// One block of RFC 8439's function with `R` rounds (an even number; the RFC has 20), a 64-bit counter (words 12, 13) and a
@@ -183,7 +164,7 @@ fn fill_rounds<const ROUNDS: usize>(isa: Isa, key: &Key, nonce: u64, group: u64,
 #[must_use]
 pub fn block<const R: usize>(key: &Key, counter: u64, nonce: u64) -> [u8; 64] {
     let mut bytes = [0; 64];
-    for (bytes, word) in bytes.chunks_exact_mut(4).zip(scalar::block::<R>(key, counter, nonce)) {
+    for (bytes, word) in bytes.chunks_exact_mut(4).zip(chacha::block::<R>(key, counter, nonce)) {
         bytes.copy_from_slice(&word.to_le_bytes());
     }
     bytes
@@ -194,21 +175,12 @@ pub fn block<const R: usize>(key: &Key, counter: u64, nonce: u64) -> [u8; 64] {
 /// # Errors
 /// [`Error::Isa`](crate::Error::Isa) as [`Isa::current`].
 pub fn keystream(key: &Key, nonce: u64, out: &mut [u8]) -> Result<()> {
-    keystream_on::<ROUNDS>(Isa::current()?, key, nonce, 0, out)
+    keystream_on::<ROUNDS>(Isa::current()?, key, nonce, 0, out);
+    Ok(())
 }
 
 /// [`keystream`] from `group` on with `R` rounds, on a given instruction set: the bytes are the same on all of them.
-///
-/// # Errors
-/// [`Error::Isa`](crate::Error::Isa) if the processor lacks it.
-pub fn keystream_on<const R: usize>(
-    isa: Isa,
-    key: &Key,
-    nonce: u64,
-    group: u64,
-    out: &mut [u8],
-) -> Result<()> {
-    let isa = isa.checked()?;
+pub fn keystream_on<const R: usize>(isa: Isa, key: &Key, nonce: u64, group: u64, out: &mut [u8]) {
     let whole = out.len() / GROUP * GROUP;
     let (groups, rest) = out.split_at_mut(whole);
     fill_rounds::<R>(isa, key, nonce, group, groups);
@@ -217,7 +189,6 @@ pub fn keystream_on<const R: usize>(
         fill_rounds::<R>(isa, key, nonce, group.wrapping_add((whole / GROUP) as u64), &mut last);
         rest.copy_from_slice(&last[..rest.len()]);
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -230,8 +201,13 @@ mod tests {
     }
 
     #[test]
-    fn fresh_keys_differ() {
-        assert_ne!(Key::from_os().unwrap().0, Key::from_os().unwrap().0);
+    fn no_two_fresh_keys_are_alike_on_any_thread() {
+        let draw = || (0..1000).map(|_| Key::from_os().unwrap().0).collect::<Vec<_>>();
+        let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(draw)).collect();
+        let mut all: Vec<_> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 4000);
     }
 
     /// A generator whose bytes count up.

@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 use super::BLOCKS;
 use super::digests::{SHORT, digests};
 use crate::error::{Error, Result, zeros};
-use crate::isa::Isa;
+use crate::isa::{Isa, Unit};
 use crate::parallel::{Parts, for_chunks};
 
 /// Texts of a chunk, and what one costs, roughly, in nanoseconds.
@@ -39,7 +39,8 @@ pub fn text_digests(offsets: &[i64], bytes: &[u8], threads: Option<usize>) -> Re
         // Checked above.
         let text = |at: usize| &bytes[offsets[at] as usize..offsets[at + 1] as usize];
         for (start, own) in range.step_by(BLOCKS).zip(own.chunks_mut(BLOCKS)) {
-            let short = isa == Isa::Avx512 && (start..start + own.len()).all(|at| text(at).len() <= SHORT);
+            let short =
+                isa.unit() == Unit::Avx512 && (start..start + own.len()).all(|at| text(at).len() <= SHORT);
             match <&mut [[u8; 32]; BLOCKS]>::try_from(&mut *own) {
                 Ok(own) if short => *own = digests(isa, std::array::from_fn(|lane| text(start + lane))),
                 _ => {

@@ -58,7 +58,7 @@ fn batches() {
         let room = reports(data, records, columns, bits.min(32));
         let alphabet = 1 + data.below(1 << bits.min(12)) as usize;
         let batch =
-            |way: Way| Batch::new(lent(&room), records, columns, bits)?.on(way.isa)?.threads(way.threads);
+            |way: Way| Batch::new(lent(&room), records, columns, bits)?.on(way.isa).threads(way.threads);
         let answered = [
             same(|way| batch(way)?.ones()),
             same(|way| batch(way)?.word_counts()),
@@ -77,8 +77,8 @@ fn sampled_pairs() {
         let below = if data.once_in(9) { 1 } else { 0 };
         let (dimensions, alphabet) = ((1 << wide) - below, (1usize << narrow) - below);
         let sampled = |isa: Isa| {
-            let indices = Batch::new(lent(&indices), pairs, 1, wide)?.on(isa)?;
-            Sampled::new(indices, Batch::new(lent(&codes), pairs, 1, narrow)?.on(isa)?, dimensions)
+            let indices = Batch::new(lent(&indices), pairs, 1, wide)?.on(isa);
+            Sampled::new(indices, Batch::new(lent(&codes), pairs, 1, narrow)?.on(isa), dimensions)
         };
         let counted = same(|way| sampled(way.isa)?.histogram(alphabet));
         same(|way| sampled(way.isa)?.sums(alphabet)) || counted

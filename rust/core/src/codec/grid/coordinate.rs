@@ -4,6 +4,8 @@
 use super::avx512;
 use super::ruler::{Ruler, TOGETHER};
 use crate::codec::real::Real;
+#[cfg(target_arch = "x86_64")]
+use crate::isa::dispatch;
 use crate::isa::{Isa, mask_of};
 
 /// The two floating-point types that a grid takes: `f32` and `f64`.
@@ -99,11 +101,8 @@ coordinate!(f32, true, {
         ruler: &Ruler<f32>,
         cells: &mut [u32; TOGETHER],
     ) -> u64 {
-        match isa {
-            // SAFETY: an `Isa` is made only of what this processor has.
-            Isa::Avx512 => unsafe { avx512::heads(values, draws, ruler, cells) },
-            _ => any_heads(values, draws, ruler, cells),
-        }
+        dispatch!(isa, (values, draws, ruler, cells), avx512 => avx512::heads,
+            _ => any_heads(values, draws, ruler, cells))
     }
 });
 coordinate!(f64, false, {});

@@ -9,7 +9,8 @@ use std::ops::{Add, Sub};
 use super::hadamard_neon;
 #[cfg(target_arch = "x86_64")]
 use super::hadamard_x86;
-use crate::isa::{Isa, Loop, compiled};
+use crate::isa::{Isa, Kernel, compiled, dispatch};
+use crate::vector::Vector;
 
 /// Numbers of a block that the first-level cache holds.
 const BLOCK: usize = 1 << 12;
@@ -22,11 +23,7 @@ pub(super) trait Number: Copy + Add<Output = Self> + Sub<Output = Self> {
     /// The steps of distances 8, 4, 2 and 1.
     fn near(isa: Isa, block: &mut [[Self; NEAR]]) {
         let _ = isa;
-        for run in block {
-            for half in [8, 4, 2, 1] {
-                step(run, half);
-            }
-        }
+        near(block);
     }
 }
 
@@ -35,23 +32,18 @@ impl Number for f64 {}
 impl Number for f32 {
     #[inline]
     fn near(isa: Isa, block: &mut [[f32; NEAR]]) {
-        match isa {
-            // SAFETY: an `Isa` is made only of what this processor has.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => unsafe { hadamard_x86::near_512(block) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => unsafe { hadamard_x86::near_256(block) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "aarch64")]
-            Isa::Neon => unsafe { hadamard_neon::near(block) },
-            _ => {
-                for run in block {
-                    for half in [8, 4, 2, 1] {
-                        step(run, half);
-                    }
-                }
-            }
+        dispatch!(isa, (block),
+            avx512 => hadamard_x86::near_512, avx2 => hadamard_x86::near_256, neon => hadamard_neon::near,
+            _ => near(block));
+    }
+}
+
+/// [`Number::near`], one step after the other.
+#[inline(always)]
+fn near<T: Number>(block: &mut [[T; NEAR]]) {
+    for run in block {
+        for half in [8, 4, 2, 1] {
+            step(run, half);
         }
     }
 }
@@ -92,11 +84,11 @@ struct Far<'a, T> {
     last: usize,
 }
 
-impl<T: Number> Loop for Far<'_, T> {
+impl<T: Number> Kernel for Far<'_, T> {
     type Answer = ();
 
     #[inline(always)]
-    fn run(self) {
+    fn run<V: Vector>(self, _: V) {
         let Far { x, last } = self;
         let mut run = x.len();
         // Two steps at once, so that numbers are read and written half as often.

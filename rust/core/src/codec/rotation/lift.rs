@@ -1,6 +1,7 @@
 //! Vectors of a ball as directions: one more coordinate holds what the length leaves.
 
-use crate::isa::{Isa, Loop, compiled};
+use crate::isa::{Isa, Kernel, compiled};
+use crate::vector::Vector;
 
 /// Squares that are summed side by side, in an order that is the same on every instruction set.
 const LANES: usize = 8;
@@ -44,11 +45,11 @@ fn size(x: f64) -> u64 {
 /// What finds the largest size.
 struct Largest<'a, F>(&'a [F]);
 
-impl<F: Part> Loop for Largest<'_, F> {
+impl<F: Part> Kernel for Largest<'_, F> {
     type Answer = u64;
 
     #[inline(always)]
-    fn run(self) -> u64 {
+    fn run<V: Vector>(self, _: V) -> u64 {
         self.0.iter().fold(0, |most, x| most.max(size(x.wide())))
     }
 }
@@ -61,11 +62,11 @@ struct Scaled<'a, F> {
     out: &'a mut [f32],
 }
 
-impl<F: Part> Loop for Scaled<'_, F> {
+impl<F: Part> Kernel for Scaled<'_, F> {
     type Answer = f64;
 
     #[inline(always)]
-    fn run(self) -> f64 {
+    fn run<V: Vector>(self, _: V) -> f64 {
         let Scaled { x, scale, least, out } = self;
         let mut sums = [0.0; LANES];
         let scaled = |x: &F| {

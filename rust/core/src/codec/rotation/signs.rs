@@ -1,6 +1,7 @@
 //! Random signs of a rotation: bits of the keystream, sixteen to two bytes, a 1 for a minus.
 
-use crate::isa::{Isa, Loop, compiled};
+use crate::isa::{Isa, Kernel, compiled};
+use crate::vector::Vector;
 
 /// Numbers whose signs are set together.
 const RUN: usize = 16;
@@ -17,11 +18,11 @@ struct Flip<'a> {
     signs: &'a [u8],
 }
 
-impl Loop for Flip<'_> {
+impl Kernel for Flip<'_> {
     type Answer = ();
 
     #[inline(always)]
-    fn run(self) {
+    fn run<V: Vector>(self, _: V) {
         let (runs, rest) = self.x.as_chunks_mut::<RUN>();
         let signs = self.signs.as_chunks::<2>().0;
         for (run, &signs) in runs.iter_mut().zip(signs) {
@@ -51,11 +52,11 @@ struct Row<'a> {
     negative: bool,
 }
 
-impl Loop for Row<'_> {
+impl Kernel for Row<'_> {
     type Answer = ();
 
     #[inline(always)]
-    fn run(self) {
+    fn run<V: Vector>(self, _: V) {
         let Row { x, signs, row, negative } = self;
         // The signs of the row's first sixteen entries; those of others are the same or the opposite.
         let first = (0..RUN).fold(0u16, |bits, at| bits | (((row & at).count_ones() as u16 & 1) << at));

@@ -2,8 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::Rows;
-use super::lanes::Lanes;
+use super::{Rows, Unpack};
 use crate::codec::Code;
 
 /// Words that one register holds.
@@ -80,26 +79,6 @@ impl Windows {
         Windows { bits, phases: std::array::from_fn(|phase| Window::new(bits as usize, phase)) }
     }
 
-    /// [`super::Unpack::rows`]; `lanes` are those of as many bits.
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
-    pub(super) fn rows<W: Code>(
-        &self,
-        lanes: &Lanes,
-        packed: &[u8],
-        first: usize,
-        stride: usize,
-        words: usize,
-        out: &mut [W],
-    ) {
-        for (row, out) in out.chunks_exact_mut(words).enumerate() {
-            let first = first + row * stride;
-            let done = self.row(packed, first * self.bits as usize, out);
-            if done < words {
-                lanes.row(packed, first + done, &mut out[done..]);
-            }
-        }
-    }
-
     /// Unpacks words from bit `start` on, 32 at a time, as long as 64 bytes can be read, and says how many.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
@@ -130,6 +109,30 @@ impl Windows {
             store(_mm512_ternarylogic_epi64::<0xA8>(high, low, mask), out);
         }
         WORDS * steps
+    }
+}
+
+impl Unpack {
+    /// [`Unpack::rows`].
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
+    pub(super) fn on_avx512<W: Code>(
+        &self,
+        packed: &[u8],
+        first: usize,
+        stride: usize,
+        words: usize,
+        out: &mut [W],
+    ) {
+        let Some(windows) = &self.windows else {
+            return self.on_avx2(packed, first, stride, words, out);
+        };
+        for (row, out) in out.chunks_exact_mut(words).enumerate() {
+            let first = first + row * stride;
+            let done = windows.row(packed, first * self.bits as usize, out);
+            if done < words {
+                self.lanes.row(packed, first + done, &mut out[done..]);
+            }
+        }
     }
 }
 

@@ -10,7 +10,7 @@ mod lanes;
 mod neon;
 
 use crate::codec::Code;
-use crate::isa::Isa;
+use crate::isa::{Isa, Unit, dispatch};
 
 /// What it takes to read words of some number of bits: made once, used for any number of them.
 pub(crate) struct Unpack {
@@ -31,7 +31,7 @@ impl Unpack {
             #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
             lanes: lanes::Lanes::new(bits),
             #[cfg(target_arch = "x86_64")]
-            windows: (isa == Isa::Avx512 && bits <= 16).then(|| Box::new(avx512::Windows::new(bits))),
+            windows: (isa.unit() == Unit::Avx512 && bits <= 16).then(|| Box::new(avx512::Windows::new(bits))),
         }
     }
 
@@ -55,24 +55,11 @@ impl Unpack {
         out: &mut [W],
     ) {
         debug_assert!(out.len().is_multiple_of(words));
-        match self.isa {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: an `Isa` that reaches the kernels was checked against this processor, and both have AVX2.
-            Isa::Avx2 | Isa::Avx512 => unsafe {
-                match &self.windows {
-                    Some(windows) => windows.rows(&self.lanes, packed, first, stride, words, out),
-                    None => self.lanes.rows(packed, first, stride, words, out),
-                }
-            },
-            #[cfg(target_arch = "aarch64")]
-            // SAFETY: as above.
-            Isa::Neon => unsafe { self.lanes.rows(packed, first, stride, words, out) },
-            _ => {
-                for (row, out) in out.chunks_exact_mut(words).enumerate() {
-                    by_eights(packed, first + row * stride, self.bits, out);
-                }
-            }
-        }
+        dispatch!(self.isa, (self, packed, first, stride, words, out),
+        avx512 => Unpack::on_avx512, avx2 => Unpack::on_avx2, neon => Unpack::on_neon,
+        _ => for (row, out) in out.chunks_exact_mut(words).enumerate() {
+            by_eights(packed, first + row * stride, self.bits, out);
+        });
     }
 }
 
@@ -146,18 +133,9 @@ impl Rows {
 /// above 1, one of them was. `packed` has room for them.
 pub(crate) fn squeeze_rows(isa: Isa, stream: &[u8], rows: Rows, packed: &mut [u8]) -> u8 {
     debug_assert!(packed.len() >= rows.rows * rows.length.div_ceil(8));
-    match isa {
-        // SAFETY: an `Isa` that reaches the kernels was checked against this processor.
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => unsafe { avx512::squeeze(stream, rows, packed) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => unsafe { avx2::squeeze(stream, rows, packed) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "aarch64")]
-        Isa::Neon => unsafe { neon::squeeze(stream, rows, packed) },
-        _ => rows.of(stream, packed).fold(0, |seen, (bits, packed)| seen | squeeze(bits, packed)),
-    }
+    dispatch!(isa, (stream, rows, packed),
+        avx512 => avx512::squeeze, avx2 => avx2::squeeze, neon => neon::squeeze,
+        _ => rows.of(stream, packed).fold(0, |seen, (bits, packed)| seen | squeeze(bits, packed)))
 }
 
 /// [`squeeze_rows`] of one row, eight bytes at a time.

@@ -2,14 +2,14 @@
 
 use std::arch::aarch64::*;
 
-use super::Rows;
 use super::lanes::{Lane, Lanes};
+use super::{Rows, Unpack};
 use crate::codec::Code;
 
-impl Lanes {
-    /// [`super::Unpack::rows`].
+impl Unpack {
+    /// [`Unpack::rows`].
     #[target_feature(enable = "neon")]
-    pub(super) fn rows<W: Code>(
+    pub(super) fn on_neon<W: Code>(
         &self,
         packed: &[u8],
         first: usize,
@@ -18,10 +18,12 @@ impl Lanes {
         out: &mut [W],
     ) {
         for (row, out) in out.chunks_exact_mut(words).enumerate() {
-            self.row(packed, first + row * stride, out);
+            self.lanes.row(packed, first + row * stride, out);
         }
     }
+}
 
+impl Lanes {
     /// The words from `first` on.
     #[target_feature(enable = "neon")]
     fn row<W: Code>(&self, packed: &[u8], first: usize, out: &mut [W]) {

@@ -26,11 +26,8 @@ macro_rules! by_quarters {
 }
 
 /// Randomizes `words` of up to 16 bits, a multiple of 32, in place, like [`super::scalar::randomize`] under one plan.
-///
-/// # Safety
-/// The CPU has AVX2.
 #[target_feature(enable = "avx2")]
-pub(crate) unsafe fn randomize16(laws: Laws<'_>, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
+pub(crate) fn randomize16(laws: Laws<'_>, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
     by_quarters!(shape16, laws, keystream, words, refine)
 }
 
@@ -77,11 +74,8 @@ unsafe fn shape16<const QUARTERS: usize>(
 }
 
 /// Randomizes `words` of 17 to 32 bits, a multiple of 32, in place, like [`super::scalar::randomize`] under one plan.
-///
-/// # Safety
-/// The CPU has AVX2.
 #[target_feature(enable = "avx2")]
-pub(crate) unsafe fn randomize32(laws: Laws<'_>, keystream: &[u8], words: &mut [u32], refine: &mut Refine) {
+pub(crate) fn randomize32(laws: Laws<'_>, keystream: &[u8], words: &mut [u32], refine: &mut Refine) {
     by_quarters!(shape32, laws, keystream, words, refine)
 }
 

@@ -16,11 +16,8 @@ const MOST_VECTORS: usize = 4;
 const AHEAD: usize = 512;
 
 /// Randomizes `words`, a multiple of 32, in place, like [`super::scalar::randomize`] under one plan.
-///
-/// # Safety
-/// The CPU has AVX-512 F, BW and VL.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-pub(crate) unsafe fn randomize16(laws: Laws<'_>, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
+pub(crate) fn randomize16(laws: Laws<'_>, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
     assert!(words.len().is_multiple_of(32));
     let start = words.as_mut_ptr();
     // SAFETY: group g is 32 words, 64 bytes, inside `words`.
@@ -30,11 +27,8 @@ pub(crate) unsafe fn randomize16(laws: Laws<'_>, keystream: &[u8], words: &mut [
 }
 
 /// Encodes `values`, a multiple of 32, and randomizes their code words into `words`, in one pass.
-///
-/// # Safety
-/// The CPU has AVX-512 F, BW and VL.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-pub(crate) unsafe fn encode_and_randomize16(
+pub(crate) fn encode_and_randomize16(
     codec: &FixedPoint,
     values: &[f32],
     laws: Laws<'_>,
@@ -222,11 +216,8 @@ unsafe fn blended16<const REGISTERS: usize>(
 }
 
 /// Randomizes words of 17 to 32 bits, a multiple of 32 words, in place, like [`super::scalar::randomize`].
-///
-/// # Safety
-/// The CPU has AVX-512 F, BW and VL.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-pub(crate) unsafe fn randomize32(laws: Laws<'_>, keystream: &[u8], words: &mut [u32], refine: &mut Refine) {
+pub(crate) fn randomize32(laws: Laws<'_>, keystream: &[u8], words: &mut [u32], refine: &mut Refine) {
     match laws.shape().registers {
         // SAFETY: passed on from the caller.
         1 | 2 => unsafe { shape32::<2>(laws, keystream, words, refine) },

@@ -7,10 +7,6 @@ use crate::codec::{Code, FixedPoint, Real};
 pub(crate) struct Spread {
     bits: usize,
     /// Empty for words of one bit and of over 16, which are spread one by one.
-    #[cfg_attr(
-        not(any(target_arch = "x86_64", target_arch = "aarch64")),
-        allow(dead_code, reason = "the vector versions read them")
-    )]
     tables: Vec<Table>,
 }
 
@@ -49,7 +45,6 @@ impl Spread {
     }
 
     /// Whether the vectorised versions can be used.
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     pub(crate) fn has_tables(&self) -> bool {
         !self.tables.is_empty()
     }
@@ -65,12 +60,9 @@ impl Spread {
     }
 
     /// [`scalar`](Self::scalar), 64 bytes at a time.
-    ///
-    /// # Safety
-    /// The CPU has AVX-512 F and BW.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx512bw")]
-    pub(crate) unsafe fn avx512(&self, words: &[u16], out: &mut [u8]) {
+    pub(crate) fn on_avx512(&self, words: &[u16], out: &mut [u8]) {
         use std::arch::x86_64::*;
         assert!(out.len() == words.len() * self.bits);
         let whole = words.len() - words.len() % 32;
@@ -102,12 +94,9 @@ impl Spread {
     }
 
     /// [`scalar`](Self::scalar), 16 bytes at a time.
-    ///
-    /// # Safety
-    /// The CPU has AVX2.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
-    pub(crate) unsafe fn avx2(&self, words: &[u16], out: &mut [u8]) {
+    pub(crate) fn on_avx2(&self, words: &[u16], out: &mut [u8]) {
         use std::arch::x86_64::*;
         assert!(out.len() == words.len() * self.bits);
         let whole = words.len() - words.len() % 32;
@@ -139,12 +128,9 @@ impl Spread {
         self.scalar(&words[whole..], &mut out[whole * self.bits..]);
     }
     /// [`scalar`](Self::scalar), 16 bytes at a time.
-    ///
-    /// # Safety
-    /// The CPU has NEON.
     #[cfg(target_arch = "aarch64")]
     #[target_feature(enable = "neon")]
-    pub(crate) unsafe fn neon(&self, words: &[u16], out: &mut [u8]) {
+    pub(crate) fn on_neon(&self, words: &[u16], out: &mut [u8]) {
         use std::arch::aarch64::*;
         assert!(out.len() == words.len() * self.bits);
         let whole = words.len() - words.len() % 32;

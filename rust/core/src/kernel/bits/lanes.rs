@@ -12,7 +12,7 @@ use super::scalar;
 use super::{avx2, avx512};
 use crate::codec::{Code, FixedPoint};
 use crate::io::Output;
-use crate::isa::{Isa, vectorised};
+use crate::isa::{Isa, dispatch, vectorised};
 use crate::random::Refine;
 
 /// A thread's working memory. It is kept from call to call, because clearing it would take a tenth of a short one.
@@ -67,19 +67,9 @@ impl Lanes for u16 {
     }
 
     fn randomize(isa: Isa, laws: Laws<'_>, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
-        match isa {
-            // SAFETY: an `Isa` is made only of what this processor has.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => unsafe { avx512::randomize16(laws, keystream, words, refine) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => unsafe { avx2::randomize16(laws, keystream, words, refine) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "aarch64")]
-            Isa::Neon => unsafe { neon::randomize16(laws, keystream, words, refine) },
-            _ if laws.is_one() => scalar::randomize(|_| laws.shape(), keystream, words, refine),
-            _ => scalar::randomize(|i| laws.plan(i), keystream, words, refine),
-        }
+        dispatch!(isa, (laws, keystream, words, refine),
+            avx512 => avx512::randomize16, avx2 => avx2::randomize16, neon => neon::randomize16,
+            _ => scalar::randomize_by(laws, keystream, words, refine));
     }
 
     fn encode_and_randomize(
@@ -91,19 +81,8 @@ impl Lanes for u16 {
         words: &mut [u16],
         refine: &mut Refine,
     ) -> bool {
-        match isa {
-            // SAFETY: an `Isa` is made only of what this processor has.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => unsafe {
-                avx512::encode_and_randomize16(codec, values, laws, keystream, words, refine);
-            },
-            // SAFETY: as above.
-            #[cfg(target_arch = "aarch64")]
-            Isa::Neon => unsafe {
-                neon::encode_and_randomize16(codec, values, laws, keystream, words, refine);
-            },
-            _ => return false,
-        }
+        dispatch!(isa, (codec, values, laws, keystream, words, refine),
+            avx512 => avx512::encode_and_randomize16, neon => neon::encode_and_randomize16, _ => return false);
         true
     }
 
@@ -112,17 +91,12 @@ impl Lanes for u16 {
     }
 
     fn spread(isa: Isa, spread: &Spread, words: &[u16], out: &mut [u8]) {
-        match isa {
-            // SAFETY: an `Isa` is made only of what this processor has.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 if spread.has_tables() => unsafe { spread.avx512(words, out) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 if spread.has_tables() => unsafe { spread.avx2(words, out) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "aarch64")]
-            Isa::Neon if spread.has_tables() => unsafe { spread.neon(words, out) },
-            _ => spread.scalar(words, out),
+        if spread.has_tables() {
+            dispatch!(isa, (spread, words, out),
+                avx512 => Spread::on_avx512, avx2 => Spread::on_avx2, neon => Spread::on_neon,
+                _ => spread.scalar(words, out));
+        } else {
+            spread.scalar(words, out);
         }
     }
 }
@@ -133,19 +107,9 @@ impl Lanes for u32 {
     }
 
     fn randomize(isa: Isa, laws: Laws<'_>, keystream: &[u8], words: &mut [u32], refine: &mut Refine) {
-        match isa {
-            // SAFETY: an `Isa` is made only of what this processor has.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => unsafe { avx512::randomize32(laws, keystream, words, refine) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => unsafe { avx2::randomize32(laws, keystream, words, refine) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "aarch64")]
-            Isa::Neon => unsafe { neon::randomize32(laws, keystream, words, refine) },
-            _ if laws.is_one() => scalar::randomize(|_| laws.shape(), keystream, words, refine),
-            _ => scalar::randomize(|i| laws.plan(i), keystream, words, refine),
-        }
+        dispatch!(isa, (laws, keystream, words, refine),
+            avx512 => avx512::randomize32, avx2 => avx2::randomize32, neon => neon::randomize32,
+            _ => scalar::randomize_by(laws, keystream, words, refine));
     }
 
     fn of_output<'o>(output: &'o mut Output<'_>) -> Option<&'o mut [u32]> {

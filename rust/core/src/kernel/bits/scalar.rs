@@ -4,12 +4,23 @@
 //! A lane is [`Table::draw`]; the loops have no branches, so the compiler makes vectors of them, and a lane that its first
 //! bits leave open is drawn again by that function.
 
+use super::laws::Laws;
 use super::plan::{Plan, Table};
 use crate::codec::Code;
 use crate::random::Refine;
 
 /// Lanes of a vector of keystream.
 const LANES: usize = 32;
+
+/// Randomizes `words`, a multiple of 32, in place.
+#[inline(always)]
+pub(crate) fn randomize_by<W: Code>(laws: Laws<'_>, keystream: &[u8], words: &mut [W], refine: &mut Refine) {
+    if laws.is_one() {
+        randomize(|_| laws.shape(), keystream, words, refine);
+    } else {
+        randomize(|i| laws.plan(i), keystream, words, refine);
+    }
+}
 
 /// Randomizes `words`, a multiple of 32, in place. `plan_of(i)` is the plan of word `i`; all have the same shape.
 ///
@@ -96,7 +107,7 @@ mod tests {
 
     use super::*;
     use crate::isa::Isa;
-    use crate::kernel::bits::{Lanes, Laws};
+    use crate::kernel::bits::Lanes;
     use crate::probability::{Probability, Rounding};
     use crate::random::Key;
 

@@ -3,7 +3,7 @@
 use crate::codec::Code;
 use crate::codec::pack_into;
 use crate::io::Output;
-use crate::isa::Isa;
+use crate::isa::{Isa, dispatch};
 
 /// What reports stand for, where they stand for something, in both precisions.
 #[derive(Clone, Copy)]
@@ -24,7 +24,6 @@ impl Letters<'_> {
     }
 
     /// The most letters that are read whole for every report: with more it takes longer than reading one by its address.
-    #[cfg(target_arch = "x86_64")]
     const WHOLE: usize = 256;
 }
 
@@ -36,14 +35,15 @@ pub(super) fn emit<W: Code>(isa: Isa, reports: &[W], letters: Letters<'_>, bits:
         (Output::U16(out), _) => codes(reports, out),
         (Output::U32(out), _) => codes(reports, out),
         (Output::Packed(out), _) => pack_into(isa, reports, bits, out),
-        (Output::F32(out), Some(double)) => match isa {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 if double.len() <= Letters::WHOLE => {
-                // SAFETY: an `Isa` is made only of what this processor has.
-                unsafe { super::look_up_avx512::spell(reports, letters.single, out) }
+        (Output::F32(out), Some(double)) => {
+            let single = letters.single;
+            if double.len() <= Letters::WHOLE {
+                dispatch!(isa, (reports, single, out), avx512 => super::look_up_avx512::spell,
+                    _ => look_up(reports, &single[..double.len()], out));
+            } else {
+                look_up(reports, &single[..double.len()], out);
             }
-            _ => look_up(reports, &letters.single[..double.len()], out),
-        },
+        }
         (Output::F64(out), Some(letters)) => look_up(reports, letters, out),
         (Output::Bits(_) | Output::F32(_) | Output::F64(_), _) => {
             unreachable!("the channel gives code words, packed bits, and numbers where it has letters")

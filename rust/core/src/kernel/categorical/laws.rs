@@ -6,7 +6,7 @@ use super::look_up::PLACES;
 use super::matrix::{Entry, MatrixLaw};
 use super::window::{NarrowWindow, WideWindow};
 use crate::io::Input;
-use crate::isa::Isa;
+use crate::isa::{Isa, dispatch};
 use crate::random::Refine;
 
 impl Law for Flip {
@@ -26,33 +26,18 @@ impl Law for Flip {
 
     #[inline(always)]
     fn block(&self, isa: Isa, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
-        match isa {
-            // SAFETY: an `Isa` is made only of what this processor has.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => unsafe { self.on_avx512(keystream, rows, reports, refine) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => unsafe { self.on_avx2(keystream, rows, reports, refine) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "aarch64")]
-            Isa::Neon => unsafe { self.on_neon(keystream, rows, reports, refine) },
-            _ => self.fast(keystream, rows, reports, refine),
-        }
+        dispatch!(isa, (self, keystream, rows, reports, refine),
+            avx512 => Flip::on_avx512, avx2 => Flip::on_avx2, neon => Flip::on_neon,
+            _ => self.fast(keystream, rows, reports, refine));
     }
 }
 
 impl NarrowWindow<'_> {
     #[inline(always)]
     fn sample(&self, isa: Isa, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
-        match isa {
-            // SAFETY: an `Isa` is made only of what this processor has.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => unsafe { self.on_avx512(keystream, rows, reports, refine) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "aarch64")]
-            Isa::Neon => unsafe { self.on_neon(keystream, rows, reports, refine) },
-            _ => self.fast(keystream, rows, reports, refine),
-        }
+        dispatch!(isa, (self, keystream, rows, reports, refine),
+            avx512 => NarrowWindow::on_avx512, neon => NarrowWindow::on_neon,
+            _ => self.fast(keystream, rows, reports, refine));
     }
 }
 
@@ -117,51 +102,30 @@ pub(crate) trait Versions: Entry {
     ) -> bool;
 }
 
-impl Versions for u16 {
-    #[inline(always)]
-    #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables, reason = "there is none"))]
-    fn sample_wide(
-        law: &MatrixLaw<u16>,
-        isa: Isa,
-        keystream: &[u8],
-        rows: &[u16],
-        reports: &mut [u16],
-        refine: &mut Refine,
-    ) -> bool {
-        match isa {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => {
-                // SAFETY: an `Isa` is made only of what this processor has.
-                unsafe { law.on_avx512(keystream, rows, reports, refine) };
-                true
+macro_rules! versions {
+    ($entry:ty, $on_avx512:ident, $law:ident, $is_for:expr) => {
+        impl Versions for $entry {
+            #[inline(always)]
+            #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables, reason = "there is none"))]
+            fn sample_wide(
+                $law: &MatrixLaw<$entry>,
+                isa: Isa,
+                keystream: &[u8],
+                rows: &[u16],
+                reports: &mut [u16],
+                refine: &mut Refine,
+            ) -> bool {
+                if $is_for {
+                    dispatch!(isa, ($law, keystream, rows, reports, refine),
+                        avx512 => MatrixLaw::<$entry>::$on_avx512, _ => return false);
+                }
+                $is_for
             }
-            _ => false,
         }
-    }
+    };
 }
-
-impl Versions for u32 {
-    #[inline(always)]
-    #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables, reason = "there is none"))]
-    fn sample_wide(
-        law: &MatrixLaw<u32>,
-        isa: Isa,
-        keystream: &[u8],
-        rows: &[u16],
-        reports: &mut [u16],
-        refine: &mut Refine,
-    ) -> bool {
-        match isa {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 if law.entries.is_read_whole() => {
-                // SAFETY: as above.
-                unsafe { law.whole_on_avx512(keystream, rows, reports, refine) };
-                true
-            }
-            _ => false,
-        }
-    }
-}
+versions!(u16, on_avx512, law, true);
+versions!(u32, whole_on_avx512, law, law.entries.is_read_whole());
 
 impl<E: Versions> Law for MatrixLaw<E> {
     type Word = u16;

@@ -2,7 +2,7 @@
 
 use std::ops::BitOr;
 
-use crate::isa::Isa;
+use crate::isa::{Isa, dispatch};
 
 /// Places that are read together.
 pub(super) const PLACES: usize = 64;
@@ -29,15 +29,9 @@ impl Cell for u64 {}
 impl Cell for u32 {
     #[inline(always)]
     fn look_up_whole(isa: Isa, table: &[u32], used: usize, index: &[u32; PLACES], out: &mut [u32; PLACES]) {
-        match isa {
-            // SAFETY: an `Isa` is made only of what this processor has, and AVX-512 has AVX2.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 | Isa::Avx512 => unsafe { whole_avx2(&table[..used], index, out) },
-            // SAFETY: an `Isa` is made only of what this processor has.
-            #[cfg(target_arch = "aarch64")]
-            Isa::Neon => unsafe { super::look_up_neon::whole(table, index, out) },
-            _ => whole(&table[..used], index, out),
-        }
+        dispatch!(isa, (table, used, index, out),
+            avx512 => whole_avx2, avx2 => whole_avx2, neon => super::look_up_neon::whole,
+            _ => whole(&table[..used], index, out));
     }
 }
 
@@ -137,9 +131,9 @@ impl<T: Cell> Table<T> {
 /// other bits are those of the register.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn whole_avx2(table: &[u32], index: &[u32; PLACES], out: &mut [u32; PLACES]) {
+fn whole_avx2(table: &[u32], used: usize, index: &[u32; PLACES], out: &mut [u32; PLACES]) {
     use std::arch::x86_64::*;
-    let eights = table.as_chunks::<8>().0;
+    let eights = table[..used].as_chunks::<8>().0;
     for (index, out) in index.as_chunks::<8>().0.iter().zip(out.as_chunks_mut::<8>().0) {
         // SAFETY: 8 entries are 32 bytes.
         let index = unsafe { _mm256_loadu_si256(index.as_ptr().cast()) };

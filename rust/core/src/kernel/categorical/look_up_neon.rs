@@ -16,7 +16,7 @@ type Found = uint8x16x4_t;
 
 /// `out[i] = table[index[i]]`; the table is a multiple of 32 cells, at most 2^16.
 #[target_feature(enable = "neon")]
-pub(super) fn whole(table: &[u32], index: &[u32; PLACES], out: &mut [u32; PLACES]) {
+pub(super) fn whole(table: &[u32], _used: usize, index: &[u32; PLACES], out: &mut [u32; PLACES]) {
     let nothing = vdupq_n_u8(0);
     let mut found = [uint8x16x4_t(nothing, nothing, nothing, nothing); PLACES / SIDE_BY_SIDE];
     let mut places = [(vdupq_n_u16(0), vdupq_n_u16(0)); PLACES / SIDE_BY_SIDE];

@@ -10,9 +10,10 @@ use super::law::{BLOCK, LANES, Law};
 use super::rows::load;
 use crate::codec::{Grid, GridRounding};
 use crate::io::{Input, Output};
-use crate::isa::{Isa, vectorised};
+use crate::isa::{Isa, Kernel, compiled, vectorised};
 use crate::kernel::bits::Lanes;
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
+use crate::vector::Vector;
 
 /// The least keystream that is worth computing at once: two groups take hardly longer than one.
 const AT_ONCE: usize = 2 * GROUP;
@@ -32,6 +33,24 @@ pub(crate) struct Sampler<'a> {
     pub(crate) bits: u32,
 }
 
+/// A chunk that is sampled: what that calls is inlined, and with it compiled for each instruction set.
+struct Chunk<'a, L> {
+    sampler: &'a Sampler<'a>,
+    law: &'a L,
+    chunk: u64,
+    input: Input<'a>,
+    output: Output<'a>,
+}
+
+impl<L: Law> Kernel for Chunk<'_, L> {
+    type Answer = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self, _: V) {
+        self.sampler.blocks(self.law, self.chunk, self.input, self.output);
+    }
+}
+
 #[repr(C, align(64))]
 struct Scratch<L: Law> {
     keystream: L::Keystream,
@@ -43,38 +62,7 @@ struct Scratch<L: Law> {
 impl Sampler<'_> {
     /// Randomizes chunk `chunk` of the key's stream: `output` has room for just the reports of `input`.
     pub(crate) fn chunk<L: Law>(&self, law: &L, chunk: u64, input: Input<'_>, output: Output<'_>) {
-        match self.isa {
-            // SAFETY: an `Isa` is made only of what this processor has.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => unsafe { self.blocks_on_avx512(law, chunk, input, output) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => unsafe { self.blocks_on_avx2(law, chunk, input, output) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "aarch64")]
-            Isa::Neon => unsafe { self.blocks_on_neon(law, chunk, input, output) },
-            _ => self.blocks(law, chunk, input, output),
-        }
-    }
-
-    // What these call is inlined into them, and with that compiled for their instruction set.
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn blocks_on_avx512<L: Law>(&self, law: &L, chunk: u64, input: Input<'_>, output: Output<'_>) {
-        self.blocks(law, chunk, input, output);
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn blocks_on_avx2<L: Law>(&self, law: &L, chunk: u64, input: Input<'_>, output: Output<'_>) {
-        self.blocks(law, chunk, input, output);
-    }
-
-    #[cfg(target_arch = "aarch64")]
-    #[target_feature(enable = "neon")]
-    fn blocks_on_neon<L: Law>(&self, law: &L, chunk: u64, input: Input<'_>, output: Output<'_>) {
-        self.blocks(law, chunk, input, output);
+        compiled(self.isa, Chunk { sampler: self, law, chunk, input, output });
     }
 
     /// The keystream of a block, at `bits` a sample, where `left` samples are left from its start on. `buffer` holds that of

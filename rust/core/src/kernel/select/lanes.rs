@@ -4,11 +4,11 @@ use super::split::{MARKED, Magnitude, SLACK, SMALL, Split, in_runs};
 #[cfg(target_arch = "aarch64")]
 use super::split_neon;
 #[cfg(target_arch = "x86_64")]
-use super::{split_avx2, split_avx512, tally_avx512};
-use crate::isa::Isa;
+use super::{split_avx2, split_avx512};
+use crate::isa::{Isa, dispatch};
 
 macro_rules! magnitude {
-    ($bits:ident, $float:ident, $infinite:literal, $vector:ident, $nth:ident) => {
+    ($bits:ident, $float:ident, $infinite:literal, $split:ident, $nth:ident) => {
         impl Magnitude for $bits {
             type Float = $float;
             const ZERO: $bits = 0;
@@ -62,22 +62,13 @@ macro_rules! magnitude {
 
             #[inline]
             fn nth(isa: Isa, numbers: &[$bits; SMALL], smaller: &[$bits; SMALL], rank: $bits) -> $bits {
-                match isa {
-                    // SAFETY: an `Isa` is made only of what this processor has.
-                    #[cfg(target_arch = "x86_64")]
-                    Isa::Avx512 => unsafe { tally_avx512::$nth(numbers, smaller, rank) },
-                    _ => {
-                        let candidates = numbers.iter().zip(smaller).filter(|(_, smaller)| **smaller <= rank);
-                        candidates.map(|(&number, _)| number).max().unwrap_or(Self::ZERO)
-                    }
-                }
+                dispatch!(isa, (numbers, smaller, rank), avx512 => split_avx512::$nth, _ => {
+                    let candidates = numbers.iter().zip(smaller).filter(|(_, smaller)| **smaller <= rank);
+                    candidates.map(|(&number, _)| number).max().unwrap_or(Self::ZERO)
+                })
             }
 
             #[inline]
-            #[cfg_attr(
-                not(target_arch = "x86_64"),
-                allow(unused_variables, reason = "only there is memory asked ahead")
-            )]
             fn split(
                 isa: Isa,
                 values: &[$bits],
@@ -89,18 +80,9 @@ macro_rules! magnitude {
             ) -> Split<$bits> {
                 assert!(within.len() >= values.len() + SLACK, "room for all values and some more");
                 assert!(marks.len() >= values.len().div_ceil(MARKED), "room for all marks");
-                match isa {
-                    // SAFETY: an `Isa` is made only of what this processor has.
-                    #[cfg(target_arch = "x86_64")]
-                    Isa::Avx512 => unsafe { split_avx512::$vector(values, low, high, within, marks, ahead) },
-                    // SAFETY: as above.
-                    #[cfg(target_arch = "x86_64")]
-                    Isa::Avx2 => unsafe { split_avx2::$vector(values, low, high, within, marks, ahead) },
-                    // SAFETY: as above.
-                    #[cfg(target_arch = "aarch64")]
-                    Isa::Neon => unsafe { split_neon::$vector(values, low, high, within, marks) },
-                    _ => in_runs(values, low, high, within, marks),
-                }
+                dispatch!(isa, (values, low, high, within, marks, ahead),
+                    avx512 => split_avx512::$split, avx2 => split_avx2::$split, neon => split_neon::$split,
+                    _ => in_runs(values, low, high, within, marks))
             }
         }
     };

@@ -14,8 +14,6 @@ mod split_avx512;
 #[cfg(target_arch = "aarch64")]
 mod split_neon;
 mod tally;
-#[cfg(target_arch = "x86_64")]
-mod tally_avx512;
 
 pub(crate) use law::RankLaw;
 pub(crate) use split::Magnitude;

@@ -14,11 +14,12 @@ const NEAR: usize = 512;
 
 /// Asks for the run of [`MARKED`] numbers that is `ahead` of this one to be brought into the second-level cache, and for one
 /// that comes soon to be brought into the first; neither need exist.
-#[cfg(target_arch = "x86_64")]
 #[inline(always)]
-pub(super) fn prefetch<M>(run: *const M, ahead: usize) {
-    use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
+#[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables, reason = "only there is memory asked ahead"))]
+fn prefetch<M>(run: *const M, ahead: usize) {
+    #[cfg(target_arch = "x86_64")]
     for line in (0..MARKED * size_of::<M>()).step_by(64) {
+        use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
         let at = |numbers: usize| run.wrapping_add(numbers).cast::<i8>().wrapping_add(line);
         // SAFETY: hints, that read nothing and cannot fault.
         unsafe {
@@ -101,10 +102,8 @@ pub(super) fn in_runs<M: Magnitude>(
     within: &mut [M],
     marks: &mut [u32],
 ) -> Split<M> {
-    let (runs, rest) = values.as_chunks::<MARKED>();
-    let (marks, last) = marks.split_at_mut(runs.len());
     let mut found = Split::default();
-    for (run, mark) in runs.iter().zip(marks) {
+    for (run, mark) in values.as_chunks::<MARKED>().0.iter().zip(&mut *marks) {
         *mark = found.kept as u32;
         let (mut below, mut most, mut inside) = (M::ZERO, found.most, [0; MARKED]);
         for (x, inside) in run.iter().zip(&mut inside) {
@@ -119,12 +118,38 @@ pub(super) fn in_runs<M: Magnitude>(
         }
         (found.below, found.most) = (found.below + below.count() as usize, most);
     }
-    more(rest, low, high, within, last, found)
+    behind_runs(values, low, high, within, marks, found)
 }
 
-/// Goes on with [`Magnitude::split`], one number after the other.
+/// The whole runs of [`Magnitude::split`], a register of numbers at a time: `keep` writes the sizes of those within the bracket
+/// to the start of an array, and whatever behind them, and says how many they are. The answer is how many were kept.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[inline(always)]
+pub(super) fn in_registers<M: Magnitude, const LANES: usize>(
+    values: &[M],
+    within: &mut [M],
+    marks: &mut [u32],
+    ahead: usize,
+    mut keep: impl FnMut(&[M; LANES], &mut [M; LANES]) -> usize,
+) -> usize {
+    const { assert!(LANES <= SLACK) };
+    let mut kept = 0;
+    for (run, mark) in values.as_chunks::<MARKED>().0.iter().zip(marks) {
+        *mark = kept as u32;
+        if ahead > 0 {
+            prefetch(run.as_ptr(), ahead);
+        }
+        for lane in run.as_chunks::<LANES>().0 {
+            // At most as many as were read have been kept, so a register more is within the values and their slack.
+            kept += keep(lane, within[kept..].first_chunk_mut().expect("room for all values and some more"));
+        }
+    }
+    kept
+}
+
+/// Ends [`Magnitude::split`], one number after the other, behind the whole runs.
 #[inline]
-pub(super) fn more<M: Magnitude>(
+pub(super) fn behind_runs<M: Magnitude>(
     values: &[M],
     low: M,
     high: M,
@@ -133,16 +158,17 @@ pub(super) fn more<M: Magnitude>(
     found: Split<M>,
 ) -> Split<M> {
     let Split { mut below, mut kept, mut most } = found;
-    for (run, mark) in values.chunks(MARKED).zip(marks) {
-        *mark = kept as u32;
-        for x in run {
-            let size = x.size();
-            // Written always, kept where the place moves on: no branch to mispredict.
-            within[kept] = size;
-            kept += usize::from(size >= low && size <= high);
-            below += usize::from(size < low);
-            most = if size > most { size } else { most };
-        }
+    let (runs, rest) = values.as_chunks::<MARKED>();
+    if !rest.is_empty() {
+        marks[runs.len()] = kept as u32;
+    }
+    for x in rest {
+        let size = x.size();
+        // Written always, kept where the place moves on: no branch to mispredict.
+        within[kept] = size;
+        kept += usize::from(size >= low && size <= high);
+        below += usize::from(size < low);
+        most = if size > most { size } else { most };
     }
     Split { below, kept, most }
 }

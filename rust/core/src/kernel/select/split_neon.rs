@@ -2,7 +2,9 @@
 
 use std::arch::aarch64::*;
 
-use super::split::{MARKED, Magnitude, SLACK, Split, more};
+use safe_unaligned_simd::aarch64::{vld1q_u8, vld1q_u32, vld1q_u64, vst1q_u32, vst1q_u64};
+
+use super::split::{Magnitude, Split, behind_runs, in_registers};
 
 /// For each set of lanes of `SIZE` bytes, `SETS` of them, the bytes of those in it, in order (others are no bytes and
 /// become zeros), and how many there are.
@@ -37,8 +39,7 @@ impl<const SETS: usize, const SIZE: usize> Front<SETS, SIZE> {
     #[inline]
     #[target_feature(enable = "neon")]
     fn of(&self, lanes: uint8x16_t, set: usize) -> (uint8x16_t, usize) {
-        // SAFETY: 16 bytes.
-        let bytes = unsafe { vld1q_u8(self.bytes[set % SETS].as_ptr()) };
+        let bytes = vld1q_u8(&self.bytes[set % SETS]);
         (vqtbl1q_u8(lanes, bytes), usize::from(self.counts[set % SETS]))
     }
 }
@@ -54,34 +55,24 @@ pub(super) fn split_32(
     high: u32,
     within: &mut [u32],
     marks: &mut [u32],
+    ahead: usize,
 ) -> Split<u32> {
-    assert!(within.len() >= values.len() + SLACK);
-    let (runs, rest) = values.as_chunks::<MARKED>();
-    let (marks, last) = marks.split_at_mut(runs.len());
     let (sign, lows, highs) = (vdupq_n_u32(u32::MOST), vdupq_n_u32(low), vdupq_n_u32(high));
-    let bits: [u32; 4] = [1, 2, 4, 8];
-    // SAFETY: four numbers of 32 bits.
-    let bits = unsafe { vld1q_u32(bits.as_ptr()) };
-    let (mut below, mut kept, mut most) = (0, 0, vdupq_n_u32(0));
-    for (run, mark) in runs.iter().zip(marks) {
-        *mark = kept as u32;
-        let mut under = vdupq_n_u32(0);
-        for lane in run.as_chunks::<4>().0 {
-            // SAFETY: a lane is four numbers of 32 bits.
-            let sizes = vandq_u32(unsafe { vld1q_u32(lane.as_ptr()) }, sign);
-            most = vmaxq_u32(most, sizes);
-            // All ones are -1.
-            under = vsubq_u32(under, vcltq_u32(sizes, lows));
-            let inside = vandq_u32(vcgeq_u32(sizes, lows), vcleq_u32(sizes, highs));
-            let set = vaddvq_u32(vandq_u32(inside, bits)) as usize;
-            let (front, count) = FRONT_32.of(vreinterpretq_u8_u32(sizes), set);
-            // SAFETY: at most as many as were read have been kept, so four more are within the values and their slack.
-            unsafe { vst1q_u8(within.as_mut_ptr().add(kept).cast(), front) };
-            kept += count;
-        }
-        below += vaddvq_u32(under) as usize;
-    }
-    more(rest, low, high, within, last, Split { below, kept, most: vmaxvq_u32(most) })
+    let bits = vld1q_u32(&[1, 2, 4, 8]);
+    let (mut below, mut most) = (vdupq_n_u32(0), vdupq_n_u32(0));
+    let kept = in_registers(values, within, marks, ahead, |lane: &[u32; 4], room| {
+        let sizes = vandq_u32(vld1q_u32(lane), sign);
+        most = vmaxq_u32(most, sizes);
+        // All ones are -1.
+        below = vsubq_u32(below, vcltq_u32(sizes, lows));
+        let inside = vandq_u32(vcgeq_u32(sizes, lows), vcleq_u32(sizes, highs));
+        let set = vaddvq_u32(vandq_u32(inside, bits)) as usize;
+        let (front, count) = FRONT_32.of(vreinterpretq_u8_u32(sizes), set);
+        vst1q_u32(room, vreinterpretq_u32_u8(front));
+        count
+    });
+    let found = Split { below: vaddlvq_u32(below) as usize, kept, most: vmaxvq_u32(most) };
+    behind_runs(values, low, high, within, marks, found)
 }
 
 /// Two 64-bit magnitudes at a time.
@@ -92,33 +83,27 @@ pub(super) fn split_64(
     high: u64,
     within: &mut [u64],
     marks: &mut [u32],
+    ahead: usize,
 ) -> Split<u64> {
-    assert!(within.len() >= values.len() + SLACK);
-    let (runs, rest) = values.as_chunks::<MARKED>();
-    let (marks, last) = marks.split_at_mut(runs.len());
     let (sign, lows, highs) = (vdupq_n_u64(u64::MOST), vdupq_n_u64(low), vdupq_n_u64(high));
-    let bits: [u64; 2] = [1, 2];
-    // SAFETY: two numbers of 64 bits.
-    let bits = unsafe { vld1q_u64(bits.as_ptr()) };
-    let (mut below, mut kept, mut most) = (0, 0, vdupq_n_u64(0));
-    for (run, mark) in runs.iter().zip(marks) {
-        *mark = kept as u32;
-        let mut under = vdupq_n_u64(0);
-        for lane in run.as_chunks::<2>().0 {
-            // SAFETY: a lane is two numbers of 64 bits.
-            let sizes = vandq_u64(unsafe { vld1q_u64(lane.as_ptr()) }, sign);
-            most = vbslq_u64(vcgtq_u64(sizes, most), sizes, most);
-            // All ones are -1.
-            under = vsubq_u64(under, vcltq_u64(sizes, lows));
-            let inside = vandq_u64(vcgeq_u64(sizes, lows), vcleq_u64(sizes, highs));
-            let set = vaddvq_u64(vandq_u64(inside, bits)) as usize;
-            let (front, count) = FRONT_64.of(vreinterpretq_u8_u64(sizes), set);
-            // SAFETY: at most as many as were read have been kept, so two more are within the values and their slack.
-            unsafe { vst1q_u8(within.as_mut_ptr().add(kept).cast(), front) };
-            kept += count;
-        }
-        below += vaddvq_u64(under) as usize;
-    }
-    let most = vgetq_lane_u64::<0>(most).max(vgetq_lane_u64::<1>(most));
-    more(rest, low, high, within, last, Split { below, kept, most })
+    let bits = vld1q_u64(&[1, 2]);
+    let (mut below, mut most) = (vdupq_n_u64(0), vdupq_n_u64(0));
+    let kept = in_registers(values, within, marks, ahead, |lane: &[u64; 2], room| {
+        let sizes = vandq_u64(vld1q_u64(lane), sign);
+        most = vbslq_u64(vcgtq_u64(sizes, most), sizes, most);
+        // All ones are -1.
+        below = vsubq_u64(below, vcltq_u64(sizes, lows));
+        let inside = vandq_u64(vcgeq_u64(sizes, lows), vcleq_u64(sizes, highs));
+        let set = vaddvq_u64(vandq_u64(inside, bits)) as usize;
+        let (front, count) = FRONT_64.of(vreinterpretq_u8_u64(sizes), set);
+        vst1q_u64(room, vreinterpretq_u64_u8(front));
+        count
+    });
+    let most = most;
+    let found = Split {
+        below: vaddvq_u64(below) as usize,
+        kept,
+        most: vgetq_lane_u64::<0>(most).max(vgetq_lane_u64::<1>(most)),
+    };
+    behind_runs(values, low, high, within, marks, found)
 }

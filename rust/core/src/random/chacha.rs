@@ -1,0 +1,163 @@
+//! ChaCha, with any number of rounds: one block as RFC 8439 writes it, and as many as a register has lanes side by side.
+
+use super::{BLOCKS, GROUP, Key};
+use crate::isa::{Isa, Kernel, compiled};
+use crate::vector::Vector;
+
+/// `"expand 32-byte k"`.
+pub(super) const CONSTANTS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
+
+/// The words of sixteen states or blocks: word by word, lane by lane.
+pub(super) type Sixteen = [[u32; BLOCKS]; 16];
+
+/// The state before the first round. Words 12 and 13 count blocks, words 14 and 15 are the nonce.
+fn initial(key: &Key, counter: u64, nonce: u64) -> [u32; 16] {
+    let mut state = [0; 16];
+    state[..4].copy_from_slice(&CONSTANTS);
+    state[4..12].copy_from_slice(&key.0);
+    state[12] = counter as u32;
+    state[13] = (counter >> 32) as u32;
+    state[14] = nonce as u32;
+    state[15] = (nonce >> 32) as u32;
+    state
+}
+
+/// One block of sixteen words: the oracle of what goes side by side.
+pub(super) fn block<const ROUNDS: usize>(key: &Key, counter: u64, nonce: u64) -> [u32; 16] {
+    let initial = initial(key, counter, nonce);
+    let mut s = initial;
+    let mut quarter_round = |a: usize, b: usize, c: usize, d: usize| {
+        s[a] = s[a].wrapping_add(s[b]);
+        s[d] = (s[d] ^ s[a]).rotate_left(16);
+        s[c] = s[c].wrapping_add(s[d]);
+        s[b] = (s[b] ^ s[c]).rotate_left(12);
+        s[a] = s[a].wrapping_add(s[b]);
+        s[d] = (s[d] ^ s[a]).rotate_left(8);
+        s[c] = s[c].wrapping_add(s[d]);
+        s[b] = (s[b] ^ s[c]).rotate_left(7);
+    };
+    for _ in 0..ROUNDS / 2 {
+        // Columns, then diagonals.
+        (0..4).for_each(|i| quarter_round(i, 4 + i, 8 + i, 12 + i));
+        (0..4).for_each(|i| quarter_round(i, 4 + (i + 1) % 4, 8 + (i + 2) % 4, 12 + (i + 3) % 4));
+    }
+    std::array::from_fn(|w| s[w].wrapping_add(initial[w]))
+}
+
+/// Four quarter rounds of every state, step by step side by side, so that the processor always has independent work.
+macro_rules! quarter_rounds {
+    ($states:ident, $(($a:expr, $b:expr, $c:expr, $d:expr)),*) => {
+        for s in &mut $states { $( s[$a] = s[$a].plus_32(s[$b]); )* }
+        for s in &mut $states { $( s[$d] = s[$d].xor(s[$a]).rotate_32::<16, 16>(); )* }
+        for s in &mut $states { $( s[$c] = s[$c].plus_32(s[$d]); )* }
+        for s in &mut $states { $( s[$b] = s[$b].xor(s[$c]).rotate_32::<20, 12>(); )* }
+        for s in &mut $states { $( s[$a] = s[$a].plus_32(s[$b]); )* }
+        for s in &mut $states { $( s[$d] = s[$d].xor(s[$a]).rotate_32::<24, 8>(); )* }
+        for s in &mut $states { $( s[$c] = s[$c].plus_32(s[$d]); )* }
+        for s in &mut $states { $( s[$b] = s[$b].xor(s[$c]).rotate_32::<25, 7>(); )* }
+    };
+}
+
+/// The blocks of `N` registers of states.
+#[inline(always)]
+fn rounds<const ROUNDS: usize, const N: usize, V: Vector>(initial: &[[V; 16]; N]) -> [[V; 16]; N] {
+    let mut states = *initial;
+    for _ in 0..ROUNDS / 2 {
+        quarter_rounds!(states, (0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15));
+        quarter_rounds!(states, (0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14));
+    }
+    for (state, initial) in states.iter_mut().zip(initial) {
+        for (word, start) in state.iter_mut().zip(initial) {
+            *word = word.plus_32(*start);
+        }
+    }
+    states
+}
+
+/// Fills `out` with whole groups from `group` on.
+#[inline]
+pub(super) fn fill<const ROUNDS: usize>(isa: Isa, key: &Key, nonce: u64, group: u64, out: &mut [u8]) {
+    compiled(isa, Fill::<ROUNDS> { key, nonce, first: group.wrapping_mul(BLOCKS as u64), out });
+}
+
+/// What is filled, from the block `first` on.
+struct Fill<'a, const ROUNDS: usize> {
+    key: &'a Key,
+    nonce: u64,
+    first: u64,
+    out: &'a mut [u8],
+}
+
+impl<const ROUNDS: usize> Kernel for Fill<'_, ROUNDS> {
+    type Answer = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(mut self, any: V) {
+        let (mut at, blocks) = (0, self.out.len() / GROUP * BLOCKS);
+        while at < blocks {
+            // The steps of a round wait for each other: a second state gives the processor something to do meanwhile.
+            if V::TWICE && at + 2 * V::LANES <= blocks {
+                self.pass::<2, V>(any, at);
+                at += 2 * V::LANES;
+            } else {
+                self.pass::<1, V>(any, at);
+                at += V::LANES;
+            }
+        }
+    }
+}
+
+impl<const ROUNDS: usize> Fill<'_, ROUNDS> {
+    /// Writes the blocks of `N` registers from block `at` of the output on.
+    #[inline(always)]
+    fn pass<const N: usize, V: Vector>(&mut self, any: V, at: usize) {
+        let lanes = any.load(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
+        let mut initials = [[any; 16]; N];
+        for (n, state) in initials.iter_mut().enumerate() {
+            // A multiple of the lanes: adding one to its low word never carries.
+            let counter = self.first.wrapping_add((at + n * V::LANES) as u64);
+            for (word, start) in state.iter_mut().zip(initial(self.key, counter, self.nonce)) {
+                *word = any.repeat_32(start);
+            }
+            state[12] = state[12].plus_32(lanes);
+        }
+        for (n, state) in rounds::<ROUNDS, N, V>(&initials).into_iter().enumerate() {
+            let block = at + n * V::LANES;
+            let group = &mut self.out.as_chunks_mut::<GROUP>().0[block / BLOCKS];
+            for (out, word) in group.as_chunks_mut::<{ 4 * BLOCKS }>().0.iter_mut().zip(state) {
+                let out = &mut out[block % BLOCKS * 4..][..V::BYTES];
+                // SAFETY: as many bytes as a register has.
+                unsafe { word.write(out.as_mut_ptr()) };
+            }
+        }
+    }
+}
+
+/// Writes sixteen blocks, each of a state of its own.
+#[inline]
+pub(super) fn blocks<const ROUNDS: usize>(isa: Isa, states: &Sixteen, out: &mut Sixteen) {
+    compiled(isa, Blocks::<ROUNDS> { states, out });
+}
+
+/// States, and what their blocks are written to.
+struct Blocks<'a, const ROUNDS: usize> {
+    states: &'a Sixteen,
+    out: &'a mut Sixteen,
+}
+
+impl<const ROUNDS: usize> Kernel for Blocks<'_, ROUNDS> {
+    type Answer = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self, any: V) {
+        for lane in (0..BLOCKS).step_by(V::LANES) {
+            let mut initial = [[any; 16]];
+            for (word, lanes) in initial[0].iter_mut().zip(self.states) {
+                *word = any.load(&lanes[lane..]);
+            }
+            for (word, out) in rounds::<ROUNDS, 1, V>(&initial)[0].into_iter().zip(&mut *self.out) {
+                word.store(&mut out[lane..]);
+            }
+        }
+    }
+}
