@@ -150,10 +150,11 @@ impl<S, const LANE: usize> TilesPart<'_, S, LANE> {
             }
             asked += share;
         };
-        let plane = |bit: usize| Plane { lines: &planes[bit * most..][..squares], at };
+        let plane = |bit: usize| Plane::new::<V>(&planes[bit * most..][..squares], at);
         let (mut sign, rows) = (Sum::zero(any), One(plane(m)));
         for start in (0..squares).step_by(AT_ONCE) {
-            sign.add(&rows, start);
+            // SAFETY: there are `squares`, a multiple of those that are added at once.
+            unsafe { sign.add(&rows, start) };
         }
         put::<V, LANE>(found, half, at, sign.of_lanes::<LANE>(0));
         let mut pair = 1 + m;
@@ -163,7 +164,8 @@ impl<S, const LANE: usize> TilesPart<'_, S, LANE> {
                 // A bit together with itself is the bit alone.
                 let (mut both, rows) = (Sum::zero(any), Two([plane(first), plane(second), plane(m)]));
                 for start in (0..squares).step_by(AT_ONCE) {
-                    both.add(&rows, start);
+                    // SAFETY: as above.
+                    unsafe { both.add(&rows, start) };
                 }
                 let place = if first == second { m - first } else { pair };
                 pair += usize::from(first != second);

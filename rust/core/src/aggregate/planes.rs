@@ -65,20 +65,34 @@ pub(super) const MOST: usize = 64;
 /// Registers to be counted, `N` at a time: no closure, which would not be compiled for the instruction set around it.
 pub(super) trait Planes<V, const N: usize> {
     /// The registers of number `i`, each made from `any`.
-    fn at(&self, any: V, i: usize) -> [V; N];
+    ///
+    /// # Safety
+    /// There are more than `i`.
+    unsafe fn at(&self, any: V, i: usize) -> [V; N];
 }
 
 /// Registers of one bit for consecutive squares, each in a line of its own, of which a kernel looks at those from byte `at` on.
 #[derive(Clone, Copy)]
 pub(super) struct Plane<'a> {
-    pub(super) lines: &'a [Register],
-    pub(super) at: usize,
+    lines: &'a [Register],
+    at: usize,
 }
 
-impl Plane<'_> {
+impl<'a> Plane<'a> {
+    /// Those of kernels with registers like `V`.
     #[inline(always)]
-    fn line<V: Vector>(self, any: V, i: usize) -> V {
-        self.lines[i].read(any, self.at)
+    pub(super) fn new<V: Vector>(lines: &'a [Register], at: usize) -> Plane<'a> {
+        assert!(at + V::BYTES <= BYTES);
+        Plane { lines, at }
+    }
+
+    /// # Safety
+    /// There are more than `i`, and `V` is what the plane was made for.
+    #[inline(always)]
+    unsafe fn line<V: Vector>(self, any: V, i: usize) -> V {
+        debug_assert!(i < self.lines.len());
+        // SAFETY: a register at `at` lies within a line.
+        unsafe { any.read(self.lines.as_ptr().add(i).cast::<u8>().add(self.at)) }
     }
 }
 
@@ -87,8 +101,9 @@ pub(super) struct One<'a>(pub(super) Plane<'a>);
 
 impl<V: Vector> Planes<V, 1> for One<'_> {
     #[inline(always)]
-    fn at(&self, any: V, i: usize) -> [V; 1] {
-        [self.0.line(any, i)]
+    unsafe fn at(&self, any: V, i: usize) -> [V; 1] {
+        // SAFETY: the caller's number.
+        [unsafe { self.0.line(any, i) }]
     }
 }
 
@@ -97,10 +112,11 @@ pub(super) struct Two<'a>(pub(super) [Plane<'a>; 3]);
 
 impl<V: Vector> Planes<V, 2> for Two<'_> {
     #[inline(always)]
-    fn at(&self, any: V, i: usize) -> [V; 2] {
-        let [first, second, sign] = self.0;
-        let both = first.line(any, i).and(second.line(any, i));
-        [both, both.and(sign.line(any, i))]
+    unsafe fn at(&self, any: V, i: usize) -> [V; 2] {
+        // SAFETY: the caller's number.
+        let [first, second, sign] = self.0.map(|plane| unsafe { plane.line(any, i) });
+        let both = first.and(second);
+        [both, both.and(sign)]
     }
 }
 
@@ -126,8 +142,11 @@ impl<V: Vector, const N: usize> Sum<V, N> {
     }
 
     /// Adds the sixteen registers from `start` on; at most four times.
+    ///
+    /// # Safety
+    /// There are as many.
     #[inline(always)]
-    pub(super) fn add(&mut self, rows: &impl Planes<V, N>, start: usize) {
+    pub(super) unsafe fn add(&mut self, rows: &impl Planes<V, N>, start: usize) {
         let [mut ones, mut twos, mut fours, mut eights, ..] = self.0;
         let zero = ones[0].repeat_64(0);
         let mut carries = [ones; 2];
@@ -136,8 +155,11 @@ impl<V: Vector, const N: usize> Sum<V, N> {
             for (quarter, carry) in quarters.iter_mut().enumerate() {
                 let at = start + 8 * half + 4 * quarter;
                 let (a, b);
-                (ones, a) = sum(ones, rows.at(zero, at), rows.at(zero, at + 1));
-                (ones, b) = sum(ones, rows.at(zero, at + 2), rows.at(zero, at + 3));
+                // SAFETY: four of the caller's sixteen.
+                unsafe {
+                    (ones, a) = sum(ones, rows.at(zero, at), rows.at(zero, at + 1));
+                    (ones, b) = sum(ones, rows.at(zero, at + 2), rows.at(zero, at + 3));
+                }
                 (twos, *carry) = sum(twos, a, b);
             }
             (fours, *carry) = sum(fours, quarters[0], quarters[1]);
@@ -215,7 +237,7 @@ mod tests {
     struct Full;
 
     impl Planes<Portable, 1> for Full {
-        fn at(&self, any: Portable, _: usize) -> [Portable; 1] {
+        unsafe fn at(&self, any: Portable, _: usize) -> [Portable; 1] {
             [any.repeat_64(u64::MAX)]
         }
     }
@@ -223,7 +245,8 @@ mod tests {
     #[test]
     fn sums_are_full_without_overflow() {
         let mut sum = Sum::<Portable, 1>::zero(Portable::default());
-        (0..MOST / AT_ONCE).for_each(|_| sum.add(&Full, 0));
+        // SAFETY: there are as many as one asks for.
+        (0..MOST / AT_ONCE).for_each(|_| unsafe { sum.add(&Full, 0) });
         assert_eq!(sum.of_lanes::<8>(0).map(Portable::first), [repeated(512, 16); 2]);
         assert_eq!(sum.of_lanes::<16>(0)[0].first(), repeated(1024, 16));
         assert_eq!(sum.of_lanes::<32>(0)[0].first(), repeated(2048, 32));

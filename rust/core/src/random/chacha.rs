@@ -22,10 +22,9 @@ fn initial(key: &Key, counter: u64, nonce: u64) -> [u32; 16] {
     state
 }
 
-/// One block of sixteen words: the oracle of what goes side by side.
-pub(super) fn block<const ROUNDS: usize>(key: &Key, counter: u64, nonce: u64) -> [u32; 16] {
-    let initial = initial(key, counter, nonce);
-    let mut s = initial;
+/// Columns, then diagonals.
+#[inline(always)]
+fn double_round(s: &mut [u32; 16]) {
     let mut quarter_round = |a: usize, b: usize, c: usize, d: usize| {
         s[a] = s[a].wrapping_add(s[b]);
         s[d] = (s[d] ^ s[a]).rotate_left(16);
@@ -36,48 +35,66 @@ pub(super) fn block<const ROUNDS: usize>(key: &Key, counter: u64, nonce: u64) ->
         s[c] = s[c].wrapping_add(s[d]);
         s[b] = (s[b] ^ s[c]).rotate_left(7);
     };
-    for _ in 0..ROUNDS / 2 {
-        // Columns, then diagonals.
-        (0..4).for_each(|i| quarter_round(i, 4 + i, 8 + i, 12 + i));
-        (0..4).for_each(|i| quarter_round(i, 4 + (i + 1) % 4, 8 + (i + 2) % 4, 12 + (i + 3) % 4));
-    }
+    quarter_round(0, 4, 8, 12);
+    quarter_round(1, 5, 9, 13);
+    quarter_round(2, 6, 10, 14);
+    quarter_round(3, 7, 11, 15);
+    quarter_round(0, 5, 10, 15);
+    quarter_round(1, 6, 11, 12);
+    quarter_round(2, 7, 8, 13);
+    quarter_round(3, 4, 9, 14);
+}
+
+/// One block of sixteen words: the oracle of what goes side by side.
+pub(super) fn block<const ROUNDS: usize>(key: &Key, counter: u64, nonce: u64) -> [u32; 16] {
+    let initial = initial(key, counter, nonce);
+    let mut s = initial;
+    (0..ROUNDS / 2).for_each(|_| double_round(&mut s));
     std::array::from_fn(|w| s[w].wrapping_add(initial[w]))
 }
 
 /// Four quarter rounds of every state, step by step side by side, so that the processor always has independent work.
 macro_rules! quarter_rounds {
     ($states:ident, $(($a:expr, $b:expr, $c:expr, $d:expr)),*) => {
-        for s in &mut $states { $( s[$a] = s[$a].plus_32(s[$b]); )* }
-        for s in &mut $states { $( s[$d] = s[$d].xor(s[$a]).rotate_32::<16, 16>(); )* }
-        for s in &mut $states { $( s[$c] = s[$c].plus_32(s[$d]); )* }
-        for s in &mut $states { $( s[$b] = s[$b].xor(s[$c]).rotate_32::<20, 12>(); )* }
-        for s in &mut $states { $( s[$a] = s[$a].plus_32(s[$b]); )* }
-        for s in &mut $states { $( s[$d] = s[$d].xor(s[$a]).rotate_32::<24, 8>(); )* }
-        for s in &mut $states { $( s[$c] = s[$c].plus_32(s[$d]); )* }
-        for s in &mut $states { $( s[$b] = s[$b].xor(s[$c]).rotate_32::<25, 7>(); )* }
+        for s in $states.iter_mut() { $( s[$a] = s[$a].plus_32(s[$b]); )* }
+        for s in $states.iter_mut() { $( s[$d] = s[$d].xor(s[$a]).rotate_32::<16, 16>(); )* }
+        for s in $states.iter_mut() { $( s[$c] = s[$c].plus_32(s[$d]); )* }
+        for s in $states.iter_mut() { $( s[$b] = s[$b].xor(s[$c]).rotate_32::<20, 12>(); )* }
+        for s in $states.iter_mut() { $( s[$a] = s[$a].plus_32(s[$b]); )* }
+        for s in $states.iter_mut() { $( s[$d] = s[$d].xor(s[$a]).rotate_32::<24, 8>(); )* }
+        for s in $states.iter_mut() { $( s[$c] = s[$c].plus_32(s[$d]); )* }
+        for s in $states.iter_mut() { $( s[$b] = s[$b].xor(s[$c]).rotate_32::<25, 7>(); )* }
     };
 }
 
-/// The blocks of `N` registers of states.
+/// Does the rounds of `N` registers of states. What is added at the end is left to the caller.
 #[inline(always)]
-fn rounds<const ROUNDS: usize, const N: usize, V: Vector>(initial: &[[V; 16]; N]) -> [[V; 16]; N] {
-    let mut states = *initial;
+fn rounds<const ROUNDS: usize, const N: usize, V: Vector>(states: &mut [[V; 16]; N]) {
     for _ in 0..ROUNDS / 2 {
         quarter_rounds!(states, (0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15));
         quarter_rounds!(states, (0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14));
     }
-    for (state, initial) in states.iter_mut().zip(initial) {
-        for (word, start) in state.iter_mut().zip(initial) {
-            *word = word.plus_32(*start);
-        }
-    }
-    states
 }
 
 /// Fills `out` with whole groups from `group` on.
 #[inline]
 pub(super) fn fill<const ROUNDS: usize>(isa: Isa, key: &Key, nonce: u64, group: u64, out: &mut [u8]) {
-    compiled(isa, Fill::<ROUNDS> { key, nonce, first: group.wrapping_mul(BLOCKS as u64), out });
+    let first = group.wrapping_mul(BLOCKS as u64);
+    if isa != Isa::Scalar {
+        return compiled(isa, Fill::<ROUNDS> { key, nonce, first, out });
+    }
+    let mut words = [[0; BLOCKS]; 16];
+    for (counter, out) in
+        (0..).map(|g| first.wrapping_add(g * BLOCKS as u64)).zip(out.chunks_exact_mut(GROUP))
+    {
+        let mut states = initial(key, counter, nonce).map(|word| [word; BLOCKS]);
+        // A multiple of sixteen: adding the lane to its low word never carries.
+        (0..).zip(&mut states[12]).for_each(|(lane, counter): (u32, _)| *counter += lane);
+        portable::<ROUNDS>(&states, &mut words);
+        for (out, word) in out.as_chunks_mut::<4>().0.iter_mut().zip(words.as_flattened()) {
+            *out = word.to_le_bytes();
+        }
+    }
 }
 
 /// What is filled, from the block `first` on.
@@ -113,19 +130,22 @@ impl<const ROUNDS: usize> Fill<'_, ROUNDS> {
     fn pass<const N: usize, V: Vector>(&mut self, any: V, at: usize) {
         let lanes = any.load(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
         let mut initials = [[any; 16]; N];
-        for (n, state) in initials.iter_mut().enumerate() {
+        for (n, initial) in initials.iter_mut().enumerate() {
             // A multiple of the lanes: adding one to its low word never carries.
             let counter = self.first.wrapping_add((at + n * V::LANES) as u64);
-            for (word, start) in state.iter_mut().zip(initial(self.key, counter, self.nonce)) {
+            for (word, start) in initial.iter_mut().zip(self::initial(self.key, counter, self.nonce)) {
                 *word = any.repeat_32(start);
             }
-            state[12] = state[12].plus_32(lanes);
+            initial[12] = initial[12].plus_32(lanes);
         }
-        for (n, state) in rounds::<ROUNDS, N, V>(&initials).into_iter().enumerate() {
+        let mut states = initials;
+        rounds::<ROUNDS, N, V>(&mut states);
+        for n in 0..N {
             let block = at + n * V::LANES;
-            let group = &mut self.out.as_chunks_mut::<GROUP>().0[block / BLOCKS];
-            for (out, word) in group.as_chunks_mut::<{ 4 * BLOCKS }>().0.iter_mut().zip(state) {
-                let out = &mut out[block % BLOCKS * 4..][..V::BYTES];
+            let group = &mut self.out[block / BLOCKS * GROUP..][..GROUP];
+            for w in 0..16 {
+                let out = &mut group[4 * (BLOCKS * w + block % BLOCKS)..][..V::BYTES];
+                let word = states[n][w].plus_32(initials[n][w]);
                 // SAFETY: as many bytes as a register has.
                 unsafe { word.write(out.as_mut_ptr()) };
             }
@@ -136,7 +156,11 @@ impl<const ROUNDS: usize> Fill<'_, ROUNDS> {
 /// Writes sixteen blocks, each of a state of its own.
 #[inline]
 pub(super) fn blocks<const ROUNDS: usize>(isa: Isa, states: &Sixteen, out: &mut Sixteen) {
-    compiled(isa, Blocks::<ROUNDS> { states, out });
+    if isa == Isa::Scalar {
+        portable::<ROUNDS>(states, out);
+    } else {
+        compiled(isa, Blocks::<ROUNDS> { states, out });
+    }
 }
 
 /// States, and what their blocks are written to.
@@ -151,13 +175,37 @@ impl<const ROUNDS: usize> Kernel for Blocks<'_, ROUNDS> {
     #[inline(always)]
     fn run<V: Vector>(self, any: V) {
         for lane in (0..BLOCKS).step_by(V::LANES) {
-            let mut initial = [[any; 16]];
-            for (word, lanes) in initial[0].iter_mut().zip(self.states) {
+            let mut initial = [any; 16];
+            for (word, lanes) in initial.iter_mut().zip(self.states) {
                 *word = any.load(&lanes[lane..]);
             }
-            for (word, out) in rounds::<ROUNDS, 1, V>(&initial)[0].into_iter().zip(&mut *self.out) {
-                word.store(&mut out[lane..]);
+            let mut states = [initial];
+            rounds::<ROUNDS, 1, V>(&mut states);
+            for ((word, start), out) in states[0].into_iter().zip(initial).zip(&mut *self.out) {
+                word.plus_32(start).store(&mut out[lane..]);
             }
         }
+    }
+}
+
+/// [`blocks`] without a vector unit of its own.
+///
+/// The lanes go side by side through every double round. That loop has no branches, so the compiler makes vectors of as many
+/// lanes as the processor's registers hold; where it has none, a lane is a block like any other. Four lanes of every word
+/// ([`Portable`](crate::vector::Portable)) take twice the time on x86-64.
+#[allow(clippy::needless_range_loop, reason = "a lane is a column: its words are in sixteen rows")]
+fn portable<const ROUNDS: usize>(initial: &Sixteen, out: &mut Sixteen) {
+    *out = *initial;
+    for _ in 0..ROUNDS / 2 {
+        for lane in 0..BLOCKS {
+            let mut s: [u32; 16] = std::array::from_fn(|w| out[w][lane]);
+            double_round(&mut s);
+            for w in 0..16 {
+                out[w][lane] = s[w];
+            }
+        }
+    }
+    for (word, start) in out.as_flattened_mut().iter_mut().zip(initial.as_flattened()) {
+        *word = word.wrapping_add(*start);
     }
 }
