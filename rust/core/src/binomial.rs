@@ -113,7 +113,7 @@ impl Restricted {
         let most = u64::MAX >> (64 - width);
         let (mut cells, mut prefixes) = (Vec::new(), Vec::new());
         let mut cumulative = BigUint::ZERO;
-        for (cell, weight) in Walk::new(r, low, high) {
+        for (cell, weight) in OutwardWalk::new(r, low, high) {
             cumulative += weight;
             // The whole sum would be 2^width; what equals `most` is decided with the big integers in any case.
             let prefix = u64::try_from((&cumulative << width) / &total).unwrap_or(most).min(most);
@@ -153,7 +153,7 @@ impl Restricted {
         // The draw is a number in [known, known + 1) / 2^bits.
         let (mut known, mut bits) = (BigUint::from(draw), u64::from(self.width));
         let mut cumulative = BigUint::ZERO;
-        for (cell, weight) in Walk::new(self.r, self.low, self.high) {
+        for (cell, weight) in OutwardWalk::new(self.r, self.low, self.high) {
             cumulative += weight;
             loop {
                 let bound = &cumulative << bits;
@@ -173,7 +173,7 @@ impl Restricted {
 }
 
 /// The numbers of heads of a range with their weights, outward from the likeliest one.
-struct Walk {
+struct OutwardWalk {
     r: u32,
     low: u32,
     high: u32,
@@ -184,11 +184,11 @@ struct Walk {
     turn_up: bool,
 }
 
-impl Walk {
-    fn new(r: u32, low: u32, high: u32) -> Walk {
+impl OutwardWalk {
+    fn new(r: u32, low: u32, high: u32) -> OutwardWalk {
         let start = (r / 2).clamp(low, high);
         let weight = binomial(r, start);
-        let mut walk = Walk { r, low, high, up: None, down: None, turn_up: true };
+        let mut walk = OutwardWalk { r, low, high, up: None, down: None, turn_up: true };
         walk.down = walk.below(start, &weight);
         walk.up = Some((start, weight));
         walk
@@ -203,7 +203,7 @@ impl Walk {
     }
 }
 
-impl Iterator for Walk {
+impl Iterator for OutwardWalk {
     type Item = (u32, BigUint);
 
     fn next(&mut self) -> Option<(u32, BigUint)> {
@@ -251,7 +251,7 @@ mod tests {
     fn a_walk_visits_every_cell_with_its_weight() {
         for (r, low, high) in [(9, 0, 9), (9, 5, 9), (9, 0, 2), (10, 5, 5), (10, 3, 9), (1, 0, 0)] {
             let row = row(r);
-            let mut seen: Vec<u32> = Walk::new(r, low, high)
+            let mut seen: Vec<u32> = OutwardWalk::new(r, low, high)
                 .map(|(a, weight)| {
                     assert_eq!(weight, row[a as usize]);
                     a
@@ -290,7 +290,7 @@ mod tests {
         let key = Key::from_bytes([3; 32]);
         for (r, low, high) in [(10, 5, 10), (10, 0, 4), (13, 7, 13), (768, 384, 768)] {
             let law = Restricted::with_width(r, low, high, 8);
-            let cells: Vec<(u32, BigUint)> = Walk::new(r, low, high).collect();
+            let cells: Vec<(u32, BigUint)> = OutwardWalk::new(r, low, high).collect();
             let mut cumulative = BigUint::ZERO;
             for pair in cells.windows(2).take(20) {
                 cumulative += &pair[0].1;

@@ -220,8 +220,8 @@ pub(crate) fn compiled<K: Kernel>(isa: Isa, kernel: K) -> K::Answer {
 /// [`Kernel`].
 #[inline]
 pub(crate) fn vectorised<R>(isa: Isa, work: impl FnOnce() -> R) -> R {
-    struct Short<F>(F);
-    impl<R, F: FnOnce() -> R> Kernel for Short<F> {
+    struct Closure<F>(F);
+    impl<R, F: FnOnce() -> R> Kernel for Closure<F> {
         type Answer = R;
 
         #[inline(always)]
@@ -229,7 +229,7 @@ pub(crate) fn vectorised<R>(isa: Isa, work: impl FnOnce() -> R) -> R {
             (self.0)()
         }
     }
-    compiled(isa, Short(work))
+    compiled(isa, Closure(work))
 }
 
 /// 64 bytes of 0 or 1 as a mask, the first of them lowest.

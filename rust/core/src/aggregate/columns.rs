@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::layout::Layout;
-use super::source::{Scratch, Source};
+use super::source::{Source, SourceBuffers};
 use super::vertical::{BYTES, Counters, MOST_ROWS, ROWS};
 use super::{Batch, Failed, Totals};
 use crate::codec::Code;
@@ -88,10 +88,10 @@ impl<S> RowsPart<'_, S> {
         let words = self.groups * BYTES / size_of::<W>();
         let mut buffers = Buffers { scratch: Vec::new(), padded: zeros(ROWS * words)? };
         for _ in 0..ROWS {
-            buffers.scratch.push(Scratch::new(words)?);
+            buffers.scratch.push(SourceBuffers::new(words)?);
         }
         let refused = compiled(isa, AddRows { part: self, sets: &mut sets, buffers: &mut buffers });
-        if refused || buffers.scratch.iter().any(Scratch::met_other_bytes) {
+        if refused || buffers.scratch.iter().any(SourceBuffers::met_other_bytes) {
             Err(Failed::Refused)
         } else {
             Ok(sets)
@@ -128,7 +128,7 @@ impl<S> RowsPart<'_, S> {
 
 /// Where eight rows are put that have to be made first.
 struct Buffers<W> {
-    scratch: Vec<Scratch<W>>,
+    scratch: Vec<SourceBuffers<W>>,
     padded: Vec<W>,
 }
 

@@ -1,6 +1,6 @@
 //! How often each code of an alphabet was reported.
 
-use super::source::{PIECE, Scratch, Source, with_words};
+use super::source::{PIECE, Source, SourceBuffers, with_words};
 use super::{Batch, Failed, Reports, Totals, table};
 use crate::codec::Code;
 use crate::error::{Error, Result, argument, zeros};
@@ -76,7 +76,7 @@ impl Batch<'_> {
     ) -> std::result::Result<Vec<u32>, Failed> {
         let size = columns * alphabet;
         let mut counts = zeros::<u32>(if size <= SHORT { TABLES * size } else { size })?;
-        let mut scratch = Scratch::new(PIECE)?;
+        let mut scratch = SourceBuffers::new(PIECE)?;
         let mut count = |start: usize, count: usize, column: usize| {
             let piece = words.piece(start, count, &mut scratch);
             if largest(self.isa, piece) > most {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::Failed;
 use super::planes::{AT_ONCE, MOST, One, Plane, Register, Sum, Two, turn};
-use super::source::{Scratch, Source};
+use super::source::{Source, SourceBuffers};
 use super::vertical::BYTES;
 use crate::codec::Code;
 use crate::error::zeros;
@@ -54,7 +54,7 @@ pub(super) struct TilesPart<'a, S, const LANE: usize> {
 struct TileBuffers<W> {
     planes: Vec<Register>,
     found: Vec<Register>,
-    scratch: Scratch<W>,
+    scratch: SourceBuffers<W>,
     padded: Vec<W>,
 }
 
@@ -81,7 +81,7 @@ impl<S, const LANE: usize> TilesPart<'_, S, LANE> {
         let mut buffers = TileBuffers {
             planes: zeros(self.bits as usize * Self::squares(self.bits))?,
             found: zeros(places * wide(LANE))?,
-            scratch: Scratch::new(LANE * words)?,
+            scratch: SourceBuffers::new(LANE * words)?,
             padded: zeros(LANE * words)?,
         };
         let refused = compiled(isa, CountTiles { part: self, buffers: &mut buffers });

@@ -1,7 +1,7 @@
 //! How often each number was in the arithmetic progression of a report.
 
 use super::histogram::largest;
-use super::source::{PIECE, Scratch, Source, with_words};
+use super::source::{PIECE, Source, SourceBuffers, with_words};
 use super::{Batch, Failed, Totals, table};
 use crate::codec::Code;
 use crate::error::{Result, argument, zeros};
@@ -50,7 +50,7 @@ impl Batch<'_> {
         for_chunks(self.records, PART, self.threads, 2 * width as usize, |_, range| {
             let part = || -> std::result::Result<Vec<u32>, Failed> {
                 let mut counts = zeros::<u32>(modulus as usize)?;
-                let mut scratch = Scratch::new(PIECE)?;
+                let mut scratch = SourceBuffers::new(PIECE)?;
                 for start in range.clone().step_by(PIECE) {
                     let piece = words.piece(start, PIECE.min(range.end - start), &mut scratch);
                     if largest(self.isa, piece) > most {

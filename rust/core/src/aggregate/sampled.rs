@@ -1,7 +1,7 @@
 //! Reports about sampled coordinates: pairs of an index and a code.
 
 use super::histogram::{largest, most};
-use super::source::{PIECE, Scratch, Source, with_words};
+use super::source::{PIECE, Source, SourceBuffers, with_words};
 use super::{Batch, Failed, Totals, table};
 use crate::codec::Code;
 use crate::error::{Error, Result, argument};
@@ -90,7 +90,7 @@ impl<'a> Sampled<'a> {
         totals: &Totals,
         add: impl Fn(&mut [u64], usize, u32),
     ) -> std::result::Result<(), Failed> {
-        let (mut of_indices, mut of_codes) = (Scratch::new(PIECE)?, Scratch::new(PIECE)?);
+        let (mut of_indices, mut of_codes) = (SourceBuffers::new(PIECE)?, SourceBuffers::new(PIECE)?);
         let mut counts = totals.counts.lock().unwrap_or_else(|broken| broken.into_inner());
         for start in (0..indices.len()).step_by(PIECE) {
             let count = PIECE.min(indices.len() - start);

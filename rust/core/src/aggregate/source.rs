@@ -10,17 +10,17 @@ use crate::isa::Isa;
 pub(super) const PIECE: usize = 1024;
 
 /// Where words are put that have to be made first, and what was seen on the way.
-pub(super) struct Scratch<W> {
+pub(super) struct SourceBuffers<W> {
     words: Vec<W>,
     packed: Vec<u8>,
     /// All bytes ORed that should be 0 or 1.
     seen: u8,
 }
 
-impl<W: Code> Scratch<W> {
+impl<W: Code> SourceBuffers<W> {
     /// Room for pieces of `words`.
-    pub(super) fn new(words: usize) -> Result<Scratch<W>> {
-        Ok(Scratch { words: zeros(words)?, packed: zeros(4 * words)?, seen: 0 })
+    pub(super) fn new(words: usize) -> Result<SourceBuffers<W>> {
+        Ok(SourceBuffers { words: zeros(words)?, packed: zeros(4 * words)?, seen: 0 })
     }
 
     /// Whether a byte was neither 0 nor 1.
@@ -34,7 +34,7 @@ pub(super) trait Source<W: Code>: Sync {
     /// How many there are.
     fn len(&self) -> usize;
     /// Those of `start .. start + count`, at most as many as `scratch` has room for.
-    fn piece<'s>(&'s self, start: usize, count: usize, scratch: &'s mut Scratch<W>) -> &'s [W];
+    fn piece<'s>(&'s self, start: usize, count: usize, scratch: &'s mut SourceBuffers<W>) -> &'s [W];
     /// Those of `rows` rows of `words`, which begin `stride` words after each other, from `start` on: where they are, and
     /// how many words after each other there. `scratch` has room for all of them.
     fn rows(
@@ -43,7 +43,7 @@ pub(super) trait Source<W: Code>: Sync {
         stride: usize,
         rows: usize,
         words: usize,
-        scratch: &mut Scratch<W>,
+        scratch: &mut SourceBuffers<W>,
     ) -> (*const W, usize);
     /// Asks memory for the words of a piece that will be read soon; there may be fewer, or none.
     fn ask(&self, start: usize, count: usize);
@@ -73,7 +73,7 @@ impl<W: Code> Source<W> for &[W] {
     }
 
     #[inline(always)]
-    fn piece<'s>(&'s self, start: usize, count: usize, _: &'s mut Scratch<W>) -> &'s [W] {
+    fn piece<'s>(&'s self, start: usize, count: usize, _: &'s mut SourceBuffers<W>) -> &'s [W] {
         &self[start..start + count]
     }
 
@@ -84,7 +84,7 @@ impl<W: Code> Source<W> for &[W] {
         stride: usize,
         rows: usize,
         words: usize,
-        _: &mut Scratch<W>,
+        _: &mut SourceBuffers<W>,
     ) -> (*const W, usize) {
         (self[start..start + (rows - 1) * stride + words].as_ptr(), stride)
     }
@@ -111,7 +111,7 @@ impl<W: Code> Source<W> for Flat<'_> {
         self.words
     }
 
-    fn piece<'s>(&'s self, start: usize, count: usize, scratch: &'s mut Scratch<W>) -> &'s [W] {
+    fn piece<'s>(&'s self, start: usize, count: usize, scratch: &'s mut SourceBuffers<W>) -> &'s [W] {
         let words = &mut scratch.words[..count];
         if self.spread {
             let width = self.bits as usize;
@@ -130,7 +130,7 @@ impl<W: Code> Source<W> for Flat<'_> {
         stride: usize,
         rows: usize,
         words: usize,
-        scratch: &mut Scratch<W>,
+        scratch: &mut SourceBuffers<W>,
     ) -> (*const W, usize) {
         let out = &mut scratch.words[..rows * words];
         if self.spread {
@@ -173,7 +173,7 @@ impl Batch<'_> {
     pub(super) fn packed_above(&self, most: u32) -> Option<usize> {
         let (Reports::Bits(stream) | Reports::Packed(stream)) = self.reports else { return None };
         let flat = self.flat(stream, matches!(self.reports, Reports::Bits(_)));
-        let mut scratch = Scratch::<u32>::new(1).ok()?;
+        let mut scratch = SourceBuffers::<u32>::new(1).ok()?;
         (0..self.words()).find(|&i| flat.piece(i, 1, &mut scratch)[0] > most)
     }
 }

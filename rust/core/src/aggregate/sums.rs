@@ -1,7 +1,7 @@
 //! Sums of codes and of their squares: what the mean and the variance take where letters are affine in the code.
 
 use super::histogram::{largest, most};
-use super::source::{PIECE, Scratch, Source, with_words};
+use super::source::{PIECE, Source, SourceBuffers, with_words};
 use super::{Batch, Failed, Totals, table};
 use crate::codec::Code;
 use crate::error::{Result, argument, zeros};
@@ -73,7 +73,7 @@ impl Batch<'_> {
         most: u32,
         narrow: bool,
     ) -> std::result::Result<Vec<[u64; 2]>, Failed> {
-        let mut scratch = Scratch::new(strip)?;
+        let mut scratch = SourceBuffers::new(strip)?;
         let mut sums = zeros::<[u64; 2]>(strip)?;
         // Sums of codes, and of the low and the high halves of their squares.
         let mut halves = [zeros::<u32>(strip)?, zeros::<u32>(strip)?, zeros::<u32>(strip)?];

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use crate::codec::{Room, Rotated, Undone};
+use crate::codec::{Rotated, RotationBuffers, Undone};
 use crate::error::{Error, Result, argument, element, zeros};
 use crate::isa::{Isa, vectorised};
 use crate::parallel::{Parts, for_chunks};
@@ -124,7 +124,7 @@ impl<'a> Undo<'a> {
         Ok([total, squares])
     }
 
-    fn undone<'b>(&self, room: &'b mut Room<'_>, at: usize) -> Undone<'b> {
+    fn undone<'b>(&self, room: &'b mut RotationBuffers<'_>, at: usize) -> Undone<'b> {
         room.undo(self.rotated.numbers[at], self.codes[at])
     }
 }

@@ -10,7 +10,7 @@ use crate::codec::{FixedPoint, Infinities, SignBit};
 use crate::error::{Error, Result, argument, element};
 use crate::io::{Input, Output};
 use crate::isa::{Isa, vectorised};
-use crate::kernel::bits::{Plan, Sampler, Spread, unrolled};
+use crate::kernel::bits::{BitSpreader, BitsSampler, Plan, unrolled};
 use crate::parallel::CHUNK;
 use crate::probability::{add_up, mul_up};
 use crate::random::{Digest, Key};
@@ -41,7 +41,7 @@ pub struct Bits {
     features: usize,
     bits: u32,
     plans: Vec<Plan>,
-    spread: Spread,
+    spread: BitSpreader,
     epsilon: BitsEpsilon,
 }
 
@@ -102,7 +102,7 @@ impl Bits {
         let classes = unrolled(pattern.as_deref(), laws.len());
         Ok(Bits {
             bits: bits as u32,
-            spread: Spread::new(bits),
+            spread: BitSpreader::new(bits),
             laws,
             pattern,
             classes,
@@ -218,7 +218,7 @@ impl Channel for Bits {
         let reason = self.check(codec, input, &output, &chunks)?;
         let (plans, pattern, spread) = (&self.plans, self.pattern.as_deref(), &self.spread);
         let classes = &self.classes;
-        let sampler = Sampler { isa, key, plans, pattern, classes, bits, spread, codec };
+        let sampler = BitsSampler { isa, key, plans, pattern, classes, bits, spread, codec };
         let refused = |range| self.first_refused(isa, codec, input.part(range));
         let draw = |chunk, range: Range<usize>, output: Output<'_>| {
             sampler.chunk(chunk, range.start, input.part(range), output);
@@ -255,7 +255,8 @@ impl Bits {
         let (codec, features, numbers) = (call.codec, self.features, call.codec.is_some());
         let law = |digest: &mut Digest| self.absorb(codec, digest);
         let (values, words, bits) = (features, features, self.bits);
-        let face = records::Face { isa, values, words, bits, numbers, mute: false, law: &law, heard };
+        let face =
+            records::WholeRecordCall { isa, values, words, bits, numbers, mute: false, law: &law, heard };
         // Integers are numbers where there is a codec.
         let seen = if numbers { Input::F64(&[]) } else { call.input };
         let reason = self.check(codec, seen, &call.output, &face.chunks(&call)?)?;
@@ -263,7 +264,7 @@ impl Bits {
         let draw = |key: &Key, input: Input<'_>, mut output: Output<'_>| {
             let (plans, pattern, spread) = (&self.plans, self.pattern.as_deref(), &self.spread);
             let classes = &self.classes;
-            let sampler = Sampler { isa, key, plans, pattern, classes, bits, spread, codec };
+            let sampler = BitsSampler { isa, key, plans, pattern, classes, bits, spread, codec };
             for (chunk, first) in (0..features).step_by(CHUNK).enumerate() {
                 let range = first..features.min(first + CHUNK);
                 let output = output.reports(range.clone(), bits as usize);

@@ -6,7 +6,7 @@ use crate::codec::{Coordinate, Grid};
 use crate::error::{Error, Result, argument, element};
 use crate::io::{Input, Output};
 use crate::isa::{Isa, vectorised};
-use crate::kernel::categorical::{Letters, Sampler, first_outside};
+use crate::kernel::categorical::{CategoricalSampler, Letters, first_outside};
 use crate::parallel::CHUNK;
 use crate::random::Key;
 
@@ -22,7 +22,7 @@ pub(super) trait Categorical: Channel {
     fn columns(&self) -> u32;
 
     /// Samples chunk `chunk` of the key's stream, with what was checked.
-    fn sample(&self, sampler: &Sampler<'_>, chunk: u64, input: Input<'_>, output: Output<'_>);
+    fn sample(&self, sampler: &CategoricalSampler<'_>, chunk: u64, input: Input<'_>, output: Output<'_>);
 }
 
 /// Bits of a report: as few as tell `outputs` reports apart.
@@ -46,7 +46,7 @@ pub(super) fn randomize(
     let (heard_grid, heard_input) = heard(channel.is_mute(), grid, input, &mut zeros);
     let single = Letters::single(letters, &output);
     let letters = Letters { double: letters, single: &single };
-    let sampler = Sampler { isa, key, grid: heard_grid, letters, bits };
+    let sampler = CategoricalSampler { isa, key, grid: heard_grid, letters, bits };
     let refused = |range| first_refused(isa, rows, grid, input.part(range));
     let draw = |chunk, range, output: Output<'_>| {
         channel.sample(&sampler, chunk, heard_input.part(range), output);

@@ -13,7 +13,7 @@ use crate::codec::{Coordinate, Grid};
 use crate::error::{Error, Result, argument, element};
 use crate::io::{Input, Output};
 use crate::isa::{Isa, vectorised};
-use crate::kernel::cube::Sampler;
+use crate::kernel::cube::CubeSampler;
 use crate::parallel::CHUNK;
 use crate::probability::{Probability, add_up, log_ratio, mul_up};
 use crate::random::{Digest, Key};
@@ -248,7 +248,7 @@ impl Cube {
             absorb(grid, digest);
         };
         let (values, bits) = (self.bits() as usize, self.bits());
-        let face = records::Face { isa, values, words: 1, bits, numbers, mute, law: &law, heard };
+        let face = records::WholeRecordCall { isa, values, words: 1, bits, numbers, mute, law: &law, heard };
         let chunks = face.chunks(&call)?;
         // Integers are numbers where there is a grid.
         let seen = if numbers { Input::F64(&[]) } else { call.input };
@@ -270,9 +270,9 @@ impl Cube {
         key: &'a Key,
         grid: Option<&'a Grid>,
         letters: [f64; 2],
-    ) -> Sampler<'a> {
+    ) -> CubeSampler<'a> {
         let Sets { near_law: near, far_law: far, .. } = &*self.sets;
-        Sampler {
+        CubeSampler {
             isa,
             key,
             bits: self.bits() as usize,

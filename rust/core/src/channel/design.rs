@@ -9,8 +9,8 @@ use crate::error::{Result, argument, element, zeros};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::kernel::categorical::{
-    Blocks, DesignLaw, Halves, Letters, NarrowWindow, ProgressionLaw, Sampler, Translates, WideWindow,
-    first_outside,
+    Blocks, CategoricalSampler, DesignLaw, Halves, Letters, NarrowWindow, ProgressionLaw, Translates,
+    WideWindow, first_outside,
 };
 use crate::probability::Probability;
 use crate::random::{Digest, Key};
@@ -159,7 +159,7 @@ impl Design {
     fn sample_blocks(
         &self,
         blocks: impl Blocks,
-        sampler: &Sampler<'_>,
+        sampler: &CategoricalSampler<'_>,
         chunk: u64,
         input: Input<'_>,
         output: Output<'_>,
@@ -216,13 +216,22 @@ impl Design {
         call.refuse_letters()?;
         let (inputs, outputs, mute, bits) = (self.inputs, self.outputs(), self.is_mute(), self.report_bits());
         let law = |digest: &mut Digest| self.absorb(digest);
-        let face = records::Face { isa, values: 1, words: 1, bits, numbers: false, mute, law: &law, heard };
+        let face = records::WholeRecordCall {
+            isa,
+            values: 1,
+            words: 1,
+            bits,
+            numbers: false,
+            mute,
+            law: &law,
+            heard,
+        };
         check_grid("grid", inputs, None, call.input)?;
         check_output(outputs, None, &call.output, &face.chunks(&call)?)?;
         let refused = |input: Input<'_>| first_outside(isa, input, inputs);
         let draw = |key: &Key, input: Input<'_>, output: Output<'_>| {
             let (letters, mut code) = (Letters { double: None, single: &[] }, [0]);
-            let sampler = Sampler { isa, key, grid: None, letters, bits };
+            let sampler = CategoricalSampler { isa, key, grid: None, letters, bits };
             self.sample(&sampler, 0, input, Output::U32(&mut code));
             records::write(code[0], output);
             None
@@ -259,7 +268,7 @@ impl Categorical for Design {
         self.outputs()
     }
 
-    fn sample(&self, sampler: &Sampler<'_>, chunk: u64, input: Input<'_>, output: Output<'_>) {
+    fn sample(&self, sampler: &CategoricalSampler<'_>, chunk: u64, input: Input<'_>, output: Output<'_>) {
         match &self.family {
             Family::Translates(order) => {
                 self.sample_blocks(Translates { order }, sampler, chunk, input, output);

@@ -88,7 +88,7 @@ pub trait Keyed: super::Channel {
 }
 
 /// What a channel says of itself, for a keyed call.
-pub(super) struct Face<'a> {
+pub(super) struct ValueCall<'a> {
     /// Rows of each law, by the name of its grid.
     pub(super) rows: &'a [(&'static str, u32)],
     /// How many reports there are.
@@ -100,7 +100,7 @@ pub(super) struct Face<'a> {
 
 /// Checks a call, and gives `draw` the sampler, the place of the first sample, the values and the room of each chunk.
 pub(super) fn randomize(
-    face: &Face<'_>,
+    face: &ValueCall<'_>,
     isa: Isa,
     call: KeyedCall<'_, [Option<&Grid>; 2]>,
     draw: impl Fn(&KeyedSampler<'_>, usize, Input<'_>, Output<'_>) + Sync,
@@ -111,7 +111,7 @@ pub(super) fn randomize(
 /// [`randomize`], where the coins depend on those bits of the value that `heard` marks.
 fn randomize_hearing(
     heard: u64,
-    face: &Face<'_>,
+    face: &ValueCall<'_>,
     isa: Isa,
     call: KeyedCall<'_, [Option<&Grid>; 2]>,
     draw: impl Fn(&KeyedSampler<'_>, usize, Input<'_>, Output<'_>) + Sync,
@@ -150,7 +150,7 @@ fn randomize_hearing(
     grids.into_iter().for_each(|grid| absorb(grid, &mut digest));
     let sampler = KeyedSampler {
         isa,
-        records: crate::random::Records::new(&digest, coins.ids),
+        records: crate::random::RecordKeys::new(&digest, coins.ids),
         column: coins.column,
         columns,
         grids: [first, grids[1]],

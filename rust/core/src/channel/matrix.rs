@@ -7,7 +7,7 @@ use crate::codec::Grid;
 use crate::error::{Error, Result, argument, element};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
-use crate::kernel::categorical::{AnyMatrix, Sampler};
+use crate::kernel::categorical::{AnyMatrix, CategoricalSampler};
 use crate::probability::log_ratio;
 use crate::random::{Digest, Key};
 
@@ -145,7 +145,7 @@ impl Categorical for Matrix {
         self.outputs as u32
     }
 
-    fn sample(&self, sampler: &Sampler<'_>, chunk: u64, input: Input<'_>, output: Output<'_>) {
+    fn sample(&self, sampler: &CategoricalSampler<'_>, chunk: u64, input: Input<'_>, output: Output<'_>) {
         match &self.law {
             AnyMatrix::Coarse(law) => sampler.chunk(law, chunk, input, output),
             AnyMatrix::Fine(law) => sampler.chunk(law, chunk, input, output),
@@ -155,7 +155,7 @@ impl Categorical for Matrix {
 
 impl Keyed for Matrix {
     fn randomize_keyed_on(&self, isa: Isa, call: KeyedCall<'_, Option<&Grid>>) -> Result<()> {
-        let face = keyed::Face {
+        let face = keyed::ValueCall {
             rows: &[("grid", self.rows())],
             columns: self.columns(),
             mute: false,

@@ -15,7 +15,7 @@ use crate::codec::Grid;
 use crate::error::{Result, argument};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
-use crate::kernel::categorical::{AnyMatrix, Letters, MixtureLaw, Sampler};
+use crate::kernel::categorical::{AnyMatrix, CategoricalSampler, Letters, MixtureLaw};
 use crate::parallel::CHUNK;
 use crate::random::{Digest, Key};
 
@@ -107,7 +107,7 @@ impl Channel for Mixture {
         let chunks = Chunks { reports: input.len(), bits, values: 1, chunk: CHUNK, first_chunk, threads };
         check_output(self.outputs(), letters, &output, &chunks)?;
         let single = Letters::single(letters, &output);
-        let sampler = |i: usize| Sampler {
+        let sampler = |i: usize| CategoricalSampler {
             isa,
             key: keys[i],
             grid: Some(grids[i]),
@@ -151,7 +151,7 @@ impl Keyed for Mixture {
             self.matrix.absorb(digest);
         };
         let rows = [("grids[0]", self.window.cells()), ("grids[1]", self.matrix.inputs() as u32)];
-        let face = keyed::Face { rows: &rows, columns: self.outputs(), mute: false, law: &law };
+        let face = keyed::ValueCall { rows: &rows, columns: self.outputs(), mute: false, law: &law };
         let grids = call.codec.map(Some);
         keyed::randomize(&face, isa, call.with(grids), |sampler, first, input, output| {
             let window = self.window.narrow();

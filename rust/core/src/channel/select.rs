@@ -7,11 +7,11 @@ use super::call::{Call, Channel};
 use super::categorical::report_bits;
 use super::chunks::Chunks;
 use super::keyed::{Keyed, KeyedCall, records};
-use crate::codec::{FINITE, Part, Room, Rotated, pack, packed_len};
+use crate::codec::{FINITE, Part, Rotated, RotationBuffers, pack, packed_len};
 use crate::error::{Error, Result, argument, element, zeros};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
-use crate::kernel::select::{Magnitude, Plain, RankLaw, SLOTS, Sampler, Vectors};
+use crate::kernel::select::{Magnitude, Plain, RankLaw, SLOTS, SelectSampler, Vectors};
 use crate::parallel::{Parts, for_chunks};
 use crate::probability::abs_log_ratio;
 use crate::random::{Digest, Key};
@@ -175,8 +175,9 @@ impl Channel for Select {
         packed_len(reports, bits)?;
         Chunks { reports, bits, values: dimensions, chunk: SLOTS, first_chunk, threads }.check(&output)?;
         let law = &self.law;
-        let sampler = Sampler { isa, key, law, dimensions: self.dimensions as usize, signed: self.signed };
-        let walk = Walk { sampler: &sampler, reports, width: dimensions, first_chunk, threads };
+        let sampler =
+            SelectSampler { isa, key, law, dimensions: self.dimensions as usize, signed: self.signed };
+        let walk = VectorWalk { sampler: &sampler, reports, width: dimensions, first_chunk, threads };
         let codes = match (input, codec) {
             (Input::F32(values), None) => walk.chosen(plain(u32::of(values), dimensions)),
             (Input::F64(values), None) => walk.chosen(plain(u64::of(values), dimensions)),
@@ -219,13 +220,21 @@ impl Select {
             digest.numbers(weights.into_iter().map(u128::from));
         };
         let (values, bits) = (self.dimensions as usize, self.report_bits());
-        let face =
-            records::Face { isa, values, words: 1, bits, numbers: true, mute: false, law: &law, heard };
+        let face = records::WholeRecordCall {
+            isa,
+            values,
+            words: 1,
+            bits,
+            numbers: true,
+            mute: false,
+            law: &law,
+            heard,
+        };
         check_form(&call.output)?;
         face.chunks(&call)?.check(&call.output)?;
         let draw = |key: &Key, input: Input<'_>, output: Output<'_>| {
             let Input::F64(vector) = input else { unreachable!("the values count as numbers") };
-            let sampler = Sampler { isa, key, law: &self.law, dimensions: values, signed: self.signed };
+            let sampler = SelectSampler { isa, key, law: &self.law, dimensions: values, signed: self.signed };
             let mut code = [0];
             let refused = sampler.vectors(0, 0, Plain(u64::of(vector), values), &mut code);
             records::write(code[0], output);
@@ -252,7 +261,7 @@ fn plain<'a, M>(values: &'a [M], width: usize) -> impl Fn(Range<usize>) -> Plain
 struct Turned<'a, F> {
     values: &'a [F],
     numbers: &'a [u32],
-    room: Room<'a>,
+    room: RotationBuffers<'a>,
 }
 
 fn turned<'a, F: Part>(
@@ -280,8 +289,8 @@ impl<F: Part> Vectors<u32> for Turned<'_, F> {
 }
 
 /// A walk over the vectors of a batch.
-struct Walk<'a> {
-    sampler: &'a Sampler<'a>,
+struct VectorWalk<'a> {
+    sampler: &'a SelectSampler<'a>,
     reports: usize,
     /// Numbers of a vector as the caller has them.
     width: usize,
@@ -289,13 +298,13 @@ struct Walk<'a> {
     threads: Option<usize>,
 }
 
-impl Walk<'_> {
+impl VectorWalk<'_> {
     /// The reports of all vectors, or the place of the first number that is not finite.
     fn chosen<M: Magnitude, V: Vectors<M>>(
         &self,
         vectors: impl Fn(Range<usize>) -> V + Sync,
     ) -> Result<Vec<u32>> {
-        let &Walk { sampler, reports, width, first_chunk, threads } = self;
+        let &VectorWalk { sampler, reports, width, first_chunk, threads } = self;
         let dimensions = sampler.dimensions;
         let mut codes = zeros(reports)?;
         let (parts, bad) = (Parts::new(&mut codes), AtomicUsize::new(usize::MAX));

@@ -11,7 +11,7 @@ use crate::codec::Grid;
 use crate::error::{Error, Result, argument};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
-use crate::kernel::categorical::{AnyMatrix, KeyedSampler, Sampler, ShiftLaw};
+use crate::kernel::categorical::{AnyMatrix, CategoricalSampler, KeyedSampler, ShiftLaw};
 use crate::random::{Digest, Key};
 
 /// The most inputs, reports and values of the noise.
@@ -184,7 +184,7 @@ impl Categorical for Shift {
         self.outputs as u32
     }
 
-    fn sample(&self, sampler: &Sampler<'_>, chunk: u64, input: Input<'_>, output: Output<'_>) {
+    fn sample(&self, sampler: &CategoricalSampler<'_>, chunk: u64, input: Input<'_>, output: Output<'_>) {
         let (inputs, base, last) = (self.rows(), self.base() as i32, (self.outputs - 1) as u16);
         match &self.noise {
             AnyMatrix::Coarse(noise) => {
@@ -206,7 +206,7 @@ impl Keyed for Shift {
             digest.numbers(self.weights.iter().copied());
         };
         let (rows, columns) = (&[("grid", self.rows())], self.columns());
-        let face = keyed::Face { rows, columns, mute: self.mute, law: &law };
+        let face = keyed::ValueCall { rows, columns, mute: self.mute, law: &law };
         keyed::randomize(&face, isa, call.pair(), |sampler, first, input, output| {
             self.sample_keyed(sampler, first, input, output);
         })

@@ -9,7 +9,7 @@ use crate::error::{Result, argument};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::kernel::categorical::first_outside;
-use crate::kernel::subset::Sampler;
+use crate::kernel::subset::SubsetSampler;
 use crate::parallel::CHUNK;
 use crate::probability::Probability;
 use crate::random::{Digest, Key};
@@ -104,7 +104,7 @@ impl Channel for Subset {
         chunks.check(&output)?;
         let mut zeros = Vec::new();
         let (_, heard) = heard(self.is_mute(), None::<()>, input, &mut zeros);
-        let sampler = Sampler { isa, key, elements, size: self.size(), own: self.high() };
+        let sampler = SubsetSampler { isa, key, elements, size: self.size(), own: self.high() };
         let work = NANOSECONDS * (self.size() as usize + (elements as usize).div_ceil(8));
         let refused = |range| first_outside(isa, input.part(range), elements);
         let draw = |chunk, range, output: Output<'_>| sampler.chunk(chunk, heard.part(range), output);
@@ -130,12 +130,21 @@ impl Subset {
             digest.numbers(numbers.into_iter());
         };
         let bits = self.report_bits();
-        let face = records::Face { isa, values: 1, words: 1, bits, numbers: false, mute, law: &law, heard };
+        let face = records::WholeRecordCall {
+            isa,
+            values: 1,
+            words: 1,
+            bits,
+            numbers: false,
+            mute,
+            law: &law,
+            heard,
+        };
         check(call.input, &call.output)?;
         face.chunks(&call)?.check(&call.output)?;
         let refused = |input: Input<'_>| first_outside(isa, input, elements);
         let draw = |key: &Key, input: Input<'_>, output: Output<'_>| {
-            Sampler { isa, key, elements, size, own: self.high() }.chunk(0, input, output);
+            SubsetSampler { isa, key, elements, size, own: self.high() }.chunk(0, input, output);
             None
         };
         face.randomize(call, refused, draw)?.map_err(|index| no_row(elements, None, index))

@@ -10,7 +10,7 @@ use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::kernel::bits::Plan;
 use crate::kernel::categorical::first_outside;
-use crate::kernel::unary::Sampler;
+use crate::kernel::unary::UnarySampler;
 use crate::parallel::CHUNK;
 use crate::probability::{add_up, log_ratio, mul_up};
 use crate::random::{Digest, Key};
@@ -103,7 +103,8 @@ impl Channel for Unary {
         let (bits, chunk) = (self.report_bits(), self.chunk());
         let chunks = Chunks { reports: input.len(), bits, values: 1, chunk, first_chunk, threads };
         self.check(input, &output, &chunks)?;
-        let sampler = Sampler { isa, key, categories: self.categories, others: &self.others, own: &self.own };
+        let sampler =
+            UnarySampler { isa, key, categories: self.categories, others: &self.others, own: &self.own };
         let work = NANOSECONDS * self.categories.div_ceil(8);
         let rows = self.categories as u32;
         let refused = |range| first_outside(isa, input.part(range), rows);
@@ -129,13 +130,21 @@ impl Unary {
             digest.numbers([self.categories as u128, p, q].into_iter());
         };
         let (bits, rows) = (self.report_bits(), self.categories as u32);
-        let face =
-            records::Face { isa, values: 1, words: 1, bits, numbers: false, mute: false, law: &law, heard };
+        let face = records::WholeRecordCall {
+            isa,
+            values: 1,
+            words: 1,
+            bits,
+            numbers: false,
+            mute: false,
+            law: &law,
+            heard,
+        };
         self.check(call.input, &call.output, &face.chunks(&call)?)?;
         let refused = |input: Input<'_>| first_outside(isa, input, rows);
         let draw = |key: &Key, input: Input<'_>, output: Output<'_>| {
             let (categories, others, own) = (self.categories, &self.others, &self.own);
-            Sampler { isa, key, categories, others, own }.chunk(0, input, output);
+            UnarySampler { isa, key, categories, others, own }.chunk(0, input, output);
             None
         };
         face.randomize(call, refused, draw)?.map_err(|index| no_row(rows, None, index))

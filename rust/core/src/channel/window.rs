@@ -7,7 +7,7 @@ use crate::codec::Grid;
 use crate::error::{Error, Result, argument, element};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
-use crate::kernel::categorical::{Flip, NarrowWindow, Sampler, WideWindow};
+use crate::kernel::categorical::{CategoricalSampler, Flip, NarrowWindow, WideWindow};
 use crate::probability::{Probability, Rounding, abs_log_ratio};
 use crate::random::{Digest, Key};
 
@@ -223,7 +223,7 @@ impl Categorical for Window {
         self.cells
     }
 
-    fn sample(&self, sampler: &Sampler<'_>, chunk: u64, input: Input<'_>, output: Output<'_>) {
+    fn sample(&self, sampler: &CategoricalSampler<'_>, chunk: u64, input: Input<'_>, output: Output<'_>) {
         match self.law() {
             AnyWindow::Flip(law) => sampler.chunk(law, chunk, input, output),
             AnyWindow::Narrow(law) => sampler.chunk(&law, chunk, input, output),
@@ -234,7 +234,7 @@ impl Categorical for Window {
 
 impl Keyed for Window {
     fn randomize_keyed_on(&self, isa: Isa, call: KeyedCall<'_, Option<&Grid>>) -> Result<()> {
-        let face = keyed::Face {
+        let face = keyed::ValueCall {
             rows: &[("grid", self.cells)],
             columns: self.cells,
             mute: self.mute,

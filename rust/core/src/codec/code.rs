@@ -1,7 +1,9 @@
 //! Integers that hold code words.
 
+use super::sealed::Sealed;
+
 /// An unsigned integer that holds a code word: `u8`, `u16` or `u32`.
-pub trait Code: Copy + Default + Into<u32> + Send + Sync + sealed::Sealed + 'static {
+pub trait Code: Copy + Default + Into<u32> + Send + Sync + Sealed + 'static {
     /// From the low bits of `code`.
     fn narrow(code: u32) -> Self;
 
@@ -9,14 +11,8 @@ pub trait Code: Copy + Default + Into<u32> + Send + Sync + sealed::Sealed + 'sta
     fn widen(self) -> u32;
 }
 
-mod sealed {
-    pub trait Sealed {}
-}
-
 macro_rules! code {
     ($($type:ty),*) => {$(
-        impl sealed::Sealed for $type {}
-
         impl Code for $type {
             #[inline(always)]
             fn narrow(code: u32) -> $type {

@@ -22,6 +22,16 @@ pub use hashing::Hashing;
 pub(crate) use pack::pack_into;
 pub use pack::{pack, pack_to, packed_len, unpack, unpack_to};
 pub use real::Real;
-pub(crate) use rotation::{FINITE, Room, Undone};
+pub(crate) use rotation::{FINITE, RotationBuffers, Undone};
 pub use rotation::{Part, Rotated, Rotation, RotationKind};
 pub(crate) use unpack::{Rows, Unpack, gathered, squeeze_rows};
+
+mod sealed {
+    /// What the public traits of numbers are closed by: only the types of this crate's choice have them.
+    pub trait Sealed {}
+    impl Sealed for u8 {}
+    impl Sealed for u16 {}
+    impl Sealed for u32 {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
+}

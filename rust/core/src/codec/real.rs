@@ -1,6 +1,7 @@
 //! The two floating-point types of the fixed-point codec, and the loops over them.
 
 use super::code::Code;
+use crate::codec::sealed::Sealed;
 
 /// How a codec spells numbers.
 #[doc(hidden)]
@@ -25,7 +26,7 @@ impl Spelling {
 }
 
 /// The two floating-point types that the codec takes and gives.
-pub trait Real: Flushed + Copy + Default + Send + Sync + sealed::Sealed + 'static {
+pub trait Real: Flushed + Copy + Default + Send + Sync + Sealed + 'static {
     /// Whether the number has a code: not NaN and, unless they `saturate`, not infinite.
     fn is_encodable(self, saturate: bool) -> bool;
     /// Whether every number has a code.
@@ -39,12 +40,6 @@ pub trait Real: Flushed + Copy + Default + Send + Sync + sealed::Sealed + 'stati
     fn magnitude(self, scale: f64, most: u32) -> u32;
     /// `±(magnitude * step)`, with `step` a power of two.
     fn from_magnitude(magnitude: u32, step: f64, negative: bool) -> Self;
-}
-
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for f32 {}
-    impl Sealed for f64 {}
 }
 
 macro_rules! real {

@@ -21,7 +21,7 @@ const DITHERED: usize = GROUP;
 const SHORT: usize = 1 << 12;
 
 /// Everything that sampling one chunk takes, but its number, its input and its output.
-pub(crate) struct Sampler<'a> {
+pub(crate) struct CubeSampler<'a> {
     pub(crate) isa: Isa,
     pub(crate) key: &'a Key,
     /// Bits of a record.
@@ -38,7 +38,7 @@ pub(crate) struct Sampler<'a> {
     pub(crate) letters: [f64; 2],
 }
 
-impl Sampler<'_> {
+impl CubeSampler<'_> {
     /// Randomizes `records` records, chunk `chunk` of the key's stream: `output` has room for just their reports.
     pub(crate) fn chunk(&self, chunk: u64, records: usize, input: Input<'_>, output: Output<'_>) {
         // One loop an input and output; what is not taken was refused by the channel.

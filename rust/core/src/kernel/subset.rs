@@ -17,7 +17,7 @@ const BLOCK: usize = 256;
 const AT_ONCE: usize = 2 * GROUP;
 
 /// Everything that sampling one chunk takes, but its number, its input and its output.
-pub(crate) struct Sampler<'a> {
+pub(crate) struct SubsetSampler<'a> {
     pub(crate) isa: Isa,
     pub(crate) key: &'a Key,
     /// Elements, 2 or more.
@@ -28,11 +28,11 @@ pub(crate) struct Sampler<'a> {
     pub(crate) own: Probability,
 }
 
-impl Sampler<'_> {
+impl SubsetSampler<'_> {
     /// Randomizes chunk `chunk` of the key's stream: `output` has room for just the reports of `input`.
     pub(crate) fn chunk(&self, chunk: u64, input: Input<'_>, output: Output<'_>) {
         let elements = self.elements as usize;
-        let mut draws = Draws::new(self, chunk);
+        let mut draws = SubsetDraws::new(self, chunk);
         match output {
             Output::Bits(out) => self.strings(&mut draws, input, out),
             Output::Packed(out) => {
@@ -51,7 +51,7 @@ impl Sampler<'_> {
     }
 
     /// Writes a subset for each input: a byte of 0 or 1 for each element.
-    fn strings(&self, draws: &mut Draws<'_>, input: Input<'_>, out: &mut [u8]) {
+    fn strings(&self, draws: &mut SubsetDraws<'_>, input: Input<'_>, out: &mut [u8]) {
         let elements = self.elements as usize;
         // A byte in front and one behind: the places before and behind each element are there.
         let mut others = vec![0; elements + 1];
@@ -81,8 +81,8 @@ fn insert(others: &[u8], own: u32, is_in: bool, string: &mut [u8]) {
 }
 
 /// The draws of a chunk, one behind the other.
-struct Draws<'a> {
-    sampler: &'a Sampler<'a>,
+struct SubsetDraws<'a> {
+    sampler: &'a SubsetSampler<'a>,
     nonce: u64,
     group: u64,
     refine: Refine<'a>,
@@ -90,11 +90,11 @@ struct Draws<'a> {
     used: usize,
 }
 
-impl<'a> Draws<'a> {
-    fn new(sampler: &'a Sampler<'a>, chunk: u64) -> Draws<'a> {
+impl<'a> SubsetDraws<'a> {
+    fn new(sampler: &'a SubsetSampler<'a>, chunk: u64) -> SubsetDraws<'a> {
         let refine = Refine::new(sampler.isa, sampler.key, nonce(Purpose::Refine, chunk));
         let nonce = nonce(Purpose::Main, chunk);
-        Draws { sampler, nonce, group: 0, refine, keystream: [0; AT_ONCE], used: AT_ONCE }
+        SubsetDraws { sampler, nonce, group: 0, refine, keystream: [0; AT_ONCE], used: AT_ONCE }
     }
 
     #[inline(always)]

@@ -3,7 +3,7 @@
 //!
 //! The byte that holds the category's position is found by comparing, never by addressing, so no address depends on it.
 
-use super::bits::{Lanes, Laws, Plan};
+use super::bits::{CodeWord, Laws, Plan};
 use super::categorical::load_rows;
 use crate::io::{Input, Output};
 use crate::isa::{Isa, Kernel, compiled};
@@ -14,7 +14,7 @@ use crate::vector::Vector;
 const BLOCK: usize = GROUP / 2;
 
 /// Everything that sampling one chunk takes, but its number, its input and its output.
-pub(crate) struct Sampler<'a> {
+pub(crate) struct UnarySampler<'a> {
     pub(crate) isa: Isa,
     pub(crate) key: &'a Key,
     pub(crate) categories: usize,
@@ -23,8 +23,8 @@ pub(crate) struct Sampler<'a> {
 }
 
 /// Draws from one plan of a single table, a block at a time.
-struct Draws<'a> {
-    sampler: &'a Sampler<'a>,
+struct UnaryDraws<'a> {
+    sampler: &'a UnarySampler<'a>,
     plan: &'a Plan,
     nonce: u64,
     group: u64,
@@ -36,16 +36,16 @@ struct Draws<'a> {
 #[repr(C, align(64))]
 struct Drawn([u16; BLOCK]);
 
-impl<'a> Draws<'a> {
+impl<'a> UnaryDraws<'a> {
     fn new(
-        sampler: &'a Sampler<'a>,
+        sampler: &'a UnarySampler<'a>,
         plan: &'a Plan,
         main: Purpose,
         refine: Purpose,
         chunk: u64,
-    ) -> Draws<'a> {
+    ) -> UnaryDraws<'a> {
         let refine = Refine::new(sampler.isa, sampler.key, nonce(refine, chunk));
-        Draws {
+        UnaryDraws {
             sampler,
             plan,
             nonce: nonce(main, chunk),
@@ -116,12 +116,12 @@ trait Sink {
 }
 
 /// A byte of 0 or 1 for each position.
-struct Spread<'a> {
+struct SpreadSink<'a> {
     out: &'a mut [u8],
     at: usize,
 }
 
-impl Sink for Spread<'_> {
+impl Sink for SpreadSink<'_> {
     #[inline(always)]
     fn whole(&mut self, bytes: &[u8]) {
         let out = self.out[self.at..][..8 * bytes.len()].as_chunks_mut::<8>().0;
@@ -177,14 +177,14 @@ const PIECE: usize = 64;
 const STEP: usize = 16;
 
 /// One chunk, as a loop to be compiled for each instruction set.
-struct Records<'a, 'b, S> {
-    sampler: &'a Sampler<'a>,
+struct UnaryRecords<'a, 'b, S> {
+    sampler: &'a UnarySampler<'a>,
     chunk: u64,
     input: Input<'b>,
     sink: S,
 }
 
-impl<S: Sink> Kernel for Records<'_, '_, S> {
+impl<S: Sink> Kernel for UnaryRecords<'_, '_, S> {
     type Answer = S;
 
     #[allow(
@@ -194,8 +194,8 @@ impl<S: Sink> Kernel for Records<'_, '_, S> {
     #[inline(always)]
     fn run<V: Vector>(mut self, _: V) -> S {
         let (sampler, chunk) = (self.sampler, self.chunk);
-        let mut others = Draws::new(sampler, sampler.others, Purpose::Main, Purpose::Refine, chunk);
-        let mut own = Draws::new(sampler, sampler.own, Purpose::Own, Purpose::OwnRefine, chunk);
+        let mut others = UnaryDraws::new(sampler, sampler.others, Purpose::Main, Purpose::Refine, chunk);
+        let mut own = UnaryDraws::new(sampler, sampler.own, Purpose::Own, Purpose::OwnRefine, chunk);
         let mut categories = [0u32; BLOCK];
         let (whole, rest) = (sampler.categories / 8, sampler.categories % 8);
         let mut piece = [0u8; PIECE];
@@ -235,17 +235,20 @@ impl<S: Sink> Kernel for Records<'_, '_, S> {
     }
 }
 
-impl Sampler<'_> {
+impl UnarySampler<'_> {
     /// Randomizes chunk `chunk` of the key's stream: `output` has room for just the reports of `input`.
     pub(crate) fn chunk(&self, chunk: u64, input: Input<'_>, output: Output<'_>) {
         match output {
             Output::Bits(out) => {
-                compiled(self.isa, Records { sampler: self, chunk, input, sink: Spread { out, at: 0 } });
+                compiled(
+                    self.isa,
+                    UnaryRecords { sampler: self, chunk, input, sink: SpreadSink { out, at: 0 } },
+                );
             }
             Output::Packed(out) => {
                 let sink = Packed { out, at: 0, held: 0, have: 0 };
                 let Packed { out, at, held, have } =
-                    compiled(self.isa, Records { sampler: self, chunk, input, sink });
+                    compiled(self.isa, UnaryRecords { sampler: self, chunk, input, sink });
                 if have > 0 {
                     out[at] = (held << (8 - have)) as u8;
                 }

@@ -159,17 +159,17 @@ pub(super) fn blocks<const ROUNDS: usize>(isa: Isa, states: &Sixteen, out: &mut 
     if isa == Isa::Scalar {
         portable::<ROUNDS>(states, out);
     } else {
-        compiled(isa, Blocks::<ROUNDS> { states, out });
+        compiled(isa, LaneBlocks::<ROUNDS> { states, out });
     }
 }
 
 /// States, and what their blocks are written to.
-struct Blocks<'a, const ROUNDS: usize> {
+struct LaneBlocks<'a, const ROUNDS: usize> {
     states: &'a Sixteen,
     out: &'a mut Sixteen,
 }
 
-impl<const ROUNDS: usize> Kernel for Blocks<'_, ROUNDS> {
+impl<const ROUNDS: usize> Kernel for LaneBlocks<'_, ROUNDS> {
     type Answer = ();
 
     #[inline(always)]

@@ -39,12 +39,12 @@ macro_rules! round {
 }
 
 /// Blocks, a word of all at a time, and room for their digests.
-struct Short<'a> {
+struct ShortTexts<'a> {
     blocks: &'a [[u32; BLOCKS]; 16],
     out: &'a mut [[u32; BLOCKS]; 8],
 }
 
-impl Kernel for Short<'_> {
+impl Kernel for ShortTexts<'_> {
     type Answer = ();
 
     #[inline(always)]
@@ -100,7 +100,7 @@ pub(super) fn digests(isa: Isa, texts: [&[u8]; BLOCKS]) -> [[u8; 32]; BLOCKS] {
         }
     }
     let mut words = [[0; BLOCKS]; 8];
-    compiled(isa, Short { blocks: &blocks, out: &mut words });
+    compiled(isa, ShortTexts { blocks: &blocks, out: &mut words });
     let mut found = [[0; 32]; BLOCKS];
     for (lane, digest) in found.iter_mut().enumerate() {
         for (bytes, word) in digest.as_chunks_mut::<4>().0.iter_mut().zip(&words) {

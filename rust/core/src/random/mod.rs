@@ -52,7 +52,7 @@ mod refine;
 pub(crate) use lanes::{Keys, Lanes, Words, counter};
 pub use names::text_digests;
 pub use record::Ids;
-pub(crate) use record::{Digest, Records};
+pub(crate) use record::{Digest, RecordKeys};
 pub(crate) use refine::Refine;
 
 /// Rounds of the keystream that reports are drawn from.

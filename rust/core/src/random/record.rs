@@ -87,15 +87,15 @@ impl Digest {
 }
 
 /// The keys of records. It is never shown.
-pub(crate) struct Records<'a> {
+pub(crate) struct RecordKeys<'a> {
     key: [u8; 32],
     ids: Ids<'a>,
 }
 
-impl<'a> Records<'a> {
+impl<'a> RecordKeys<'a> {
     /// The records of these ids, under what was absorbed.
-    pub(crate) fn new(digest: &Digest, ids: Ids<'a>) -> Records<'a> {
-        Records { key: *digest.0.finalize().as_bytes(), ids }
+    pub(crate) fn new(digest: &Digest, ids: Ids<'a>) -> RecordKeys<'a> {
+        RecordKeys { key: *digest.0.finalize().as_bytes(), ids }
     }
 
     /// The key of one record.
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     fn first(key: u8, context: &[u8], ids: Ids<'_>) -> [u8; 32] {
-        Records::new(&Digest::new(&Key::from_bytes([key; 32]), context), ids).key(0).to_bytes()
+        RecordKeys::new(&Digest::new(&Key::from_bytes([key; 32]), context), ids).key(0).to_bytes()
     }
 
     #[test]
@@ -180,7 +180,7 @@ mod tests {
         let numbers: Vec<u64> = (0..45).map(|i| i << 30 | 7).collect();
         let digests: Vec<[u8; 32]> = (0..45).map(|i| std::array::from_fn(|j| i * 5 + j as u8)).collect();
         for ids in [Ids::Numbers(&numbers), Ids::Digests(&digests), Ids::Bound(&digests)] {
-            let records = Records { key: [9; 32], ids };
+            let records = RecordKeys { key: [9; 32], ids };
             for &isa in Isa::available() {
                 for (first, count) in [(0, 45), (3, 16), (40, 5), (7, 0), (1, 33)] {
                     let mut keys = vec![Keys::none(); usize::div_ceil(count, BLOCKS)];
@@ -197,15 +197,15 @@ mod tests {
         let digest = |parts: [&[u8]; 2]| {
             let mut digest = Digest::new(&Key::from_bytes([5; 32]), parts[0]);
             digest.text(parts[1]);
-            Records::new(&digest, Ids::Numbers(&[0])).key(0).to_bytes()
+            RecordKeys::new(&digest, Ids::Numbers(&[0])).key(0).to_bytes()
         };
         assert_ne!(digest([b"ab", b"c"]), digest([b"a", b"bc"]));
     }
 
     #[test]
     fn values_and_columns_have_keys_of_their_own() {
-        let records = Records { key: [9; 32], ids: Ids::Numbers(&[3, 4]) };
-        let digests = Records { key: [9; 32], ids: Ids::Digests(&[[3; 32]]) };
+        let records = RecordKeys { key: [9; 32], ids: Ids::Numbers(&[3, 4]) };
+        let digests = RecordKeys { key: [9; 32], ids: Ids::Digests(&[[3; 32]]) };
         let mut room = Vec::new();
         let keys = [
             records.key(0),
@@ -227,7 +227,7 @@ mod tests {
         let key = |stages: &[u32]| {
             let mut digest = Digest::new(&Key::from_bytes([5; 32]), b"");
             stages.iter().for_each(|&stage| digest.stage(stage));
-            Records::new(&digest, Ids::Numbers(&[0])).key(0)
+            RecordKeys::new(&digest, Ids::Numbers(&[0])).key(0)
         };
         assert!(key(&[]) == key(&[0]));
         assert!(key(&[1]) != key(&[0]) && key(&[1]) != key(&[2]));
@@ -242,7 +242,7 @@ mod tests {
     /// By the published function: a keyed hash of the id's eight bytes.
     #[test]
     fn a_key_is_a_keyed_hash() {
-        let records = Records { key: [9; 32], ids: Ids::Numbers(&[3]) };
+        let records = RecordKeys { key: [9; 32], ids: Ids::Numbers(&[3]) };
         let expected = blake3::keyed_hash(&[9; 32], &[3, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(records.key(0).to_bytes(), *expected.as_bytes());
     }

@@ -5,7 +5,7 @@ use crate::error::{Error, Result, argument, zeros};
 use crate::io::Input;
 use crate::isa::Isa;
 use crate::parallel::{Parts, for_chunks};
-use crate::random::{Digest, GROUP, Ids, Key, Records, fill};
+use crate::random::{Digest, GROUP, Ids, Key, RecordKeys, fill};
 
 /// Records that one thread takes at a time.
 const CHUNK: usize = 256;
@@ -69,7 +69,7 @@ impl<'a> Coins<'a> {
         let columns = self.columns(input.len())?;
         let mut digest = self.digest();
         digest.text(b"bound");
-        let records = Records::new(&digest, self.ids);
+        let records = RecordKeys::new(&digest, self.ids);
         let mut found = zeros(self.ids.len())?;
         let parts = Parts::new(&mut found);
         for_chunks(self.ids.len(), CHUNK, threads, NANOSECONDS + columns, |_, range| {
@@ -94,7 +94,7 @@ impl<'a> Coins<'a> {
         let isa = Isa::current()?;
         let mut digest = self.digest();
         digest.text(b"words");
-        let records = Records::new(&digest, self.ids);
+        let records = RecordKeys::new(&digest, self.ids);
         let total = self.ids.len().checked_mul(count).ok_or(Error::Memory { bytes: usize::MAX })?;
         let mut found = zeros(total)?;
         let parts = Parts::new(&mut found);

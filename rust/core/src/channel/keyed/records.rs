@@ -8,13 +8,13 @@ use crate::error::{Error, Result};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::parallel::CHUNK;
-use crate::random::{Digest, Key, Records};
+use crate::random::{Digest, Key, RecordKeys};
 
 /// What a record costs beside its values, roughly, in nanoseconds: its key, and the groups of its keystream.
 const NANOSECONDS: usize = 600;
 
 /// What a channel says of itself, for a keyed call.
-pub(in crate::channel) struct Face<'a> {
+pub(in crate::channel) struct WholeRecordCall<'a> {
     pub(in crate::channel) isa: Isa,
     /// Values of a record.
     pub(in crate::channel) values: usize,
@@ -31,13 +31,13 @@ pub(in crate::channel) struct Face<'a> {
     pub(in crate::channel) heard: u64,
 }
 
-impl Face<'_> {
+impl WholeRecordCall<'_> {
     /// The call as a batch.
     ///
     /// # Errors
     /// Values that are no whole records.
     pub(in crate::channel) fn chunks<C>(&self, call: &KeyedCall<'_, C>) -> Result<Chunks> {
-        let Face { values, words, bits, .. } = *self;
+        let WholeRecordCall { values, words, bits, .. } = *self;
         if !call.input.len().is_multiple_of(values) {
             let reason = format!("{} values are no whole number of records of {values}", call.input.len());
             return Err(Error::Shape { name: "x", reason });
@@ -62,11 +62,11 @@ impl Face<'_> {
     ) -> Result<std::result::Result<(), usize>> {
         let chunks = self.chunks(&call)?;
         let KeyedCall { input, output, coins, .. } = call;
-        let Face { values, words, .. } = *self;
+        let WholeRecordCall { values, words, .. } = *self;
         let columns = coins.columns(input.len() / values)?;
         let mut digest = coins.digest();
         (self.law)(&mut digest);
-        let (records, heard) = (Records::new(&digest, coins.ids), self.heard & coins.ids.heard());
+        let (records, heard) = (RecordKeys::new(&digest, coins.ids), self.heard & coins.ids.heard());
         Ok(chunks.walk_anyway(output, NANOSECONDS + values, |_, range, mut output| {
             let range = range.start / words..range.end / words;
             let input = input.part(range.start * values..range.end * values);

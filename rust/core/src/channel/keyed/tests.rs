@@ -347,7 +347,7 @@ fn what_does_not_fit_is_refused_by_its_name() {
 impl Shift {
     /// Reports whose coins depend on a part of the value.
     fn randomize_hearing(&self, heard: u64, isa: Isa, call: KeyedCall<'_, Option<&Grid>>) -> Result<()> {
-        let face = Face {
+        let face = ValueCall {
             rows: &[("grid", self.inputs() as u32)],
             columns: self.outputs() as u32,
             mute: self.is_mute(),

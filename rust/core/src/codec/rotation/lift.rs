@@ -1,5 +1,6 @@
 //! Vectors of a ball as directions: one more coordinate holds what the length leaves.
 
+use crate::codec::sealed::Sealed;
 use crate::isa::{Isa, Kernel, compiled};
 use crate::vector::Vector;
 
@@ -10,14 +11,8 @@ const LANES: usize = 8;
 /// others leaves the normal numbers, so that how long arithmetic takes does not depend on them.
 const LEAST: f64 = 1.0 / (1u128 << 100) as f64;
 
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for f32 {}
-    impl Sealed for f64 {}
-}
-
 /// A coordinate of a vector: float32 or float64.
-pub trait Part: Copy + Send + Sync + sealed::Sealed + 'static {
+pub trait Part: Copy + Send + Sync + Sealed + 'static {
     /// The same number.
     fn wide(self) -> f64;
 }

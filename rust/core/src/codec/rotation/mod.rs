@@ -26,7 +26,7 @@ use crate::isa::Isa;
 use crate::parallel::{Parts, for_chunks};
 pub use family::{Rotation, RotationKind};
 pub use lift::Part;
-pub(crate) use room::{Room, Undone};
+pub(crate) use room::{RotationBuffers, Undone};
 
 /// Vectors of a task.
 const TASK: usize = 64;

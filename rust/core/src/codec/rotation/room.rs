@@ -15,10 +15,10 @@ fn sign_bytes(dimensions: usize) -> usize {
 
 impl Rotation {
     /// Room to rotate in.
-    pub(crate) fn room(&self, isa: Isa) -> Room<'_> {
+    pub(crate) fn room(&self, isa: Isa) -> RotationBuffers<'_> {
         let bytes = (passes(self.dimensions) * sign_bytes(self.dimensions)).next_multiple_of(GROUP);
         let signs = if self.kind == RotationKind::Haar { 0 } else { bytes };
-        Room {
+        RotationBuffers {
             isa,
             rotation: self,
             number: None,
@@ -31,7 +31,7 @@ impl Rotation {
 }
 
 /// Working memory, kept from vector to vector.
-pub(crate) struct Room<'a> {
+pub(crate) struct RotationBuffers<'a> {
     isa: Isa,
     rotation: &'a Rotation,
     /// The rotation whose draws are at hand.
@@ -42,7 +42,7 @@ pub(crate) struct Room<'a> {
     wide: Vec<f64>,
 }
 
-impl Room<'_> {
+impl RotationBuffers<'_> {
     /// Draws what the rotation of a number is made of, unless it is at hand.
     fn turn_to(&mut self, number: u32) {
         if self.number == Some(number) {

@@ -13,12 +13,12 @@ fn minus(signs: u16, at: usize) -> u32 {
 }
 
 /// What flips the signs of numbers.
-struct Flip<'a> {
+struct FlipSigns<'a> {
     x: &'a mut [f32],
     signs: &'a [u8],
 }
 
-impl Kernel for Flip<'_> {
+impl Kernel for FlipSigns<'_> {
     type Answer = ();
 
     #[inline(always)]
@@ -41,7 +41,7 @@ impl Kernel for Flip<'_> {
 
 /// Changes the sign of every number whose bit is 1; there are two bytes for every sixteen numbers that are begun.
 pub(super) fn flip(isa: Isa, x: &mut [f32], signs: &[u8]) {
-    compiled(isa, Flip { x, signs });
+    compiled(isa, FlipSigns { x, signs });
 }
 
 /// What writes a row of signs.

@@ -14,7 +14,7 @@ const WORDS: usize = 32;
 /// a word's first two bytes are moved into one element, most significant first, and its third byte, where it has one, into
 /// another.
 #[repr(C, align(64))]
-struct Window {
+struct WordWindow {
     /// For each element, the two bytes to take.
     spread: [u16; WORDS],
     /// For each byte of a lane, the byte that belongs there: of the first two of a word, and of the third.
@@ -26,16 +26,16 @@ struct Window {
     lower_down: [u16; WORDS],
 }
 
-impl Window {
+impl WordWindow {
     /// Of words of `width` bits, up to 16, of which the first one begins at bit `phase`; none where the bytes around eight
     /// words are more than 16.
-    fn new(width: usize, phase: usize) -> Option<Window> {
+    fn new(width: usize, phase: usize) -> Option<WordWindow> {
         // A lane's 16 bytes begin at an even byte.
         let odd = width % 2;
         if 8 * odd + phase + 8 * width > 128 {
             return None;
         }
-        let mut window = Window {
+        let mut window = WordWindow {
             spread: [0; WORDS],
             upper: [0x80; 2 * WORDS],
             lower: [0x80; 2 * WORDS],
@@ -70,13 +70,13 @@ impl Window {
 /// The windows of words of some number of bits, for each bit of a byte at which the first one may begin.
 pub(super) struct Windows {
     bits: u32,
-    phases: [Option<Window>; 8],
+    phases: [Option<WordWindow>; 8],
 }
 
 impl Windows {
     /// Of words of `bits` bits, up to 16.
     pub(super) fn new(bits: u32) -> Windows {
-        Windows { bits, phases: std::array::from_fn(|phase| Window::new(bits as usize, phase)) }
+        Windows { bits, phases: std::array::from_fn(|phase| WordWindow::new(bits as usize, phase)) }
     }
 
     /// Unpacks words from bit `start` on, 32 at a time, as long as 64 bytes can be read, and says how many.

@@ -27,14 +27,14 @@ fn lane(phase: usize, bits: usize, size: usize) -> Lane {
 }
 
 /// The bytes to look at and the shifts of eight words of up to 16 bits, in two lanes; or of four more, in two others.
-pub(super) struct Lanes {
+pub(super) struct WordLayout {
     pub(super) bits: u32,
     pub(super) low: [Lane; 2],
     pub(super) high: [Lane; 2],
 }
 
-impl Lanes {
-    pub(super) fn new(bits: u32) -> Lanes {
+impl WordLayout {
+    pub(super) fn new(bits: u32) -> WordLayout {
         let width = bits as usize;
         let phase = 4 * width % 8;
         let (low, high) = if bits <= 16 {
@@ -45,7 +45,7 @@ impl Lanes {
                 [lane(phase, width, 8), lane((phase + 2 * width) % 8, width, 8)],
             )
         };
-        Lanes { bits, low, high }
+        WordLayout { bits, low, high }
     }
 
     /// The words from `first` on. Eight words are whole bytes: from the first of those on `eights` unpacks what it can,

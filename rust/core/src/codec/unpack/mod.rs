@@ -17,7 +17,7 @@ pub(crate) struct Unpack {
     isa: Isa,
     bits: u32,
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    lanes: lanes::Lanes,
+    lanes: lanes::WordLayout,
     #[cfg(target_arch = "x86_64")]
     windows: Option<Box<avx512::Windows>>,
 }
@@ -29,7 +29,7 @@ impl Unpack {
             isa,
             bits,
             #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-            lanes: lanes::Lanes::new(bits),
+            lanes: lanes::WordLayout::new(bits),
             #[cfg(target_arch = "x86_64")]
             windows: (isa.unit() == Unit::Avx512 && bits <= 16).then(|| Box::new(avx512::Windows::new(bits))),
         }

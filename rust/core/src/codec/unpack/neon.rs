@@ -2,7 +2,7 @@
 
 use std::arch::aarch64::*;
 
-use super::lanes::{Lane, Lanes};
+use super::lanes::{Lane, WordLayout};
 use super::{Rows, Unpack};
 use crate::codec::Code;
 
@@ -23,7 +23,7 @@ impl Unpack {
     }
 }
 
-impl Lanes {
+impl WordLayout {
     /// The words from `first` on.
     #[target_feature(enable = "neon")]
     fn row<W: Code>(&self, packed: &[u8], first: usize, out: &mut [W]) {

@@ -6,7 +6,7 @@
 use std::arch::x86_64::*;
 
 use super::laws::Laws;
-use super::plan::Table;
+use super::plan::BitsTable;
 use crate::random::Refine;
 
 /// Picks the instance for the largest table of the plan.
@@ -128,7 +128,7 @@ unsafe fn shape32<const QUARTERS: usize>(
 /// 32 entries of a table: the low bytes of the first and the last 16, then the high bytes, each in both halves of a register.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn quarter(table: &Table, number: usize) -> [__m256i; 4] {
+fn quarter(table: &BitsTable, number: usize) -> [__m256i; 4] {
     std::array::from_fn(|part| {
         let bytes = &table.bytes[part / 2][32 * number + 16 * (part % 2)..][..16];
         // SAFETY: 16 bytes.
@@ -171,7 +171,7 @@ fn outcome<const QUARTERS: usize>(
 /// The entry of each lane's column.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn look_up<const QUARTERS: usize>(random: __m256i, table: &Table) -> __m256i {
+fn look_up<const QUARTERS: usize>(random: __m256i, table: &BitsTable) -> __m256i {
     let index = _mm256_and_si256(random, _mm256_set1_epi16(31));
     let both = _mm256_or_si256(index, _mm256_slli_epi16::<8>(index)); // the index in both bytes of a lane
     let upper = _mm256_slli_epi16::<3>(both); // bit 4 of the index becomes the sign bit that `vpblendvb` looks at
@@ -210,7 +210,7 @@ fn settle<'a>(
     random: __m256i,
     keep: __m256i,
     refine: &mut Refine,
-    table: impl Fn(usize) -> &'a Table,
+    table: impl Fn(usize) -> &'a BitsTable,
 ) -> __m256i {
     let (mut lanes, mut kept) = ([0u16; 16], [0u16; 16]);
     // SAFETY: 16 lanes of 16 bits each.

@@ -6,14 +6,14 @@
 use std::arch::x86_64::*;
 
 use super::laws::Laws;
-use super::plan::Table;
+use super::plan::BitsTable;
 use crate::isa::ones;
 use crate::random::Refine;
 
 /// The registers of a table.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-pub(super) fn load_table<const REGISTERS: usize>(table: &Table) -> [__m512i; REGISTERS] {
+pub(super) fn load_table<const REGISTERS: usize>(table: &BitsTable) -> [__m512i; REGISTERS] {
     const { assert!(REGISTERS <= 8) };
     // SAFETY: a table has 256 entries, eight registers, at 64-byte alignment.
     std::array::from_fn(|i| unsafe { _mm512_load_si512(table.entries.as_ptr().add(32 * i).cast()) })
@@ -25,7 +25,7 @@ pub(super) fn load_table<const REGISTERS: usize>(table: &Table) -> [__m512i; REG
 pub(super) fn outcome<const REGISTERS: usize>(
     random: __m512i,
     registers: &[__m512i; REGISTERS],
-    table: &Table,
+    table: &BitsTable,
     refine: &mut Refine,
 ) -> __m512i {
     let entry = look_up(random, registers);

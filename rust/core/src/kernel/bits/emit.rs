@@ -4,15 +4,15 @@ use crate::codec::{Code, FixedPoint, Real};
 
 /// How the bits of 32 code words become bytes of 0 and 1: a table for each 64 bytes of output, in lanes of 16, which look
 /// at eight consecutive words.
-pub(crate) struct Spread {
+pub(crate) struct BitSpreader {
     bits: usize,
     /// Empty for words of one bit and of over 16, which are spread one by one.
-    tables: Vec<Table>,
+    tables: Vec<SpreadTable>,
 }
 
 /// Where each of 64 bytes of output comes from.
 #[repr(C, align(64))]
-struct Table {
+struct SpreadTable {
     /// The eight words that each lane looks at.
     word: [u16; 32],
     /// The byte of those words that each byte looks at.
@@ -23,11 +23,11 @@ struct Table {
     length: usize,
 }
 
-impl Spread {
-    pub(crate) fn new(bits: usize) -> Spread {
+impl BitSpreader {
+    pub(crate) fn new(bits: usize) -> BitSpreader {
         // The first of the eight words that a lane looks at.
         let first = |at: usize| (at / 16 * 16 / bits).min(24);
-        let table = |start: usize| Table {
+        let table = |start: usize| SpreadTable {
             word: std::array::from_fn(|i| (first(start + 2 * i) + i % 8) as u16),
             byte: std::array::from_fn(|i| {
                 let at = start + i;
@@ -41,7 +41,7 @@ impl Spread {
         } else {
             Vec::new()
         };
-        Spread { bits, tables }
+        BitSpreader { bits, tables }
     }
 
     /// Whether the vectorised versions can be used.

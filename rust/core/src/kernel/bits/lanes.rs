@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use super::emit::Spread;
+use super::emit::BitSpreader;
 use super::laws::Laws;
 #[cfg(target_arch = "aarch64")]
 use super::neon;
@@ -17,26 +17,26 @@ use crate::random::Refine;
 
 /// A thread's working memory. It is kept from call to call, because clearing it would take a tenth of a short one.
 #[repr(C, align(64))]
-pub(crate) struct Scratch<W> {
+pub(crate) struct BitsScratch<W> {
     pub(super) keystream: [u8; MOST_KEYSTREAM],
     pub(super) words: [W; MOST_FEATURES],
 }
 
-/// A thread's own [`Scratch`] for words of `$word`, lent to `$work`.
+/// A thread's own [`BitsScratch`] for words of `$word`, lent to `$work`.
 macro_rules! lend_scratch {
     ($word:ty, $work:expr) => {{
         thread_local! {
-            static SCRATCH: RefCell<Scratch<$word>> =
-                const { RefCell::new(Scratch { keystream: [0; MOST_KEYSTREAM], words: [0; MOST_FEATURES] }) };
+            static SCRATCH: RefCell<BitsScratch<$word>> =
+                const { RefCell::new(BitsScratch { keystream: [0; MOST_KEYSTREAM], words: [0; MOST_FEATURES] }) };
         }
         SCRATCH.with_borrow_mut($work)
     }};
 }
 
 /// What each width of code word has vectorised versions of.
-pub(crate) trait Lanes: Code {
+pub(crate) trait CodeWord: Code {
     /// Lends `work` the thread's working memory.
-    fn with_scratch<R>(work: impl FnOnce(&mut Scratch<Self>) -> R) -> R;
+    fn with_scratch<R>(work: impl FnOnce(&mut BitsScratch<Self>) -> R) -> R;
 
     /// Randomizes a multiple of 32 words in place.
     fn randomize(isa: Isa, laws: Laws<'_>, keystream: &[u8], words: &mut [Self], refine: &mut Refine);
@@ -58,11 +58,11 @@ pub(crate) trait Lanes: Code {
     fn of_output<'o>(output: &'o mut Output<'_>) -> Option<&'o mut [Self]>;
 
     /// Bytes of 0 and 1.
-    fn spread(isa: Isa, spread: &Spread, words: &[Self], out: &mut [u8]);
+    fn spread(isa: Isa, spread: &BitSpreader, words: &[Self], out: &mut [u8]);
 }
 
-impl Lanes for u16 {
-    fn with_scratch<R>(work: impl FnOnce(&mut Scratch<u16>) -> R) -> R {
+impl CodeWord for u16 {
+    fn with_scratch<R>(work: impl FnOnce(&mut BitsScratch<u16>) -> R) -> R {
         lend_scratch!(u16, work)
     }
 
@@ -90,10 +90,10 @@ impl Lanes for u16 {
         if let Output::U16(out) = output { Some(out) } else { None }
     }
 
-    fn spread(isa: Isa, spread: &Spread, words: &[u16], out: &mut [u8]) {
+    fn spread(isa: Isa, spread: &BitSpreader, words: &[u16], out: &mut [u8]) {
         if spread.has_tables() {
             dispatch!(isa, (spread, words, out),
-                avx512 => Spread::on_avx512, avx2 => Spread::on_avx2, neon => Spread::on_neon,
+                avx512 => BitSpreader::on_avx512, avx2 => BitSpreader::on_avx2, neon => BitSpreader::on_neon,
                 _ => spread.scalar(words, out));
         } else {
             spread.scalar(words, out);
@@ -101,8 +101,8 @@ impl Lanes for u16 {
     }
 }
 
-impl Lanes for u32 {
-    fn with_scratch<R>(work: impl FnOnce(&mut Scratch<u32>) -> R) -> R {
+impl CodeWord for u32 {
+    fn with_scratch<R>(work: impl FnOnce(&mut BitsScratch<u32>) -> R) -> R {
         lend_scratch!(u32, work)
     }
 
@@ -116,7 +116,7 @@ impl Lanes for u32 {
         if let Output::U32(out) = output { Some(out) } else { None }
     }
 
-    fn spread(isa: Isa, spread: &Spread, words: &[u32], out: &mut [u8]) {
+    fn spread(isa: Isa, spread: &BitSpreader, words: &[u32], out: &mut [u8]) {
         vectorised(isa, || spread.scalar(words, out));
     }
 }
@@ -129,11 +129,11 @@ mod tests {
     fn every_instruction_set_spreads_the_same_bits() {
         let words: Vec<u16> = (0..101u32).map(|i| (i.wrapping_mul(40503) >> 3) as u16).collect();
         for bits in 1..=16 {
-            let spread = Spread::new(bits);
+            let spread = BitSpreader::new(bits);
             let words: Vec<u16> = words.iter().map(|word| word & ((1u32 << bits) - 1) as u16).collect();
             for &isa in Isa::available() {
                 let mut got = vec![9; words.len() * bits];
-                Lanes::spread(isa, &spread, &words, &mut got);
+                CodeWord::spread(isa, &spread, &words, &mut got);
                 for (i, byte) in got.iter().enumerate() {
                     let expected = words[i / bits] >> (bits - 1 - i % bits) & 1;
                     assert_eq!(u16::from(*byte), expected, "{bits} bits, {isa}, byte {i}");

@@ -1,6 +1,6 @@
 //! Laws of the features of a block: one plan for all, or a few of them, blended lane by lane.
 
-use super::plan::{MOST_FEATURES, Plan, Table};
+use super::plan::{BitsTable, MOST_FEATURES, Plan};
 
 /// The most plans that the vector kernels blend: each takes a lookup of its own for every lane.
 pub(crate) const MOST_BLENDED: usize = 8;
@@ -57,7 +57,7 @@ impl<'a> Laws<'a> {
         not(any(target_arch = "x86_64", target_arch = "aarch64")),
         allow(dead_code, reason = "the vector versions call it")
     )]
-    pub(super) fn table(&self, v: usize, feature: usize) -> &'a Table {
+    pub(super) fn table(&self, v: usize, feature: usize) -> &'a BitsTable {
         &self.plan(feature).tables[v]
     }
 }

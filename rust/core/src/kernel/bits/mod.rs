@@ -16,10 +16,10 @@ mod draw_avx512;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 
-pub(crate) use emit::Spread;
-pub(crate) use lanes::Lanes;
+pub(crate) use emit::BitSpreader;
+pub(crate) use lanes::CodeWord;
 pub(crate) use laws::{Laws, unrolled};
 #[cfg(target_arch = "aarch64")]
 pub(crate) use neon::marked;
 pub(crate) use plan::Plan;
-pub(crate) use sampler::Sampler;
+pub(crate) use sampler::BitsSampler;

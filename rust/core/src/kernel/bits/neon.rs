@@ -5,7 +5,7 @@
 use std::arch::aarch64::*;
 
 use super::laws::Laws;
-use super::plan::Table;
+use super::plan::BitsTable;
 use crate::codec::FixedPoint;
 use crate::isa::ones;
 use crate::random::Refine;
@@ -41,7 +41,7 @@ pub(crate) fn encode_and_randomize16(
     refine: &mut Refine,
 ) {
     assert!(codec.bits() <= 16 && values.len() == words.len());
-    let encode = Encode::new(codec);
+    let encode = Encoder::new(codec);
     let turned = vdupq_n_u16(codec.sign_mask() as u16 ^ codec.negative_sign() as u16);
     // SAFETY: eights of words are as many as eights of values.
     let load = |eight: usize, _: &[u16; 8]| unsafe { encode.eight(values.as_ptr().add(8 * eight)) };
@@ -49,17 +49,17 @@ pub(crate) fn encode_and_randomize16(
 }
 
 /// The constants of a fixed-point code of up to 16 bits.
-struct Encode {
+struct Encoder {
     scale: float32x4_t,
     most: uint32x4_t,
     sign: uint16x8_t,
 }
 
-impl Encode {
+impl Encoder {
     #[inline]
     #[target_feature(enable = "neon")]
-    fn new(codec: &FixedPoint) -> Encode {
-        Encode {
+    fn new(codec: &FixedPoint) -> Encoder {
+        Encoder {
             scale: vdupq_n_f32(codec.scale() as f32),
             most: vdupq_n_u32(codec.magnitude_mask()),
             sign: vdupq_n_u16(codec.sign_mask() as u16),
@@ -191,7 +191,7 @@ fn shape32<const ENTRIES: usize>(laws: Laws<'_>, keystream: &[u8], words: &mut [
 fn outcomes<const ENTRIES: usize, const WIDTH: usize>(
     draws: &[u8; 64],
     laws: Laws<'_>,
-    (v, shape): (usize, &Table),
+    (v, shape): (usize, &BitsTable),
     first: usize,
     refine: &mut Refine,
 ) -> [uint16x8_t; 4] {
@@ -226,7 +226,7 @@ fn outcomes<const ENTRIES: usize, const WIDTH: usize>(
 fn entries<const ENTRIES: usize>(
     bytes: [uint8x16_t; 2],
     laws: Laws<'_>,
-    (v, shape): (usize, &Table),
+    (v, shape): (usize, &BitsTable),
     first: usize,
 ) -> [uint16x8_t; 4] {
     let columns = bytes.map(|bytes| vandq_u8(bytes, vdupq_n_u8((ENTRIES - 1) as u8)));
@@ -253,7 +253,7 @@ fn entries<const ENTRIES: usize>(
 /// The low and the high bytes of the entries of twice 16 columns.
 #[inline]
 #[target_feature(enable = "neon")]
-fn look_up<const ENTRIES: usize>(columns: [uint8x16_t; 2], table: &Table) -> [[uint8x16_t; 2]; 2] {
+fn look_up<const ENTRIES: usize>(columns: [uint8x16_t; 2], table: &BitsTable) -> [[uint8x16_t; 2]; 2] {
     table.bytes.each_ref().map(|bytes| {
         if ENTRIES == 32 {
             // SAFETY: 32 bytes of 256.
@@ -281,7 +281,7 @@ fn settle<'a>(
     draws: &[u8; 64],
     lanes: &mut [u16; 32],
     refine: &mut Refine,
-    table: impl Fn(usize) -> &'a Table,
+    table: impl Fn(usize) -> &'a BitsTable,
 ) {
     let draws = draws.as_chunks::<2>().0;
     for lane in ones(open) {

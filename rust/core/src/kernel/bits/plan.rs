@@ -16,7 +16,7 @@ pub(super) const MOST_FEATURES: usize = 1024;
 
 /// One draw: an alias table over `2^k` masks, in the form the kernels read.
 #[repr(C, align(64))]
-pub(crate) struct Table {
+pub(crate) struct BitsTable {
     /// Threshold bits above, `k` bits of alias below; repeated to 256 entries, so that any lookup by at least the low `k`
     /// bits of a lane finds its column.
     pub(crate) entries: [u16; 256],
@@ -31,8 +31,8 @@ pub(crate) struct Table {
     limbs: usize,
 }
 
-impl Table {
-    fn new(chances: &[Probability], shift: u32) -> Table {
+impl BitsTable {
+    fn new(chances: &[Probability], shift: u32) -> BitsTable {
         let k = chances.len();
         let alias = Alias::of_independent_bits(chances);
         let mut columns = [0u16; 256];
@@ -45,7 +45,7 @@ impl Table {
         let mask = ((1u32 << k) - 1) as u16;
         let entries: [u16; 256] = std::array::from_fn(|j| columns[j & usize::from(mask)]);
         let bytes = [entries.map(|entry| entry as u8), entries.map(|entry| (entry >> 8) as u8)];
-        Table { entries, bytes, mask, shift, rest, limbs: k }
+        BitsTable { entries, bytes, mask, shift, rest, limbs: k }
     }
 
     /// The bits of a code word that this draw decides.
@@ -84,7 +84,7 @@ impl Table {
 pub(crate) struct Plan {
     /// Symmetric laws: flip masks, one table a part of the word. Others: for each part a mask of the ones to keep, then a
     /// mask of the zeros to set.
-    pub(crate) tables: Vec<Table>,
+    pub(crate) tables: Vec<BitsTable>,
     pub(crate) symmetric: bool,
     /// 64-byte registers that the largest of the tables fills: 1, 2, 4 or 8.
     #[cfg_attr(
@@ -104,10 +104,10 @@ impl Plan {
             largest = largest.max(end - start);
             if symmetric {
                 // P(flip) = P(1 | 0) = P(0 | 1).
-                tables.push(Table::new(&zeros[start..end], shift));
+                tables.push(BitsTable::new(&zeros[start..end], shift));
             } else {
-                tables.push(Table::new(&ones[start..end], shift));
-                tables.push(Table::new(&zeros[start..end], shift));
+                tables.push(BitsTable::new(&ones[start..end], shift));
+                tables.push(BitsTable::new(&zeros[start..end], shift));
             }
         }
         Plan { tables, symmetric, registers: 1 << largest.saturating_sub(5) }

@@ -1,8 +1,8 @@
 //! Samples the law of independent bits: encode, randomize, emit, a block of up to 1024 features at a time, so that everything
 //! between input and output stays in the first-level cache.
 
-use super::emit::{self, Spread};
-use super::lanes::{Lanes, Scratch};
+use super::emit::{self, BitSpreader};
+use super::lanes::{BitsScratch, CodeWord};
 use super::laws::Laws;
 use super::plan::{MOST_FEATURES, Plan};
 use super::scalar;
@@ -12,7 +12,7 @@ use crate::isa::{Isa, compiled, vectorised};
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
 
 /// Everything that sampling one chunk takes, but its number, its input and its output.
-pub(crate) struct Sampler<'a> {
+pub(crate) struct BitsSampler<'a> {
     pub(crate) isa: Isa,
     pub(crate) key: &'a Key,
     /// One plan for every feature, or one for each class of them.
@@ -23,12 +23,12 @@ pub(crate) struct Sampler<'a> {
     pub(crate) classes: &'a [u8],
     /// Bits of a code word.
     pub(crate) bits: u32,
-    pub(crate) spread: &'a Spread,
+    pub(crate) spread: &'a BitSpreader,
     /// How numbers become code words; without it the input is code words.
     pub(crate) codec: Option<&'a FixedPoint>,
 }
 
-impl Sampler<'_> {
+impl BitsSampler<'_> {
     /// Randomizes chunk `chunk` of the key's stream: `input` are its features, the first of them feature `first` of the
     /// whole array (or of any array that starts a whole number of records before); `output` has room for just them.
     pub(crate) fn chunk(&self, chunk: u64, first: usize, input: Input<'_>, output: Output<'_>) {
@@ -39,13 +39,13 @@ impl Sampler<'_> {
         }
     }
 
-    fn blocks<W: Lanes>(&self, chunk: u64, first: usize, input: Input<'_>, output: Output<'_>) {
+    fn blocks<W: CodeWord>(&self, chunk: u64, first: usize, input: Input<'_>, output: Output<'_>) {
         W::with_scratch(|scratch| self.blocks_in(scratch, chunk, first, input, output));
     }
 
-    fn blocks_in<W: Lanes>(
+    fn blocks_in<W: CodeWord>(
         &self,
-        scratch: &mut Scratch<W>,
+        scratch: &mut BitsScratch<W>,
         chunk: u64,
         first: usize,
         input: Input<'_>,
@@ -142,7 +142,7 @@ impl Sampler<'_> {
     }
 
     /// Stage three: the reports in the form that was asked for.
-    fn emit<W: Lanes>(&self, words: &[W], output: Output<'_>) {
+    fn emit<W: CodeWord>(&self, words: &[W], output: Output<'_>) {
         match (output, self.codec) {
             (Output::U8(out), _) => vectorised(self.isa, || emit::resize(words, out)),
             (Output::U16(out), _) => vectorised(self.isa, || emit::resize(words, out)),
@@ -171,8 +171,8 @@ mod tests {
             let plans = [Plan::new(&ones, &[Probability::HALF; 3], symmetric)];
             let key = Key::from_bytes([1; 32]);
             for &isa in Isa::available() {
-                let spread = Spread::new(3);
-                let sampler = Sampler {
+                let spread = BitSpreader::new(3);
+                let sampler = BitsSampler {
                     isa,
                     key: &key,
                     plans: &plans,

@@ -1,11 +1,11 @@
 //! Samples code words in plain Rust, 32 lanes at a time: the path of processors without kernels of their own, and of laws that
 //! change from feature to feature in more ways than vector kernels blend.
 //!
-//! A lane is [`Table::draw`]; the loops have no branches, so the compiler makes vectors of them, and a lane that its first
+//! A lane is [`BitsTable::draw`]; the loops have no branches, so the compiler makes vectors of them, and a lane that its first
 //! bits leave open is drawn again by that function.
 
 use super::laws::Laws;
-use super::plan::{Plan, Table};
+use super::plan::{BitsTable, Plan};
 use crate::codec::Code;
 use crate::random::Refine;
 
@@ -57,11 +57,11 @@ pub(crate) fn randomize<'p, W: Code>(
     }
 }
 
-/// [`Table::draw`] in each lane of a vector of keystream, from a table of its own.
+/// [`BitsTable::draw`] in each lane of a vector of keystream, from a table of its own.
 #[inline(always)]
 fn outcomes<'t>(
     vector: &[u8; 2 * LANES],
-    table_of: impl Fn(usize) -> &'t Table,
+    table_of: impl Fn(usize) -> &'t BitsTable,
     refine: &mut Refine,
 ) -> [u16; LANES] {
     let (mut random, mut entries) = ([0; LANES], [0; LANES]);
@@ -90,7 +90,7 @@ fn outcomes<'t>(
 fn settle<'t>(
     random: &[u16; LANES],
     outcomes: &mut [u16; LANES],
-    table_of: impl Fn(usize) -> &'t Table,
+    table_of: impl Fn(usize) -> &'t BitsTable,
     refine: &mut Refine,
 ) {
     for (lane, (outcome, &random)) in outcomes.iter_mut().zip(random).enumerate() {
@@ -107,7 +107,7 @@ mod tests {
 
     use super::*;
     use crate::isa::Isa;
-    use crate::kernel::bits::Lanes;
+    use crate::kernel::bits::CodeWord;
     use crate::probability::{Probability, Rounding};
     use crate::random::Key;
 
@@ -188,7 +188,7 @@ mod tests {
             if plans == 1 {
                 for &isa in Isa::available() {
                     let one = Laws::one(&laws[0]);
-                    prop_assert_eq!(&run(&|words, refine| Lanes::randomize(isa, one, &keystream, words, refine)), &expected);
+                    prop_assert_eq!(&run(&|words, refine| CodeWord::randomize(isa, one, &keystream, words, refine)), &expected);
                 }
             }
         }

@@ -11,7 +11,7 @@ use super::window::{NarrowWindow, WideWindow};
 use crate::codec::{Grid, canonical};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
-use crate::random::{Keys, Lanes, Purpose, Records, Refine, Words, counter};
+use crate::random::{Keys, Lanes, Purpose, RecordKeys, Refine, Words, counter};
 
 /// A report from the words of a sample.
 pub(crate) trait Draw: Sync {
@@ -81,7 +81,7 @@ impl<E: Entry> Draw for MixtureLaw<'_, E> {
 /// Everything that sampling with keyed coins takes, but the law, the input and the output.
 pub(crate) struct KeyedSampler<'a> {
     pub(crate) isa: Isa,
-    pub(crate) records: Records<'a>,
+    pub(crate) records: RecordKeys<'a>,
     /// The number of the first column, and how many columns a record has.
     pub(crate) column: u32,
     pub(crate) columns: usize,

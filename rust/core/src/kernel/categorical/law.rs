@@ -3,7 +3,7 @@
 use super::look_up::PLACES;
 use crate::io::Input;
 use crate::isa::Isa;
-use crate::kernel::bits::Lanes;
+use crate::kernel::bits::CodeWord;
 use crate::random::Refine;
 
 /// Samples that a law draws side by side, or a multiple of it: what a block is padded to, with row 0.
@@ -15,7 +15,7 @@ pub(super) const BLOCK: usize = 512;
 /// A categorical law: for each row, a distribution over reports.
 pub(crate) trait Law: Sync {
     /// Holds a row and a report.
-    type Word: Lanes;
+    type Word: CodeWord;
     /// Bits of keystream that a sample takes at first.
     const BITS: usize;
     /// Room for the keystream of a whole number of blocks, and of pairs of groups.

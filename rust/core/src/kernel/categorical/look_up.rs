@@ -58,21 +58,21 @@ fn whole<T: Cell>(table: &[T], index: &[u32; PLACES], out: &mut [T; PLACES]) {
 }
 
 /// A table, and how it is read.
-pub(crate) struct Table<T> {
+pub(crate) struct LookUpTable<T> {
     cells: Vec<T>,
     /// Where it is read whole, the cells that are read: what is behind them fills it up to a multiple of 32.
     used: usize,
     whole: bool,
 }
 
-impl<T: Cell> Table<T> {
+impl<T: Cell> LookUpTable<T> {
     /// A table of `cells`; with `whole`, all of it is read for every place.
-    pub(super) fn new(mut cells: Vec<T>, whole: bool) -> Table<T> {
+    pub(super) fn new(mut cells: Vec<T>, whole: bool) -> LookUpTable<T> {
         let used = cells.len().next_multiple_of(AT_ONCE);
         if whole {
             cells.resize(cells.len().next_multiple_of(32), T::default());
         }
-        Table { cells, used, whole }
+        LookUpTable { cells, used, whole }
     }
 
     pub(super) fn is_read_whole(&self) -> bool {
@@ -161,8 +161,8 @@ mod tests {
             let index: [u32; PLACES] = std::array::from_fn(|i| (i as u32).wrapping_mul(40_503) % cells);
             let expected = index.map(|i| table[i as usize]);
             for whole in [false, true] {
-                let short = Table::new(table.iter().map(|&cell| cell as u16).collect(), whole);
-                let table = Table::new(table.clone(), whole);
+                let short = LookUpTable::new(table.iter().map(|&cell| cell as u16).collect(), whole);
+                let table = LookUpTable::new(table.clone(), whole);
                 for &isa in Isa::available() {
                     let (mut out, mut shorts) = ([0; PLACES], [0; PLACES]);
                     // SAFETY: the indices are taken modulo the number of cells.

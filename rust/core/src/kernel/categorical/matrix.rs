@@ -2,7 +2,7 @@
 
 use std::ops::{BitAnd, BitXor, Shr};
 
-use super::look_up::{Cell, PLACES, Table};
+use super::look_up::{Cell, LookUpTable, PLACES};
 use crate::alias::Alias;
 use crate::isa::Isa;
 use crate::random::Refine;
@@ -55,9 +55,9 @@ pub(crate) struct MatrixLaw<E> {
     /// `k`.
     pub(super) bits: u32,
     /// For each row and column the leading bits of its threshold, and below them its alias.
-    pub(super) entries: Table<E>,
+    pub(super) entries: LookUpTable<E>,
     /// The other bits of the thresholds, left-aligned.
-    pub(super) rest: Table<u64>,
+    pub(super) rest: LookUpTable<u64>,
 }
 
 /// `k` of a matrix of `columns` columns.
@@ -85,8 +85,8 @@ impl<E: Entry> MatrixLaw<E> {
         MatrixLaw {
             rows: rows as u32,
             bits,
-            entries: Table::new(entries, whole),
-            rest: Table::new(rest, whole),
+            entries: LookUpTable::new(entries, whole),
+            rest: LookUpTable::new(rest, whole),
         }
     }
 

@@ -33,6 +33,6 @@ pub(crate) use flip::Flip;
 pub(crate) use keyed::{KeyedSampler, MixtureLaw};
 pub(crate) use matrix::AnyMatrix;
 pub(crate) use rows::{first_outside, load_on as load_rows};
-pub(crate) use sampler::Sampler;
+pub(crate) use sampler::CategoricalSampler;
 pub(crate) use shift::ShiftLaw;
 pub(crate) use window::{NarrowWindow, WideWindow};

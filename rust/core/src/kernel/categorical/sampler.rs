@@ -11,7 +11,7 @@ use super::rows::load;
 use crate::codec::{Grid, GridRounding};
 use crate::io::{Input, Output};
 use crate::isa::{Isa, Kernel, compiled, vectorised};
-use crate::kernel::bits::Lanes;
+use crate::kernel::bits::CodeWord;
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
 use crate::vector::Vector;
 
@@ -22,7 +22,7 @@ const AT_ONCE: usize = 2 * GROUP;
 const DITHER: usize = 8;
 
 /// Everything that sampling one chunk takes, but the law, its number, its input and its output.
-pub(crate) struct Sampler<'a> {
+pub(crate) struct CategoricalSampler<'a> {
     pub(crate) isa: Isa,
     pub(crate) key: &'a Key,
     /// How numbers become rows; without it the input is rows.
@@ -35,7 +35,7 @@ pub(crate) struct Sampler<'a> {
 
 /// A chunk that is sampled: what that calls is inlined, and with it compiled for each instruction set.
 struct Chunk<'a, L> {
-    sampler: &'a Sampler<'a>,
+    sampler: &'a CategoricalSampler<'a>,
     law: &'a L,
     chunk: u64,
     input: Input<'a>,
@@ -52,14 +52,14 @@ impl<L: Law> Kernel for Chunk<'_, L> {
 }
 
 #[repr(C, align(64))]
-struct Scratch<L: Law> {
+struct BlockScratch<L: Law> {
     keystream: L::Keystream,
     dither: [u8; AT_ONCE],
     rows: [L::Word; BLOCK],
     reports: [L::Word; BLOCK],
 }
 
-impl Sampler<'_> {
+impl CategoricalSampler<'_> {
     /// Randomizes chunk `chunk` of the key's stream: `output` has room for just the reports of `input`.
     pub(crate) fn chunk<L: Law>(&self, law: &L, chunk: u64, input: Input<'_>, output: Output<'_>) {
         compiled(self.isa, Chunk { sampler: self, law, chunk, input, output });
@@ -89,8 +89,8 @@ impl Sampler<'_> {
         let dither = nonce(Purpose::Dither, chunk);
         let mut refine = Refine::new(self.isa, self.key, nonce(Purpose::Refine, chunk));
         let nothing = [L::Word::default(); BLOCK];
-        let mut scratch: Scratch<L> =
-            Scratch { keystream: L::KEYSTREAM, dither: [0; AT_ONCE], rows: nothing, reports: nothing };
+        let mut scratch: BlockScratch<L> =
+            BlockScratch { keystream: L::KEYSTREAM, dither: [0; AT_ONCE], rows: nothing, reports: nothing };
         let dithered = self.grid.is_some_and(|grid| grid.rounding() == GridRounding::Dither);
         let total = input.len();
         for (block, start) in (0..total).step_by(BLOCK).enumerate() {

@@ -20,7 +20,7 @@ pub(crate) use split::Magnitude;
 
 use crate::isa::{Isa, vectorised};
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
-use order::Room;
+use order::SelectBuffers;
 
 /// Bytes of the keystream that a vector has: 64 bits for its rank, 64 for the choice among equals.
 const SLOT: usize = 16;
@@ -32,7 +32,7 @@ pub(crate) const SLOTS: usize = GROUP / SLOT;
 const REFINE_SHIFT: u32 = 48;
 
 /// Everything that selecting takes, but where in the stream, the vectors and the room for the reports.
-pub(crate) struct Sampler<'a> {
+pub(crate) struct SelectSampler<'a> {
     pub(crate) isa: Isa,
     pub(crate) key: &'a Key,
     pub(crate) law: &'a RankLaw,
@@ -67,7 +67,7 @@ impl<M> Vectors<M> for Plain<'_, M> {
     }
 }
 
-impl Sampler<'_> {
+impl SelectSampler<'_> {
     /// Selects from vectors, which are `slot, slot + 1, …` of chunk `chunk` of the key's stream, all of them in that chunk.
     ///
     /// Returns the place of the first number that is not finite; the reports are of no use then.
@@ -81,7 +81,7 @@ impl Sampler<'_> {
         let mut group = [0; GROUP];
         fill(self.isa, self.key, nonce(Purpose::Main, chunk), 0, &mut group);
         let slots = group.as_chunks::<SLOT>().0[slot..].iter().zip(slot..);
-        let (mut room, width) = (Room::default(), vectors.width());
+        let (mut room, width) = (SelectBuffers::default(), vectors.width());
         for (at, (code, (draws, slot))) in codes.iter_mut().zip(slots).enumerate() {
             let vector = match vectors.vector(at) {
                 Ok(vector) => vector,
@@ -161,7 +161,7 @@ mod tests {
             });
             let expected: Vec<u32> = expected.collect();
             for &isa in Isa::available() {
-                let sampler = Sampler { isa, key: &key, law: &law, dimensions: 2, signed: false };
+                let sampler = SelectSampler { isa, key: &key, law: &law, dimensions: 2, signed: false };
                 let mut codes = [9; SLOTS];
                 assert_eq!(sampler.vectors(chunk, 0, Plain(&values, 2), &mut codes), None);
                 assert_eq!(codes[..], expected, "{isa}");
@@ -181,7 +181,7 @@ mod tests {
         let mut main = [0; GROUP];
         fill(Isa::Scalar, &key, 4, 0, &mut main);
         for &isa in Isa::available() {
-            let sampler = Sampler { isa, key: &key, law: &law, dimensions: 3, signed: false };
+            let sampler = SelectSampler { isa, key: &key, law: &law, dimensions: 3, signed: false };
             let mut codes = [9; SLOTS];
             assert_eq!(sampler.vectors(4, 0, Plain(&values, 3), &mut codes), None);
             for (code, own) in codes.iter().zip(main.as_chunks::<SLOT>().0) {

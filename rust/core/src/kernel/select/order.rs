@@ -32,7 +32,7 @@ const AHEAD: usize = 1 << 15;
 
 /// Working memory, kept from vector to vector.
 #[derive(Default)]
-pub(super) struct Room<M> {
+pub(super) struct SelectBuffers<M> {
     sample: Vec<M>,
     kept: Vec<M>,
     marks: Vec<u32>,
@@ -41,7 +41,7 @@ pub(super) struct Room<M> {
     unused: Vec<u32>,
 }
 
-impl<M: Magnitude> Room<M> {
+impl<M: Magnitude> SelectBuffers<M> {
     /// The place of one of `values` that are equal in size to the one of rank `rank`: of `n` such, the `choose(n)`-th.
     ///
     /// Nothing if a number is not finite.
@@ -215,7 +215,7 @@ mod tests {
     fn check(values: &[f32], ranks: impl Iterator<Item = usize>) {
         let mut ordered: Vec<f32> = values.iter().map(|x| x.abs()).collect();
         ordered.sort_by(f32::total_cmp);
-        let mut room = Room::<u32>::default();
+        let mut room = SelectBuffers::<u32>::default();
         for rank in ranks {
             for &isa in Isa::available() {
                 let equals = values.iter().enumerate().filter(|(_, x)| x.abs() == ordered[rank]);
