@@ -144,7 +144,7 @@ class Vocabulary:
     @cached_property
     def commands(self) -> dict[str, set[str]]:
         """The options of each command of ``bitldp``, and of the program itself."""
-        from bitldp.cli.app import app
+        from bitldp.cli.program import app
         from typer.main import get_command
 
         top = get_command(app)

@@ -122,7 +122,7 @@ def _split(
 
 def _bundled(name: str, ranges: tuple[Sequence[float], Sequence[float]]) -> Dataset:
     if missing(["sklearn"]):
-        raise DatasetError(f'{name} comes with scikit-learn: pip install "bitldp[demo]"')
+        raise DatasetError(f'{name} comes with scikit-learn: pip install "bitldp[papers]"')
     from sklearn import datasets
 
     bunch = getattr(datasets, f"load_{name}")()
