@@ -10,7 +10,7 @@ ARM := RUSTC=/usr/bin/rustc CARGO_TARGET_DIR=target/arm CARGO_PROFILE_TEST_DEBUG
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 KEEP := $(PYTHON) benches/keep.py
 FUZZ_MINUTES ?= 5
-SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find rust -name '*.rs' -o -name Cargo.toml)
+SOURCES := Cargo.toml Cargo.lock pyproject.toml python/papers/pyproject.toml $(shell find rust -name '*.rs' -o -name Cargo.toml)
 
 .PHONY: demo test lint rust-test python-test bench bench-peers bench-design bench-tables bench-kernels bench-cohorts timing soak race asan test-arm wheel-arm bench-arm fuzz figures papers paper-check numbers docs wheel example test-engines clean
 
@@ -90,17 +90,17 @@ bench-tables: .venv/dev ## tables from a file to an answer: rates, keyed release
 bench-kernels: ## the kernels alone, with criterion
 	cargo bench -p bitldp-core --locked --bench kernels
 
-papers: .venv/demo ## every figure of the papers again, in its short form, report.html, and the site's record: under 25 minutes
+papers: .venv/papers ## every figure of the papers again, in its short form, report.html, and the site's record: under 25 minutes
 	$(BIN)/bitldp paper --all --quick --resume
 	$(BIN)/python docs/record.py paper-output
 
-paper-check: .venv/demo ## the papers' headlines on real data, which BITLDP_DATA must name; the figures are kept
+paper-check: .venv/papers ## the papers' headlines on real data, which BITLDP_DATA must name; the figures are kept
 	$(BIN)/python benches/paper_check.py
 
 numbers: .venv/dev ## the tables of README and docs, from the records and from what is computed
 	$(BIN)/python docs/fill.py
 
-figures: .venv/demo ## the figures of docs/ and the numbers of each mechanism, again from the closed forms
+figures: .venv/papers ## the figures of docs/ and the numbers of each mechanism, again from the closed forms
 	$(BIN)/python docs/figures.py
 	$(BIN)/python docs/sheets.py
 
@@ -109,31 +109,37 @@ docs: .venv/docs ## the site, strict on links, with notebooks run and the Rust c
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	cp -r target/doc target/site/rust
 
-wheel: dist/index.html ## a manylinux2014 wheel (abi3, Python >= 3.10) and a find-links page in dist/, tried on each Python here
+wheel: dist/index.html ## a wheel of each distribution (bitldp: manylinux2014, abi3, Python >= 3.10) and a find-links page in dist/, tried on each Python here
 	$(PYTHON) tests/wheel/every_python.py
 
 example: dist/index.html ## examples/flower under flwr run and Flower's simulation engine, from the wheel of dist/ (Python >= 3.11)
 	rm -rf target/example
 	$(PYTHON) -m venv target/example
-	target/example/bin/pip install --quiet --find-links dist 'bitldp[fl]' 'flwr[simulation]>=1.41,<1.43'
+	target/example/bin/pip install --quiet --find-links dist 'bitldp[fl]' scikit-learn 'flwr[simulation]>=1.41,<1.43'
 	target/example/bin/python examples/flower/simulate.py
 
 # Built with zig as its linker, which knows the old C library that a manylinux2014 wheel asks for.
-dist/index.html: .venv/tools $(SOURCES) $(shell find python -name '*.py')
+dist/index.html: .venv/tools $(SOURCES) $(shell find python -name '*.py' -o -name '*.html' -o -name '*.css')
 	rm -rf dist
 	$(BIN)/pip install --quiet ziglang
 	PATH="$$($(BIN)/python -c 'import os, ziglang; print(os.path.dirname(ziglang.__file__))'):$$PATH" \
 		$(BIN)/maturin build --release --locked --zig --compatibility manylinux2014 --out dist
+	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist python/papers
 	cd dist && for wheel in *.whl; do echo "<a href=\"$$wheel\">$$wheel</a>"; done > $(@F)
 
-# The environment: tools first, then the package with its extension module and the extras that a target needs.
+# The environment: tools first, then the package with its extension module and the extras that a target needs. The demo
+# takes the library alone; all others take both distributions, from this clone.
 .venv/tools:
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --upgrade pip 'maturin>=1.9,<2'
+	$(BIN)/pip install --quiet --upgrade pip 'hatchling>=1.27' 'maturin>=1.9,<2'
 	touch $@
 
-.venv/demo .venv/dev .venv/bench .venv/docs: .venv/tools $(SOURCES)
+.venv/demo: .venv/tools $(SOURCES)
 	MATURIN_PEP517_ARGS=--locked $(BIN)/pip install --quiet --no-build-isolation --editable '.[$(@F)]'
+	touch $@
+
+.venv/dev .venv/bench .venv/docs .venv/papers: .venv/tools $(SOURCES)
+	MATURIN_PEP517_ARGS=--locked $(BIN)/pip install --quiet --no-build-isolation --editable '.[$(@F)]' --editable python/papers
 	touch $@
 
 clean:

@@ -18,7 +18,7 @@ The house; every folder is one idea, and stands only on those that come before i
     what a mechanism is        mechanism; with estimate for many reports, and design for solved tables
     what releases cost         accounting, amplification, ledger
     the named mechanisms       categorical, numeric, bits, points, record, ordered, compression, selection
-    what to do with them       recommend, audit, tables (verify, sklearn), federated; papers, on data
+    what to do with them       recommend, audit, tables (verify, sklearn), federated
     where to meet them         report, cli; and reference, the same laws once more in NumPy
 
 The rooms are there without a further import: `bitldp.audit`, `bitldp.numeric`, `bitldp.federated`.
@@ -198,13 +198,10 @@ _LATER = (
     "channels",
     "codecs",
     "compression",
-    "data",
-    "demo",
     "design",
     "federated",
     "numeric",
     "ordered",
-    "papers",
     "privacy",
     "reference",
     "report",

@@ -12,18 +12,8 @@ import bitldp
 import pytest
 
 ROOMS = [
-    *(
-        "numeric",
-        "ordered",
-        "compression",
-        "selection",
-        "design",
-        "accounting",
-        "federated",
-        "reference",
-        "data",
-    ),
-    *("report", "audit", "demo", "papers", "channels", "codecs", "privacy", "amplification"),
+    *("numeric", "ordered", "compression", "selection", "design", "accounting", "federated", "reference"),
+    *("report", "audit", "channels", "codecs", "privacy", "amplification"),
 ]
 HERE = Path(bitldp.__file__).parents[1]
 
@@ -39,7 +29,7 @@ def run(program: str, *flags: str) -> str:
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_every_room_is_there(room: str) -> None:
-    if room in ("federated", "papers", "demo"):
+    if room == "federated":
         pytest.importorskip("flwr", reason="the extra fl is not installed")
     shown = run(f"import bitldp; print(type(bitldp.{room}).__name__, bitldp.{room}.__name__)")
     assert shown.split() == ["module", f"bitldp.{room}"]
@@ -61,7 +51,8 @@ def test_functions_stay_functions() -> None:
 def test_what_is_heavy_is_not_imported_before() -> None:
     shown = run("import sys, bitldp; print(*(name for name in sys.modules if name.startswith('bitldp.')))")
     imported = {name.split(".")[1] for name in shown.split()}
-    assert not imported & {"federated", "reference", "data", "report", "audit", "demo", "papers", "cli"}
+    assert not imported & {"federated", "reference", "report", "audit", "cli"}
+    assert "bitldp_papers" not in shown
 
 
 def test_what_is_not_there_is_not_there() -> None:
@@ -75,7 +66,7 @@ def test_an_extra_that_is_missing_is_named() -> None:
     program = (
         "import bitldp, bitldp.base.extras as extras\n"
         "extras.importlib.util.find_spec = lambda name: None\n"
-        "try:\n    bitldp_papers\n"
+        "try:\n    bitldp.federated\n"
         "except ImportError as error:\n    print(error)"
     )
     assert 'pip install "bitldp[fl]"' in run(program)

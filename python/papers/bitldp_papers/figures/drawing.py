@@ -8,6 +8,7 @@ from typing import Any
 
 from bitldp.base.extras import require
 from bitldp.base.palette import GRID, INK, STYLES
+
 from bitldp_papers.figures.outcome import Outcome
 
 __all__ = ["drawn", "lines"]

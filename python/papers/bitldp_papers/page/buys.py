@@ -11,6 +11,7 @@ from typing import Any
 import bitldp
 from bitldp.compression import LaplaceBall
 from bitldp.privacy import PrivacyClaimWarning, ceiling
+
 from bitldp_papers.page.parts import figure_of, table, words
 
 __all__ = ["Bought", "attacks_table", "bought", "buys_table"]

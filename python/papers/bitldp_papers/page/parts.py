@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bitldp.base.palette import GRID, INK, STYLES
-from bitldp.report.totals import number
+from bitldp.report import number
 
 __all__ = ["cell", "drawing", "figure_of", "overrun", "standing", "table", "words"]
 

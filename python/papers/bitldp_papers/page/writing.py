@@ -11,6 +11,7 @@ from string import Template
 from typing import Any
 
 from bitldp.base.files import replacing
+
 from bitldp_papers.page.buys import CANDIDATES, attacks_table, buys_table
 from bitldp_papers.page.parts import drawing, figure_of, overrun, standing, table, words
 
