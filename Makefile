@@ -8,20 +8,31 @@ ARM := RUSTC=/usr/bin/rustc CARGO_TARGET_DIR=target/arm CARGO_PROFILE_TEST_DEBUG
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64-static
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+# A file's tests stay in one process, which keeps its fixtures and what it has computed; the longest files go first.
+PYTEST := $(BIN)/pytest --numprocesses $(CORES) --dist loadfile
 KEEP := $(PYTHON) benches/keep.py
 FUZZ_MINUTES ?= 5
 SOURCES := Cargo.toml Cargo.lock pyproject.toml python/papers/pyproject.toml $(shell find rust -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: demo test lint rust-test python-test bench bench-peers bench-design bench-tables bench-kernels bench-cohorts timing soak race asan test-arm wheel-arm bench-arm fuzz figures papers paper-check numbers docs wheel example test-engines clean
+.PHONY: demo test quick lint lint-rust lint-python rust-test python-test papers-test test-isa evidence bench bench-peers bench-design bench-tables bench-kernels bench-cohorts timing soak race asan test-arm wheel-arm bench-arm fuzz figures papers paper-check numbers docs wheel example test-engines clean
 
 demo: .venv/demo ## perturb real data, train on it, print the table, save the plot
 	$(BIN)/bitldp demo --out demo-output/demo.png
 
-test: lint rust-test python-test ## everything that must pass
+test: ## everything that must pass: the checks of both languages side by side, on all cores
+	+$(MAKE) --jobs $(CORES) lint rust-test python-test
 
-lint: .venv/dev
+quick: .venv/tools ## what an edit may have broken, in less than a minute: SINCE=main for a branch; `make test` has the last word
+	$(BIN)/python tests/quick.py $(SINCE)
+
+lint: lint-rust lint-python
+
+lint-rust:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+lint-python: .venv/dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then set -x; $(BIN)/mypy; \
@@ -32,7 +43,19 @@ rust-test:
 	cargo test --workspace --locked
 
 python-test: .venv/dev
-	$(BIN)/pytest
+	$(PYTEST)
+
+papers-test: .venv/dev ## the tests of bitldp-papers alone
+	$(PYTEST) tests/papers
+
+# The kernels choose by BITLDP_ISA; NumPy and jax are held to what a processor without AVX-512 has.
+test-isa: .venv/dev ## the numeric tests as on machines with scalar kernels, and with AVX2 at the most
+	for isa in scalar avx2; do \
+		BITLDP_ISA=$$isa NPY_DISABLE_CPU_FEATURES="$$($(BIN)/python tests/support/older.py)" \
+		XLA_FLAGS=--xla_cpu_max_isa=AVX2 $(PYTEST) -q $(NUMERIC) || exit 1; done
+
+evidence: .venv/dev ## what takes more draws and seeds than a test may; the figures are kept in benches/records/evidence.json
+	$(PYTEST) -m evidence --evidence
 
 test-engines: .venv/dev ## one plan on Spark (Java 17), Ray, Dask, polars and DuckDB, in an environment of their own
 	$(BIN)/maturin build --quiet --release --locked --out target/engines-wheel

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import bitldp
 import pytest
 from support.cases import CASES, FAMILIES, Case
 
@@ -20,11 +23,34 @@ def vectors() -> dict[int, dict[str, Any]]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _no_cache_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep designs that tests solve out of the user's cache."""
+def _designs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the designs that tests solve: for all of them, all processes and the next run, as users do.
+
+    Any change of the solver, of the extension module or of SciPy begins an empty folder; the solver's own
+    tests begin one each time (tests/law/design/conftest.py).
+    """
+    cache = getattr(request.config, "cache", None)  # none where pytest was told to keep nothing
+    folder = cache.mkdir(f"designs-{_solver()[:16]}") if cache else tmp_path_factory.mktemp("designs")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BITLDP_CACHE", str(tmp_path_factory.mktemp("designs")))
+        patch.setenv("BITLDP_CACHE", str(folder))
         yield
+
+
+def _solver() -> str:
+    """Return a digest of what a design depends on."""
+    package = Path(bitldp.__file__).parent
+    sources = [*sorted((package / "design").rglob("*.py")), Path(bitldp._core.__file__)]
+    versions = [f"{name} {_version(name)}" for name in ("numpy", "scipy")]
+    return hashlib.sha256(
+        b"".join([*(path.read_bytes() for path in sources), *map(str.encode, versions)])
+    ).hexdigest()
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "is not there"
 
 
 @pytest.fixture(params=FAMILIES, ids=[case.name for case in FAMILIES])

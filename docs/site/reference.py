@@ -133,7 +133,7 @@ def inherited(kind: type) -> dict[type, list[str]]:
 @cache
 def bases() -> tuple[type, ...]:
     """Return every class that a public mechanism inherits something from, and that is none itself."""
-    public = [each for each in map(bitldp.__dict__.get, bitldp.__all__) if _is_mechanism(each)]
+    public = [each for each in (getattr(bitldp, name) for name in bitldp.__all__) if _is_mechanism(each)]
     found = {base: None for kind in public for base in inherited(kind) if base not in public}
     return tuple(found)
 

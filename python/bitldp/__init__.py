@@ -21,80 +21,87 @@ The house; every folder is one idea, and stands only on those that come before i
     what to do with them       recommend, audit, tables (verify, sklearn), federated
     where to meet them         report, cli; and reference, the same laws once more in NumPy
 
-The rooms are there without a further import: `bitldp.audit`, `bitldp.numeric`, `bitldp.federated`.
+The names and the folders are there without a further import, `bitldp.GRR` as well as `bitldp.audit`; each is
+imported when it is first asked for.
 """
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import bitldp.base.early  # noqa: F401 - first: it minds Ctrl-C while the others are imported
 from bitldp._core import __version__, pack, unpack
-from bitldp.accounting import Account, account
-from bitldp.bits.bitrand import BitRand
-from bitldp.bits.frr import FRR
-from bitldp.bits.moue import MOUE, UER
-from bitldp.bits.symmetric import SymmetricRR
-from bitldp.categorical.blocks import BlockDesign
-from bitldp.categorical.hadamard import HadamardResponse
-from bitldp.categorical.hashing import OLH
-from bitldp.categorical.rappor import RAPPOR
-from bitldp.categorical.responses import GRR, LabelRR, WarnerRR
-from bitldp.categorical.stepped import SteppedReports
-from bitldp.categorical.subset import SubsetSelection
-from bitldp.categorical.unary import OUE, SUE
-from bitldp.channels import Bits, Cube, Matrix, Mixture, Select, Shift, Unary, Window
-from bitldp.codecs import Categories, FixedPoint, Grid
-from bitldp.compression import (
-    CLDP,
-    MVU,
-    BallGaussian,
-    BitwiseRR,
-    CrossPolytope,
-    GeneralizedRR,
-    InterpolatedMVU,
-    LaplaceBall,
-    MetricMVU,
-    OneRotationWarning,
-    RandomCodebook,
-    SignSGD,
-    Skellam,
-    VectorMVU,
-)
-from bitldp.estimate.accumulators import Accumulator, CountAccumulator
-from bitldp.estimate.estimates import Estimate, project_simplex
-from bitldp.estimate.means import MeanAccumulator
-from bitldp.estimate.post import likeliest_frequencies, maximum_likelihood, norm_sub
-from bitldp.ledger.budget import BudgetExceededError, Ledger
-from bitldp.mechanism.memoized import Memoized
-from bitldp.numeric import (
-    BitBudgets,
-    Duchi,
-    Gaussian,
-    Hybrid,
-    LabelLaplace,
-    Laplace,
-    LDPFLDuchi,
-    MinimaxVariance,
-    Piecewise,
-    PiecewiseSub,
-    SampledReports,
-    ThreeOutputs,
-)
-from bitldp.ordered import HeavyHitters, Hierarchy, SquareWave
-from bitldp.points.brr import BRR
-from bitldp.points.exponential import Exponential
-from bitldp.points.lsrr import LSRR, location_codes
-from bitldp.points.optimal import OptimalUtility
-from bitldp.privacy import Guarantee, PrivacyClaimWarning
-from bitldp.recommend.recommend import Recommendation, recommend
-from bitldp.record.categorical import CategoricalRecord
-from bitldp.record.mixed import MixedRecord
-from bitldp.record.privunit import HypercubePrivUnit
-from bitldp.record.signs import SampledSigns
-from bitldp.release.rotated import RotatedReports
-from bitldp.selection import EXP, PE, PS, FedSel, TwoStage
+
+if TYPE_CHECKING:  # the same as in _NAMES below; tests/house/test_package.py compares them
+    from bitldp.accounting import Account, account
+    from bitldp.bits import FRR, MOUE, UER, BitRand, SymmetricRR
+    from bitldp.categorical import (
+        GRR,
+        OLH,
+        OUE,
+        RAPPOR,
+        SUE,
+        BlockDesign,
+        HadamardResponse,
+        LabelRR,
+        SubsetSelection,
+        WarnerRR,
+    )
+    from bitldp.categorical.stepped import SteppedReports
+    from bitldp.channels import Bits, Cube, Matrix, Mixture, Select, Shift, Unary, Window
+    from bitldp.codecs import Categories, FixedPoint, Grid
+    from bitldp.compression import (
+        CLDP,
+        MVU,
+        BallGaussian,
+        BitwiseRR,
+        CrossPolytope,
+        GeneralizedRR,
+        InterpolatedMVU,
+        LaplaceBall,
+        MetricMVU,
+        OneRotationWarning,
+        RandomCodebook,
+        SignSGD,
+        Skellam,
+        VectorMVU,
+    )
+    from bitldp.estimate import (
+        Accumulator,
+        CountAccumulator,
+        Estimate,
+        MeanAccumulator,
+        likeliest_frequencies,
+        maximum_likelihood,
+        norm_sub,
+        project_simplex,
+    )
+    from bitldp.ledger import BudgetExceededError, Ledger
+    from bitldp.mechanism.memoized import Memoized
+    from bitldp.numeric import (
+        BitBudgets,
+        Duchi,
+        Gaussian,
+        Hybrid,
+        LabelLaplace,
+        Laplace,
+        LDPFLDuchi,
+        MinimaxVariance,
+        Piecewise,
+        PiecewiseSub,
+        SampledReports,
+        ThreeOutputs,
+    )
+    from bitldp.ordered import HeavyHitters, Hierarchy, SquareWave
+    from bitldp.points import BRR, LSRR, Exponential, OptimalUtility, location_codes
+    from bitldp.privacy import Guarantee, PrivacyClaimWarning
+    from bitldp.recommend import Recommendation, recommend
+    from bitldp.record import CategoricalRecord, HypercubePrivUnit, MixedRecord, SampledSigns
+    from bitldp.release.rotated import RotatedReports
+    from bitldp.selection import EXP, PE, PS, FedSel, TwoStage
 
 __all__ = [
     "BRR",
@@ -190,20 +197,100 @@ __all__ = [
     "unpack",
 ]
 
-# What is imported when it is asked for: heavier than a mechanism needs, or in need of an extra.
-_LATER = (
+# The public names of each module: they are imported when they are asked for.
+_NAMES = {
+    "accounting": ("Account", "account"),
+    "bits": ("FRR", "MOUE", "UER", "BitRand", "SymmetricRR"),
+    "categorical": (
+        "GRR",
+        "OLH",
+        "OUE",
+        "RAPPOR",
+        "SUE",
+        "BlockDesign",
+        "HadamardResponse",
+        "LabelRR",
+        "SubsetSelection",
+        "WarnerRR",
+    ),
+    "categorical.stepped": ("SteppedReports",),
+    "channels": ("Bits", "Cube", "Matrix", "Mixture", "Select", "Shift", "Unary", "Window"),
+    "codecs": ("Categories", "FixedPoint", "Grid"),
+    "compression": (
+        "CLDP",
+        "MVU",
+        "BallGaussian",
+        "BitwiseRR",
+        "CrossPolytope",
+        "GeneralizedRR",
+        "InterpolatedMVU",
+        "LaplaceBall",
+        "MetricMVU",
+        "OneRotationWarning",
+        "RandomCodebook",
+        "SignSGD",
+        "Skellam",
+        "VectorMVU",
+    ),
+    "estimate": (
+        "Accumulator",
+        "CountAccumulator",
+        "Estimate",
+        "MeanAccumulator",
+        "likeliest_frequencies",
+        "maximum_likelihood",
+        "norm_sub",
+        "project_simplex",
+    ),
+    "ledger": ("BudgetExceededError", "Ledger"),
+    "mechanism.memoized": ("Memoized",),
+    "numeric": (
+        "BitBudgets",
+        "Duchi",
+        "Gaussian",
+        "Hybrid",
+        "LDPFLDuchi",
+        "LabelLaplace",
+        "Laplace",
+        "MinimaxVariance",
+        "Piecewise",
+        "PiecewiseSub",
+        "SampledReports",
+        "ThreeOutputs",
+    ),
+    "ordered": ("HeavyHitters", "Hierarchy", "SquareWave"),
+    "points": ("BRR", "LSRR", "Exponential", "OptimalUtility", "location_codes"),
+    "privacy": ("Guarantee", "PrivacyClaimWarning"),
+    "recommend": ("Recommendation", "recommend"),
+    "record": ("CategoricalRecord", "HypercubePrivUnit", "MixedRecord", "SampledSigns"),
+    "release.rotated": ("RotatedReports",),
+    "selection": ("EXP", "PE", "PS", "FedSel", "TwoStage"),
+}
+
+# What is imported when it is asked for: all that stands in the folder, but for what all others stand on.
+_MODULES = (
     "accounting",
     "amplification",
     "audit",
+    "bits",
+    "categorical",
     "channels",
+    "cli",
     "codecs",
     "compression",
     "design",
+    "estimate",
     "federated",
+    "ledger",
+    "letters",
+    "mechanism",
     "numeric",
     "ordered",
+    "points",
     "privacy",
+    "record",
     "reference",
+    "release",
     "report",
     "selection",
     "sklearn",
@@ -212,13 +299,42 @@ _LATER = (
 )
 
 
+class _Package(ModuleType):
+    """The package, in which `recommend` stays a function although a folder has its name."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set an attribute; Python sets a folder when it was imported, and `_NAMES` go before folders."""
+        if not (isinstance(value, ModuleType) and name in __all__):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
 def __getattr__(name: str) -> ModuleType:
-    """Import a room of the house when it is asked for; `MissingExtraError` says what it needs."""
-    if name in _LATER:
+    """Import a name or a folder when it is first asked for; `MissingExtraError` says what it needs.
+
+    Type checkers read the names above and ask here for folders alone.
+    """
+    if name in _MODULES:
         return import_module(f"bitldp.{name}")
-    raise AttributeError(f"module 'bitldp' has no attribute {name!r}")
+    for module, names in _NAMES.items():
+        if name in names:
+            value: Any = getattr(import_module(f"bitldp.{module}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module 'bitldp' has no attribute {name!r}{_nearest(name)}", name=name)
+
+
+def _nearest(name: str) -> str:
+    """Return the question whether the public name that is most like this one was meant."""
+    from difflib import get_close_matches
+
+    spelt = {each.casefold(): each for each in __dir__()}
+    near = get_close_matches(name.casefold(), spelt, n=1)
+    return f"; did you mean {spelt[near[0]]!r}?" if near else ""
 
 
 def __dir__() -> list[str]:
-    """Return the names of the package, and the rooms that are imported later."""
-    return sorted({*globals(), *_LATER})
+    """Return the public names and the folders."""
+    return sorted({*__all__, *_MODULES})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -11,10 +12,6 @@ from pathlib import Path
 import bitldp
 import pytest
 
-ROOMS = [
-    *("numeric", "ordered", "compression", "selection", "design", "accounting", "federated", "reference"),
-    *("report", "audit", "channels", "codecs", "privacy", "amplification"),
-]
 HERE = Path(bitldp.__file__).parents[1]
 
 
@@ -27,7 +24,7 @@ def run(program: str, *flags: str) -> str:
     return found.stdout
 
 
-@pytest.mark.parametrize("room", ROOMS)
+@pytest.mark.parametrize("room", bitldp._MODULES)
 def test_every_room_is_there(room: str) -> None:
     if room == "federated":
         pytest.importorskip("flwr", reason="the extra fl is not installed")
@@ -48,18 +45,73 @@ def test_functions_stay_functions() -> None:
     assert isinstance(bitldp.audit, types.ModuleType)
 
 
-def test_what_is_heavy_is_not_imported_before() -> None:
-    shown = run("import sys, bitldp; print(*(name for name in sys.modules if name.startswith('bitldp.')))")
-    imported = {name.split(".")[1] for name in shown.split()}
-    assert not imported & {"federated", "reference", "report", "audit", "cli"}
-    assert "bitldp_papers" not in shown
+def test_nothing_is_imported_before_it_is_asked_for() -> None:
+    """The import of the package costs next to nothing; that of one mechanism loads its family alone."""
+    listing = "print(*(name for name in sys.modules if name.partition('.')[0] in ('bitldp', 'numpy')))"
+    assert set(run(f"import sys, bitldp; {listing}").split()) == {
+        *("bitldp", "bitldp._core", "bitldp.base", "bitldp.base.early"),
+    }
+    asked = {
+        name.split(".")[1]
+        for name in run(f"import sys, bitldp; bitldp.GRR; {listing}").split()
+        if "." in name
+    }
+    assert not asked & {
+        "compression",
+        "points",
+        "recommend",
+        "federated",
+        "reference",
+        "report",
+        "audit",
+        "cli",
+    }
 
 
-def test_what_is_not_there_is_not_there() -> None:
-    with pytest.raises(AttributeError, match="module 'bitldp' has no attribute 'nothing'"):
-        _ = bitldp.nothing
-    assert not hasattr(bitldp, "base64")
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("grr", "GRR"),
+        ("Picewise", "Piecewise"),
+        ("audits", "audit"),
+        ("recomend", "recommend"),
+        ("base64", None),
+    ],
+)
+def test_a_name_that_is_not_there_names_the_nearest(name: str, nearest: str | None) -> None:
+    with pytest.raises(AttributeError) as refused:
+        getattr(bitldp, name)
+    asked = f"; did you mean {nearest!r}?" if nearest else ""
+    assert str(refused.value) == f"module 'bitldp' has no attribute {name!r}{asked}"
+    assert refused.value.name == name
+
+
+def test_what_is_listed_is_public() -> None:
+    """The folders and names are listed, no plumbing; type checkers and users are told of the same names."""
     assert set(bitldp.__all__) <= set(dir(bitldp))
+    assert {name for name in dir(bitldp) if name.startswith("_")} == {"__version__"}
+    folders = {path.stem for path in Path(bitldp.__file__).parent.iterdir() if path.suffix in ("", ".py")}
+    hidden = {"__init__", "__main__", "__pycache__", "base"}
+    assert {name for name in folders - hidden if name not in dir(bitldp)} == set()
+    told = {
+        alias.name: node.module
+        for block in ast.parse(Path(bitldp.__file__).read_text(encoding="utf-8")).body
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    imported = {name: f"bitldp.{module}" for module, names in bitldp._NAMES.items() for name in names}
+    assert told == imported
+    assert {*told, "__version__", "pack", "unpack"} == set(bitldp.__all__)
+
+
+@pytest.mark.parametrize("first", ["", ".candidates", ".recommend"])
+def test_a_folder_does_not_hide_a_function_of_its_name(first: str) -> None:
+    program = (
+        f"import bitldp.recommend{first}\nfrom bitldp import recommend\nprint(recommend is bitldp.recommend)"
+    )
+    assert run(f"{program}\nprint(type(recommend).__name__)").split() == ["True", "function"]
 
 
 def test_an_extra_that_is_missing_is_named() -> None:

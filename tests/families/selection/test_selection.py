@@ -280,7 +280,7 @@ def test_frozen_equal_and_pickled_by_parameters(kind):
     again = pickle.loads(pickle.dumps(mechanism))
     assert again == mechanism
     assert again.guarantee == mechanism.guarantee
-    assert eval(repr(mechanism), vars(bitldp)) == mechanism
+    assert eval(repr(mechanism), {name: getattr(bitldp, name) for name in bitldp.__all__}) == mechanism
     channel = pickle.loads(pickle.dumps(mechanism.channel))
     np.testing.assert_array_equal(channel.weights(), mechanism.channel.weights())
     assert channel.nothing == mechanism.channel.nothing

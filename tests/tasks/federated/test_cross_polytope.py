@@ -50,7 +50,10 @@ def test_a_codec_measures_the_variance_that_was_said(length):
 
 @pytest.mark.parametrize("length", [0.0, 0.7, CLIP])
 def test_a_small_model_by_a_random_codebook(length):
-    """1,200 reports of one update of 12 numbers, 5 standard errors (6e-7)."""
+    """1,200 reports of one update of 12 numbers, 5 standard errors (6e-7) or what sums round to.
+
+    Of zeros all reports err equally far: their spread is rounding alone, which depends on the machine.
+    """
     codec = UpdateCodec(
         lambda size: bitldp.RandomCodebook(size, epsilon=4.0, radius=CLIP), clip=CLIP, norm="l2"
     )
@@ -60,7 +63,8 @@ def test_a_small_model_by_a_random_codebook(length):
     rng = np.random.default_rng(1)
     worth = np.array([plan.decode(plan.perturb(x, rng=rng)) for _ in range(1_200)])
     squares = np.square(worth - x).sum(axis=1)
-    assert abs(squares.mean() - plan.mechanism.total_variance(length)) < 5.0 * squares.std() / np.sqrt(1_200)
+    said = plan.mechanism.total_variance(length)
+    assert abs(squares.mean() - said) < 5.0 * squares.std() / np.sqrt(1_200) + 1e-12 * said
     assert plan.mechanism.guarantee.record <= 4.0
 
 
