@@ -19,7 +19,7 @@ from bitldp.federated.client.released import Released, digest_of, note, read, re
 from bitldp.federated.wire.arrays import to_numpy
 from bitldp.ledger.budget import Ledger
 from bitldp.ledger.entry import Entry, checked, named
-from bitldp.ledger.place import NoLedgerError
+from bitldp.ledger.file import NoLedgerError
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import Guarantee
 
