@@ -18,7 +18,7 @@ from bitldp.ledger.file import NoLedgerError
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import Guarantee
 
-__all__ = ["Account", "Charge"]
+__all__ = ["Charge", "ClientAccount"]
 
 Place = str | os.PathLike[str] | Callable[[Context], str | os.PathLike[str]]
 
@@ -38,7 +38,7 @@ class Charge(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Account:
+class ClientAccount:
     """Place of a client's ledger, and the budget that it keeps.
 
     Parameters
