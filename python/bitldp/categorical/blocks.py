@@ -18,7 +18,7 @@ from bitldp.categorical.stepped import Steps
 from bitldp.design.blocks import Blocks, best
 from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import Estimate, frequencies
-from bitldp.mechanism.labels import labelled
+from bitldp.mechanism.frequencies import labelled
 from bitldp.mechanism.parameters import Budget, CategoryNames, Flag, Option, categories, whole
 from bitldp.privacy import ONE, Guarantee, calibrated
 from bitldp.release.window import high_share

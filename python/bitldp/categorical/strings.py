@@ -12,8 +12,7 @@ from bitldp._core import count_ones
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.mechanism.base import Part, Takes
-from bitldp.mechanism.frequencies import TwoChances
-from bitldp.mechanism.labels import Labelled
+from bitldp.mechanism.frequencies import Labelled, TwoChances
 from bitldp.release.base import Call, Direct
 
 __all__ = ["BitStrings"]

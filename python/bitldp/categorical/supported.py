@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base import checks
 from bitldp.mechanism.base import Takes
-from bitldp.mechanism.frequencies import TwoChances
-from bitldp.mechanism.labels import Labelled
+from bitldp.mechanism.frequencies import Labelled, TwoChances
 from bitldp.mechanism.law import Block, Experiment, Pair
 
 __all__ = ["Supported"]

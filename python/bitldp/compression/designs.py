@@ -12,7 +12,7 @@ from bitldp._core import Matrix
 from bitldp.base.arrays import readonly
 from bitldp.design.exact import unbiased
 from bitldp.design.result import Design, spread
-from bitldp.mechanism.designed import Table
+from bitldp.mechanism.designed import DesignTable
 from bitldp.privacy import calibrated
 from bitldp.release.base import Interval, Release
 from bitldp.release.table import placed, silent
@@ -24,12 +24,12 @@ LEAST_OF_BITS = 1e-15
 """Below it, doubles and 2**-64 cannot tell a bit's two answers apart; as with 0, the reports say nothing."""
 
 
-def tabled(design: Design) -> Table:
+def tabled(design: Design) -> DesignTable:
     """Return what a mechanism keeps of a design: its channel, and its letters for [0, 1]."""
-    return Table(design.channel(), readonly(np.array(design.letters)))
+    return DesignTable(design.channel(), readonly(np.array(design.letters)))
 
 
-def designed(table: Table, bits: tuple[int, int], interval: Interval) -> Release:
+def designed(table: DesignTable, bits: tuple[int, int], interval: Interval) -> Release:
     """Return the release of a number of `interval` by the table of a design."""
     channel, letters = table
     if letters is None or (channel.inputs, channel.outputs) != (1 << bits[0], 1 << bits[1]):

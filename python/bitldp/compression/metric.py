@@ -18,7 +18,7 @@ from bitldp.compression.designs import designed, tabled
 from bitldp.design.distance import Metric, canonical, distances
 from bitldp.design.mvu import METRIC_BITS, load_or_solve
 from bitldp.design.result import keeps
-from bitldp.mechanism.designed import Designed, Table
+from bitldp.mechanism.designed import Designed, DesignTable
 from bitldp.mechanism.numeric import Numeric
 from bitldp.mechanism.parameters import Interval, whole
 from bitldp.privacy import Guarantee, composed
@@ -28,7 +28,7 @@ __all__ = ["MetricMVU"]
 
 
 @lru_cache(maxsize=64)
-def _solved(bits: tuple[int, int], epsilon: float, metric: Metric) -> Table:
+def _solved(bits: tuple[int, int], epsilon: float, metric: Metric) -> DesignTable:
     return tabled(load_or_solve(*bits, epsilon, metric=metric))
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from bitldp.compression.designs import designed, tabled
 from bitldp.design.mvu import BITS, load_or_solve
-from bitldp.mechanism.designed import Designed, Table
+from bitldp.mechanism.designed import Designed, DesignTable
 from bitldp.mechanism.numeric import Numeric
 from bitldp.mechanism.parameters import Criterion, Interval, whole
 from bitldp.release.base import Release
@@ -18,7 +18,7 @@ __all__ = ["MVU"]
 
 
 @lru_cache(maxsize=64)
-def _solved(bits: tuple[int, int], epsilon: float, objective: str) -> Table:
+def _solved(bits: tuple[int, int], epsilon: float, objective: str) -> DesignTable:
     return tabled(load_or_solve(*bits, epsilon, objective=objective))
 
 

@@ -11,20 +11,24 @@ Needs the extra ``fl``. Flower's commands report usage statistics to its makers 
 
 from __future__ import annotations
 
-from bitldp.federated.client.account import Account
+from bitldp.federated.client.account import ClientAccount
 from bitldp.federated.client.composed import Composed, ComposedAccount, composed
 from bitldp.federated.client.data import PrivateData, Released
 from bitldp.federated.client.examples import Bucketed, Randomized
-from bitldp.federated.client.mod import BUDGET_SENTENCE, FAILURE_SENTENCE, REPORT, STYPE, PrivateUpdateMod
-from bitldp.federated.client.unprotected import UnprotectedMessageWarning
+from bitldp.federated.client.mod import (
+    BUDGET_SENTENCE,
+    FAILURE_SENTENCE,
+    REPORT,
+    STYPE,
+    PrivateUpdateMod,
+    UnprotectedMessageWarning,
+)
 from bitldp.federated.grid import InProcessGrid, InProcessRun, Recorder, run_in_process
 from bitldp.federated.server.mean import ReportMean
 from bitldp.federated.server.strategy import DecodingStrategy, RoundFailedError
 from bitldp.federated.simulation import Simulated, messages, simulate
-from bitldp.federated.wire.arrays import Layout, to_numpy
-from bitldp.federated.wire.codec import Plan, UpdateCodec
-from bitldp.federated.wire.forms import Form, letters_of
-from bitldp.federated.wire.records import from_record, to_record
+from bitldp.federated.wire.arrays import Layout, from_record, to_numpy, to_record
+from bitldp.federated.wire.codec import ReportForm, UpdateCodec, UpdatePlan, letters_of
 from bitldp.federated.wire.wire import WireError, write
 
 __all__ = [
@@ -32,26 +36,26 @@ __all__ = [
     "FAILURE_SENTENCE",
     "REPORT",
     "STYPE",
-    "Account",
     "Bucketed",
+    "ClientAccount",
     "Composed",
     "ComposedAccount",
     "DecodingStrategy",
-    "Form",
     "InProcessGrid",
     "InProcessRun",
     "Layout",
-    "Plan",
     "PrivateData",
     "PrivateUpdateMod",
     "Randomized",
     "Recorder",
     "Released",
+    "ReportForm",
     "ReportMean",
     "RoundFailedError",
     "Simulated",
     "UnprotectedMessageWarning",
     "UpdateCodec",
+    "UpdatePlan",
     "WireError",
     "composed",
     "from_record",

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base import checks
 from bitldp.estimate.estimates import Estimate
-from bitldp.mechanism.attributes.accumulator import AttributesAccumulator
+from bitldp.mechanism.attributes.base import AttributesAccumulator
 from bitldp.ordered.tree import Consistency
 
 __all__ = ["MOST_LEAVES", "NodeLaw", "RangeAccumulator", "inside", "sets_law", "spread_of", "typical_ends"]

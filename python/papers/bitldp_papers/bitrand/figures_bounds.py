@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import bitldp
 import numpy as np
+from bitldp.bits import frr_flips
 from numpy.typing import NDArray
 
-import bitldp
-from bitldp.bits import frr_flips
 from bitldp_papers.bitrand.figures_flips import corrected_latent, corrected_ome, exact
 from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
 from bitldp_papers.figures.drawing import lines

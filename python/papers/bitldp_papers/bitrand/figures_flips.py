@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import bitldp
 import numpy as np
+from bitldp.bits import frr_flips
 from numpy.typing import NDArray
 
-import bitldp
-from bitldp.bits import frr_flips
 from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
 from bitldp_papers.figures.drawing import lines
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 import bitldp
+import numpy as np
 from bitldp.bits import frr_flips, latent_corrected_epsilon, ome_corrected_epsilon
+
 from bitldp_papers.bitrand.figures_flips import BITS, corrected_latent, corrected_ome, exact
 from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
 from bitldp_papers.figures.drawing import lines

@@ -5,12 +5,11 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 import bitldp
+import numpy as np
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import PrivacyClaimWarning
+from numpy.typing import NDArray
 
 __all__ = ["ALPHAS", "BITWISE", "FEATURES", "UPDATES", "feature_mechanism", "largest_value"]
 

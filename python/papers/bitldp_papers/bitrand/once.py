@@ -26,11 +26,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 import bitldp
+import numpy as np
 from bitldp.mechanism.base import Mechanism
+from numpy.typing import NDArray
 
 __all__ = ["Plan", "corners", "cross", "in_ball", "packed", "plan", "replied", "scores_of"]
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
 from bitldp.base.keys import RandomSource
 from bitldp.estimate import project_simplex
 from bitldp.mechanism.base import Mechanism
+from numpy.typing import NDArray
+
 from bitldp_papers.bitrand.mechanisms import BITWISE, largest_value
 from bitldp_papers.bitrand.settings import BitRandSettings
 

@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 import bitldp
 from bitldp.base import checks
 from bitldp.mechanism.base import Mechanism
+from bitldp.privacy import share
+
 from bitldp_papers.bitrand.mechanisms import FEATURES, UPDATES, feature_mechanism
 from bitldp_papers.bitrand.once import Plan, plan
 from bitldp_papers.run.settings import Settings
-from bitldp.privacy import share
 
 __all__ = ["LABELS", "MECHANISMS", "ONCE", "PLACES", "BitRandSettings"]
 

@@ -6,11 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from bitldp.federated import DecodingStrategy, ReportMean
 from flwr.app import Message
 from numpy.typing import NDArray
-
-from bitldp.federated import DecodingStrategy
-from bitldp.federated import ReportMean
 
 __all__ = ["Layers", "Shuffled", "shuffled"]
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 import bitldp
+import numpy as np
 from bitldp.base import checks
 from bitldp.channels import Matrix
 from bitldp.mechanism.base import Mechanism
+from numpy.typing import NDArray
+
 from bitldp_papers.models.trees import Structure, leaves_of
 
 __all__ = ["LEAVES", "Boosted", "boost", "leaf_sensitivity", "tree_sizes"]

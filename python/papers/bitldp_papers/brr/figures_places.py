@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import bitldp
 import numpy as np
 from numpy.typing import NDArray
 
-import bitldp
 from bitldp_papers.data import Places, gowalla_places, regions_by_prefix
 from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
 from bitldp_papers.figures.drawing import lines

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 import bitldp
-from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
-from bitldp_papers.figures.drawing import lines
-from bitldp.points import limit_ratio, printed_limit_ratio
+import numpy as np
 from bitldp.points import (
     equidistant_width,
+    limit_ratio,
     nearest_first,
     paper_width,
     printed_equidistant_width,
+    printed_limit_ratio,
 )
+
+from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
+from bitldp_papers.figures.drawing import lines
 
 SIZES = (20, 40, 60, 80, 100)
 BUDGETS = (0.1, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0)

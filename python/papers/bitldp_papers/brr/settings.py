@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 import bitldp
+import numpy as np
 from bitldp.base import checks
 from bitldp.federated import PrivateUpdateMod, UpdateCodec
 from bitldp.mechanism.base import Mechanism
+from bitldp.privacy import composed, share
+
 from bitldp_papers.run.client import Client
 from bitldp_papers.run.drive import Privacy
 from bitldp_papers.run.settings import Settings
-from bitldp.privacy import composed, share
 
 __all__ = [
     "MECHANISMS",

@@ -8,12 +8,12 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from bitldp.federated import DecodingStrategy, Layout, PrivateUpdateMod, UpdateCodec
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 
-from bitldp.federated import DecodingStrategy, Layout, PrivateUpdateMod, UpdateCodec
 from bitldp_papers.brr.settings import NAME, SPLIT, BRRSettings, privacy, update_mod
 from bitldp_papers.brr.steps import next_clip, scaled, sign_split, worth
 from bitldp_papers.models import cnn, nets

@@ -7,9 +7,9 @@ the ledgers and the folders of clients.
 from __future__ import annotations
 
 import numpy as np
+from bitldp.federated import simulate
 from numpy.typing import NDArray
 
-from bitldp.federated import simulate
 from bitldp_papers.brr.settings import SPLIT, WITHOUT, BRRSettings
 from bitldp_papers.brr.sgd import NETS, codec, initial
 from bitldp_papers.brr.steps import next_clip, scaled, sign_split, worth

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
-
 from bitldp.base.keys import RandomSource
 from bitldp.mechanism.base import Mechanism
-from bitldp_papers.brr.settings import BRRSettings
 from bitldp.points import BRR
+from numpy.typing import NDArray
+
+from bitldp_papers.brr.settings import BRRSettings
 
 __all__ = ["clipped", "gain", "next_clip", "scaled", "sign_split", "worth"]
 

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from bitldp.base import checks
+from bitldp.federated import DecodingStrategy, PrivateUpdateMod, UpdateCodec, to_record
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 
-from bitldp.base import checks
-from bitldp.federated import DecodingStrategy, PrivateUpdateMod, UpdateCodec, to_record
 from bitldp_papers.brr.settings import NAME, BRRSettings, privacy, update_mod
 from bitldp_papers.models.trees import leaves_of, predicted, structure, targets
 from bitldp_papers.run.client import Client, answered

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from bitldp.federated import PrivateData
 from flwr.app import ArrayRecord, Message
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 
-from bitldp.federated import PrivateData
 from bitldp_papers.brr.settings import NAME, BRRSettings, privacy
 from bitldp_papers.models import nets
 from bitldp_papers.run.client import Client, answered

@@ -14,22 +14,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from flwr.app import Array, ArrayRecord, Context, Message, MetricRecord, RecordDict
-from flwr.clientapp.typing import ClientAppCallable
-from numpy.typing import NDArray
-
 from bitldp.base import saved
 from bitldp.base.files import replacing
 from bitldp.base.keys import RandomSource
 from bitldp.base.lock import locked
-from bitldp.federated import Layout, Plan, PrivateUpdateMod, from_record
-from bitldp.federated import REPORT, STYPE
-from bitldp.federated import write
+from bitldp.federated import REPORT, STYPE, Layout, Plan, PrivateUpdateMod, from_record, write
 from bitldp.ledger import BudgetExceededError
+from bitldp.privacy import composed
+from flwr.app import Array, ArrayRecord, Context, Message, MetricRecord, RecordDict
+from flwr.clientapp.typing import ClientAppCallable
+from numpy.typing import NDArray
+
 from bitldp_papers.fedsel.settings import FedSelSettings, codec, selecting
 from bitldp_papers.run.client import Client
 from bitldp_papers.run.drive import turn_of
-from bitldp.privacy import composed
 
 __all__ = ["Memory", "RememberingMod", "identity_of", "question_of", "update_mod"]
 

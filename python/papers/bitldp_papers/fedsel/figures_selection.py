@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from bitldp.selection import EXP, PE, PS
 from numpy.typing import NDArray
 
 from bitldp_papers.data import Dataset
 from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
 from bitldp_papers.figures.drawing import lines
-from bitldp.selection import EXP, PE, PS
 
 ROUNDS, RIDGE, RATE = 100, 1e-4, 3.0
 STRIDE, TESTED = 10, 5000

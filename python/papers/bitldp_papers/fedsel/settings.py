@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
-import numpy as np
-
 import bitldp
+import numpy as np
 from bitldp.base import checks
 from bitldp.federated import UpdateCodec
 from bitldp.mechanism.base import Mechanism
 from bitldp.numeric import Piecewise
-from bitldp_papers.run.drive import Privacy
-from bitldp_papers.run.settings import Settings
 from bitldp.privacy import PrivacyClaimWarning, composed, share
 from bitldp.selection import EXP, PE, PS, Compressed, FedSel, flat, selection_of
+
+from bitldp_papers.run.drive import Privacy
+from bitldp_papers.run.settings import Settings
 
 __all__ = [
     "MECHANISMS",

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from bitldp.federated import simulate
+from bitldp.selection import FedSel
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
-from bitldp.federated import simulate
 from bitldp_papers.fedsel.settings import FedSelSettings, codec, selecting, selection
 from bitldp_papers.models import linear
 from bitldp_papers.run.share import loaded, shuffled
-from bitldp.selection import FedSel
 
 __all__ = ["descend"]
 

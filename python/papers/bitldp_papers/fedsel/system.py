@@ -14,6 +14,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from bitldp.base.lock import locked
+from bitldp.federated import DecodingStrategy, Layout, from_record
 from flwr.app import ArrayRecord, ConfigRecord, Context, Message, MessageType, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.clientapp.typing import ClientAppCallable
@@ -22,8 +24,6 @@ from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
-from bitldp.base.lock import locked
-from bitldp.federated import DecodingStrategy, Layout, from_record
 from bitldp_papers.fedsel.client import MEMORY, Memory, identity_of, question_of, update_mod
 from bitldp_papers.fedsel.settings import (
     MECHANISMS,

@@ -6,14 +6,14 @@ import tempfile
 import warnings
 from typing import Any
 
-import numpy as np
-
 import bitldp
+import numpy as np
 from bitldp.base.palette import INK, STYLES
+from bitldp.privacy import PrivacyClaimWarning
+
 from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
 from bitldp_papers.figures.drawing import lines
 from bitldp_papers.honest.system import SYSTEM
-from bitldp.privacy import PrivacyClaimWarning
 
 DATA = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST"}
 EPSILONS = (1.0, 2.0, 4.0, 8.0)

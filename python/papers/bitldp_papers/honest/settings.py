@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from bitldp.base import checks
 from bitldp.compression import CrossPolytope
 from bitldp.federated import UpdateCodec
+
 from bitldp_papers.honest.features import FEATURES
 from bitldp_papers.run.settings import Settings
 

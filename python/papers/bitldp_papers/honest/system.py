@@ -9,12 +9,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from bitldp.base.files import fleeting
+from bitldp.federated import Layout, simulate
+from bitldp.ledger import Ledger
 from numpy.typing import NDArray
 
-from bitldp.base.files import fleeting
-from bitldp.federated import simulate
-from bitldp.federated import Layout
-from bitldp.ledger import Ledger
 from bitldp_papers.honest.features import FEATURES, edges, pixels, unit
 from bitldp_papers.honest.settings import MECHANISMS, NAME, HonestSettings
 from bitldp_papers.run.drive import Privacy, Summary, Watcher, finished, folder_of

@@ -14,14 +14,14 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from bitldp.base.files import replacing
+from bitldp.federated import PrivateData
 from flwr.app import ArrayRecord, Context, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 
-from bitldp.base.files import replacing
-from bitldp.federated import PrivateData
 from bitldp_papers.ldpfl import extractor, features
 from bitldp_papers.ldpfl.settings import MECHANISMS, STARTS, WITHOUT, LDPFLSettings
 from bitldp_papers.models import nets

@@ -9,6 +9,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from bitldp.base.palette import STYLES
+
 from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
 from bitldp_papers.mvu.settings import MVUSettings
 from bitldp_papers.mvu.simulated import descend

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import bitldp
 import numpy as np
+from bitldp.compression import CLDP, MVU, BitwiseRR, GeneralizedRR
 from numpy.typing import NDArray
 
-import bitldp
-from bitldp.compression import CLDP, MVU, BitwiseRR, GeneralizedRR
 from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
 from bitldp_papers.figures.drawing import lines
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+import bitldp
 import numpy as np
+from bitldp.compression import CLDP, BallGaussian, InterpolatedMVU, LaplaceBall, Skellam, VectorMVU
 from numpy.typing import NDArray
 
-import bitldp
-from bitldp.compression import CLDP, BallGaussian, InterpolatedMVU, LaplaceBall, Skellam, VectorMVU
 from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
 from bitldp_papers.figures.drawing import lines
 

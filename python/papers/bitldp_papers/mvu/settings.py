@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from bitldp.accounting import ORDERS
-from bitldp.accounting import concentration, from_renyi
+from bitldp.accounting import ORDERS, concentration, from_renyi
 from bitldp.base import checks
 from bitldp.compression import (
     CLDP,
@@ -20,12 +19,12 @@ from bitldp.compression import (
     VectorMVU,
 )
 from bitldp.design import DesignError
-from bitldp.federated import UpdateCodec
-from bitldp.federated import Composed, composed
+from bitldp.federated import Composed, UpdateCodec, composed
 from bitldp.mechanism.base import Mechanism
+from bitldp.privacy import share
+
 from bitldp_papers.mvu.inputs import FEATURES, inputs
 from bitldp_papers.run.settings import Settings
-from bitldp.privacy import share
 
 __all__ = ["DITHERS", "LEVELS", "MAJORITIES", "MECHANISMS", "NAME", "SIGNS", "WITHOUT", "MVUSettings"]
 

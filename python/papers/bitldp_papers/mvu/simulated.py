@@ -7,9 +7,9 @@ most as often; what is left out is the wire, the ledgers and the folders of clie
 from __future__ import annotations
 
 import numpy as np
+from bitldp.federated import simulate
 from numpy.typing import NDArray
 
-from bitldp.federated import simulate
 from bitldp_papers.models import nets
 from bitldp_papers.mvu.inputs import inputs
 from bitldp_papers.mvu.settings import MVUSettings

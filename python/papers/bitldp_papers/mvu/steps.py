@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from bitldp.compression import SignSGD
 from numpy.typing import NDArray
 
-from bitldp.compression import SignSGD
 from bitldp_papers.mvu.settings import MAJORITIES, SIGNS, MVUSettings
 
 __all__ = ["corrected"]

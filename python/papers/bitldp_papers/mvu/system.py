@@ -15,6 +15,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from bitldp.base.lock import locked
+from bitldp.federated import ComposedAccount, DecodingStrategy, Layout, PrivateUpdateMod
 from flwr.app import ArrayRecord, Context, Message
 from flwr.clientapp import ClientApp
 from flwr.clientapp.typing import ClientAppCallable
@@ -22,8 +24,6 @@ from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 
-from bitldp.base.lock import locked
-from bitldp.federated import ComposedAccount, DecodingStrategy, Layout, PrivateUpdateMod
 from bitldp_papers.models import nets
 from bitldp_papers.mvu.inputs import FEATURES, convolved, inputs
 from bitldp_papers.mvu.settings import DITHERS, LEVELS, MECHANISMS, NAME, MVUSettings

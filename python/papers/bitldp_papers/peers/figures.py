@@ -11,9 +11,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
+from bitldp.base.palette import STYLES
 from numpy.typing import NDArray
 
-from bitldp.base.palette import STYLES
 from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
 from bitldp_papers.peers import frequencies, means
 from bitldp_papers.peers.frequencies import Peer

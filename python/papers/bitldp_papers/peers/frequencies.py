@@ -11,10 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import bitldp
 import numpy as np
 from numpy.typing import NDArray
-
-import bitldp
 
 __all__ = ["LOADERS", "Peer", "chances"]
 

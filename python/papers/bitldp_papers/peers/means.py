@@ -6,11 +6,11 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+import bitldp
 import numpy as np
+from bitldp.compression import BallGaussian
 from numpy.typing import NDArray
 
-import bitldp
-from bitldp.compression import BallGaussian
 from bitldp_papers.peers.frequencies import Peer
 
 __all__ = ["DELTA", "NUMBERS", "UPDATES"]
@@ -75,11 +75,10 @@ def _of_mean(mechanism: Any) -> Peer:
 
 
 def _flower_updates(epsilon: float, size: int) -> list[Peer]:
+    from bitldp.federated import flower
     from flwr.app import Array as FlowerArray
     from flwr.app import ArrayRecord, Context, Message, RecordDict
     from flwr.clientapp.mod import LocalDpMod
-
-    from bitldp.federated import flower
 
     logging.getLogger("flwr").setLevel(logging.ERROR)
     mod = LocalDpMod(clipping_norm=1.0, sensitivity=2.0, epsilon=epsilon, delta=DELTA)

@@ -11,16 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from flwr.app import Context, Message, MetricRecord, RecordDict
-from flwr.clientapp.typing import ClientAppCallable
-
 from bitldp.base import checks
 from bitldp.base.files import replacing
 from bitldp.base.lock import locked
-from bitldp.federated import flower
-from bitldp.federated import BUDGET_SENTENCE, FAILURE_SENTENCE
-from bitldp.federated import to_record
+from bitldp.federated import BUDGET_SENTENCE, FAILURE_SENTENCE, flower, to_record
 from bitldp.ledger import BudgetExceededError, Ledger
+
 from bitldp_papers.run.settings import Settings
 from bitldp_papers.run.share import Holding, holding
 

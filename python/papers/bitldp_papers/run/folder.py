@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
 from bitldp.base import saved
 from bitldp.base.files import replacing
+from numpy.typing import NDArray
 
 __all__ = ["Checkpoint", "RunFolder"]
 

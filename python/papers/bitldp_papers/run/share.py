@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from bitldp.base import checks
 from numpy.typing import NDArray
 
-from bitldp.base import checks
 from bitldp_papers.data import Dataset, load
 
 __all__ = ["Holding", "holding", "loaded", "shuffled"]

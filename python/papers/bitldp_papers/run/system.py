@@ -9,11 +9,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from bitldp.federated import Recorder, run_in_process
 from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 from flwr.serverapp import ServerApp
 
-from bitldp.federated import Recorder, run_in_process
 from bitldp_papers.run.drive import Summary, Watcher, finishing, folder_of, watching
 from bitldp_papers.run.settings import Settings, dashed
 
