@@ -14,15 +14,17 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from bitldp._core import Bits, FixedPoint
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource, keys
-from bitldp.bits.facts import facts
 from bitldp.estimate.statistics import WordCounts
 from bitldp.mechanism.base import Takes
+from bitldp.mechanism.described import spreads
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols, neighbours
 from bitldp.mechanism.means import Means
 from bitldp.mechanism.parameters import Budget, Calibration, Features, Unit, one_of, whole
 from bitldp.privacy import Guarantee
 from bitldp.release.base import Call
 from bitldp.release.words import WordsRelease, words
+
+__all__ = ["facts"]
 
 Sign = Annotated[Literal["bitrand", "ldpfl"], one_of("bitrand", "ldpfl")]
 Infinities = Annotated[Literal["refuse", "saturate"], one_of("refuse", "saturate")]
@@ -335,3 +337,42 @@ class FixedPointBits(Means):
             kept = math.fsum(equal_above * (rises[1:] * (weights + below) + falls[1:] * (weights - below)))
             per_law.append(change * flipped + (1.0 - change) * kept)
         return float(np.average(per_law, weights=self._words.law_counts))
+
+
+def facts(mechanism: Any, bounds: dict[str, float], users: int | None) -> dict[str, Any]:
+    """Return the laws of the bits, and the errors of a decoded value, of its letter and of a mean.
+
+    Parameters
+    ----------
+    mechanism : FixedPointBits
+    bounds : dict
+        What a paper bounds its errors by.
+    users : int or None
+        As of `Mechanism.facts`.
+    """
+    codec = mechanism.codec
+    laws = [
+        [
+            {
+                "position": place,
+                "weight": None if place == 0 else 2.0 ** (codec.integer_bits - place),
+                "one_stays_one": float(p),
+                "zero_becomes_one": float(q),
+            }
+            for place, (p, q) in enumerate(law)
+        ]
+        for law in mechanism.probabilities()
+    ]
+    errors: dict[str, Any] = {
+        "values": f"multiples of {codec.step:g} from {-codec.limit:g} to {codec.limit:g}",
+        "expected_absolute_error": mechanism.expected_error(),
+        **bounds,
+    }
+    try:
+        ends = np.array([[0.0], [codec.limit]]) * np.ones(mechanism.features)
+        at_zero, at_limit = np.sqrt(mechanism.variance(ends)).max(axis=1).tolist()
+    except ValueError as error:
+        errors["unbiased"] = str(error)
+    else:
+        errors |= spreads("a_mean", {"at_zero": at_zero, "at_the_limit": at_limit}, users)
+    return {"laws_of_the_bits": laws, "errors": errors}

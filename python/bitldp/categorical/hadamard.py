@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Design
 from bitldp.base import checks
-from bitldp.categorical.coded import DesignCodes
+from bitldp.categorical.supported import DesignCodes
 from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import Estimate, project_simplex
 from bitldp.mechanism.labels import labelled

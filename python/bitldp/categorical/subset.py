@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Subset
-from bitldp.categorical.strings import BitStrings
 from bitldp.categorical.supported import Supported
+from bitldp.categorical.unary import BitStrings
 from bitldp.design.blocks import subset_size
 from bitldp.mechanism.law import Symbols
 from bitldp.mechanism.parameters import Budget, CategoryNames, categories

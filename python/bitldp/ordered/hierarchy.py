@@ -17,8 +17,16 @@ from bitldp.mechanism.attributes.base import Attributes
 from bitldp.mechanism.described import spreads
 from bitldp.mechanism.law import Experiment, Pair
 from bitldp.mechanism.parameters import Budget, at_least, whole
-from bitldp.ordered.ranges import NodeLaw, RangeAccumulator, inside, sets_law, spread_of, typical_ends
-from bitldp.ordered.tree import Consistency, Tree
+from bitldp.ordered.ranges import (
+    Consistency,
+    NodeLaw,
+    RangeAccumulator,
+    Tree,
+    inside,
+    sets_law,
+    spread_of,
+    typical_ends,
+)
 from bitldp.release.base import Call
 
 __all__ = ["Hierarchy"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,11 +14,22 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Grid, pack
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
+from bitldp.estimate.estimates import Estimate
+from bitldp.estimate.tables import averages
+from bitldp.letters import solve
 from bitldp.mechanism.base import Part, Takes
+from bitldp.mechanism.frequencies import Frequencies
 from bitldp.mechanism.law import INPUTS, Experiment, Pair, Symbols, codes_of, of_rows, spread
 from bitldp.mechanism.parameters import Option, one_of
 from bitldp.mechanism.reports import OneArray
-from bitldp.points import places
+from bitldp.points.candidates import (
+    check_metric,
+    checked_candidates,
+    nearest,
+    region_index,
+    region_members,
+    release_by_region,
+)
 from bitldp.privacy import Guarantee, composed, share
 from bitldp.release.base import Call, Direct, Release
 
@@ -76,13 +88,13 @@ class CandidateRelease(OneArray):
         """
         given: Any = self
         epsilon, features = given.epsilon, given.features
-        candidates, interval, points = places.place(given.candidates, given.interval, given.utility)
-        metric = places.check_metric(given.metric, given.utility, len(points))
+        candidates, interval, points = checked_candidates(given.candidates, given.interval, given.utility)
+        metric = check_metric(given.metric, given.utility, len(points))
         regions, members = None, [np.arange(len(points))]
         if given.regions is not None:
             if interval is not None:
                 raise ValueError("regions: need candidates of their own, not an interval")
-            regions, members = places.groups(given.regions, len(points))
+            regions, members = region_members(given.regions, len(points))
         parts = make(points, members, metric, share(epsilon, features) if given.unit == "record" else epsilon)
         exact = max(part.release.epsilon for part in parts)
         grid = None
@@ -98,7 +110,7 @@ class CandidateRelease(OneArray):
             _release=parts[0].release,
             _regions=parts,
             _grid=grid,
-            _region_index=places.region_index(members, len(points)),
+            _region_index=region_index(members, len(points)),
             _guarantee=Guarantee.judge(
                 epsilon,
                 (exact, exact, composed(exact, features)),
@@ -187,7 +199,7 @@ class CandidateRelease(OneArray):
         finite = np.isfinite(points).all(axis=1)
         if not finite.all():
             raise ValueError(f"x: the point at index {int(np.argmin(finite))} is not finite")
-        return places.nearest(points, table, self.metric, self.utility)
+        return nearest(points, table, self.metric, self.utility)
 
     def decode_bias(self) -> float:
         """Return how far the mean of what `decode` gives may be from the candidate, for points on a line.
@@ -244,7 +256,7 @@ class CandidateRelease(OneArray):
         if call.out is not None:
             raise ValueError("out: not offered with regions")
         codes = checks.codes("x", x, len(self._points))
-        reports = places.release(self._regions, self._region_index, codes, call)
+        reports = release_by_region(self._regions, self._region_index, codes, call)
         if call.output == "packed":
             return pack(reports, self.report_parts[0][1])
         return self._points[reports] if call.output == "values" else reports
@@ -264,3 +276,182 @@ class CandidateRelease(OneArray):
         """
         points: NDArray[np.float64] = self._points[checks.codes("reports", reports, len(self._points))]
         return points
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CandidateEstimates(CandidateRelease, Frequencies):
+    """Base of the mechanisms of candidates: what is computed from the law rather than sampled from it."""
+
+    @property
+    @abstractmethod
+    def _letters(self) -> NDArray[np.float64]:
+        """What each code is worth, shape (N,), so that the mean is the candidate; or a refusal."""
+
+    @abstractmethod
+    def _expected(self) -> float:
+        """Return the mean loss of a report over the inputs."""
+
+    @abstractmethod
+    def _worst(self) -> float:
+        """Return the largest mean loss of a report of an input."""
+
+    @property
+    def _cells(self) -> int:
+        return len(self._points)
+
+    def _check_alone(self) -> None:
+        if len(self._regions) > 1:
+            raise ValueError(
+                f"{type(self).__name__}: estimates are not offered across regions; build one mechanism for "
+                "each region"
+            )
+
+    def _check_line(self) -> None:
+        if self._points.ndim > 1:
+            raise ValueError(
+                f"{type(self).__name__}: points in space have no mean here; see estimate_frequencies"
+            )
+
+    def estimate_mean(self, reports: ArrayLike) -> Estimate:
+        """Estimate the mean of the points that the records hold, for candidates on a line.
+
+        Parameters
+        ----------
+        reports : array_like of int
+            Codes of n >= 1 records, of the shapes that `randomize` takes.
+
+        Returns
+        -------
+        Estimate
+            Shape (features,). Unbiased for the candidates that the inputs were rounded to; with
+            ``rounding="dither"`` for the (clipped) inputs themselves.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists (at epsilon 0; of `BRR`, for m >= 2), with regions, for points in
+            space, or for no reports.
+        """
+        letters = self._letters
+        n, counts = self._count(reports)
+        value, stderr = averages(counts.reshape(-1, len(letters)), n, letters)
+        return Estimate(value, stderr, n)
+
+    def unbias(self, reports: ArrayLike) -> NDArray[np.float64]:
+        """Return the letters of reports: numbers whose mean over the coins is the candidate.
+
+        Parameters
+        ----------
+        reports : array_like of int
+            Codes in [0, N), any shape.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As for `estimate_mean`, or for a code out of range.
+        """
+        letters = self._letters
+        values: NDArray[np.float64] = letters[checks.codes("reports", reports, len(letters))]
+        return values
+
+    def expected_error(self) -> float:
+        """Return the global expected error Q_g (BRR, Eq. 11): the mean loss of a report over its inputs.
+
+        Returns
+        -------
+        float
+            In units of the metric, computed from the integers of the channel; over uniform inputs, or over
+            those of a `prior`.
+
+        Raises
+        ------
+        ValueError
+            If the mechanism has a `utility`; see `expected_utility`.
+        """
+        if self.utility is not None:
+            raise ValueError("utility: was given in place of a loss; see expected_utility")
+        return self._expected()
+
+    def worst_error(self) -> float:
+        """Return the largest expected loss of a report, over the inputs, in units of the metric.
+
+        Raises
+        ------
+        ValueError
+            If the mechanism has a `utility`.
+        """
+        if self.utility is not None:
+            raise ValueError("utility: was given in place of a loss; see expected_utility")
+        return self._worst()
+
+    def expected_utility(self) -> float:
+        """Return the global utility Q_g of a mechanism that has a `utility`: the larger, the better.
+
+        Raises
+        ------
+        ValueError
+            If the mechanism has a loss; see `expected_error`.
+        """
+        if self.utility is None:
+            raise ValueError("utility: was not given; see expected_error")
+        return -self._expected()
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """Return the law of one value: P[x, y] = P(report y | x), shape (N, N); zero between regions."""
+        law = np.zeros((len(self._points),) * 2)
+        for part in self._regions:
+            law[np.ix_(part.members, part.members)] = part.release.channel.probabilities()
+        return law
+
+
+Refusal = Callable[[str], ValueError]
+
+
+class Inverse:
+    """The unbiased letters of a table, made when they are asked for.
+
+    Parameters
+    ----------
+    law : callable
+        Returns P(report | input), shape (N, N), or None where all inputs have the same law.
+    points : ndarray of float64, shape (N,) or (N, d)
+        The candidates.
+    refuse : callable
+        Makes the error that says why there are no letters.
+    """
+
+    def __init__(
+        self, law: Callable[[], NDArray[np.float64] | None], points: NDArray[np.float64], refuse: Refusal
+    ) -> None:
+        self._law, self._points, self._refuse = law, points, refuse
+
+    @cached_property
+    def indicators(self) -> NDArray[np.float64]:
+        """What a report (row) is worth for every candidate; raises where rows of the law are dependent."""
+        law = self._law()
+        found = None if law is None else solve.inverse(law)
+        if found is None:
+            raise self._refuse("the rows of the law are not independent, or too nearly dependent")
+        return found
+
+    @cached_property
+    def letters(self) -> NDArray[np.float64]:
+        """What each report is worth, so that the mean is the candidate, read-only; raises where none are."""
+        law = self._law()
+        found = None if law is None else solve.letters(law, self._points)
+        if found is None:
+            raise self._refuse("no letters of its reports have the candidates as their means")
+        found.flags.writeable = False
+        return found
+
+    def letter_variance(self) -> NDArray[np.float64]:
+        """Return the variance of a report's letter for each candidate."""
+        letters, law = self.letters, self._law()
+        moments: NDArray[np.float64] = np.sum(law * np.square(letters - self._points[:, None]), axis=1)
+        return moments
+
+    def variance(self) -> NDArray[np.float64]:
+        """Return the variance of one report's indicators (columns) for each candidate (row)."""
+        indicators, law = self.indicators, self._law()
+        moments: NDArray[np.float64] = law @ np.square(indicators) - np.eye(len(indicators))
+        return moments

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bitldp._core import Matrix
 from bitldp.mechanism.designed import Designed, Table
-from bitldp.points import places
+from bitldp.points.candidates import check_prior, of_members
 from bitldp.points.tables import CandidateMatrix
 
 __all__ = ["OptimalUtility"]
@@ -94,7 +94,7 @@ class OptimalUtility(Designed, CandidateMatrix):
     prior: Any = None
 
     def _check(self) -> None:
-        self._set(prior=places.check_prior(self.prior))
+        self._set(prior=check_prior(self.prior))
 
     def _channel(
         self,
@@ -109,7 +109,7 @@ class OptimalUtility(Designed, CandidateMatrix):
             raise ValueError(
                 f"epsilon: {_LEAST} to {_LARGEST} for one value is what the solver tells apart, got {epsilon}"
             )
-        chosen = places.of_members(self.prior, members, len(points))
+        chosen = of_members(self.prior, members, len(points))
         prior = None if chosen is None else chosen.tobytes()
         table = np.ascontiguousarray(losses).tobytes()
         made = self._table(lambda: Table(_solved(table, len(members), epsilon, prior), None))

@@ -15,10 +15,8 @@ from bitldp.base import checks
 from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.tables import FrequencyAccumulator
 from bitldp.mechanism.parameters import Budget, Features, Unit
-from bitldp.points import places
-from bitldp.points.base import Candidates, Rounding
-from bitldp.points.inverse import Inverse
-from bitldp.points.worth import CandidateEstimates
+from bitldp.points.base import CandidateEstimates, Candidates, Inverse, Rounding
+from bitldp.points.candidates import losses_between
 from bitldp.release.base import Release
 from bitldp.release.table import table
 
@@ -64,7 +62,7 @@ class CandidateMatrix(CandidateEstimates):
             for each in members:
                 if len(each) > MOST:
                     raise ValueError(f"candidates: at most {MOST} in a region, got {len(each)}")
-                losses = places.losses_between(points, each, metric, self.utility)
+                losses = losses_between(points, each, metric, self.utility)
                 with np.errstate(over="ignore"):
                     if not np.isfinite(np.abs(losses).sum()):
                         raise ValueError(

@@ -16,8 +16,7 @@ from bitldp.estimate.estimates import Estimate
 from bitldp.mechanism.attributes.accumulator import AttributesAccumulator
 from bitldp.mechanism.attributes.base import Attributes
 from bitldp.mechanism.parameters import Budget, Option, one_of
-from bitldp.record.choice import ORACLES, oracle
-from bitldp.record.spread import indicators, indicators_worst, mean_indicators
+from bitldp.record.choice import ORACLES, indicators, indicators_worst, mean_indicators, oracle
 from bitldp.release.base import Call
 
 __all__ = ["CategoricalRecord", "Oracles", "Sizes", "Spend", "admitted", "chosen"]

@@ -17,8 +17,7 @@ from bitldp.mechanism.attributes.base import Attributes
 from bitldp.mechanism.means import refuse_outside
 from bitldp.mechanism.parameters import Budget, Features, Flag, Interval, Option, one_of
 from bitldp.record.categorical import Oracles, Sizes, Spend, admitted, chosen
-from bitldp.record.choice import NUMBERS, number_mechanism
-from bitldp.record.spread import indicators, indicators_worst, mean_indicators
+from bitldp.record.choice import NUMBERS, indicators, indicators_worst, mean_indicators, number_mechanism
 from bitldp.release.base import called
 from bitldp.release.keyed import Ids, coins_of
 from bitldp.release.sampled import checked_floats

@@ -8,19 +8,21 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import Window, pack
+from bitldp._core import Grid, Window, pack
 from bitldp.base import checks
+from bitldp.base.arrays import readonly
+from bitldp.letters.spread import Spread
 from bitldp.mechanism.base import Mechanism, Part, Takes
 from bitldp.mechanism.law import Experiment, Pair
 from bitldp.mechanism.means import Means, refuse_outside
 from bitldp.mechanism.parameters import Budget, Features, Flag, Interval
-from bitldp.privacy import Guarantee
-from bitldp.release.base import Call
+from bitldp.privacy import ONE, Guarantee
+from bitldp.release.base import Call, Release, equidistant
 from bitldp.release.draws import coordinates
 from bitldp.release.sampled import SampledReports, checked_floats, index_bits
-from bitldp.release.symbol import symbols
+from bitldp.release.window import window
 
 __all__ = ["SampledSigns"]
 
@@ -173,3 +175,52 @@ class SampledSigns(Means):
             raise ValueError(f"reports.indices: record {int(np.argmax(repeated))} has a coordinate twice")
         places = np.arange(self._size - 1, -1, -1)
         return SampledReports(indices, symbols[:, None].astype(np.int64) >> places & 1)
+
+
+_DITHER = Window(2, 1, 1.0)  # never leaves its cell: the dither alone
+
+
+@dataclass(frozen=True, eq=False)
+class SymbolRelease(Release):
+    """A release of the signs of k numbers as one symbol, the first sign its highest bit."""
+
+    _: KW_ONLY
+    k: int
+
+    streams: ClassVar[int] = 2
+    straight: ClassVar[bool] = False
+    whole: ClassVar[bool] = True
+
+    def randomize(self, x: ArrayLike, call: Call) -> NDArray[Any]:
+        keys, output, out, threads, first_chunk = call
+        signs = _DITHER.randomize(x, self.codec, None, keys[0], "codes", None, threads, first_chunk)
+        symbols = signs.astype(np.int64) @ (1 << np.arange(self.k - 1, -1, -1))
+        reports: NDArray[Any] = self.channel.randomize(
+            symbols, None, None, keys[1], output, out, threads, first_chunk
+        )
+        return reports
+
+    def probabilities(self) -> NDArray[np.float64]:
+        right = self.channel.high / ONE
+        right += (1.0 - right) * (self.alphabet // 2 - 1) / (self.alphabet - 1)
+        right = 0.5 if self.epsilon == 0.0 else right
+        return np.array([[right, 1.0 - right], [1.0 - right, right]])
+
+
+def symbols(k: int, epsilon: float, interval: Interval) -> SymbolRelease:
+    """Return the release of k signs.
+
+    A symbol is reported as itself with p = T/2^64, and as each of the others with q. Half of the symbols
+    have a given sign, so the sign's mean is p - q times itself: the letters are middle +- h/(p - q),
+    exactly h (2^k - 1) 2^64/(2^k T - 2^64).
+    """
+    law = window(1 << k, 1, epsilon)
+    low, high = interval
+    points, grid = equidistant(interval, 2), Grid(2, low=low, high=high)
+    excess = (law.channel.high << k) - ONE
+    if law.epsilon == 0.0 or excess <= 0:
+        return SymbolRelease(law.channel, 0.0, 1 << k, grid, points, k=k)
+    half = (high - low) / 2.0 * (((1 << k) - 1) * ONE / excess)
+    letters = low + (high - low) / 2.0 + np.array([-half, half])
+    spread = Spread(points, readonly(np.array([half * half, half * half])))
+    return SymbolRelease(law.channel, law.epsilon, 1 << k, grid, points, readonly(letters), spread, k=k)

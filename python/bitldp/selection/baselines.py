@@ -21,7 +21,7 @@ from bitldp.mechanism.numeric import Numeric
 from bitldp.mechanism.parameters import Budget, at_least
 from bitldp.numeric import Piecewise, SampledReports
 from bitldp.release.base import Call
-from bitldp.selection.selected import floats
+from bitldp.selection.two_stage import floats
 
 __all__ = ["Compressed", "flat"]
 

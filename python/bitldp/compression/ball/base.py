@@ -14,17 +14,27 @@ from bitldp.accounting import divergence
 from bitldp.accounting.compose import searched
 from bitldp.accounting.table import Table, of_rows
 from bitldp.base import checks
-from bitldp.base.arrays import readonly, zeros_if_refused
-from bitldp.compression.ball import _bounds, _mesh
-from bitldp.compression.ball._dither import bias_factor, conditioned, enlarged
-from bitldp.compression.ball._records import check_shape, inside, norms
+from bitldp.base.arrays import place, readonly, zeros_if_refused
+from bitldp.compression.ball import bounds
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.base import Mechanism, Takes
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
 from bitldp.mechanism.means import Means
 from bitldp.mechanism.parameters import Features, Flag, Option, one_of
 from bitldp.privacy import Guarantee
-from bitldp.release.base import Call, Interval, Release
+from bitldp.release.base import Call, Interval, Release, Source
+from bitldp.release.draws import _words
+
+__all__ = [
+    "bias_factor",
+    "check_finite",
+    "check_shape",
+    "conditioned",
+    "enlarged",
+    "inside",
+    "limited",
+    "norms",
+]
 
 Dither = Annotated[
     Literal["unbiased", "conditional"],
@@ -168,10 +178,10 @@ class Ball(Means):
         """Return an upper bound of the epsilon of a record at delta 0, from the channel's integers."""
         diameter, features = self._diameter(), self.features
         if self._conditional:
-            return _bounds.relaxed(
-                _bounds.worst_losses(self._coordinate.rows), self._power, diameter**self._power, features
+            return bounds.relaxed(
+                bounds.worst_losses(self._coordinate.rows), self._power, diameter**self._power, features
             )
-        return _mesh.pure(self._coordinate, diameter, self._power, features, self._ends[0] == 0.0)
+        return bounds.pure(self._coordinate, diameter, self._power, features, self._ends[0] == 0.0)
 
     def renyi(self, orders: ArrayLike, *, bound: Bound = "best") -> NDArray[np.float64]:
         """Return an upper bound of the Rényi divergence between two records of the ball.
@@ -216,7 +226,7 @@ class Ball(Means):
         alphas = divergence.check_orders(orders)
         diameter, features = self._diameter(), self.features
         if not self._conditional:
-            found = _mesh.curve(
+            found = bounds.curve(
                 bound,
                 self._coordinate,
                 self._divergences,
@@ -233,9 +243,9 @@ class Ball(Means):
         for alpha in np.atleast_1d(alphas).tolist():
             divergences = self._divergences(alpha)
             if bound == "greedy":
-                sums.append(_bounds.greedy(divergences, self._power, capacity))
+                sums.append(bounds.greedy(divergences, self._power, capacity))
             else:
-                sums.append(_bounds.relaxed(divergences, self._power, capacity, features))
+                sums.append(bounds.relaxed(divergences, self._power, capacity, features))
         return np.array(sums).reshape(alphas.shape)
 
     def _divergences(self, alpha: float) -> NDArray[np.float64]:
@@ -317,3 +327,147 @@ def ends_of_ball(features: int, radius: float) -> NDArray[np.float64]:
     inputs = np.zeros((2, features))
     inputs[:, 0] = radius, -radius
     return inputs
+
+
+_TINY = float(np.finfo(np.float64).tiny)
+_NEAR = 1.0 + 2.0**-20  # a record this near to the ball is not refused: float32 has its rounding
+
+
+def norms(x: ArrayLike, features: int, power: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return checked records as float64 and their l1 or l2 norms, shape (..., 1)."""
+    records = check_finite(x, features).astype(np.float64)
+    # scaled first, so that no square leaves the range of doubles
+    top = np.maximum(np.abs(records).max(axis=-1, keepdims=True), _TINY)
+    shares = np.abs(records / top)
+    if power == 1:
+        lengths = shares.sum(axis=-1, keepdims=True)
+    else:
+        lengths = np.sqrt(np.square(shares).sum(axis=-1, keepdims=True))
+    with np.errstate(over="ignore"):  # an infinite norm is one beyond the ball
+        return records, lengths * top
+
+
+def inside(x: ArrayLike, features: int, power: int, radius: float, clip: bool) -> NDArray[np.float64]:
+    """Return checked records in the ball: those outside are scaled to it, or refused."""
+    records, lengths = norms(x, features, power)
+    beyond = lengths > radius
+    if not beyond.any():
+        return records
+    if not clip and (lengths > radius * _NEAR).any():
+        index = int(np.argmax(lengths > radius * _NEAR))
+        raise ValueError(
+            f"x: the record at index {index} is outside the ball of radius {radius}, which clip=False refuses"
+        )
+    top = np.maximum(np.abs(records).max(axis=-1, keepdims=True), _TINY)
+    shares = records / top
+    if power == 1:
+        within = np.abs(shares).sum(axis=-1, keepdims=True)
+    else:
+        within = np.sqrt(np.square(shares).sum(axis=-1, keepdims=True))
+    scaled = shares * (radius / np.maximum(within, 1.0))
+    return np.where(beyond, scaled, records)
+
+
+def limited(x: ArrayLike, features: int, low: float, high: float, clip: bool) -> NDArray[np.float64]:
+    """Return checked records whose coordinates are clipped to an interval, or refused."""
+    records = check_finite(x, features).astype(np.float64)
+    slack = (_NEAR - 1.0) * max(abs(each) for each in (low, high) if math.isfinite(each))
+    near = (records >= low - slack) & (records <= high + slack)
+    if not clip and not near.all():
+        where = place(~near)
+        raise ValueError(f"x: {where} is outside [{low}, {high}], which clip=False refuses")
+    return np.clip(records, low, high)
+
+
+def check_shape(name: str, shape: tuple[int, ...], features: int) -> None:
+    """Refuse another shape than that of records of so many features."""
+    if len(shape) not in (1, 2) or shape[-1] != features:
+        raise ValueError(f"{name}: shape must be (n, {features}) or ({features},), got {shape}")
+
+
+def check_finite(x: ArrayLike, features: int) -> NDArray[Any]:
+    """Return records as a float array, all finite; an error gives an index, never a value."""
+    values = checks.numbers("x", x)
+    if values.dtype not in (np.float32, np.float64):
+        raise TypeError(f"x: dtype {values.dtype} is not allowed; float32 and float64 are")
+    check_shape("x", values.shape, features)
+    if not np.isfinite(values).all():
+        raise ValueError(f"x: {place(~np.isfinite(values))} is not finite")
+    return values
+
+
+_ATTEMPTS = 200  # each is accepted with probability above 0.39; after that, rounding toward the middle
+_APART = 1 << 40  # chunks between the streams of two attempts
+
+
+def enlarged(radius: float, features: int, power: int) -> float:
+    """Return the norm, in steps, that dither of a record with norm `radius` keeps with chance 1 - e^-1/2.
+
+    For l2, ``K^2 = R^2 + d/4 + R + sqrt(d)/2``: Kairouz, Liu and Steinke, "The distributed discrete Gaussian
+    mechanism for federated learning with secure aggregation", ICML 2021, Proposition 22, with
+    beta = e^(-1/2). For l1, a coordinate's distance from the middle stays the same on average unless it is
+    less than half a step, so by Hoeffding ``K = R + d/2 + sqrt(d)/2``.
+    """
+    if power == 1:
+        return radius + features / 2.0 + math.sqrt(features) / 2.0
+    return math.sqrt(radius * radius + features / 4.0 + radius + math.sqrt(features) / 2.0)
+
+
+def bias_factor() -> float:
+    """Return a bound of the bias, in steps and in the l2 norm: the mean of a record given its acceptance.
+
+    In any direction v, ``|E[v Y | A] - E[v Y]| <= sd(v Y) sqrt((1 - P(A))/P(A))``; dither has a standard
+    deviation of at most half a step in every direction, and P(A) >= 1 - e^-1/2.
+    """
+    miss = math.exp(-0.5)
+    return 0.5 * math.sqrt(miss / (1.0 - miss))
+
+
+def conditioned(
+    places: NDArray[np.float64],
+    points: int,
+    bound: float,
+    power: int,
+    key: Source,
+    first_chunk: int,
+) -> NDArray[np.int64]:
+    """Return grid points for places on the grid, whose norm about the grid's middle is at most `bound`.
+
+    Parameters
+    ----------
+    places : ndarray of float64, shape (n, d)
+        In steps, [0, points - 1].
+    points : int
+        Points of the grid.
+    bound : float
+        As of `enlarged`, in steps.
+    power : {1, 2}
+        Which norm.
+    key : bytes, Coins or None
+        Where the dither comes from.
+    first_chunk : int
+        Chunks of the key's stream to skip.
+
+    Returns
+    -------
+    ndarray of int64, shape (n, d)
+        The norm is checked as integers, so what is released comes from the ball, whatever the floats were.
+    """
+    low = np.minimum(np.floor(places), points - 2).astype(np.int64)
+    # the chance of the upper point in units of 2^-64; 1 itself has no such integer and is within 2^-53 of it
+    upper = ((places - low) * 2.0**53).astype(np.uint64) << np.uint64(11)
+    upper[places - low >= 1.0] = np.uint64(0xFFFFFFFFFFFFFFFF)
+    toward = np.where(2 * low + 1 <= points - 1, 1, 0)  # rounding toward the middle never leaves the ball
+    drawn = low + toward
+    most = math.floor((2.0 * bound) ** power)
+    waiting = np.arange(len(places))
+    for attempt in range(_ATTEMPTS):
+        words = _words(key, places.size, first_chunk + attempt * _APART).reshape(places.shape)[waiting]
+        tried = low[waiting] + (words < upper[waiting])
+        doubled = np.abs(2 * tried - (points - 1)) ** power  # odd or even integers: twice the distance
+        kept = doubled.sum(axis=1) <= most
+        drawn[waiting[kept]] = tried[kept]
+        waiting = waiting[~kept]
+        if not len(waiting):
+            break
+    return drawn

@@ -9,9 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 
 from bitldp._core import Rotation
-from bitldp.compression.ball._polytope import best_reports
 from bitldp.compression.ball.base import ball_radius
-from bitldp.compression.ball.rotated import RotatedMeans
+from bitldp.compression.ball.rotated import RotatedMeans, best_reports
 from bitldp.letters.polytope import best_top
 from bitldp.mechanism.parameters import Budget, Flag, Option, at_least, one_of, optional, whole
 from bitldp.privacy import Guarantee, composed, share

@@ -13,9 +13,8 @@ from bitldp._core import Matrix
 from bitldp.accounting.compose import concentration
 from bitldp.base import checks
 from bitldp.channels.normal import epsilon_of, largest_mu, slope_of_rows
-from bitldp.compression.ball import _bounds
-from bitldp.compression.ball._records import check_shape
-from bitldp.compression.ball.base import Ball
+from bitldp.compression.ball import bounds
+from bitldp.compression.ball.base import Ball, check_shape
 from bitldp.mechanism.parameters import Calibration
 from bitldp.privacy import ONE
 
@@ -183,7 +182,7 @@ def _noise(length: float) -> float:
         if _rarest(ratio) < _RAREST:
             return False
         rows = np.array([[weight / ONE for weight in row] for row in _channel(ratio).weights()])
-        return _bounds.steepest(rows) * (_POINTS - 1) <= length
+        return bounds.steepest(rows) * (_POINTS - 1) <= length
 
     low, high = math.log(1e-3), math.log(max(10.0, 10.0 / length))
     for _ in range(_HALVINGS):

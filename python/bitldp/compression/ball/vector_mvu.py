@@ -11,10 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp.accounting.compose import concentration
 from bitldp.base import checks
-from bitldp.compression.ball._dither import enlarged
-from bitldp.compression.ball._records import limited, norms
-from bitldp.compression.ball.base import Ball, Dither, Norm
-from bitldp.compression.designs import tabled
+from bitldp.compression.ball.base import Ball, Dither, Norm, enlarged, limited, norms
+from bitldp.compression.mvu import tabled
 from bitldp.design.mvu import INPUT_BITS, load_or_solve
 from bitldp.design.result import DesignError
 from bitldp.mechanism.designed import Designed, Table
