@@ -21,7 +21,6 @@ from bitldp.mechanism.base import Part, Takes
 from bitldp.mechanism.frequencies import Frequencies
 from bitldp.mechanism.law import INPUTS, Experiment, Pair, Symbols, codes_of, of_rows, spread
 from bitldp.mechanism.parameters import Option, one_of
-from bitldp.mechanism.reports import OneArray
 from bitldp.points.candidates import (
     check_metric,
     checked_candidates,
@@ -55,7 +54,7 @@ _ALL = 2048  # candidates whose rows are all looked at
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CandidateRelease(OneArray):
+class CandidateRelease(Frequencies):
     """Base of the mechanisms that release one of N public candidates for each value."""
 
     takes: ClassVar[Takes | None] = "points"
@@ -276,11 +275,6 @@ class CandidateRelease(OneArray):
         """
         points: NDArray[np.float64] = self._points[checks.codes("reports", reports, len(self._points))]
         return points
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class CandidateEstimates(CandidateRelease, Frequencies):
-    """Base of the mechanisms of candidates: what is computed from the law rather than sampled from it."""
 
     @property
     @abstractmethod

@@ -15,7 +15,7 @@ from bitldp.base import checks
 from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.tables import FrequencyAccumulator
 from bitldp.mechanism.parameters import Budget, Features, Unit
-from bitldp.points.base import CandidateEstimates, Candidates, Inverse, Rounding
+from bitldp.points.base import CandidateRelease, Candidates, Inverse, Rounding
 from bitldp.points.candidates import losses_between
 from bitldp.release.base import Release
 from bitldp.release.table import table
@@ -25,7 +25,7 @@ MOST = 2048
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CandidateMatrix(CandidateEstimates):
+class CandidateMatrix(CandidateRelease):
     """Base of the mechanisms that release a candidate by a table of their own making."""
 
     candidates: Candidates
@@ -39,7 +39,7 @@ class CandidateMatrix(CandidateEstimates):
     features: Features = 1
     unit: Unit = "record"
 
-    _regions: ClassVar[list[TableRegion]]
+    _regions: ClassVar[list[RegionTable]]
 
     @abstractmethod
     def _channel(
@@ -56,7 +56,7 @@ class CandidateMatrix(CandidateEstimates):
 
         def make(
             points: NDArray[np.float64], members: list[NDArray[np.intp]], metric: Any, budget: float
-        ) -> list[TableRegion]:
+        ) -> list[RegionTable]:
             self._arrange(points)
             parts = []
             for each in members:
@@ -69,7 +69,7 @@ class CandidateMatrix(CandidateEstimates):
                             "candidates: the losses between them add up past the range of doubles"
                         )
                 channel = self._channel(points, each, losses, budget)
-                parts.append(TableRegion(each, losses, table(channel)))
+                parts.append(RegionTable(each, losses, table(channel)))
             return parts
 
         self._compose(make)
@@ -96,7 +96,7 @@ class CandidateMatrix(CandidateEstimates):
         """
         return self._alone().release.channel
 
-    def _alone(self) -> TableRegion:
+    def _alone(self) -> RegionTable:
         self._check_alone()
         return self._regions[0]
 
@@ -216,7 +216,7 @@ class CandidateMatrix(CandidateEstimates):
 
 
 @dataclass(frozen=True, eq=False)
-class TableRegion:
+class RegionTable:
     """A table over one set of candidates, and the losses between them."""
 
     members: NDArray[np.intp]
