@@ -20,7 +20,7 @@ from bitldp.design.blocks import Blocks, best
 from bitldp.estimate.accumulators import CountAccumulator, unpacked
 from bitldp.estimate.estimates import Estimate, frequencies
 from bitldp.mechanism.base import Part
-from bitldp.mechanism.labels import labelled
+from bitldp.mechanism.frequencies import labelled
 from bitldp.mechanism.parameters import Budget, CategoryNames, Flag, Option, categories, whole
 from bitldp.privacy import ONE, Guarantee, calibrated
 from bitldp.release.base import Call, Direct, Source, called

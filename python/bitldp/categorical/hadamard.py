@@ -17,7 +17,7 @@ from bitldp.base import checks
 from bitldp.categorical.supported import DesignCodes
 from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import Estimate, project_simplex
-from bitldp.mechanism.labels import labelled
+from bitldp.mechanism.frequencies import labelled
 from bitldp.mechanism.law import Experiment, Pair, codes_of, of_rows, spread
 from bitldp.mechanism.parameters import Budget, CategoryNames, categories
 from bitldp.privacy import ONE, Guarantee, calibrated

@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Window
 from bitldp.base import checks
 from bitldp.mechanism.base import Part, Takes
-from bitldp.mechanism.frequencies import TwoChances
-from bitldp.mechanism.labels import Labelled
+from bitldp.mechanism.frequencies import Labelled, TwoChances
 from bitldp.mechanism.law import Experiment, Pair, Symbols, codes_of, of_rows
 from bitldp.mechanism.parameters import Budget, Categories, Features, Unit, optional
 from bitldp.privacy import Guarantee, composed, rounding, share

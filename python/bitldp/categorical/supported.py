@@ -15,8 +15,7 @@ from bitldp.base import checks
 from bitldp.estimate.means import countable
 from bitldp.estimate.statistics import counts_of
 from bitldp.mechanism.base import Part, Takes
-from bitldp.mechanism.frequencies import Frequencies, TwoChances
-from bitldp.mechanism.labels import Labelled
+from bitldp.mechanism.frequencies import Frequencies, Labelled, TwoChances
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
 from bitldp.release.base import Call, Direct
 

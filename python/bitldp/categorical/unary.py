@@ -15,8 +15,7 @@ from bitldp._core import Unary, count_ones
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.mechanism.base import Part, Takes
-from bitldp.mechanism.frequencies import TwoChances
-from bitldp.mechanism.labels import Labelled
+from bitldp.mechanism.frequencies import Labelled, TwoChances
 from bitldp.mechanism.law import INPUTS, TABLE, Block, Experiment, Pair, Symbols, spread
 from bitldp.mechanism.parameters import Budget, CategoryNames, categories
 from bitldp.privacy import ONE, Guarantee, calibrated

@@ -17,7 +17,7 @@ from bitldp.base.arrays import readonly
 from bitldp.design.distance import Metric, canonical, distances
 from bitldp.design.mvu import BITS, METRIC_BITS, load_or_solve
 from bitldp.design.result import Design, keeps, spread
-from bitldp.mechanism.designed import Designed, Table
+from bitldp.mechanism.designed import Designed, DesignTable
 from bitldp.mechanism.numeric import Numeric
 from bitldp.mechanism.parameters import Criterion, Interval, whole
 from bitldp.privacy import Guarantee, composed
@@ -27,12 +27,12 @@ from bitldp.release.table import placed, silent
 __all__ = ["MVU", "MetricMVU"]
 
 
-def tabled(design: Design) -> Table:
+def tabled(design: Design) -> DesignTable:
     """Return what a mechanism keeps of a design: its channel, and its letters for [0, 1]."""
-    return Table(design.channel(), readonly(np.array(design.letters)))
+    return DesignTable(design.channel(), readonly(np.array(design.letters)))
 
 
-def designed(table: Table, bits: tuple[int, int], interval: Interval) -> Release:
+def designed(table: DesignTable, bits: tuple[int, int], interval: Interval) -> Release:
     """Return the release of a number of `interval` by the table of a design."""
     channel, letters = table
     if letters is None or (channel.inputs, channel.outputs) != (1 << bits[0], 1 << bits[1]):
@@ -45,7 +45,7 @@ def designed(table: Table, bits: tuple[int, int], interval: Interval) -> Release
 @lru_cache(maxsize=64)
 def _solved(
     bits: tuple[int, int], epsilon: float, objective: str = "mean", metric: Metric | None = None
-) -> Table:
+) -> DesignTable:
     return tabled(load_or_solve(*bits, epsilon, objective=objective, metric=metric))
 
 

@@ -143,6 +143,8 @@ def annotated(kind: type) -> Mapping[str, tuple[Any, tuple[Any, ...]]]:
     """
     found: dict[str, tuple[Any, tuple[Any, ...]]] = {}
     for field in fields(kind):
+        if not field.init:
+            continue
         owner = next(each for each in kind.__mro__ if field.name in inspect.get_annotations(each))
         stated = field.type
         if isinstance(stated, str):

@@ -15,7 +15,7 @@ from bitldp.estimate.estimates import Estimate, project_simplex
 from bitldp.estimate.means import MeanAccumulator
 from bitldp.estimate.statistics import of_letters
 from bitldp.mechanism.base import Part, Takes
-from bitldp.mechanism.labels import Labelled, LabelledMeans
+from bitldp.mechanism.frequencies import Labelled, LabelledMeans
 from bitldp.mechanism.law import Block, Experiment, Pair
 from bitldp.mechanism.parameters import Budget, Categories
 from bitldp.numeric.laplace import noisy

@@ -14,7 +14,7 @@ from bitldp._core import Grid
 from bitldp.base.arrays import readonly
 from bitldp.letters import solve
 from bitldp.letters.spread import Spread
-from bitldp.mechanism.designed import Designed, Table
+from bitldp.mechanism.designed import Designed, DesignTable
 from bitldp.mechanism.numeric import Numeric
 from bitldp.mechanism.parameters import optional, whole
 from bitldp.release.base import Interval, Release, equidistant
@@ -30,7 +30,7 @@ _GRIDS = ((6.0, 65), (8.5, 129), (math.inf, 257))  # up to a budget: points whos
 
 
 @lru_cache(maxsize=32)
-def _solved(points: int, epsilon: float) -> Table:
+def _solved(points: int, epsilon: float) -> DesignTable:
     """Make the table once for all mechanisms of these parameters, and find the letters of the integers."""
     from bitldp.design import DesignError, sliding
     from bitldp.design._settled import settled
@@ -48,7 +48,7 @@ def _solved(points: int, epsilon: float) -> Table:
         letters = solve.letters(table, targets, near)
     if letters is None:
         raise DesignError("the integers of the minimax release have no unbiased letters")
-    return Table(channel, readonly(letters))
+    return DesignTable(channel, readonly(letters))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base import checks
 from bitldp.estimate.estimates import Estimate
-from bitldp.mechanism.attributes.accumulator import AttributesAccumulator
+from bitldp.mechanism.attributes.base import AttributesAccumulator
 
 __all__ = [
     "MOST_LEAVES",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Matrix
-from bitldp.mechanism.designed import Designed, Table
+from bitldp.mechanism.designed import Designed, DesignTable
 from bitldp.points.candidates import check_prior, of_members
 from bitldp.points.tables import CandidateMatrix
 
@@ -112,7 +112,7 @@ class OptimalUtility(Designed, CandidateMatrix):
         chosen = of_members(self.prior, members, len(points))
         prior = None if chosen is None else chosen.tobytes()
         table = np.ascontiguousarray(losses).tobytes()
-        made = self._table(lambda: Table(_solved(table, len(members), epsilon, prior), None))
+        made = self._table(lambda: DesignTable(_solved(table, len(members), epsilon, prior), None))
         return made.channel
 
     def _expected(self) -> float:

@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp.base import checks
 from bitldp.base.arrays import first
 from bitldp.estimate.estimates import Estimate
-from bitldp.mechanism.attributes.accumulator import AttributesAccumulator
-from bitldp.mechanism.attributes.base import Attributes
+from bitldp.mechanism.attributes.base import Attributes, AttributesAccumulator
 from bitldp.mechanism.parameters import Budget, Option, one_of
 from bitldp.record.choice import ORACLES, indicators, indicators_worst, mean_indicators, oracle
 from bitldp.release.base import Call

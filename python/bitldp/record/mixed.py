@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.estimate.estimates import Estimate
-from bitldp.mechanism.attributes.accumulator import AttributesAccumulator
-from bitldp.mechanism.attributes.base import Attributes
+from bitldp.mechanism.attributes.base import Attributes, AttributesAccumulator
 from bitldp.mechanism.means import refuse_outside
 from bitldp.mechanism.parameters import Budget, Features, Flag, Interval, Option, one_of
 from bitldp.record.categorical import Oracles, Sizes, Spend, admitted, chosen

@@ -107,7 +107,11 @@ def options_of(kind: type[Mechanism]) -> Mapping[str, Given]:
     """
     about: Mapping[str, str] = _about(kind)
     found: dict[str, Given] = {}
-    defaults = {field.name: NEEDED if field.default is MISSING else field.default for field in fields(kind)}
+    defaults = {
+        field.name: NEEDED if field.default is MISSING else field.default
+        for field in fields(kind)
+        if field.init
+    }
     for field, (stated, notes) in annotated(kind).items():
         special = next((note for note in notes if isinstance(note, Option)), Option())
         name = special.name or SIZES.get(field, field)

@@ -15,7 +15,7 @@ from bitldp.compression.ball.base import Ball, Dither, Norm, enlarged, limited, 
 from bitldp.compression.mvu import tabled
 from bitldp.design.mvu import INPUT_BITS, load_or_solve
 from bitldp.design.result import DesignError
-from bitldp.mechanism.designed import Designed, Table
+from bitldp.mechanism.designed import Designed, DesignTable
 from bitldp.mechanism.parameters import Flag, optional, whole
 from bitldp.privacy import ONE
 from bitldp.release.base import Interval
@@ -220,7 +220,7 @@ class VectorMVU(Designed, Ball):
         design = load_or_solve(self.input_bits, self.output_bits, budget, metric=None if single else 1.0)
         self._adopt(tabled(design), power)
 
-    def _adopt(self, table: Table, power: int) -> None:
+    def _adopt(self, table: DesignTable, power: int) -> None:
         """Build the mechanism from a table; it is the one that a pickle holds."""
         channel, own = table
         if own is None or (channel.inputs, channel.outputs) != (1 << self.input_bits, 1 << self.output_bits):
