@@ -7,7 +7,7 @@ Algorithm 1, lines 15 to 18.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -83,8 +83,8 @@ class BitRand(Mechanism):
     takes: ClassVar[Takes | None] = "numbers"
     command: ClassVar[str] = "bitrand"
     outputs: ClassVar[tuple[str, ...]] = FRR.outputs
-    _x: ClassVar[FRR]  # set on the instance, by _build; ClassVar keeps them out of the dataclass' fields
-    _y: ClassVar[LabelRR]
+    _x: FRR = field(init=False, repr=False, compare=False)
+    _y: LabelRR = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
         epsilon_x, epsilon_y = self.epsilon_x, self.epsilon_y

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -51,11 +51,10 @@ class FixedPointBits(Means):
 
     takes: ClassVar[Takes | None] = "numbers"
     outputs: ClassVar[tuple[str, ...]] = ("codes", "bits", "values", "packed")
-    k: ClassVar[None] = None  # type: ignore[misc]  # no coordinate is left out
 
-    # Set on the instance, by _build; ClassVar keeps them out of the fields.
-    _release: ClassVar[WordsRelease]
-    _core: ClassVar[tuple[Callable[..., NDArray[Any]], FixedPoint]]
+    # Derived of the parameters while the mechanism is built.
+    _release: WordsRelease = field(init=False, repr=False, compare=False)
+    _core: tuple[Callable[..., NDArray[Any]], FixedPoint] = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
         self._set(integer_bits=checks.integer("integer_bits", self.integer_bits, 0, self.bits - 1))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from operator import attrgetter
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -214,8 +214,8 @@ class BlockDesign(DesignCodes, Supported):
         int, whole(0, _MOST_SEED), Option(name="step_seed", short="Public seed of the steps.")
     ] = 0
 
-    _steps: ClassVar[Steps | None]  # None where a report is one code
-    _blocks: ClassVar[Blocks]  # set on the instance, by _build; ClassVar keeps it out of the fields
+    _steps: Steps | None = field(init=False, repr=False, compare=False)  # None where a report is one code
+    _blocks: Blocks = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
         count = self._name(self.categories)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from operator import attrgetter
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -86,10 +86,10 @@ class HadamardResponse(DesignCodes):
     categories: Annotated[CategoryNames, categories(_MOST)]
     epsilon: Budget
 
-    # Set on the instance, by _build; ClassVar keeps them out of the fields.
-    _bits: ClassVar[int]
-    _apart: ClassVar[int]
-    _chances: ClassVar[tuple[float, float]]
+    # Derived of the parameters while the mechanism is built.
+    _bits: int = field(init=False, repr=False, compare=False)
+    _apart: int = field(init=False, repr=False, compare=False)
+    _chances: tuple[float, float] = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
         count = self._name(self.categories)

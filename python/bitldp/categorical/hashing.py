@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar
@@ -81,8 +81,8 @@ class OLH(Supported):
 
     report_names: ClassVar[tuple[str, ...]] = ("a", "b", "value")
 
-    _release: ClassVar[WindowRelease]  # set on the instance, by _build; ClassVar keeps them out of the fields
-    _prime: ClassVar[int]
+    _release: WindowRelease = field(init=False, repr=False, compare=False)
+    _prime: int = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
         count, epsilon = self._name(self.categories), self.epsilon

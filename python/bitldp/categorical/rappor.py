@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -95,9 +95,9 @@ class RAPPOR(UnaryEncoding):
     _: KW_ONLY
     first: Annotated[float | None, optional(checks.budget)] = None
 
-    # Set on the instance, by _build; ClassVar keeps them out of the fields.
-    _second: ClassVar[Bits]
-    _first: ClassVar[Guarantee]
+    # Derived of the parameters while the mechanism is built.
+    _second: Bits = field(init=False, repr=False, compare=False)
+    _first: Guarantee = field(init=False, repr=False, compare=False)
 
     def _unary(self) -> Unary:
         return _sue_channel(self._size, self.epsilon)

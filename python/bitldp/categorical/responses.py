@@ -27,7 +27,6 @@ __all__ = ["GRR", "LabelRR", "WarnerRR"]
 _UNIT_IN_LAST_PLACE = 2.0**-53
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class CategoricalWindow(Labelled, TwoChances):
     """Base of the mechanisms that report the true category with p, any other with q."""
 
@@ -35,9 +34,8 @@ class CategoricalWindow(Labelled, TwoChances):
     sized_by: ClassVar[str | None] = "categories"
     usual_size: ClassVar[int] = 10
 
-    # Set on the instance, by _build; ClassVar keeps them out of the dataclass' fields.
-    _release: ClassVar[WindowRelease]
-    _columns: ClassVar[int] = 1
+    # Derived of the parameters while the mechanism is built.
+    _release: WindowRelease
 
     @property
     def channel(self) -> Window:
@@ -46,30 +44,25 @@ class CategoricalWindow(Labelled, TwoChances):
         return channel
 
     @property
-    def columns(self) -> int:
-        """Categories of a record."""
-        return self._columns
-
-    @property
     def _cells(self) -> int:
         return self._release.alphabet
 
     @property
     def report_parts(self) -> tuple[Part, ...]:
         """(columns, bits) of a report: as few bits a feature as tell its reports apart."""
-        return ((self._columns, self._release.bits),)
+        return ((self.columns, self._release.bits),)
 
     def symbols(self) -> tuple[Symbols, ...]:
         """Return the channels behind a report: one a feature."""
         laws = self._release.laws
-        return (Symbols(laws, self._columns),) if laws else ()
+        return (Symbols(laws, self.columns),) if laws else ()
 
     def extremes(self, pair: Pair | None = None) -> Experiment | None:
         """Return categories to compare and the law of their reports; see `Mechanism.extremes`."""
         chosen = codes_of(pair, self._cells, None)
         if chosen is None:  # a record with different categories: its rows differ by feature
             return None
-        return of_rows(self._release.row, self._cells, self._cells, chosen, self._columns)
+        return of_rows(self._release.row, self._cells, self._cells, chosen, self.columns)
 
     @property
     def _bound(self) -> bool:
@@ -77,10 +70,10 @@ class CategoricalWindow(Labelled, TwoChances):
 
     def _shortcut(self) -> Direct | None:
         plain = type(self)._perturb is CategoricalWindow._perturb and self.labels is None
-        return self._release.direct(self._columns) if plain else None
+        return self._release.direct(self.columns) if plain else None
 
     def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
-        checks.records("x", x, self._columns)
+        checks.records("x", x, self.columns)
         return self._release.randomize(x, call)
 
     def decode(self, reports: ArrayLike) -> NDArray[Any]:
@@ -177,10 +170,14 @@ class GRR(CategoricalWindow):
         release = window(count, 1, share(epsilon, features) if self.unit == "record" else epsilon)
         exact = release.epsilon
         self._set(
-            _columns=features,
             _release=release,
             _guarantee=Guarantee.judge(epsilon, (exact, exact, composed(exact, features)), unit=self.unit),
         )
+
+    @property
+    def columns(self) -> int:
+        """Categories of a record."""
+        return self.features
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from operator import attrgetter
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,7 +80,7 @@ class SubsetSelection(BitStrings, Supported):
     categories: Annotated[CategoryNames, categories(_MOST)]
     epsilon: Budget
 
-    _channel: ClassVar[Subset]
+    _channel: Subset = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
         count = self._name(self.categories)

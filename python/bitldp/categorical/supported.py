@@ -43,7 +43,6 @@ class _Pair(Experiment):
         return [self.supports(reports) @ np.array([[2], [1]])]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Supported(Labelled, TwoChances):
     """Base of the mechanisms whose reports each count for several categories.
 
@@ -57,8 +56,8 @@ class Supported(Labelled, TwoChances):
     alike: ClassVar[bool] = False
     _exclusive: ClassVar[bool] = False
 
-    # Set on the instance, by _build; ClassVar keeps them out of the fields.
-    _law: ClassVar[tuple[float, float, float]]
+    # Derived of the parameters while the mechanism is built.
+    _law: tuple[float, float, float]
 
     @property
     def _cells(self) -> int:
@@ -131,7 +130,6 @@ class Supported(Labelled, TwoChances):
         return self._law[:2]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class DesignCodes(Labelled, Frequencies):
     """Base of the mechanisms whose report is a code of a `bitldp._core.Design`."""
 
@@ -139,7 +137,7 @@ class DesignCodes(Labelled, Frequencies):
     sized_by: ClassVar[str | None] = "categories"
     usual_size: ClassVar[int] = 10
     alike: ClassVar[bool] = False
-    _channel: ClassVar[Design]  # set on the instance, by _build; ClassVar keeps it out of the fields
+    _channel: Design
 
     @property
     def channel(self) -> Design:

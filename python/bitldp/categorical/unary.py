@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
@@ -24,7 +24,6 @@ from bitldp.release.base import Call, Direct
 __all__ = ["OUE", "SUE", "BitStrings"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class BitStrings(Labelled, TwoChances):
     """Base of the mechanisms whose report is one bit for each category."""
 
@@ -34,7 +33,7 @@ class BitStrings(Labelled, TwoChances):
     outputs: ClassVar[tuple[str, ...]] = ("bits", "packed")
     wire_output: ClassVar[str] = "bits"
     _exclusive: ClassVar[bool] = False
-    _channel: ClassVar[Any]  # set on the instance, by _build; ClassVar keeps it out of the fields
+    _channel: Any
 
     @property
     def _cells(self) -> int:
@@ -126,7 +125,7 @@ class UnaryEncoding(BitStrings):
     categories: Annotated[CategoryNames, categories(_MOST)]
     epsilon: Budget
 
-    _channel: ClassVar[Unary]  # set on the instance, by _build; ClassVar keeps it out of the fields
+    _channel: Unary = field(init=False, repr=False, compare=False)
 
     @abstractmethod
     def _unary(self) -> Unary:

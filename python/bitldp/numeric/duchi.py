@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -161,7 +161,7 @@ class LDPFLDuchi(Numeric):
     center: Annotated[float, checks.real, Option(hidden=True)] = 0.0
     radius: Annotated[float, checks.positive, Option(hidden=True)] = 1.0
 
-    interval: ClassVar[Interval]  # type: ignore[misc]  # follows from the two
+    interval: Interval = field(init=False, repr=False, compare=False)  # follows from the two
 
     @classmethod
     def for_record(cls, **parameters: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -74,7 +74,7 @@ class LabelLaplace(Labelled):
     sized_by: ClassVar[str | None] = "classes"
     usual_size: ClassVar[int] = 10
     outputs: ClassVar[tuple[str, ...]] = ("codes", "values", "packed")
-    _release: ClassVar[Release]  # set on the instance, by _build; ClassVar keeps it out of the fields
+    _release: Release = field(init=False, repr=False, compare=False)
     _no_mean: ClassVar[str] = "its reports are labels; use estimate_frequencies"
 
     def _build(self) -> None:

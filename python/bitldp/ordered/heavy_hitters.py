@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -92,9 +92,9 @@ class HeavyHitters(Mechanism):
     sized_by: ClassVar[str | None] = None
     _no_mean: ClassVar[str] = "its reports are of words; use estimate_top"
     _no_frequencies: ClassVar[str] = "nobody could list its words; use estimate_top"
-    _words: ClassVar[Words]  # set on the instance, by _build; ClassVar keeps them out of the fields
-    _hashed: ClassVar[Hashed]
-    _lengths: ClassVar[tuple[int, ...]]
+    _words: Words = field(init=False, repr=False, compare=False)
+    _hashed: Hashed = field(init=False, repr=False, compare=False)
+    _lengths: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
         if self.alphabet is None and self.bits is None:

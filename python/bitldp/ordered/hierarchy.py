@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -85,9 +85,9 @@ class Hierarchy(Attributes):
     branching: Annotated[int, whole(2, 1024)] = 4
 
     _no_mean: ClassVar[str] = "its reports are about ranges; use estimate_range or estimate_quantile"
-    _tree: ClassVar[Tree]  # set on the instance, by _build; ClassVar keeps them out of the fields
-    _laws: ClassVar[tuple[NodeLaw, ...]]
-    _consistency: ClassVar[Consistency | None]
+    _tree: Tree = field(init=False, repr=False, compare=False)
+    _laws: tuple[NodeLaw, ...] = field(init=False, repr=False, compare=False)
+    _consistency: Consistency | None = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
         tree = Tree(self.size, self.branching)

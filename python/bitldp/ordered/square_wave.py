@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, ClassVar
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -101,7 +101,7 @@ class SquareWave(Numeric):
     cells: Annotated[int, whole(2, _MOST)] = 512
     interval: Interval = (-1.0, 1.0)
 
-    _distribution: ClassVar[Distribution]  # set by _build; ClassVar keeps it out of the fields
+    _distribution: Distribution = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
         super()._build()

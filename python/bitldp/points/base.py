@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,7 +29,7 @@ from bitldp.points.candidates import (
     region_members,
     release_by_region,
 )
-from bitldp.privacy import Guarantee, composed, share
+from bitldp.privacy import Guarantee, Unit, composed, share
 from bitldp.release.base import Call, Direct, Release
 
 Candidates = Annotated[Any, Option(short="Points that the public range of a number is cut to.")]
@@ -53,29 +53,34 @@ _Region = TypeVar("_Region", bound=Region)
 _ALL = 2048  # candidates whose rows are all looked at
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class CandidateRelease(Frequencies):
-    """Base of the mechanisms that release one of N public candidates for each value."""
+    """Base of the mechanisms that release one of N public candidates for each value.
+
+    Not a dataclass: a subclass has the parameters, each in its own order.
+    """
 
     takes: ClassVar[Takes | None] = "points"
     sized_by: ClassVar[str | None] = "candidates"
     usual_size: ClassVar[int] = 16
     outputs: ClassVar[tuple[str, ...]] = ("codes", "values", "packed")
 
-    # Set on the instance, by _build; ClassVar keeps them out of the dataclass' fields.
-    _points: ClassVar[NDArray[np.float64]]
-    _columns: ClassVar[int]
-    _release: ClassVar[Release]  # that of the first region
-    _regions: ClassVar[Sequence[Any]]
-    _grid: ClassVar[Grid | None]
-    _region_index: ClassVar[
-        tuple[NDArray[np.intp], NDArray[np.intp]]
-    ]  # region of a candidate, place in the region
+    # Parameters of every subclass.
+    candidates: Any
+    epsilon: float
+    metric: Any
+    utility: Any
+    interval: tuple[float, float] | None
+    rounding: Literal["nearest", "dither"]
+    regions: Any
+    features: int
+    unit: Unit
 
-    if TYPE_CHECKING:  # fields of every subclass, each in its own order
-        metric: Any
-        utility: Any
-        regions: Any
+    # Derived of the parameters while the mechanism is built.
+    _points: NDArray[np.float64]
+    _release: Release  # that of the first region
+    _regions: Sequence[Any]
+    _grid: Grid | None
+    _region_index: tuple[NDArray[np.intp], NDArray[np.intp]]  # region of a candidate, position in the region
 
     def _compose(
         self, make: Callable[[NDArray[np.float64], list[NDArray[np.intp]], Any, float], list[_Region]]
@@ -85,27 +90,25 @@ class CandidateRelease(Frequencies):
         `make` is given the points, the indices of each region's candidates, the checked metric, and the
         budget of one value.
         """
-        given: Any = self
-        epsilon, features = given.epsilon, given.features
-        candidates, interval, points = checked_candidates(given.candidates, given.interval, given.utility)
-        metric = check_metric(given.metric, given.utility, len(points))
+        epsilon, features = self.epsilon, self.features
+        candidates, interval, points = checked_candidates(self.candidates, self.interval, self.utility)
+        metric = check_metric(self.metric, self.utility, len(points))
         regions, members = None, [np.arange(len(points))]
-        if given.regions is not None:
+        if self.regions is not None:
             if interval is not None:
                 raise ValueError("regions: need candidates of their own, not an interval")
-            regions, members = region_members(given.regions, len(points))
-        parts = make(points, members, metric, share(epsilon, features) if given.unit == "record" else epsilon)
+            regions, members = region_members(self.regions, len(points))
+        parts = make(points, members, metric, share(epsilon, features) if self.unit == "record" else epsilon)
         exact = max(part.release.epsilon for part in parts)
         grid = None
         if interval is not None:
-            grid = Grid(len(points), low=interval[0], high=interval[1], rounding=given.rounding)
+            grid = Grid(len(points), low=interval[0], high=interval[1], rounding=self.rounding)
         self._set(
             candidates=candidates,
             metric=metric,
             interval=interval,
             regions=regions,
             _points=readonly(points),
-            _columns=features,
             _release=parts[0].release,
             _regions=parts,
             _grid=grid,
@@ -113,7 +116,7 @@ class CandidateRelease(Frequencies):
             _guarantee=Guarantee.judge(
                 epsilon,
                 (exact, exact, composed(exact, features)),
-                unit=given.unit,
+                unit=self.unit,
                 given="" if regions is None else "given the public region",
             ),
         )
@@ -122,23 +125,22 @@ class CandidateRelease(Frequencies):
     @property
     def report_parts(self) -> tuple[Part, ...]:
         """(columns, bits) of a report: as few bits a feature as tell the candidates apart."""
-        return ((self._columns, max(1, (len(self._points) - 1).bit_length())),)
+        return ((self.features, max(1, (len(self._points) - 1).bit_length())),)
 
     @property
     def columns(self) -> int:
         """Values of a record."""
-        return self._columns
+        return self.features
 
     @property
     def ends(self) -> tuple[float, float] | None:
         """The ends of the interval; None where inputs are codes."""
-        interval: tuple[float, float] | None = getattr(self, "interval", None)
-        return interval
+        return self.interval
 
     def symbols(self) -> tuple[Symbols, ...]:
         """Return the channel of a value; of all regions, one of which applies."""
         laws = tuple(law for region in self._regions for law in region.release.laws)
-        return (Symbols(laws, self._columns),) if laws else ()
+        return (Symbols(laws, self.features),) if laws else ()
 
     def extremes(self, pair: Pair | None = None) -> Experiment | None:
         """Return candidates to compare and the law of their reports; see `Mechanism.extremes`."""
@@ -148,7 +150,7 @@ class CandidateRelease(Frequencies):
         if chosen is None:  # a value between the candidates: its row is a matter of the rounding
             return None
         if len(self._regions) == 1:
-            return of_rows(self._release.row, count, count, chosen, self._columns, points)
+            return of_rows(self._release.row, count, count, chosen, self.features, points)
         region_of, place_of = self._region_index
 
         def row(x: int) -> NDArray[np.float64]:
@@ -162,7 +164,7 @@ class CandidateRelease(Frequencies):
             ends = [int(each.members[end]) for each in self._regions[: INPUTS // 2] for end in (0, -1)]
             between = [int(worst[each]) for each in spread(len(worst), INPUTS)]
             chosen = list(dict.fromkeys(between + ends))
-        found = of_rows(row, count, count, chosen, self._columns, points)
+        found = of_rows(row, count, count, chosen, self.features, points)
         return replace(found, groups=[int(region_of[x]) for x in chosen])
 
     @property
@@ -226,13 +228,13 @@ class CandidateRelease(Frequencies):
 
     def _shortcut(self) -> Direct | None:
         plain = type(self)._perturb is CandidateRelease._perturb and self.regions is None
-        return self._placed.direct(self._columns) if plain else None
+        return self._placed.direct(self.features) if plain else None
 
     def _admit(self, x: Any) -> NDArray[Any]:
         return checks.plain("x", x) if self._grid is None else checks.numbers("x", x)
 
     def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
-        checks.records("x", x, self._columns)
+        checks.records("x", x, self.features)
         if self.regions is not None:
             return self._by_region(x, call)
         if call.output != "values":

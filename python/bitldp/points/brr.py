@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -129,7 +129,7 @@ class BRR(CandidateRelease, TwoChances):
     features: Features = 1
     unit: Unit = "record"
 
-    _regions: ClassVar[list[RegionWindow]]
+    _regions: list[RegionWindow] = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
         prior = check_prior(self.prior)
@@ -240,7 +240,7 @@ class BRR(CandidateRelease, TwoChances):
         if inverse is None:
             return super().accumulator()
         cells = len(self._points)
-        shape = (cells,) if self._columns == 1 else (self._columns, cells)
+        shape = (cells,) if self.features == 1 else (self.features, cells)
         return FrequencyAccumulator(self, shape, self._count, inverse.indicators)
 
     def variance(self, x: ArrayLike) -> NDArray[np.float64]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -178,9 +178,9 @@ class LSRR(CandidateMatrix):
     prefixes: Any = None
     groups: int = 3
 
-    # Set on the instance, by _build; ClassVar keeps them out of the dataclass' fields.
-    _codes: ClassVar[NDArray[np.str_]]
-    _divisions: ClassVar[list[tuple[int, ...]]]
+    # Derived of the parameters while the mechanism is built.
+    _codes: NDArray[np.str_] = field(init=False, repr=False, compare=False)
+    _divisions: list[tuple[int, ...]] = field(init=False, repr=False, compare=False)
 
     def _check(self) -> None:
         given = None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,7 +39,7 @@ class CandidateMatrix(CandidateRelease):
     features: Features = 1
     unit: Unit = "record"
 
-    _regions: ClassVar[list[RegionTable]]
+    _regions: list[RegionTable] = field(init=False, repr=False, compare=False)
 
     @abstractmethod
     def _channel(
@@ -211,7 +211,7 @@ class CandidateMatrix(CandidateRelease):
             If no unbiased decode exists, or with regions.
         """
         cells = len(self._points)
-        shape = (cells,) if self._columns == 1 else (self._columns, cells)
+        shape = (cells,) if self.features == 1 else (self.features, cells)
         return FrequencyAccumulator(self, shape, self._count, self._inverse.indicators)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -94,7 +94,7 @@ class SampledSigns(Means):
 
     takes: ClassVar[Takes | None] = "reals"
     usual_size: ClassVar[int] = 100
-    _size: ClassVar[int]
+    _size: int = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
         features, epsilon = self.features, self.epsilon

@@ -29,8 +29,8 @@ class Selection(OneArray):
     dimensions: int
     epsilon: float
 
-    # Set on the instance, by _finish; ClassVar keeps it out of the dataclass' fields.
-    _channel: ClassVar[Select]
+    # Derived of the parameters while the mechanism is built.
+    _channel: Select
     _no_mean: ClassVar[str] = "a report says which coordinate is large, and not how large"
     _no_frequencies: ClassVar[str] = "its law is about ranks, and not about a set of largest coordinates"
     _no_letters: ClassVar[str] = _no_frequencies

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, NoReturn
 
@@ -128,7 +128,7 @@ class Compressed(Mechanism):
     values: type[Numeric] = Piecewise
 
     usual_size: ClassVar[int] = 100
-    _numbers: ClassVar[Numeric]
+    _numbers: Numeric = field(init=False, repr=False, compare=False)
     _no_mean: ClassVar[str] = (
         "a projection to fewer dimensions cannot be undone, so that no unbiased estimate exists; "
         "recover(reports) is the estimate by the pseudo-inverse"

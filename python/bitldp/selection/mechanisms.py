@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from decimal import Context, Decimal, localcontext
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -329,7 +329,7 @@ class PE(TopSelection):
     _: KW_ONLY
     calibration: Calibration = "exact"
 
-    _p: ClassVar[float]
+    _p: float = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
         self._set(k=checks.integer("k", self.k, 1, self.dimensions - 1))

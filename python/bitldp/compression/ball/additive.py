@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, ClassVar
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,10 +40,11 @@ class Additive(Ball):
     _: KW_ONLY
     output_bits: Annotated[int | None, optional(whole(_LEAST, _MOST))] = None
 
-    # Set on the instance, by _build.
-    _half: ClassVar[float]  # of the variance, in steps squared
-    _mu: ClassVar[float]  # two records are this many standard deviations apart at most, in normal noise
-    _bias: ClassVar[float]
+    # Derived of the parameters while the mechanism is built.
+    _half: float = field(init=False, repr=False, compare=False)  # of the variance, in steps squared
+    # Standard deviations that two records are apart at most, in normal noise.
+    _mu: float = field(init=False, repr=False, compare=False)
+    _bias: float = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
         if self.delta == 0.0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, NoReturn
 
 import numpy as np
@@ -75,13 +75,12 @@ class Ball(Means):
 
     takes: ClassVar[Takes | None] = "ball"
     usual_size: ClassVar[int] = 100
-    k: ClassVar[None] = None  # type: ignore[misc]  # no coordinate is left out
 
-    # Set on the instance, by _finish; ClassVar keeps them out of the dataclass' fields.
-    _conditional: ClassVar[bool]
-    _power: ClassVar[int]
-    _coordinate: ClassVar[Table]
-    _pure: ClassVar[float]
+    # Derived of the parameters while the mechanism is built.
+    _conditional: bool = field(init=False, repr=False, compare=False)
+    _power: int = field(init=False, repr=False, compare=False)
+    _coordinate: Table = field(init=False, repr=False, compare=False)
+    _pure: float = field(init=False, repr=False, compare=False)
 
     @classmethod
     def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:

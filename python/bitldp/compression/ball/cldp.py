@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -110,11 +110,10 @@ class CLDP(Means):
     takes: ClassVar[Takes | None] = "ball"
     usual_size: ClassVar[int] = 100
     outputs: ClassVar[tuple[str, ...]] = ("codes", "packed")
-    k: ClassVar[None] = None  # type: ignore[misc]  # no coordinate is left out
-    # Set on the instance, by _build; ClassVar keeps them out of the fields.
-    _rows: ClassVar[int]
-    _power: ClassVar[int]
-    _sign: ClassVar[Release]
+    # Derived of the parameters while the mechanism is built.
+    _rows: int = field(init=False, repr=False, compare=False)
+    _power: int = field(init=False, repr=False, compare=False)
+    _sign: Release = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
         if self.norm == "l2" and self.features > _MOST_SPHERE:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -133,7 +133,7 @@ class CrossPolytope(RotatedMeans):
     reports: Annotated[int | None, optional(at_least(1, _MOST_REPORTS))] = None
     clip: Flag = True
 
-    k: ClassVar[int]  # type: ignore[misc]  # likely ranks; set on the instance
+    k: int = field(init=False, repr=False, compare=False)  # likely ranks; set on the instance
 
     def _build(self) -> None:
         if self.rotation == "haar" and self.features > _MOST_HAAR:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -93,8 +93,8 @@ class LaplaceBall(Ball):
     True
     """
 
-    delta: ClassVar[float] = 0.0  # type: ignore[misc]  # the privacy is pure
-    _scale: ClassVar[float]
+    delta: float = field(default=0.0, init=False, repr=False, compare=False)  # the privacy is pure
+    _scale: float = field(init=False, repr=False, compare=False)
 
     @classmethod
     def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:

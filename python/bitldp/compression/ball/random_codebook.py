@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -99,9 +99,8 @@ class RandomCodebook(RotatedMeans):
     clip: Flag = True
 
     usual_size: ClassVar[int] = 8
-    cohorts: ClassVar[None] = None  # type: ignore[misc]
-    k: ClassVar[int]  # type: ignore[misc]  # likely ranks; set on the instance
-    _release: ClassVar[DirectedRelease]
+    k: int = field(init=False, repr=False, compare=False)  # likely ranks; set on the instance
+    _release: DirectedRelease = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
         count = self.directions or best_directions(self.features, self.epsilon)

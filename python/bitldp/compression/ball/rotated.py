@@ -35,15 +35,15 @@ class RotatedMeans(Means):
     """
 
     radius: float
-    cohorts: int | None
+    cohorts: int | None = None
 
     takes: ClassVar[Takes | None] = "ball"
     norm: ClassVar[str] = "l2"
     usual_size: ClassVar[int] = 100
     outputs: ClassVar[tuple[str, ...]] = ("codes", "packed")
-    _release: ClassVar[RotatedRelease]
-    _moments: ClassVar[tuple[float, float]]  # m and t, the means of a reported coordinate and its square
-    _count: ClassVar[int]  # reports of a record
+    _release: RotatedRelease
+    _moments: tuple[float, float]  # m and t, the means of a reported coordinate and its square
+    _count: int  # reports of a record
 
     @property
     def channel(self) -> Select:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -82,7 +82,7 @@ class SignSGD(Ball):
     _: KW_ONLY
     calibration: Calibration = "exact"
 
-    _sigma: ClassVar[float]
+    _sigma: float = field(init=False, repr=False, compare=False)
     _no_mean: ClassVar[str] = "the mean of a sign is not linear in the number; use majority"
 
     def _build(self) -> None:
