@@ -124,7 +124,7 @@ class BitRand(Mechanism):
 
     @classmethod
     def for_record(cls, **parameters: Any) -> Any:
-        """Construct from what a command line gives; `epsilon` is the budget of the features."""
+        """Construct from a command line's options; `epsilon` is the budget of the features."""
         return cls(epsilon_x=parameters.pop("epsilon"), **parameters)
 
     @property
@@ -230,7 +230,7 @@ class BitRand(Mechanism):
             label = self._label(y)
         except ValueError:
             if out is not None:
-                # Whether it fits is the core's to say, which is asked by writing what tells nothing.
+                # The core knows whether it fits: a release of zeros asks, which depends on no record.
                 self._x._release.randomize(np.atleast_1d(np.zeros_like(values)), self._of_x(call)).fill(0)
             raise
         self._check_pair(values, label)
@@ -249,15 +249,15 @@ class BitRand(Mechanism):
         threads: int | None = None,
         duplicates: bool = False,
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Randomize features and labels with keyed coins; see `Mechanism.randomize_keyed`.
+        """Randomize features and labels with keyed randomness; see `Mechanism.randomize_keyed`.
 
         Features and label of a record together are the value.
         """
-        coins = coins_of(key, ids, context, column, duplicates)
+        randomness = coins_of(key, ids, context, column, duplicates)
         values, label = checks.numbers("x", x), self._label(y)
         self._check_pair(values, label)
-        fitting(coins, values if label.ndim else label)
-        return self._perturb_pair(values, label, self._keyed(coins, [values, label], output, threads))
+        fitting(randomness, values if label.ndim else label)
+        return self._perturb_pair(values, label, self._keyed(randomness, [values, label], output, threads))
 
     @property
     def _streams(self) -> int:

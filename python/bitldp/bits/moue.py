@@ -191,7 +191,7 @@ def _uer_channel(
     """
     q = _paper_q(alpha, epsilon / (features * bits))
     even, odd = alpha / (1.0 + alpha), min(1.0 / (1.0 + alpha**3), 1.0 - _UNIT_IN_LAST_PLACE)
-    law = [even if place % 2 == 0 else odd for place in range(bits + 1)]
+    law = [even if position % 2 == 0 else odd for position in range(bits + 1)]
     if bits % 2 == 0 or features == 1:
         return Bits([law[:bits]], [[q] * bits], features), None
     if features > _PATTERN_LIMIT:

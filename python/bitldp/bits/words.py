@@ -149,7 +149,7 @@ class FixedPointBits(Means):
         try:
             return core(x, codec, key, output, out, threads, first_chunk)
         except (TypeError, ValueError):
-            pass  # what the core refuses is looked at below: converted, or refused by name and place
+            pass  # what the core refuses is looked at below: converted, or refused by name and index
         checks.form(output)
         values = checks.numbers("x", x)
         if values.ndim or self.features > 1:
@@ -192,7 +192,7 @@ class FixedPointBits(Means):
         return values.reshape(words.shape)
 
     def decode_bias(self) -> float:
-        """Return how far the mean of what `decode` gives may be from the encoded number, in units of `x`."""
+        """Return the largest distance of the mean of `decode` from the encoded number, in units of `x`."""
         return self._words.decode_bias()
 
     def unbias(self, reports: Any) -> NDArray[np.float64]:
@@ -223,11 +223,11 @@ class FixedPointBits(Means):
         checks.records("reports", words, self.features)
         return words
 
-    def _check_speaks(self) -> Any:
-        place = self._words.silent
-        if place is not None:
+    def _check_speaks(self) -> None:
+        position = self._words.silent
+        if position is not None:
             raise ValueError(
-                f"{type(self).__name__}: no unbiased decode exists, because position {place} of the code "
+                f"{type(self).__name__}: no unbiased decode exists, because position {position} of the code "
                 "word is reported alike whatever its bit is (p == q)"
             )
 
@@ -279,7 +279,7 @@ class FixedPointBits(Means):
         return super().usual(epsilon, size) | {"bits": 8, "integer_bits": 0}
 
     def _bounds(self) -> dict[str, float]:
-        """Return what a paper bounds the errors by."""
+        """Return a paper's bounds of the errors."""
         return {}
 
     def facts(self, users: int | None = None) -> dict[str, Any]:
@@ -309,7 +309,7 @@ class FixedPointBits(Means):
         return float(np.average(self._words.mean_variances(), weights=self._words.law_counts))
 
     def expected_error(self) -> float:
-        """Return E|decode(report) - value| over uniform codes and the coins of the channel, exactly.
+        """Return E|decode(report) - value| over uniform codes and the random bits of the channel, exactly.
 
         Returns
         -------
@@ -345,7 +345,7 @@ def facts(mechanism: Any, bounds: dict[str, float], users: int | None) -> dict[s
     ----------
     mechanism : FixedPointBits
     bounds : dict
-        What a paper bounds its errors by.
+        A paper's bounds of its errors.
     users : int or None
         As of `Mechanism.facts`.
     """
@@ -353,12 +353,12 @@ def facts(mechanism: Any, bounds: dict[str, float], users: int | None) -> dict[s
     laws = [
         [
             {
-                "position": place,
-                "weight": None if place == 0 else 2.0 ** (codec.integer_bits - place),
+                "position": position,
+                "weight": None if position == 0 else 2.0 ** (codec.integer_bits - position),
                 "one_stays_one": float(p),
                 "zero_becomes_one": float(q),
             }
-            for place, (p, q) in enumerate(law)
+            for position, (p, q) in enumerate(law)
         ]
         for law in mechanism.probabilities()
     ]

@@ -31,7 +31,7 @@ __all__ = ["BlockDesign", "SteppedReports", "Steps"]
 
 
 class SteppedReports(NamedTuple):
-    """What is released of n categories by progressions with public steps.
+    """Reports of n categories by progressions with public steps.
 
     Attributes
     ----------
@@ -94,9 +94,9 @@ class Steps:
         chosen = steps.astype(np.int64) + 1
         # The multiples of a step come back to 0 where it shares a divisor; then those beside them follow.
         offsets = (ranks * chosen + ranks * np.gcd(chosen, cells) // cells) % cells
-        places = offsets + (0 if self._ranks.mute else x.astype(np.int64))
-        places -= cells * (places >= cells)
-        return self._small(steps, places)
+        positions = offsets + (0 if self._ranks.mute else x.astype(np.int64))
+        positions -= cells * (positions >= cells)
+        return self._small(steps, positions)
 
     def _small(self, steps: NDArray[Any], cells: NDArray[Any]) -> SteppedReports:
         dtypes = (np.min_scalar_type(most - 1) for most in (self._count, self._cells))
@@ -104,11 +104,11 @@ class Steps:
             *(part.astype(dtype) for part, dtype in zip((steps, cells), dtypes, strict=True))
         )
 
-    def beside(self, cells: Any, first: int) -> SteppedReports:
+    def beside(self, cells: ArrayLike, first: int) -> SteppedReports:
         """Return checked cells with the steps that were implied."""
-        found = checks.codes("reports", cells, self._cells)
-        checks.records("reports", found, 1)
-        return self._small(self.numbered(found.size, first).reshape(found.shape), found)
+        result = checks.codes("reports", cells, self._cells)
+        checks.records("reports", result, 1)
+        return self._small(self.numbered(result.size, first).reshape(result.shape), result)
 
     def codes(self, reports: Any) -> NDArray[np.uint32]:
         """Return checked reports as codes of the design: step times modulus and cell."""
@@ -118,8 +118,10 @@ class Steps:
         cells = checks.codes("reports.cells", reports[1], self._cells)
         if steps.shape != cells.shape:
             raise ValueError(f"reports.steps: shape must be {cells.shape}, got {steps.shape}")
-        found: NDArray[np.uint32] = steps.astype(np.uint32) * np.uint32(self._cells) + cells.astype(np.uint32)
-        return found
+        result: NDArray[np.uint32] = steps.astype(np.uint32) * np.uint32(self._cells) + cells.astype(
+            np.uint32
+        )
+        return result
 
 
 _MOST_SEED = (1 << 63) - 1
@@ -186,7 +188,7 @@ class BlockDesign(DesignCodes, Supported):
     `first`; epsilon is that given the step, whoever chose it. Step i is drawn from number i of the keystream
     of the seed's key. Estimates are unbiased over the steps: each record needs a number of its own, for under
     one step for everybody blocks do not share equally many. Where the design is another, there is no step,
-    `first` says nothing, and a report is a cell.
+    `first` changes nothing, and a report is a cell.
 
     Neighbouring records hold any two categories. No probability is nearer to 1 than 1 - 2**-53, so that the
     exact epsilon is at most 36.74 + ln((v - b)/b), however large the budget. Sources: Feldman, Nelson, Nguyen
@@ -305,10 +307,10 @@ class BlockDesign(DesignCodes, Supported):
             )
         call = called(rng, output, out, threads, first_chunk, self.outputs, self._streams)
         values = self._admit(x)
-        found = self._stepped(np.atleast_1d(values), call, first).cells
-        return found if values.ndim or output == "packed" else found[0]
+        result = self._stepped(np.atleast_1d(values), call, first).cells
+        return result if values.ndim or output == "packed" else result[0]
 
-    def _number(self, first: Any) -> int:
+    def _number(self, first: int) -> int:
         """Return a checked number of a first record."""
         if not self.public:
             raise ValueError("first: is for public=True")
@@ -322,23 +324,23 @@ class BlockDesign(DesignCodes, Supported):
         if self._steps is None:
             raise TypeError("mechanism: its steps are not public")
         checks.records("x", x, 1)
-        (key, coin, *_), output, out, threads, first_chunk = call
+        (key, step_key, *_), output, out, threads, first_chunk = call
         if out is not None:
             raise ValueError("out: not offered where steps are public, since a report has two parts")
         codes = checks.codes("x", x, self._size)
         flat = codes.reshape(-1)
         steps = (
-            self._steps.drawn(coin, flat.size, first_chunk)
+            self._steps.drawn(step_key, flat.size, first_chunk)
             if first is None
             else self._steps.numbered(flat.size, first)
         )
-        found = self._steps.release(flat, steps, key, threads, first_chunk)
+        result = self._steps.release(flat, steps, key, threads, first_chunk)
         if output == "packed":
-            both = zip(found, self._steps.parts, strict=True)
+            both = zip(result, self._steps.parts, strict=True)
             return SteppedReports(*(pack(np.ascontiguousarray(part), bits) for part, (_, bits) in both))
-        return SteppedReports(*(part.reshape(codes.shape) for part in found))
+        return SteppedReports(*(part.reshape(codes.shape) for part in result))
 
-    def numbered(self, cells: ArrayLike, first: int) -> Any:
+    def numbered(self, cells: ArrayLike, first: int) -> SteppedReports | ArrayLike:
         """Return reports of cells that were randomized with `first`: the steps are put beside them.
 
         Parameters
@@ -481,15 +483,15 @@ def correlated(counts: NDArray[np.int64], block: NDArray[np.uint32]) -> NDArray[
     total, rest, shift = np.zeros(cells, np.int64), counts, 0
     while rest.any():
         digits = rest & (1 << _DIGITS) - 1
-        found = np.fft.irfft(np.fft.rfft(digits.astype(np.float64)) * kernel, cells)
-        total += np.rint(found).astype(np.int64) << shift
+        result = np.fft.irfft(np.fft.rfft(digits.astype(np.float64)) * kernel, cells)
+        total += np.rint(result).astype(np.int64) << shift
         rest, shift = rest >> _DIGITS, shift + _DIGITS
     return total
 
 
 @lru_cache(maxsize=4)
 def _spectrum(cells: int, block: bytes) -> NDArray[np.complex128]:
-    """Return the transform that a correlation with a block takes: estimates are repeated, designs stay."""
+    """Return the transform of a block that correlations use: estimates are repeated, designs stay."""
     inside = np.zeros(cells)
     inside[np.frombuffer(block, np.uint32)] = 1.0
     spectrum: NDArray[np.complex128] = np.conj(np.fft.rfft(inside))

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp._core import count_hashes, pack, unpack
+from bitldp._core import Window, count_hashes, pack, unpack
 from bitldp.base import checks
 from bitldp.base.arrays import fill, zeros_if_refused
 from bitldp.categorical.supported import Supported
@@ -105,9 +105,10 @@ class OLH(Supported):
         )
 
     @property
-    def channel(self) -> Any:
+    def channel(self) -> Window:
         """The channel of the hashed values: its `high` is the law; mute at epsilon 0."""
-        return self._release.channel
+        channel: Window = self._release.channel
+        return channel
 
     @property
     def values(self) -> int:

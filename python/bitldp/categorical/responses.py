@@ -90,7 +90,7 @@ class CategoricalWindow(Labelled, TwoChances):
         return self._release.chances()
 
     def letters_on(self, points: ArrayLike) -> NDArray[np.float64]:
-        """Return what each report is worth where the categories are points, shape (categories,).
+        """Return the decoded value of each report where the categories are points, shape (categories,).
 
         Raises
         ------
@@ -227,8 +227,8 @@ class LabelRR(CategoricalWindow):
 
 def _beta(classes: int, epsilon: float, beta: float) -> WindowRelease:
     loss = beta + math.log(classes - 1)
-    near = rounding(epsilon)  # beta at the bound of Theorem 3 may have been rounded by the caller
-    if -near <= loss <= epsilon + near:
+    tolerance = rounding(epsilon)  # beta at the bound of Theorem 3 may have been rounded by the caller
+    if -tolerance <= loss <= epsilon + tolerance:
         return window(classes, 1, min(max(loss, 0.0), epsilon))
     chance = 1.0 / (1.0 + math.exp(-beta)) if beta > -700.0 else 0.0
     # no finite beta makes an answer certain or impossible; either would cost an infinite epsilon

@@ -26,7 +26,7 @@ _PATTERNS = ("of neither", "of the second", "of the first", "of both")
 
 @dataclass(frozen=True, eq=False)
 class _Pair(Experiment):
-    """Two categories, and for which of them a report counts: no more can be told about them from it.
+    """Two categories, and for which of them a report counts: nothing else of it distinguishes them.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Supported(Labelled, TwoChances):
         """Return whether reports count for categories, shape (n, len(categories)); checks the reports."""
 
     def extremes(self, pair: Pair | None = None) -> Experiment:
-        """Return two categories and the law of what reports say about them; see `Mechanism.extremes`."""
+        """Return two categories, and the law of those a report counts for; see `Mechanism.extremes`."""
         count = self._size
         given = [0, count - 1] if pair is None else [int(np.asarray(each)) for each in pair]
         chosen = checks.codes("pair", given, count).astype(np.int64)
@@ -96,7 +96,7 @@ class Supported(Labelled, TwoChances):
         )
 
     def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
-        """Return unbiased letters of reports: their mean over the coins is the one-hot vector.
+        """Return unbiased letters of reports: their mean over the random bits is the one-hot vector.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class Supported(Labelled, TwoChances):
         Raises
         ------
         ValueError
-            If the reports say nothing (epsilon 0), or for anything but reports.
+            If the reports are uninformative (epsilon 0), or for anything but reports.
         """
         p, q = self._check_speaks()
         supported = self._support(reports, np.arange(self._size))

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import Unary, count_ones
+from bitldp._core import Subset, Unary, count_ones
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.mechanism.base import Part, Takes
@@ -33,7 +33,7 @@ class BitStrings(Labelled, TwoChances):
     outputs: ClassVar[tuple[str, ...]] = ("bits", "packed")
     wire_output: ClassVar[str] = "bits"
     _exclusive: ClassVar[bool] = False
-    _channel: Any
+    _channel: Unary | Subset
 
     @property
     def _cells(self) -> int:
@@ -165,7 +165,7 @@ class UnaryEncoding(BitStrings):
         p, q = self._law()
         own = np.array(chosen)[:, None] == np.arange(count)
         table = np.where(own[..., None], [1.0 - p, p], [1.0 - q, q])
-        block = Block(table, lambda place, value: f"the bit of category {place} is reported {value}")
+        block = Block(table, lambda position, value: f"the bit of category {position} is reported {value}")
         names = [f"category {each}" for each in chosen]
         return Experiment(chosen, names, [block], [(0, 1)], {"output": "bits"})
 
@@ -182,7 +182,7 @@ class UnaryEncoding(BitStrings):
         return self._law()
 
     def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
-        """Return unbiased letters of the bits: their mean over the coins is the one-hot vector.
+        """Return unbiased letters of the bits: their mean over the random bits is the one-hot vector.
 
         Parameters
         ----------
@@ -197,7 +197,7 @@ class UnaryEncoding(BitStrings):
         Raises
         ------
         ValueError
-            If the bits say nothing (epsilon 0), or for anything but bits of that shape.
+            If the bits are uninformative (epsilon 0), or for anything but bits of that shape.
         """
         p, q = self._check_speaks()
         letters: NDArray[np.float64] = np.array([-q / (p - q), (1.0 - q) / (p - q)])[
@@ -208,8 +208,8 @@ class UnaryEncoding(BitStrings):
     def facts(self, users: int | None = None) -> dict[str, Any]:
         """Return the two probabilities and the errors of a frequency; see `Mechanism.facts`."""
         p, q = self._law()
-        found = super().facts(users)
-        errors = {"epsilon_on_arbitrary_bit_strings": self.epsilon_arbitrary, **found["errors"]}
+        result = super().facts(users)
+        errors = {"epsilon_on_arbitrary_bit_strings": self.epsilon_arbitrary, **result["errors"]}
         return {"probabilities": {"own_bit_is_1": p, "another_bit_is_1": q}, "errors": errors}
 
     def probabilities(self) -> NDArray[np.float64]:

@@ -28,7 +28,7 @@ __all__ = ["MVU", "MetricMVU"]
 
 
 def tabled(design: Design) -> DesignTable:
-    """Return what a mechanism keeps of a design: its channel, and its letters for [0, 1]."""
+    """Return the table of a design: its channel, and its letters for [0, 1]."""
     return DesignTable(design.channel(), readonly(np.array(design.letters)))
 
 
@@ -118,7 +118,7 @@ class MVU(Designed, Numeric):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MetricMVU(Designed, Numeric):
-    """MVU under a metric: near numbers are told apart less than far ones (needs SciPy).
+    """MVU under a metric: the closer two numbers, the harder to distinguish (needs SciPy).
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ class MetricMVU(Designed, Numeric):
 
     @classmethod
     def for_record(cls, **parameters: Any) -> Any:
-        """Construct from what a command line gives; `epsilon` is for the greatest distance of a record."""
+        """Construct from a command line's options; `epsilon` is for the greatest distance of a record."""
         low, high = parameters.get("interval", cls.interval)
         budget = parameters.pop("epsilon") / ((high - low) * parameters.get("features", cls.features))
         return cls(budget, **parameters)

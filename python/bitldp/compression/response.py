@@ -30,7 +30,7 @@ _MOST_OF_BITS = 30.0
 """The most that is spent of one bit's budget: beyond it, 2**-64 is too coarse for products of e^-epsilon."""
 
 _LEAST_OF_BITS = 1e-15
-"""Below it, doubles and 2**-64 cannot tell a bit's two answers apart; as with 0, the reports say nothing."""
+"""Below it, doubles and 2**-64 cannot distinguish a bit's answers; reports are uninformative as with 0."""
 
 
 @lru_cache(maxsize=64)

@@ -48,8 +48,8 @@ def shares(bits: int, epsilon: float) -> NDArray[np.float64]:
     def slope(e: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ln(cosh(e/2)/(4 sinh(e/2)^3)) = ln(1 + u) - 3 ln(1 - u) - e, u = e^-e."""
         u = np.exp(-e)
-        found: NDArray[np.float64] = np.log1p(u) - 3.0 * np.log(-np.expm1(-e)) - e
-        return found
+        result: NDArray[np.float64] = np.log1p(u) - 3.0 * np.log(-np.expm1(-e)) - e
+        return result
 
     def budgets(level: float) -> NDArray[np.float64]:
         low, high = np.full(bits, 1e-300), np.full(bits, epsilon)
@@ -66,8 +66,8 @@ def shares(bits: int, epsilon: float) -> NDArray[np.float64]:
             least = middle
         else:
             most = middle
-    found = budgets(most)
-    scaled: NDArray[np.float64] = found * (epsilon / found.sum())
+    result = budgets(most)
+    scaled: NDArray[np.float64] = result * (epsilon / result.sum())
     return scaled
 
 

@@ -165,7 +165,7 @@ class LDPFLDuchi(Numeric):
 
     @classmethod
     def for_record(cls, **parameters: Any) -> Any:
-        """Construct from what a command line gives; center and radius follow from the interval."""
+        """Construct from a command line's options; center and radius follow from the interval."""
         low, high = parameters.pop("interval", (-1.0, 1.0))
         radius = (high - low) / 2.0
         return cls(center=low + radius, radius=radius, **parameters)

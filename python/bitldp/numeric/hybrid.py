@@ -1,4 +1,4 @@
-"""Hybrid mechanism: a coin that does not depend on the data chooses between two releases."""
+"""Hybrid mechanism: a random choice that does not depend on the data picks one of two releases."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _DUCHI_ONLY = 0.61  # epsilon up to which Duchi's mechanism alone has the least 
 _RAREST = 2.0**-32  # least chance of Duchi's mechanism, and of its false answer: neither vanishes
 
 
-def thrown(epsilon: float) -> Matrix:
-    """Return the coin with Duchi's two answers: chance 1 - e^(-eps/2) for "piecewise", the rest e^eps : 1.
+def choice_channel(epsilon: float) -> Matrix:
+    """Return the choice with Duchi's two answers: chance 1 - e^(-eps/2) for "piecewise", the rest e^eps : 1.
 
     The two rows are mirrored to the integer, and so equal in their first entry: a row's rounding to 2^-64 is
     made up for by its largest entry, which is the first one in both, or Duchi's true answer in both.
@@ -43,26 +43,26 @@ def thrown(epsilon: float) -> Matrix:
 
 @lru_cache(maxsize=64)
 def mixed(epsilon: float, interval: Interval) -> Release:
-    """Return the hybrid release: its exact epsilon is that of the worse part, as the report tells the coin.
+    """Return the hybrid release: its exact epsilon is that of the worse part, which the report names.
 
     Given that Duchi's mechanism answers, its letters are as there, +-C half-lengths from the middle with
-    C = (true + false)/(true - false): a quotient of the coin's integers.
+    C = (true + false)/(true - false): a quotient of the choice's integers.
     """
     if epsilon <= _DUCHI_ONLY:
         return windowed(2, 1, epsilon, interval)
     piecewise = windowed(*cells(window_share(epsilon, 2), spare=2), epsilon, interval)
-    coin = thrown(epsilon)
+    choice = choice_channel(epsilon)
     if piecewise.letters is None or piecewise.spread is None:
         raise ValueError(f"epsilon: {epsilon} makes no window in units of 2**-64")
     low, high = interval
-    chance, true, false = coin.weights()[0]
+    chance, true, false = choice.weights()[0]
     reach = (high - low) / 2.0 * ((true + false) / (true - false))
     middle = low + (high - low) / 2.0
     letters = np.concatenate([piecewise.letters, [middle - reach, middle + reach]])
     moments = chance / ONE * piecewise.spread.moments + (true + false) / ONE * (reach * reach)
-    return CoinRelease(
-        Mixture(piecewise.channel, coin),
-        max(piecewise.epsilon, coin.epsilon),
+    return HybridRelease(
+        Mixture(piecewise.channel, choice),
+        max(piecewise.epsilon, choice.epsilon),
         len(letters),
         None,
         piecewise.points,
@@ -75,7 +75,7 @@ def mixed(epsilon: float, interval: Interval) -> Release:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Hybrid(Numeric):
-    """Hybrid mechanism (HM): the piecewise one or Duchi's by a coin, with one variance for every number.
+    """Hybrid mechanism (HM): the piecewise one or Duchi's at random, with one variance for every number.
 
     The piecewise one has the probability 1 - e^(-eps/2).
 
@@ -94,8 +94,8 @@ class Hybrid(Numeric):
 
     Notes
     -----
-    Neighbouring records differ in any way. The coin is part of a channel, where it falls alike for all
-    inputs, and the report tells how it fell; so the exact epsilon is the larger of the two parts'. At this
+    Neighbouring records differ in any way. The choice is part of a channel, which is alike for all
+    inputs, and the report says how it was made; so the exact epsilon is the larger of the two parts'. At this
     chance, the variance is the same for every x. Where one number has 0.61 or less to spend, this is Duchi's
     mechanism. Source: Wang et al., "Collecting and analyzing multidimensional data with local differential
     privacy", ICDE 2019.
@@ -116,11 +116,11 @@ class Hybrid(Numeric):
 
 
 @dataclass(frozen=True, eq=False)
-class CoinRelease(Release):
-    """A release by the piecewise mechanism if the coin says so, else by Duchi's.
+class HybridRelease(Release):
+    """A release by the piecewise mechanism or by Duchi's, at random.
 
     The report tells which: codes below N are the piecewise one's cells, the last two are Duchi's points. The
-    coin is a channel of two inputs, Duchi's points, and three answers: the piecewise mechanism decides (as
+    choice is a channel of two inputs, Duchi's points, and three answers: the piecewise mechanism decides (as
     likely for both inputs), low, high. The channel is the `Mixture` of both.
     """
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import hash_cells, pack
 from bitldp.base import checks
+from bitldp.base.keys import RandomSource
 from bitldp.estimate import saved
 from bitldp.estimate.accumulators import Accumulated, BatchAccumulator, unpacked
 from bitldp.estimate.estimates import Estimate, frequencies, indicator_spread
@@ -35,8 +36,9 @@ _MOST_LENGTH = 256  # letters
 class HeavyHitters(Mechanism):
     """Prefix extending method (PEM): the most frequent words among 2^64, or of any length, and their shares.
 
-    Records fall into groups by a public coin; each group reports a beginning of the word, those of the next
-    group longer ones. The server lengthens the beginnings that are frequent, and so never lists all words.
+    Records fall into groups by a public random number; each group reports a beginning of the word, those of
+    the next group longer ones. The server lengthens the beginnings that are frequent, and so never lists all
+    words.
 
     Parameters
     ----------
@@ -112,7 +114,7 @@ class HeavyHitters(Mechanism):
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """How many bits or letters the beginnings have that each group reports, ascending; the last: all."""
+        """Bits or letters of the beginnings that each group reports, ascending; the last: all."""
         return self._lengths
 
     @property
@@ -134,12 +136,12 @@ class HeavyHitters(Mechanism):
         return 3
 
     def symbols(self) -> tuple[Symbols, ...]:
-        """Return the channel of the code; group and function are public coins."""
+        """Return the channel of the code; group and function are public random numbers."""
         laws = self._hashed.release.laws
         return (Symbols(laws, 1),) if laws else ()
 
     def extremes(self, pair: Pair | None = None) -> Experiment:
-        """Return two words, and the law of whose cell is reported; see `Mechanism.extremes`.
+        """Return two words, and the law of the word whose cell is reported; see `Mechanism.extremes`.
 
         The symbol of a report is 1 where its code is the first word's cell and not the second's, 2 where it
         is the other way round, 0 else: under a uniform function, words' cells differ with 1 - 1/cells.
@@ -182,7 +184,7 @@ class HeavyHitters(Mechanism):
         self,
         x: ArrayLike,
         *,
-        rng: Any = None,
+        rng: RandomSource = None,
         output: str = "codes",
         out: NDArray[Any] | None = None,
         threads: int | None = None,
@@ -195,19 +197,19 @@ class HeavyHitters(Mechanism):
         """
         alone = isinstance(x, str)  # one word, which has as many axes as its letters as numbers
         words: Any = [x] if alone else x
-        found: Any = super().randomize(
+        result: Any = super().randomize(
             words, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk
         )
-        return WordReports(*(part[0] for part in found)) if alone and output != "packed" else found
+        return WordReports(*(part[0] for part in result)) if alone and output != "packed" else result
 
     def _perturb(self, x: NDArray[Any], call: Call) -> WordReports:
         if x.ndim != self._axes:
             raise ValueError(f"x: shape must be (n,), got {x.shape if self.bits else x.shape[:-1]}")
         if call.out is not None:
             raise ValueError("out: not offered where a report is several arrays")
-        *keys, coin, function = call.keys
-        groups = coordinates(coin, len(x), len(self._lengths), 1, call.first_chunk)[:, 0]
-        functions = seeds(function, len(x), call.first_chunk)
+        *keys, group_key, function_key = call.keys
+        groups = coordinates(group_key, len(x), len(self._lengths), 1, call.first_chunk)[:, 0]
+        functions = seeds(function_key, len(x), call.first_chunk)
         codes = self._hashed.randomize(functions, self._keys(x, groups), call.codes(keys))
         reports = WordReports(groups, functions, codes)
         if call.output != "packed":
@@ -234,7 +236,7 @@ class HeavyHitters(Mechanism):
         Raises
         ------
         ValueError
-            If the reports say nothing (epsilon 0).
+            If the reports are uninformative (epsilon 0).
         """
         self._check_speaks()
         return PrefixAccumulator(self, self._words, self._hashed, self._lengths, self._read)
@@ -264,8 +266,8 @@ class HeavyHitters(Mechanism):
         Raises
         ------
         ValueError, TypeError
-            If the reports say nothing (epsilon 0), for fewer than one report of a group, or for a report out
-            of range.
+            If the reports are uninformative (epsilon 0), for fewer than one report of a group, or for a
+            report out of range.
         """
         accumulator = self.accumulator()
         accumulator.update(reports)
@@ -311,8 +313,8 @@ class HeavyHitters(Mechanism):
             "of_a_word_one_has_not": math.sqrt(self.mean_variance()),
             "of_the_word_one_has": math.sqrt(len(self._lengths) * p * (1.0 - p)) / (p - q),
         }
-        found = spreads("a_share", deviations, users)
-        return {"errors": {**found, "groups": len(self._lengths), "cells": self.cells}}
+        result = spreads("a_share", deviations, users)
+        return {"errors": {**result, "groups": len(self._lengths), "cells": self.cells}}
 
 
 SEED_BITS = 32
@@ -320,7 +322,7 @@ SEED_BITS = 32
 
 
 class WordReports(NamedTuple):
-    """What is released of n words.
+    """Reports of n words.
 
     Attributes
     ----------
@@ -347,16 +349,16 @@ def checked(reports: Any, groups: int, cells: int) -> WordReports:
     """Return reports as arrays of shape (n,), after checking them against the mechanism's form."""
     if not isinstance(reports, (tuple, list)) or len(reports) != 3:
         raise TypeError("reports: must be (groups, seeds, codes), as randomize gives them")
-    found = [
+    result = [
         np.atleast_1d(checks.codes(f"reports.{name}", part, most))
         for name, part, most in zip(
             WordReports._fields, reports, (groups, 1 << SEED_BITS, cells), strict=True
         )
     ]
-    for name, part in zip(WordReports._fields, found, strict=True):
-        if part.shape != (len(found[0]),):
+    for name, part in zip(WordReports._fields, result, strict=True):
+        if part.shape != (len(result[0]),):
             raise ValueError(f"reports.{name}: shape must be (n,), the same for all, got {part.shape}")
-    return joined(found)
+    return joined(result)
 
 
 _MOST_WORDS = 4096
@@ -398,9 +400,9 @@ class PrefixAccumulator(BatchAccumulator):
         self._batches: list[Parts] = []
 
     def _update(self, reports: Any, output: str, records: int | None, threads: int | None) -> None:
-        found = self._read(reports, records)
-        self.n = saved.together("reports", self.n, len(found[0]))
-        self._batches.append(found)
+        result = self._read(reports, records)
+        self.n = saved.together("reports", self.n, len(result[0]))
+        self._batches.append(result)
 
     def merge(self, other: PrefixAccumulator) -> None:
         """Add the contents of another accumulator of the same mechanism.
@@ -450,8 +452,8 @@ class PrefixAccumulator(BatchAccumulator):
             most = max(1, _MOST_CANDIDATES // self._words.symbols**step)
             candidates = self._words.longer(candidates[best[:most]], step)
         best = np.argsort(-supports, kind="stable")[:t]
-        found = frequencies(supports[best], n, *self._hashed.chances())
-        return replace(found, n=self.n, labels=self._words.labels(candidates[best]))
+        result = frequencies(supports[best], n, *self._hashed.chances())
+        return replace(result, n=self.n, labels=self._words.labels(candidates[best]))
 
     def _state(self) -> dict[str, Any]:
         parts: Any = self._reports() if self.n else ()
@@ -465,7 +467,7 @@ class PrefixAccumulator(BatchAccumulator):
             return
         parts = [saved.integers(part, (n,)) for part in reports]
         try:
-            found = self._read([part.astype(np.int64) for part in parts], None)
+            result = self._read([part.astype(np.int64) for part in parts], None)
         except (ValueError, TypeError, OverflowError):
             raise ValueError("text: the reports are damaged") from None
-        self._batches, self.n = [found], n
+        self._batches, self.n = [result], n

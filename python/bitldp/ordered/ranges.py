@@ -1,4 +1,4 @@
-"""A tree of counts that must add up: the consistent estimate of least variance, and what it weighs."""
+"""Shares of ranges from reports about the nodes of a tree: consistent estimates and standard errors."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ class Tree:
 
     def ancestors(self, leaves: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the node of each level that each leaf is below, shape (n, levels), from the top down."""
-        found = [leaves]
+        result = [leaves]
         for _ in self.sizes[1:]:
-            found.insert(0, found[0] // self.branching)
-        return np.stack(found, axis=-1)
+            result.insert(0, result[0] // self.branching)
+        return np.stack(result, axis=-1)
 
     def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sums of the children of each node of the level above, on the last axis."""
@@ -64,10 +64,10 @@ class Tree:
 
     def levels(self, leaves: NDArray[np.float64]) -> list[NDArray[np.float64]]:
         """Return the sums of leaves below each node, level by level from the top down."""
-        found = [leaves]
+        result = [leaves]
         for _ in self.sizes[1:]:
-            found.insert(0, self.sums(found[0]))
-        return found
+            result.insert(0, self.sums(result[0]))
+        return result
 
 
 class Consistency:
@@ -110,14 +110,14 @@ class Consistency:
             sums.insert(0, tree.sums(averaged[0]))
             own = self._own[level]
             averaged.insert(0, own * estimates[level] + (1.0 - own) * sums[0])
-        found = averaged[0] + (1.0 - averaged[0].sum()) * self._share[0]
+        result = averaged[0] + (1.0 - averaged[0].sum()) * self._share[0]
         for level in range(1, len(tree.sizes)):
-            excess = tree.children(found - sums[level - 1], level)
-            found = averaged[level] + excess * self._share[level]
-        return found
+            excess = tree.children(result - sums[level - 1], level)
+            result = averaged[level] + excess * self._share[level]
+        return result
 
     def weights(self, queries: Rows) -> list[Rows]:
-        """Return what each node's estimate weighs in sums of consistent leaves, but for a constant.
+        """Return the weight of each node's estimate in sums of consistent leaves, but for a constant.
 
         Parameters
         ----------
@@ -131,17 +131,17 @@ class Consistency:
         """
         tree, last = self.tree, len(self.tree.sizes) - 1
         asked: Rows = queries
-        found: list[Rows] = []
+        result: list[Rows] = []
         for level in range(last, 0, -1):
             taken = tree.sums(asked * self._share[level])
-            found.insert(0, asked - tree.children(taken, level))
+            result.insert(0, asked - tree.children(taken, level))
             asked = taken
-        found.insert(0, asked - (asked * self._share[0]).sum(axis=-1, keepdims=True))
+        result.insert(0, asked - (asked * self._share[0]).sum(axis=-1, keepdims=True))
         for level in range(last):
             own = self._own[level]
-            found[level + 1] = found[level + 1] + tree.children(found[level] * (1.0 - own), level + 1)
-            found[level] = found[level] * own
-        return found
+            result[level + 1] = result[level + 1] + tree.children(result[level] * (1.0 - own), level + 1)
+            result[level] = result[level] * own
+        return result
 
 
 MOST_LEAVES = 4096
@@ -153,7 +153,7 @@ _BLOCK = 1 << 21  # weights that are held at once: 16 MB a level
 
 
 class NodeLaw(NamedTuple):
-    """For which nodes of its level a report counts.
+    """Chances that a report counts for nodes of its level, one by one and two together.
 
     Attributes
     ----------
@@ -174,7 +174,7 @@ class NodeLaw(NamedTuple):
         return self.other * (1.0 - self.other) / (self.own - self.other) ** 2
 
     def variance(self, weights: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the variance of one report's weighted indicators, over coins and records.
+        """Return the variance of one report's weighted indicators, over random bits and records.
 
         Parameters
         ----------
@@ -201,12 +201,12 @@ class NodeLaw(NamedTuple):
         second = met_twice * p + (two - met_twice) * q
         second += 2.0 * r * (one * met - met_twice)
         second += s * (np.square(one) - two - 2.0 * one * met + 2.0 * met_twice)
-        found: NDArray[np.float64] = np.maximum(second - np.square(mean), 0.0) / (p - q) ** 2
-        return found
+        result: NDArray[np.float64] = np.maximum(second - np.square(mean), 0.0) / (p - q) ** 2
+        return result
 
 
 def sets_law(p: float, q: float, cells: int, width: int) -> NodeLaw:
-    """Return for which categories the reports of a design count, by twos as well.
+    """Return the chances that the reports of a design count for one category, and for two together.
 
     Parameters
     ----------
@@ -237,10 +237,10 @@ def typical_ends(size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 def inside(starts: NDArray[Any], stops: NDArray[Any], size: int) -> Iterator[NDArray[np.float64]]:
     """Yield the sums that ranges are, as 0 and 1 for each of `size` values, some ranges at a time."""
-    places, step = np.arange(size), max(1, _BLOCK // size)
+    positions, step = np.arange(size), max(1, _BLOCK // size)
     for first in range(0, len(starts), step):
         those = slice(first, first + step)
-        yield ((places >= starts[those, None]) & (places < stops[those, None])).astype(np.float64)
+        yield ((positions >= starts[those, None]) & (positions < stops[those, None])).astype(np.float64)
 
 
 def spread_of(
@@ -266,13 +266,13 @@ def spread_of(
         How many reports there are about each level.
     """
     known = consistency.tree.levels(shares)
-    found = np.zeros(len(queries))
+    result = np.zeros(len(queries))
     step = max(1, _BLOCK // queries.shape[1])
     for start in range(0, len(queries), step):
         weights = consistency.weights(queries[start : start + step])
         for level, law in enumerate(laws):
-            found[start : start + step] += law.variance(weights[level], known[level]) / reports[level]
-    return found
+            result[start : start + step] += law.variance(weights[level], known[level]) / reports[level]
+    return result
 
 
 class RangeAccumulator(AttributesAccumulator):
@@ -309,8 +309,8 @@ class RangeAccumulator(AttributesAccumulator):
         shares = np.maximum(leaves, 0.0)
         reports = np.array([each.n for each in self.attributes], np.float64)
         spread = spread_of(self._consistency, self._laws, queries, shares / shares.sum(), reports)
-        found: NDArray[np.float64] = np.sqrt(spread)
-        return found
+        result: NDArray[np.float64] = np.sqrt(spread)
+        return result
 
     def estimate(self, *, project: bool = False) -> Estimate:
         """Estimate the share of every value; see `Hierarchy.estimate_frequencies`."""
@@ -341,8 +341,8 @@ class RangeAccumulator(AttributesAccumulator):
     ) -> NDArray[np.float64]:
         """Return the standard errors of ranges, in their shape."""
         blocks = inside(starts.ravel(), stops.ravel(), self._size)
-        found = [self._stderr(queries, leaves) for queries in blocks]
-        return np.concatenate([np.zeros(0), *found]).reshape(starts.shape)
+        result = [self._stderr(queries, leaves) for queries in blocks]
+        return np.concatenate([np.zeros(0), *result]).reshape(starts.shape)
 
     def estimate_quantile(self, q: ArrayLike) -> Estimate:
         """Estimate quantiles; see `Hierarchy.estimate_quantile`."""

@@ -118,8 +118,8 @@ class SquareWave(Numeric):
         Raises
         ------
         ValueError
-            If the reports say nothing (epsilon 0), or if there are so many features that their counts take
-            over 32 MB.
+            If the reports are uninformative (epsilon 0), or if there are so many features that their counts
+            take over 32 MB.
         """
         self._check_speaks()
         if self.k is None:
@@ -150,21 +150,21 @@ class SquareWave(Numeric):
         -------
         Estimate
             Shape (cells,), or (features, cells) for several; `labels` are the `points`. Shares are zero or
-            more and sum to 1. `stderr` is of the bootstrap: it covers the coins and the sampling of records,
-            and not the bias of the smoothing.
+            more and sum to 1. `stderr` is of the bootstrap: it covers the random bits and the sampling of
+            records, and not the bias of the smoothing.
 
         Raises
         ------
         ValueError, TypeError
-            If the reports say nothing (epsilon 0), for no reports (of a feature), or for a report out of
-            range.
+            If the reports are uninformative (epsilon 0), for no reports (of a feature), or for a report out
+            of range.
         """
         return self._gathered(reports).estimate_distribution(resamples=resamples, seed=seed)
 
     def simulate_distribution(
         self, shares: ArrayLike, users: int, *, draws: int = 16, seed: int = 0
     ) -> NDArray[np.float64]:
-        """Return what would be estimated of a distribution that is known, without randomizing any record.
+        """Return estimates of a distribution that is known, without randomizing any record.
 
         Parameters
         ----------
@@ -180,13 +180,13 @@ class SquareWave(Numeric):
         Returns
         -------
         ndarray of float64, shape (draws, cells)
-            Estimates of `estimate_distribution` from counts of reports, drawn by their law: coins and the
-            sampling of records together.
+            Estimates of `estimate_distribution` from counts of reports, drawn by their law: random bits and
+            the sampling of records together.
 
         Raises
         ------
         ValueError, TypeError
-            If the reports say nothing (epsilon 0), or for anything out of its range.
+            If the reports are uninformative (epsilon 0), or for anything out of its range.
         """
         self._check_speaks()
         masses = checks.numbers("shares", shares).astype(np.float64)
@@ -232,7 +232,7 @@ class SquareWave(Numeric):
 
 
 class Distribution:
-    """What counts of reports say of a distribution: its masses, and quantiles of them.
+    """Distribution that counts of reports make likely: its masses, and quantiles of them.
 
     Parameters
     ----------
@@ -286,7 +286,7 @@ class Distributed(MeanAccumulator):
     kind = "distribution"
     distribution: Distribution
 
-    def _rows(self, resamples: Any, seed: Any) -> list[NDArray[np.float64]]:
+    def _rows(self, resamples: int, seed: int) -> list[NDArray[np.float64]]:
         """Return the masses of each feature, with those of its resamples."""
         resamples = checks.integer("resamples", resamples, 2)
         seed = checks.integer("seed", seed, 0)
@@ -327,9 +327,9 @@ class DistributionAccumulator(Distributed):
     mechanism : Mechanism
         Whose reports are accumulated.
     distribution : Distribution
-        What counts of its codes say.
+        Distribution that counts of its codes make likely.
     letters : ndarray of float64, shape (alphabet,)
-        What each code is worth.
+        Decoded value of each code.
     records : callable
         Letters of a batch of reports, shape (n, features).
     """

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,8 @@ from bitldp.mechanism.frequencies import Frequencies
 from bitldp.mechanism.law import INPUTS, Experiment, Pair, Symbols, codes_of, of_rows, spread
 from bitldp.mechanism.parameters import Option, one_of
 from bitldp.points.candidates import (
+    Loss,
+    Region,
     check_metric,
     checked_candidates,
     nearest,
@@ -34,18 +36,6 @@ from bitldp.release.base import Call, Direct, Release
 
 Candidates = Annotated[Any, Option(short="Points that the public range of a number is cut to.")]
 Rounding = Annotated[Literal["nearest", "dither"], one_of("nearest", "dither")]
-
-
-class Region(Protocol):
-    """Candidates that a release stays within, and the release of their positions."""
-
-    @property
-    def members(self) -> NDArray[np.intp]:
-        """Indices of the candidates, ascending."""
-
-    @property
-    def release(self) -> Release:
-        """The release of positions in `members`."""
 
 
 _Region = TypeVar("_Region", bound=Region)
@@ -78,12 +68,12 @@ class CandidateRelease(Frequencies):
     # Derived of the parameters while the mechanism is built.
     _points: NDArray[np.float64]
     _release: Release  # that of the first region
-    _regions: Sequence[Any]
+    _regions: Sequence[Region]
     _grid: Grid | None
     _region_index: tuple[NDArray[np.intp], NDArray[np.intp]]  # region of a candidate, position in the region
 
     def _compose(
-        self, make: Callable[[NDArray[np.float64], list[NDArray[np.intp]], Any, float], list[_Region]]
+        self, make: Callable[[NDArray[np.float64], list[NDArray[np.intp]], Loss, float], list[_Region]]
     ) -> list[_Region]:
         """Let `make` build the regions, and compose the guarantee.
 
@@ -151,12 +141,12 @@ class CandidateRelease(Frequencies):
             return None
         if len(self._regions) == 1:
             return of_rows(self._release.row, count, count, chosen, self.features, points)
-        region_of, place_of = self._region_index
+        region_of, position_of = self._region_index
 
         def row(x: int) -> NDArray[np.float64]:
             region = self._regions[region_of[x]]
             whole = np.zeros(count)
-            whole[region.members] = region.release.row(int(place_of[x]))
+            whole[region.members] = region.release.row(int(position_of[x]))
             return whole
 
         if not chosen:  # the two ends of each region, and what lies between in the region of greatest loss
@@ -164,8 +154,8 @@ class CandidateRelease(Frequencies):
             ends = [int(each.members[end]) for each in self._regions[: INPUTS // 2] for end in (0, -1)]
             between = [int(worst[each]) for each in spread(len(worst), INPUTS)]
             chosen = list(dict.fromkeys(between + ends))
-        found = of_rows(row, count, count, chosen, self.features, points)
-        return replace(found, groups=[int(region_of[x]) for x in chosen])
+        result = of_rows(row, count, count, chosen, self.features, points)
+        return replace(result, groups=[int(region_of[x]) for x in chosen])
 
     @property
     def points(self) -> NDArray[np.float64]:
@@ -203,7 +193,7 @@ class CandidateRelease(Frequencies):
         return nearest(points, table, self.metric, self.utility)
 
     def decode_bias(self) -> float:
-        """Return how far the mean of what `decode` gives may be from the candidate, for points on a line.
+        """Return the largest distance of the mean of `decode` from the candidate, for points on a line.
 
         The largest over all candidates of up to 2048, over 64 of them and the ends, which are the worst, of
         more.
@@ -281,7 +271,7 @@ class CandidateRelease(Frequencies):
     @property
     @abstractmethod
     def _letters(self) -> NDArray[np.float64]:
-        """What each code is worth, shape (N,), so that the mean is the candidate; or a refusal."""
+        """Decoded value of each code, shape (N,), whose mean is the candidate; raises where there is none."""
 
     @abstractmethod
     def _expected(self) -> float:
@@ -334,7 +324,7 @@ class CandidateRelease(Frequencies):
         return Estimate(value, stderr, n)
 
     def unbias(self, reports: ArrayLike) -> NDArray[np.float64]:
-        """Return the letters of reports: numbers whose mean over the coins is the candidate.
+        """Return the decoded values of reports, whose mean over the random bits is the candidate.
 
         Parameters
         ----------
@@ -423,22 +413,22 @@ class Inverse:
 
     @cached_property
     def indicators(self) -> NDArray[np.float64]:
-        """What a report (row) is worth for every candidate; raises where rows of the law are dependent."""
+        """Unbiased indicators of all candidates by report (row); raises where the law has dependent rows."""
         law = self._law()
-        found = None if law is None else solve.inverse(law)
-        if found is None:
+        result = None if law is None else solve.inverse(law)
+        if result is None:
             raise self._refuse("the rows of the law are not independent, or too nearly dependent")
-        return found
+        return result
 
     @cached_property
     def letters(self) -> NDArray[np.float64]:
-        """What each report is worth, so that the mean is the candidate, read-only; raises where none are."""
+        """Decoded value of each report, whose mean is the candidate; read-only. Raises where none exists."""
         law = self._law()
-        found = None if law is None else solve.letters(law, self._points)
-        if found is None:
+        result = None if law is None else solve.letters(law, self._points)
+        if result is None:
             raise self._refuse("no letters of its reports have the candidates as their means")
-        found.flags.writeable = False
-        return found
+        result.flags.writeable = False
+        return result
 
     def letter_variance(self) -> NDArray[np.float64]:
         """Return the variance of a report's letter for each candidate."""

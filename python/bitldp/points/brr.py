@@ -23,7 +23,7 @@ from bitldp.mechanism.described import letter_facts, spreads
 from bitldp.mechanism.frequencies import TwoChances
 from bitldp.mechanism.parameters import Budget, Features, Option, Unit
 from bitldp.points.base import CandidateRelease, Candidates, Inverse, Rounding
-from bitldp.points.candidates import check_prior, losses_between, of_members
+from bitldp.points.candidates import Loss, Metric, check_prior, losses_between, of_members
 from bitldp.points.width import (
     best_width,
     equidistant_column_sums,
@@ -136,7 +136,7 @@ class BRR(CandidateRelease, TwoChances):
         self._set(prior=prior)
 
         def make(
-            points: NDArray[np.float64], members: list[NDArray[np.intp]], metric: Any, budget: float
+            points: NDArray[np.float64], members: list[NDArray[np.intp]], metric: Loss, budget: float
         ) -> list[RegionWindow]:
             scaled = None if prior is None else prior * (len(prior) / (prior.sum() or 1.0))
             return [
@@ -145,8 +145,8 @@ class BRR(CandidateRelease, TwoChances):
             ]
 
         parts = self._compose(make)
-        found = tuple(part.m for part in parts)
-        self._set(m=found[0] if self.regions is None else found)
+        result = tuple(part.m for part in parts)
+        self._set(m=result[0] if self.regions is None else result)
 
     @property
     def channel(self) -> Window:
@@ -225,8 +225,8 @@ class BRR(CandidateRelease, TwoChances):
         p, q = self._check_speaks()
         squares = np.square(letters - self._points[codes][..., None])
         own = np.take_along_axis(squares, codes[..., None].astype(np.intp), axis=-1)[..., 0]
-        found: NDArray[np.float64] = q * squares.sum(axis=-1) + (p - q) * own
-        return found
+        result: NDArray[np.float64] = q * squares.sum(axis=-1) + (p - q) * own
+        return result
 
     def accumulator(self) -> CountAccumulator:
         """Return an empty accumulator of the counts: streams, merges and serialises.
@@ -303,7 +303,7 @@ class BRR(CandidateRelease, TwoChances):
         if len(self._regions) > 1 or self.utility is not None or self._points.ndim > 1:
             return letter_facts(self, users)
         (region,) = self._regions
-        near, cells, width = self.channel.high / ONE, len(self._points), region.m
+        favoured, cells, width = self.channel.high / ONE, len(self._points), region.m
         grr = self._quiet(**{**self.parameters, "m": 1})
         errors: dict[str, Any] = {
             "values": f"{cells} points from {self._points[0]:g} to {self._points[-1]:g}",
@@ -317,8 +317,8 @@ class BRR(CandidateRelease, TwoChances):
             errors["limit_of_that_ratio_for_n_to_infinity"] = limit_ratio(self.guarantee.feature)
         law = {
             "near_points": width,
-            "each_near_point": near / width,
-            "each_far_point": (1.0 - near) / (cells - width),
+            "each_near_point": favoured / width,
+            "each_far_point": (1.0 - favoured) / (cells - width),
         }
         return {"probabilities": law, "errors": errors | self._mean_facts(users)}
 
@@ -365,14 +365,14 @@ class RegionWindow:
     def total_error(self) -> float:
         """Return the members' expected losses, summed by weight, from the integers of the channel."""
         inside, outside = self._chances()
-        near, far = self.column_sums[: self.m].sum(), self.column_sums[self.m :].sum()
-        return float(inside * near + outside * far)
+        favoured, others = self.column_sums[: self.m].sum(), self.column_sums[self.m :].sum()
+        return float(inside * favoured + outside * others)
 
     def worst_error(self) -> float:
         """Return the largest of the members' expected losses, likewise."""
         inside, outside = self._chances()
-        near, total = self.sums_by_member()
-        return float((inside * near + outside * (total - near)).max())
+        favoured, total = self.sums_by_member()
+        return float((inside * favoured + outside * (total - favoured)).max())
 
     def _chances(self) -> tuple[float, float]:
         """Return the probability of a cell inside the window, and of one outside."""
@@ -396,10 +396,10 @@ def _line_region(
     width = m
 
     def sums_by_member() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        places = np.arange(count, dtype=np.float64)
-        first = np.clip(places - width // 2, 0.0, count - width)  # as the channel places its window
-        near = _triangle(places - first) + _triangle(first + (width - 1) - places)
-        return step * near, step * (_triangle(places) + _triangle(count - 1 - places))
+        positions = np.arange(count, dtype=np.float64)
+        first = np.clip(positions - width // 2, 0.0, count - width)  # as the channel places its window
+        favoured = _triangle(positions - first) + _triangle(first + (width - 1) - positions)
+        return step * favoured, step * (_triangle(positions) + _triangle(count - 1 - positions))
 
     return RegionWindow(members, m, window(count, m, epsilon), sums, sums_by_member, alike=m > 1)
 
@@ -460,8 +460,8 @@ def widths(m: Any, members: list[NDArray[np.intp]]) -> list[int | str]:
 def build(
     points: NDArray[np.float64],
     members: NDArray[np.intp],
-    metric: Any,
-    utility: Any,
+    metric: Loss,
+    utility: str | Metric | None,
     epsilon: float,
     m: int | str,
     prior: NDArray[np.float64] | None,

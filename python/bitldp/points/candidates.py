@@ -1,22 +1,44 @@
-"""The candidates of BRR: where they are, and the law of each set of them that a release stays within."""
+"""Candidates of a release: their points, the losses between them, and the regions it stays within."""
 
 from __future__ import annotations
 
 import math
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
-from bitldp.release.base import Call
+from bitldp.release.base import Call, Release
 from bitldp.release.keyed import by_column
 
 _BLOCK = 1 << 22  # losses that are looked at together
 _LINE_LIMIT = 1 << 24  # equidistant candidates: points and losses by rank take 2 GB on the way
+
+
+Points: TypeAlias = NDArray[np.float64]
+"""Candidates or inputs, shape (n, d)."""
+
+Metric: TypeAlias = Callable[[Points, Points], NDArray[np.float64]]
+"""Pairwise values of two sets of points, shape (len(a), len(b))."""
+
+Loss: TypeAlias = "str | Metric | NDArray[np.float64]"
+"""A loss between candidates: by name, by a function, or as a table."""
+
+
+class Region(Protocol):
+    """Candidates that a release stays within, and the release of their positions."""
+
+    @property
+    def members(self) -> NDArray[np.intp]:
+        """Indices of the candidates, ascending."""
+
+    @property
+    def release(self) -> Release:
+        """The release of positions in `members`."""
 
 
 def checked_candidates(
@@ -54,7 +76,7 @@ def _check_interval(value: Any, count: int) -> tuple[float, float]:
     return low, high
 
 
-def check_metric(metric: Any, utility: Any, count: int) -> Any:
+def check_metric(metric: Any, utility: Any, count: int) -> Loss:
     """Return the checked metric: a table as a read-only array, anything else as it is."""
     if utility is not None and not (isinstance(metric, str) and metric == "euclidean"):
         raise ValueError("utility: takes the place of metric; give one of the two")
@@ -72,13 +94,13 @@ def check_prior(prior: Any) -> NDArray[np.float64] | None:
     """Return how often each candidate is expected, as a read-only array; None where nothing is said."""
     if prior is None:
         return None
-    found = np.asarray(prior)
-    if found.dtype.kind not in "iuf":
-        raise TypeError(f"prior: must be numbers, not {found.dtype}")
-    found = found.astype(np.float64)
-    if found.ndim != 1 or not np.isfinite(found).all() or (found < 0.0).any():
+    result = np.asarray(prior)
+    if result.dtype.kind not in "iuf":
+        raise TypeError(f"prior: must be numbers, not {result.dtype}")
+    result = result.astype(np.float64)
+    if result.ndim != 1 or not np.isfinite(result).all() or (result < 0.0).any():
         raise ValueError("prior: must be a sequence of finite numbers, zero or more")
-    return readonly(found)
+    return readonly(result)
 
 
 def of_members(
@@ -110,15 +132,15 @@ def region_members(regions: Any, count: int) -> tuple[NDArray[Any], list[NDArray
 
 
 def region_index(members: list[NDArray[np.intp]], count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the region of each candidate, and its place in the region."""
-    part, place = np.empty(count, np.intp), np.empty(count, np.intp)
+    """Return the region of each candidate, and its position in the region."""
+    part, position = np.empty(count, np.intp), np.empty(count, np.intp)
     for number, each in enumerate(members):
-        part[each], place[each] = number, np.arange(len(each))
-    return part, place
+        part[each], position[each] = number, np.arange(len(each))
+    return part, position
 
 
 def losses_between(
-    points: NDArray[np.float64], members: NDArray[np.intp], metric: Any, utility: Any
+    points: NDArray[np.float64], members: NDArray[np.intp], metric: Loss, utility: str | Metric | None
 ) -> NDArray[np.float64]:
     """Return the table of losses between some of the candidates; a utility counts as a negative one."""
     own = points[members].reshape(len(members), -1)
@@ -130,7 +152,7 @@ def losses_between(
 
 
 def nearest(
-    points: NDArray[np.float64], table: NDArray[np.float64], metric: Any, utility: Any
+    points: NDArray[np.float64], table: NDArray[np.float64], metric: Loss, utility: str | Metric | None
 ) -> NDArray[Any]:
     """Return the code of the candidate of least loss (the first of equals) for each finite point."""
     if isinstance(metric, np.ndarray):
@@ -150,29 +172,23 @@ def nearest(
 
 
 def release_by_region(
-    regions: Sequence[Any],
+    regions: Sequence[Region],
     index: tuple[NDArray[np.intp], NDArray[np.intp]],
     codes: NDArray[Any],
     call: Call,
 ) -> NDArray[Any]:
     """Release checked codes, each within its region; the region decides the channel, and is public."""
-    region_of, place_of = index
+    region_of, position_of = index
     flat = codes.ravel()
     reports = np.empty(flat.shape, np.min_scalar_type(len(region_of) - 1))
     keys = call.keys if call.keys[0] is not None else [None] * len(regions)
     for number, (region, key) in enumerate(zip(regions, keys, strict=True)):
         everywhere = np.flatnonzero(region_of[flat] == number)
         for mine, own in by_column(everywhere, [key], flat.size // max(1, len(codes))):
-            released = region.release.randomize(place_of[flat[mine]], call.codes(own))
+            released = region.release.randomize(position_of[flat[mine]], call.codes(own))
             reports[mine] = region.members[released]
     return reports.reshape(codes.shape)
 
-
-Points: TypeAlias = NDArray[np.float64]
-"""Candidates or inputs, shape (n, d)."""
-
-Metric: TypeAlias = Callable[[Points, Points], NDArray[np.float64]]
-"""Pairwise values of two sets of points, shape (len(a), len(b))."""
 
 _EARTH_RADIUS_KM = 6371.0088  # mean radius, IUGG
 
@@ -187,7 +203,7 @@ def manhattan(a: Points, b: Points) -> NDArray[np.float64]:
     return _summed(np.abs, a, b)
 
 
-def _summed(term: Any, a: Points, b: Points) -> NDArray[np.float64]:
+def _summed(term: Callable[[Points], Points], a: Points, b: Points) -> NDArray[np.float64]:
     total = np.zeros((len(a), len(b)))
     for axis in range(a.shape[1]):  # one (n, n) table at a time
         total += term(a[:, axis, None] - b[None, :, axis])

@@ -16,7 +16,7 @@ from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.tables import FrequencyAccumulator
 from bitldp.mechanism.parameters import Budget, Features, Unit
 from bitldp.points.base import CandidateRelease, Candidates, Inverse, Rounding
-from bitldp.points.candidates import losses_between
+from bitldp.points.candidates import Loss, losses_between
 from bitldp.release.base import Release
 from bitldp.release.table import table
 
@@ -55,7 +55,7 @@ class CandidateMatrix(CandidateRelease):
         self._check()
 
         def make(
-            points: NDArray[np.float64], members: list[NDArray[np.intp]], metric: Any, budget: float
+            points: NDArray[np.float64], members: list[NDArray[np.intp]], metric: Loss, budget: float
         ) -> list[RegionTable]:
             self._arrange(points)
             parts = []
@@ -78,7 +78,7 @@ class CandidateMatrix(CandidateRelease):
         """Check the parameters that the subclass adds."""
 
     def _arrange(self, points: NDArray[np.float64]) -> None:
-        """Settle what the subclass needs to know of all candidates together."""
+        """Keep the properties that the subclass derives of all candidates together."""
 
     @property
     def channels(self) -> list[Matrix]:
@@ -125,7 +125,7 @@ class CandidateMatrix(CandidateRelease):
 
     @property
     def letters(self) -> NDArray[np.float64]:
-        """What each report is worth, shape (N,), so that the mean is the candidate; read-only.
+        """Decoded value of each report, shape (N,), whose mean is the candidate; read-only.
 
         Among all such letters, those of least variance over uniform inputs. Their mean is right within 1e-9
         of half the range of the candidates.
@@ -177,10 +177,10 @@ class CandidateMatrix(CandidateRelease):
 
     def facts(self, users: int | None = None) -> dict[str, Any]:
         """Return the errors of a report and of a frequency; see `Mechanism.facts`."""
-        found = super().facts(users)
+        result = super().facts(users)
         if self.utility is not None:
-            return found
-        return {"errors": {"expected_absolute_error": self.expected_error(), **found["errors"]}}
+            return result
+        return {"errors": {"expected_absolute_error": self.expected_error(), **result["errors"]}}
 
     def mean_variance(self) -> float:
         """Return the mean of `variance` over the indicators and over uniform inputs.

@@ -1,4 +1,4 @@
-"""How many candidates BRR favours: Algorithm 2 for any losses, its closed form on a line, the best m.
+"""Number of candidates that BRR favours: Algorithm 2 for any losses, its closed form on a line, the best m.
 
 The paper is "Bipartite randomized response mechanism for local differential privacy" (Zhang, Zhu, Chen and
 Hu, arXiv:2504.20926). Losses of a candidate are sorted in ascending order; a window of width m puts weight
@@ -71,7 +71,7 @@ def paper_width(sorted_losses: NDArray[np.float64], epsilon: float) -> int:
 
 
 def equidistant_width(count: int, epsilon: float) -> int:
-    """Return m of `count` equidistant points in closed form: what Algorithm 2 gives for epsilon > 0.
+    """Return m of `count` equidistant points in closed form, as Algorithm 2 gives it for epsilon > 0.
 
     Notes
     -----

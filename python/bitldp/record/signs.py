@@ -68,8 +68,9 @@ class SampledSigns(Means):
     -----
     Numbers are dithered to the ends of the interval. Neighbouring records differ in any way; those that
     differ in one feature reach epsilon where it is sampled, so bit, feature and record are the same in
-    `guarantee`. On [-1, 1] a sampled coordinate is worth +-(r/k) (e^eps + 2^k - 1)/(e^eps - 1) and the others
-    0: its second moment is (r/k) ((e^eps + 2^k - 1)/(e^eps - 1))^2. Which coordinates were sampled is public.
+    `guarantee`. On [-1, 1] a sampled coordinate is decoded as +-(r/k) (e^eps + 2^k - 1)/(e^eps - 1) and the
+    others 0: its second moment is (r/k) ((e^eps + 2^k - 1)/(e^eps - 1))^2. Which coordinates were sampled is
+    public.
 
     Source: Chen, Kairouz and Ozgur, "Breaking the communication-privacy-accuracy trilemma", NeurIPS 2020
     (SQKR, without Kashin's representation), with coordinates that are different.
@@ -173,8 +174,8 @@ class SampledSigns(Means):
         repeated = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
         if repeated.any():
             raise ValueError(f"reports.indices: record {int(np.argmax(repeated))} has a coordinate twice")
-        places = np.arange(self._size - 1, -1, -1)
-        return SampledReports(indices, symbols[:, None].astype(np.int64) >> places & 1)
+        positions = np.arange(self._size - 1, -1, -1)
+        return SampledReports(indices, symbols[:, None].astype(np.int64) >> positions & 1)
 
 
 _DITHER = Window(2, 1, 1.0)  # never leaves its cell: the dither alone

@@ -15,6 +15,7 @@ from bitldp._core import keystream
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
 from bitldp.base.keys import keys
+from bitldp.estimate.means import MeanAccumulator
 from bitldp.mechanism.base import Mechanism, Part
 from bitldp.mechanism.law import Experiment, Pair, Symbols
 from bitldp.mechanism.numeric import Numeric
@@ -228,6 +229,6 @@ class Compressed(Mechanism):
             "that of the projected numbers"
         )
 
-    def accumulator(self) -> Any:
+    def accumulator(self) -> MeanAccumulator:
         """Return an empty accumulator of the mean of the projected numbers, ``numbers.accumulator()``."""
         return self._numbers.accumulator()

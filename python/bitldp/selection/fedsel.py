@@ -1,4 +1,4 @@
-"""FedSel: clients that keep what they have not sent yet, and send one perturbed coordinate a round."""
+"""FedSel: clients that accumulate unsent updates, and send one perturbed coordinate a round."""
 
 from __future__ import annotations
 
@@ -206,9 +206,9 @@ class FedSel:
             moved = after + before.dtype.type(self._momentum) * before
         floats("gradients", after + moved, dimensions)
         reports = self._stages.randomize(after, moved, rng=rng, threads=threads)
-        places = reports.indices.astype(np.intp)
-        sent = places < dimensions
-        after[np.flatnonzero(sent), places[sent]] = 0.0
+        positions = reports.indices.astype(np.intp)
+        sent = positions < dimensions
+        after[np.flatnonzero(sent), positions[sent]] = 0.0
         self._residual[rows] = after
         self._released[rows] += 1
         return self._stages.pack(reports) if output == "packed" else reports
@@ -250,7 +250,7 @@ class FedSel:
         return rows
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return what the clients remember, copied: private, for their own disks only.
+        """Return the clients' memory, copied: private, for their own disks only.
 
         Returns
         -------
@@ -260,7 +260,7 @@ class FedSel:
         return {"residual": self._residual.copy(), "released": self._released.copy()}
 
     def restore(self, state: Mapping[str, ArrayLike]) -> None:
-        """Take over what `state` returned.
+        """Restore a `state`.
 
         Raises
         ------

@@ -61,10 +61,10 @@ class TopSelection(Selection):
         weights, total = self._channel.weights(), self._channel.total
         high, low = int(weights[-1]), int(weights[0])
         if high == low:
-            self._refuse_mute()
+            self._refuse_uninformative()
         return high / total, low / total
 
-    def _refuse_mute(self) -> NoReturn:
+    def _refuse_uninformative(self) -> NoReturn:
         raise ValueError(
             f"{type(self).__name__}: no unbiased decode exists at epsilon 0, all coordinates are alike"
         )
@@ -139,8 +139,8 @@ class TopSelection(Selection):
                 raise ValueError(f"reports: shape must be (n,), got {array.shape}")
             records = len(array)
         cells = self._channel.outputs
-        found = counts_of(array, 1, cells, form, records, threads)
-        return records, found[0, : self._channel.dimensions]
+        result = counts_of(array, 1, cells, form, records, threads)
+        return records, result[0, : self._channel.dimensions]
 
     def variance(self, scores: ArrayLike) -> NDArray[np.float64]:
         """Return the variance of the letters that `decode` gives, in closed form.
@@ -360,8 +360,8 @@ def exp_channel(dimensions: int, epsilon: float) -> Select:
         # T e^-y, rounded up but for the largest: T less T (1 - e^-y) where y is small, to keep its digits
         small = np.maximum(np.ceil(top * falling), 1.0)
         weights = small.astype(np.uint64)
-        near = gaps <= _FINE
-        weights[near] = np.uint64(top) - np.floor(top * -np.expm1(-gaps[near])).astype(np.uint64)
+        fine = gaps <= _FINE
+        weights[fine] = np.uint64(top) - np.floor(top * -np.expm1(-gaps[fine])).astype(np.uint64)
         return Select(np.ones(dimensions, np.uint32), weights)
 
     return calibrated(build, epsilon, lambda channel: channel.epsilon)
@@ -530,10 +530,10 @@ def _rule() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return (ends[:-1, None] + half * (1.0 + points)).ravel(), (half * weights).ravel()
 
 
-def _node(place: int) -> tuple[float, float]:
+def _node(position: int) -> tuple[float, float]:
     """Return a root of the Legendre polynomial on [-1, 1], and its weight, by Newton's steps in decimals."""
     with localcontext(_DECIMALS):
-        x = Decimal(-math.cos(math.pi * (place + 0.75) / (_NODES + 0.5)))
+        x = Decimal(-math.cos(math.pi * (position + 0.75) / (_NODES + 0.5)))
         for _ in range(_NEWTON):
             before, value = Decimal(1), x
             for n in range(2, _NODES + 1):

@@ -1,4 +1,4 @@
-"""Reports of a coordinate and its value, and what a server adds up of them."""
+"""Selection and value together: a large coordinate of a vector and its value, both released privately."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["SelectedMeanAccumulator", "SelectedReports", "TwoStage", "floats"]
 
 
 class SelectedReports(NamedTuple):
-    """What is released of n vectors: one coordinate of each, and the report of its value.
+    """Reports of n vectors: one coordinate of each, and the report of its value.
 
     Attributes
     ----------
@@ -51,14 +51,14 @@ class SelectedMeanAccumulator(MeanAccumulator):
     mechanism : Mechanism
         Whose reports are accumulated.
     letters : ndarray of float64, shape (alphabet,)
-        What each code is worth.
+        Decoded value of each code.
     check : callable
         Checks reports and returns them as a pair.
     """
 
     def __init__(
         self,
-        mechanism: Any,
+        mechanism: TwoStage,
         letters: NDArray[np.float64],
         check: Callable[[Any], SelectedReports],
     ) -> None:
@@ -72,14 +72,14 @@ class SelectedMeanAccumulator(MeanAccumulator):
         n, features = len(codes), len(self._summed[1])
         if n == 0:
             return
-        places, letters = indices.astype(np.intp), self._worth[codes]
-        mean = np.bincount(places, letters, features + 1)[:features] / n
-        squares = np.bincount(places, np.square(letters), features + 1)[:features]
+        positions, letters = indices.astype(np.intp), self._worth[codes]
+        mean = np.bincount(positions, letters, features + 1)[:features] / n
+        squares = np.bincount(positions, np.square(letters), features + 1)[:features]
         self._combine(n, mean, np.maximum(squares - n * np.square(mean), 0.0))
 
 
 def floats(name: str, values: ArrayLike, dimensions: int) -> NDArray[Any]:
-    """Return vectors that are finite everywhere: an error must not depend on what is drawn."""
+    """Return vectors that are finite everywhere: an error must not depend on the draw."""
     table = checks.numbers(name, values)
     if table.dtype not in (np.float32, np.float64):
         raise TypeError(f"{name}: dtype {table.dtype} is not allowed; float32 and float64 are")
@@ -274,14 +274,14 @@ class TwoStage(Mechanism):
         threads: int | None = None,
         duplicates: bool = False,
     ) -> SelectedReports:
-        """Select and release with keyed coins; see `Mechanism.randomize_keyed`.
+        """Select and release with keyed randomness; see `Mechanism.randomize_keyed`.
 
         Scores and values of a client together are the value.
         """
-        coins = coins_of(key, ids, context, column, duplicates)
+        randomness = coins_of(key, ids, context, column, duplicates)
         sizes, table = self._admit_pair(scores, values)
-        fitting(coins, sizes)
-        return self._perturb_pair(sizes, table, self._keyed(coins, [sizes, table], output, threads))
+        fitting(randomness, sizes)
+        return self._perturb_pair(sizes, table, self._keyed(randomness, [sizes, table], output, threads))
 
     @property
     def _streams(self) -> int:
@@ -301,10 +301,10 @@ class TwoStage(Mechanism):
         channel = self.selection.channel
         skipped = call.first_chunk * (CHUNK // channel.chunk)
         indices = channel.randomize(sizes, key, "codes", None, call.threads, skipped)
-        places = indices.astype(np.intp)
-        none = places == channel.dimensions
-        places[none] = 0
-        chosen = np.take_along_axis(table, places[:, None], axis=1)[:, 0]
+        positions = indices.astype(np.intp)
+        none = positions == channel.dimensions
+        positions[none] = 0
+        chosen = np.take_along_axis(table, positions[:, None], axis=1)[:, 0]
         chosen[none] = self._middle
         codes = self.values._release.randomize(chosen, call.codes(rest))
         reports = SelectedReports(indices, codes)
@@ -348,7 +348,7 @@ class TwoStage(Mechanism):
         Raises
         ------
         ValueError, TypeError
-            If the codes say nothing (epsilon 0 of `values`), or for reports of another form.
+            If the codes are uninformative (epsilon 0 of `values`), or for reports of another form.
         """
         letters = self.values.letters
         indices, codes = self._check(reports)
@@ -384,7 +384,7 @@ class TwoStage(Mechanism):
         Raises
         ------
         ValueError
-            If the codes say nothing (epsilon 0 of `values`).
+            If the codes are uninformative (epsilon 0 of `values`).
         """
         return SelectedMeanAccumulator(self, self.values.letters, self._check)
 
@@ -405,7 +405,7 @@ class TwoStage(Mechanism):
         Raises
         ------
         ValueError
-            If the codes say nothing (epsilon 0 of `values`), or for numbers that are not finite.
+            If the codes are uninformative (epsilon 0 of `values`), or for numbers that are not finite.
         """
         chance = self.selection.law(scores)[:, : self.selection.channel.dimensions]
         s = np.clip(np.asarray(scores if values is None else values, dtype=np.float64), *self.values._ends)

@@ -22,7 +22,7 @@ from bitldp.release.shift import law_of, shifted
 
 __all__ = ["Additive", "BallGaussian", "Skellam"]
 
-_LEAST_ROOM, _MOST_ROOM = 4.5, 5.5  # of a report beyond the ball, in standard deviations of the noise
+_LEAST_MARGIN, _MOST_MARGIN = 4.5, 5.5  # of a report beyond the ball, in standard deviations of the noise
 _REACH = 7.75  # the same, from the other end of the ball: beyond, units of 2**-64 are too coarse
 _LOSS = 0.01  # of the variance: the bits are the least that do not cost more than this
 _LEAST, _MOST = 4, 16
@@ -48,24 +48,22 @@ class Additive(Ball):
 
     def _build(self) -> None:
         if self.delta == 0.0:
-            raise ValueError(
-                f"delta: must be above 0; {type(self).__name__} has no pure epsilon worth having"
-            )
+            raise ValueError(f"delta: must be above 0; {type(self).__name__} has no useful pure epsilon")
         allowed = largest_mu(self.epsilon, self.delta)
         bits = self._bits(allowed) if self.output_bits is None else self.output_bits
-        room = (1 << (bits - 1)) - 1  # codes on either side of the middle one
-        radius, sigma = _layout(room, allowed)
+        half_width = (1 << (bits - 1)) - 1  # codes on either side of the middle one
+        radius, sigma = _layout(half_width, allowed)
         while radius > 0:
             for _ in range(_STEPS):
-                beyond = math.ceil(_room(allowed) * sigma)
-                if not _fits(radius, beyond, room):
+                beyond = math.ceil(_margin(allowed) * sigma)
+                if not _fits(radius, beyond, half_width):
                     break
                 slope = self._try(radius, radius + beyond, sigma)
                 if slope * self._diameter() <= allowed:
                     self._judge(self.epsilon)
                     return
                 sigma *= 1.0 + min(max(slope * self._diameter() / allowed - 1.0, 1e-6), 0.5)
-            radius, sigma = _layout(room, allowed, radius - 1 - radius // 50)
+            radius, sigma = _layout(half_width, allowed, radius - 1 - radius // 50)
         raise ValueError(
             f"output_bits: {bits} are too few for epsilon {self.epsilon:.4g} at delta {self.delta:.3g}"
         )
@@ -80,24 +78,24 @@ class Additive(Ball):
             radius, sigma = _layout((1 << (bits - 1)) - 1, allowed)
             if radius == 0:
                 continue
-            if sigma >= min((_room(allowed) + 2.0 * radius / sigma) / _LOSS, 0.9 * _finest(allowed)):
+            if sigma >= min((_margin(allowed) + 2.0 * radius / sigma) / _LOSS, 0.9 * _finest(allowed)):
                 return bits
         return _MOST
 
-    def _try(self, radius: int, room: int, sigma: float) -> float:
+    def _try(self, radius: int, half_width: int, sigma: float) -> float:
         """Build all but the guarantee, with noise of `sigma` steps; return its slope."""
         half = sigma * sigma / 2.0
-        weights = self._noise_law(half, room + radius)
-        channel = Shift(2 * radius + 1, 2 * room + 1, weights, room - radius)
+        weights = self._noise_law(half, half_width + radius)
+        channel = Shift(2 * radius + 1, 2 * half_width + 1, weights, half_width - radius)
         noise = law_of(channel)
-        places = np.arange(-room, room + 1, dtype=np.float64)
+        positions = np.arange(-half_width, half_width + 1, dtype=np.float64)
         # An end stands for what the noise is beyond it on average, from the end of the ball.
-        over = noise[2 * room :]
-        places[-1] += float(over @ np.arange(len(over))) / float(over.sum())
-        places[0] = -places[-1]
+        over = noise[2 * half_width :]
+        positions[-1] += float(over @ np.arange(len(over))) / float(over.sum())
+        positions[0] = -positions[-1]
         ends = (-self.radius, self.radius)
-        release = shifted(channel, channel.epsilon, ends, 2 * radius, places)
-        means = np.correlate(places[_clamped(channel)], noise, "valid") - np.arange(-radius, radius + 1)
+        release = shifted(channel, channel.epsilon, ends, 2 * radius, positions)
+        means = np.correlate(positions[_clamped(channel)], noise, "valid") - np.arange(-radius, radius + 1)
         slope = slope_of_noise(weights)
         self._set(
             _release=release,
@@ -118,7 +116,7 @@ class Additive(Ball):
 
     @property
     def gdp_mu(self) -> float:
-        """Two records are told apart no better than normal laws of variance 1 that are this far apart."""
+        """Two records are distinguished no better than normal laws of variance 1 that are this far apart."""
         return self._mu
 
     @property
@@ -178,29 +176,31 @@ def _clamped(channel: Shift) -> NDArray[np.int64]:
     return np.clip(sums, 0, channel.outputs - 1)
 
 
-def _layout(room: int, allowed: float, most: int | None = None) -> tuple[int, float]:
+def _layout(half_width: int, allowed: float, most: int | None = None) -> tuple[int, float]:
     """Return the most steps that the ball's radius may have, up to `most`, and the noise it needs, in steps.
 
-    (0, 0) if there is no room for any.
+    (0, 0) if none fits.
     """
     finest = _finest(allowed)
-    low, high = 0, room if most is None else most
-    while low < high:  # the room that is needed grows with the radius
+    low, high = 0, half_width if most is None else most
+    while low < high:  # the margin that is needed grows with the radius
         middle = (low + high + 1) // 2
-        sigma = _sigma(middle, allowed, room)
-        good = _fits(middle, math.ceil(_room(allowed) * sigma), room) and (sigma <= finest or middle == 1)
+        sigma = _sigma(middle, allowed, half_width)
+        good = _fits(middle, math.ceil(_margin(allowed) * sigma), half_width) and (
+            sigma <= finest or middle == 1
+        )
         low, high = (middle, high) if good else (low, middle - 1)
-    return (low, _sigma(low, allowed, room)) if low > 0 else (0, 0.0)
+    return (low, _sigma(low, allowed, half_width)) if low > 0 else (0, 0.0)
 
 
-def _room(allowed: float) -> float:
+def _margin(allowed: float) -> float:
     """Return how far reports go beyond the ball, in deviations: the bias that is left falls with it."""
-    return max(_LEAST_ROOM, min(_MOST_ROOM, _REACH - allowed))
+    return max(_LEAST_MARGIN, min(_MOST_MARGIN, _REACH - allowed))
 
 
-def _fits(radius: int, beyond: int, room: int) -> bool:
-    """Whether a ball and its noise leave a report in its room, and the noise in that of the channel."""
-    return radius + beyond <= room and 2 * radius + beyond <= _FARTHEST
+def _fits(radius: int, beyond: int, half_width: int) -> bool:
+    """Return whether a ball and its noise fit into the codes of a report, and the noise into its channel."""
+    return radius + beyond <= half_width and 2 * radius + beyond <= _FARTHEST
 
 
 def _finest(allowed: float) -> float:
@@ -211,19 +211,19 @@ def _finest(allowed: float) -> float:
     With K the reach in deviations, a weight there has w = 2^64 phi(K)/sigma units and should differ from the
     next, by K/sigma of itself, by more than its rounding does.
     """
-    reach = min(_room(allowed) + allowed, _REACH)
+    reach = min(_margin(allowed) + allowed, _REACH)
     density = math.exp(-reach * reach / 2.0) / math.sqrt(2.0 * math.pi)
     return min(math.sqrt(density * reach * ONE / _UNITS), _COARSE)
 
 
-def _sigma(radius: int, allowed: float, room: int) -> float:
-    """Return about the noise that a ball of so many steps needs; more than `room` where there is none."""
+def _sigma(radius: int, allowed: float, half_width: int) -> float:
+    """Return about the noise that a ball of so many steps needs; above `half_width` where there is none."""
     # With less, a report at one end of the ball would tell, in units of 2**-64, that it is not of the other.
-    plain = 2.0 * radius / min(allowed, _REACH - _LEAST_ROOM)
+    plain = 2.0 * radius / min(allowed, _REACH - _LEAST_MARGIN)
     sigma = plain
-    while sigma <= room:
+    while sigma <= half_width:
         # the slope of Gaussian noise up to K is e^(K/(2 sigma^2))/sigma
-        needed = plain * math.exp(min((_room(allowed) * sigma + 2.0 * radius) / (2.0 * sigma * sigma), 9.0))
+        needed = plain * math.exp(min((_margin(allowed) * sigma + 2.0 * radius) / (2.0 * sigma * sigma), 9.0))
         if needed <= sigma * (1.0 + 1e-9):
             break
         sigma = needed

@@ -97,17 +97,17 @@ class Ball(Means):
         letters: NDArray[np.float64] | None,
         claimed: float,
     ) -> None:
-        """Set what the subclass has built, and judge it."""
+        """Set the release that the subclass has built, and its guarantee."""
         points, (low, high) = len(rows), self._interval()
         grid = Grid(points, low=low, high=high)
         spread = None
         if letters is not None:
             moments = rows @ np.square(letters - (low + high) / 2.0)
             spread = Spread(readonly(grid.values()), readonly(moments))
-        worth = None if letters is None else readonly(letters)
+        decoded = None if letters is None else readonly(letters)
         self._set(
             _release=Release(
-                channel, channel.epsilon, channel.outputs, grid, readonly(grid.values()), worth, spread
+                channel, channel.epsilon, channel.outputs, grid, readonly(grid.values()), decoded, spread
             ),
             _ends=(low, high),
             _power=power,
@@ -118,14 +118,14 @@ class Ball(Means):
         self._judge(claimed)
 
     def _judge(self, claimed: float) -> None:
-        """Set the guarantee of what was built."""
+        """Set the guarantee of the release."""
         channel, record = self.channel, self.pure_epsilon()
         self._set(_pure=record)
         # With conditional dither, a coordinate also decides what is accepted of the others.
         feature = record if self._conditional else channel.epsilon
         if self.delta > 0.0:
             record = min(record, self._at_delta())
-        # Records that differ in one feature are records: with the same delta, no more can be told of them.
+        # Records that differ in one feature are records: with the same delta, nothing more shows.
         feature = min(feature, record)
         self._set(
             _guarantee=Guarantee(claimed, feature, feature, record, delta=self.delta, holds=record <= claimed)
@@ -215,8 +215,8 @@ class Ball(Means):
           rows, so the divergence of a coordinate is at most alpha (c t)^2/2 for inputs t apart (Bun and
           Steinke, "Concentrated differential privacy", TCC 2016, Proposition 3.3), and that of a record at
           most alpha (c D)^2/2 with D the diameter of the ball.
-        - "coupled": the dither of two records may use the same coins, which makes the relaxed knapsack one
-          of distances between points.
+        - "coupled": the dither of two records may use the same random bits, which makes the relaxed knapsack
+          one of distances between points.
         - "interpolated": the divergence of two mixtures is quadratic in a small distance, as the Fisher
           information is. The knapsack is relaxed over all inputs, not only points, on a mesh whose cells
           are bounded by convexity. The least of the three as a rule. It is infinite, and not looked for,
@@ -225,7 +225,7 @@ class Ball(Means):
         alphas = divergence.check_orders(orders)
         diameter, features = self._diameter(), self.features
         if not self._conditional:
-            found = bounds.curve(
+            result = bounds.curve(
                 bound,
                 self._coordinate,
                 self._divergences,
@@ -235,7 +235,7 @@ class Ball(Means):
                 features,
                 self._ends[0] == 0.0,
             )
-            return np.minimum(found, self._pure).reshape(alphas.shape)
+            return np.minimum(result, self._pure).reshape(alphas.shape)
         checks.choice("bound", bound, ("best", "greedy"))
         capacity = diameter**self._power
         sums = []
@@ -252,7 +252,7 @@ class Ball(Means):
         return np.minimum(divergence.divergences(self._coordinate, alpha), self._coordinate.epsilon)
 
     def symbols(self) -> tuple[Symbols, ...]:
-        """Return the guarantee: what the ball allows of all coordinates together is no law of one."""
+        """Return the guarantee: the ball bounds all coordinates together, which the law of one does not."""
         return Mechanism.symbols(self)
 
     def extremes(self, pair: Pair | None = None) -> Experiment | None:
@@ -267,9 +267,9 @@ class Ball(Means):
             # With conditional dither the coordinates of a report are not independent.
             return Experiment(list(inputs), names) if pair is None else None
         rows = self.probabilities()
-        places = (inputs - self._ends[0]) / self._step()
-        low = np.clip(np.floor(places).astype(int), 0, len(rows) - 2)
-        upper = np.clip(places - low, 0.0, 1.0)[..., None]
+        positions = (inputs - self._ends[0]) / self._step()
+        low = np.clip(np.floor(positions).astype(int), 0, len(rows) - 2)
+        upper = np.clip(positions - low, 0.0, 1.0)[..., None]
         table = (1.0 - upper) * rows[low] + upper * rows[low + 1]
 
         def describe(symbol: int, value: int) -> str:
@@ -302,9 +302,9 @@ class Ball(Means):
         if not self._conditional:
             return release.randomize(records, call)
         points = self.codec.points
-        places = np.clip((records - self._ends[0]) / self._step(), 0.0, points - 1.0)
+        positions = np.clip((records - self._ends[0]) / self._step(), 0.0, points - 1.0)
         bound = enlarged(self.radius / self._step(), self.features, self._power)
-        table = places.reshape(-1, self.features)
+        table = positions.reshape(-1, self.features)
         drawn = conditioned(table, points, bound, self._power, call.keys[1], call.first_chunk)
         codes = drawn.reshape(records.shape).astype(np.min_scalar_type(points - 1))
         return replace(release, codec=None).randomize(codes, call)
@@ -329,7 +329,7 @@ def ends_of_ball(features: int, radius: float) -> NDArray[np.float64]:
 
 
 _TINY = float(np.finfo(np.float64).tiny)
-_NEAR = 1.0 + 2.0**-20  # a record this near to the ball is not refused: float32 has its rounding
+_NEAR = 1.0 + 2.0**-20  # a record this close to the ball is not refused: float32 has its rounding
 
 
 def norms(x: ArrayLike, features: int, power: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -371,9 +371,9 @@ def limited(x: ArrayLike, features: int, low: float, high: float, clip: bool) ->
     """Return checked records whose coordinates are clipped to an interval, or refused."""
     records = check_finite(x, features).astype(np.float64)
     slack = (_NEAR - 1.0) * max(abs(each) for each in (low, high) if math.isfinite(each))
-    near = (records >= low - slack) & (records <= high + slack)
-    if not clip and not near.all():
-        where = place(~near)
+    allowed = (records >= low - slack) & (records <= high + slack)
+    if not clip and not allowed.all():
+        where = place(~allowed)
         raise ValueError(f"x: {where} is outside [{low}, {high}], which clip=False refuses")
     return np.clip(records, low, high)
 
@@ -423,18 +423,18 @@ def bias_factor() -> float:
 
 
 def conditioned(
-    places: NDArray[np.float64],
+    positions: NDArray[np.float64],
     points: int,
     bound: float,
     power: int,
     key: Source,
     first_chunk: int,
 ) -> NDArray[np.int64]:
-    """Return grid points for places on the grid, whose norm about the grid's middle is at most `bound`.
+    """Return grid points for positions on the grid, whose norm about the grid's middle is at most `bound`.
 
     Parameters
     ----------
-    places : ndarray of float64, shape (n, d)
+    positions : ndarray of float64, shape (n, d)
         In steps, [0, points - 1].
     points : int
         Points of the grid.
@@ -452,16 +452,16 @@ def conditioned(
     ndarray of int64, shape (n, d)
         The norm is checked as integers, so what is released comes from the ball, whatever the floats were.
     """
-    low = np.minimum(np.floor(places), points - 2).astype(np.int64)
+    low = np.minimum(np.floor(positions), points - 2).astype(np.int64)
     # the chance of the upper point in units of 2^-64; 1 itself has no such integer and is within 2^-53 of it
-    upper = ((places - low) * 2.0**53).astype(np.uint64) << np.uint64(11)
-    upper[places - low >= 1.0] = np.uint64(0xFFFFFFFFFFFFFFFF)
+    upper = ((positions - low) * 2.0**53).astype(np.uint64) << np.uint64(11)
+    upper[positions - low >= 1.0] = np.uint64(0xFFFFFFFFFFFFFFFF)
     toward = np.where(2 * low + 1 <= points - 1, 1, 0)  # rounding toward the middle never leaves the ball
     drawn = low + toward
     most = math.floor((2.0 * bound) ** power)
-    waiting = np.arange(len(places))
+    waiting = np.arange(len(positions))
     for attempt in range(_ATTEMPTS):
-        words = _words(key, places.size, first_chunk + attempt * _APART).reshape(places.shape)[waiting]
+        words = _words(key, positions.size, first_chunk + attempt * _APART).reshape(positions.shape)[waiting]
         tried = low[waiting] + (words < upper[waiting])
         doubled = np.abs(2 * tried - (points - 1)) ** power  # odd or even integers: twice the distance
         kept = doubled.sum(axis=1) <= most

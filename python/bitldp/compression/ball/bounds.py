@@ -1,4 +1,4 @@
-"""Bounds of what a channel per coordinate costs records of a ball, from its integer law.
+"""Bounds of the privacy loss of records of a ball, from the integer law of one coordinate.
 
 Lengths are counted in steps of the grid. A record of d coordinates in an l_p ball of radius R differs from
 another by ``sum over l of |i_l - i'_l|^p <= (2 R)^p``, which is the capacity here.
@@ -37,8 +37,8 @@ _SEARCH = 60  # thirds by which the best price is bracketed
 
 def costs(points: int, power: float) -> NDArray[np.float64]:
     """Return ``|i - j|^power`` between any two of the grid's points."""
-    places = np.arange(points, dtype=np.float64)
-    distances: NDArray[np.float64] = np.abs(places[:, None] - places) ** power
+    positions = np.arange(points, dtype=np.float64)
+    distances: NDArray[np.float64] = np.abs(positions[:, None] - positions) ** power
     return distances
 
 
@@ -127,9 +127,9 @@ def dithered(
 
     Notes
     -----
-    Dither two inputs that are u steps apart with the same coin: they become points m or m + 1 apart, where
-    m = floor(u), the latter with the chance f = u - m. The sum ``sum P^alpha Q^(1-alpha)`` is jointly convex,
-    so that of the mixtures is at most the mean of that of the points: a coordinate costs at most
+    Dither two inputs that are u steps apart with the same random number: they become points m or m + 1 apart,
+    where m = floor(u), the latter with the chance f = u - m. The sum ``sum P^alpha Q^(1-alpha)`` is jointly
+    convex, so that of the mixtures is at most the mean of that of the points: a coordinate costs at most
 
         ln((1 - f) e^((alpha-1) D(m)) + f e^((alpha-1) D(m+1)))/(alpha - 1),
 
@@ -164,7 +164,7 @@ def dithered(
 
 
 def _below(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:
-    """Whether b lies on or below the line from a to c."""
+    """Return whether b lies on or below the line from a to c."""
     return (b[1] - a[1]) * (c[0] - a[0]) <= (c[1] - a[1]) * (b[0] - a[0])
 
 
@@ -176,8 +176,8 @@ def worst_losses(rows: NDArray[np.float64]) -> NDArray[np.float64]:
         unequal = np.isneginf(logs)[:, None, :] != np.isneginf(logs)[None, :, :]
         if unequal.any():
             return np.where(np.eye(len(rows), dtype=bool), 0.0, math.inf)
-    found = np.stack([np.abs(logs - row).max(axis=1) for row in logs])
-    losses: NDArray[np.float64] = found + (1.0 + np.abs(logs).max()) * 2.0**-50
+    result = np.stack([np.abs(logs - row).max(axis=1) for row in logs])
+    losses: NDArray[np.float64] = result + (1.0 + np.abs(logs).max()) * 2.0**-50
     np.fill_diagonal(losses, 0.0)
     return losses
 
@@ -199,8 +199,8 @@ def steepest(rows: ArrayLike) -> float:
 
 _POINTS, _VALUES = 512, 64  # the largest table whose mesh is looked at
 
-_RATIO = 1.07  # of neighbouring places of the mesh: it costs about 0.1 % of a divergence
-_LEAST = 0.01  # the least place, in units of a coordinate of a record that is spread evenly
+_RATIO = 1.07  # of neighbouring points of the mesh: it costs about 0.1 % of a divergence
+_LEAST = 0.01  # the least point, in units of a coordinate of a record that is spread evenly
 _CUTS = 60  # of the search for the price; any price gives a bound
 _ENOUGH = 1.0 + 1e-6
 
@@ -269,18 +269,18 @@ def curve(
     if bound == "greedy":
         raise ValueError("bound: 'greedy' needs dither='conditional', which keeps records in a ball")
     checks.choice("bound", bound, ("best", "coupled", "steepest", "interpolated"))
-    found = np.full(len(alphas), math.inf)
+    result = np.full(len(alphas), math.inf)
     if bound in ("best", "steepest"):
         # in an l1 ball the squares of the distances sum to no more than in the l2 ball of that radius
-        found = np.minimum(found, alphas * (steepest(table.rows) * diameter) ** 2 / 2.0)
+        result = np.minimum(result, alphas * (steepest(table.rows) * diameter) ** 2 / 2.0)
     for i, alpha in enumerate(alphas.tolist()):
         if bound in ("best", "interpolated"):
-            found[i] = min(found[i], _looked(table, alpha, diameter, power, features, positive))
+            result[i] = min(result[i], _looked(table, alpha, diameter, power, features, positive))
         if bound in ("best", "coupled"):
             capacity = diameter**power
             coupled = dithered(divergences(alpha), alpha, power, capacity, features)
-            found[i] = min(found[i], coupled)
-    return found * _UP
+            result[i] = min(result[i], coupled)
+    return result * _UP
 
 
 def _looked(table: Table, alpha: float, diameter: float, power: int, features: int, positive: bool) -> float:
@@ -294,25 +294,25 @@ def _looked(table: Table, alpha: float, diameter: float, power: int, features: i
 
 
 def mesh(points: int, power: int, features: int, positive: bool = False) -> NDArray[np.float64]:
-    """Return places of [-1, 1], ascending: all points of the grid, and ever closer ones toward the middle.
+    """Return points of [-1, 1], ascending: all of the grid, and ever closer ones toward the middle.
 
     Of [0, 1] and toward 0, if all numbers are positive.
     """
     least = _LEAST * features ** (-1.0 / power)
     count = math.ceil(-math.log(least) / math.log(_RATIO)) + 1
-    places = np.geomspace(least, 1.0, count)
-    places[-1] = 1.0
+    positions = np.geomspace(least, 1.0, count)
+    positions[-1] = 1.0
     if positive:
-        return np.unique(np.concatenate([places, np.linspace(0.0, 1.0, points)]))
+        return np.unique(np.concatenate([positions, np.linspace(0.0, 1.0, points)]))
     grid = np.linspace(-1.0, 1.0, points)
-    return np.unique(np.concatenate([-places, places, grid, [0.0] if power == 1 else []]))
+    return np.unique(np.concatenate([-positions, positions, grid, [0.0] if power == 1 else []]))
 
 
 def law(
-    rows: NDArray[np.float64], places: NDArray[np.float64], positive: bool = False
+    rows: NDArray[np.float64], positions: NDArray[np.float64], positive: bool = False
 ) -> NDArray[np.float64]:
-    """Return the law of a coordinate at places of [-1, 1] or [0, 1]: the mixture of the rows next to each."""
-    steps = places * (len(rows) - 1) if positive else (places + 1.0) * ((len(rows) - 1) / 2.0)
+    """Return the law of a coordinate at points of [-1, 1] or [0, 1]: the mixture of the rows next to each."""
+    steps = positions * (len(rows) - 1) if positive else (positions + 1.0) * ((len(rows) - 1) / 2.0)
     low = np.clip(np.floor(steps).astype(np.int64), 0, len(rows) - 2)
     share = np.clip(steps - low, 0.0, 1.0)[:, None]
     mixed: NDArray[np.float64] = (1.0 - share) * rows[low] + share * rows[low + 1]
@@ -356,27 +356,28 @@ def record(
 
         sum over l of D(x_l, x'_l) <= 2 c capacity + d sup over u, v of (D(u, v) - c |u|^p - c |v|^p).
 
-    In a cell between neighbouring places of the mesh the law is affine in u, and in v. Then
+    In a cell between neighbouring points of the mesh the law is affine in u, and in v. Then
     E = e^((alpha-1) D) is jointly convex in the two laws (for alpha = infinity, e^D, the largest of ratios
     that are convex in u and in v). So E is at most the bilinear function M with its values at the corners.
     Three more steps make a bilinear bound of D - c |u|^p - c |v|^p, whose largest value is at a corner:
 
     - ln M <= ln m + M/m - 1. If r is how much ln E differs between corners and m the middle, this exceeds
       ln E at a corner by at most e^(r/2) - 1 - r/2. (If that is more than r, the largest corner is taken.)
-    - u^2 is at least its chord less w^2/4, with w the width of the cell; |u| is linear where 0 is a place.
+    - u^2 is at least its chord less w^2/4, with w the width of the cell; |u| is linear where 0 is a point of
+      it.
     - E at the corners is computed from the rows, and rounded up.
 
     What is lost is quadratic in the width of cells; they narrow toward 0, where the coordinates of most
     records are. Two inputs t apart cost about alpha I t^2/2, with I the Fisher information, so in high
     dimensions the bound is close to 2 alpha I in the l2 ball: that of Gaussian noise of variance 1/I.
     """
-    places = mesh(len(rows), power, features, positive)
-    table = law(rows, places, positive)
+    positions = mesh(len(rows), power, features, positive)
+    table = law(rows, positions, positive)
     scale = 1.0 if math.isinf(alpha) else alpha - 1.0
     divergences = _ratios(table) if math.isinf(alpha) else _divergences(table, alpha)
     gains = divergences + _excess(scale * divergences) / scale
-    widths = np.square(np.diff(places)) / 4.0 if power == 2 else np.zeros(len(places) - 1)
-    chords = np.abs(places) ** power - np.maximum(np.append(widths, 0.0), np.append(0.0, widths))
+    widths = np.square(np.diff(positions)) / 4.0 if power == 2 else np.zeros(len(positions) - 1)
+    chords = np.abs(positions) ** power - np.maximum(np.append(widths, 0.0), np.append(0.0, widths))
     chords *= np.where(chords > 0.0, 1.0 - 2.0**-48, 1.0)
     costs = chords[:, None] + chords
     return _dual(gains.ravel(), costs.ravel(), capacity, features) * _UP
@@ -390,24 +391,24 @@ def _divergences(table: NDArray[np.float64], alpha: float) -> NDArray[np.float64
 def _ratios(table: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the largest log-ratio between every two laws, of the one to the other, rounded up."""
     logs = np.log(table)
-    found = np.full((len(logs), len(logs)), -math.inf)
+    result = np.full((len(logs), len(logs)), -math.inf)
     for column in logs.T:
-        np.maximum(found, column[:, None] - column, out=found)
-    losses: NDArray[np.float64] = np.maximum(found, 0.0) + (1.0 + float(np.abs(logs).max())) * 2.0**-49
+        np.maximum(result, column[:, None] - column, out=result)
+    losses: NDArray[np.float64] = np.maximum(result, 0.0) + (1.0 + float(np.abs(logs).max())) * 2.0**-49
     return losses
 
 
 def _excess(logs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return by how much the tangent of the logarithm may exceed it at each place, in the cells around it."""
+    """Return by how much the tangent of the logarithm may exceed it at each point, in the cells around it."""
     corners = (logs[:-1, :-1], logs[1:, :-1], logs[:-1, 1:], logs[1:, 1:])
     largest = np.maximum(np.maximum(corners[0], corners[1]), np.maximum(corners[2], corners[3]))
     least = np.minimum(np.minimum(corners[0], corners[1]), np.minimum(corners[2], corners[3]))
     half = np.minimum((largest - least) / 2.0, 2.0)  # at 2, the tangent's excess is above the range
     cells = np.where(half < 1.0, np.expm1(half) - half, largest - least) * _UP
-    found = np.zeros_like(logs)
-    for part in (found[:-1, :-1], found[1:, :-1], found[:-1, 1:], found[1:, 1:]):
+    result = np.zeros_like(logs)
+    for part in (result[:-1, :-1], result[1:, :-1], result[:-1, 1:], result[1:, 1:]):
         np.maximum(part, cells, out=part)
-    return found
+    return result
 
 
 def _dual(gains: NDArray[np.float64], costs: NDArray[np.float64], capacity: float, features: int) -> float:
@@ -427,25 +428,25 @@ def _dual(gains: NDArray[np.float64], costs: NDArray[np.float64], capacity: floa
 
     low, high = 0.0, 1.0
     below = piece(low)
-    found = below[0]
+    result = below[0]
     if below[1] >= 0.0:
-        return found  # the capacity is no constraint
+        return result  # the capacity is no constraint
     above = piece(high)
     while above[1] < 0.0:
         low, below, high = high, above, 4.0 * high
         above = piece(high)
-    found = min(found, below[0], above[0])
+    result = min(result, below[0], above[0])
     for _ in range(_CUTS):
         price = (above[0] - below[0] + below[1] * low - above[1] * high) / (below[1] - above[1])
         if not low < price < high:
             break
         least = below[0] + below[1] * (price - low)
         now = piece(price)
-        found = min(found, now[0])
-        if found <= least * _ENOUGH:
+        result = min(result, now[0])
+        if result <= least * _ENOUGH:
             break
         if now[1] < 0.0:
             low, below = price, now
         else:
             high, above = price, now
-    return found
+    return result

@@ -73,16 +73,16 @@ class CLDP(Means):
     Neighbouring records differ in any way, also outside the ball: the privacy does not rest on the clipping.
     A row j of the D x D Hadamard matrix H (entries +-1) is drawn without looking at the record, and the
     coefficient (H x)_j, a number of [-R, R], is released by Duchi's mechanism as +-C,
-    C = R (e^eps + 1)/(e^eps - 1). The report is the code 2 j + sign; it is worth the vector +-C H_j, whose
-    mean is x since H H = D I. The sum of its coordinates' variances is d C^2 - |x|^2.
+    C = R (e^eps + 1)/(e^eps - 1). The report is the code 2 j + sign; it is decoded as the vector +-C H_j,
+    whose mean is x since H H = D I. The sum of its coordinates' variances is d C^2 - |x|^2.
 
     In the l2 ball a direction w of the sphere is drawn without looking, and the sign of w x, or with
     probability (1 - |x|/R)/2 the other one, passes randomized response: s. The vector t = s w is uniform on
     the half sphere around x with probability e^eps/(e^eps + 1), else on the other half: the mechanism of
     Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation", JASA 2018,
-    Section 4.2.1. Every coordinate of t is dithered to log2(D) + 1 bits, and the report is worth B t, with
-    B = R (e^eps + 1)/(e^eps - 1)/E|w_1|. Privacy rests on the bit alone, whatever the floats of w are. The
-    sum of the variances is about (pi/2) d (R (e^eps + 1)/(e^eps - 1))^2 - |x|^2, which no epsilon lowers
+    Section 4.2.1. Every coordinate of t is dithered to log2(D) + 1 bits, and the report is decoded as B t,
+    with B = R (e^eps + 1)/(e^eps - 1)/E|w_1|. Privacy rests on the bit alone, whatever the floats of w are.
+    The sum of the variances is about (pi/2) d (R (e^eps + 1)/(e^eps - 1))^2 - |x|^2, which no epsilon lowers
     below some 1.57 d R^2.
 
     Source: Girgis, Data, Diggavi, Kairouz and Suresh, "Shuffled model of differential privacy in federated
@@ -243,7 +243,7 @@ class CLDP(Means):
         return codes
 
     def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
-        """Return the vectors that reports are worth, whose mean over the coins is the (clipped) record.
+        """Return the decoded vectors of reports, whose mean over the random bits is the (clipped) record.
 
         Parameters
         ----------
@@ -257,7 +257,7 @@ class CLDP(Means):
         Raises
         ------
         ValueError, TypeError
-            If the reports say nothing (epsilon 0), or for a code out of range or another shape.
+            If the reports are uninformative (epsilon 0), or for a code out of range or another shape.
         """
         if self.norm == "l2":
             return super().decode(reports)
@@ -273,7 +273,7 @@ class CLDP(Means):
         return self.decode(reports).reshape(-1, self.features)
 
     def _statistic(self) -> Statistic | None:
-        return super()._statistic() if self.norm == "l2" else None  # where it is worth a whole vector
+        return super()._statistic() if self.norm == "l2" else None  # where a code stands for a whole vector
 
     def estimate_mean(self, reports: ArrayLike) -> Estimate:
         """Estimate the mean of the (clipped) records, without bias; see `Means.estimate_mean`."""
@@ -345,9 +345,9 @@ def quantized(
     """Return numbers of [-1, 1] dithered, without bias, to the indices of so many equidistant points."""
     features = vectors.shape[1]
     words = _block(key, part, features, first_chunk)[:, :features]
-    places = np.clip((vectors + 1.0) * ((points - 1) / 2.0), 0.0, points - 1.0)
-    low = np.minimum(np.floor(places), points - 2.0)
-    upper = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53 < places - low
+    positions = np.clip((vectors + 1.0) * ((points - 1) / 2.0), 0.0, points - 1.0)
+    low = np.minimum(np.floor(positions), points - 2.0)
+    upper = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53 < positions - low
     return (low + upper).astype(np.int64)
 
 
@@ -359,8 +359,8 @@ def coordinate(features: int) -> float:
 def second_moment(features: int, points: int) -> float:
     """Return E[y^2] of a coordinate of a uniform vector of the sphere, dithered to so many points of [-1, 1].
 
-    1/d, and f (1 - f) steps squared of the dither, f being the place within a step: 1/6 on average where the
-    density is smooth over a step, as it is but for few dimensions.
+    1/d, and f (1 - f) steps squared of the dither, f being the position within a step: 1/6 on average where
+    the density is smooth over a step, as it is but for few dimensions.
     """
     step = 2.0 / (points - 1)
     if features == 1:
@@ -373,6 +373,6 @@ def second_moment(features: int, points: int) -> float:
     middle, half = (edges[1:] + edges[:-1]) / 2.0, np.diff(edges) / 2.0
     angles = middle[:, None] + half[:, None] * nodes
     mass = half[:, None] * weights * np.cos(angles) ** (features - 2)
-    places = (np.sin(angles) + 1.0) / step
-    share = places - np.floor(places)
+    positions = (np.sin(angles) + 1.0) / step
+    share = positions - np.floor(positions)
     return 1.0 / features + step * step * float((mass * share * (1.0 - share)).sum() / mass.sum())

@@ -73,9 +73,9 @@ class CrossPolytope(RotatedMeans):
     ratio holds for any Q, whoever chose it, so epsilon does not rest on the rotation. The search for the
     reported coordinate is not constant-time.
 
-    A report of +-y_j is worth +-(R/m) times row j of Q, without the lift, where m is the mean of a reported
-    coordinate over uniform rotations, (w1 - w0) S_k/(k w1 + (2 D - k) w0), with S_k the mean sum of the k
-    largest, and k makes m largest. Over uniform rotations the mean of that is x, and its variance in
+    A report of +-y_j is decoded as +-(R/m) times row j of Q, without the lift, where m is the mean of a
+    reported coordinate over uniform rotations, (w1 - w0) S_k/(k w1 + (2 D - k) w0), with S_k the mean sum of
+    the k largest, and k makes m largest. Over uniform rotations the mean of that is x, and its variance in
     coordinate l, with u_l = x_l/R and t the mean square of a reported coordinate,
 
         (R/m)^2 (t u_l^2 + (1 - t) (1 - u_l^2)/(D - 1)) - x_l^2,
@@ -170,5 +170,5 @@ class CrossPolytope(RotatedMeans):
             )
 
     def facts(self, users: int | None = None) -> dict[str, Any]:
-        """Return what is known of reports before there are any; see `Mechanism.facts`."""
+        """Return the law of a report and its errors; see `Mechanism.facts`."""
         return super().facts(users) | {"law": {"k": self.k, "dimensions": self.codec.dimensions}}

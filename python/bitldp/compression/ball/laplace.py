@@ -108,9 +108,9 @@ class LaplaceBall(Ball):
             rate = _rate(target / (2.0 * steps))
             weights = geometric_weights(Decimal(rate), 2 * steps + beyond)
             channel = Shift(2 * steps + 1, 2 * (steps + beyond) + 1, weights, beyond)
-            places = overshooting(2 * steps, beyond, rate)
+            positions = overshooting(2 * steps, beyond, rate)
             ends = (-self.radius, self.radius)
-            release = shifted(channel, channel.epsilon, ends, 2 * steps, places)
+            release = shifted(channel, channel.epsilon, ends, 2 * steps, positions)
             self._set(
                 _release=release,
                 _ends=ends,
@@ -171,9 +171,9 @@ class LaplaceBall(Ball):
         assert isinstance(channel, Shift)
         if inputs.size * channel.outputs > TABLE:
             return Experiment(list(inputs), names) if pair is None else None
-        places = (inputs / self.radius + 1.0) * ((channel.inputs - 1) / 2.0)
-        low = np.clip(np.floor(places).astype(int), 0, channel.inputs - 2)
-        upper = np.clip(places - low, 0.0, 1.0)
+        positions = (inputs / self.radius + 1.0) * ((channel.inputs - 1) / 2.0)
+        low = np.clip(np.floor(positions).astype(int), 0, channel.inputs - 2)
+        upper = np.clip(positions - low, 0.0, 1.0)
         mixed = [
             (1.0 - share) * row_of(channel, point) + share * row_of(channel, point + 1)
             for point, share in zip(low.ravel().tolist(), upper.ravel().tolist(), strict=True)
@@ -187,7 +187,7 @@ class LaplaceBall(Ball):
 
 
 def _rate(rate: float) -> float:
-    """Return t with (t + e^t - 1)/2 equal to the given rate: what a step costs on average is that."""
+    """Return t with (t + e^t - 1)/2 equal to the given rate, the mean cost of a step."""
     t = rate
     for _ in range(50):
         t -= (t + math.expm1(t) - 2.0 * rate) / (1.0 + math.exp(t))

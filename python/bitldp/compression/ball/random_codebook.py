@@ -60,11 +60,11 @@ class RandomCodebook(RotatedMeans):
     ordered by value, ties at random; each of the k largest is e^epsilon times as likely to be reported as
     each other one, an exact ratio of integers, whatever the codebook is. The search is not constant-time.
 
-    A report of +-v is worth +-(R/m) v, where m is the mean of a reported projection over uniform directions,
-    (w1 - w0) S_k/(k w1 + (2 n - k) w0), with S_k the mean sum of the k largest of n independent projections,
-    and k makes m largest. Over codebooks and coins its mean is x, exactly, and the sum of its variances over
-    the coordinates R^2/m^2 - |x|^2. The more directions, the nearer that is to PrivUnit, whose cap of the
-    sphere they fill; PrivUnit is continuous, and so has no exact epsilon in floating point.
+    A report of +-v is decoded as +-(R/m) v, where m is the mean of a reported projection over uniform
+    directions, (w1 - w0) S_k/(k w1 + (2 n - k) w0), with S_k the mean sum of the k largest of n independent
+    projections, and k makes m largest. Over codebooks and random bits its mean is x, exactly, and the sum of
+    its variances over the coordinates R^2/m^2 - |x|^2. The more directions, the nearer that is to PrivUnit,
+    whose cap of the sphere they fill; PrivUnit is continuous, and so has no exact epsilon in floating point.
 
     Codebook i is drawn from the keystream of the seed's key, nonce i. `randomize` draws a number i for each
     record by a key of its own, and a report carries its 32 bits; with `first` both sides imply it, and
@@ -136,7 +136,7 @@ class RandomCodebook(RotatedMeans):
         return inside(x, self.features, 2, self.radius, self.clip).reshape(-1, self.features)
 
     def variance(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Return the variance of what a record's reports are worth in each coordinate, over the codebooks.
+        """Return the variance of a record's decoded reports in each coordinate, over the codebooks.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class RandomCodebook(RotatedMeans):
         Raises
         ------
         ValueError
-            If the reports say nothing (epsilon 0), or for numbers that are not finite.
+            If the reports are uninformative (epsilon 0), or for numbers that are not finite.
         """
         records = inside(x, self.features, 2, self.radius, True)
         _, lengths = norms(records, self.features, 2)
@@ -179,7 +179,7 @@ class RandomCodebook(RotatedMeans):
         return self.radius**2 * max(self._second_moments())
 
     def facts(self, users: int | None = None) -> dict[str, Any]:
-        """Return what is known of reports before there are any; see `Mechanism.facts`."""
+        """Return the law of a report and its errors; see `Mechanism.facts`."""
         return super().facts(users) | {"law": {"k": self.k, "directions": self.directions}}
 
 
@@ -217,23 +217,23 @@ class Directions:
         radius, angle = np.sqrt(-2.0 * np.log(uniform[..., :half])), 2.0 * np.pi * uniform[..., half:]
         normal = np.concatenate([radius * np.cos(angle), radius * np.sin(angle)], axis=-1)
         normal = normal[..., : self.features]
-        found: NDArray[np.float64] = normal / np.linalg.norm(normal, axis=-1, keepdims=True)
-        return found
+        result: NDArray[np.float64] = normal / np.linalg.norm(normal, axis=-1, keepdims=True)
+        return result
 
     def rotate(
         self, x: NDArray[Any], numbers: NDArray[np.uint32], threads: int | None = None
     ) -> NDArray[np.float32]:
         """Return the projections of vectors on the directions of codebooks, shape (n, count)."""
         row = self.dimensions * self._width
-        found = np.empty((len(x), self.dimensions), np.float32)
+        result = np.empty((len(x), self.dimensions), np.float32)
         step = max(1, _BLOCK // row)
         for start in range(0, len(x), step):
             part = slice(start, start + step)
             stream = b"".join(keystream(self._key, int(each), _WORD * row) for each in numbers[part])
             words = np.frombuffer(stream, "<u8").reshape(-1, self.dimensions, self._width)
             # not a matrix product, whose rounding may depend on how many vectors there are
-            found[part] = (self._units(words) * x[part, None, :]).sum(axis=2)
-        return found
+            result[part] = (self._units(words) * x[part, None, :]).sum(axis=2)
+        return result
 
     def letters(
         self,
@@ -243,14 +243,14 @@ class Directions:
         threads: int | None = None,
     ) -> NDArray[np.float64]:
         """Return the directions that reports are of, times a length and their sign, shape (n, features)."""
-        places = codes >> 1
+        positions = codes >> 1
         words = np.empty((len(codes), self._width), np.uint64)
-        for report, (number, place) in enumerate(zip(numbers.tolist(), places.tolist(), strict=True)):
-            end = (place + 1) * self._width
+        for report, (number, position) in enumerate(zip(numbers.tolist(), positions.tolist(), strict=True)):
+            end = (position + 1) * self._width
             words[report] = np.frombuffer(keystream(self._key, number, _WORD * end), "<u8")[-self._width :]
         signs = np.where(codes & 1, scale, -scale)
-        found: NDArray[np.float64] = self._units(words) * signs[:, None]
-        return found
+        result: NDArray[np.float64] = self._units(words) * signs[:, None]
+        return result
 
     def sums(
         self,
@@ -309,8 +309,8 @@ class DirectedRelease(RotatedRelease):
         unit[nothing] = np.eye(1, x.shape[1])[0]
         norm = np.where(nothing, 0.0, lengths[:, 0] * (top[:, 0] / self.radius))
         flipped = self._uniform(key, len(x), first_chunk) >= (1.0 + norm) / 2.0
-        found: NDArray[np.float64] = np.where(flipped[:, None], -unit, unit)
-        return found
+        result: NDArray[np.float64] = np.where(flipped[:, None], -unit, unit)
+        return result
 
     def _uniform(self, key: Source, records: int, first_chunk: int) -> NDArray[np.float64]:
         """Return numbers of [0, 1) for records; chunk c of the channel's records takes those of nonce c."""
@@ -319,12 +319,12 @@ class DirectedRelease(RotatedRelease):
         else:
             key, chunk = os.urandom(32) if key is None else key, self.channel.chunk
             stream = b"".join(
-                keystream(key, first_chunk + place, _WORD * min(chunk, records - start))
-                for place, start in enumerate(range(0, records, chunk))
+                keystream(key, first_chunk + position, _WORD * min(chunk, records - start))
+                for position, start in enumerate(range(0, records, chunk))
             )
             words = np.frombuffer(stream, "<u8")
-        found: NDArray[np.float64] = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
-        return found
+        result: NDArray[np.float64] = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        return result
 
     def _column(self, x: NDArray[Any], rotations: NDArray[Any], key: Source, call: Call) -> NDArray[Any]:
         if isinstance(key, Coins):
@@ -332,7 +332,7 @@ class DirectedRelease(RotatedRelease):
         chunk = self.channel.chunk
         key = os.urandom(32) if key is None else key
         step = chunk * max(1, _BLOCK // (chunk * self.rotation.dimensions))
-        found = [
+        result = [
             self.channel.randomize(
                 self.rotation.rotate(x[start : start + step], rotations[start : start + step]),
                 key,
@@ -343,4 +343,4 @@ class DirectedRelease(RotatedRelease):
             )
             for start in range(0, max(1, len(x)), step)
         ]
-        return np.concatenate(found)
+        return np.concatenate(result)

@@ -1,4 +1,4 @@
-"""Vectors of the l2 ball, whose reports are about public rotations of theirs: how they are made and read."""
+"""Vectors of the l2 ball, each reported by one coordinate after a public rotation, and their estimates."""
 
 from __future__ import annotations
 
@@ -87,12 +87,12 @@ class RotatedMeans(Means):
 
     @property
     def letters(self) -> NDArray[np.float64]:
-        """What the reported coordinate is worth after its rotation: (-R/m, R/m), for codes 2 j and 2 j + 1.
+        """Decoded value of a reported coordinate after its rotation: -R/m and R/m for codes 2 j and 2 j + 1.
 
         Raises
         ------
         ValueError
-            If the reports say nothing (epsilon 0).
+            If the reports are uninformative (epsilon 0).
         """
         self._check_speaks()
         scale = self.radius / self._moments[0]
@@ -205,16 +205,16 @@ class RotatedMeans(Means):
         ValueError, TypeError
             For a code out of range, or another shape.
         """
-        found = self._release.coded(codes)
+        result = self._release.coded(codes)
         number = checks.integer("first", first, 0)
-        rotations = self._release.numbered(found.size // self._count, number)
-        return RotatedReports(rotations.reshape(found.shape), found)
+        rotations = self._release.numbered(result.size // self._count, number)
+        return RotatedReports(rotations.reshape(result.shape), result)
 
     def _pair(self, reports: Any, first: int | None) -> Any:
         return reports if first is None else self.numbered(reports, first)
 
     def decode(self, reports: Any, *, first: int | None = None) -> NDArray[np.float64]:
-        """Return the vectors that reports are worth, whose mean over coins and rotations is the record.
+        """Return the decoded vectors of reports, whose mean over random bits and rotations is the record.
 
         Parameters
         ----------
@@ -230,7 +230,7 @@ class RotatedMeans(Means):
         Raises
         ------
         ValueError, TypeError
-            If the reports say nothing (epsilon 0), or for reports out of range or of another shape.
+            If the reports are uninformative (epsilon 0), or for reports out of range or of another shape.
         """
         scale = self.letters[1] / self._count
         pair = self._pair(reports, first)
@@ -250,14 +250,14 @@ class RotatedMeans(Means):
         Raises
         ------
         ValueError
-            If the reports say nothing (epsilon 0).
+            If the reports are uninformative (epsilon 0).
         """
         scale = float(self.letters[1])
         if self.cohorts is None:
             return RotatedMeanAccumulator(self, self._release, scale)
         cohorts: Any = CohortMeanAccumulator(self, self._release, scale, self.cohorts)
-        found: MeanAccumulator = cohorts  # what both offer is the same
-        return found
+        result: MeanAccumulator = cohorts  # what both offer is the same
+        return result
 
     def estimate_mean(self, reports: Any, *, first: int | None = None) -> Estimate:
         """Estimate the mean of the (clipped) records, without bias over the rotations.
@@ -278,15 +278,15 @@ class RotatedMeans(Means):
         Raises
         ------
         ValueError, TypeError
-            If the reports say nothing (epsilon 0), for no reports or one out of range, and for several that
-            all share one rotation, unless ``cohorts=1``.
+            If the reports are uninformative (epsilon 0), for no reports or one out of range, and for several
+            that all share one rotation, unless ``cohorts=1``.
         """
         accumulator = self.accumulator()
         accumulator.update(self._pair(reports, first))
         return accumulator.estimate()
 
     def variance(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Return the variance of what a record's reports are worth in each coordinate, over the rotations.
+        """Return the variance of a record's decoded reports in each coordinate, over the rotations.
 
         Parameters
         ----------
@@ -302,7 +302,7 @@ class RotatedMeans(Means):
         Raises
         ------
         ValueError
-            If the reports say nothing (epsilon 0), or for numbers that are not finite.
+            If the reports are uninformative (epsilon 0), or for numbers that are not finite.
         """
         records = inside(x, self.features, 2, self.radius, True)
         shares = np.square(records / self.radius)
@@ -326,7 +326,7 @@ class RotatedMeans(Means):
         Raises
         ------
         ValueError
-            If the reports say nothing (epsilon 0), or for a norm that is negative or not finite.
+            If the reports are uninformative (epsilon 0), or for a norm that is negative or not finite.
         """
         shares = (self._length(norm) / self.radius) ** 2
         second, flat = self._second_moments()
@@ -358,7 +358,7 @@ _BLOCK = 1 << 22  # rotated coordinates that are compared at once
 
 @lru_cache(maxsize=256)
 def best_reports(dimensions: int, epsilon: float, most: int) -> int:
-    """Return into how many reports a budget is split: 1 up to ln(2 D) + 1, then as the variance asks."""
+    """Return how many reports share a budget: 1 up to ln(2 D) + 1, then as the variance asks."""
     if epsilon <= math.log(2.0 * dimensions) + 1.0:
         return 1
 
@@ -370,16 +370,16 @@ def best_reports(dimensions: int, epsilon: float, most: int) -> int:
 
     best, least = 1, spread(1)
     for count in range(2, most + 1):
-        found = spread(count)
-        if found > least:
+        result = spread(count)
+        if result > least:
             break
-        best, least = count, found
+        best, least = count, result
     return best
 
 
 @dataclass(frozen=True, eq=False)
 class _Ranked(Experiment):
-    """Opposite records; a report is told by whether it is among the first k of one, of the other, or neither.
+    """Opposite records; a report is among the first k of one, of the other, or of neither.
 
     Attributes
     ----------
@@ -397,13 +397,13 @@ class _Ranked(Experiment):
         """Return 2 for the first k of the first record, 0 for the last k, else 1, shape (n, reports)."""
         rotations, codes = self.release.flat(reports)
         flat, numbers = codes.ravel(), rotations.ravel()
-        found = np.empty(len(flat), np.uint8)
+        result = np.empty(len(flat), np.uint8)
         step = max(1, _BLOCK // self.release.rotation.dimensions)
         for start in range(0, len(flat), step):
             part = slice(start, start + step)
             x = np.repeat(self.inputs[0][None], len(flat[part]), axis=0)
-            found[part] = self._placed(self.release.rotation.rotate(x, numbers[part]), flat[part])
-        return [found.reshape(codes.shape)]
+            result[part] = self._placed(self.release.rotation.rotate(x, numbers[part]), flat[part])
+        return [result.reshape(codes.shape)]
 
     def _placed(self, rotated: NDArray[np.float32], codes: NDArray[np.uint32]) -> NDArray[np.uint8]:
         chosen = rotated[np.arange(len(codes)), codes >> 1] * np.where(codes & 1, 1.0, -1.0)

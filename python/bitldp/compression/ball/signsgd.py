@@ -121,11 +121,11 @@ class SignSGD(Ball):
         self._finish(channel, rows, power=2, conditional=False, letters=None, claimed=self.epsilon)
 
     def _at_delta(self) -> float:
-        found = super()._at_delta()
+        result = super()._at_delta()
         if self.calibration == "exact":
-            return found
+            return result
         # signs of Gaussian noise cost no more than the noise, but for the dither
-        return min(found, epsilon_of(slope_of_rows(self._coordinate.rows) * self._diameter(), self.delta))
+        return min(result, epsilon_of(slope_of_rows(self._coordinate.rows) * self._diameter(), self.delta))
 
     @property
     def sigma(self) -> float:
@@ -134,7 +134,7 @@ class SignSGD(Ball):
 
     @property
     def letters(self) -> NDArray[np.float64]:
-        """What the codes 0 and 1 stand for: the signs -1 and 1."""
+        """Signs that the codes 0 and 1 stand for: -1 and 1."""
         return np.array([-1.0, 1.0])
 
     def majority(self, reports: ArrayLike) -> NDArray[np.float64]:
