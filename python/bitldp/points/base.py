@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Grid, pack
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
+from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import Estimate
-from bitldp.estimate.tables import averages
+from bitldp.estimate.tables import FrequencyAccumulator, averages
 from bitldp.letters import solve
 from bitldp.mechanism.base import Part, Takes
 from bitldp.mechanism.frequencies import Frequencies
@@ -268,11 +269,6 @@ class CandidateRelease(Frequencies):
         points: NDArray[np.float64] = self._points[checks.codes("reports", reports, len(self._points))]
         return points
 
-    @property
-    @abstractmethod
-    def _letters(self) -> NDArray[np.float64]:
-        """Decoded value of each code, shape (N,), whose mean is the candidate; raises where there is none."""
-
     @abstractmethod
     def _expected(self) -> float:
         """Return the mean loss of a report over the inputs."""
@@ -297,6 +293,31 @@ class CandidateRelease(Frequencies):
             raise ValueError(
                 f"{type(self).__name__}: points in space have no mean here; see estimate_frequencies"
             )
+
+    def _alone(self) -> Region:
+        """Return the only region, or refuse several."""
+        self._check_alone()
+        return self._regions[0]
+
+    def _refuse(self, reason: str) -> ValueError:
+        return ValueError(f"{type(self).__name__}: no unbiased decode exists; {reason}")
+
+    def _check_invertible(self) -> None:
+        """Refuse a law that has no inverse, or whose inverse is not looked for."""
+
+    @cached_property
+    def _inverse(self) -> Inverse:
+        """The inverse of the law of one set of candidates, or a refusal."""
+        self._check_invertible()
+        release = self._alone().release
+        none = release.epsilon == 0.0
+        return Inverse(lambda: None if none else release.channel.probabilities(), self._points, self._refuse)
+
+    @property
+    def _letters(self) -> NDArray[np.float64]:
+        """Decoded value of each code, shape (N,), whose mean is the candidate; raises where there is none."""
+        self._check_line()
+        return self._inverse.letters
 
     def estimate_mean(self, reports: ArrayLike) -> Estimate:
         """Estimate the mean of the points that the records hold, for candidates on a line.
@@ -339,6 +360,76 @@ class CandidateRelease(Frequencies):
         letters = self._letters
         values: NDArray[np.float64] = letters[checks.codes("reports", reports, len(letters))]
         return values
+
+    def letter_variance(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Return the variance of a report's letter for candidates on a line, from the integers.
+
+        Parameters
+        ----------
+        x : array_like of int
+            Codes of the true candidates, any shape.
+
+        Returns
+        -------
+        ndarray of float64
+            Same shape, in squared units of the candidates.
+        """
+        self._check_line()
+        chosen: NDArray[np.float64] = self._inverse.letter_variance()[checks.codes("x", x, len(self._points))]
+        return chosen
+
+    def variance(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Return the variance of one report's unbiased indicator of every candidate, from the integers.
+
+        Parameters
+        ----------
+        x : array_like of int
+            Codes of the true candidates, any shape.
+
+        Returns
+        -------
+        ndarray of float64
+            Shape of `x` and one more axis of length N.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If no unbiased decode exists, with regions, or for a code out of range.
+        """
+        chosen: NDArray[np.float64] = self._inverse.variance()[checks.codes("x", x, len(self._points))]
+        return chosen
+
+    def mean_variance(self) -> float:
+        """Return the mean of `variance` over the indicators and over uniform inputs.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists, or with regions.
+        """
+        return float(self.variance(np.arange(len(self._points))).mean())
+
+    def worst_variance(self) -> float:
+        """Return the largest `variance` of any indicator, for any input.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists, or with regions.
+        """
+        return float(self.variance(np.arange(len(self._points))).max())
+
+    def accumulator(self) -> CountAccumulator:
+        """Return an empty accumulator of the counts: streams, merges and serialises.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists, or with regions.
+        """
+        cells = len(self._points)
+        shape = (cells,) if self.features == 1 else (self.features, cells)
+        return FrequencyAccumulator(self, shape, self._count, self._inverse.indicators)
 
     def expected_error(self) -> float:
         """Return the global expected error Q_g (BRR, Eq. 11): the mean loss of a report over its inputs.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
-from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
@@ -18,11 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Window
 from bitldp.base import checks
 from bitldp.estimate.accumulators import CountAccumulator
-from bitldp.estimate.tables import FrequencyAccumulator
 from bitldp.mechanism.described import letter_facts, spreads
 from bitldp.mechanism.frequencies import TwoChances
 from bitldp.mechanism.parameters import Budget, Features, Option, Unit
-from bitldp.points.base import CandidateRelease, Candidates, Inverse, Rounding
+from bitldp.points.base import CandidateRelease, Candidates, Rounding
 from bitldp.points.candidates import Loss, Metric, check_prior, losses_between, of_members
 from bitldp.points.width import (
     best_width,
@@ -172,13 +170,14 @@ class BRR(CandidateRelease, TwoChances):
     def _refuse(self, reason: str) -> ValueError:
         return ValueError(f"BRR with m = {self._regions[0].m}: no unbiased decode exists; {reason}")
 
-    @cached_property
-    def _inverse(self) -> Inverse | None:
-        """The inverse of the law of one set of candidates; None where m is 1, and closed forms serve."""
+    @property
+    def _closed_form(self) -> bool:
+        """Whether m is 1 in the only region: the law is that of `GRR`, which needs no inverse."""
         self._check_alone()
+        return self._regions[0].m == 1
+
+    def _check_invertible(self) -> None:
         (region,) = self._regions
-        if region.m == 1:
-            return None
         if region.alike:
             raise ValueError(
                 f"BRR with m = {region.m}: candidates at the ends have identical rows of the law, so no "
@@ -186,108 +185,47 @@ class BRR(CandidateRelease, TwoChances):
             )
         if len(region.members) > _INVERTED:
             raise ValueError(f"BRR with m > 1: estimates are offered up to {_INVERTED} candidates")
-        release = region.release
-        none = release.epsilon == 0.0
-        return Inverse(lambda: None if none else release.channel.probabilities(), self._points, self._refuse)
 
     @property
     def _letters(self) -> NDArray[np.float64]:
         self._check_line()
-        inverse = self._inverse
-        if inverse is not None:
-            return inverse.letters
+        if not self._closed_form:
+            return super()._letters
         self._check_speaks()
         return self._regions[0].release.letters_on(self._points)
 
     def letter_variance(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Return the variance of a report's letter for candidates on a line, where there are letters.
-
-        Parameters
-        ----------
-        x : array_like of int
-            Codes of the true candidates, any shape.
-
-        Returns
-        -------
-        ndarray of float64
-            Same shape, in squared units of the candidates.
-
-        Raises
-        ------
-        ValueError, TypeError
-            As for `estimate_mean`, or for a code out of range.
-        """
-        letters, inverse = self._letters, self._inverse
+        """Return the variance of a report's letter; see `Exponential.letter_variance`."""
+        letters = self._letters
+        if not self._closed_form:
+            return super().letter_variance(x)
         codes = checks.codes("x", x, len(letters))
-        if inverse is not None:
-            chosen: NDArray[np.float64] = inverse.letter_variance()[codes]
-            return chosen
         p, q = self._check_speaks()
         squares = np.square(letters - self._points[codes][..., None])
         own = np.take_along_axis(squares, codes[..., None].astype(np.intp), axis=-1)[..., 0]
         result: NDArray[np.float64] = q * squares.sum(axis=-1) + (p - q) * own
         return result
 
-    def accumulator(self) -> CountAccumulator:
-        """Return an empty accumulator of the counts: streams, merges and serialises.
+    @property
+    def _estimates(self) -> type[TwoChances | CandidateRelease]:
+        """The base whose estimates serve: closed forms where m is 1, else the inverse of the law."""
+        return TwoChances if self._closed_form else CandidateRelease
 
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists (epsilon 0, or a law whose rows are dependent), or with regions.
-        """
-        inverse = self._inverse
-        if inverse is None:
-            return super().accumulator()
-        cells = len(self._points)
-        shape = (cells,) if self.features == 1 else (self.features, cells)
-        return FrequencyAccumulator(self, shape, self._count, inverse.indicators)
+    def accumulator(self) -> CountAccumulator:
+        """Return an empty accumulator of the counts; see `Exponential.accumulator`."""
+        return self._estimates.accumulator(self)
 
     def variance(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Return the variance of one report's unbiased indicator of every candidate.
-
-        Parameters
-        ----------
-        x : array_like of int
-            Codes of the true candidates, any shape.
-
-        Returns
-        -------
-        ndarray of float64
-            Shape of `x` and one more axis of length N.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists, with regions, or for a code out of range.
-        """
-        inverse = self._inverse
-        if inverse is None:
-            return super().variance(x)
-        chosen: NDArray[np.float64] = inverse.variance()[checks.codes("x", x, len(self._points))]
-        return chosen
+        """Return the variance of one report's indicator of every candidate; see `Exponential.variance`."""
+        return self._estimates.variance(self, x)
 
     def worst_variance(self) -> float:
-        """Return the largest `variance` of any indicator, for any input.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists, or with regions.
-        """
-        inverse = self._inverse
-        return super().worst_variance() if inverse is None else float(inverse.variance().max())
+        """Return the largest `variance` of any indicator, for any input; see `Exponential.worst_variance`."""
+        return self._estimates.worst_variance(self)
 
     def mean_variance(self) -> float:
-        """Return the mean of `variance` over the indicators and over uniform inputs.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists, or with regions.
-        """
-        inverse = self._inverse
-        return super().mean_variance() if inverse is None else float(inverse.variance().mean())
+        """Return the mean of `variance` over indicators and inputs; see `Exponential.mean_variance`."""
+        return self._estimates.mean_variance(self)
 
     def _expected(self) -> float:
         return sum(part.total_error() for part in self._regions) / len(self._points)

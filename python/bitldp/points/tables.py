@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from bitldp._core import Matrix
-from bitldp.base import checks
-from bitldp.estimate.accumulators import CountAccumulator
-from bitldp.estimate.tables import FrequencyAccumulator
 from bitldp.mechanism.parameters import Budget, Features, Unit
-from bitldp.points.base import CandidateRelease, Candidates, Inverse, Rounding
+from bitldp.points.base import CandidateRelease, Candidates, Rounding
 from bitldp.points.candidates import Loss, losses_between
 from bitldp.release.base import Release
 from bitldp.release.table import table
@@ -96,13 +92,6 @@ class CandidateMatrix(CandidateRelease):
         """
         return self._alone().release.channel
 
-    def _alone(self) -> RegionTable:
-        self._check_alone()
-        return self._regions[0]
-
-    def _refuse(self, reason: str) -> ValueError:
-        return ValueError(f"{type(self).__name__}: no unbiased decode exists; {reason}")
-
     def _errors(self) -> NDArray[np.float64]:
         return np.concatenate([part.errors() for part in self._regions])
 
@@ -111,17 +100,6 @@ class CandidateMatrix(CandidateRelease):
 
     def _worst(self) -> float:
         return float(self._errors().max())
-
-    @cached_property
-    def _inverse(self) -> Inverse:
-        release = self._alone().release
-        none = release.epsilon == 0.0
-        return Inverse(lambda: None if none else release.channel.probabilities(), self._points, self._refuse)
-
-    @property
-    def _letters(self) -> NDArray[np.float64]:
-        self._check_line()
-        return self._inverse.letters
 
     @property
     def letters(self) -> NDArray[np.float64]:
@@ -137,82 +115,12 @@ class CandidateMatrix(CandidateRelease):
         """
         return self._letters
 
-    def letter_variance(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Return the variance of a report's letter for candidates on a line, from the integers.
-
-        Parameters
-        ----------
-        x : array_like of int
-            Codes of the true candidates, any shape.
-
-        Returns
-        -------
-        ndarray of float64
-            Same shape, in squared units of the candidates.
-        """
-        self._check_line()
-        chosen: NDArray[np.float64] = self._inverse.letter_variance()[checks.codes("x", x, len(self._points))]
-        return chosen
-
-    def variance(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Return the variance of one report's unbiased indicator of every candidate, from the integers.
-
-        Parameters
-        ----------
-        x : array_like of int
-            Codes of the true candidates, any shape.
-
-        Returns
-        -------
-        ndarray of float64
-            Shape of `x` and one more axis of length N.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If no unbiased decode exists, with regions, or for a code out of range.
-        """
-        chosen: NDArray[np.float64] = self._inverse.variance()[checks.codes("x", x, len(self._points))]
-        return chosen
-
     def facts(self, users: int | None = None) -> dict[str, Any]:
         """Return the errors of a report and of a frequency; see `Mechanism.facts`."""
         result = super().facts(users)
         if self.utility is not None:
             return result
         return {"errors": {"expected_absolute_error": self.expected_error(), **result["errors"]}}
-
-    def mean_variance(self) -> float:
-        """Return the mean of `variance` over the indicators and over uniform inputs.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists, or with regions.
-        """
-        return float(self.variance(np.arange(len(self._points))).mean())
-
-    def worst_variance(self) -> float:
-        """Return the largest `variance` of any indicator, for any input.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists, or with regions.
-        """
-        return float(self.variance(np.arange(len(self._points))).max())
-
-    def accumulator(self) -> CountAccumulator:
-        """Return an empty accumulator of the counts: streams, merges and serialises.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists, or with regions.
-        """
-        cells = len(self._points)
-        shape = (cells,) if self.features == 1 else (self.features, cells)
-        return FrequencyAccumulator(self, shape, self._count, self._inverse.indicators)
 
 
 @dataclass(frozen=True, eq=False)
