@@ -149,7 +149,7 @@ class FixedPointBits(Means):
         try:
             return core(x, codec, key, output, out, threads, first_chunk)
         except (TypeError, ValueError):
-            pass  # what the core refuses is looked at below: converted, or refused by name and index
+            pass  # refused by the core: converted below, or refused by name and index
         checks.form(output)
         values = checks.numbers("x", x)
         if values.ndim or self.features > 1:

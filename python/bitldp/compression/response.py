@@ -157,7 +157,7 @@ class BitwiseRR(Response):
     def _worst_bit(self) -> float:
         """Return the exact epsilon between points whose codes differ in one bit."""
         (channel,) = self.channels
-        assert isinstance(channel, Matrix)  # that is what bitwise makes
+        assert isinstance(channel, Matrix)  # as bitwise makes it
         weights = channel.weights()
         return max(
             log_ratio(one, other)

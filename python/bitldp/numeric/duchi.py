@@ -116,7 +116,7 @@ class Duchi(Numeric):
         else:
             law = cap(parts, parts // 2 + 1, epsilon)
         release = cube_release(law, interval)
-        # One sign that differs may tell near from far: a feature costs as much as the record.
+        # One sign that differs may decide which half a report is in: a feature costs as much as the record.
         exact = release.epsilon
         return release, Guarantee.judge(epsilon, (exact, exact, exact), unit=self.unit)
 

@@ -25,8 +25,8 @@ __all__ = ["Gaussian"]
 _FINENESS = 8  # steps of the grid for one standard deviation of the noise
 _MOST_STEPS = 4095
 _MOST_REACH = 32_000  # in steps; a report has 16 bits
-_CUT = 1e-4  # of delta: what the noise that is cut off may take
-_SPARE = 1e-5  # of delta: what the unlikeliest losses of several numbers may take
+_CUT = 1e-4  # share of delta for the noise that is cut off
+_SPARE = 1e-5  # share of delta for the unlikeliest losses of several numbers
 _PRECISION = 1e-8  # relative, of sigma and of a reported epsilon
 _STEPS = 60
 
@@ -210,7 +210,7 @@ class Gaussian(Numeric):
     @property
     def _channel(self) -> Shift:
         channel = self.channels[0]
-        assert isinstance(channel, Shift)  # that is what _of makes
+        assert isinstance(channel, Shift)  # as _of makes it
         return channel
 
     def delta_at(self, epsilon: float) -> float:

@@ -25,7 +25,7 @@ _SOLVED = 24  # points: a program of a second or two; with more, of minutes
 _MOST = 513
 _LEAST, _LARGEST = 0.05, 12.0  # budgets of a number for which the program is well scaled
 _MARGIN = 1e-9  # relative: how far below the budget a law of floats is made
-_UNBIASED = 1e-13  # what floats leave of a bias, and no more
+_UNBIASED = 1e-13  # a bias that rounding to doubles leaves, and no more
 _GRIDS = ((6.0, 65), (8.5, 129), (math.inf, 257))  # up to a budget: points whose dither costs about 1 %
 
 

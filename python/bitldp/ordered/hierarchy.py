@@ -91,7 +91,7 @@ class Hierarchy(Attributes):
 
     def _build(self) -> None:
         tree = Tree(self.size, self.branching)
-        self._set(_tree=tree, spend="sample", k=1)  # what another record would be asked for
+        self._set(_tree=tree, spend="sample", k=1)  # as the parameters of `Attributes`
         oracles = [part for part in self._spend(len(tree.sizes)) if isinstance(part, BlockDesign)]
         laws = tuple(
             sets_law(*each.probabilities(), each.blocks.cells, each.blocks.width) for each in oracles

@@ -91,8 +91,8 @@ class Consistency:
     def __init__(self, tree: Tree, variances: Sequence[float]) -> None:
         self.tree = tree
         spread = np.full(tree.sizes[-1], float(variances[-1]))
-        self._own: list[NDArray[np.float64]] = [np.ones(tree.sizes[-1])]  # what a node itself weighs
-        self._share: list[NDArray[np.float64]] = []  # what a node takes of its parent's difference
+        self._own: list[NDArray[np.float64]] = [np.ones(tree.sizes[-1])]  # weight of a node itself
+        self._share: list[NDArray[np.float64]] = []  # share of a node in its parent's difference
         for level in range(len(tree.sizes) - 2, -1, -1):
             below = tree.sums(spread)
             self._share.insert(0, spread / tree.children(below, level + 1))

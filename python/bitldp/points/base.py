@@ -150,7 +150,7 @@ class CandidateRelease(Frequencies):
             whole[region.members] = region.release.row(int(position_of[x]))
             return whole
 
-        if not chosen:  # the two ends of each region, and what lies between in the region of greatest loss
+        if not chosen:  # the two ends of each region, and points between in the region of greatest loss
             worst = max(self._regions, key=lambda each: each.release.epsilon).members
             ends = [int(each.members[end]) for each in self._regions[: INPUTS // 2] for end in (0, -1)]
             between = [int(worst[each]) for each in spread(len(worst), INPUTS)]

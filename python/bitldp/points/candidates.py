@@ -59,7 +59,7 @@ def checked_candidates(
     if points.ndim not in (1, 2) or len(points) < 2 or points.size == 0:
         raise ValueError(f"candidates: shape must be (N,) or (N, d) with N >= 2, got {points.shape}")
     points = readonly(points.astype(np.float64))
-    with np.errstate(over="ignore"):  # what is not finite is refused
+    with np.errstate(over="ignore"):  # values that are not finite are refused
         finite = np.isfinite(points.max(axis=0) - points.min(axis=0)).all()  # NaN and infinity show here, too
     if not finite:
         raise ValueError("candidates: must be finite, and so must their differences")
@@ -157,7 +157,7 @@ def nearest(
     """Return the code of the candidate of least loss (the first of equals) for each finite point."""
     if isinstance(metric, np.ndarray):
         raise ValueError(
-            "x: the metric is a table between the candidates, which tells nothing of other points"
+            "x: the metric is a table between the candidates, which does not measure other points"
         )
     codes = np.empty(len(points), np.min_scalar_type(len(table) - 1))
     step = max(1, _BLOCK // len(table))
@@ -257,7 +257,7 @@ def named_loss(argument: str, value: Any, names: dict[str, Metric]) -> Metric:
 
 def loss_table(argument: str, function: Metric, points: Points) -> NDArray[np.float64]:
     """Return the finite (N, N) table of a metric or utility between candidates."""
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
+    with np.errstate(over="ignore", invalid="ignore"):  # values that are not finite are refused below
         values = np.asarray(function(points, points), dtype=np.float64)
     if values.shape != (len(points), len(points)):
         raise ValueError(f"{argument}: must give a table of shape {(len(points),) * 2}, got {values.shape}")

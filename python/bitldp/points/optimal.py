@@ -18,7 +18,7 @@ __all__ = ["OptimalUtility"]
 
 _EXACT = 300  # candidates of a region whose program is solved as it is: 90,000 variables, some seconds
 _MOST = 1024  # candidates of a region for which columns are generated
-_LEAST, _LARGEST = 1e-3, 30.0  # budgets that a solver in double precision tells apart from none, and from any
+_LEAST, _LARGEST = 1e-3, 30.0  # budgets that a solver in double precision resolves
 
 
 @lru_cache(maxsize=32)
@@ -107,7 +107,7 @@ class OptimalUtility(Designed, CandidateMatrix):
             raise ValueError(f"candidates: at most {_MOST} in a region, got {len(members)}")
         if not _LEAST <= epsilon <= _LARGEST:
             raise ValueError(
-                f"epsilon: {_LEAST} to {_LARGEST} for one value is what the solver tells apart, got {epsilon}"
+                f"epsilon: {_LEAST} to {_LARGEST} for one value, as the solver resolves, got {epsilon}"
             )
         chosen = of_members(self.prior, members, len(points))
         prior = None if chosen is None else chosen.tobytes()

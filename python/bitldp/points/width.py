@@ -127,7 +127,7 @@ def equidistant_column_sums(
     bound = rank // 2  # i <= 2a + 1 exactly where a >= floor(i/2)
     below = np.append(0, np.cumsum(per_side))[bound]
     sum_below = np.append(0, np.cumsum(per_side * np.arange(count)))[bound]
-    with np.errstate(over="ignore"):  # the caller refuses what is not finite
+    with np.errstate(over="ignore"):  # the caller refuses sums that are not finite
         sums: NDArray[np.float64] = step * ((whole - below) * bound + below * (rank - 1) - sum_below)
     return sums
 

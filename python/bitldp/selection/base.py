@@ -31,7 +31,7 @@ class Selection(OneArray):
 
     # Derived of the parameters while the mechanism is built.
     _channel: Select
-    _no_mean: ClassVar[str] = "a report says which coordinate is large, and not how large"
+    _no_mean: ClassVar[str] = "a report names a large coordinate, and not its size"
     _no_frequencies: ClassVar[str] = "its law is about ranks, and not about a set of largest coordinates"
     _no_letters: ClassVar[str] = _no_frequencies
 

@@ -138,10 +138,11 @@ class TwoStage(Mechanism):
     values: Means
 
     _no_mean: ClassVar[str] = (
-        "what was not selected counts as 0, so that no unbiased estimate of the mean of the vectors exists; "
+        "a coordinate that was not selected counts as 0, so that no unbiased estimate of the mean of the "
+        "vectors exists; "
         "aggregate(reports) is the mean of the sparse updates"
     )
-    _no_letters: ClassVar[str] = "what was not selected counts as 0"
+    _no_letters: ClassVar[str] = "a coordinate that was not selected counts as 0"
     _no_frequencies: ClassVar[str] = "estimate them from the indices, by the selection"
 
     @classmethod

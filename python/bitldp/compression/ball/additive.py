@@ -89,7 +89,7 @@ class Additive(Ball):
         channel = Shift(2 * radius + 1, 2 * half_width + 1, weights, half_width - radius)
         noise = law_of(channel)
         positions = np.arange(-half_width, half_width + 1, dtype=np.float64)
-        # An end stands for what the noise is beyond it on average, from the end of the ball.
+        # An end stands for the mean of the noise beyond it, from the end of the ball.
         over = noise[2 * half_width :]
         positions[-1] += float(over @ np.arange(len(over))) / float(over.sum())
         positions[0] = -positions[-1]
@@ -132,7 +132,7 @@ class Additive(Ball):
     def pure_epsilon(self) -> float:
         """Return an upper bound of the epsilon of a record at delta 0, from the channel's integers."""
         channel = self.channel
-        assert isinstance(channel, Shift)  # that is what _try makes
+        assert isinstance(channel, Shift)  # as _try makes it
         weights = law_of(channel)
         tails = np.cumsum(weights[::-1])[::-1][len(weights) // 2 :]
         half = weights[len(weights) // 2 :]
@@ -218,7 +218,7 @@ def _finest(allowed: float) -> float:
 
 def _sigma(radius: int, allowed: float, half_width: int) -> float:
     """Return about the noise that a ball of so many steps needs; above `half_width` where there is none."""
-    # With less, a report at one end of the ball would tell, in units of 2**-64, that it is not of the other.
+    # With less, a report at one end of the ball would exclude the other end, in units of 2**-64.
     plain = 2.0 * radius / min(allowed, _REACH - _LEAST_MARGIN)
     sigma = plain
     while sigma <= half_width:

@@ -121,7 +121,7 @@ class Ball(Means):
         """Set the guarantee of the release."""
         channel, record = self.channel, self.pure_epsilon()
         self._set(_pure=record)
-        # With conditional dither, a coordinate also decides what is accepted of the others.
+        # With conditional dither, a coordinate also decides which others are accepted.
         feature = record if self._conditional else channel.epsilon
         if self.delta > 0.0:
             record = min(record, self._at_delta())

@@ -115,7 +115,7 @@ class InterpolatedMVU(Ball):
             if math.isinf(spent):
                 trial *= 2.0
                 continue
-            # a little above what would spend all, so that the tries end on the safe side
+            # a little above the variance that would spend all, so that the tries end on the safe side
             trial *= min(max(spent * 2.0 / (1.0 + _SPENT), 0.3), 10.0) ** _POWER
         return best
 

@@ -24,7 +24,7 @@ __all__ = ["LaplaceBall"]
 _FINENESS = 256  # steps of the grid for one scale of the noise
 _FALLEN = 5.0  # how far the reports go beyond the ball, in scales
 _FARTHEST = 12_000  # the same at most, in steps
-_UNITS = 200.0  # of the rarest weight, against the square of what neighbours differ by
+_UNITS = 200.0  # of the rarest weight, against the square of the difference of neighbours
 _UP = 1.0 + 2.0**-40
 
 
@@ -132,7 +132,7 @@ class LaplaceBall(Ball):
     def pure_epsilon(self) -> float:
         """Return an upper bound of the epsilon of a record, from the channel's integers."""
         channel = self.channel
-        assert isinstance(channel, Shift)  # that is what _build makes
+        assert isinstance(channel, Shift)  # as _build makes it
         weights = np.array(channel.weights()[channel.reach :], dtype=np.float64)
         tails = np.cumsum(weights[::-1])[::-1]
         inner = weights[:-1]  # the last one is a tail, which only the ends of the reports meet

@@ -206,7 +206,7 @@ class Directions:
 
     def __init__(self, features: int, count: int, key: bytes) -> None:
         self.features = features
-        self.dimensions = count  # what is ranked: as many projections
+        self.dimensions = count  # ranked projections
         self._key = key
         self._width = features + features % 2
 

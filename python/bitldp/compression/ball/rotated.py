@@ -256,7 +256,7 @@ class RotatedMeans(Means):
         if self.cohorts is None:
             return RotatedMeanAccumulator(self, self._release, scale)
         cohorts: Any = CohortMeanAccumulator(self, self._release, scale, self.cohorts)
-        result: MeanAccumulator = cohorts  # what both offer is the same
+        result: MeanAccumulator = cohorts  # both offer the same
         return result
 
     def estimate_mean(self, reports: Any, *, first: int | None = None) -> Estimate:
