@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from bitldp._core import Grid, Matrix, Window
-from bitldp.audit.run import Event, Run
+from bitldp.audit.run import AuditRun, Event
 from bitldp.base import checks
 from bitldp.base.extras import require
 from bitldp.base.keys import RandomSource
@@ -213,7 +213,7 @@ def audit(
     if event is not None and not callable(event):
         raise TypeError(f"event: must be callable, not {type(event).__name__}")
     known = _experiment(mechanism, pair)
-    run = Run(mechanism, guarantee, n, confidence, rng)
+    run = AuditRun(mechanism, guarantee, n, confidence, rng)
     inputs: Sequence[Any]
     names: Sequence[str]
     if known is not None and known.blocks and event is None and guarantee.delta == 0.0:

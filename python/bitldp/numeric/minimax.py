@@ -33,7 +33,7 @@ _GRIDS = ((6.0, 65), (8.5, 129), (math.inf, 257))  # up to a budget: points whos
 def _solved(points: int, epsilon: float) -> DesignTable:
     """Make the table once for all mechanisms of these parameters, and find the letters of the integers."""
     from bitldp.design import DesignError, sliding
-    from bitldp.design._settled import settled
+    from bitldp.design.exact import settled
     from bitldp.design.minimax import least_worst
 
     if points <= _SOLVED:

@@ -24,8 +24,7 @@ _LEAST, _LARGEST = 1e-3, 30.0  # budgets that a solver in double precision resol
 @lru_cache(maxsize=32)
 def _solved(losses: bytes, count: int, epsilon: float, prior: bytes | None) -> Matrix:
     """Solve once for all mechanisms of these parameters."""
-    from bitldp.design.columns import nearly_least_loss
-    from bitldp.design.optimal import least_loss
+    from bitldp.design.optimal import least_loss, nearly_least_loss
 
     table = np.frombuffer(losses).reshape(count, count)
     weights = None if prior is None else np.frombuffer(prior)
@@ -73,7 +72,7 @@ class OptimalUtility(Designed, CandidateMatrix):
     leaves some candidates unreported (with little to spend, all but one) and gives several inputs the same
     law: then no unbiased decode exists. Its expected loss is the least of all mechanisms with these
     candidates, within a relative 1e-6 up to 300 candidates, and within 0.3 % of a bound from the dual program
-    (`bitldp.design.columns`) for more; `BRR` with the best m is 1.07 to 1.30 times as far off on equidistant
+    (`bitldp.design.optimal`) for more; `BRR` with the best m is 1.07 to 1.30 times as far off on equidistant
     points, and needs no solver. A program takes 0.01 s for 20 candidates, 0.3 s for 100 and up to 10 s for
     300; the search for 1000 of a line 2 to 4 s, and up to half a minute with an uneven prior.
 

@@ -10,8 +10,8 @@ import bitldp
 import numpy as np
 import pytest
 from bitldp import recommend
-from bitldp.recommend.distance import SHAPES, distances
-from bitldp.recommend.ordered import node_law, range_spread
+from bitldp.recommend.measure import node_law, range_spread
+from bitldp.recommend.measure import SHAPES, distances
 from bitldp.record.choice import ORACLES
 
 MOST = 1.02
