@@ -50,7 +50,7 @@ if TYPE_CHECKING:  # the same as in _NAMES below; tests/house/test_package.py co
         SubsetSelection,
         WarnerRR,
     )
-    from bitldp.categorical.stepped import SteppedReports
+    from bitldp.categorical.blocks import SteppedReports
     from bitldp.channels import Bits, Cube, Matrix, Mixture, Select, Shift, Unary, Window
     from bitldp.codecs import Categories, FixedPoint, Grid
     from bitldp.compression import (
