@@ -213,7 +213,7 @@ _NAMES = {
         "SubsetSelection",
         "WarnerRR",
     ),
-    "categorical.stepped": ("SteppedReports",),
+    "categorical.blocks": ("SteppedReports",),
     "channels": ("Bits", "Cube", "Matrix", "Mixture", "Select", "Shift", "Unary", "Window"),
     "codecs": ("Categories", "FixedPoint", "Grid"),
     "compression": (

@@ -15,7 +15,6 @@ from bitldp.ledger.budget import BudgetExceededError
 from bitldp.mechanism.numeric import Numeric
 from bitldp.numeric import Piecewise
 from bitldp.privacy import Calibration, Guarantee, added, composed, share
-from bitldp.selection.base import Selection
 from bitldp.selection.mechanisms import EXP, PE, PS
 from bitldp.selection.two_stage import SelectedReports, TwoStage, floats
 
@@ -358,7 +357,7 @@ def budget_of(
 
 def selection_of(
     select: str, dimensions: int, k: int | None, epsilon: float, calibration: Calibration
-) -> Selection:
+) -> EXP | PE | PS:
     """Return the selection that a word names."""
     checks.choice("select", select, ("PS", "EXP", "PE"))
     checks.choice("calibration", calibration, ("exact", "paper"))
