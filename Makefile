@@ -8,12 +8,14 @@ ARM := RUSTC=/usr/bin/rustc CARGO_TARGET_DIR=target/arm CARGO_PROFILE_TEST_DEBUG
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64-static
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+# pip, or uv where it is found, which takes seconds.
+INSTALL := $(if $(shell command -v uv 2>/dev/null),VIRTUAL_ENV=$(CURDIR)/.venv uv pip install,$(BIN)/pip install) --quiet
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # A file's tests stay in one process, which keeps its fixtures and what it has computed; the longest files go first.
 PYTEST := $(BIN)/pytest --numprocesses $(CORES) --dist loadfile
 KEEP := $(PYTHON) benches/keep.py
 FUZZ_MINUTES ?= 5
-SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find rust -name '*.rs' -o -name Cargo.toml)
+SOURCES := Cargo.toml Cargo.lock pyproject.toml python/papers/pyproject.toml $(shell find rust -name '*.rs' -o -name Cargo.toml)
 
 .PHONY: demo test quick lint lint-rust lint-python rust-test python-test papers-test test-isa evidence bench bench-peers bench-design bench-tables bench-kernels bench-cohorts timing soak race asan test-arm wheel-arm bench-arm fuzz figures papers paper-check numbers docs wheel example test-engines clean
 
@@ -48,11 +50,15 @@ python-test: .venv/dev
 papers-test: .venv/dev ## the tests of bitldp-papers alone
 	$(PYTEST) tests/papers
 
-# The kernels choose by BITLDP_ISA; NumPy and jax are held to what a processor without AVX-512 has.
-test-isa: .venv/dev ## the numeric tests as on machines with scalar kernels, and with AVX2 at the most
+# The numeric tests as on other machines: with scalar kernels and with AVX2, and with NumPy, its linear algebra and jax
+# held to what a processor without AVX-512 has.
+test-isa: .venv/dev ## the numeric tests as on machines without AVX-512, and without vector kernels
+	newer="$$($(BIN)/python -c "from numpy._core import _multiarray_umath as of; \
+		print(*(name for name in of.__cpu_dispatch__ if name[:6] in ('AVX512', 'X86_V4') and of.__cpu_features__[name]))")"; \
 	for isa in scalar avx2; do \
-		BITLDP_ISA=$$isa NPY_DISABLE_CPU_FEATURES="$$($(BIN)/python tests/support/older.py)" \
-		XLA_FLAGS=--xla_cpu_max_isa=AVX2 $(PYTEST) -q $(NUMERIC) || exit 1; done
+		BITLDP_ISA=$$isa NPY_DISABLE_CPU_FEATURES="$$newer" OPENBLAS_CORETYPE=Haswell XLA_FLAGS=--xla_cpu_max_isa=AVX2 \
+			$(PYTEST) -q tests/law tests/families tests/tasks/federated tests/papers/test_clients.py || exit 1; \
+	done
 
 evidence: .venv/dev ## what takes more draws and seeds than a test may; the figures are kept in benches/records/evidence.json
 	$(PYTEST) -m evidence --evidence
@@ -113,17 +119,17 @@ bench-tables: .venv/dev ## tables from a file to an answer: rates, keyed release
 bench-kernels: ## the kernels alone, with criterion
 	cargo bench -p bitldp-core --locked --bench kernels
 
-papers: .venv/demo ## every figure of the papers again, in its short form, report.html, and the site's record: under 25 minutes
+papers: .venv/papers ## every figure of the papers again, in its short form, report.html, and the site's record: under 25 minutes
 	$(BIN)/bitldp paper --all --quick --resume
 	$(BIN)/python docs/record.py paper-output
 
-paper-check: .venv/demo ## the papers' headlines on real data, which BITLDP_DATA must name; the figures are kept
+paper-check: .venv/papers ## the papers' headlines on real data, which BITLDP_DATA must name; the figures are kept
 	$(BIN)/python benches/paper_check.py
 
 numbers: .venv/dev ## the tables of README and docs, from the records and from what is computed
 	$(BIN)/python docs/fill.py
 
-figures: .venv/demo ## the figures of docs/ and the numbers of each mechanism, again from the closed forms
+figures: .venv/papers ## the figures of docs/ and the numbers of each mechanism, again from the closed forms
 	$(BIN)/python docs/figures.py
 	$(BIN)/python docs/sheets.py
 
@@ -132,31 +138,41 @@ docs: .venv/docs ## the site, strict on links, with notebooks run and the Rust c
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	cp -r target/doc target/site/rust
 
-wheel: dist/index.html ## a manylinux2014 wheel (abi3, Python >= 3.10) and a find-links page in dist/, tried on each Python here
+wheel: dist/index.html ## a wheel of each distribution (bitldp: manylinux2014, abi3, Python >= 3.10) and a find-links page in dist/, tried on each Python here
 	$(PYTHON) tests/wheel/every_python.py
 
 example: dist/index.html ## examples/flower under flwr run and Flower's simulation engine, from the wheel of dist/ (Python >= 3.11)
 	rm -rf target/example
 	$(PYTHON) -m venv target/example
-	target/example/bin/pip install --quiet --find-links dist 'bitldp[fl]' 'flwr[simulation]>=1.41,<1.43'
+	target/example/bin/pip install --quiet --find-links dist 'bitldp[fl]' scikit-learn 'flwr[simulation]>=1.41,<1.43'
 	target/example/bin/python examples/flower/simulate.py
 
 # Built with zig as its linker, which knows the old C library that a manylinux2014 wheel asks for.
-dist/index.html: .venv/tools $(SOURCES) $(shell find python -name '*.py')
+dist/index.html: .venv/tools $(SOURCES) $(shell find python -name '*.py' -o -name '*.html' -o -name '*.css')
 	rm -rf dist
 	$(BIN)/pip install --quiet ziglang
 	PATH="$$($(BIN)/python -c 'import os, ziglang; print(os.path.dirname(ziglang.__file__))'):$$PATH" \
 		$(BIN)/maturin build --release --locked --zig --compatibility manylinux2014 --out dist
+	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist python/papers
 	cd dist && for wheel in *.whl; do echo "<a href=\"$$wheel\">$$wheel</a>"; done > $(@F)
 
-# The environment: tools first, then the package with its extension module and the extras that a target needs.
+# The environment: tools first, then the package with its extension module and the extras that a target needs. The demo
+# takes the library alone; all others take both distributions, from this clone.
 .venv/tools:
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --upgrade pip 'maturin>=1.9,<2'
+	$(BIN)/pip install --quiet --upgrade pip 'hatchling>=1.27' 'maturin>=1.9,<2'
 	touch $@
 
-.venv/demo .venv/dev .venv/bench .venv/docs: .venv/tools $(SOURCES)
-	MATURIN_PEP517_ARGS=--locked $(BIN)/pip install --quiet --no-build-isolation --editable '.[$(@F)]'
+# What the demo needs is fetched while the extension module compiles, in a profile that takes a fraction of the time.
+.venv/demo: .venv/tools $(SOURCES)
+	$(BIN)/python tests/wheel/requirements.py $(@F) > .venv/demo.txt
+	$(BIN)/maturin build --quiet --locked --profile demo --out target/demo-wheel & compiling=$$!; \
+		$(INSTALL) --requirement .venv/demo.txt && wait $$compiling
+	MATURIN_PEP517_ARGS='--locked --profile demo' $(INSTALL) --no-build-isolation --no-deps --editable .
+	touch $@
+
+.venv/dev .venv/bench .venv/docs .venv/papers: .venv/tools $(SOURCES)
+	MATURIN_PEP517_ARGS=--locked $(INSTALL) --no-build-isolation --editable '.[$(@F)]' --editable python/papers
 	touch $@
 
 clean:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import typer.main
-from bitldp.cli.app import app
+from bitldp.cli.program import app
 
 
 def page() -> str:

@@ -1,4 +1,7 @@
-"""Reference pages: every public name of the package, by the room that it stands in."""
+"""Reference pages: every public name of both distributions, by the room that it stands in.
+
+What has no page here is private: `bitldp_papers` uses nothing of it (tests/house/test_imports.py).
+"""
 
 from __future__ import annotations
 
@@ -33,14 +36,29 @@ ROOMS = {
     "amplification": "Amplification",
     "audit": "Audits",
     "report": "Tables and plots",
-    "papers": "Systems of the papers",
-    "data": "Data sets",
     "design": "Designs",
     "codecs": "Codecs",
     "channels": "Channels",
     "letters": "Letters",
     "release": "Releases",
     "verify": "Verification",
+    "cli": "Commands of your own",
+    "base": "For packages that build on this one",
+}
+
+#: Modules that are public beside what their room lists, or where it lists nothing.
+MODULES = {
+    "base": ("checks", "extras", "files", "keys", "lock", "palette", "plain", "saved"),
+    "cli": ("plugin",),
+    "federated": ("flower",),
+    "mechanism": ("base",),
+}
+
+#: Public packages of bitldp-papers: the address of the page, and what it is called.
+PAPERS = {
+    "bitldp_papers": ("papers", "Systems of the papers"),
+    "bitldp_papers.data": ("papers-data", "Data sets of the papers"),
+    "bitldp_papers.figures": ("papers-figures", "Figures of the papers"),
 }
 
 #: Functions of the Rust core, which no room exports.
@@ -65,10 +83,28 @@ stands <a href="../rust/bitldp_core/index.html">beside these pages</a>.
 """
 
 
+def exported(module: str) -> list[str]:
+    """Return the names of a public module: those that it lists, or what it defines."""
+    found = import_module(module)
+    defined = (name for name, each in vars(found).items() if getattr(each, "__module__", "") == module)
+    return list(getattr(found, "__all__", None) or (name for name in defined if not name.startswith("_")))
+
+
+def _modules(room: str) -> list[str]:
+    """Return the public modules of a room."""
+    return [f"bitldp.{room}", *(f"bitldp.{room}.{name}" for name in MODULES.get(room, ()))]
+
+
+def public() -> set[str]:
+    """Return every dotted name of `bitldp` that others may import: modules, and what they export."""
+    modules = [module for room in ROOMS for module in _modules(room)]
+    inside = {f"{module}.{name}" for module in modules for name in exported(module)}
+    return {"bitldp", *modules, *inside, *(f"bitldp.{name}" for name in bitldp.__all__)}
+
+
 def names(room: str) -> list[str]:
     """Return the dotted names of a room's page, in order."""
-    module = import_module(f"bitldp.{room}")
-    found = [f"bitldp.{room}.{name}" for name in getattr(module, "__all__", ())]
+    found = [f"{home}.{name}" for home in _modules(room) for name in exported(home)]
     listed = {name.rpartition(".")[2] for name in found}
     for name in bitldp.__all__:
         home = getattr(getattr(bitldp, name), "__module__", "") or ""
@@ -110,6 +146,9 @@ def pages() -> dict[str, str]:
         if listed:
             blocks = "\n\n".join(map(_block, listed))
             made[f"reference/{room}.md"] = f"# {title}\n\n`bitldp.{room}`\n\n{blocks}\n"
+    for package, (address, title) in PAPERS.items():
+        blocks = "\n\n".join(f"::: {package}.{name}" for name in sorted(exported(package), key=str.lower))
+        made[f"reference/{address}.md"] = f"# {title}\n\n`{package}`\n\n{blocks}\n"
     return made
 
 

@@ -278,7 +278,6 @@ _MODULES = (
     "cli",
     "codecs",
     "compression",
-    "demo",
     "design",
     "estimate",
     "federated",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeVar
 
-__all__ = ["Guarantee", "PrivacyClaimWarning", "calibrated", "ceiling"]
+__all__ = ["Guarantee", "PrivacyClaimWarning", "added", "calibrated", "ceiling", "composed", "share"]
 
 ONE = 1 << 64
 """What the integers of a law sum to."""

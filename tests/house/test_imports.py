@@ -1,14 +1,28 @@
-"""The direction of imports: rooms on floors, each on those below it; no circle, not of files either."""
+"""The direction of imports: rooms on floors, no circles, and the border of the two distributions."""
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import bitldp
+import bitldp_papers
 import pytest
-from support.arrows import Arrows, between_rooms, circles, floors, python_arrows, room_of, rust_arrows
+from support.arrows import (
+    Arrows,
+    between_rooms,
+    circles,
+    floors,
+    imported,
+    python_arrows,
+    room_of,
+    rust_arrows,
+)
 
 PACKAGE = Path(bitldp.__file__).parent
+PAPERS = Path(bitldp_papers.__file__).parent
+SITE = Path(__file__).parents[2] / "docs" / "site"
 CRATES = Path(__file__).parents[2] / "rust"
 
 FAMILIES = ("categorical", "numeric", "bits", "points", "record", "ordered", "compression", "selection")
@@ -22,14 +36,14 @@ ORDER = (
     *FAMILIES,
     *("audit", "recommend", "federated", "bitldp"),
     *("tables", "verify", "sklearn"),
-    *("data", "papers", "report", "cli", "demo", "__main__"),
+    *("report", "cli", "__main__"),
 )
 
 # They ask a mechanism what it is; they know none by its name.
 ASKING = ("accounting", "ledger", "audit", "federated")
 
 MOST_FLOORS = 10
-DOORS = ("demo", "__main__")  # a line or two each that lead to `cli`: no floors
+DOORS = ("__main__",)  # a line or two that lead to `cli`: no floor
 
 # What is not yet as it shall be. An entry that is no longer needed fails, too.
 KNOWN = {
@@ -46,6 +60,44 @@ def wrong_arrows(arrows: Arrows) -> set[tuple[str, str]]:
         for target in targets
         if ORDER.index(target) > ORDER.index(room) or (room in ASKING and target in FAMILIES)
     }
+
+
+def border(package: Path, other: str) -> Iterator[tuple[str, str]]:
+    """Yield what the files of a package import of another package: the file, and the dotted name."""
+    for path in sorted(package.rglob("*.py")):
+        for name in imported(path, path.stem):
+            if name.split(".")[0] == other:
+                yield path.relative_to(package).as_posix(), name
+
+
+def beyond(package: Path, public: Iterable[str]) -> set[tuple[str, str]]:
+    """Return the names of `bitldp` that files of a package take and that are not public."""
+    known = set(public)
+    taken = {each for each in border(package, "bitldp") if each[1] not in known}
+    for path in sorted(package.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and ast.unparse(node).startswith("bitldp."):
+                *_, owner, name = ast.unparse(node).split(".")
+                if name.startswith("_") and not name.startswith("__"):
+                    taken.add((path.relative_to(package).as_posix(), f"{owner}.{name}"))
+    return taken
+
+
+@pytest.fixture(scope="module")
+def public(monkeypatch_module: pytest.MonkeyPatch) -> set[str]:
+    """Return the names that the reference documents."""
+    pytest.importorskip("flwr", reason="the reference lists bitldp.federated, which needs Flower")
+    monkeypatch_module.syspath_prepend(SITE)
+    import reference
+
+    found: set[str] = reference.public()
+    return found
+
+
+@pytest.fixture(scope="module")
+def monkeypatch_module() -> Iterator[pytest.MonkeyPatch]:
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +136,20 @@ def test_the_house_is_no_tower(arrows: Arrows) -> None:
     }
     chain = floors(built)
     assert len(chain) <= MOST_FLOORS, " > ".join(chain)
+
+
+def test_the_library_knows_nothing_of_the_papers() -> None:
+    assert list(border(PACKAGE, "bitldp_papers")) == []
+    named = [path for path in PACKAGE.rglob("*.py") if "bitldp_papers" in path.read_text(encoding="utf-8")]
+    assert named == []
+
+
+def test_the_papers_use_public_names_alone(public: set[str]) -> None:
+    assert beyond(PAPERS, public) == set()
+
+
+def test_no_files_of_the_papers_import_each_other() -> None:
+    assert circles(python_arrows(PAPERS)) == set()
 
 
 def test_the_root_is_no_drawer() -> None:
@@ -182,3 +248,20 @@ def test_a_planted_circle_of_rust_is_found(tmp_path: Path) -> None:
     }
     found = rust_arrows(tree(tmp_path / "child", planted))
     assert circles(found) == {frozenset({"codec", "codec::grid"})}
+
+
+def test_a_planted_step_over_the_border_is_found(tmp_path: Path) -> None:
+    text = (
+        "import bitldp\nfrom bitldp import GRR\nfrom bitldp.points import BRR\n"
+        "from bitldp.base import checks\nfrom bitldp.base.plain import jsonable\n"
+    )
+    public = {"bitldp", "bitldp.GRR", "bitldp.points.BRR", "bitldp.base.checks", "bitldp.base.plain.jsonable"}
+    found = tree(tmp_path, {"papers/brr.py": f"{text}x = GRR(3)._release\n"}) / "papers"
+    assert beyond(found, public) == set()
+    for line, name in (
+        ("from bitldp.points.brr import BRR", "bitldp.points.brr.BRR"),
+        ("def late():\n    import bitldp.points.tables", "bitldp.points.tables"),
+        ("y = bitldp.GRR._quiet(3)", "GRR._quiet"),
+    ):
+        (found / "brr.py").write_text(f"{text}{line}\n", encoding="utf-8")
+        assert beyond(found, public) == {("brr.py", name)}

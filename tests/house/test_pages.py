@@ -39,7 +39,7 @@ def test_a_page_that_shows_what_commands_say_works_from_top_to_bottom(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("typer", "scipy", "sklearn", "matplotlib"):
-        pytest.importorskip(module, reason='needs pip install "bitldp[cli,demo,design]"')
+        pytest.importorskip(module, reason='needs pip install "bitldp[cli,design,papers]"')
     monkeypatch.chdir(tmp_path)
     check_steps(page.read_text(encoding="utf-8"), page.name)
 

@@ -27,7 +27,7 @@ def python_arrows(package: Path) -> dict[str, set[str]]:
     arrows: dict[str, set[str]] = {}
     for name, path in modules.items():
         arrows[name] = set()
-        for named in _imported(path, name):
+        for named in imported(path, name):
             if not named.startswith(f"{package.name}."):
                 target = package.name if named == package.name else ""
             elif any(f"{named}.".startswith(f"{extension}.") for extension in extensions):
@@ -41,7 +41,7 @@ def python_arrows(package: Path) -> dict[str, set[str]]:
     return arrows
 
 
-def _imported(path: Path, name: str) -> Iterator[str]:
+def imported(path: Path, name: str) -> Iterator[str]:
     """Yield the dotted names that a file imports; `from a import b` names `a.b`."""
     inside = name if path.stem == "__init__" else name.rpartition(".")[0]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

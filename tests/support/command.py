@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bitldp.cli.app import app
+from bitldp.cli.program import app
 from typer.testing import CliRunner, Result
 
 

@@ -31,11 +31,11 @@ SHAPES = (
 
 
 class Vocabulary:
-    """The names of a checkout: `knows` tells whether a piece of code in a document stands for something."""
+    """The names of a checkout, of both its distributions: `knows` tells whether a piece of code in a document stands for something."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.package = root / "python" / "bitldp"
+        self.packages = (root / "python" / "bitldp", root / "python" / "papers" / "bitldp_papers")
 
     def knows(self, code: str) -> bool:
         """Whether everything that a piece of code names exists."""
@@ -71,7 +71,7 @@ class Vocabulary:
             return True
         if "/" not in path and any(path.endswith(each) for each in self.strings if re.match(r"\.\w", each)):
             return True  # an example's file, of a kind that the package writes
-        places = (self.root, self.root / "python", self.package)
+        places = (self.root, *(place for each in self.packages for place in (each.parent, each)))
         return any(any(place.glob(path.rstrip("/"))) for place in places)
 
     def _setting(self, text: str) -> bool:
@@ -125,14 +125,16 @@ class Vocabulary:
                 found.add(each.attr)
             elif isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
                 found.add(each.id)
-        for path in [*self.package.rglob("*"), *(self.root / "tests").glob("*")]:
+        for path in [*self._paths("*"), *(self.root / "tests").glob("*")]:
             found.add(path.stem)
         for path in (self.root / "rust").rglob("*.rs"):
             found |= {path.stem, path.parent.name} | set(re.findall(r"\"([\w-]+)\"", path.read_text()))
         for path in [self.root / "Cargo.toml", *self.root.glob("rust/*/Cargo.toml")]:
             found |= set(re.findall(r"[\w-]+", path.read_text(encoding="utf-8")))
         return (
-            found | {path.name for path in self.root.iterdir()} | {*dir(builtins), "true", "unsafe", "bitldp"}
+            found
+            | {path.name for path in self.root.iterdir()}
+            | {*dir(builtins), "true", "unsafe", "bitldp", "bitldp_papers"}
         )
 
     @cached_property
@@ -144,7 +146,7 @@ class Vocabulary:
     @cached_property
     def commands(self) -> dict[str, set[str]]:
         """The options of each command of ``bitldp``, and of the program itself."""
-        from bitldp.cli.app import app
+        from bitldp.cli.program import app
         from typer.main import get_command
 
         top = get_command(app)
@@ -160,8 +162,12 @@ class Vocabulary:
         return list(self._walked())
 
     def _walked(self) -> Iterator[ast.AST]:
-        for path in [*self.package.rglob("*.py"), *self.package.glob("*.pyi")]:
+        for path in [*self._paths("*.py"), *self._paths("*.pyi")]:
             yield from ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+
+    def _paths(self, pattern: str) -> Iterator[Path]:
+        for package in self.packages:
+            yield from package.rglob(pattern)
 
     def _text(self, name: str) -> str:
         return (self.root / name).read_text(encoding="utf-8")
@@ -172,11 +178,12 @@ def _options(command: Any) -> set[str]:
 
 
 def _importable(code: str) -> bool:
-    """Whether a name that begins with `bitldp.` leads somewhere."""
-    if not code.startswith("bitldp."):
+    """Whether a name that begins with one of the packages leads somewhere."""
+    package, *parts = code.split(".")
+    if package not in ("bitldp", "bitldp_papers"):
         return True
-    found: Any = import_module("bitldp")
-    for part in code.split(".")[1:]:
+    found: Any = import_module(package)
+    for part in parts:
         if not hasattr(found, part):
             try:
                 import_module(f"{found.__name__}.{part}")

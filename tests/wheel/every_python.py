@@ -1,13 +1,15 @@
-"""Try the wheel of ``dist/`` in every Python of this machine, as someone who has nothing but that folder.
+"""Try the wheels of ``dist/`` in every Python of this machine, as someone who has nothing but that folder.
 
-``make wheel`` calls it. In an environment of its own, each Python installs the package by ``--find-links``,
-runs the README's ten lines, is told by the command line which extra is missing, installs it by that very
-line, and perturbs a table.
+``make wheel`` calls it. In an environment of its own, each Python installs bitldp by ``--find-links``, runs
+the README's ten lines, is told by the command line which extra is missing, installs it by that very line, and
+perturbs a table; with the extra ``design`` it runs every Python block of the README but Flower's. All that
+needs no bitldp-papers, whose commands name the line that brings it. Its wheel then adds them.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -18,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from support.ten_lines import ten_lines
+from support.ten_lines import README, ten_lines
 
 ROOT = Path(__file__).parents[2]
 OLDEST = (3, 10)
@@ -62,7 +64,14 @@ def tried(python: Path, folder: Path) -> str:
     """Install, run and perturb with one Python; return the name of the wheel's version."""
     run(python, "-m", "venv", folder / "env")
     scripts = folder / "env" / "bin"
-    install = [scripts / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    install: list[object] = [
+        scripts / "python",
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ]
     run(*install, "--find-links", ROOT / "dist", "bitldp")
     source, printed = ten_lines()
     said = run(scripts / "python", "-W", "error", "-c", source, cwd=folder)
@@ -76,7 +85,30 @@ def tried(python: Path, folder: Path) -> str:
     run(scripts / "bitldp", "perturb", "people.csv", "-o", "out.csv", *options, cwd=folder)
     assert len((folder / "out.csv").read_text().splitlines()) == 501
     run(scripts / "bitldp", "verify", "out.csv.privacy.json", "out.csv", cwd=folder)
+    run(*install, "--find-links", ROOT / "dist", "bitldp[design]")
+    source, printed = readme()
+    assert run(scripts / "python", "-c", source, cwd=folder).stdout.splitlines() == printed
+    papers(scripts, install)
     return version
+
+
+def readme() -> tuple[str, list[str]]:
+    """Return the README's Python without the block on Flower, and the lines that it says it prints."""
+    text = README.read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    source = "\n".join(block for block in blocks if "flwr" not in block)
+    return source, re.findall(r"# -> (.*)", source)
+
+
+def papers(scripts: Path, install: list[object]) -> None:
+    """See that the commands of bitldp-papers are named where it is not, and join where its wheel is."""
+    run(scripts / "python", "-c", "import bitldp_papers", ok=False)
+    for command in ("attack", "fl", "paper"):
+        told = run(scripts / "bitldp", command, ok=False).stderr
+        assert told.endswith(': pip install "bitldp[papers]"\n'), told
+    run(*install, "--find-links", ROOT / "dist", "--no-deps", "bitldp-papers")  # its libraries are not tried
+    for command in ("attack", "fl", "paper"):
+        assert f"bitldp {command}" in run(scripts / "bitldp", command, "--help").stdout
 
 
 def main() -> int:

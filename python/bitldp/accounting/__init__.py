@@ -13,8 +13,8 @@ The last two convert with the library ``dp_accounting`` (extra ``design``).
 
 from __future__ import annotations
 
-from bitldp.accounting.compose import Account, account
+from bitldp.accounting.compose import Account, account, concentration, from_renyi
 from bitldp.accounting.divergence import ORDERS, renyi
 from bitldp.accounting.losses import pld
 
-__all__ = ["ORDERS", "Account", "account", "pld", "renyi"]
+__all__ = ["ORDERS", "Account", "account", "concentration", "from_renyi", "pld", "renyi"]

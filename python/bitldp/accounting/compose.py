@@ -18,7 +18,7 @@ from bitldp.accounting.laws import Tables, parts
 from bitldp.base import checks, extras
 from bitldp.privacy import Guarantee, added, composed
 
-__all__ = ["Account", "Method", "account"]
+__all__ = ["Account", "Method", "account", "concentration", "from_renyi"]
 
 Method = Literal["basic", "renyi", "pld"]
 

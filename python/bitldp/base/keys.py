@@ -12,6 +12,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+__all__ = ["RandomSource", "keys"]
+
 RandomSource: TypeAlias = int | np.integer | np.random.SeedSequence | np.random.Generator | None
 """What every `rng` argument accepts."""
 

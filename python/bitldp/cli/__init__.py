@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except MissingExtraError as error:
         print(f"error: {error}", file=sys.stderr)
         raise SystemExit(1) from None
-    from bitldp.cli.app import app
+    from bitldp.cli.program import app
 
     app(args=given, prog_name="bitldp")
 

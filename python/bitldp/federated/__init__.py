@@ -12,24 +12,32 @@ Needs the extra ``fl``. Flower's commands report usage statistics to its makers 
 from __future__ import annotations
 
 from bitldp.federated.client.account import Account
-from bitldp.federated.client.composed import ComposedAccount
+from bitldp.federated.client.composed import Composed, ComposedAccount, composed
 from bitldp.federated.client.data import PrivateData, Released
 from bitldp.federated.client.examples import Bucketed, Randomized
-from bitldp.federated.client.mod import PrivateUpdateMod
+from bitldp.federated.client.mod import BUDGET_SENTENCE, FAILURE_SENTENCE, REPORT, STYPE, PrivateUpdateMod
 from bitldp.federated.client.unprotected import UnprotectedMessageWarning
-from bitldp.federated.grid import InProcessGrid, InProcessRun, run_in_process
+from bitldp.federated.grid import InProcessGrid, InProcessRun, Recorder, run_in_process
+from bitldp.federated.server.mean import ReportMean
 from bitldp.federated.server.strategy import DecodingStrategy, RoundFailedError
 from bitldp.federated.simulation import Simulated, messages, simulate
 from bitldp.federated.wire.arrays import Layout, to_numpy
 from bitldp.federated.wire.codec import Plan, UpdateCodec
+from bitldp.federated.wire.forms import Form, letters_of
 from bitldp.federated.wire.records import from_record, to_record
-from bitldp.federated.wire.wire import WireError
+from bitldp.federated.wire.wire import WireError, write
 
 __all__ = [
+    "BUDGET_SENTENCE",
+    "FAILURE_SENTENCE",
+    "REPORT",
+    "STYPE",
     "Account",
     "Bucketed",
+    "Composed",
     "ComposedAccount",
     "DecodingStrategy",
+    "Form",
     "InProcessGrid",
     "InProcessRun",
     "Layout",
@@ -37,16 +45,21 @@ __all__ = [
     "PrivateData",
     "PrivateUpdateMod",
     "Randomized",
+    "Recorder",
     "Released",
+    "ReportMean",
     "RoundFailedError",
     "Simulated",
     "UnprotectedMessageWarning",
     "UpdateCodec",
     "WireError",
+    "composed",
     "from_record",
+    "letters_of",
     "messages",
     "run_in_process",
     "simulate",
     "to_numpy",
     "to_record",
+    "write",
 ]

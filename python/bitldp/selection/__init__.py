@@ -7,7 +7,7 @@ federated learning have not sent yet. `flat` and `Compressed` are the baselines 
 from __future__ import annotations
 
 from bitldp.selection.baselines import Compressed, flat
-from bitldp.selection.budget import split_budget
+from bitldp.selection.budget import selection_of, split_budget
 from bitldp.selection.fedsel import FedSel
 from bitldp.selection.mechanisms import EXP, PE, PS
 from bitldp.selection.selected import SelectedMeanAccumulator, SelectedReports
@@ -23,5 +23,6 @@ __all__ = [
     "SelectedReports",
     "TwoStage",
     "flat",
+    "selection_of",
     "split_budget",
 ]

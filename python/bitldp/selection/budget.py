@@ -6,7 +6,6 @@ import math
 
 from bitldp.base import checks
 from bitldp.privacy import Calibration, added
-from bitldp.selection.base import Selection
 from bitldp.selection.mechanisms import EXP, PE, PS
 
 __all__ = ["budget_of", "selection_of", "split_budget"]
@@ -81,7 +80,7 @@ def budget_of(
 
 def selection_of(
     select: str, dimensions: int, k: int | None, epsilon: float, calibration: Calibration
-) -> Selection:
+) -> EXP | PE | PS:
     """Return the selection that a word names."""
     checks.choice("select", select, ("PS", "EXP", "PE"))
     checks.choice("calibration", calibration, ("exact", "paper"))

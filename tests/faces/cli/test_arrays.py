@@ -8,7 +8,7 @@ from typing import Any
 import bitldp
 import numpy as np
 import pytest
-from bitldp.cli.app import app
+from bitldp.cli.program import app
 from support.tables import SPELLED
 from typer.testing import CliRunner, Result
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from bitldp.cli.app import app
+from bitldp.cli.program import app
 from support import faults
 from typer.testing import CliRunner
 

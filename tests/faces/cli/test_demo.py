@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +15,9 @@ import pytest
 
 pytest.importorskip("sklearn")
 pytest.importorskip("matplotlib")
-pytest.importorskip("flwr", reason="the demo has a federated part, and Flower needs Python 3.11")
 
-from bitldp.cli.app import app
-from bitldp.cli.demo import demo
-from bitldp_papers.data import load
+from bitldp.cli import demo
+from bitldp.cli.program import app
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -40,6 +40,7 @@ def test_a_short_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert out.read_bytes().startswith(b"\x89PNG")
     assert "Million" in text
     assert "Telemetry, OUE" in text
+    assert "Federated, 10 clients" in text
     assert "share of 7" in text  # the table of digits
     assert "OTHER ROWS" not in text
     assert str(out) in text.replace("\n", "")
@@ -67,7 +68,7 @@ def test_it_repeats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("method", demo.METHODS, ids=lambda method: method.name)
 def test_methods(method: demo.Method) -> None:
-    train = load("wine").scaled()[0]
+    train = demo.records("wine").train
     warned = pytest.warns(bitldp.PrivacyClaimWarning) if "paper" in method.name else nullcontext()
     with warned:
         mechanism = method.build(train.shape[1], method.budgets[-1])
@@ -86,7 +87,7 @@ def test_methods(method: demo.Method) -> None:
 def test_budgets_are_kept() -> None:
     seeds = np.random.SeedSequence(1).spawn(1)
     for method in small(("FRR", "GRR, 5 points", "BRR, 16 points", "MOUE, alpha 1"), 1):
-        outcome = demo._try(load("wine"), method, 30.0, seeds)
+        outcome = demo._try("wine", method, 30.0, seeds)
         assert 29.9 < outcome.exact <= 30.0
 
 
@@ -96,3 +97,19 @@ def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "x.png")]).exit_code == 0
     assert CliRunner().invoke(app, ["demo"]).exit_code == 0
     assert called == [tmp_path / "x.png", Path("demo-output") / "demo.png"]
+
+
+def test_records_are_scaled_by_the_published_ranges() -> None:
+    """The table of a data set's description holds every record, and some records lie at its ends."""
+    for name, features, classes in (("digits", 64, 10), ("breast_cancer", 30, 2), ("wine", 13, 3)):
+        data = demo.records(name)
+        assert (data.train.shape[1], data.classes) == (features, classes)
+        whole = np.vstack([data.train, data.test])
+        assert whole.min() == -1.0
+        assert whole.max() == 1.0
+
+
+def test_it_needs_no_flower_and_no_papers() -> None:
+    program = "import sys, bitldp.cli.demo as demo; demo.records('wine'); print(*sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert not {"flwr", "jax", "bitldp_papers"} & set(shown.split())

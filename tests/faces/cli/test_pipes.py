@@ -20,8 +20,8 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.ipc
 import pyarrow.parquet
-from bitldp.cli.app import app
 from bitldp.cli.perturb.forms import FORMATS
+from bitldp.cli.program import app
 from bitldp.tables import ReleaseKey
 from support.command import invoke
 from support.plans import people, plan

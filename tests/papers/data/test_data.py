@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bitldp import data
+from bitldp_papers import data
 from bitldp_papers.data import sources
 from bitldp_papers.data.dataset import Folder
 

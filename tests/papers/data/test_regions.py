@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bitldp import data
+from bitldp_papers import data
 
 
 def test_generated_features_are_of_uneven_weight() -> None:

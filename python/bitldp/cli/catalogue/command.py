@@ -62,6 +62,7 @@ def offering(
 
         run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         run.offered = frozenset(takers)  # type: ignore[attr-defined]
+        run.command_class = MechanismCommand  # type: ignore[attr-defined]
         return run
 
     return decorate

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bitldp
-from bitldp.federated.wire.forms import Form, letters_of
+from bitldp.federated import Form, letters_of
 from bitldp.mechanism.base import Mechanism
 from bitldp_papers.attacks.subjects import HONEST, Attacked, records
 from bitldp.privacy import ceiling

@@ -44,14 +44,14 @@ def exact(flips: NDArray[np.float64], features: int) -> float:
 
 def corrected_latent(features: int, bits: int, epsilon: float, **more: Any) -> bitldp.MOUE:
     """Return LATENT at the paper's alpha, on the budget that Theorem 5 corrects to `epsilon`."""
-    return bitldp.MOUE._quiet(
+    return bitldp.MOUE(
         features=features, bits=bits, epsilon=epsilon, alpha=7.0, calibration="corrected", **more
     )
 
 
 def corrected_ome(features: int, bits: int, epsilon: float, **more: Any) -> bitldp.UER:
     """Return OME at alpha 1, as the paper compares it, on the budget that Theorem 6 corrects to `epsilon`."""
-    return bitldp.UER._quiet(
+    return bitldp.UER(
         features=features, bits=bits, epsilon=epsilon, alpha=1.0, calibration="corrected", **more
     )
 
@@ -74,7 +74,7 @@ def _by_bit(budgets: Sequence[float]) -> Outcome:
         aware = frr_flips(FEATURES, BITS, epsilon)
         latent = corrected_latent(FEATURES, BITS, epsilon).probabilities()[0]
         even = corrected_ome(FEATURES, BITS, epsilon).probabilities()[0]
-        uneven = bitldp.UER._quiet(
+        uneven = bitldp.UER(
             features=FEATURES, bits=BITS, epsilon=epsilon, alpha=100.0, calibration="paper"
         ).probabilities()[0]
         laws = {

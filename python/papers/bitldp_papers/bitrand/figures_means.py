@@ -35,7 +35,7 @@ def corrected(run: FigureRun) -> Outcome:
             }
             for name, (kind, reported, alpha) in laws.items():
                 # The law is one for all bits, or for all even ones: words of 10 bits stand for any length.
-                made = kind._quiet(
+                made = kind(
                     features=features * bits // 10, bits=10, epsilon=epsilon, alpha=alpha, calibration="paper"
                 )
                 rows.append(
@@ -182,7 +182,7 @@ def _means_of(features: int, epsilon: float) -> dict[str, tuple[Any, Any]]:
     """Return each mechanism and what its reports are worth to the paper."""
     words = {"bits": BITS, "integer_bits": 0}
     biased = {
-        "f-RR": bitldp.FRR._quiet(features=features, epsilon=epsilon, calibration="paper", **words),
+        "f-RR": bitldp.FRR(features=features, epsilon=epsilon, calibration="paper", **words),
         "corrected LATENT": corrected_latent(features, BITS, epsilon, integer_bits=0),
         "corrected OME": corrected_ome(features, BITS, epsilon, integer_bits=0),
     }

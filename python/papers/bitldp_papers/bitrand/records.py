@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp.base.keys import RandomSource
-from bitldp.estimate.estimates import project_simplex
+from bitldp.estimate import project_simplex
 from bitldp.mechanism.base import Mechanism
 from bitldp_papers.bitrand.mechanisms import BITWISE, largest_value
 from bitldp_papers.bitrand.settings import BitRandSettings

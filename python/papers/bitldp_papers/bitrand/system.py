@@ -21,7 +21,7 @@ from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 
 from bitldp.federated import PrivateData, PrivateUpdateMod
-from bitldp.federated.client.released import Released
+from bitldp.federated import Released
 from bitldp.mechanism.base import Mechanism
 from bitldp_papers.bitrand import once, records
 from bitldp_papers.bitrand.settings import LABELS, MECHANISMS, PLACES, BitRandSettings

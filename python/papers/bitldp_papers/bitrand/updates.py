@@ -10,7 +10,7 @@ from flwr.app import Message
 from numpy.typing import NDArray
 
 from bitldp.federated import DecodingStrategy
-from bitldp.federated.server.mean import ReportMean
+from bitldp.federated import ReportMean
 
 __all__ = ["Layers", "Shuffled", "shuffled"]
 

@@ -80,11 +80,11 @@ def errors(run: FigureRun) -> Outcome:
     rows: list[dict[str, Any]] = []
     for epsilon in run.each(BUDGETS, "epsilon"):
         made = {
-            "BRR": bitldp.BRR._quiet(epsilon=epsilon, **more),
-            "BRR, best m": bitldp.BRR._quiet(epsilon=epsilon, m="best", **more),
-            "GRR": bitldp.BRR._quiet(epsilon=epsilon, m=1, **more),
-            "L-SRR, paper": bitldp.LSRR._quiet(epsilon=epsilon, calibration="paper", encoding=codes, **more),
-            "L-SRR, exact": bitldp.LSRR._quiet(epsilon=epsilon, encoding=codes, **more),
+            "BRR": bitldp.BRR(epsilon=epsilon, **more),
+            "BRR, best m": bitldp.BRR(epsilon=epsilon, m="best", **more),
+            "GRR": bitldp.BRR(epsilon=epsilon, m=1, **more),
+            "L-SRR, paper": bitldp.LSRR(epsilon=epsilon, calibration="paper", encoding=codes, **more),
+            "L-SRR, exact": bitldp.LSRR(epsilon=epsilon, encoding=codes, **more),
         }
         for name, each in made.items():
             rows.append(

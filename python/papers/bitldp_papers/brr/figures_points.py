@@ -10,8 +10,8 @@ import numpy as np
 import bitldp
 from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
 from bitldp_papers.figures.drawing import lines
-from bitldp.points.brr import limit_ratio, printed_limit_ratio
-from bitldp.points.width import (
+from bitldp.points import limit_ratio, printed_limit_ratio
+from bitldp.points import (
     equidistant_width,
     nearest_first,
     paper_width,
@@ -34,7 +34,7 @@ def mechanisms(count: int, epsilon: float, **more: Any) -> tuple[Any, ...]:
     return (
         bitldp.BRR(count, epsilon=epsilon, **more),
         bitldp.BRR(count, epsilon=epsilon, m=1, **more),
-        bitldp.Exponential._quiet(candidates=count, epsilon=epsilon, calibration="paper", **more),
+        bitldp.Exponential(candidates=count, epsilon=epsilon, calibration="paper", **more),
         bitldp.Exponential(count, epsilon=epsilon, **more),
     )
 
@@ -98,7 +98,7 @@ def quality(run: FigureRun) -> Outcome:
     found = _tables(quality_losses, run)
     below = all(values[0] <= min(values[1:]) for values in found.values())
     worst = max(values[0] / values[3] for values in found.values())
-    exact = bitldp.Exponential._quiet(candidates=100, epsilon=1.0, calibration="paper").guarantee.record
+    exact = bitldp.Exponential(candidates=100, epsilon=1.0, calibration="paper").guarantee.record
     return Outcome(
         _rows(found, "qloss"),
         _panels(found, "QLoss"),

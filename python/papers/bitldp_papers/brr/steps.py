@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from bitldp.base.keys import RandomSource
 from bitldp.mechanism.base import Mechanism
 from bitldp_papers.brr.settings import BRRSettings
-from bitldp.points.brr import BRR
+from bitldp.points import BRR
 
 __all__ = ["clipped", "gain", "next_clip", "scaled", "sign_split", "worth"]
 

@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
-
 from bitldp.base.extras import require
 from bitldp.base.files import replacing
 from bitldp.base.plain import jsonable
-from bitldp.cli.options import names as listed
-from bitldp.cli.perturb.files import CommandError, UsageError
-from bitldp.cli.screen import print_whole, sentences, wide_console
-from bitldp.report.totals import number
+from bitldp.cli.plugin import CommandError, UsageError, print_whole, sentences, wide_console
+from bitldp.cli.plugin import names as listed
+from bitldp.report import number
+from rich.console import Console
+from rich.table import Table
 
 __all__ = ["attack"]
 
@@ -50,10 +48,10 @@ def attack(
     Example: bitldp attack linkage --data ag_news
     """
     with sentences():
-        require("bitldp attack", ("flwr", "jax", "sklearn", "matplotlib"), "fl")
-        from bitldp_papers.data import DatasetError
+        require("bitldp attack", ("flwr", "jax", "sklearn", "matplotlib"), "papers")
         from bitldp_papers.attacks import ATTACKS
         from bitldp_papers.attacks.outcomes import WORDS, outcome
+        from bitldp_papers.data import DatasetError
         from bitldp_papers.figures.drawing import drawn
 
         if name not in _NAMES:

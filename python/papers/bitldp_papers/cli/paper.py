@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from bitldp.base.extras import require
+from bitldp.cli.plugin import CommandError, UsageError, print_whole, sentences, wide_console
 from rich.console import Console
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
-
-from bitldp.base.extras import require
-from bitldp.cli.perturb.files import CommandError, UsageError
-from bitldp.cli.screen import print_whole, sentences, wide_console
 
 if TYPE_CHECKING:
     from bitldp_papers.figures import Entry
@@ -58,7 +56,7 @@ def paper(
     Example: bitldp paper bitrand-3 --quick
     """
     with sentences() as left:
-        require("bitldp paper", _MODULES, "fl")
+        require("bitldp paper", _MODULES, "papers")
         from bitldp_papers.figures import chosen, figures
 
         logging.getLogger("flwr").setLevel(logging.ERROR)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from bitldp.base import checks
 from numpy.typing import NDArray
 
-from bitldp.base import checks
 from bitldp_papers.data.dataset import Folder
 from bitldp_papers.data.sources import CHECKSUMS
 

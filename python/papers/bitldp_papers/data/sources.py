@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bitldp.base.extras import missing
 from numpy.typing import NDArray
 
-from bitldp.base.extras import missing
 from bitldp_papers.data.dataset import Dataset, DatasetError, Folder, Task
 
 __all__ = ["LOADERS"]
@@ -122,7 +122,7 @@ def _split(
 
 def _bundled(name: str, ranges: tuple[Sequence[float], Sequence[float]]) -> Dataset:
     if missing(["sklearn"]):
-        raise DatasetError(f'{name} comes with scikit-learn: pip install "bitldp[demo]"')
+        raise DatasetError(f'{name} comes with scikit-learn: pip install "bitldp[papers]"')
     from sklearn import datasets
 
     bunch = getattr(datasets, f"load_{name}")()

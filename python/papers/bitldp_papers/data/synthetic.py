@@ -15,9 +15,9 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+from bitldp.base import checks
 from numpy.typing import NDArray
 
-from bitldp.base import checks
 from bitldp_papers.data.dataset import Dataset, Folder
 
 __all__ = ["SYNTHETIC", "synthetic"]

@@ -23,9 +23,9 @@ from bitldp.base.files import replacing
 from bitldp.base.keys import RandomSource
 from bitldp.base.lock import locked
 from bitldp.federated import Layout, Plan, PrivateUpdateMod, from_record
-from bitldp.federated.client.mod import REPORT, STYPE
-from bitldp.federated.wire.wire import write
-from bitldp.ledger.budget import BudgetExceededError
+from bitldp.federated import REPORT, STYPE
+from bitldp.federated import write
+from bitldp.ledger import BudgetExceededError
 from bitldp_papers.fedsel.settings import FedSelSettings, codec, selecting
 from bitldp_papers.run.client import Client
 from bitldp_papers.run.drive import turn_of

@@ -19,9 +19,7 @@ from bitldp.numeric import Piecewise
 from bitldp_papers.run.drive import Privacy
 from bitldp_papers.run.settings import Settings
 from bitldp.privacy import PrivacyClaimWarning, composed, share
-from bitldp.selection import Compressed, FedSel, flat
-from bitldp.selection.base import Selection
-from bitldp.selection.budget import selection_of
+from bitldp.selection import EXP, PE, PS, Compressed, FedSel, flat, selection_of
 
 __all__ = [
     "MECHANISMS",
@@ -239,7 +237,7 @@ def selecting(settings: FedSelSettings, size: int) -> FedSel:
 
 
 @lru_cache(maxsize=8)
-def selection(settings: FedSelSettings, size: int) -> Selection:
+def selection(settings: FedSelSettings, size: int) -> EXP | PE | PS:
     """Return the selection that has the whole budget, for ``values="none"``."""
     epsilon = share(settings.epsilon, settings.releases)
     with warnings.catch_warnings():

@@ -15,6 +15,7 @@ from typing import Any
 import bitldp
 from bitldp.base.files import replacing
 from bitldp.base.plain import jsonable
+
 from bitldp_papers.figures.drawing import drawn
 from bitldp_papers.figures.outcome import Outcome
 from bitldp_papers.figures.registry import Entry

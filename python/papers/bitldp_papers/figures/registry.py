@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import pkgutil
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+from bitldp.privacy import PrivacyClaimWarning
 
 if TYPE_CHECKING:
     from bitldp_papers.figures.outcome import Outcome
@@ -69,7 +73,14 @@ def figure(
     def register(make: _Function) -> _Function:
         if name in _entries:
             raise ValueError(f"name: there are two figures {name!r}")
-        _entries[name] = Entry(name, source, title, claim, minutes, make)
+
+        @wraps(make)
+        def quiet(run: FigureRun) -> Outcome:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", PrivacyClaimWarning)  # a figure shows both epsilons
+                return make(run)
+
+        _entries[name] = Entry(name, source, title, claim, minutes, quiet)
         return make
 
     return register

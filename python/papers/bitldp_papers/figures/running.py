@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from bitldp.base.files import replacing
 from bitldp.base.plain import jsonable
+
 from bitldp_papers.data import Dataset, DatasetError, load
 from bitldp_papers.data.sources import CHECKSUMS
 

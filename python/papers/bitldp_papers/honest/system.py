@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bitldp.base.files import fleeting
 from bitldp.federated import simulate
-from bitldp.federated.wire.arrays import Layout
+from bitldp.federated import Layout
 from bitldp.ledger import Ledger
 from bitldp_papers.honest.features import FEATURES, edges, pixels, unit
 from bitldp_papers.honest.settings import MECHANISMS, NAME, HonestSettings

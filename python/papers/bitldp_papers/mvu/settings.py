@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from bitldp.accounting import ORDERS
-from bitldp.accounting.compose import concentration, from_renyi
+from bitldp.accounting import concentration, from_renyi
 from bitldp.base import checks
 from bitldp.compression import (
     CLDP,
@@ -19,9 +19,9 @@ from bitldp.compression import (
     Skellam,
     VectorMVU,
 )
-from bitldp.design.result import DesignError
+from bitldp.design import DesignError
 from bitldp.federated import UpdateCodec
-from bitldp.federated.client.composed import Composed, composed
+from bitldp.federated import Composed, composed
 from bitldp.mechanism.base import Mechanism
 from bitldp_papers.mvu.inputs import FEATURES, inputs
 from bitldp_papers.run.settings import Settings

@@ -18,9 +18,9 @@ from bitldp.base import checks
 from bitldp.base.files import replacing
 from bitldp.base.lock import locked
 from bitldp.federated import flower
-from bitldp.federated.client.mod import BUDGET_SENTENCE, FAILURE_SENTENCE
-from bitldp.federated.wire.records import to_record
-from bitldp.ledger.budget import BudgetExceededError, Ledger
+from bitldp.federated import BUDGET_SENTENCE, FAILURE_SENTENCE
+from bitldp.federated import to_record
+from bitldp.ledger import BudgetExceededError, Ledger
 from bitldp_papers.run.settings import Settings
 from bitldp_papers.run.share import Holding, holding
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from bitldp.base.files import replacing
 from bitldp.base.plain import jsonable
-from bitldp.federated.server.strategy import DecodingStrategy, RoundFailedError
+from bitldp.federated import DecodingStrategy, RoundFailedError
 from bitldp_papers.run.alike import alike
 from bitldp_papers.run.folder import RunFolder
 from bitldp_papers.run.settings import Settings

@@ -13,7 +13,7 @@ from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 from flwr.serverapp import ServerApp
 
-from bitldp.federated.grid import Recorder, run_in_process
+from bitldp.federated import Recorder, run_in_process
 from bitldp_papers.run.drive import Summary, Watcher, finishing, folder_of, watching
 from bitldp_papers.run.settings import Settings, dashed
 

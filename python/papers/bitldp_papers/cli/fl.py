@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from bitldp.base.extras import MissingExtraError, require
+from bitldp.base.plain import jsonable
+from bitldp.cli.plugin import (
+    MOST_THREADS,
+    CommandError,
+    Once,
+    UsageError,
+    documented,
+    print_whole,
+    sentences,
+    wide_console,
+)
+from bitldp.report import number, rounds_plot
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-from bitldp.base.extras import require
-from bitldp_papers.cli.fl.show import print_runs, print_summary, print_systems
-from bitldp.cli.options import MOST_THREADS
-from bitldp.cli.perturb.files import CommandError, UsageError
-from bitldp.cli.screen import sentences
-from bitldp.report.plots import rounds_plot
-from bitldp.report.totals import number
+from rich.table import Table
 
 if TYPE_CHECKING:
     from bitldp_papers import Runnable, Settings, Summary
@@ -44,7 +51,7 @@ def fl(
     quick: Annotated[
         bool, typer.Option("--quick", help="--preset quick: under a minute on two cores, for a first look.")
     ] = False,
-    data: Annotated[str | None, typer.Option(metavar="NAME", help="Data set; see bitldp_papers.data.")] = None,
+    data: Annotated[str | None, typer.Option(metavar="NAME", help="Data set of bitldp_papers.data.")] = None,
     epsilon: Annotated[
         float | None, typer.Option(metavar="E", help="Budget of a client over all rounds.")
     ] = None,
@@ -87,15 +94,16 @@ def fl(
     Example: bitldp fl bitrand --quick --mechanism bitrand,pm,noiseless --repeats 3
     """
     with sentences():
-        require("bitldp fl", _MODULES, "fl")
-        from bitldp_papers.data import DatasetError
+        require("bitldp fl", _MODULES, "papers")
         from bitldp.federated import RoundFailedError
+
         from bitldp_papers import DEPLOYMENTS, NAMES, get
+        from bitldp_papers.data import DatasetError
         from bitldp_papers.run.many import run_many
 
         logging.getLogger("flwr").setLevel(logging.ERROR)  # Flower sets it when it is imported
         if system is None:
-            print_systems(as_json=as_json)
+            _print_systems(as_json=as_json)
             return
         if system not in (*NAMES, *DEPLOYMENTS):
             raise UsageError(f"no system {system!r}; there are {', '.join((*NAMES, *DEPLOYMENTS))}")
@@ -141,9 +149,9 @@ def fl(
         folder = Path(run.out)
         _plot(chosen, run, runs, folder)
         if len(runs) == 1:
-            print_summary(runs[0], folder, differences, as_json=as_json)
+            _print_summary(runs[0], folder, differences, as_json=as_json)
         else:
-            print_runs(runs, folder, differences, as_json=as_json)
+            _print_runs(runs, folder, differences, as_json=as_json)
 
 
 def _configured(
@@ -255,3 +263,205 @@ def _watched(system: Runnable, run: Settings, *, quiet: bool, **options: Any) ->
             bar.update(task, completed=row["round"], score=score)
 
         return system.run(run, watcher=watch, **options)
+
+
+# -- the help of a system
+
+_ASKED = "bitldp.asked"
+#: The command has options for these.
+_OPTIONS = ("out", "resume")
+
+
+class _SystemCommand(Once):
+    """A command whose help is that of a system where one is named."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Remember the words beside ``--help``, and read the arguments."""
+        ctx.meta[_ASKED] = tuple(args) if "--help" in args else ()
+        return super().parse_args(ctx, args)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the settings of the system that is named, and its presets."""
+        super().format_epilog(ctx, formatter)
+        asked = ctx.meta.get(_ASKED, ())
+        if not asked:
+            return
+        try:
+            from bitldp_papers import DEPLOYMENTS, NAMES, get
+
+            system = next((get(word) for word in asked if word in (*NAMES, *DEPLOYMENTS)), None)
+        except MissingExtraError as error:
+            formatter.write_paragraph()
+            formatter.write_text(str(error))
+            return
+        if system is not None:
+            _write(system, formatter)
+
+
+def _write(system: Runnable, formatter: Any) -> None:
+    formatter.write_paragraph()
+    formatter.write_text(f"{system.name}: {system.summary}.")
+    about: dict[str, str] = {}
+    for kind in reversed(system.settings.__mro__[:-1]):
+        about.update({name: words for name, words in documented(kind, "Attributes").items() if words})
+    rows = []
+    for field in fields(system.settings):
+        if field.name in _OPTIONS:
+            continue
+        words = system.choices.get(field.name, ())
+        head = f"{field.name}={'|'.join(words) if words else type(field.default).__name__}"
+        default = str(field.default)
+        default = default.lower() if isinstance(field.default, bool) else default
+        said = about.get(field.name, "").replace("`", "")
+        rows.append((head if len(head) <= 30 else field.name, _sentence(said, words, head, default)))
+    with formatter.section(f"Settings of {system.name} (--set NAME=VALUE)"):
+        formatter.write_dl(rows)
+    presets = [
+        (name, ", ".join(f"{key} {value}" for key, value in preset.items()))
+        for name, preset in system.settings.presets.items()
+    ]
+    if presets:
+        with formatter.section(f"Presets of {system.name} (--preset NAME); what is not named is the default"):
+            formatter.write_dl(presets)
+
+
+def _sentence(said: str, words: tuple[str, ...], head: str, default: str) -> str:
+    """Return what is said of a setting, what it can be where that did not fit beside it, and its default."""
+    choices = f"One of {', '.join(words)}." if words and len(head) > 30 else ""
+    return " ".join(filter(None, (said, choices, default and f"[default: {default}]")))
+
+
+fl.command_class = _SystemCommand  # type: ignore[attr-defined]
+
+
+# -- what is printed
+
+
+def _print_systems(*, as_json: bool) -> None:
+    """Print what each system does, and what its settings that are words can be."""
+    from bitldp_papers import DEPLOYMENTS, NAMES, get
+
+    systems = [get(name) for name in (*NAMES, *DEPLOYMENTS)]
+    if as_json:
+        known = {each.name: {"summary": each.summary, **each.choices} for each in systems}
+        print(json.dumps(known, indent=2))
+        return
+    table = Table(box=None)
+    for name in ("System", "What it does", "Choices"):
+        table.add_column(name, no_wrap=name == "System")
+    for each in systems:
+        choices = "; ".join(f"{name}: {', '.join(words)}" for name, words in each.choices.items())
+        table.add_row(each.name, each.summary, choices)
+    console = wide_console()
+    console.print(table)
+    console.print("bitldp fl SYSTEM --quick runs one; bitldp fl SYSTEM --help lists its settings and presets")
+
+
+def _print_summary(summary: Summary, folder: Path, differences: str, *, as_json: bool) -> None:
+    """Print the results of one run, and what differs from the paper."""
+    if as_json:
+        print(json.dumps({**jsonable(asdict(summary)), "differences": differences}, indent=2))
+        return
+    rows = [
+        (summary.metric, number(summary.score)),
+        *_beside(summary),
+        ("rounds", str(summary.rounds)),
+        ("bytes up", f"{summary.bytes_up:,}"),
+        *_privacy(summary),
+        ("seconds", f"{summary.seconds:.1f}"),
+        ("folder", str(folder)),
+    ]
+    table = Table(title=summary.system, show_header=False)
+    for name, value in rows:
+        table.add_row(name, value)
+    console = wide_console()
+    console.print(table)
+    _print_differences(differences)
+
+
+def _print_runs(runs: Sequence[Summary], folder: Path, differences: str, *, as_json: bool) -> None:
+    """Print the scores of several mechanisms or seeds, with their spread, and what each costs."""
+    from bitldp_papers.run.many import compare
+
+    scored = compare(runs)
+    if as_json:
+        found = {
+            "mechanisms": [jsonable(asdict(each)) for each in scored],
+            "runs": [jsonable(asdict(each)) for each in runs],
+            "differences": differences,
+        }
+        print(json.dumps(found, indent=2))
+        return
+    seeds = sorted({each.seed for each in runs})
+    several = len(seeds) > 1
+    title = f"{runs[0].system}: {runs[0].metric}" + (
+        f", mean ± standard deviation over {len(seeds)} seeds" if several else f", seed {seeds[0]}"
+    )
+    table = Table(title=title)
+    names = (
+        "mechanism",
+        runs[0].metric,
+        "against the first",
+        "p",
+        "claimed epsilon",
+        "exact epsilon, record",
+    )
+    for name in names:
+        table.add_column(name, justify="left" if name == "mechanism" else "right")
+    for each in scored:
+        summary = next(run for run in runs if run.mechanism == each.mechanism)
+        costs = dict(_privacy(summary))
+        table.add_row(
+            each.mechanism,
+            f"{each.mean:.4f} ± {each.deviation:.4f}" if several else number(each.mean),
+            "" if each is scored[0] else f"{each.difference:+.4f}",
+            "" if math.isnan(each.p) else f"{each.p:.2g}",
+            costs["claimed epsilon"],
+            costs["exact epsilon, record"],
+        )
+    console = wide_console()
+    print_whole(console, table)
+    if several and len(scored) > 1:
+        console.print("p: paired two-sided t-test over the seeds against the first mechanism")
+    for name in ("what it covers", "what it does NOT cover", "caveat"):
+        said = {each.mechanism: dict(_privacy(each)).get(name, "") for each in runs}
+        for words in dict.fromkeys(filter(None, said.values())):
+            those = [mechanism for mechanism, its in said.items() if its == words]
+            of = "" if len(those) == len(said) else f" ({', '.join(those)})"
+            console.print(f"{name}{of}: {words}", markup=False)
+    for name, value in _beside(runs[0])[:1]:
+        console.print(f"{name}: {value}")
+    console.print(f"folder: {folder}", markup=False)
+    _print_differences(differences)
+
+
+def _beside(summary: Summary) -> list[tuple[str, str]]:
+    """Return what an accuracy is read beside: who looks at nothing, and the AUC where it is known."""
+    if summary.majority is None:
+        return []
+    area = summary.scores.get("auc")
+    return [
+        ("majority class", number(summary.majority)),
+        *([] if area is None else [("AUC", number(area))]),
+    ]
+
+
+def _privacy(summary: Summary) -> list[tuple[str, str]]:
+    """Return what a run promises, in words."""
+    privacy = summary.privacy
+    fails = privacy.record > privacy.claimed and not privacy.claimed_for
+    holds = "  (the claim does NOT hold)" if fails else ""
+    claimed_for = f", for {privacy.claimed_for}" if privacy.claimed_for else ""
+    delta = f", delta {number(privacy.delta)}" if privacy.delta else ""
+    return [
+        ("claimed epsilon", number(privacy.claimed) + claimed_for),
+        ("exact epsilon, record", number(privacy.record, 6) + delta + holds),
+        ("what it covers", privacy.covers),
+        *([("what it does NOT cover", privacy.not_covered)] if privacy.not_covered else []),
+        *([("caveat", summary.caveat)] if summary.caveat else []),
+    ]
+
+
+def _print_differences(differences: str) -> None:
+    if differences:
+        wide_console().print(f"differs from the paper: {differences}", markup=False, highlight=False)

@@ -1,4 +1,4 @@
-"""Commands of the ``bitldp`` program: options in, one sentence out when something is wrong."""
+"""``bitldp perturb``: options in, one sentence out when something is wrong."""
 
 from __future__ import annotations
 
@@ -8,56 +8,21 @@ from typing import Annotated, Any
 
 import typer
 
-import bitldp
-from bitldp.base.extras import require
-from bitldp_papers.cli.attack import attack
-from bitldp.cli.audit import audit
-from bitldp.cli.catalogue.command import MechanismCommand, offering
+from bitldp.cli.catalogue.command import offering
 from bitldp.cli.catalogue.entries import entries
 from bitldp.cli.completion import mechanisms, one_of
-from bitldp.cli.estimate import estimate
-from bitldp.cli.explain.explain import explain
-from bitldp_papers.cli.fl.command import SystemCommand
-from bitldp_papers.cli.fl.fl import fl
-from bitldp.cli.once import Once
 from bitldp.cli.options import MOST_THREADS, names, separator
 from bitldp.cli.options import categories as read_categories
-from bitldp_papers.cli.paper import paper
 from bitldp.cli.perturb.files import UsageError, report_path
 from bitldp.cli.perturb.forms import FORMATS, PIPE
-from bitldp.cli.screen import Screen, sentences, wide_console
-from bitldp.cli.verify import verify
+from bitldp.cli.screen import Screen, sentences
 from bitldp.report.totals import number
 
-__all__ = ["app"]
-
-app = typer.Typer(
-    help="Local differential privacy at the level of bits: randomize files, see what a setting guarantees.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    # Local variables of a failed run may be private data.
-    pretty_exceptions_enable=False,
-)
+__all__ = ["perturb"]
 
 _MECHANISMS = ", ".join(each.name for each in entries().values() if each.perturbs)
 
 
-def _version(show: bool) -> None:
-    if show:
-        print(f"bitldp {bitldp.__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _program(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None:
-    pass
-
-
-@app.command(cls=MechanismCommand)
 @offering(lambda entry: entry.perturbs, without=("features", "classes", "label_epsilon"))
 def perturb(
     source: Annotated[
@@ -278,27 +243,3 @@ def perturb(
                 f"(claimed {claimed}); report in {(report or report_path(target)).name}",
                 file=sys.stderr if target == PIPE else sys.stdout,
             )
-
-
-app.command(cls=Once)(estimate)
-app.command(cls=Once)(verify)
-app.command(cls=MechanismCommand)(explain)
-app.command(cls=MechanismCommand)(audit)
-app.command(cls=SystemCommand)(fl)
-app.command(cls=Once)(attack)
-app.command(cls=Once)(paper)
-
-
-@app.command(cls=Once)
-def demo(
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Plot to write (PNG).")] = Path(
-        "demo-output"
-    )
-    / "demo.png",
-) -> None:
-    """Perturb real data, train on it, and compare with the unperturbed data (about a minute)."""
-    with sentences():
-        require("the demo", ["sklearn", "matplotlib", "flwr", "jax"], "demo")
-        from bitldp.cli.demo.demo import run
-
-        run(out, wide_console())

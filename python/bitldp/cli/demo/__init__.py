@@ -1,1 +1,0 @@
-"""The command `bitldp demo`: the whole package on real data in a minute."""

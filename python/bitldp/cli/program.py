@@ -1,0 +1,189 @@
+"""The ``bitldp`` program: commands by name, each imported when it is called.
+
+Another distribution adds a command by an entry point of the group ``bitldp.commands``: a function that Typer
+can read, with the attribute ``command_class`` where it needs a class of its own (`bitldp.cli.plugin`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, MutableMapping
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Annotated, Any
+
+import typer
+from click import Command
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from bitldp._core import __version__
+from bitldp.base.extras import MissingExtraError
+
+__all__ = ["BESIDE", "COMMANDS", "GROUP", "app"]
+
+#: Entry points of this group are commands.
+GROUP = "bitldp.commands"
+
+#: Commands of the library: module and function, and the line that ``bitldp --help`` shows.
+COMMANDS = {
+    "perturb": (
+        "bitldp.cli.perturb.command:perturb",
+        "Randomize columns of a file under local differential privacy.",
+    ),
+    "estimate": (
+        "bitldp.cli.estimate:estimate",
+        "Estimate means of numbers and shares of categories from a released table.",
+    ),
+    "verify": (
+        "bitldp.cli.verify:verify",
+        "Recompute the exact epsilon of a report from its integers, and check its digests.",
+    ),
+    "explain": (
+        "bitldp.cli.explain.explain:explain",
+        "Show what a setting guarantees and how far off its reports are, without any data.",
+    ),
+    "audit": (
+        "bitldp.cli.audit:audit",
+        "Draw reports, bound epsilon from below, and compare with the exact one; no data is needed.",
+    ),
+    "demo": (
+        "bitldp.cli.demo:demo",
+        "Perturb real data, train on it, and compare with the unperturbed data (about a minute).",
+    ),
+}
+
+#: Commands of this project's other distributions: the extra that brings each, and its line.
+BESIDE = {
+    "fl": (
+        "papers",
+        "Run a federated system of a paper: its clients, its server and its baselines, in this process.",
+    ),
+    "paper": (
+        "papers",
+        "Make figures and tables of the papers again: CSV, JSON, SVG and PNG of each, and one page of all.",
+    ),
+    "attack": (
+        "papers",
+        "Attack what clients send: at the papers' settings, and at an epsilon that is true.",
+    ),
+}
+
+
+class _Commands(MutableMapping[str, Command]):
+    """Commands by name; one is imported when it is looked up."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Command] = {}
+        self._added: dict[str, EntryPoint] | None = None
+
+    @property
+    def added(self) -> dict[str, EntryPoint]:
+        """The entry points of installed distributions, by name."""
+        if self._added is None:
+            found = {each.name: each for each in entry_points(group=GROUP)}
+            self._added = {name: found[name] for name in sorted(found) if name not in COMMANDS}
+        return self._added
+
+    def line(self, name: str) -> str:
+        """Return the line of the help about a command; those of the tables are not imported for it."""
+        if name in COMMANDS:
+            return COMMANDS[name][1]
+        if name not in BESIDE:
+            return self[name].get_short_help_str(limit=100)
+        extra, line = BESIDE[name]
+        return line if name in self.added else f'pip install "bitldp[{extra}]"'
+
+    def __getitem__(self, name: str) -> Command:
+        if name not in self._loaded:
+            self._loaded[name] = self._made(name)
+        return self._loaded[name]
+
+    def _made(self, name: str) -> Command:
+        if name in COMMANDS:
+            module, _, attribute = COMMANDS[name][0].partition(":")
+            return _command(name, getattr(import_module(module), attribute))
+        if name in self.added:
+            return _command(name, self.added[name].load())
+        if name in BESIDE:
+            return _absent(name, BESIDE[name][0])
+        raise KeyError(name)
+
+    def __setitem__(self, name: str, command: Command) -> None:
+        self._loaded[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from dict.fromkeys([*COMMANDS, *BESIDE, *self.added, *self._loaded])
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+def _command(name: str, function: Callable[..., None], **settings: Any) -> Command:
+    """Return a function as a command; its class is the attribute ``command_class``, `Once` by default."""
+    from bitldp.cli.once import Once
+
+    one = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    one.command(name, cls=getattr(function, "command_class", Once), **settings)(function)
+    return get_command(one)
+
+
+def _absent(name: str, extra: str) -> Command:
+    """Return a command that says which extra brings it, whatever it is given."""
+
+    def tell(rest: Annotated[list[str] | None, typer.Argument(hidden=True)] = None) -> None:
+        from bitldp.cli.screen import sentences
+
+        with sentences():
+            raise MissingExtraError(f'bitldp {name} needs bitldp-{extra}: pip install "bitldp[{extra}]"')
+
+    tell.__doc__ = f'Comes with pip install "bitldp[{extra}]".'
+    settings = {"ignore_unknown_options": True, "allow_extra_args": True}
+    return _command(name, tell, context_settings=settings, add_help_option=False)
+
+
+class _Program(TyperGroup):
+    """The group of all commands."""
+
+    commands: MutableMapping[str, Command]
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = _Commands()
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names, those of the library first."""
+        return list(self.commands)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write a line for each command, without importing it."""
+        known = self.commands
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, known.line(name)) for name in known])  # type: ignore[attr-defined]
+
+
+app = typer.Typer(
+    cls=_Program,
+    help="Local differential privacy at the level of bits: randomize files, see what a setting guarantees.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    # Local variables of a failed run may be private data.
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(show: bool) -> None:
+    if show:
+        print(f"bitldp {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass

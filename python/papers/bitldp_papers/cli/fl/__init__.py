@@ -1,1 +1,0 @@
-"""``bitldp fl``: the federated systems of the papers, in this process."""

@@ -1,0 +1,55 @@
+"""The two distributions: one version, one set of facts, and each brings what it says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import bitldp
+import pytest
+
+tomllib = pytest.importorskip("tomllib", reason="needs Python 3.11")
+
+ROOT = Path(__file__).parents[2]
+SHARED = ("authors", "license", "license-files", "requires-python")
+
+
+def project(folder: Path) -> dict[str, Any]:
+    """Return what a pyproject.toml says of its distribution."""
+    found: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return found
+
+
+LIBRARY, PAPERS = project(ROOT), project(ROOT / "python" / "papers")
+
+
+def test_both_are_of_one_version_and_ask_for_each_other_at_it() -> None:
+    version = bitldp.__version__
+    assert PAPERS["version"] == version
+    assert LIBRARY["optional-dependencies"]["papers"] == [f"bitldp-papers=={version}"]
+    (own,) = (each for each in PAPERS["dependencies"] if re.match(r"bitldp\b", each))
+    assert re.fullmatch(rf"bitldp\[[\w,]+\]=={re.escape(version)}", own)
+
+
+def test_both_say_the_same_of_whose_they_are() -> None:
+    assert {key: LIBRARY[key] for key in SHARED} == {key: PAPERS[key] for key in SHARED}
+    for name in PAPERS["license-files"]:
+        assert (ROOT / "python" / "papers" / name).read_bytes() == (ROOT / name).read_bytes()
+
+
+def test_flower_is_asked_for_in_one_range() -> None:
+    (of_papers,) = (each for each in PAPERS["dependencies"] if each.startswith("flwr"))
+    assert LIBRARY["optional-dependencies"]["fl"] == [of_papers]
+
+
+def test_the_demo_needs_neither_flower_nor_the_papers() -> None:
+    """The extras that the demo takes, one within the other, name no library of the experiments."""
+    taken, ahead = set[str](), ["demo"]
+    while ahead:
+        for each in LIBRARY["optional-dependencies"][ahead.pop()]:
+            inner = re.fullmatch(r"bitldp\[([\w,]+)\]", each)
+            taken |= set() if inner else {re.split(r"[\[<>=;]", each)[0]}
+            ahead += inner[1].split(",") if inner else []
+    assert {"typer", "matplotlib", "scikit-learn", "pyarrow"} <= taken
+    assert not taken & {"flwr", "jax", "bitldp-papers"}
