@@ -4,9 +4,10 @@
     make quick SINCE=main   # since the branch began
 
 Python: ruff, mypy (which knows what it looked at before), and the tests without a marker: all of them, but
-where an edit stays in test files, documents or the papers, for everything else may depend on it. Rust: clippy and the
-core's unit tests, then the extension module anew in the profile `demo`, which takes longer than a minute where
-the core itself changed; it draws the same bytes, and `make test` builds it as it is shipped.
+where an edit stays in test files, documents or the papers, for everything else may depend on it.
+
+Rust: clippy and the core's unit tests, then the extension module anew in the profile `demo`, which takes
+longer than a minute where the core itself changed. It draws the same bytes; `make test` builds what is shipped.
 """
 
 from __future__ import annotations
