@@ -92,12 +92,14 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
 def _figure(found: re.Match[str]) -> str:
     """Return the panels of a picture as parts of the page: they follow its colours and its width."""
-    picture = (ROOT / "docs" / "figures" / f"{found[2]}.svg").read_text(encoding="utf-8")
+    alt, name = found.groups()
+    picture = (ROOT / "docs" / "figures" / f"{name}.svg").read_text(encoding="utf-8")
     panels = re.findall(r'<svg class="plot".*?viewBox="([^"]*)">(.*?)</svg>', picture, re.DOTALL)
     drawn = "".join(
-        f'<svg class="plot" viewBox="{box}" role="img" aria-label="{escape(found[1])}">{parts}</svg>'
+        f'<svg class="plot" viewBox="{box}" role="img" aria-label="{escape(alt)}">{parts}</svg>'
         for box, parts in panels
     )
+    drawn = re.sub(r'(id="|#)(?=p\d+-\d)', rf"\g<1>{name}-", drawn)  # unlike those of other drawings
     return f'<div class="plots">{drawn}</div>'
 
 

@@ -82,7 +82,7 @@ def _sheet(name: str) -> str:
     panels = [_error(name, sheet)] + ([sheet["law"]] if sheet["law"] else [])
     room = getattr(bitldp, name).__module__.split(".")[1]
     reference = f"[All parameters](reference/{room}.md#{_where(name, room)})"
-    drawn = drawing.inline(panels, f"{name}: {sheet['measure']} against ε")
+    drawn = drawing.inline(panels, f"{name}: {sheet['measure']} against ε", name.lower())
     return "\n".join([*lines, "", drawn, "", reference])
 
 

@@ -104,7 +104,7 @@ def _figure(name: str, one: Mapping[str, Any], kept: Mapping[str, Any]) -> str:
         return "\n".join([*parts, f"Not made: {one['reason']}\n"])
     parts += ['!!! abstract "What is so"', f"    {_sentence(one['verdict'])}\n"]
     if one["panels"]:
-        parts += [drawing.inline(one["panels"], one["title"]), ""]
+        parts += [drawing.inline(one["panels"], one["title"], name), ""]
     elif "rows" not in one:
         parts.append("Its drawing is not kept: it would show records of the data set.\n")
     parts += [_compared(one["compared"]), ""]

@@ -84,7 +84,7 @@ stands <a href="../rust/bitldp_core/index.html">beside these pages</a>.
 
 
 def exported(module: str) -> list[str]:
-    """Return the names of a public module: those that it lists, or the functions and classes that it defines."""
+    """Return the names of a public module: those that it lists, or what it defines."""
     found = import_module(module)
     defined = (name for name, each in vars(found).items() if getattr(each, "__module__", "") == module)
     return list(getattr(found, "__all__", None) or (name for name in defined if not name.startswith("_")))

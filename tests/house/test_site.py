@@ -84,9 +84,9 @@ def test_the_figures_are_what_is_computed(figures: ModuleType) -> None:
 def test_a_changed_figure_is_seen(figures: ModuleType) -> None:
     picture = (figures.HERE / "selection.svg").read_text(encoding="utf-8")
     assert figures.alike(picture, picture)
-    x = re.search(r'class="l c0" d="M[\d.]+ ([\d.]+)', picture)
+    x = re.search(r'd="M [\d.]+ ([\d.]+)(?=[^>]*var\(--c0\))', picture)
     assert x is not None
-    assert not figures.alike(picture, picture[: x.start(1)] + f"{float(x[1]) + 1:.1f}" + picture[x.end(1) :])
+    assert not figures.alike(picture, picture[: x.start(1)] + f"{float(x[1]) + 1:.2f}" + picture[x.end(1) :])
     assert not figures.alike(picture, picture.replace("PS", "PT"))
 
 

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("flwr", reason="the extra fl is not installed")
-pytest.importorskip("jax", reason="the extra fl is not installed")
+pytest.importorskip("flwr", reason="bitldp-papers is not installed")
+pytest.importorskip("jax", reason="bitldp-papers is not installed")
 
 from bitldp_papers.page import write_page
 from bitldp_papers.page.buys import bought
-from bitldp_papers.page.parts import drawing, figure_of
+from bitldp_papers.page.page import drawing
+from bitldp_papers.page.parts import figure_of
 
 SVG = (
     '<?xml version="1.0"?><svg height="288pt" width="648pt" viewBox="0 0 648 288"><metadata>x</metadata>'
@@ -113,14 +114,15 @@ def test_ids_are_unique(page: str) -> None:
 
 
 def test_a_drawing_takes_the_colours_of_the_page() -> None:
-    found = drawing(SVG, "mvu-2")
-    assert 'id="mvu-2-m1"' in found
-    assert 'href="#mvu-2-m1"' in found
-    assert "url(#mvu-2-m1)" in found
+    drawn = drawing(SVG, "mvu-2")
+    found = drawn["body"]
+    assert 'id="mvu-2-0"' in found
+    assert 'href="#mvu-2-0"' in found
+    assert "url(#mvu-2-0)" in found
     assert "stroke: currentColor" in found
     assert "fill: var(--grid)" in found
     assert "fill: none" in found
-    assert "wide" in found
+    assert (drawn["wide"], drawn["box"], drawn["width"]) == (True, "0 0 648 288", "972")
     assert "metadata" not in found
 
 

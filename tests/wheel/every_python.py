@@ -1,9 +1,9 @@
 """Try the wheels of ``dist/`` in every Python of this machine, as someone who has nothing but that folder.
 
-``make wheel`` calls it. In an environment of its own, each Python installs bitldp by ``--find-links``, runs the
-README's ten lines, is told by the command line which extra is missing, installs it by that very line, and
-perturbs a table; with the extra ``design`` it runs every Python block of the README but Flower's. All that needs
-no bitldp-papers, whose commands name the line that brings it. Its wheel then adds them.
+``make wheel`` calls it. In an environment of its own, each Python installs bitldp by ``--find-links``, runs
+the README's ten lines, is told by the command line which extra is missing, installs it by that very line, and
+perturbs a table; with the extra ``design`` it runs every Python block of the README but Flower's. All that
+needs no bitldp-papers, whose commands name the line that brings it. Its wheel then adds them.
 """
 
 from __future__ import annotations

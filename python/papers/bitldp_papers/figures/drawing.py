@@ -1,8 +1,9 @@
-"""Drawing of a figure as SVG and PNG, in one look, and lines for the functions that draw."""
+"""Drawing of a figure as SVG and PNG, in one look; lines for the functions that draw; SVG within a page."""
 
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,9 +12,9 @@ from bitldp.base.palette import GRID, INK, STYLES
 
 from bitldp_papers.figures.outcome import Outcome
 
-__all__ = ["drawn", "lines"]
+__all__ = ["LOOK", "drawn", "in_page", "lines"]
 
-_LOOK: Any = {
+LOOK: Any = {
     "axes.edgecolor": INK,
     "axes.grid": True,
     "axes.labelcolor": INK,
@@ -32,6 +33,15 @@ _LOOK: Any = {
     "text.color": INK,
     "xtick.color": INK,
     "ytick.color": INK,
+}
+
+#: Colours of a drawing, and of the page in their place.
+_COLOURS = {
+    INK: "currentColor",
+    "#000000": "currentColor",
+    GRID: "var(--grid)",
+    "fill: #ffffff": "fill: none",
+    **{color.lower(): f"var(--c{index})" for index, (color, _) in enumerate(STYLES[:-1])},
 }
 
 
@@ -73,7 +83,7 @@ def drawn(outcome: Outcome, title: str) -> dict[str, bytes]:
     from matplotlib.figure import Figure
 
     found = {}
-    with rc_context(_LOOK):
+    with rc_context(LOOK):
         figure = Figure(figsize=(5.6, 4.0), layout="constrained")
         FigureCanvasAgg(figure)
         figure.suptitle(title, wrap=True)
@@ -85,6 +95,37 @@ def drawn(outcome: Outcome, title: str) -> dict[str, bytes]:
             figure.savefig(file, format=form, **more)
             found[form] = file.getvalue()
     return found
+
+
+def in_page(svg: str, name: str) -> str:
+    """Return what is inside an SVG of matplotlib, in the colours of the page around it.
+
+    Ink becomes ``currentColor``, the grid ``var(--grid)``, the colours of lines ``var(--c0)`` to
+    ``var(--c5)``; a white ground is left out.
+
+    Parameters
+    ----------
+    svg : str
+        As matplotlib writes it.
+    name : str
+        Of the drawing, put before every id, since one page holds many drawings.
+    """
+    body = re.search(r"<svg\b[^>]*>(.*)</svg>", svg, flags=re.DOTALL)
+    if body is None:
+        return ""
+    text = re.sub(
+        r"<metadata>.*?</metadata>|<defs>\s*<style.*?</defs>|<!--.*?-->", "", body[1], flags=re.DOTALL
+    )
+    used = dict.fromkeys(re.findall(r'(?:href="#|url\(#)([^")]+)', text))
+    short = {old: f"{name}-{index}" for index, old in enumerate(used)}
+    text = re.sub(r' id="([^"]*)"', lambda each: f' id="{short[each[1]]}"' if each[1] in short else "", text)
+    text = re.sub(r'(href="#|url\(#)([^")]+)', lambda each: each[1] + short[each[2]], text)
+    text = re.sub(r"\d+\.\d{3,}", lambda each: f"{float(each[0]):.2f}", text)
+    text = re.sub(r"font-family: [^;\"]*;? ?", "", text)
+    for own, of_page in _COLOURS.items():
+        text = text.replace(own, of_page)
+    text = re.sub(r' transform="rotate\(-?0 [^"]*"', "", text)
+    return re.sub(r"(?<=>) (?=<)", "", re.sub(r"\s+", " ", text)).strip()
 
 
 def _legend(figure: Any) -> None:

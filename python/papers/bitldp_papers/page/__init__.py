@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from bitldp_papers.page.writing import write_page
+from bitldp_papers.page.page import write_page
 
 __all__ = ["write_page"]

@@ -11,8 +11,9 @@ from typing import Any
 import bitldp
 from bitldp.compression import LaplaceBall
 from bitldp.privacy import PrivacyClaimWarning, ceiling
+from markupsafe import Markup
 
-from bitldp_papers.page.parts import figure_of, table, words
+from bitldp_papers.page.parts import figure_of, marked, table
 
 __all__ = ["Bought", "attacks_table", "bought", "buys_table"]
 
@@ -120,31 +121,31 @@ def _share(value: float) -> str:
     return f"{100.0 * value:.0f} %" if value > 0.1 else f"1 in {1.0 / value:,.0f}"
 
 
-def buys_table() -> str:
+def buys_table() -> Markup:
     """Return the first table: claimed, exact, what each lets an attacker find at most, what to do."""
-    rows = []
+    rows: list[list[str]] = []
     for each in bought():
         fails = each.exact > each.claimed * (1.0 + 1e-6)
         exact = figure_of(round(each.exact, 4))
         rows.append(
             [
-                words(each.setting),
+                each.setting,
                 figure_of(each.claimed),
-                f'<span class="bad">{exact}</span>' if fails else f'<span class="good">{exact}</span>',
+                marked(exact, "bad" if fails else "good"),
                 _share(ceiling(each.claimed, CANDIDATES)),
                 _share(ceiling(each.exact, CANDIDATES)),
-                words(each.honest),
+                each.honest,
             ]
         )
     names = ("As published", "Claimed ε", "Exact ε", "Found, as claimed", "Found, at most", "Honest instead")
-    return table(names, rows, right=(1, 2, 3, 4))
+    return table(names, rows, (1, 2, 3, 4))
 
 
-def attacks_table(documents: Sequence[Mapping[str, Any]]) -> str:
+def attacks_table(documents: Sequence[Mapping[str, Any]]) -> Markup:
     """Return what attacks recovered beside what epsilon allows, and what was reached honestly."""
     attacks = [
         [
-            words(f"{each['name'].partition('-')[2]}, {row['mechanism']}"),
+            f"{each['name'].partition('-')[2]}, {row['mechanism']}",
             figure_of(row["claimed"]),
             figure_of(row["exact"]),
             _share(row["success"]),
@@ -156,7 +157,7 @@ def attacks_table(documents: Sequence[Mapping[str, Any]]) -> str:
     ]
     honest = [
         [
-            words(row["what"]),
+            row["what"],
             figure_of(row["exact"]),
             figure_of(row["ours"], row["spread"]),
         ]
@@ -164,11 +165,11 @@ def attacks_table(documents: Sequence[Mapping[str, Any]]) -> str:
         if each["paper"] == "honest"
         for row in each.get("compared", ())
     ]
-    parts = []
+    parts = Markup()
     if attacks:
         names = ("Attack, mechanism", "Claimed ε", "Exact ε", "Succeeds", "Exact ε allows")
-        parts.append(f"<h2>What the attacks recover</h2>{table(names, attacks, right=(1, 2, 3, 4))}")
+        parts += Markup("<h2>What the attacks recover</h2>") + table(names, attacks, (1, 2, 3, 4))
     if honest:
         heads = ("Setting", "Exact ε", "Accuracy")
-        parts.append(f"<h2>What an honest ε buys</h2>{table(heads, honest, right=(1, 2))}")
-    return "".join(parts)
+        parts += Markup("<h2>What an honest ε buys</h2>") + table(heads, honest, (1, 2))
+    return parts
