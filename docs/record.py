@@ -21,7 +21,7 @@ from typing import Any
 
 import bitldp
 from bitldp.base.plain import jsonable
-from bitldp_papers.figures import Entry, FigureRun, Outcome, figures
+from bitldp_papers.figures import FigureEntry, FigureRun, FigureResult, figures
 from matplotlib.collections import LineCollection
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
@@ -56,7 +56,7 @@ def kept(folder: Path) -> dict[str, Any]:
     return found
 
 
-def drawn(name: str, outcome: Outcome) -> list[dict[str, Any]]:
+def drawn(name: str, outcome: FigureResult) -> list[dict[str, Any]]:
     """Return the panels of a figure's drawing, or none: of a table, and of places that people were at."""
     if outcome.draw is None or name in OF_RECORDS:
         return []
@@ -138,7 +138,7 @@ def plain(value: Any) -> Any:
     return jsonable(value)
 
 
-def again(record: Mapping[str, Any], most: float = 60.0) -> Iterator[tuple[str, Entry]]:
+def again(record: Mapping[str, Any], most: float = 60.0) -> Iterator[tuple[str, FigureEntry]]:
     """Yield what can be made again without data and in at most so many seconds."""
     for name, entry in figures().items():
         one = record["figures"].get(name, {})
@@ -146,7 +146,7 @@ def again(record: Mapping[str, Any], most: float = 60.0) -> Iterator[tuple[str, 
             yield name, entry
 
 
-def differences(name: str, entry: Entry, record: Mapping[str, Any]) -> list[str]:
+def differences(name: str, entry: FigureEntry, record: Mapping[str, Any]) -> list[str]:
     """Make a figure again; return where its numbers are others than those that were kept."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", bitldp.PrivacyClaimWarning)

@@ -19,7 +19,7 @@ from rich.progress import Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from bitldp_papers.figures import Entry
+    from bitldp_papers.figures import FigureEntry
 
 __all__ = ["paper"]
 
@@ -87,7 +87,7 @@ def paper(
 
 
 def _made(
-    entries: Sequence[Entry], out: Path, *, quick: bool, resume: bool, quiet: bool
+    entries: Sequence[FigureEntry], out: Path, *, quick: bool, resume: bool, quiet: bool
 ) -> list[dict[str, Any]]:
     """Make figures one after the other; show which, and how far it is."""
     from bitldp_papers.figures import make
@@ -128,7 +128,7 @@ def _page(out: Path) -> Path:
     return write_page(out)
 
 
-def _print_list(entries: Sequence[Entry], *, as_json: bool) -> None:
+def _print_list(entries: Sequence[FigureEntry], *, as_json: bool) -> None:
     if as_json:
         keys = ("name", "source", "title", "claim", "minutes")
         print(json.dumps([{key: getattr(each, key) for key in keys} for each in entries], indent=2))

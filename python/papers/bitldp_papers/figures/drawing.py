@@ -10,7 +10,7 @@ from typing import Any
 from bitldp.base.extras import require
 from bitldp.base.palette import GRID, INK, STYLES
 
-from bitldp_papers.figures.outcome import Outcome
+from bitldp_papers.figures.result import FigureResult
 
 __all__ = ["LOOK", "drawn", "in_page", "lines"]
 
@@ -75,8 +75,8 @@ def lines(
     axes.set(**settings)
 
 
-def drawn(outcome: Outcome, title: str) -> dict[str, bytes]:
-    """Return the drawing of an outcome as "svg" and "png"."""
+def drawn(result: FigureResult, title: str) -> dict[str, bytes]:
+    """Return the drawing of an result as "svg" and "png"."""
     require("a figure", ["matplotlib"], "plot")
     from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -87,7 +87,7 @@ def drawn(outcome: Outcome, title: str) -> dict[str, bytes]:
         figure = Figure(figsize=(5.6, 4.0), layout="constrained")
         FigureCanvasAgg(figure)
         figure.suptitle(title, wrap=True)
-        (outcome.draw or _table_of(outcome))(figure)
+        (result.draw or _table_of(result))(figure)
         _legend(figure)
         # Without a date, so that the same figure is the same file.
         for form, more in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 140})):
@@ -142,10 +142,10 @@ def _legend(figure: Any) -> None:
         figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=columns)
 
 
-def _table_of(outcome: Outcome) -> Any:
+def _table_of(result: FigureResult) -> Any:
     def draw(figure: Any) -> None:
-        columns = list(dict.fromkeys(name for row in outcome.rows for name in row))
-        cells = [[_cell(row.get(name)) for name in columns] for row in outcome.rows]
+        columns = list(dict.fromkeys(name for row in result.rows for name in row))
+        cells = [[_cell(row.get(name)) for name in columns] for row in result.rows]
         figure.set_size_inches(max(5.6, 1.1 * len(columns)), 0.9 + 0.24 * (len(cells) + 1))
         axes = figure.subplots()
         axes.axis("off")
