@@ -7,16 +7,16 @@ A figure is one small function in ``papers/<paper>/figures.py`` (or ``figures_*.
 from __future__ import annotations
 
 from bitldp_papers.figures.making import make
-from bitldp_papers.figures.result import Compared, FigureResult
 from bitldp_papers.figures.registry import FigureEntry, chosen, figure, figures
+from bitldp_papers.figures.result import Compared, FigureResult
 from bitldp_papers.figures.running import FigureRun, MissingData
 
 __all__ = [
     "Compared",
     "FigureEntry",
+    "FigureResult",
     "FigureRun",
     "MissingData",
-    "FigureResult",
     "chosen",
     "figure",
     "figures",

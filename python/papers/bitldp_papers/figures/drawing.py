@@ -35,7 +35,7 @@ LOOK: Any = {
     "ytick.color": INK,
 }
 
-#: Colours of a drawing, and of the page in their place.
+#: Colours of a drawing, and of the page instead.
 _COLOURS = {
     INK: "currentColor",
     "#000000": "currentColor",
@@ -64,9 +64,9 @@ def lines(
     **settings
         Of ``axes.set``: xlabel, yscale, ...
     """
-    for place, (name, (x, y)) in enumerate(lines.items()):
-        color, marker = STYLES[place % len(STYLES)]
-        dash = ("-", "--", ":")[place // len(STYLES) % 3]
+    for number, (name, (x, y)) in enumerate(lines.items()):
+        color, marker = STYLES[number % len(STYLES)]
+        dash = ("-", "--", ":")[number // len(STYLES) % 3]
         style: dict[str, Any] = {"color": color, "marker": marker, "linestyle": dash, "label": name}
         if spread and name in spread:
             axes.errorbar(x, y, yerr=spread[name], capsize=2, **style)
@@ -82,7 +82,7 @@ def drawn(result: FigureResult, title: str) -> dict[str, bytes]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    found = {}
+    pictures = {}
     with rc_context(LOOK):
         figure = Figure(figsize=(5.6, 4.0), layout="constrained")
         FigureCanvasAgg(figure)
@@ -93,8 +93,8 @@ def drawn(result: FigureResult, title: str) -> dict[str, bytes]:
         for form, more in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 140})):
             file = io.BytesIO()
             figure.savefig(file, format=form, **more)
-            found[form] = file.getvalue()
-    return found
+            pictures[form] = file.getvalue()
+    return pictures
 
 
 def in_page(svg: str, name: str) -> str:

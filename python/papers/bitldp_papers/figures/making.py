@@ -17,8 +17,8 @@ from bitldp.base.files import replacing
 from bitldp.base.plain import jsonable
 
 from bitldp_papers.figures.drawing import drawn
-from bitldp_papers.figures.result import FigureResult
 from bitldp_papers.figures.registry import FigureEntry
+from bitldp_papers.figures.result import FigureResult
 from bitldp_papers.figures.running import FigureRun, MissingData, Notice
 
 __all__ = ["DOCUMENT", "made", "make"]
@@ -30,14 +30,19 @@ _LIBRARIES = ("numpy", "scipy", "scikit-learn", "jax", "flwr", "matplotlib")
 def made(folder: Path, entry: FigureEntry, *, quick: bool) -> dict[str, Any] | None:
     """Return the document of a figure that is there in the form asked for, or None."""
     try:
-        found: dict[str, Any] = json.loads((folder / entry.name / DOCUMENT).read_text(encoding="utf-8"))
+        known: dict[str, Any] = json.loads((folder / entry.name / DOCUMENT).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return found if found.get("status") == "done" and found.get("quick") == quick else None
+    return known if known.get("status") == "done" and known.get("quick") == quick else None
 
 
 def make(
-    entry: FigureEntry, folder: Path, *, quick: bool = False, resume: bool = False, notice: Notice | None = None
+    entry: FigureEntry,
+    folder: Path,
+    *,
+    quick: bool = False,
+    resume: bool = False,
+    notice: Notice | None = None,
 ) -> dict[str, Any]:
     """Make one figure in ``folder/NAME``.
 
@@ -59,8 +64,8 @@ def make(
         What ``figure.json`` holds. Its "status" is "done", "skipped" (a data set is missing: "reason") or
         "failed" (the function raised: "reason").
     """
-    if resume and (found := made(folder, entry, quick=quick)) is not None:
-        return found
+    if resume and (known := made(folder, entry, quick=quick)) is not None:
+        return known
     own = folder / entry.name
     if not resume:
         shutil.rmtree(own / "steps", ignore_errors=True)
@@ -123,13 +128,13 @@ def _plain(value: Any) -> Any:
 
 
 def _versions() -> dict[str, str]:
-    found = {"bitldp": bitldp.__version__, "python": python_version()}
+    versions = {"bitldp": bitldp.__version__, "python": python_version()}
     for name in _LIBRARIES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -93,18 +93,18 @@ def figures() -> dict[str, FigureEntry]:
     """
     packages = {each.name for each in pkgutil.iter_modules(import_module(_ROOT).__path__) if each.ispkg}
     for package in sorted(packages - {"figures"}):
-        place = f"{_ROOT}.{package}"
-        for module in pkgutil.iter_modules(import_module(place).__path__):
+        path = f"{_ROOT}.{package}"
+        for module in pkgutil.iter_modules(import_module(path).__path__):
             if module.name.startswith("figures"):
-                import_module(f"{place}.{module.name}")
+                import_module(f"{path}.{module.name}")
     return {name: _entries[name] for name in sorted(_entries, key=_order)}
 
 
 def _order(name: str) -> tuple[int, str, list[tuple[int, str]]]:
     paper, _, rest = name.partition("-")
-    place = _FIRST.index(paper) if paper in _FIRST else len(_FIRST)
+    position = _FIRST.index(paper) if paper in _FIRST else len(_FIRST)
     parts = [(int(part) if part.isdigit() else 1 << 20, part) for part in rest.split("-")]
-    return place, paper, parts
+    return position, paper, parts
 
 
 def chosen(names: Sequence[str]) -> list[FigureEntry]:
@@ -116,15 +116,15 @@ def chosen(names: Sequence[str]) -> list[FigureEntry]:
         For a name that is neither.
     """
     known = figures()
-    found: dict[str, FigureEntry] = {}
+    chosen_entries: dict[str, FigureEntry] = {}
     for name in names:
         some = [each for each in known.values() if name in (each.name, each.paper)]
         if not some:
-            near = [each for each in known if each.startswith(name.partition("-")[0])]
-            raise ValueError(f"no figure {name!r}; `bitldp paper list` shows them" + _like(near))
-        found |= {each.name: each for each in some}
-    return [each for name, each in known.items() if name in found]
+            similar = [each for each in known if each.startswith(name.partition("-")[0])]
+            raise ValueError(f"no figure {name!r}; `bitldp paper list` shows them" + _like(similar))
+        chosen_entries |= {each.name: each for each in some}
+    return [each for name, each in known.items() if name in chosen_entries]
 
 
-def _like(near: Sequence[str]) -> str:
-    return f"; there are {', '.join(near)}" if near else ""
+def _like(similar: Sequence[str]) -> str:
+    return f"; there are {', '.join(similar)}" if similar else ""

@@ -38,7 +38,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class FigureResult:
-    """What a figure returns.
+    """Results of one figure.
 
     Attributes
     ----------
