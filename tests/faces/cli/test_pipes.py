@@ -21,7 +21,7 @@ import pyarrow.feather
 import pyarrow.ipc
 import pyarrow.parquet
 from bitldp.cli.app import app
-from bitldp.cli.perturb.forms import FORMATS
+from bitldp.cli.files import FORMATS
 from bitldp.tables import ReleaseKey
 from support.command import invoke
 from support.plans import people, plan

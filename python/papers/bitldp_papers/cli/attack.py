@@ -14,8 +14,8 @@ from rich.table import Table
 from bitldp.base.extras import require
 from bitldp.base.files import replacing
 from bitldp.base.plain import jsonable
-from bitldp.cli.options import names as listed
-from bitldp.cli.perturb.files import CommandError, UsageError
+from bitldp.cli.commands import names as listed
+from bitldp.cli.files import CommandError, UsageError
 from bitldp.cli.screen import print_whole, sentences, wide_console
 from bitldp.report.totals import number
 

@@ -17,7 +17,7 @@ from rich.progress import Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from bitldp.base.extras import require
-from bitldp.cli.perturb.files import CommandError, UsageError
+from bitldp.cli.files import CommandError, UsageError
 from bitldp.cli.screen import print_whole, sentences, wide_console
 
 if TYPE_CHECKING:

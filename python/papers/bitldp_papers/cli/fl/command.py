@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bitldp.base.extras import MissingExtraError
 from bitldp.cli.docstrings import documented
-from bitldp.cli.once import Once
+from bitldp.cli.commands import Once
 
 if TYPE_CHECKING:
     from bitldp_papers import Runnable

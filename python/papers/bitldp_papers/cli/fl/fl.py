@@ -19,8 +19,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from bitldp.base.extras import require
 from bitldp_papers.cli.fl.show import print_runs, print_summary, print_systems
-from bitldp.cli.options import MOST_THREADS
-from bitldp.cli.perturb.files import CommandError, UsageError
+from bitldp.cli.catalogue import MOST_THREADS
+from bitldp.cli.files import CommandError, UsageError
 from bitldp.cli.screen import sentences
 from bitldp.report.plots import rounds_plot
 from bitldp.report.totals import number
