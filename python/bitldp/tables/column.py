@@ -172,13 +172,15 @@ class Column:
     def explicit(self) -> Column:
         """Return the column with its output and its decoding as they were chosen."""
         (codec,) = self.codecs
-        return replace(
+        made = replace(
             self,
             mechanism=codec.mechanism,
             categories=codec.categories or None,
             output=codec.output,  # type: ignore[arg-type]
             decode=codec.decoding.decode or None,  # type: ignore[arg-type]
         )
+        made._set("codecs", self.codecs)  # which know why a decoding was chosen
+        return made
 
     def to_document(self) -> dict[str, Any]:
         """Return the column as JSON values.
