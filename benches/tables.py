@@ -28,10 +28,10 @@ import pyarrow.parquet
 from _measure import Others, require
 from _table import table
 from bitldp.cli.estimate import _answers
-from bitldp.cli.perturb.forms import form_of
+from bitldp.cli.files import form_of
 from bitldp.cli.perturb.perturb import perturb
 from bitldp.cli.perturb.request import Request
-from bitldp.cli.perturb.sources import opened
+from bitldp.cli.perturb.table_files import opened
 from bitldp.tables import Column, ReleaseKey, TablePlan
 from keep import cpu_name, keep
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import bitldp
 import numpy as np
-from bitldp.cli.catalogue.entries import entries
+from bitldp.cli.catalogue import entries
 from bitldp.mechanism.base import Mechanism
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -34,7 +34,7 @@ _CONTEXT = Context(prec=50)
 _BLOCK = 1 << 20
 
 Finding = tuple[bool, str]
-"""Whether something is as the report says, and a sentence about it."""
+"""A flag, true if something is as the report says, and a sentence about it."""
 
 
 def verify(report: Mapping[str, Any], output: Path | None = None) -> list[Finding]:
@@ -52,25 +52,25 @@ def verify(report: Mapping[str, Any], output: Path | None = None) -> list[Findin
     list of (bool, str)
         What was checked; the report is proven if every first entry is true.
     """
-    found = [_digests(report)]
+    result = [_digests(report)]
     if output is not None:
         same = _sha256(output) == report.get("output_sha256")
-        found.append((same, f"the output is {'' if same else 'NOT '}the file that the report is about"))
+        result.append((same, f"the output is {'' if same else 'NOT '}the file that the report is about"))
     total = Decimal(0)
     for number, mechanism in enumerate(report["mechanisms"], 1):
         name = f"{number}. {mechanism['mechanism']} on {', '.join(mechanism['columns'][:3])}"
         try:
             if mechanism["delta"]:
-                found.append(_delta_agrees(name, mechanism))
+                result.append(_delta_agrees(name, mechanism))
                 total += _decimal(mechanism["epsilon_exact"]["record"])
                 continue
             exact = epsilon_of(mechanism["law"])
         except Unproven as reason:
-            found.append((False, f"{name}: not proven, {reason}"))
+            result.append((False, f"{name}: not proven, {reason}"))
             total = total + _decimal(mechanism["epsilon_exact"]["record"])
             continue
         printed = _decimal(mechanism["epsilon_exact"]["record"])
-        found.append(
+        result.append(
             (
                 _agrees(printed, exact),
                 f"{name}: epsilon {exact:.12g} from its integers, printed {printed:.15g}",
@@ -78,10 +78,10 @@ def verify(report: Mapping[str, Any], output: Path | None = None) -> list[Findin
         )
         total += exact
     printed = _decimal(report["total_per_record"]["epsilon_exact"])
-    found.append(
+    result.append(
         (_agrees(printed, total), f"a record: epsilon {total:.12g} together, printed {printed:.15g}")
     )
-    return found
+    return result
 
 
 class Unproven(Exception):  # noqa: N818
@@ -152,11 +152,11 @@ def _canonical(values: Any) -> str:
 
 
 def _sha256(path: Path) -> str:
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(_BLOCK):
-            found.update(block)
-    return found.hexdigest()
+            result.update(block)
+    return result.hexdigest()
 
 
 def _decimal(value: Any) -> Decimal:
@@ -314,16 +314,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("output", type=Path, nargs="?", help="The released file.")
     given = parser.parse_args(arguments)
     try:
-        found = verify(json.loads(given.report.read_text(encoding="utf-8")), given.output)
+        result = verify(json.loads(given.report.read_text(encoding="utf-8")), given.output)
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         print(
             f"error: {given.report}: not a privacy report that can be checked ({type(error).__name__})",
             file=sys.stderr,
         )
         return 1
-    for good, sentence in found:
+    for good, sentence in result:
         print(f"{'ok   ' if good else 'FAIL '} {sentence}")
-    proven = all(good for good, _ in found)
+    proven = all(good for good, _ in result)
     print("proven" if proven else "NOT proven")
     return 0 if proven else 1
 

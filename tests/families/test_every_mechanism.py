@@ -24,7 +24,7 @@ from bitldp.mechanism.law import arguments
 pytest.importorskip("scipy", reason="the extra design is not installed")
 pytest.importorskip("typer", reason='needs pip install "bitldp[cli]"')
 
-from bitldp.cli.catalogue.entries import FAMILIES, Entry, entries
+from bitldp.cli.catalogue import FAMILIES, CatalogueEntry, entries
 from support.command import invoke
 
 PACKAGE = Path(bitldp.__file__).parent
@@ -54,7 +54,7 @@ def records_of(mechanism: Any, rows: int) -> tuple[np.ndarray, ...]:
     return arguments(mechanism.extremes().inputs[0], rows)
 
 
-def of_command(name: str) -> list[Entry]:
+def of_command(name: str) -> list[CatalogueEntry]:
     """Return the entries of a mechanism on the command line."""
     return [entry for entry in entries().values() if entry.kind is EXPORTED[name]]
 
@@ -142,7 +142,7 @@ def test_it_is_explained(name: str) -> None:
             assert re.search(rf"--{option.replace('_', '-')}[ ,]", shown), option
 
 
-def options_of(entry: Entry) -> dict[str, object]:
+def options_of(entry: CatalogueEntry) -> dict[str, object]:
     """Return the options that give an example of a mechanism, but for those that are its own defaults."""
     parameters = entry.kind.usual(2.0, entry.usual_size)
     given = {}

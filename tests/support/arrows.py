@@ -154,15 +154,16 @@ def _file(
 
 def circles(arrows: Arrows) -> set[frozenset[str]]:
     """Return the sets of places that reach each other."""
-    reached = {start: _reached(arrows, start) for start in arrows}
+    ways = {start: reached(arrows, start) for start in arrows}
     return {
-        frozenset(other for other in reached[start] if start in reached.get(other, ()))
+        frozenset(other for other in ways[start] if start in ways.get(other, ()))
         for start in arrows
-        if start in reached[start]
+        if start in ways[start]
     }
 
 
-def _reached(arrows: Arrows, start: str) -> set[str]:
+def reached(arrows: Arrows, start: str) -> set[str]:
+    """Return the places that arrows lead to from a start."""
     found: set[str] = set()
     ahead = list(arrows[start])
     while ahead:

@@ -46,13 +46,12 @@ def table_for(column: Column, rows: int, seed: int) -> pa.Table:
     """Return people for a column: numbers within its interval, categories more or less frequent."""
     rng = np.random.default_rng(seed)
     made: dict[str, Any] = {}
-    for part in column.parts:
-        codec = part.codec
-        if hasattr(codec, "categories"):
+    for codec in column.codecs:
+        if codec.categories:
             shares = np.arange(1.0, len(codec.categories) + 1.0)
             made[codec.columns[0]] = rng.choice(codec.categories, rows, p=shares / shares.sum())
             continue
-        low, high = part.mechanism.ends or (0.0, 1.0)
+        low, high = codec.mechanism.ends or (0.0, 1.0)
         for name in codec.columns:
             made[name] = low + (high - low) * rng.beta(2.0, 4.0, rows)
     return pa.table({**made, "id": np.arange(rows), "group": rng.choice(["a", "b"], rows)})

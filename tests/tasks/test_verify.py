@@ -20,7 +20,8 @@ pytest.importorskip("typer", reason='needs pip install "bitldp[cli]"')
 import pyarrow as pa
 import pyarrow.parquet
 from bitldp import verify
-from bitldp.tables.law import canonical_digest, law_of
+from bitldp.cli.perturb.privacy_report import law_of
+from bitldp.tables.column import canonical_digest
 from support.command import invoke
 from support.plans import columns_of_every_mechanism, people, plan
 

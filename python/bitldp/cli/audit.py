@@ -11,10 +11,9 @@ import typer
 from rich.table import Table
 
 from bitldp.base.extras import require
-from bitldp.cli.catalogue.command import AsJson, offering
-from bitldp.cli.catalogue.entries import entries, entry
-from bitldp.cli.catalogue.entry import Entry
-from bitldp.cli.perturb.files import UsageError
+from bitldp.cli.catalogue import CatalogueEntry, entries, entry
+from bitldp.cli.commands import AsJson, given_options, offering
+from bitldp.cli.files import UsageError
 from bitldp.cli.screen import sentences, wide_console
 from bitldp.privacy import PrivacyClaimWarning
 from bitldp.report.totals import number
@@ -34,8 +33,7 @@ def audit(
     ] = 0.999,
     seed: Annotated[int | None, typer.Option(min=0, help="Reproducible reports.")] = None,
     as_json: AsJson = False,
-    *,
-    options: dict[str, Any],
+    **given: Any,
 ) -> None:
     """Draw reports, bound epsilon from below, and compare with the exact one; no data is needed.
 
@@ -43,6 +41,7 @@ def audit(
 
     Example: bitldp audit grr --classes 10 --epsilon 1 --n 1000000
     """
+    options = given_options(given)
     with sentences():
         require("the audit", ["scipy"], "design")
         from bitldp.audit.audit import audit as run
@@ -61,7 +60,7 @@ def audit(
             raise typer.Exit(1)
 
 
-def _built(chosen: Entry, epsilon: float, options: Mapping[str, Any]) -> Any:
+def _built(chosen: CatalogueEntry, epsilon: float, options: Mapping[str, Any]) -> Any:
     with warnings.catch_warnings():
         # The result shows both epsilons.
         warnings.simplefilter("ignore", PrivacyClaimWarning)

@@ -1,4 +1,4 @@
-"""What the docstring of a class says of each of its parameters or attributes."""
+"""Parameters and attributes as the docstring of a class describes them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def documented(kind: type, section: str) -> dict[str, str]:
     text = inspect.getdoc(kind) or ""
     _, _, text = text.partition(f"{section}\n{'-' * len(section)}\n")
     text = re.split(r"\n\n\w+\n-+\n", text, maxsplit=1)[0]
-    found = {}
+    result = {}
     for head, body in re.findall(r"^(\S.*)\n?((?:(?: +.*)?\n?)*)", text, re.MULTILINE):
         words = " ".join(body.split()).replace("``", "").replace('"', "'")
         for name in head.partition(" : ")[0].split(", "):
-            found[name] = words
-    return found
+            result[name] = words
+    return result

@@ -13,19 +13,18 @@ import typer
 from rich.table import Table
 
 from bitldp.base.refused import PlanError
-from bitldp.cli.completion import one_of
-from bitldp.cli.options import names, separator
-from bitldp.cli.perturb.files import CommandError, UsageError, report_path
-from bitldp.cli.perturb.forms import FORMATS, PIPE, form_of, is_pipe
+from bitldp.cli.commands import names, one_of, separator
+from bitldp.cli.files import FORMATS, PIPE, CommandError, UsageError, form_of, is_pipe, report_path
 from bitldp.cli.screen import print_whole, sentences, wide_console
 from bitldp.report.totals import number
 
 if TYPE_CHECKING:
-    from bitldp.cli.perturb.sources import Source
+    from bitldp.cli.perturb.table_files import InputSource
+    pass
 
 __all__ = ["estimate"]
 
-_FORMS = ("table", "csv", "json")
+_SHOWN = ("table", "csv", "json")
 _ROWS, _CELLS = 1 << 16, 1 << 21  # of a batch
 
 
@@ -47,7 +46,7 @@ def estimate(
         typer.Option(
             "--format",
             metavar="table|csv|json",
-            autocompletion=one_of(*_FORMS),
+            autocompletion=one_of(*_SHOWN),
             help="How the answers are written.",
         ),
     ] = "table",
@@ -71,10 +70,10 @@ def estimate(
     Example: bitldp estimate released.parquet --group-by survey
     """
     with sentences():
-        from bitldp.cli.perturb.sources import opened
+        from bitldp.cli.perturb.table_files import opened
 
-        if form not in _FORMS:
-            raise UsageError(f"--format {form}: must be one of {', '.join(_FORMS)}")
+        if form not in _SHOWN:
+            raise UsageError(f"--format {form}: must be one of {', '.join(_SHOWN)}")
         if not 0.0 < level < 1.0:
             raise UsageError("--level: must be above 0 and below 1")
         groups = tuple(name for text in group_by or [] for name in names(text, "--group-by"))
@@ -84,14 +83,15 @@ def estimate(
             raise UsageError("--report: is needed where the table comes from standard input")
         if not is_pipe(released) and not released.is_file():
             raise UsageError(f"{released}: no such file")
-        with opened(released, source) as found:
-            answers = _answers(found, report or report_path(released), groups, level)
+        with opened(released, source) as table:
+            answers = _answers(table, report or report_path(released), groups, level)
         _show(answers, form, groups)
 
 
-def _answers(released: Source, report: Path, groups: tuple[str, ...], level: float) -> list[dict[str, Any]]:
-    from bitldp.cli.perturb.tables import open_reader
-    from bitldp.tables.collect import released_names
+def _answers(
+    released: InputSource, report: Path, groups: tuple[str, ...], level: float
+) -> list[dict[str, Any]]:
+    from bitldp.cli.perturb.table_files import open_reader
 
     if released.form.kind == "npy":
         raise UsageError("an array has no names of columns: use the mechanism's estimate_mean")
@@ -101,7 +101,7 @@ def _answers(released: Source, report: Path, groups: tuple[str, ...], level: flo
         aggregate = plan.aggregate(groups)
     except PlanError as error:
         raise UsageError(f"--{str(error).replace('group_by', 'group-by', 1)}") from None
-    columns = [*(name for part in plan.parts for name in released_names(part)), *groups]
+    columns = [*(name for codec in plan.codecs for name in codec.names), *groups]
     times = Counter(reader.names)
     for name in columns:
         if times[name] != 1:

@@ -8,10 +8,10 @@ one that its attribute ``command_class`` names.
 
 from __future__ import annotations
 
+from bitldp.cli.catalogue import MOST_THREADS
+from bitldp.cli.commands import Once, names
 from bitldp.cli.docstrings import documented
-from bitldp.cli.once import Once
-from bitldp.cli.options import MOST_THREADS, names
-from bitldp.cli.perturb.files import CommandError, UsageError
+from bitldp.cli.files import CommandError, UsageError
 from bitldp.cli.screen import print_whole, sentences, wide_console
 
 __all__ = [

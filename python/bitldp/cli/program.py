@@ -39,7 +39,7 @@ COMMANDS = {
         "Recompute the exact epsilon of a report from its integers, and check its digests.",
     ),
     "explain": (
-        "bitldp.cli.explain.explain:explain",
+        "bitldp.cli.explain:explain",
         "Show what a setting guarantees and how far off its reports are, without any data.",
     ),
     "audit": (
@@ -123,7 +123,7 @@ class _Commands(MutableMapping[str, Command]):
 
 def _command(name: str, function: Callable[..., None], **settings: Any) -> Command:
     """Return a function as a command; its class is the attribute ``command_class``, `Once` by default."""
-    from bitldp.cli.once import Once
+    from bitldp.cli.commands import Once
 
     one = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     one.command(name, cls=getattr(function, "command_class", Once), **settings)(function)

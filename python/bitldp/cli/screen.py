@@ -1,4 +1,4 @@
-"""What a person sees of a command: progress, notes, warnings, and one sentence when it fails."""
+"""Screen of a command: progress, notes, warnings, and one sentence when it fails."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from rich.text import Text
 
 from bitldp.base.extras import MissingExtraError
 from bitldp.base.refused import DataError, PlanError
-from bitldp.cli.perturb.files import CommandError, UsageError
-from bitldp.cli.perturb.pipes import let_go
+from bitldp.cli.files import CommandError, UsageError
+from bitldp.cli.perturb.outputs import let_go
 
 __all__ = ["Left", "Screen", "print_whole", "sentences", "wide_console"]
 
@@ -72,7 +72,7 @@ def _narrowest(table: Table) -> int:
 
 @dataclass
 class Left:
-    """What a command leaves behind when it ends early, as the end of a sentence."""
+    """Remains of a command that ends early, as the end of a sentence."""
 
     behind: str = ""
 
@@ -103,14 +103,14 @@ def sentences() -> Iterator[Left]:
     except (typer.Exit, typer.BadParameter, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # a panic of the extension module is no Exception
-        # The text of an unforeseen exception may quote a value of the data; its kind and place do not.
+        # The text of an unforeseen exception may quote a value of the data; its kind and line do not.
         trace = error.__traceback__
         while trace is not None and trace.tb_next is not None:
             trace = trace.tb_next
-        place = (
+        line = (
             "" if trace is None else f" at {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
         )
-        sentence = f"internal failure ({type(error).__name__}{place}){left.behind}, please report it"
+        sentence = f"internal failure ({type(error).__name__}{line}){left.behind}, please report it"
     print(f"error: {sentence}", file=sys.stderr)
     raise typer.Exit(code)
 

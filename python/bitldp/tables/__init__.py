@@ -18,7 +18,6 @@ from bitldp.base.refused import DataError, PlanError  # noqa: E402
 from bitldp.tables.aggregate import Aggregate  # noqa: E402
 from bitldp.tables.column import Column  # noqa: E402
 from bitldp.tables.key import ReleaseKey  # noqa: E402
-from bitldp.tables.plan import TablePlan  # noqa: E402
-from bitldp.tables.release import TableRelease  # noqa: E402
+from bitldp.tables.plan import TablePlan, TableRelease  # noqa: E402
 
 __all__ = ["Aggregate", "Column", "DataError", "PlanError", "ReleaseKey", "TablePlan", "TableRelease"]

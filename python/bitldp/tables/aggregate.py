@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
-import numpy as np
 import pyarrow as pa
 
 from bitldp.base.refused import PlanError
-from bitldp.tables.attributes import Attributes
-from bitldp.tables.collect import collected, released_names
-from bitldp.tables.counts import countable, counts_for
-from bitldp.tables.frames import opened, said
-from bitldp.tables.part import Part
-from bitldp.tables.planned import Planned
+from bitldp.tables.codec import ColumnCodec
+from bitldp.tables.frames import metadata_of, opened
 
 __all__ = ["Aggregate"]
 
 _FORMAT = "bitldp.aggregate"
 _VERSION = 1
 Group = tuple[Any, ...]
+
+
+class _Plan(Protocol):
+    """The part of `bitldp.tables.TablePlan` that counts depend on."""
+
+    codecs: tuple[ColumnCodec, ...]
+    keep: tuple[str, ...]
+
+    @property
+    def digest(self) -> str: ...
 
 
 class Aggregate:
@@ -37,7 +41,7 @@ class Aggregate:
         Kept columns whose values tell groups apart.
     """
 
-    def __init__(self, plan: Planned, group_by: Sequence[str] = ()) -> None:
+    def __init__(self, plan: _Plan, group_by: Sequence[str] = ()) -> None:
         self.plan = plan
         self.group_by: tuple[str, ...] = (group_by,) if isinstance(group_by, str) else tuple(group_by)
         for name in self.group_by:
@@ -71,15 +75,16 @@ class Aggregate:
         DataError
             For a value that is no report of the plan. Nothing is counted then.
         """
-        plan = said(frame).get(b"bitldp.plan")
+        codecs = self.plan.codecs
+        plan = metadata_of(frame).get(b"bitldp.plan")
         if plan is not None and plan != self.plan.digest.encode():
             raise PlanError("frame: was released by another plan")
-        names = [*(name for part in self.plan.parts for name in released_names(part)), *self.group_by]
+        names = [*(name for codec in codecs for name in codec.names), *self.group_by]
         table, _ = opened(frame, names)
         for group, rows in self._grouped(table):
-            found = [collected(part, rows, first_row) for part in self.plan.parts]
-            fresh = [counts_for(part) for part in self.plan.parts]
-            for counts, (reports, form) in zip(fresh, found, strict=True):
+            collected = [codec.collect(rows, first_row) for codec in codecs]
+            fresh = [codec.counts() for codec in codecs]
+            for counts, (reports, form) in zip(fresh, collected, strict=True):
                 if rows.num_rows:
                     counts.update(reports, **({} if form == "codes" else {"output": form}))
             self._add(group, fresh)
@@ -89,13 +94,13 @@ class Aggregate:
         if not self.group_by:
             return [((), table)]
         keys = [table.column(name).to_pylist() for name in self.group_by]
-        places: dict[Group, list[int]] = {}
+        rows_of: dict[Group, list[int]] = {}
         for row, key in enumerate(zip(*keys, strict=True)):
-            places.setdefault(key, []).append(row)
-        return [(key, table.take(rows)) for key, rows in places.items()]
+            rows_of.setdefault(key, []).append(row)
+        return [(key, table.take(rows)) for key, rows in rows_of.items()]
 
     def _add(self, group: Group, counts: list[Any]) -> None:
-        own = self._groups.setdefault(group, [counts_for(part) for part in self.plan.parts])
+        own = self._groups.setdefault(group, [codec.counts() for codec in self.plan.codecs])
         for mine, more in zip(own, counts, strict=True):
             mine.merge(more)
 
@@ -133,7 +138,7 @@ class Aggregate:
         )
 
     @classmethod
-    def from_json(cls, text: str, plan: Planned) -> Aggregate:
+    def from_json(cls, text: str, plan: _Plan) -> Aggregate:
         """Return the aggregate of a JSON text.
 
         Raises
@@ -152,8 +157,8 @@ class Aggregate:
         made = cls(plan, document.get("group_by", ()))
         for group in document.get("groups", ()):
             counts = [
-                type(counts_for(part)).from_json(each, countable(part))
-                for part, each in zip(plan.parts, group["counts"], strict=True)
+                type(codec.counts()).from_json(each, codec.counted)
+                for codec, each in zip(plan.codecs, group["counts"], strict=True)
             ]
             made._add(tuple(group["group"]), counts)
         return made
@@ -184,8 +189,8 @@ class Aggregate:
         rows = [
             dict(zip(self.group_by, group, strict=True)) | row
             for group, counts in self._groups.items()
-            for part, each in zip(self.plan.parts, counts, strict=True)
-            for row in _rows(part, each, level)
+            for codec, each in zip(self.plan.codecs, counts, strict=True)
+            for row in codec.answers(each, level)
         ]
         names = (*self.group_by, *_FIELDS)
         return pa.table({name: pa.array([row[name] for row in rows], _FIELDS.get(name)) for name in names})
@@ -202,45 +207,3 @@ _FIELDS = {
     "records": pa.int64(),
     "note": pa.string(),
 }
-
-
-def _rows(part: Part, counts: Any, level: float) -> list[dict[str, Any]]:
-    """Return the answers of a part: of a record, those of each of its columns by itself."""
-    if isinstance(part.codec, Attributes):
-        every = part.codec.answers(getattr(counts, "attributes", None))
-        found = [
-            _answers((name,), labels, counts if own is None else own, None, level)
-            for name, labels, own in every
-        ]
-        return [row for rows in found for row in rows]
-    shares = part.plain == "share"
-    labels = [*getattr(part.codec, "categories", ()), None] if shares else []
-    return _answers(part.codec.columns, labels, counts, part.caveat, level)
-
-
-def _answers(
-    columns: Sequence[str], labels: Sequence[Any], counts: Any, note: str | None, level: float
-) -> list[dict[str, Any]]:
-    """Return the answers of counts: a mean for each column, or, with labels, a share for each of these."""
-    what, known = "share" if labels else "mean", True
-    try:
-        found = counts.estimate()
-        value, stderr = np.atleast_1d(found.value).ravel(), np.atleast_1d(found.stderr).ravel()
-        low, high = (np.atleast_1d(end).ravel() for end in found.confidence_interval(level))
-    except ValueError as error:  # reports say nothing, or no such estimate exists
-        note, known = str(error), False
-        value = stderr = low = high = np.full(len(columns) if what == "mean" else 1, math.nan)
-    return [
-        {
-            "column": columns[0] if what == "share" else columns[j],
-            "what": what,
-            "category": labels[j] if what == "share" and known else None,
-            **{
-                name: None if math.isnan(number[j]) else float(number[j])
-                for name, number in (("estimate", value), ("stderr", stderr), ("low", low), ("high", high))
-            },
-            "records": int(counts.n),
-            "note": note,
-        }
-        for j in range(len(value))
-    ]

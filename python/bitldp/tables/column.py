@@ -1,26 +1,41 @@
-"""One mechanism of a plan, and the columns that it releases."""
+"""One mechanism of a plan and the columns that it releases: in Python, as JSON values, and in TOML."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import Any, Literal
 
 import numpy as np
 
+import bitldp
 from bitldp.base import checks
+from bitldp.base.extras import MissingExtraError, require
 from bitldp.base.refused import PlanError
+from bitldp.codecs import Categories
 from bitldp.mechanism.base import Mechanism
-from bitldp.tables.attributes import Attributes
-from bitldp.tables.cells import Codec, Labels, Missing, Numbers, Points, Reals
-from bitldp.tables.part import Part, form
-from bitldp.tables.worth import worth
+from bitldp.tables import numbers, points, record  # noqa: F401  # kinds of columns, which register themselves
+from bitldp.tables.codec import KINDS, ColumnCodec, Missing, Settings
+from bitldp.tables.labels import text_of
 
-__all__ = ["Column"]
+__all__ = ["Column", "canonical_digest", "columns_of_toml", "toml_of"]
 
 _POLICIES = ("refuse", "category", "fill")
-_TAKEN = ("numbers", "reals", "categories", "points", "record")
+_FIELDS = ("categories", "interval", "nulls", "fill", "output", "label", "decode")
+_KEYS = ("mechanism", "parameters", "columns", *_FIELDS)
+_DEFAULTS: dict[str, Any] = dict.fromkeys(_FIELDS) | {"nulls": "refuse"}
+
+
+def canonical_digest(values: Any) -> str:
+    """Return the SHA-256 of JSON values, written in the one way that has keys sorted and no spaces."""
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -53,8 +68,8 @@ class Column:
     label : str, optional
         For `BitRand`: the column of its class label.
     decode : {"unbiased", "reported"}, optional
-        For numbers as values: letters whose mean is right (default, where there are any), or what each report
-        says by itself, which is biased.
+        For numbers as values: decoded values whose mean is right (default, where there are any), or what each
+        report says by itself, which is biased.
 
     Raises
     ------
@@ -79,6 +94,9 @@ class Column:
     label: str | None = None
     decode: Literal["unbiased", "reported"] | None = None
 
+    #: How each independent mechanism behind the column reads, releases and answers.
+    codecs: tuple[ColumnCodec, ...] = field(init=False, repr=False, compare=False)
+
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, Mechanism):
             raise PlanError(f"mechanism: must be one of bitldp's, not {type(self.mechanism).__name__}")
@@ -89,205 +107,277 @@ class Column:
         if self.categories is not None:
             if isinstance(self.categories, str):
                 raise PlanError("categories: must be a list of values, not one text")
-            listed = _texts if self.mechanism.takes == "record" else _text
+            listed = _texts if self.mechanism.takes == "record" else text_of
             self._set("categories", tuple(listed(value) for value in self.categories))
         if self.interval is not None:
             self._set("interval", checks.interval("interval", self.interval))
         checks.choice("nulls", self.nulls, _POLICIES)
         if (self.nulls == "fill") != (self.fill is not None):
-            raise PlanError(f"{self._name}: nulls='fill' and fill= go together")
-        self._set("_parts", self._made())
+            raise PlanError(f"{Settings(columns).title}: nulls='fill' and fill= go together")
+        self._set("codecs", self._made())
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
 
-    @classmethod
-    def of(cls, part: Part) -> Column:
-        """Return the column of one mechanism that is already on its columns."""
-        codec = part.codec
-        return cls(
-            part.mechanism,
-            codec.columns,
-            categories=codec.categories if isinstance(codec, (Labels, Attributes)) else None,
-            interval=(codec.low, codec.high) if isinstance(codec, Points) and codec.indices else None,
-            output=part.output,  # type: ignore[arg-type]
-            decode=part.worth.decode or None,  # type: ignore[arg-type]
-        )
-
-    @property
-    def _name(self) -> str:
-        return f"column {', '.join(map(repr, self.columns[:3]))}{' ...' if len(self.columns) > 3 else ''}"
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """The independent mechanisms behind it, each with its columns."""
-        made: tuple[Part, ...] = self._parts  # type: ignore[attr-defined]
-        return made
-
     @property
     def inputs(self) -> tuple[str, ...]:
         """The columns that it reads, in its order."""
-        return tuple(name for part in self.parts for name in part.codec.columns)
+        return (*self.columns, *(() if self.label is None else (self.label,)))
 
-    def _made(self) -> tuple[Part, ...]:
-        mechanism = self.mechanism
-        if mechanism.takes not in _TAKEN:
-            raise PlanError(f"{type(mechanism).__name__}: takes no columns of a table")
-        if mechanism.takes == "record":
-            if self.label is not None or self.interval is not None:
-                raise PlanError(f"{self._name}: {type(mechanism).__name__} takes neither label nor interval")
-            return (self._part(mechanism, self._record(mechanism)),)
-        if len(mechanism.parts) > 1:  # features, and a label
-            if self.label is None:
-                raise PlanError(f"{type(mechanism).__name__}: name its label's column by label=")
-            features, label = mechanism.parts
-            return (
-                self._part(features, self._codec(features, labelled=False)),
-                self._part(label, self._labels(label, self.label), self.output != "bits"),
-            )
-        if self.label is not None:
-            raise PlanError(
-                f"label: {type(mechanism).__name__} has none; give the column a mechanism of its own"
-            )
-        plain = _without_labels(mechanism)
-        return (self._part(plain, self._codec(plain, labelled=True)),)
-
-    def _part(self, mechanism: Any, codec: Codec, same: bool = True) -> Part:
-        output = form(type(mechanism).__name__, mechanism, self.output if same else None)
-        decode = self.decode if same else None
-        return Part(
-            mechanism, codec, output, worth(type(mechanism).__name__, mechanism, codec, output, decode)
+    def settings(self, mechanism: Mechanism) -> Settings:
+        """Return the settings of one mechanism of the column; its errors name them as a plan does."""
+        categories = self.categories
+        if categories is None and (labels := _labels_of(self.mechanism)) is not None:
+            categories = tuple(map(text_of, labels.labels.tolist()))
+        return Settings(
+            columns=tuple(self.columns),
+            categories=None if categories is None else tuple(categories),
+            interval=self.interval,
+            missing=Missing(self.nulls, self.fill),
+            output=self.output,
+            decode=self.decode,
+            mechanism=type(mechanism).__name__,
         )
 
-    def _codec(self, mechanism: Any, *, labelled: bool) -> Codec:
-        if len(self.columns) != mechanism.columns:
-            raise PlanError(
-                f"{self._name}: {type(mechanism).__name__} takes {mechanism.columns} columns, "
-                f"got {len(self.columns)}"
-            )
-        columns, missing = tuple(self.columns), Missing(self.nulls, self.fill)
-        if mechanism.takes in ("numbers", "reals"):
-            if labelled and self.categories is not None:
-                raise PlanError(f"{self._name}: categories: {type(mechanism).__name__} takes numbers")
-            self._numeric(missing)
-            if mechanism.takes == "numbers":
-                return Numbers(columns, missing=missing)
-            low, high = mechanism.ends
-            return Reals(columns, low, high, mechanism.k or len(columns), mechanism.clip, missing=missing)
-        if len(self.columns) > 1:
-            raise PlanError(f"{self._name}: give each of them a mechanism of its own, whose epsilons add up")
-        ends = mechanism.ends if mechanism.takes == "points" else None
-        if ends is None and self.interval is None:
-            return self._labels(mechanism, self.columns[0])
-        if ends is not None and self.interval is not None:
-            raise PlanError(f"{self._name}: interval: {type(mechanism).__name__} has its own")
-        if ends is None and not mechanism.on_points:
-            raise PlanError(f"{self._name}: interval: {type(mechanism).__name__} takes categories")
-        self._numeric(missing)
-        low, high = ends or self.interval or (0.0, 1.0)
-        return Points(columns, low, high, _cells(mechanism), ends is None, missing)
-
-    def _record(self, mechanism: Any) -> Attributes:
-        """Return the codec of a record of several columns under one budget."""
-        if len(self.columns) != mechanism.columns:
-            raise PlanError(
-                f"{self._name}: {type(mechanism).__name__} takes {mechanism.columns} columns, "
-                f"got {len(self.columns)}"
-            )
-        if self.nulls == "fill":
-            raise PlanError(f"{self._name}: nulls='fill' is for one column, and a record has several")
-        sizes = tuple(int(each) for each in mechanism.sizes)
-        numbers = tuple(self.columns[: len(self.columns) - len(sizes)])
-        names = self.columns[len(numbers) :]
-        if self.categories is None or len(self.categories) != len(sizes):
-            raise PlanError(
-                f"{self._name}: needs categories=, the public lists of the values of {len(sizes)} columns"
-            )
-        missing = Missing(self.nulls)
-        labels = []
-        for name, size, categories in zip(names, sizes, self.categories, strict=True):
-            own = len(categories) + (self.nulls == "category")
-            if own != size:
-                extra = " and one of missing values" if self.nulls == "category" else ""
+    def _made(self) -> tuple[ColumnCodec, ...]:
+        mechanism = self.mechanism
+        if len(mechanism.parts) == 1:
+            if self.label is not None:
                 raise PlanError(
-                    f"column {name!r}: {type(mechanism).__name__} has {size} categories there, the list "
-                    f"{len(categories)}{extra}"
+                    f"label: {type(mechanism).__name__} has none; give the column a mechanism of its own"
                 )
-            if len(set(categories)) != len(categories):
-                raise PlanError(f"column {name!r}: categories: two are the same")
-            labels.append(Labels((name,), tuple(categories), missing))
-        reals = None
-        if numbers:
-            if self.nulls == "category":
-                self._numeric(missing)
-            low, high = mechanism.interval
-            reals = Reals(numbers, low, high, len(numbers), mechanism.clip)
-        return Attributes(reals, tuple(labels), mechanism.k is not None, mechanism.report_parts)
+            return (self._codec(_without_labels(mechanism), self.settings(mechanism)),)
+        if self.label is None:
+            raise PlanError(f"{type(mechanism).__name__}: name its label's column by label=")
+        features, label = mechanism.parts  # features, and a label
+        both = self.settings(features)
+        alone = replace(self.settings(label), columns=(self.label,), interval=None)
+        if self.output == "bits":  # of numbers
+            alone = replace(alone, output=None, decode=None)
+        return self._codec(features, replace(both, categories=None)), self._codec(label, alone)
 
-    def _numeric(self, missing: Missing) -> None:
-        """Refuse what says nothing to a column of numbers."""
-        if missing.policy == "category":
-            raise PlanError(
-                f"{self._name}: nulls='category' is for categories; numbers are refused or filled"
-            )
-        number = isinstance(self.fill, (int, float)) and not isinstance(self.fill, bool)
-        if missing.policy == "fill" and not (number and math.isfinite(float(self.fill or 0))):
-            raise PlanError(f"{self._name}: fill: must be a finite number")
-
-    def _labels(self, mechanism: Any, column: str) -> Labels:
-        categories = self.categories if self.categories is not None else _labels_of(self.mechanism)
-        if categories is None:
-            raise PlanError(
-                f"{self._name}: needs categories=, the public list of its values; a list learned from "
-                "private data would reveal which values occur in it"
-            )
-        own = len(categories) + (self.nulls == "category")
-        if own != _cells(mechanism):
-            extra = " and one of missing values" if self.nulls == "category" else ""
-            raise PlanError(
-                f"{self._name}: {type(mechanism).__name__} has {_cells(mechanism)} categories, "
-                f"the list {len(categories)}{extra}"
-            )
-        if len(set(categories)) != len(categories):
-            raise PlanError(f"{self._name}: categories: two are the same")
-        if self.nulls == "fill" and _text(self.fill) not in categories:
-            raise PlanError(f"{self._name}: fill: must be one of the categories")
-        fill = None if self.fill is None else _text(self.fill)
-        return Labels((column,), tuple(categories), Missing(self.nulls, fill), mechanism.report_names)
+    def _codec(self, mechanism: Any, settings: Settings) -> ColumnCodec:
+        takes = mechanism.takes
+        if takes in ("categories", "points"):  # of an interval, or of a public list
+            takes = "categories" if mechanism.ends is None and settings.interval is None else "points"
+        if takes not in KINDS:
+            raise PlanError(f"{type(mechanism).__name__}: takes no columns of a table")
+        return KINDS[takes](mechanism, settings)
 
     def __repr__(self) -> str:
         """Return the mechanism and the names of its columns."""
         label = "" if self.label is None else f", label={self.label!r}"
         return f"Column({self.mechanism!r}, columns={tuple(self.columns)!r}{label})"
 
+    def explicit(self) -> Column:
+        """Return the column with its output and its decoding as they were chosen."""
+        (codec,) = self.codecs
+        made = replace(
+            self,
+            mechanism=codec.mechanism,
+            categories=codec.categories or None,
+            output=codec.output,  # type: ignore[arg-type]
+            decode=codec.decoding.decode or None,  # type: ignore[arg-type]
+        )
+        made._set("codecs", self.codecs)  # which know why a decoding was chosen
+        return made
 
-def _text(value: Any) -> str:
-    """Return a category as it is written in a table."""
-    return str(value).lower() if isinstance(value, (bool, np.bool_)) else str(value)
+    def to_document(self) -> dict[str, Any]:
+        """Return the column as JSON values.
+
+        Raises
+        ------
+        PlanError
+            For a mechanism with a parameter that is a function, which no file can hold.
+        """
+        document = {**_described(self.mechanism), "columns": list(self.columns)}
+        for name in _FIELDS:
+            value = getattr(self, name)
+            if value != _DEFAULTS[name]:
+                document[name] = list(value) if isinstance(value, tuple) else value
+        return document
+
+    @classmethod
+    def from_document(cls, document: Any) -> Column:
+        """Return the column that JSON values say.
+
+        Raises
+        ------
+        PlanError
+            For an unknown key, mechanism or parameter, and for what a constructor refuses.
+        """
+        if not isinstance(document, Mapping):
+            raise PlanError("column: must be a table of keys")
+        for name in document:
+            if name not in _KEYS:
+                raise PlanError(f"{name}: no such key; a column has {', '.join(_KEYS)}")
+        for name in ("mechanism", "columns"):
+            if name not in document:
+                raise PlanError(f"{name}: is needed")
+        mechanism = _constructed(document["mechanism"], document.get("parameters", {}))
+        columns = document["columns"]
+        if not isinstance(columns, (str, list)):
+            raise PlanError("columns: must be a name or a list of names")
+        try:
+            return cls(mechanism, columns, **{name: document[name] for name in _FIELDS if name in document})
+        except (TypeError, ValueError) as error:
+            raise PlanError(str(error)) from None
 
 
 def _texts(values: Any) -> tuple[str, ...]:
     """Return the categories of one column of a record."""
     if isinstance(values, str) or not np.iterable(values):
         raise PlanError("categories: must be a list of values for each column of categories")
-    return tuple(_text(value) for value in values)
+    return tuple(text_of(value) for value in values)
 
 
-def _cells(mechanism: Any) -> int:
-    """Return how many categories or points a mechanism has."""
-    size = mechanism.usual_size if mechanism.sized_by is None else mechanism.parameters[mechanism.sized_by]
-    return int(size) if isinstance(size, (int, np.integer)) else len(size)
+def _labels_of(mechanism: Mechanism) -> Categories | None:
+    """Return the labels that a mechanism was given in place of a number of categories."""
+    size = None if mechanism.sized_by is None else mechanism.parameters[mechanism.sized_by]
+    return size if isinstance(size, Categories) else None
 
 
-def _labels_of(mechanism: Any) -> tuple[str, ...] | None:
-    labels = getattr(mechanism, "labels", None)
-    return None if labels is None else tuple(_text(label) for label in labels.tolist())
-
-
-def _without_labels(mechanism: Any) -> Any:
+def _without_labels(mechanism: Mechanism) -> Mechanism:
     """Return a mechanism of numbered categories with the law of one with labels."""
-    if getattr(mechanism, "labels", None) is None:
+    labels = _labels_of(mechanism)
+    if labels is None or mechanism.sized_by is None:
         return mechanism
-    parameters = dict(mechanism.parameters)
-    parameters[mechanism.sized_by] = len(mechanism.labels)
-    return type(mechanism)._quiet(**parameters)
+    return type(mechanism)._quiet(**{**mechanism.parameters, mechanism.sized_by: len(labels)})
+
+
+# -- mechanisms as JSON values
+
+
+def _described(mechanism: Mechanism) -> dict[str, Any]:
+    """Return a mechanism by the name of its class and its parameters."""
+    kind = type(mechanism).__name__
+    return {
+        "mechanism": kind,
+        "parameters": {
+            name: _plain(kind, name, value)
+            for name, value in mechanism.parameters.items()
+            if value is not None
+        },
+    }
+
+
+def _plain(kind: str, name: str, value: Any) -> Any:
+    if isinstance(value, Categories):
+        return value.labels.tolist()
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if isinstance(value, (tuple, list)):
+        return [_plain(kind, name, each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise PlanError(f"{kind}: its {name} is infinite, which a plan's file does not hold")
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, Mechanism):
+        return _described(value)
+    raise PlanError(f"{kind}: its {name} is a {type(value).__name__}, which a plan's file does not hold")
+
+
+def _constructed(name: Any, parameters: Any) -> Mechanism:
+    kind = getattr(bitldp, name, None) if isinstance(name, str) and name in bitldp.__all__ else None
+    if not (isinstance(kind, type) and issubclass(kind, Mechanism)):
+        alike = {each.casefold(): each for each in bitldp.__all__ if each[0].isupper()}
+        close = get_close_matches(str(name).casefold(), alike, 1)
+        meant = f"is {alike[close[0]]} meant?" if close else "it is the name of a class, as GRR"
+        raise PlanError(f"mechanism: {name!r} is none of bitldp's; {meant}")
+    if not isinstance(parameters, Mapping):
+        raise PlanError("parameters: must be a table of the mechanism's parameters")
+    given = {key: _parameter(each) for key, each in parameters.items()}
+    try:
+        return kind(**given)
+    except MissingExtraError:
+        raise
+    except (TypeError, ValueError, OverflowError, MemoryError) as error:
+        text = str(error).replace(
+            f"{kind.__name__}.__init__() got an unexpected keyword argument ", "no parameter "
+        )
+        raise PlanError(f"{kind.__name__}: {text}") from None
+
+
+def _parameter(value: Any) -> Any:
+    """Return a parameter of a document as a constructor takes it."""
+    if isinstance(value, Mapping):
+        return _constructed(value.get("mechanism"), value.get("parameters", {}))
+    if isinstance(value, list) and value and isinstance(value[0], list):
+        return np.asarray(value)
+    return value
+
+
+# -- plans as TOML
+
+
+def toml_of(columns: Sequence[Mapping[str, Any]], keep: Sequence[str]) -> str:
+    """Return a plan as TOML, of its columns as JSON values.
+
+    Raises
+    ------
+    MissingExtraError
+        Without tomli-w.
+    """
+    require("writing a plan as TOML", ["tomli_w"], "tables")
+    import tomli_w
+
+    return tomli_w.dumps({**({"keep": list(keep)} if keep else {}), "column": list(columns)})
+
+
+def columns_of_toml(text: str) -> tuple[list[Column], list[str]]:
+    """Return the columns and the kept names of a plan's TOML.
+
+    Raises
+    ------
+    PlanError
+        For a text that is no plan; the message begins with the line that is wrong.
+    """
+    document = _loads(text)
+    for name in document:
+        if name not in ("column", "keep"):
+            raise PlanError(f"line {_line(text, name)}: {name}: no such key; a plan has column and keep")
+    keep = document.get("keep", [])
+    if not (isinstance(keep, list) and all(isinstance(name, str) for name in keep)):
+        raise PlanError(f"line {_line(text, 'keep')}: keep: must be a list of names")
+    tables = document.get("column", [])
+    if not isinstance(tables, list) or not tables:
+        raise PlanError("line 1: a plan has one or more [[column]] tables")
+    starts = [number for number, line in enumerate(text.splitlines(), 1) if _HEAD.match(line)]
+    if len(starts) != len(tables):  # written in another form of TOML
+        starts = [1] * len(tables)
+    return [_located(text, start, table) for start, table in zip(starts, tables, strict=True)], keep
+
+
+_HEAD = re.compile(r"\s*\[\[\s*column\s*\]\]")
+
+
+def _located(text: str, start: int, table: Any) -> Column:
+    """Return a column; an error begins with the line of the text that is wrong."""
+    try:
+        return Column.from_document(table)
+    except PlanError as error:
+        named = str(error).partition(":")[0].split()[-1]
+        lines = text.splitlines()[start:]
+        ends = next((i for i, line in enumerate(lines) if line.lstrip().startswith("[[")), len(lines))
+        key = re.compile(rf"\s*(\[column\.)?{re.escape(named)}\b")
+        own = next((i for i, line in enumerate(lines[:ends], start + 1) if key.match(line)), start)
+        raise PlanError(f"line {own}: {error}") from None
+
+
+def _line(text: str, name: str) -> int:
+    key = re.compile(rf"\s*\[*{re.escape(name)}\b")
+    return next((i for i, line in enumerate(text.splitlines(), 1) if key.match(line)), 1)
+
+
+def _loads(text: str) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        require("plan files on Python 3.10", ["tomli"], "tables")
+        import tomli as tomllib
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        where = re.search(r"at line (\d+)", str(error))
+        line = where[1] if where else str(len(text.splitlines()) or 1)
+        raise PlanError(f"line {line}: {re.sub(r' [(]at .*[)]', '', str(error))}") from None

@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from bitldp.base.refused import PlanError
 
-__all__ = ["alike", "opened", "said"]
+__all__ = ["alike", "metadata_of", "opened"]
 
 Back = Callable[[pa.Table, Sequence[str]], Any]
 
 
 def opened(frame: Any, columns: Sequence[str]) -> tuple[pa.Table, Back]:
-    """Return some columns of a frame as an Arrow table, and what makes a frame of its kind of a table.
+    """Return some columns of a frame as an Arrow table, and a way back from a table to a frame of its kind.
 
     Parameters
     ----------
@@ -44,11 +44,11 @@ def opened(frame: Any, columns: Sequence[str]) -> tuple[pa.Table, Back]:
         return _chosen(frame, columns), lambda table, kept: table
     library = type(frame).__module__.partition(".")[0]
     if library == "pandas" and hasattr(frame, "columns"):
-        _there([str(name) for name in frame.columns], columns)
+        _refuse_absent([str(name) for name in frame.columns], columns)
         table = pa.Table.from_pandas(frame[list(columns)], preserve_index=False)
         return table.replace_schema_metadata(None), lambda made, kept: _pandas(made, kept, frame)
     if library == "polars" and hasattr(frame, "to_arrow"):
-        _there(frame.columns, columns)
+        _refuse_absent(frame.columns, columns)
         return frame.select(list(columns)).to_arrow(), lambda made, kept: _polars(made, kept, frame)
     if isinstance(frame, Mapping):
         return _chosen(pa.table(dict(frame)), columns), lambda table, kept: _arrays(table)
@@ -69,8 +69,8 @@ def alike(table: pa.Table, frame: Any) -> Any:
     return _batch(table, ()) if isinstance(frame, pa.RecordBatch) else table
 
 
-def said(frame: Any) -> Mapping[bytes, bytes]:
-    """Return what a released frame carries about itself; nothing where its kind carries nothing."""
+def metadata_of(frame: Any) -> Mapping[bytes, bytes]:
+    """Return the metadata of a released frame; nothing where its kind carries none."""
     if isinstance(frame, (pa.Table, pa.RecordBatch)):
         return frame.schema.metadata or {}
     attributes = getattr(frame, "attrs", None)
@@ -79,7 +79,7 @@ def said(frame: Any) -> Mapping[bytes, bytes]:
     return {}
 
 
-def _there(names: Sequence[str], columns: Sequence[str]) -> None:
+def _refuse_absent(names: Sequence[str], columns: Sequence[str]) -> None:
     times = Counter(names)
     for name in columns:
         if times[name] != 1:
@@ -88,7 +88,7 @@ def _there(names: Sequence[str], columns: Sequence[str]) -> None:
 
 
 def _chosen(table: pa.Table, columns: Sequence[str]) -> pa.Table:
-    _there(table.column_names, columns)
+    _refuse_absent(table.column_names, columns)
     return table.select(list(columns))
 
 

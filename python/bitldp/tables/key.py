@@ -68,12 +68,12 @@ class ReleaseKey:
         OSError
             If it cannot be read.
         """
-        place = Path(path).resolve()
-        if os.name == "posix" and place.stat().st_mode & 0o077:
-            raise ValueError(f"{place}: others may read it; a release key is its owner's alone (chmod 600)")
+        file = Path(path).resolve()
+        if os.name == "posix" and file.stat().st_mode & 0o077:
+            raise ValueError(f"{file}: others may read it; a release key is its owner's alone (chmod 600)")
         return cls(
-            _digits(place.read_text(encoding="ascii", errors="replace"), str(place)),
-            ("from_file", str(place)),
+            _digits(file.read_text(encoding="ascii", errors="refile"), str(file)),
+            ("from_file", str(file)),
         )
 
     @classmethod
@@ -106,11 +106,11 @@ class ReleaseKey:
         return getattr(ReleaseKey, self._reference[0]), (self._reference[1],)
 
 
-def _digits(text: str, place: str) -> bytes:
+def _digits(text: str, source: str) -> bytes:
     try:
         key = bytes.fromhex(text.strip())
     except ValueError:
         key = b""
     if len(key) != _BYTES:
-        raise ValueError(f"{place}: must hold {2 * _BYTES} hexadecimal digits")
+        raise ValueError(f"{source}: must hold {2 * _BYTES} hexadecimal digits")
     return key

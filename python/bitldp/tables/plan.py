@@ -1,35 +1,45 @@
-"""What may leave a table: mechanisms on columns, columns that are kept, and the epsilon of a record."""
+"""Plans of tables, and their releases: tables in, released tables out; with a key, the same ones again."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import os
-from collections.abc import Iterable, Sequence
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
 from bitldp.base.refused import PlanError
+from bitldp.ledger.budget import Ledger
+from bitldp.ledger.entry import Entry
 from bitldp.privacy import Guarantee, added
 from bitldp.tables.aggregate import Aggregate
-from bitldp.tables.collect import released_names
-from bitldp.tables.column import Column
-from bitldp.tables.document import column_of, document_of, parsed, toml_of
+from bitldp.tables.codec import ColumnCodec
+from bitldp.tables.column import Column, canonical_digest, columns_of_toml, toml_of
+from bitldp.tables.frames import alike, opened
+from bitldp.tables.ids import SeenIds, ids_of
 from bitldp.tables.key import ReleaseKey
-from bitldp.tables.law import canonical_digest
-from bitldp.tables.part import Part
-from bitldp.tables.release import TableRelease
 
-__all__ = ["TablePlan"]
+__all__ = ["TablePlan", "TableRelease"]
+
+_INT32 = 31  # bits of a code that int32 holds
+_ROWS = 1 << 17  # released at a time: more take memory that is fresh, which costs as much as the work
 
 
 class TablePlan:
-    """What may leave a table: its columns, each through a mechanism, and columns that are kept as they are.
+    """Plan of a table: columns that leave through a mechanism each, and columns that are kept as they are.
 
     Parameters
     ----------
     columns : sequence of Column
-        What is released through mechanisms. A column that is named nowhere does not leave.
+        Columns that are released through mechanisms. A column that is named nowhere does not leave.
     keep : sequence of str
         Columns that leave as they are, without any privacy.
 
@@ -65,19 +75,16 @@ class TablePlan:
         if not all(isinstance(name, str) for name in self.keep):
             raise PlanError("keep: must be names of columns")
         _once([*(name for column in self.columns for name in column.inputs), *self.keep], "is named twice")
-        _once(
-            [*(name for part in self.parts for name in released_names(part)), *self.keep], "is released twice"
+        #: How each independent mechanism reads, releases and answers.
+        self.codecs: tuple[ColumnCodec, ...] = tuple(
+            codec for column in self.columns for codec in column.codecs
         )
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """The independent mechanisms, each with its columns."""
-        return tuple(part for column in self.columns for part in column.parts)
+        _once([*(name for codec in self.codecs for name in codec.names), *self.keep], "is released twice")
 
     @property
     def reads(self) -> tuple[str, ...]:
         """The columns that a table must have."""
-        return (*(name for column in self.columns for name in column.inputs), *self.keep)
+        return (*(name for codec in self.codecs for name in codec.columns), *self.keep)
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -85,16 +92,16 @@ class TablePlan:
 
         Neighbouring tables differ in one record, in any of its columns but the kept ones.
         """
-        found = [part.mechanism.guarantee for part in self.parts]
-        claimed = added(*(each.claimed if each.unit == "record" else each.record for each in found))
+        parts = [codec.mechanism.guarantee for codec in self.codecs]
+        claimed = added(*(each.claimed if each.unit == "record" else each.record for each in parts))
         return Guarantee(
             claimed=claimed,
-            bit=max(each.bit for each in found),
-            feature=max(each.feature for each in found),
-            record=added(*(each.record for each in found)),
-            delta=min(1.0, added(*(each.delta for each in found))),
-            holds=all(each.holds for each in found),
-            given="; ".join(dict.fromkeys(each.given for each in found if each.given)),
+            bit=max(each.bit for each in parts),
+            feature=max(each.feature for each in parts),
+            record=added(*(each.record for each in parts)),
+            delta=min(1.0, added(*(each.delta for each in parts))),
+            holds=all(each.holds for each in parts),
+            given="; ".join(dict.fromkeys(each.given for each in parts if each.given)),
         )
 
     def release(
@@ -105,14 +112,14 @@ class TablePlan:
         snapshot: str = "",
         threads: int | None = None,
     ) -> TableRelease:
-        """Return what releases tables by this plan.
+        """Return the release of tables by this plan.
 
         Parameters
         ----------
         key : ReleaseKey, optional
             Makes every report a function of the record: whoever evaluates the release again, whatever the
-            batches and the engine, gets the same reports. None: fresh coins, so that each evaluation is a
-            release of its own and costs epsilon again.
+            batches and the engine, gets the same reports. None: fresh random bits, so that each evaluation
+            is a release of its own and costs epsilon again.
         record : str, optional
             Column of the records' ids, integers or text, each once; needed with a key, and only then.
         snapshot : str
@@ -134,11 +141,11 @@ class TablePlan:
 
     def fingerprint(self) -> dict[str, Any]:
         """Return the plan as JSON values."""
-        return {"column": [document_of(column) for column in self.columns], "keep": list(self.keep)}
+        return {"column": [column.to_document() for column in self.columns], "keep": list(self.keep)}
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the plan, in hexadecimal: what a released table carries."""
+        """SHA-256 of the plan, in hexadecimal, which a released table carries."""
         return canonical_digest(self.fingerprint())
 
     def to_json(self) -> str:
@@ -168,7 +175,7 @@ class TablePlan:
         columns, keep = document.get("column"), document.get("keep", [])
         if not isinstance(columns, list) or not isinstance(keep, list):
             raise PlanError("plan: column and keep must be lists")
-        return cls([column_of(each) for each in columns], keep)
+        return cls([Column.from_document(each) for each in columns], keep)
 
     def to_toml(self) -> str:
         """Return the plan as a TOML text, for a file that people read."""
@@ -184,20 +191,20 @@ class TablePlan:
         PlanError
             For a text that is none; the message begins with the line that is wrong.
         """
-        columns, keep = parsed(text)
+        columns, keep = columns_of_toml(text)
         return cls(columns, keep)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> TablePlan:
         """Read a plan from a file: TOML, or JSON where the name ends so."""
-        place = Path(path)
-        text = place.read_text(encoding="utf-8")
-        return cls.from_json(text) if place.suffix == ".json" else cls.from_toml(text)
+        file = Path(path)
+        text = file.read_text(encoding="utf-8")
+        return cls.from_json(text) if file.suffix == ".json" else cls.from_toml(text)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the plan to a file: TOML, or JSON where the name ends so."""
-        place = Path(path)
-        place.write_text(self.to_json() if place.suffix == ".json" else self.to_toml(), encoding="utf-8")
+        file = Path(path)
+        file.write_text(self.to_json() if file.suffix == ".json" else self.to_toml(), encoding="utf-8")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TablePlan) and (self.columns, self.keep) == (other.columns, other.keep)
@@ -209,6 +216,313 @@ class TablePlan:
         """Return the columns, a line each."""
         lines = "".join(f"\n    {column!r}," for column in self.columns)
         return f"TablePlan([{lines}\n], keep={list(self.keep)!r})"
+
+
+class TableRelease:
+    """Release of tables by a plan; `TablePlan.release` makes it.
+
+    With a key, the report of a record and column is a function of the key, the plan, the snapshot, the
+    record's id and the value: batches, order, partitions, retries and a second evaluation give the same
+    bytes. Without one, each call is a release of its own, and costs epsilon again.
+
+    It pickles, for an engine's workers, with a reference to the key and never the key itself. There a call
+    takes one thread, where `threads` says nothing: the engine has as many workers as there are processors.
+
+    Attributes
+    ----------
+    plan : TablePlan
+    record : str or None
+        Column of the records' ids.
+    snapshot : str
+        Name of the data's state.
+    threads : int or None
+    """
+
+    def __init__(
+        self, plan: TablePlan, key: ReleaseKey | None, record: str | None, snapshot: str, threads: int | None
+    ) -> None:
+        if (key is None) != (record is None):
+            raise PlanError(
+                "key and record go together: the reports are a function of the key and the record's id"
+            )
+        if key is not None and not isinstance(key, ReleaseKey):
+            raise TypeError(f"key: must be a ReleaseKey, not {type(key).__name__}")
+        if not isinstance(snapshot, str):
+            raise TypeError(f"snapshot: must be a str, not {type(snapshot).__name__}")
+        if key is None and snapshot:
+            raise PlanError("snapshot: is for a release with a key; without one every evaluation is its own")
+        self.plan, self.record, self.snapshot, self.threads = plan, record, snapshot, threads
+        self._key = key
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take one thread where nothing else was asked for: this is a worker's."""
+        self.__dict__.update(state, threads=1 if state["threads"] is None else state["threads"])
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The privacy of a record, of one release."""
+        return self.plan.guarantee
+
+    @property
+    def repeatable(self) -> bool:
+        """True if evaluating it again gives the same reports."""
+        return self._key is not None
+
+    @cached_property
+    def id(self) -> str:
+        """Name of the release, of plan, snapshot, records and key; random without a key."""
+        if self._key is None:
+            return secrets.token_hex(16)
+        return self._derived("id").hex()[:32]
+
+    def _derived(self, purpose: str) -> bytes:
+        if self._key is None:
+            raise PlanError("key: this release has none")
+        names = (purpose, self.plan.digest, self.record or "", self.snapshot)
+        return self._key.derive(b"bitldp.tables", *(name.encode() for name in names))
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns that a table must have."""
+        record = () if self.record is None or self.record in self.plan.reads else (self.record,)
+        return (*self.plan.reads, *record)
+
+    @property
+    def metadata(self) -> dict[bytes, bytes]:
+        """Metadata of the schema of a released table: digest of the plan, the release, and epsilon."""
+        return {
+            b"bitldp.plan": self.plan.digest.encode(),
+            b"bitldp.release": self.id.encode(),
+            b"bitldp.epsilon": repr(self.guarantee.record).encode(),
+        }
+
+    def __call__(self, frame: Any) -> Any:
+        """Release a table.
+
+        Parameters
+        ----------
+        frame : pyarrow.Table, pyarrow.RecordBatch, pandas.DataFrame, polars.DataFrame or dict of arrays
+
+        Returns
+        -------
+        the same kind
+            The plan's columns in its order, then the kept ones. What the plan does not name is not there.
+
+        Raises
+        ------
+        PlanError
+            For a table without a column of the plan, or of another type.
+        DataError
+            For a value that cannot be released, a missing one that the plan does not cover, or an id that
+            comes up twice: by row and column, never by the value. Nothing is released then.
+        """
+        table, back = opened(frame, self.reads)
+        ids = self._ids(table, 1)
+        pieces = [
+            self._released(
+                table.slice(start, _ROWS), start + 1, None if ids is None else ids[start : start + _ROWS]
+            )
+            for start in range(0, max(1, table.num_rows), _ROWS)
+        ]
+        return back(pa.concat_tables(pieces), self.plan.keep)
+
+    def piece(
+        self,
+        table: pa.Table,
+        first_row: int = 1,
+        *,
+        moved: list[int] | None = None,
+        seen: SeenIds | None = None,
+    ) -> pa.Table:
+        """Release rows of a longer table, the first of which has the number `first_row`.
+
+        In `moved`, one for each part, the numbers are counted that lie outside its interval; `seen` is given
+        the ids, to look for those of other pieces.
+        """
+        ids = self._ids(table, first_row)
+        if seen is not None and ids is not None:
+            seen.add(ids)
+        return self._released(table, first_row, ids, moved)
+
+    def _ids(self, table: pa.Table, first_row: int) -> NDArray[Any] | None:
+        if self.record is None:
+            return None
+        return ids_of(table.column(self.record), self.record, first_row, self.threads)
+
+    def _released(
+        self, table: pa.Table, first_row: int, ids: NDArray[Any] | None, moved: list[int] | None = None
+    ) -> pa.Table:
+        """Release rows whose ids are known to come up once."""
+        key = None if ids is None else self._derived("coins")
+        made: list[tuple[str, Any]] = []
+        column = 0
+        for number, codec in enumerate(self.plan.codecs):
+            x = codec.encode(table, first_row)
+            x = x.astype(np.float64) if x.dtype == np.float32 else x  # one type, whatever the table's
+            if moved is not None:
+                moved[number] += codec.outside(x)
+            if key is None or ids is None:
+                reports = codec.randomize(x, threads=self.threads)
+            else:
+                reports = codec.randomize_keyed(x, key=key, ids=ids, column=column, threads=self.threads)
+            arrow_type = table.schema.field(codec.columns[0]).type
+            made += [(name, _signed(codec, values)) for name, values in codec.written(reports, arrow_type)]
+            column += len(codec.columns)
+        made += [(name, table.column(name)) for name in self.plan.keep]
+        released = pa.table([values for _, values in made], names=[name for name, _ in made])
+        return released.replace_schema_metadata(self.metadata)
+
+    def schema(self, schema: pa.Schema) -> pa.Schema:
+        """Return the schema of what is released of tables of a schema."""
+        return self.piece(schema.empty_table().select(list(self.reads))).schema
+
+    # -- inside an engine, which may evaluate a batch again: a key is needed
+
+    def batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Release a stream of record batches: for Spark's ``mapInArrow`` and whatever works on streams."""
+        self._repeatable("batches")
+        for batch in batches:
+            released = self(batch)
+            if released.num_rows:
+                yield released.replace_schema_metadata(None)
+
+    def ddl(self, schema: Any) -> str:
+        """Return the released columns as Spark declares them, of a Spark or Arrow schema."""
+        from bitldp.tables.engines import spark_ddl
+
+        return spark_ddl(self, schema)
+
+    def pandas(self, frame: Any) -> Any:
+        """Release a pandas frame: for Dask's ``map_partitions``."""
+        self._repeatable("pandas")
+        return self(frame)
+
+    def meta(self, frame: Any) -> Any:
+        """Return an empty released frame of an empty or example pandas frame: for Dask's ``meta=``."""
+        return self(frame.iloc[:0])
+
+    def polars(self, frame: Any) -> Any:
+        """Release a polars frame: for the ``map_batches`` of lazy frames."""
+        self._repeatable("polars")
+        return self(frame)
+
+    def polars_schema(self, schema: Any) -> dict[str, Any]:
+        """Return the released columns and their types, of a polars schema: for ``map_batches(schema=)``."""
+        import polars
+
+        empty = polars.DataFrame(schema=schema)
+        return dict(self(empty).schema)
+
+    def duckdb(self, connection: Any, table: str) -> Any:
+        """Return a relation of DuckDB that holds what is released of a table or view of a connection."""
+        from bitldp.tables.engines import duckdb_relation
+
+        self._repeatable("duckdb")
+        return duckdb_relation(self, connection, table)
+
+    def _repeatable(self, method: str) -> None:
+        if self._key is None:
+            raise PlanError(
+                f"{method}: an engine may evaluate a batch twice, and without a key that is two releases; "
+                "give plan.release a key and the column of the records' ids"
+            )
+
+    # -- ids of all partitions, which an engine shows one by one
+
+    def ids(self, frame: Any) -> Any:
+        """Return the ids of a frame's records as one row, for `check_ids`, in a frame of its kind.
+
+        Its column "ids" holds bytes: eight for each id, and few for integers that follow each other by one.
+        """
+        return alike(pa.table({"ids": pa.array([self._seen(frame).to_bytes()], pa.binary())}), frame)
+
+    def id_batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Return `ids` of each of some record batches: for Spark's ``mapInArrow``, with "ids binary"."""
+        yield from map(self.ids, batches)
+
+    def check_ids(self, parts: Iterable[Any]) -> int:
+        """Refuse ids that come up twice in all of a table, and return how many there are.
+
+        An engine shows its partitions one by one; do this once, before the release is charged. `parts` are
+        what `ids` gave on the workers, as bytes, or all partitions themselves.
+
+        Raises
+        ------
+        DataError
+            For a missing id, or one that comes up twice: without the id.
+        """
+        seen = SeenIds(self.record or "")
+        for part in parts:
+            given = isinstance(part, (bytes, bytearray, memoryview))
+            seen.merge(SeenIds.from_bytes(seen.name, bytes(part)) if given else self._seen(part))
+        seen.check()
+        return len(seen)
+
+    def _seen(self, frame: Any) -> SeenIds:
+        if self.record is None:
+            raise PlanError("record: this release has no ids of records")
+        table, _ = opened(frame, [self.record])
+        seen = SeenIds(self.record)
+        seen.add(ids_of(table.column(self.record), self.record, 1, self.threads))
+        return seen
+
+    def charge(self, ledger: Ledger, *, data: str = "") -> Entry | None:
+        """Charge the release to a ledger, once, however often it is asked.
+
+        Parameters
+        ----------
+        ledger : Ledger
+            Open, where several processes share it.
+        data : str, optional
+            Digest of the records; the ledger then refuses another digest for the same release. It must not
+            tell of the records: `digest` makes such a one.
+
+        Returns
+        -------
+        Entry or None
+            What was charged; None if this release was charged before.
+
+        Raises
+        ------
+        PlanError
+            If the release was charged for other data: one key and snapshot serve one frozen table.
+        BudgetExceededError
+            If it costs more than remains.
+        """
+        note = f"release {self.id}"
+        for entry in ledger.entries:
+            if entry.note.partition(" data ")[0] == note:
+                before = entry.note.partition(" data ")[2]
+                if data and before and data != before:
+                    raise PlanError(
+                        "snapshot: this release was made of other data; data that changed is another snapshot"
+                    )
+                return None
+        return ledger.charge(self.guarantee, note=f"{note} data {data}" if data else note)
+
+    def digest(self, blocks: Iterable[bytes]) -> str:
+        """Return a digest of some bytes that tells nothing about them without the key: HMAC-SHA256."""
+        digest = hmac.new(self._derived("data"), digestmod=hashlib.sha256)
+        for block in blocks:
+            digest.update(block)
+        return digest.hexdigest()
+
+    def __repr__(self) -> str:
+        """Return plan, snapshot and where the key comes from."""
+        return (
+            f"TableRelease(plan={self.plan.digest[:12]}, key={self._key!r}, record={self.record!r}, "
+            f"snapshot={self.snapshot!r})"
+        )
+
+
+def _signed(codec: ColumnCodec, values: Any) -> Any:
+    """Return a released column with signed integers, which every engine has."""
+    if isinstance(values, np.ndarray) and values.dtype.kind == "u":
+        if codec.output == "bits":
+            return pa.array(values.astype(np.int8))
+        wide = max(bits for _, bits in codec.mechanism.report_parts) > _INT32
+        return pa.array(values.astype(np.int64 if wide else np.int32))
+    return pa.array(values) if isinstance(values, np.ndarray) else values
 
 
 def _once(names: Iterable[str], problem: str) -> None:

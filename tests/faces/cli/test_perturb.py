@@ -12,7 +12,7 @@ import pyarrow.feather
 import pyarrow.ipc
 import pyarrow.parquet
 import pytest
-from bitldp.cli.perturb import plan as _plan
+from bitldp.cli.perturb import perturb as _perturb
 from support.command import invoke
 from support.tables import COLOURS, ROWS, SPELLED, perturb, read, report_of, write
 
@@ -115,7 +115,7 @@ def test_seeded_output_does_not_depend_on_batches(
     colours = ("--categories", f"colour={','.join(COLOURS)}") if categorical else ()
     common = ("--mechanism", *options, *colours, "--epsilon", 3, "--seed", 8, "--quiet")
     perturb(parquet, tmp_path / "large.parquet", *common)
-    monkeypatch.setattr(_plan, "BATCH_BYTES", 1)
+    monkeypatch.setattr(_perturb, "BATCH_BYTES", 1)
     perturb(parquet, tmp_path / "small.parquet", *common)
     assert read(tmp_path / "large.parquet").equals(read(tmp_path / "small.parquet"))
 
@@ -123,7 +123,7 @@ def test_seeded_output_does_not_depend_on_batches(
 def test_fresh_keys_without_a_seed(parquet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Batches of a constant column would repeat if one of them reused a key.
     constant = write(pa.table({"x": np.zeros(4096)}), tmp_path / "constant.parquet")
-    monkeypatch.setattr(_plan, "BATCH_BYTES", 16 * 1024)
+    monkeypatch.setattr(_perturb, "BATCH_BYTES", 16 * 1024)
     outputs = []
     for name in ("first.parquet", "second.parquet"):
         perturb(constant, tmp_path / name, "--mechanism", "frr", "--columns", "x", "--epsilon", 1)

@@ -180,9 +180,9 @@ def test_what_is_said_is_in_the_words_of_a_plan(folder: Path, tmp_path: Path) ->
     said = perturb(folder, "people.csv", tmp_path / "x.csv").output
     assert 'decode = "reported" in the plan writes' in said
     assert "--" not in said
-    (words,) = TablePlan([Column(bitldp.FRR(features=1, epsilon=4.0), "height", output="codes")]).parts
-    assert 'output = "values" in the plan writes numbers' in words.worth.sentence
-    assert "--" not in words.worth.sentence
+    (words,) = TablePlan([Column(bitldp.FRR(features=1, epsilon=4.0), "height", output="codes")]).codecs
+    assert 'output = "values" in the plan writes numbers' in words.decoding.sentence
+    assert "--" not in words.decoding.sentence
 
 
 def test_the_verifier_runs_alone(folder: Path, tmp_path: Path) -> None:

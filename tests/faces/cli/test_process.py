@@ -234,15 +234,15 @@ def test_refused_runs_end_in_order(tmp_path: Path) -> None:
 
 CUT = """
 import os, sys
-from bitldp.cli.perturb import arrow, plan
-from bitldp.tables import part
-plan.BATCH_BYTES, arrow.HELD = 1 << 16, 0
-randomize = part.Part.randomize
-def cut(self, x, first):
+from bitldp.cli.perturb import perturb, table_files
+from bitldp.tables.codec import ColumnCodec
+perturb.BATCH_BYTES, table_files.HELD = 1 << 16, 0
+randomize = ColumnCodec.randomize
+def cut(self, x, *, first, **options):
     if first:
         os.truncate(sys.argv[2], 4096)
-    return randomize(self, x, first)
-part.Part.randomize = cut
+    return randomize(self, x, first=first, **options)
+ColumnCodec.randomize = cut
 from bitldp.cli import main
 main()
 """

@@ -227,7 +227,7 @@ def test_an_option_given_twice_is_refused(arguments: tuple[object, ...]) -> None
 
 
 def test_every_option_of_every_command_is_of_once() -> None:
-    from bitldp.cli.once import Once
+    from bitldp.cli.commands import Once
     from bitldp.cli.program import app
     from typer.main import get_command
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -226,8 +227,8 @@ def test_quotes_within_a_text_are_text(tmp_path: Path) -> None:
 def test_a_file_that_changes_while_it_is_read_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, change: str
 ) -> None:
-    from bitldp.cli.perturb import plan as _plan
-    from bitldp.tables import part as _part
+    from bitldp.cli.perturb import perturb as _perturb
+    from bitldp.tables.codec import ColumnCodec
     from support.tables import write
 
     source, target = tmp_path / f"x.{form}", tmp_path / ("o.npy" if form == "npy" else "o.csv")
@@ -236,10 +237,10 @@ def test_a_file_that_changes_while_it_is_read_is_refused(
         np.save(source, x)
     else:
         write(pa.table({"x": x}), source)
-    monkeypatch.setattr(_plan, "BATCH_BYTES", 1 << 14)
-    randomize, done = _part.Part.randomize, []
+    monkeypatch.setattr(_perturb, "BATCH_BYTES", 1 << 14)
+    randomize, done = ColumnCodec.randomize, []
 
-    def spoil(part: object, x: object, first: int) -> object:
+    def spoil(codec: ColumnCodec, x: Any, *, first: int, **options: Any) -> object:
         if first and not done:
             done.append(first)
             stat = source.stat()
@@ -254,9 +255,9 @@ def test_a_file_that_changes_while_it_is_read_is_refused(
                 os.utime(source, ns=(stat.st_atime_ns, stat.st_mtime_ns))
             else:
                 os.utime(source, ns=(stat.st_atime_ns, stat.st_mtime_ns + 1_000_000))
-        return randomize(part, x, first)
+        return randomize(codec, x, first=first, **options)
 
-    monkeypatch.setattr(_part.Part, "randomize", spoil)
+    monkeypatch.setattr(ColumnCodec, "randomize", spoil)
     columns = () if form == "npy" else ("--columns", "x")
     result = invoke("perturb", source, "-o", target, *FRR, *columns)
     assert done

@@ -12,9 +12,8 @@ pytest.importorskip("typer", reason='needs pip install "bitldp[cli]"')
 
 import pyarrow as pa
 import pyarrow.csv
-from bitldp.cli.perturb.files import UsageError
-from bitldp.cli.perturb.forms import Form
-from bitldp.cli.perturb.text import TextWriter
+from bitldp.cli.files import FileFormat, UsageError
+from bitldp.cli.perturb.table_files import TextWriter
 
 ROWS = 40_000
 RNG = np.random.default_rng(0)
@@ -39,7 +38,7 @@ COLUMNS: dict[str, Any] = {
 
 def written(table: pa.Table, delimiter: str) -> bytes:
     sink = io.BytesIO()
-    TextWriter(sink, Form("csv", delimiter), table.schema).write(table)
+    TextWriter(sink, FileFormat("csv", delimiter), table.schema).write(table)
     return sink.getvalue()
 
 
@@ -88,4 +87,4 @@ def test_categories_that_hold_a_null() -> None:
 
 def test_a_type_that_no_text_holds_is_refused() -> None:
     with pytest.raises(UsageError, match=r"column 'x' holds list<item: int64>, which no text holds"):
-        TextWriter(io.BytesIO(), Form("csv"), pa.schema([("x", pa.list_(pa.int64()))]))
+        TextWriter(io.BytesIO(), FileFormat("csv"), pa.schema([("x", pa.list_(pa.int64()))]))

@@ -223,15 +223,15 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("option", ["--features", "--classes", "--points"])
 def test_sizes_of_the_overview_are_checked(option: str) -> None:
-    from bitldp.cli.explain.overview import overview
-    from bitldp.cli.perturb.files import UsageError
+    from bitldp.cli.explain import overview
+    from bitldp.cli.files import UsageError
 
     with pytest.raises(UsageError, match=f"{option}: must be at least 1, got 0"):
         overview(1.0, {option[2:]: 0})
 
 
 def test_few_dimensions_leave_something_to_select() -> None:
-    from bitldp.cli.explain.overview import overview
+    from bitldp.cli.explain import overview
 
     rows = {row["name"]: row for row in overview(1.0, {"features": 5})}
     assert [rows[name]["parameters"]["k"] for name in ("pe", "ps")] == [4, 4]

@@ -13,7 +13,6 @@ pytest.importorskip("pyarrow", reason='needs pip install "bitldp[tables]"')
 
 import pyarrow as pa
 from bitldp.tables import Aggregate, Column, DataError, PlanError, TablePlan
-from bitldp.tables.collect import collected
 from support.plans import columns_of_every_mechanism, people, plan, table_for
 
 EVERY = columns_of_every_mechanism()
@@ -29,13 +28,11 @@ def truth_of(table: Any, row: dict[str, Any]) -> float:
 
 
 def released(column: Column, table: Any, seed: int) -> Any:
-    """Release reproducibly: the parts by hand, with a seed."""
+    """Release reproducibly: each codec by hand, with a seed."""
     made = []
-    for part, own in zip(column.parts, np.random.SeedSequence(seed).spawn(len(column.parts)), strict=True):
-        seeded = type(part)(part.mechanism, part.codec, part.output, part.worth, own)
-        reports = seeded.randomize(part.codec.encode(table, 1), 0)
-        arrow_type = table.schema.field(part.codec.columns[0]).type
-        made += part.codec.decode(reports, part.output, arrow_type)
+    for codec, own in zip(column.codecs, np.random.SeedSequence(seed).spawn(len(column.codecs)), strict=True):
+        reports = codec.randomize(codec.encode(table, 1), rng=own)
+        made += codec.written(reports, table.schema.field(codec.columns[0]).type)
     return pa.table([values for _, values in made], names=[name for name, _ in made])
 
 
@@ -62,9 +59,9 @@ NO_ESTIMATE = {"BRR", "Exponential", "LSRR", "OptimalUtility"}  # on categories 
 
 def _rounding(column: Column) -> float:
     """Return how far a mean may be off because numbers are put on points, or cut to words."""
-    part = column.parts[0]
-    step = getattr(getattr(part.mechanism, "codec", None), "step", 0.0)
-    return max(step, part.worth.bias)
+    codec = column.codecs[0]
+    step = getattr(getattr(codec.mechanism, "codec", None), "step", 0.0)
+    return max(step, codec.decoding.bias)
 
 
 @pytest.mark.parametrize("output", ["codes", "bits", "values"])
@@ -76,7 +73,7 @@ def test_code_words_are_estimated_from_every_form(output: Any) -> None:
     for row in answers:
         assert (
             abs(row["estimate"] - truth_of(table, row))
-            <= FAR * row["stderr"] + column.parts[0].mechanism.codec.step
+            <= FAR * row["stderr"] + column.codecs[0].mechanism.codec.step
         )
 
 
@@ -97,13 +94,13 @@ def test_sampled_coordinates_are_estimated_as_their_reports_are(kind: Any) -> No
     mechanism = kind(2.0, features=6, spend="sample", k=2)
     column = Column(mechanism, [f"x{j}" for j in range(6)])
     table = table_for(column, 3_000, seed=1)
-    part = column.parts[0]
-    x = part.codec.encode(table, 1)
+    codec = column.codecs[0]
+    x = codec.encode(table, 1)
     reports = mechanism.randomize(x, rng=4)
     values = mechanism.randomize(x, rng=4, output="values")
     shown = pa.table({f"x{j}": values[:, j] for j in range(6)})
     direct = mechanism.estimate_mean(reports)
-    again = mechanism.estimate_mean(collected(part, shown, 1)[0])
+    again = mechanism.estimate_mean(codec.collect(shown, 1)[0])
     np.testing.assert_allclose(again.value, direct.value, rtol=1e-12)
     np.testing.assert_allclose(again.stderr, direct.stderr, rtol=1e-9)
 

@@ -18,8 +18,8 @@ pytest.importorskip("pyarrow", reason='needs pip install "bitldp[tables]"')
 import pyarrow as pa
 from bitldp.ledger import Ledger
 from bitldp.tables import Column, DataError, PlanError, ReleaseKey, TablePlan
-from bitldp.tables.part import Part
-from bitldp.tables.records import SeenIds, ids_of
+from bitldp.tables.codec import ColumnCodec
+from bitldp.tables.ids import SeenIds, ids_of
 from support.plans import columns_of_every_mechanism, people, plan, table_for
 
 EVERY = columns_of_every_mechanism()
@@ -225,13 +225,13 @@ def test_a_worker_takes_one_thread_unless_it_is_told(
         pickle.dumps(plan().release(ReleaseKey.from_env("OWN_KEY"), record="id", threads=given))
     )
     taken: set[int | None] = set()
-    real = Part.randomize_keyed
+    real = ColumnCodec.randomize_keyed
 
-    def spied(part: Part, *arguments: Any) -> Any:
-        taken.add(part.threads)
-        return real(part, *arguments)
+    def spied(codec: ColumnCodec, *arguments: Any, **options: Any) -> Any:
+        taken.add(options["threads"])
+        return real(codec, *arguments, **options)
 
-    monkeypatch.setattr(Part, "randomize_keyed", spied)
+    monkeypatch.setattr(ColumnCodec, "randomize_keyed", spied)
     sent(people(50))
     assert taken == {worker}
 

@@ -19,7 +19,7 @@ EVERY = columns_of_every_mechanism()
 def test_a_record_costs_what_its_columns_cost_together() -> None:
     found = plan().guarantee
     assert found.record == pytest.approx(9.0, abs=1e-9)
-    assert found.record >= sum(part.mechanism.guarantee.record for part in plan().parts) - 1e-15
+    assert found.record >= sum(codec.mechanism.guarantee.record for codec in plan().codecs) - 1e-15
     assert found.holds
 
 
@@ -148,5 +148,5 @@ def test_a_function_is_no_part_of_a_file() -> None:
 
 def test_labels_of_a_mechanism_are_its_categories() -> None:
     column = Column(bitldp.GRR(["no", "yes"], epsilon=1.0), "x")
-    assert column.parts[0].codec.categories == ("no", "yes")  # type: ignore[attr-defined]
+    assert column.codecs[0].categories == ("no", "yes")
     assert TablePlan.from_toml(TablePlan([column]).to_toml()).digest == TablePlan([column]).digest

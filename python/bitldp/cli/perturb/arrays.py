@@ -1,20 +1,21 @@
-"""NumPy files of the command line: arrays larger than memory, read and written a batch of rows at a time."""
+"""NumPy files of the command line: arrays larger than memory, some rows at a time."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import prod
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from bitldp.cli.perturb.digested import Digested
-from bitldp.cli.perturb.files import CommandError
-from bitldp.cli.perturb.sources import Source
+from bitldp.cli.files import CommandError
+from bitldp.cli.perturb.outputs import Digested
+from bitldp.cli.perturb.table_files import InputSource
+from bitldp.tables.codec import ColumnCodec
 
-__all__ = ["ArrayReader", "write_header"]
+__all__ = ["ArrayReader", "perturb_array"]
 
 
 class ArrayReader:
@@ -30,7 +31,7 @@ class ArrayReader:
         Rows: the end of the progress bar.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: InputSource) -> None:
         self._source, self._path = source, source.path
         self._position = 0
         with self._path.open("rb") as file:
@@ -70,8 +71,8 @@ class ArrayReader:
                 count = min(rows, self.shape[0] - start)
                 if self._by_column:
                     columns = [
-                        self._numbers(file, place * self.shape[0] + start, count)
-                        for place in range(self.shape[1])
+                        self._numbers(file, column * self.shape[0] + start, count)
+                        for column in range(self.shape[1])
                     ]
                     batch = np.stack(columns, axis=1)
                 else:
@@ -81,7 +82,7 @@ class ArrayReader:
                 yield batch
 
     def _numbers(self, file: BinaryIO, first: int, count: int) -> NDArray[Any]:
-        """Return numbers of the file, by their place in it."""
+        """Return numbers of the file, by their index in it."""
         file.seek(self._start + first * self.dtype.itemsize)
         held = file.read(count * self.dtype.itemsize)
         if len(held) < count * self.dtype.itemsize:
@@ -89,8 +90,41 @@ class ArrayReader:
         return np.frombuffer(held, self.dtype).astype(self.dtype.newbyteorder("="), copy=False)
 
 
-def write_header(file: Digested, shape: tuple[int, ...], dtype: DTypeLike) -> None:
+def _write_header(file: Digested, shape: tuple[int, ...], dtype: DTypeLike) -> None:
     """Write the header of a C-ordered ``.npy`` array; the rows follow with ``file.write``."""
     descriptor = np.lib.format.dtype_to_descr(np.dtype(dtype))
     header = {"descr": descriptor, "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(file, header)
+
+
+def perturb_array(
+    reader: ArrayReader,
+    codec: ColumnCodec,
+    rows: int,
+    seed: np.random.SeedSequence | None,
+    threads: int | None,
+    file: Digested,
+    progress: Callable[[int, int], None],
+    moved: list[int],
+) -> int:
+    """Stream an array through the only codec of a plan, `rows` rows at a time; return its rows."""
+    flat = len(reader.shape) == 1
+    indices = [int(name) for name in codec.columns]
+    every = flat or indices == list(range(reader.shape[1]))
+
+    def released(batch: NDArray[Any], first: int) -> NDArray[Any]:
+        chosen = batch if every else np.ascontiguousarray(batch[:, indices])
+        x = codec.encode(chosen, first + 1)
+        moved[0] += codec.outside(x)
+        reports = codec.randomize(x, rng=seed, first=first, threads=threads)
+        made = codec.written_array(reports, batch.dtype)
+        return made[:, 0] if flat and made.shape[1:] == (1,) else made
+
+    example = released(np.empty((0, *reader.shape[1:]), reader.dtype.newbyteorder("=")), 0)
+    _write_header(file, (reader.shape[0], *example.shape[1:]), example.dtype)
+    done = 0
+    for batch in reader.batches(rows):
+        file.write(np.ascontiguousarray(released(batch, done)).data.cast("B"))
+        done += len(batch)
+        progress(done, reader.shape[0])
+    return done

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 
-__all__ = ["Block", "Blocks", "DamagedError", "blocks", "rows_of"]
+__all__ = ["ArrowBlock", "ArrowBlocks", "DamagedError", "blocks", "rows_of"]
 
 _PAGE = mmap.PAGESIZE
 
@@ -28,24 +28,24 @@ class DamagedError(Exception):
     """The file is not as its footer says, or was changed meanwhile."""
 
 
-class Block(NamedTuple):
-    """Place of a message in a file: its first byte, and the bytes of its metadata and of its body."""
+class ArrowBlock(NamedTuple):
+    """Position of a message in a file: its first byte, and the bytes of its metadata and of its body."""
 
     offset: int
     metadata: int
     body: int
 
 
-class Blocks(NamedTuple):
+class ArrowBlocks(NamedTuple):
     """Where the parts of an Arrow file lie."""
 
     footer: int
-    dictionaries: list[Block]
-    batches: list[Block]
+    dictionaries: list[ArrowBlock]
+    batches: list[ArrowBlock]
 
 
 class _Table(NamedTuple):
-    """A table of a flatbuffer, by its place."""
+    """A table of a flatbuffer, by its offset."""
 
     data: bytes
     at: int
@@ -55,7 +55,7 @@ class _Table(NamedTuple):
         return cls(data, struct.unpack_from("<I", data)[0])
 
     def field(self, number: int) -> int:
-        """Return the place of a field, 0 where there is none."""
+        """Return the offset of a field, 0 where there is none."""
         (back,) = struct.unpack_from("<i", self.data, self.at)
         (size,) = struct.unpack_from("<H", self.data, self.at - back)
         slot = 4 + 2 * number
@@ -65,20 +65,21 @@ class _Table(NamedTuple):
         return self.at + there if there else 0
 
     def follow(self, number: int) -> int:
-        """Return the place that a field refers to."""
-        place = self.field(number)
-        return place + int(struct.unpack_from("<I", self.data, place)[0])
+        """Return the offset that a field refers to."""
+        start = self.field(number)
+        return start + int(struct.unpack_from("<I", self.data, start)[0])
 
-    def blocks(self, number: int) -> list[Block]:
+    def blocks(self, number: int) -> list[ArrowBlock]:
         """Return a vector of blocks: offset, length of the metadata, length of the body, 8 bytes each."""
         if not self.field(number):
             return []
-        place = self.follow(number)
-        (count,) = struct.unpack_from("<I", self.data, place)
-        return [Block(*struct.unpack_from("<qi4xq", self.data, place + 4 + 24 * i)) for i in range(count)]
+        start = self.follow(number)
+        (count,) = struct.unpack_from("<I", self.data, start)
+        starts = (start + 4 + 24 * i for i in range(count))
+        return [ArrowBlock(*struct.unpack_from("<qi4xq", self.data, each)) for each in starts]
 
 
-def blocks(path: Path) -> Blocks:
+def blocks(path: Path) -> ArrowBlocks:
     """Return where the parts of an Arrow file lie, from its footer.
 
     Raises
@@ -96,13 +97,13 @@ def blocks(path: Path) -> Blocks:
         footer = file.read(length)
     try:
         table = _Table.root(footer)
-        found = Blocks(size - 10 - length, table.blocks(2), table.blocks(3))
+        parts = ArrowBlocks(size - 10 - length, table.blocks(2), table.blocks(3))
     except struct.error:
         raise DamagedError from None
-    for block in (*found.dictionaries, *found.batches):
-        if min(block) < 0 or sum(block) > found.footer:
+    for block in (*parts.dictionaries, *parts.batches):
+        if min(block) < 0 or sum(block) > parts.footer:
             raise DamagedError
-    return found
+    return parts
 
 
 class _Memory:
@@ -166,7 +167,7 @@ def rows_of(path: Path, number: int, columns: list[str], rows: int) -> Iterator[
 
 
 def _is_plain(path: Path, number: int) -> bool:
-    """Whether the bodies of a batch are as they are in memory: compressed ones are not."""
+    """Return whether the bodies of a batch are as they are in memory: compressed ones are not."""
     block = blocks(path).batches[number]
     with path.open("rb") as file:
         file.seek(block.offset)
@@ -180,12 +181,12 @@ def _is_plain(path: Path, number: int) -> bool:
 
 def _batch(path: Path, memory: _Memory, number: int) -> pa.RecordBatch:
     """Return a record batch whose columns have addresses, and no contents yet."""
-    found = blocks(path)
+    parts = blocks(path)
     memory.read(0, 8)
-    memory.read(found.footer, len(memory.buffer))
-    for block in found.dictionaries:
+    memory.read(parts.footer, len(memory.buffer))
+    for block in parts.dictionaries:
         memory.read(block.offset, sum(block))
-    block = found.batches[number]
+    block = parts.batches[number]
     memory.read(block.offset, block.offset + block.metadata)
     return pa.ipc.open_file(memory.buffer).get_batch(number)
 

@@ -8,13 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from bitldp.cli.catalogue.command import offering
-from bitldp.cli.catalogue.entries import entries
-from bitldp.cli.completion import mechanisms, one_of
-from bitldp.cli.options import MOST_THREADS, names, separator
-from bitldp.cli.options import categories as read_categories
-from bitldp.cli.perturb.files import UsageError, report_path
-from bitldp.cli.perturb.forms import FORMATS, PIPE
+from bitldp.cli.catalogue import MOST_THREADS, entries
+from bitldp.cli.commands import categories as read_categories
+from bitldp.cli.commands import given_options, mechanisms, names, offering, one_of, separator
+from bitldp.cli.files import FORMATS, PIPE, UsageError, report_path
 from bitldp.cli.screen import Screen, sentences
 from bitldp.report.totals import number
 
@@ -171,8 +168,7 @@ def perturb(
         bool, typer.Option("--force", help="Replace an existing output and its report.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no summary.")] = False,
-    *,
-    options: dict[str, Any],
+    **given: Any,
 ) -> None:
     """Randomize columns of a file under local differential privacy.
 
@@ -182,11 +178,12 @@ def perturb(
     Example: bitldp perturb people.csv -o out.csv --mechanism frr --columns height,weight --epsilon 4
     --integer-bits 8
     """
+    options = given_options(given)
     with sentences() as left:
         left.behind = "; no output was written"
         from bitldp.cli.perturb.perturb import perturb as run
         from bitldp.cli.perturb.request import OUTPUTS, Keyed, Request
-        from bitldp.tables.worth import DECODES
+        from bitldp.tables.codec import DECODES
 
         if plan is None:
             if mechanism is None or epsilon is None:

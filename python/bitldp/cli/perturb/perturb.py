@@ -3,33 +3,44 @@
 from __future__ import annotations
 
 import json
+import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 
-from bitldp.cli.perturb.array_runs import array_plan, perturb_array
-from bitldp.cli.perturb.arrays import ArrayReader
-from bitldp.cli.perturb.behind import Behind
-from bitldp.cli.perturb.digested import Digested
-from bitldp.cli.perturb.files import Unchanged, UsageError, check_paths, report_path
-from bitldp.cli.perturb.forms import PIPE, Form, form_of, is_pipe
-from bitldp.cli.perturb.outputs import finish, outputs
-from bitldp.cli.perturb.plan import Part, Plan, build_plan
-from bitldp.cli.perturb.planned import charge, planned
+from bitldp import _core
+from bitldp.base.refused import PlanError
+from bitldp.cli.files import PIPE, CommandError, FileFormat, UsageError, form_of, is_pipe, report_path
+from bitldp.cli.perturb.arrays import ArrayReader, perturb_array
+from bitldp.cli.perturb.options_plan import plan_of_options
+from bitldp.cli.perturb.outputs import (
+    Digested,
+    Unchanged,
+    check_paths,
+    finish,
+    interruptible,
+    outputs,
+)
 from bitldp.cli.perturb.privacy_report import privacy_report
 from bitldp.cli.perturb.request import Request
-from bitldp.cli.perturb.signals import interruptible
-from bitldp.cli.perturb.sources import Source, opened
-from bitldp.cli.perturb.tables import TableReader, open_reader, open_writer
-from bitldp.tables.attributes import Attributes
-from bitldp.tables.cells import Numbers, Reals
-from bitldp.tables.records import SeenIds
+from bitldp.cli.perturb.table_files import Behind, InputSource, TableReader, open_reader, open_writer, opened
+from bitldp.ledger.budget import BudgetExceededError, Ledger, NoLedgerError
+from bitldp.tables.codec import ColumnCodec
+from bitldp.tables.ids import SeenIds
+from bitldp.tables.key import ReleaseKey
+from bitldp.tables.plan import TablePlan, TableRelease
 
 __all__ = ["Watcher", "perturb"]
+
+#: Bytes of input and output that one batch should hold.
+BATCH_BYTES = 1 << 25
+_MOST_ROWS = 1 << 16
 
 
 class Watcher(Protocol):
@@ -75,7 +86,7 @@ def perturb(request: Request, watcher: Watcher) -> dict[str, Any]:
             "a .npy array is written as a .npy array, and a table as a table (CSV, Parquet or Arrow)"
         )
     target = None if request.target == PIPE else request.target
-    beside = _report_place(request, target)
+    beside = _report_path(request, target)
     if target is not None and finish(target, beside):
         watcher.note(
             f"{request.target}: a run was killed before its privacy report had its name; it has it now"
@@ -87,18 +98,18 @@ def perturb(request: Request, watcher: Watcher) -> dict[str, Any]:
         return _perturb(request, source, forms[1], target, beside, watcher)
 
 
-def _forms(request: Request) -> tuple[Form, Form]:
+def _forms(request: Request) -> tuple[FileFormat, FileFormat]:
     """Return the forms of input and output; what goes to a pipe is of the input's, unless it is named."""
-    found = form_of(request.source, request.source_form, "--from", request.delimiter)
+    read = form_of(request.source, request.source_form, "--from", request.delimiter)
     if request.target == PIPE and request.target_form is None:
-        return found, found
+        return read, read
     written = form_of(request.target, request.target_form, "--to", request.delimiter)
-    if request.delimiter is not None and "\t" in (found.delimiter, written.delimiter):
+    if request.delimiter is not None and "\t" in (read.delimiter, written.delimiter):
         raise UsageError("--delimiter: a .tsv file has tabs; name it .csv, or leave the option out")
-    return found, written
+    return read, written
 
 
-def _report_place(request: Request, target: Path | None) -> Path:
+def _report_path(request: Request, target: Path | None) -> Path:
     if target is None:
         if request.report is None:
             raise UsageError("--report: is needed where the output goes to standard output")
@@ -109,44 +120,174 @@ def _report_place(request: Request, target: Path | None) -> Path:
 
 
 def _perturb(
-    request: Request, source: Source, form: Form, target: Path | None, beside: Path, watcher: Watcher
+    request: Request,
+    source: InputSource,
+    form: FileFormat,
+    target: Path | None,
+    beside: Path,
+    watcher: Watcher,
 ) -> dict[str, Any]:
     """Randomize an input that is open."""
     unchanged = Unchanged(source.path)
-    array = ArrayReader(source) if form.kind == "npy" else None
+    array = ArrayReader(source) if source.form.kind == "npy" else None
     table = None if array is not None else open_reader(source)
+    release, warnings = None, ()
     if array is not None:
-        plan = array_plan(request, array)
+        plan, warnings = _array_plan(request, array)
     elif table is not None and request.plan is not None:
-        plan = planned(request, source, table.names)
+        release = _release_of_file(request, source, table.names)
+        plan = release.plan
     elif table is not None:
-        plan = build_plan(request, table.names, listed=source.form.kind != "csv")
-    for sentence in _warnings(request, plan):
+        plan, warnings = plan_of_options(request, table.names, listed=source.form.kind != "csv")
+    for sentence in (*warnings, *_warnings(request, plan)):
         watcher.warn(sentence)
     for sentence in _notes(plan):
         watcher.note(sentence)
-    charge(request, plan, source)
-    moved = [0] * len(plan.parts)
+    _charge(request, plan, release, source)
+    seeds: Sequence[np.random.SeedSequence | None] = [None] * len(plan.codecs)
+    if request.seed is not None:
+        seeds = np.random.SeedSequence(request.seed).spawn(len(plan.codecs))
+    batch, moved = _batch_rows(plan.codecs, request.seed is not None), [0] * len(plan.codecs)
     with interruptible() as signals, outputs(target, beside, signals) as (file, report_file):
         checked, written = _Checked(watcher, signals.check), Digested(file)
         if array is not None:
-            rows = perturb_array(array, plan, written, checked.progress, moved)
+            (codec,) = plan.codecs
+            rows = perturb_array(
+                array, codec, batch, seeds[0], request.threads, written, checked.progress, moved
+            )
         elif table is not None:
-            rows = _perturb_table(table, plan, form, written, checked, moved)
+
+            def released(rows: pa.Table, first: int) -> pa.Table:
+                if release is not None:
+                    return release.piece(rows, first + 1, moved=moved, seen=ids)
+                return _released_batch(rows, plan, table.names, first, seeds, request.threads, moved)
+
+            ids = None if release is None or release.record is None else SeenIds(release.record)
+            reads = plan.reads if release is None else release.reads
+            rows = _stream(table, reads, batch, released, form, written, checked)
+            if ids is not None:
+                ids.check()
         signals.check()
         unchanged.check()
-        report = privacy_report(request, plan, rows, written.hexdigest())
+        report = privacy_report(request, plan, release, rows, written.hexdigest(), array=array is not None)
         report_file.write((json.dumps(report, indent=2, allow_nan=False) + "\n").encode())
-    for part, count in zip(plan.parts, moved, strict=True):
+    for codec, count in zip(plan.codecs, moved, strict=True):
         if count:  # said to whoever has the data, and in no file that leaves
-            columns = ", ".join(part.codec.columns)
+            columns = ", ".join(codec.columns)
             watcher.note(f"{count:,} numbers of {columns} were outside the range, and moved to its ends")
     return report
 
 
-def _warnings(request: Request, plan: Plan) -> Iterator[str]:
-    yield from plan.warnings
-    yield from dict.fromkeys(part.worth.sentence for part in plan.parts if part.worth.alarming)
+# -- what is released
+
+
+def _array_plan(request: Request, reader: ArrayReader) -> tuple[TablePlan, tuple[str, ...]]:
+    """Return the plan of an array, whose columns are "0", "1" and so on, and warnings."""
+    if request.label is not None or request.keep:
+        raise UsageError(
+            "--label and --keep are for tables; perturb the labels of a .npy array in a file of their own"
+        )
+    width = 1 if len(reader.shape) == 1 else reader.shape[1]
+    if width == 0:
+        raise UsageError("the array has no columns")
+    plan, warnings = plan_of_options(request, [str(j) for j in range(width)], array=True)
+    if len(plan.codecs) > 1:
+        raise UsageError(
+            f"{request.mechanism} perturbs the columns of an array one by one: give an array of one "
+            "dimension, or a table"
+        )
+    if plan.codecs[0].floats and reader.dtype.kind != "f":
+        raise UsageError(f"{request.mechanism} takes floats, the array holds {reader.dtype}")
+    return plan, warnings
+
+
+def _release_of_file(request: Request, source: InputSource, names: Sequence[str]) -> TableRelease:
+    """Return the release by a plan's file; refuse a plan that cannot be read, or does not fit the table."""
+    if request.plan is None:
+        raise UsageError("--plan: is needed")
+    if request.seed is not None:
+        raise UsageError("--seed does not go with --plan: a release is made repeatable by its key")
+    try:
+        plan = TablePlan.read(request.plan)
+    except PlanError as error:
+        raise UsageError(f"{request.plan}: {error}") from None
+    except FileNotFoundError:
+        raise UsageError(f"--plan: {request.plan}: no such file") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{request.plan}: is no text in UTF-8") from None
+    asked = request.release
+    if asked.record is None and (asked.snapshot or asked.variable or asked.file):
+        raise UsageError("--record: a key needs the column of the records' ids")
+    release = plan.release(
+        _key(request), record=asked.record, snapshot=asked.snapshot, threads=request.threads
+    )
+    times = Counter(names)
+    for name in release.reads:
+        if times[name] != 1:
+            problem = "has several columns of that name" if times[name] else "has no such column"
+            raise UsageError(f"column {name!r} of {request.plan}: {source} {problem}")
+    return release
+
+
+def _key(request: Request) -> ReleaseKey | None:
+    asked = request.release
+    if asked.variable is not None and asked.file is not None:
+        raise UsageError("--key-env, --key-file: give one of the two")
+    if asked.record is not None and asked.variable is None and asked.file is None:
+        raise UsageError("--record goes with the release's key: --key-env NAME or --key-file FILE")
+    try:
+        if asked.variable is not None:
+            return ReleaseKey.from_env(asked.variable)
+        return None if asked.file is None else ReleaseKey.from_file(asked.file)
+    except FileNotFoundError:
+        raise UsageError(f"--key-file: {asked.file}: no such file") from None
+    except ValueError as error:
+        raise UsageError(f"--key-{'env' if asked.variable else 'file'}: {error}") from None
+
+
+def _charge(request: Request, plan: TablePlan, release: TableRelease | None, source: InputSource) -> None:
+    """Charge a run to its ledger before anything is released; a repeatable one once."""
+    if request.ledger is None:
+        if request.budget is not None:
+            raise UsageError("--budget: begins a ledger; name it by --ledger")
+        return
+    if request.budget is not None and request.ledger.exists():
+        raise UsageError(f"{request.ledger}: is there; --budget begins a new ledger")
+    try:
+        with Ledger.open(request.ledger, budget=request.budget, create=request.budget is not None) as ledger:
+            if release is not None:  # without a key the ledger knows nothing of the data
+                data = release.digest(source.blocks()) if release.repeatable else ""
+                release.charge(ledger, data=data)
+            else:
+                for codec in plan.codecs:
+                    ledger.charge(codec.mechanism)
+    except NoLedgerError:
+        raise UsageError(f"{request.ledger}: no such ledger; --budget E begins one") from None
+    except (BudgetExceededError, PlanError) as error:
+        sentence = str(error).removeprefix("Guarantee: ")  # of a plan, which is no one mechanism
+        raise CommandError(f"{request.ledger}: {sentence}") from None
+    except ValueError as error:
+        raise UsageError(f"{request.ledger}: {error}") from None
+
+
+def _batch_rows(codecs: Sequence[ColumnCodec], seeded: bool) -> int:
+    """Return the rows of a batch: constant for a run, so that memory does not grow with the file.
+
+    A seeded run takes whole chunks of the keystream for every codec, so that its output does not depend on
+    the size of the batches.
+    """
+    rows = min(_MOST_ROWS, max(1, BATCH_BYTES // sum(codec.width for codec in codecs)))
+    if not seeded:
+        return rows
+    unit = max(_core.CHUNK // math.gcd(_core.CHUNK, codec.per_row) for codec in codecs)
+    return max(unit, rows // unit * unit)
+
+
+# -- how it goes on
+
+
+def _warnings(request: Request, plan: TablePlan) -> Iterator[str]:
+    yield from dict.fromkeys(codec.decoding.sentence for codec in plan.codecs if codec.decoding.alarming)
     if plan.keep:
         where = "--keep" if request.plan is None else "keep"
         yield f"released as they are, without any privacy: {', '.join(plan.keep)} ({where})"
@@ -157,20 +298,11 @@ def _warnings(request: Request, plan: Plan) -> Iterator[str]:
         )
 
 
-def _notes(plan: Plan) -> Iterator[str]:
-    for part in plan.parts:
-        if isinstance(part.codec, Reals):
-            ends = f"{part.codec.low:g} .. {part.codec.high:g}"
-            yield f"numbers outside {ends} move to the ends before they are randomized"
-        elif isinstance(part.codec, Numbers):
-            codec = part.mechanism.codec
-            yield (
-                f"numbers are cut to {-codec.limit:g} .. {codec.limit:g} and to multiples of {codec.step:g} "
-                "before they are randomized; --bits and --integer-bits change that"
-            )
-    yield from dict.fromkeys(
-        part.worth.sentence for part in plan.parts if part.worth.sentence and not part.worth.alarming
-    )
+def _notes(plan: TablePlan) -> Iterator[str]:
+    for codec in plan.codecs:
+        yield from codec.notes
+    sentences = (each.decoding.sentence for each in plan.codecs if not each.decoding.alarming)
+    yield from dict.fromkeys(filter(None, sentences))
 
 
 @dataclass(frozen=True)
@@ -191,25 +323,22 @@ class _Checked:
         self.watcher.progress(position, total)
 
 
-def _perturb_table(
+def _stream(
     reader: TableReader,
-    plan: Plan,
-    form: Form,
+    columns: Sequence[str],
+    batch: int,
+    release: Callable[[pa.Table, int], pa.Table],
+    form: FileFormat,
     file: Digested,
     watcher: Watcher,
-    moved: list[int],
 ) -> int:
-    """Stream a table through the plan; return its rows."""
+    """Stream a table through a release, `batch` rows at a time; return its rows."""
     rows = 0
-    ids = SeenIds("" if plan.release is None else plan.release.record or "")
     writer: Behind | None = None
-    batches = reader.batches(plan.columns, plan.rows)
+    batches = reader.batches(columns, batch)
     try:
-        for batch in batches:
-            if plan.release is None:
-                table = _perturb_batch(batch, plan, reader.names, rows, moved)
-            else:
-                table = plan.release.piece(batch, rows + 1, moved=moved, seen=ids)
+        for each in batches:
+            table = release(each, rows)
             if writer is None:
                 # The first batch is empty and shows the types: a file without rows has its columns, too.
                 writer = Behind(open_writer(file, form, table.schema))
@@ -217,7 +346,6 @@ def _perturb_table(
                 writer.write(table)
             rows += table.num_rows
             watcher.progress(reader.position(), reader.total)
-        ids.check()
     except BaseException:
         # A writer that is left open writes its end when it is collected, after its file is gone.
         if writer is not None:
@@ -232,30 +360,24 @@ def _perturb_table(
     return rows
 
 
-def _perturb_batch(
-    batch: pa.Table, plan: Plan, names: Sequence[str], first: int, moved: list[int]
+def _released_batch(
+    batch: pa.Table,
+    plan: TablePlan,
+    names: Sequence[str],
+    first: int,
+    seeds: Sequence[np.random.SeedSequence | None],
+    threads: int | None,
+    moved: list[int],
 ) -> pa.Table:
     """Return the output of a batch from row `first` on, its columns in the order of the file.
 
-    In `moved`, the numbers of each part are counted that were outside its range.
+    In `moved`, the numbers of each codec are counted that were outside its range.
     """
     columns: dict[str, list[tuple[str, Any]]] = {name: [(name, batch.column(name))] for name in plan.keep}
-    for place, part in enumerate(plan.parts):
-        x = part.codec.encode(batch, first + 1)
-        moved[place] += part.outside(x)
-        reports = part.randomize(x, first)
-        arrow_type = batch.schema.field(part.codec.columns[0]).type
-        columns |= _by_input(part, part.codec.decode(reports, part.output, arrow_type))
+    for number, (codec, seed) in enumerate(zip(plan.codecs, seeds, strict=True)):
+        x = codec.encode(batch, first + 1)
+        moved[number] += codec.outside(x)
+        reports = codec.randomize(x, rng=seed, first=first, threads=threads)
+        columns |= codec.by_column(codec.written(reports, batch.schema.field(codec.columns[0]).type))
     output = [pair for name in names for pair in columns.get(name, [])]
-    made = [name for name, _ in output]
-    if len(set(made)) != len(made):
-        raise UsageError("--output bits: a column made for a bit has the name of another column")
-    return pa.table([values for _, values in output], names=made)
-
-
-def _by_input(part: Part, pairs: list[tuple[str, Any]]) -> dict[str, list[tuple[str, Any]]]:
-    """Group output columns by the input column that each comes from."""
-    if isinstance(part.codec, Attributes):  # a report is about all of them together
-        return {part.codec.columns[0]: pairs}
-    each = len(pairs) // len(part.codec.columns)
-    return {name: pairs[i * each : (i + 1) * each] for i, name in enumerate(part.codec.columns)}
+    return pa.table([values for _, values in output], names=[name for name, _ in output])

@@ -1,42 +1,33 @@
-"""The privacy report that is written beside an output: what was released, how, and at which epsilon."""
+"""The privacy report that is written beside an output, with the law of each mechanism in integers."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import asdict
+from functools import singledispatch
 from typing import Any
+
+import numpy as np
 
 import bitldp
 from bitldp import _core
-from bitldp.cli.perturb.plan import Part, Plan
+from bitldp._core import Bits, Cube, Design, Matrix, Mixture, Select, Shift, Subset, Unary, Window
 from bitldp.cli.perturb.request import Request
 from bitldp.report.totals import total
-from bitldp.tables.attributes import Attributes
-from bitldp.tables.cells import Labels, Numbers, Points, Reals
-from bitldp.tables.law import canonical_digest, law_of
+from bitldp.tables.codec import ColumnCodec
+from bitldp.tables.column import canonical_digest
+from bitldp.tables.plan import TablePlan, TableRelease
 
-__all__ = ["privacy_report"]
+__all__ = ["law_of", "privacy_report"]
 
-
-def _public(part: Part) -> dict[str, Any]:
-    """Return what a reader of codes needs to know of the columns."""
-    if isinstance(part.codec, Attributes):
-        return {"categories": [list(each) for each in part.codec.categories]}
-    if isinstance(part.codec, Labels):
-        return {"categories": list(part.codec.categories)}
-    if isinstance(part.codec, Points):
-        return {"interval": [part.codec.low, part.codec.high], "points": part.codec.points}
-    if isinstance(part.codec, Reals):
-        letters = {"letters": part.mechanism.letters.tolist()} if part.output == "codes" else {}
-        return {"interval": [part.codec.low, part.codec.high], **letters}
-    codec = part.mechanism.codec
-    return {"interval": [-codec.limit, codec.limit], "step": codec.step}
+_MOST = 1 << 16  # integers of a law that a report holds
 
 
-def _worth(part: Part) -> dict[str, Any]:
-    """Return what the columns are worth, and how to estimate from them."""
-    biased = {"decode": part.worth.decode, "bias_bound": part.worth.bias} if part.worth.decode else {}
-    return {**biased, "to_estimate": part.worth.estimate}
+def _decoding(codec: ColumnCodec) -> dict[str, Any]:
+    """Return what the columns stand for, and how to estimate from them."""
+    decoding = codec.decoding
+    biased = {"decode": decoding.decode, "bias_bound": decoding.bias} if decoding.decode else {}
+    return {**biased, "to_estimate": decoding.estimate}
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:
@@ -47,50 +38,65 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
     return values | infinite
 
 
-def _unit(request: Request, plan: Plan, part: Part) -> str:
-    """Return what the claim of a part covers: under ``--unit feature`` each column, but for the label."""
-    if isinstance(part.codec, Numbers) or (request.label is not None and part is plan.parts[-1]):
-        return str(part.mechanism.guarantee.unit)
-    return str(request.options.get("unit", "record"))
+def _unit(request: Request, codec: ColumnCodec) -> str:
+    """Return what the claim of a codec covers: under ``--unit feature`` each column, but for the label."""
+    if request.label in codec.columns:
+        return codec.claim_unit
+    return str(request.options.get("unit", codec.claim_unit))
 
 
-def privacy_report(request: Request, plan: Plan, rows: int, sha256: str) -> dict[str, Any]:
-    """Return the privacy report: what was released at which epsilon; never a key, a seed or a value."""
-    guarantees = [part.mechanism.guarantee for part in plan.parts]
-    whole = total(guarantees, [part.released for part in plan.parts])
-    table = None if plan.array else plan.table_plan
+def privacy_report(
+    request: Request, plan: TablePlan, release: TableRelease | None, rows: int, sha256: str, *, array: bool
+) -> dict[str, Any]:
+    """Return the privacy report: what was released at which epsilon; never a key, a seed or a value.
+
+    Parameters
+    ----------
+    request : Request
+    plan : TablePlan
+    release : TableRelease or None
+        That of a plan's file; None where options said what is released.
+    rows : int
+        Number of records.
+    sha256 : str
+        Digest of the output.
+    array : bool
+        Whether the columns are those of an array, without names.
+    """
+    guarantees = [codec.mechanism.guarantee for codec in plan.codecs]
+    whole = total(guarantees, [codec.released for codec in plan.codecs])
     report = {
         "tool": "bitldp",
         "version": bitldp.__version__,
         "isa": _core.isa(),
         "mechanism": request.mechanism or "plan",
-        "release": None if plan.release is None else plan.release.id,
-        "repeatable": plan.release is not None and plan.release.repeatable,
+        "release": None if release is None else release.id,
+        "repeatable": release is not None and release.repeatable,
         "snapshot": request.release.snapshot,
-        "plan": None if table is None else table.fingerprint(),
-        "plan_sha256": None if table is None else table.digest,
+        "plan": None if array else plan.fingerprint(),
+        "plan_sha256": None if array else plan.digest,
         "output": request.target.name,
         "output_sha256": sha256,
         "rows": rows,
         "mechanisms": [
             {
-                "mechanism": type(part.mechanism).__name__,
-                "columns": list(part.codec.columns),
-                "output": part.output,
-                "parameters": part.mechanism.fingerprint()["parameters"],
-                **_public(part),
-                **_worth(part),
+                "mechanism": type(codec.mechanism).__name__,
+                "columns": list(codec.columns),
+                "output": codec.output,
+                "parameters": codec.mechanism.fingerprint()["parameters"],
+                **codec.public,
+                **_decoding(codec),
                 "epsilon_claimed": _plain(asdict(guarantee))["claimed"],
-                "claim_covers": _unit(request, plan, part),
+                "claim_covers": _unit(request, codec),
                 "epsilon_exact": {
                     name: _plain(asdict(guarantee))[name] for name in ("bit", "feature", "record")
                 },
-                "law": law_of(part.mechanism),
+                "law": law_of(codec.mechanism),
                 "given": guarantee.given,
                 "delta": guarantee.delta,
                 "holds": guarantee.holds,
             }
-            for part, guarantee in zip(plan.parts, guarantees, strict=True)
+            for codec, guarantee in zip(plan.codecs, guarantees, strict=True)
         ],
         "total_per_record": {
             **{
@@ -119,3 +125,119 @@ def privacy_report(request: Request, plan: Plan, rows: int, sha256: str) -> dict
         ],
     }
     return {**report, "report_sha256": canonical_digest(report)}
+
+
+# -- the law of a mechanism, for `bitldp.verify`
+
+
+def law_of(mechanism: Any) -> list[dict[str, Any]]:
+    """Return the independent symbols of a report: their laws in integers over 2**64, and how many there are.
+
+    A law of more than 65,536 integers, and one that is known by its guarantee alone, is named and not proven.
+    """
+    return [{"times": times, "laws": [_bounded(law) for law in laws]} for laws, times in mechanism.symbols()]
+
+
+def _bounded(law: Any) -> dict[str, Any]:
+    if isinstance(law, Matrix) and law.inputs * law.outputs > _MOST:
+        return {"law": "a large table", "epsilon": law.epsilon}
+    if isinstance(law, Shift) and law.outputs * law.inputs > _MOST * 64:
+        return {"law": "a long noise", "epsilon": law.epsilon}
+    return _integers(law)
+
+
+def _window(cells: int, width: int, law: Any) -> dict[str, Any]:
+    return {"law": "window", "cells": cells, "width": width, "high": str(law.high), "mute": law.mute}
+
+
+@singledispatch
+def _integers(law: Any) -> dict[str, Any]:
+    return {"law": "promised", "epsilon": getattr(law, "record", None)}
+
+
+@_integers.register
+def _(law: Window) -> dict[str, Any]:
+    return _window(law.cells, law.width, law)
+
+
+@_integers.register
+def _(law: Subset) -> dict[str, Any]:
+    # A subset holds the input with the chance `high`; those that do are to those that do not as w to k - w.
+    return {
+        "law": "window",
+        "cells": law.elements,
+        "width": law.size,
+        "high": str(law.high),
+        "mute": law.mute,
+    }
+
+
+@_integers.register
+def _(law: Design) -> dict[str, Any]:
+    return _window(law.cells, law.width, law)
+
+
+@_integers.register
+def _(law: Matrix) -> dict[str, Any]:
+    return {"law": "matrix", "weights": [[str(weight) for weight in row] for row in law.weights()]}
+
+
+@_integers.register
+def _(law: Bits) -> dict[str, Any]:
+    pattern = law.__getnewargs__()[3]
+    features = [law.features] if pattern is None else np.bincount(pattern).tolist()
+    return {
+        "law": "bits",
+        "thresholds": [
+            [str(p), str(q)]
+            for each, count in zip(law.thresholds(), features, strict=False)
+            for _ in range(count)
+            for p, q in each
+        ],
+    }
+
+
+@_integers.register
+def _(law: Unary) -> dict[str, Any]:
+    p, q = law.thresholds()
+    return {"law": "unary", "p": str(p), "q": str(q)}
+
+
+@_integers.register
+def _(law: Shift) -> dict[str, Any]:
+    return {
+        "law": "shift",
+        "inputs": law.inputs,
+        "outputs": law.outputs,
+        "reach": law.reach,
+        "offset": law.offset,
+        "mute": law.mute,
+        "weights": [str(weight) for weight in law.weights()],
+    }
+
+
+@_integers.register
+def _(law: Mixture) -> dict[str, Any]:
+    return {
+        "law": "mixture",
+        "window": _integers(law.window),
+        "weights": [[str(weight) for weight in row] for row in law.matrix.weights()],
+    }
+
+
+@_integers.register
+def _(law: Cube) -> dict[str, Any]:
+    return {
+        "law": "cube",
+        "bits": law.bits,
+        "near": law.near,
+        "far": law.far,
+        "high": str(law.high),
+        "mute": law.mute,
+    }
+
+
+@_integers.register
+def _(law: Select) -> dict[str, Any]:
+    # Runs of ranks share a weight: each weight once is enough.
+    return {"law": "select", "weights": sorted({str(weight) for weight in law.weights().tolist()})}

@@ -1,4 +1,4 @@
-"""Ids of records as coins are drawn by: each once, none missing."""
+"""Ids of records, by which keyed random bits are drawn: each once, none missing."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def _digests(texts: Any, threads: int | None) -> NDArray[np.uint8]:
     _, offsets, content = texts.buffers()
     if not len(texts):
         return np.empty((0, 32), np.uint8)
-    places = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    return text_digests(places, np.frombuffer(content or b"", np.uint8), threads=threads)
+    starts = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    return text_digests(starts, np.frombuffer(content or b"", np.uint8), threads=threads)
 
 
 class SeenIds:
@@ -132,11 +132,11 @@ class SeenIds:
         words = np.frombuffer(data, "<u8") if len(data) % 8 == 0 else np.empty(0, np.uint64)
         if not len(words) or 2 * int(words[0]) > len(words) - 1:
             raise ValueError("data: are no ids that were seen")
-        found, ends = cls(name), 1 + 2 * int(words[0])
-        found._runs = [(int(first), int(last)) for first, last in words[1:ends].reshape(-1, 2)]
+        result, ends = cls(name), 1 + 2 * int(words[0])
+        result._runs = [(int(first), int(last)) for first, last in words[1:ends].reshape(-1, 2)]
         if len(words) > ends:
-            found._others = [words[ends:].astype(np.uint64)]
-        return found
+            result._others = [words[ends:].astype(np.uint64)]
+        return result
 
     def check(self) -> None:
         """Raise if an id came up twice.
@@ -150,8 +150,8 @@ class SeenIds:
         twice = bool((runs[1:, 0] <= runs[:-1, 1]).any())
         if self._others and not twice:
             others = np.sort(np.concatenate(self._others))
-            place = np.searchsorted(runs[:, 0], others, side="right")
-            inside = (place > 0) & (others <= runs[np.maximum(place, 1) - 1, 1]) if len(runs) else np.False_
+            after = np.searchsorted(runs[:, 0], others, side="right")
+            inside = (after > 0) & (others <= runs[np.maximum(after, 1) - 1, 1]) if len(runs) else np.False_
             twice = bool((others[1:] == others[:-1]).any() or np.any(inside))
         if twice:
             raise DataError(f"column {self.name!r}: an id comes up twice; every record has its own")

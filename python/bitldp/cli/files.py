@@ -1,4 +1,4 @@
-"""Formats of the command line: by the suffix of a file, or by their names where a pipe has none."""
+"""Files that commands take, their formats, and the errors that end a command with one sentence."""
 
 from __future__ import annotations
 
@@ -6,16 +6,47 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from bitldp.cli.perturb.files import UsageError
-
-__all__ = ["FORMATS", "FORMS", "PIPE", "Form", "form_of", "is_pipe"]
+__all__ = [
+    "FORMATS",
+    "FORMS",
+    "PIPE",
+    "CommandError",
+    "FileFormat",
+    "UsageError",
+    "form_of",
+    "is_pipe",
+    "report_path",
+]
 
 #: Stands for standard input, or standard output.
 PIPE = Path("-")
 
 
+class CommandError(Exception):
+    """The command failed while it ran. The message is one sentence without a private value.
+
+    Parameters
+    ----------
+    sentence : str
+    code : int, optional
+        The exit code: 1, or 128 and the number of a signal.
+    """
+
+    code = 1
+
+    def __init__(self, sentence: str, code: int | None = None) -> None:
+        super().__init__(sentence)
+        self.code = self.code if code is None else code
+
+
+class UsageError(CommandError):
+    """The command line asks for something that cannot be (exit code 2)."""
+
+    code = 2
+
+
 @dataclass(frozen=True)
-class Form:
+class FileFormat:
     """How a file is written.
 
     Attributes
@@ -37,16 +68,16 @@ class Form:
 
 #: Each form by the end of a file's name.
 FORMS = {
-    ".csv": Form("csv"),
-    ".tsv": Form("csv", "\t"),
-    ".csv.gz": Form("csv", gzip=True),
-    ".tsv.gz": Form("csv", "\t", gzip=True),
-    ".parquet": Form("parquet"),
-    ".pq": Form("parquet"),
-    ".arrow": Form("arrow"),
-    ".arrows": Form("arrow", stream=True),
-    ".feather": Form("arrow"),
-    ".npy": Form("npy"),
+    ".csv": FileFormat("csv"),
+    ".tsv": FileFormat("csv", "\t"),
+    ".csv.gz": FileFormat("csv", gzip=True),
+    ".tsv.gz": FileFormat("csv", "\t", gzip=True),
+    ".parquet": FileFormat("parquet"),
+    ".pq": FileFormat("parquet"),
+    ".arrow": FileFormat("arrow"),
+    ".arrows": FileFormat("arrow", stream=True),
+    ".feather": FileFormat("arrow"),
+    ".npy": FileFormat("npy"),
 }
 
 #: Names of the forms.
@@ -54,11 +85,11 @@ FORMATS = tuple(suffix.removeprefix(".") for suffix in FORMS)
 
 
 def is_pipe(path: Path) -> bool:
-    """Whether a path can be read only once: standard input, or a pipe that has a name."""
+    """Return whether a path can be read only once: standard input, or a pipe that has a name."""
     return path == PIPE or path.is_fifo()
 
 
-def form_of(path: Path, named: str | None, option: str, delimiter: str | None = None) -> Form:
+def form_of(path: Path, named: str | None, option: str, delimiter: str | None = None) -> FileFormat:
     """Return the form of a file: the one that is named, or that of its suffix.
 
     Parameters
@@ -78,8 +109,8 @@ def form_of(path: Path, named: str | None, option: str, delimiter: str | None = 
     """
     words = ", ".join(FORMATS)
     if named is not None:
-        found = FORMS.get(f".{named.lower().removeprefix('.')}")
-        if found is None:
+        result = FORMS.get(f".{named.lower().removeprefix('.')}")
+        if result is None:
             raise UsageError(f"{option} {named}: must be one of {words}")
     elif path == PIPE:
         where = "standard input" if option == "--from" else "standard output"
@@ -92,7 +123,12 @@ def form_of(path: Path, named: str | None, option: str, delimiter: str | None = 
             raise UsageError(
                 f"{path}: cannot tell the format from the suffix; use one of {shown}, or {option}"
             )
-        found = FORMS[ends[-1]]
-    if found.kind == "csv" and found.delimiter == "," and delimiter is not None:
-        found = replace(found, delimiter=delimiter)
-    return found
+        result = FORMS[ends[-1]]
+    if result.kind == "csv" and result.delimiter == "," and delimiter is not None:
+        result = replace(result, delimiter=delimiter)
+    return result
+
+
+def report_path(output: Path) -> Path:
+    """Return where the privacy report of `output` is written: its name with ``.privacy.json`` added."""
+    return output.with_name(output.name + ".privacy.json")

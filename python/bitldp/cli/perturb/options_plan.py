@@ -1,4 +1,4 @@
-"""What one run of ``bitldp perturb`` does to which columns, decided and checked before any record is read."""
+"""The plan of a run by options (``--mechanism``), decided and checked before any record is read."""
 
 from __future__ import annotations
 
@@ -6,32 +6,21 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 import bitldp
-from bitldp import _core
 from bitldp.base.refused import PlanError
-from bitldp.cli.catalogue.entries import entries, entry
-from bitldp.cli.catalogue.entry import Entry
-from bitldp.cli.options import MOST_CATEGORIES, bounded
-from bitldp.cli.perturb.files import UsageError
+from bitldp.cli.catalogue import MOST_CATEGORIES, CatalogueEntry, bounded, entries, entry
+from bitldp.cli.files import UsageError
 from bitldp.cli.perturb.request import Request
-from bitldp.tables.cells import Codec, Labels, Numbers, Points, Reals
+from bitldp.mechanism.base import Mechanism
+from bitldp.tables.codec import Settings
 from bitldp.tables.column import Column
-from bitldp.tables.part import Part, form
 from bitldp.tables.plan import TablePlan
-from bitldp.tables.planned import Planned
-from bitldp.tables.release import TableRelease
-from bitldp.tables.worth import worth
 
-__all__ = ["Part", "Plan", "batch_rows", "build_plan"]
+__all__ = ["plan_of_options"]
 
-#: Bytes of input and output that one batch should hold.
-BATCH_BYTES = 1 << 25
-_MOST_ROWS = 1 << 16
 _VECTORS = {
     "ball": "vectors of a ball",
     "scores": "vectors of which a dimension is chosen",
@@ -41,44 +30,29 @@ _VECTORS = {
 _POINTS = ("low", "high", "points")
 
 
-@dataclass(frozen=True)
-class Plan:
-    """Every part of a run, the columns kept, and the rows of a batch."""
+@dataclass(frozen=True, repr=False)
+class OptionColumn(Column):
+    """A column that options describe: errors name the options, and the mechanism as it was asked for."""
 
-    parts: tuple[Part, ...]
-    keep: tuple[str, ...]
-    rows: int
-    warnings: tuple[str, ...]
-    release: TableRelease | None = None  # of a plan's file
-    array: bool = False  # whether the columns are those of an array, without names
+    command: str = field(default="", kw_only=True)
 
-    @property
-    def table_plan(self) -> Planned:
-        """The same as a plan of tables, which a report holds and estimates are made by."""
-        if self.release is not None:
-            return self.release.plan
-        return TablePlan([Column.of(part) for part in self.parts], self.keep)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Columns to read."""
-        if self.release is not None:
-            return self.release.reads
-        return (*(name for part in self.parts for name in part.codec.columns), *self.keep)
+    def settings(self, mechanism: Mechanism) -> Settings:
+        """Return the settings of the mechanism of the column."""
+        return replace(super().settings(mechanism), mechanism=self.command, spelled=_option)
 
 
-def build_plan(
-    request: Request, names: Sequence[str], width: int | None = None, *, listed: bool = True
-) -> Plan:
-    """Choose the mechanisms of a run.
+def plan_of_options(
+    request: Request, names: Sequence[str], *, array: bool = False, listed: bool = True
+) -> tuple[TablePlan, tuple[str, ...]]:
+    """Return the plan that options describe, and warnings of its mechanisms.
 
     Parameters
     ----------
     request : Request
     names : sequence of str
         The columns of the file.
-    width : int, optional
-        Number of columns of an array, whose columns are "0", "1" and so on; then no columns means all.
+    array : bool
+        Whether no columns means all: those of an array have no names.
     listed : bool
         Whether an error may list the columns of the file: the first line of a text without a header is
         somebody's record.
@@ -92,7 +66,7 @@ def build_plan(
     chosen = entry(request.mechanism)
     if not chosen.perturbs:
         raise UsageError(f"{chosen.name} takes no columns of a file, but {_VECTORS[chosen.takes[0]]}")
-    columns = request.columns or (tuple(names) if width is not None else ())
+    columns = request.columns or (tuple(names) if array else ())
     if not columns:
         raise UsageError(
             "--columns: name the columns to perturb; all others are dropped unless --keep names them"
@@ -112,29 +86,33 @@ def build_plan(
         warnings.simplefilter("always", bitldp.PrivacyClaimWarning)
         made = _mechanisms(request, chosen)
         if request.label is not None and not labelled:
-            labels = Labels(label, _dictionary(request, request.label))
-            made.append((_label_rr(len(labels.categories), request.label_epsilon or 0.0), labels))
+            categories = _dictionary(request, request.label)
+            made.append((_label_rr(len(categories), request.label_epsilon or 0.0), label, categories, None))
 
-    dictionaries = {name for _, codec in made if isinstance(codec, Labels) for name in codec.columns}
+    dictionaries = {names[0] for _, names, categories, _ in made if categories is not None}
     for name in request.categories:
         if (name is None and not dictionaries) or (name is not None and name not in dictionaries):
             raise UsageError(
                 f"--categories: {chosen.name} takes numbers{'' if name is None else f' in {name!r}'}"
             )
-
-    seeds: Sequence[np.random.SeedSequence | None] = [None] * len(made)
-    if request.seed is not None:
-        seeds = np.random.SeedSequence(request.seed).spawn(len(made))
-    parts = []
-    for (mechanism, codec), seed in zip(made, seeds, strict=True):
-        bits_of_label = codec.columns == label and request.output == "bits"
-        output = _form(chosen.name, mechanism, None if bits_of_label else request.output)
-        decode = request.decode if codec.columns != label else None
-        value = worth(chosen.name, mechanism, codec, output, decode, _option)
-        parts.append(Part(mechanism, codec, output, value, seed, request.threads))
-    texts = tuple(dict.fromkeys(str(warning.message) for warning in caught))
-    rows = batch_rows(parts, request.seed is not None)
-    return Plan(tuple(parts), request.keep, rows, texts, array=width is not None)
+    described = []
+    for mechanism, those, categories, interval in made:
+        of_label = those == label
+        column = OptionColumn(
+            mechanism,
+            those,
+            categories=categories,
+            interval=interval,
+            output=None if of_label and request.output == "bits" else request.output,  # type: ignore[arg-type]
+            decode=None if of_label else request.decode,  # type: ignore[arg-type]
+            command=chosen.name,
+        )
+        described.append(column.explicit())
+    try:
+        plan = TablePlan(described, request.keep)
+    except PlanError:
+        raise UsageError("--output bits: a column made for a bit has the name of another column") from None
+    return plan, tuple(dict.fromkeys(str(warning.message) for warning in caught))
 
 
 def _option(setting: str, value: str = "") -> str:
@@ -149,7 +127,11 @@ def _label_rr(classes: int, epsilon: float) -> Any:
         raise UsageError(f"--label-epsilon: {error}") from None
 
 
-def _mechanisms(request: Request, chosen: Entry) -> list[tuple[Any, Codec]]:
+#: A mechanism, its columns, their public list, and their interval where the mechanism has none.
+_Described = tuple[Any, tuple[str, ...], tuple[str, ...] | None, tuple[float, float] | None]
+
+
+def _mechanisms(request: Request, chosen: CatalogueEntry) -> list[_Described]:
     """Return the mechanisms of the columns, and how these become what they take."""
     columns, options = request.columns, dict(request.options)
     gridded = any(name in options for name in _POINTS)
@@ -157,28 +139,25 @@ def _mechanisms(request: Request, chosen: Entry) -> list[tuple[Any, Codec]]:
     ends = {name: options.pop(name) for name in _POINTS if name in options} if chosen.kind.on_points else {}
     chosen.check(options, entries())
     options |= ends
-    codec: Codec
     if chosen.kind.takes == "numbers":
-        codec = Numbers(columns)
         if "label_epsilon" not in chosen.options:
-            return [(chosen.construct(request.epsilon, len(columns), options), codec)]
-        labels = Labels((request.label or "",), _dictionary(request, request.label or ""))
-        options |= {"classes": len(labels.categories), "label_epsilon": request.label_epsilon}
-        both = chosen.construct(request.epsilon, len(columns), options)
-        return list(zip(both.parts, (codec, labels), strict=True))
+            return [(chosen.construct(request.epsilon, len(columns), options), columns, None, None)]
+        categories = _dictionary(request, request.label or "")
+        options |= {"classes": len(categories), "label_epsilon": request.label_epsilon}
+        features, label = chosen.construct(request.epsilon, len(columns), options).parts
+        return [(features, columns, None, None), (label, (request.label or "",), categories, None)]
     if chosen.kind.takes == "reals":
-        low, high = _range(chosen, options, "--low and --high")
-        mechanism = chosen.construct(request.epsilon, len(columns), options)
-        return [(mechanism, Reals(columns, low, high, mechanism.k or len(columns), mechanism.clip))]
+        _range(chosen, options, "--low and --high")
+        return [(chosen.construct(request.epsilon, len(columns), options), columns, None, None)]
     share = request.epsilon if options.get("unit") == "feature" else _share(request.epsilon, len(columns))
     if not on_points:
-        dictionaries = [Labels((name,), _dictionary(request, name)) for name in columns]
-        made = [chosen.construct(share, len(each.categories), options) for each in dictionaries]
+        lists = [_dictionary(request, name) for name in columns]
+        made = [chosen.construct(share, len(each), options) for each in lists]
         return [
-            (mechanism, replace(codec, parts=mechanism.report_names))
-            for mechanism, codec in zip(made, dictionaries, strict=True)
+            (mechanism, (name,), each, None)
+            for mechanism, name, each in zip(made, columns, lists, strict=True)
         ]
-    low, high = _range(chosen, options, "--low, --high and --points")
+    interval = _range(chosen, options, "--low, --high and --points")
     points = options.pop("points", None)
     if points is None:
         raise UsageError(f"{chosen.name} on numbers needs the public range: --low, --high and --points")
@@ -186,15 +165,16 @@ def _mechanisms(request: Request, chosen: Entry) -> list[tuple[Any, Codec]]:
         raise UsageError(f"--points: must be at least 2, got {points}")
     bounded("--points", points, MOST_CATEGORIES)
     # A mechanism of points takes real numbers and puts them on its points itself.
-    indices = chosen.kind.on_points
-    if indices:
+    indexed = chosen.kind.on_points
+    if indexed:
         options = {name: value for name, value in options.items() if name not in _POINTS}
-    mechanisms = [chosen.construct(share, points, options) for _ in columns]
-    codecs = [Points((name,), low, high, points, indices) for name in columns]
-    return list(zip(mechanisms, codecs, strict=True))
+    return [
+        (chosen.construct(share, points, options), (name,), None, interval if indexed else None)
+        for name in columns
+    ]
 
 
-def _range(chosen: Entry, options: Mapping[str, Any], asked: str) -> tuple[float, float]:
+def _range(chosen: CatalogueEntry, options: Mapping[str, Any], asked: str) -> tuple[float, float]:
     """Return the public range of numbers; refuse one that is not given, or is none."""
     low, high = options.get("low"), options.get("high")
     if low is None or high is None:
@@ -223,14 +203,6 @@ def _dictionary(request: Request, column: str) -> tuple[str, ...]:
     return categories
 
 
-def _form(name: str, mechanism: Any, output: str | None) -> str:
-    """Return the form of a part's columns, or refuse one that it does not have."""
-    try:
-        return form(name, mechanism, output)
-    except PlanError as error:
-        raise UsageError(f"--{error}".replace("spend sample", "--spend sample")) from None
-
-
 def _resolved(request: Request, names: Sequence[str]) -> Request:
     """Return the request with the file's own spelling of its columns, which may have spaces at the ends."""
     there = set(names)
@@ -247,7 +219,9 @@ def _resolved(request: Request, names: Sequence[str]) -> Request:
         columns=tuple(map(own, request.columns)),
         keep=tuple(map(own, request.keep)),
         label=None if request.label is None else own(request.label),
-        categories={None if name is None else own(name): found for name, found in request.categories.items()},
+        categories={
+            None if name is None else own(name): listed for name, listed in request.categories.items()
+        },
     )
 
 
@@ -271,16 +245,3 @@ def _check_columns(
             if name in seen:
                 raise UsageError(f"{option} {name}: named twice among --columns, --label and --keep")
             seen.add(name)
-
-
-def batch_rows(parts: Sequence[Part], seeded: bool) -> int:
-    """Return the rows of a batch: constant for a run, so that memory does not grow with the file.
-
-    A seeded run takes whole chunks of the keystream for every part, so that its output does not depend on the
-    size of the batches.
-    """
-    rows = min(_MOST_ROWS, max(1, BATCH_BYTES // sum(part.width for part in parts)))
-    if not seeded:
-        return rows
-    unit = max(_core.CHUNK // math.gcd(_core.CHUNK, part.per_row) for part in parts)
-    return max(unit, rows // unit * unit)

@@ -1,0 +1,563 @@
+"""Tables of the command line: inputs, and CSV, Parquet and Arrow files read and written a batch at a time."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import shutil
+import sys
+import tempfile
+import zlib
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol, TextIO, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet
+from numpy.typing import NDArray
+
+from bitldp._core import csv_rows
+from bitldp.cli.files import PIPE, CommandError, FileFormat, UsageError, is_pipe
+from bitldp.cli.perturb.arrow_parts import DamagedError, blocks, rows_of
+
+__all__ = [
+    "Behind",
+    "InputSource",
+    "TableReader",
+    "TableWriter",
+    "TextWriter",
+    "open_reader",
+    "open_writer",
+    "opened",
+]
+
+_BLOCK = 1 << 20
+_OPEN = Path("/proc/self/fd")  # where Linux shows files that are open, also those without a name
+
+#: Errors that reading a damaged gzip file raises.
+DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error)
+
+
+@dataclass(frozen=True)
+class InputSource:
+    """An input and its form.
+
+    Attributes
+    ----------
+    path : pathlib.Path
+        Where its bytes are.
+    form : FileFormat
+    name : str
+        What errors call it.
+    """
+
+    path: Path
+    form: FileFormat
+    name: str
+
+    def __str__(self) -> str:
+        """Return the name that errors call it by."""
+        return self.name
+
+    def open(self) -> BinaryIO:
+        """Open its contents, uncompressed, for Python."""
+        return cast("BinaryIO", gzip.open(self.path) if self.form.gzip else self.path.open("rb"))
+
+    def text(self, encoding: str, errors: str = "strict") -> TextIO:
+        """Open its contents as text whose ends of lines stay as they are."""
+        return io.TextIOWrapper(self.open(), encoding=encoding, errors=errors, newline="")
+
+    def arrow(self, raw: Any) -> Any:
+        """Return a stream of its contents of the file that Arrow opened: nothing of it is Python's.
+
+        Arrow reads ahead in threads of its own, and one that asks for the interpreter while it shuts down
+        aborts the process.
+        """
+        return pa.CompressedInputStream(raw, "gzip") if self.form.gzip else raw
+
+    def blocks(self) -> Iterator[bytes]:
+        """Yield its contents, uncompressed.
+
+        Raises
+        ------
+        CommandError
+            For a compressed file that is damaged or too short.
+        """
+        try:
+            with self.open() as file:
+                while block := file.read(_BLOCK):
+                    yield block
+        except DAMAGED:
+            raise CommandError(f"{self}: compressed data that are damaged, or end too early") from None
+
+
+@contextmanager
+def opened(path: Path, form: FileFormat) -> Iterator[InputSource]:
+    """Open an input; what can be read only once is read first, into a file without a name.
+
+    So a pipe is refused by its row, like a file, and its digest can be charged before anything is released.
+    The file is in the folder for temporary files (`TMPDIR`), its owner's alone, and goes with the process.
+    """
+    if not is_pipe(path):
+        yield InputSource(path, form, str(path))
+        return
+    if path == PIPE:
+        name, stream = "standard input", sys.stdin.buffer
+        with _spool(stream) as copy:
+            yield InputSource(copy, form, name)
+        return
+    with path.open("rb") as pipe, _spool(pipe) as copy:
+        yield InputSource(copy, form, str(path))
+
+
+@contextmanager
+def _spool(stream: BinaryIO) -> Iterator[Path]:
+    with tempfile.TemporaryFile() if _OPEN.is_dir() else tempfile.NamedTemporaryFile() as file:
+        shutil.copyfileobj(stream, file, _BLOCK)
+        file.flush()
+        yield _OPEN / str(file.fileno()) if _OPEN.is_dir() else Path(file.name)
+
+
+def rebatch(pieces: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
+    """Cut or join tables into tables of exactly `rows` rows; the last may be shorter."""
+    waiting: list[pa.Table] = []
+    held = 0
+    for piece in pieces:
+        start = 0
+        while held + piece.num_rows - start >= rows:
+            yield pa.concat_tables([*waiting, piece.slice(start, rows - held)])
+            start += rows - held
+            waiting, held = [], 0
+        if start < piece.num_rows:
+            waiting.append(piece.slice(start))
+            held += piece.num_rows - start
+    if held:
+        yield pa.concat_tables(waiting)
+
+
+#: A column of the core: numbers; or indices, offsets, bytes of words, and whether they are in quotes.
+_Fields = NDArray[Any] | tuple[NDArray[np.int32] | None, NDArray[np.int64], NDArray[np.uint8], bool]
+
+_NUMBERS = (pa.float32(), pa.float64())
+
+
+class TextWriter:
+    """A CSV file: texts in quotes, doubled within; missing values as nothing.
+
+    Parameters
+    ----------
+    file : file object
+        Binary; it stays open.
+    form : FileFormat
+    schema : pyarrow.Schema
+
+    Raises
+    ------
+    UsageError
+        For a column of a type that no text holds.
+    """
+
+    def __init__(self, file: Any, form: FileFormat, schema: pa.Schema) -> None:
+        for field in schema:
+            try:
+                _fields(pa.array([], field.type))
+            except pa.ArrowException:
+                raise UsageError(f"column {field.name!r} holds {field.type}, which no text holds") from None
+        self._file, self._delimiter = file, form.delimiter
+        file.write((self._delimiter.join(map(_quoted, schema.names)) + "\n").encode())
+
+    def write(self, table: pa.Table) -> None:
+        """Append the rows of a table."""
+        if table.num_rows:
+            fields = [_fields(_whole(column)) for column in table.columns]
+            self._file.write(csv_rows(fields, self._delimiter).data)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _whole(column: Any) -> Any:
+    """Return a column in one piece."""
+    whole = column.combine_chunks()
+    return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
+
+
+def _fields(column: Any) -> _Fields:
+    """Return a column as the core takes it."""
+    if pa.types.is_dictionary(column.type):
+        if column.dictionary.null_count:
+            return _fields(column.cast(column.type.value_type))
+        slots = pc.fill_null(column.indices.cast(pa.int32()), -1).to_numpy()
+        return (slots, *_words(column.dictionary))
+    if not column.null_count:
+        if pa.types.is_integer(column.type) or column.type in _NUMBERS:
+            numbers: NDArray[Any] = column.to_numpy()
+            return numbers
+        return (None, *_words(column))
+    there = column.is_valid().to_numpy(zero_copy_only=False)
+    return (np.where(there, np.arange(len(column), dtype=np.int32), np.int32(-1)), *_words(column))
+
+
+def _words(values: Any) -> tuple[NDArray[np.int64], NDArray[np.uint8], bool]:
+    """Return where values begin among the bytes of all of them, these, and whether they are in quotes.
+
+    Texts are; all else is as Arrow writes it.
+    """
+    quoted = str(values.type) in ("string", "large_string", "string_view", "binary", "large_binary")
+    viewed = not quoted or str(values.type) == "string_view"
+    texts = values.cast(pa.string()) if viewed else values
+    offsets, content = texts.buffers()[1:]
+    wide = np.int64 if str(texts.type).startswith("large") else np.int32
+    if not len(texts):
+        return np.zeros(1, np.int64), np.empty(0, np.uint8), quoted
+    slots = np.frombuffer(offsets, wide)[texts.offset : texts.offset + len(texts) + 1]
+    return slots.astype(np.int64, copy=False), np.frombuffer(content or b"", np.uint8), quoted
+
+
+#: Bytes of a record batch that is read as a whole; a larger one is read some rows at a time, where it can be.
+HELD = 1 << 25
+
+
+class ArrowReader:
+    """Arrow IPC: the file format (also called Feather 2) and the stream format."""
+
+    def __init__(self, source: InputSource) -> None:
+        self._source, self._path = source, source.path
+        self._position = 0
+        self.total = self._path.stat().st_size
+        with pa.OSFile(str(self._path)) as file:
+            self._stream = file.read(6) != b"ARROW1"
+            file.seek(0)
+            reader = pa.ipc.open_stream(file) if self._stream else pa.ipc.open_file(file)
+            self._schema = reader.schema
+            self.names = list(self._schema.names)
+            self._batches = 0 if self._stream else reader.num_record_batches
+
+    def position(self) -> int:
+        """Return how much of `total` has been read."""
+        return self._position
+
+    def batches(self, columns: Sequence[str], rows: int) -> Generator[pa.Table, None, None]:
+        """Yield an empty table that shows the types, then the chosen columns in pieces of `rows` rows."""
+        yield pa.schema([self._schema.field(name) for name in columns]).empty_table()
+        try:
+            yield from self._from_stream(columns, rows) if self._stream else self._from_file(columns, rows)
+        except (pa.ArrowException, DamagedError, OSError):
+            if self._path.stat().st_size != self.total:
+                raise CommandError(f"{self._source}: was changed while it was read") from None
+            raise CommandError(f"{self._source}: damaged Arrow data, or not readable") from None
+
+    def _options(self, columns: Sequence[str]) -> Any:
+        fields = [self.names.index(name) for name in columns]
+        return pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
+
+    def _from_stream(self, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+        with pa.OSFile(str(self._path)) as source:
+            reader = pa.ipc.open_stream(source, options=self._options(columns))
+            tables = (pa.Table.from_batches([batch]).select(list(columns)) for batch in reader)
+            for table in rebatch(tables, rows):
+                self._position = source.tell()
+                yield table
+
+    def _from_file(self, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+        with pa.OSFile(str(self._path)) as source:
+            reader = pa.ipc.open_file(source, options=self._options(columns))
+            yield from rebatch(self._pieces(reader, columns, rows), rows)
+
+    def _pieces(self, reader: Any, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+        batches = blocks(self._path).batches
+        for number, block in enumerate(batches):
+            parts = None if block.body <= HELD else rows_of(self._path, number, list(columns), rows)
+            for part in [reader.get_batch(number)] if parts is None else parts:
+                yield pa.Table.from_batches([part]).select(list(columns))
+            self._position = self.total * (number + 1) // len(batches)
+
+
+_TITLES = {"csv": "a CSV", "parquet": "a Parquet", "arrow": "an Arrow"}
+
+
+#: Bytes of a CSV file that are parsed at once: few, for Arrow reads 32 such blocks ahead. No row is longer
+#: than a block; where one is, the file is read on in large blocks, and is refused if it is longer still.
+_SMALL_BLOCK, CSV_BLOCK = 1 << 18, 1 << 20
+#: Rows and bytes at which a group of Parquet is written.
+GROUP_ROWS, GROUP_BYTES = 1 << 20, 1 << 26
+#: Columns that are written with dictionaries; of more, each has too few values in a group.
+MOST_DICTIONARIES = 256
+
+
+class TableReader(Protocol):
+    """A table file.
+
+    Attributes
+    ----------
+    names : list of str
+        The columns, in the order of the file.
+    total : int
+        The end of the progress bar: rows, or bytes of a CSV file.
+    """
+
+    names: list[str]
+    total: int
+
+    def batches(self, columns: Sequence[str], rows: int) -> Generator[pa.Table, None, None]:
+        """Yield an empty table that shows the types, then the chosen columns in pieces of `rows` rows.
+
+        Only the last piece may be shorter.
+        """
+        ...
+
+    def position(self) -> int:
+        """Return how much of `total` has been read."""
+        ...
+
+
+class TableWriter(Protocol):
+    """A table file being written."""
+
+    def write(self, table: pa.Table) -> None:
+        """Append the rows of `table`."""
+        ...
+
+    def close(self) -> None:
+        """Write what the format needs at its end; the file itself stays open."""
+        ...
+
+
+def open_reader(source: InputSource) -> TableReader:
+    """Open a table for reading; nothing but its header is read."""
+    kind = source.form.kind
+    try:
+        if kind == "csv":
+            return _CsvReader(source)
+        if kind == "parquet":
+            return _ParquetReader(source)
+        return ArrowReader(source)
+    except (pa.ArrowException, csv.Error):
+        raise CommandError(f"{source}: not {_TITLES[kind]} file") from None
+    except DAMAGED:
+        raise CommandError(f"{source}: compressed data that are damaged, or end too early") from None
+
+
+def open_writer(file: Any, form: FileFormat, schema: pa.Schema) -> TableWriter:
+    """Start a table with the columns of `schema` in an open binary file."""
+    if form.kind == "csv":
+        return _CsvWriter(file, form, schema)
+    if form.kind == "parquet":
+        return _ParquetWriter(file, schema)
+    writer: TableWriter = pa.ipc.new_stream(file, schema) if form.stream else pa.ipc.new_file(file, schema)
+    return writer
+
+
+class Behind:
+    """Writes in a thread of its own, one table at a time: two are held at most.
+
+    Parameters
+    ----------
+    writer : TableWriter
+    """
+
+    def __init__(self, writer: TableWriter) -> None:
+        self._writer = writer
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="bitldp-write")
+        self._going: Future[None] | None = None
+
+    def write(self, table: Any) -> None:
+        """Begin to append a table; raise what went wrong with the one before."""
+        self._wait()
+        self._going = self._thread.submit(self._writer.write, table)
+
+    def _wait(self) -> None:
+        going, self._going = self._going, None
+        if going is not None:
+            going.result()
+
+    def close(self) -> None:
+        """Finish what was begun, and write the end."""
+        try:
+            self._wait()
+        finally:
+            self._thread.shutdown()
+            self._writer.close()
+
+
+class _CsvWriter:
+    """CSV, compressed where its form says so."""
+
+    def __init__(self, file: Any, form: FileFormat, schema: pa.Schema) -> None:
+        self._compressed = pa.CompressedOutputStream(file, "gzip") if form.gzip else None
+        self._writer = TextWriter(self._compressed or file, form, schema)
+
+    def write(self, table: pa.Table) -> None:
+        self._writer.write(table)
+
+    def close(self) -> None:
+        if self._compressed is not None:
+            self._compressed.close()
+
+
+class _ParquetWriter:
+    """Parquet in large groups of rows, whatever the batches are: a group costs every column a header."""
+
+    def __init__(self, file: Any, schema: pa.Schema) -> None:
+        # A dictionary of each of many columns would be held until its group is written.
+        few = len(schema) <= MOST_DICTIONARIES
+        self._writer = pa.parquet.ParquetWriter(file, schema, compression="zstd", use_dictionary=few)
+        self._waiting: list[pa.Table] = []
+        self._rows = self._bytes = 0
+
+    def write(self, table: pa.Table) -> None:
+        self._waiting.append(table)
+        self._rows += table.num_rows
+        self._bytes += table.nbytes
+        if self._rows >= GROUP_ROWS or self._bytes >= GROUP_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._waiting:
+            group = pa.concat_tables(self._waiting)
+            self._waiting, self._rows, self._bytes = [], 0, 0
+            self._writer.write_table(group, row_group_size=max(1, group.num_rows))
+
+    def close(self) -> None:
+        try:
+            self._flush()
+        finally:
+            self._writer.close()
+
+
+class _CsvReader:
+    """CSV with a header. Every field is read as text; numbers are parsed where the row is known."""
+
+    def __init__(self, source: InputSource) -> None:
+        self._source = source
+        self._delimiter = source.form.delimiter
+        # Bytes that are no UTF-8 concern only the columns that hold them: the header's reader lets them pass.
+        with source.text("utf-8-sig", "surrogateescape") as file:
+            self.names = next(csv.reader(file, delimiter=self._delimiter), [])
+        if not self.names:
+            raise CommandError(f"{source}: empty; a CSV file starts with a row of column names")
+        self.total = source.path.stat().st_size
+        self._position = 0
+
+    def position(self) -> int:
+        return self._position
+
+    def batches(self, columns: Sequence[str], rows: int) -> Generator[pa.Table, None, None]:
+        yield pa.table({name: pa.array([], pa.string()) for name in columns})
+        with closing(self._blocks(columns)) as blocks:
+            yield from rebatch(blocks, rows)
+
+    def _blocks(self, columns: Sequence[str]) -> Generator[pa.Table, None, None]:
+        rows = 0
+        try:
+            with closing(self._parsed(columns, _SMALL_BLOCK)) as tables:
+                for table in tables:
+                    yield table
+                    rows += table.num_rows
+        except (pa.ArrowException, OSError):  # a compressed file that ends too early is no ArrowException
+            try:
+                with closing(self._parsed(columns, CSV_BLOCK)) as tables:
+                    for table in tables:
+                        yield table.slice(rows)
+                        rows -= min(rows, table.num_rows)
+            except (pa.ArrowException, OSError):
+                raise CommandError(f"{self._source}: {self._problem()}") from None
+        # An odd number of quotes may mean that one swallowed what follows.
+        quotes = sum(block.count(b'"') for block in self._source.blocks())
+        if quotes % 2 and (problem := self._open_quote()):
+            raise CommandError(f"{self._source}: {problem}")
+
+    def _parsed(self, columns: Sequence[str], block: int) -> Generator[pa.Table, None, None]:
+        # Arrow reads ahead in threads of its own, which must have nothing of Python in their hands: neither a
+        # file object nor a handler of bad rows (see `InputSource.arrow`).
+        with (
+            pa.OSFile(str(self._source.path)) as file,
+            pa.csv.open_csv(
+                self._source.arrow(file),
+                read_options=pa.csv.ReadOptions(use_threads=False, block_size=block),
+                parse_options=pa.csv.ParseOptions(
+                    delimiter=self._delimiter,
+                    newlines_in_values=True,
+                    # A blank line is a record too: without a value, and refused for it.
+                    ignore_empty_lines=False,
+                ),
+                convert_options=pa.csv.ConvertOptions(
+                    include_columns=list(columns),
+                    column_types=dict.fromkeys(columns, pa.string()),
+                    strings_can_be_null=False,
+                ),
+            ) as reader,
+        ):
+            for batch in reader:
+                self._position = file.tell()
+                yield pa.Table.from_batches([batch])
+
+    def _open_quote(self) -> str:
+        """Say where a quote is never closed, if one is: read slowly, for quotes may stand within a text."""
+        limit = csv.field_size_limit(CSV_BLOCK)
+        try:
+            with self._source.text("utf-8-sig", "replace") as file:
+                rows = csv.reader(file, delimiter=self._delimiter, strict=True)
+                good = 0
+                try:
+                    for _ in rows:
+                        good += 1
+                except csv.Error as error:
+                    if "limit" in str(error):  # a field longer than any row may be
+                        return ""
+                    where = f"row {good}" if good else "the header"
+                    return f"{where} has a quote that is not closed, or text after one that is"
+        finally:
+            csv.field_size_limit(limit)
+        return ""
+
+    def _problem(self) -> str:
+        """Say why Arrow refused the file: a second reading, as Arrow's own words quote the row."""
+        for _ in self._source.blocks():  # a compressed file that is damaged is refused as such
+            pass
+        with suppress(csv.Error), self._source.text("utf-8", "replace") as file:
+            rows = csv.reader(file, delimiter=self._delimiter)
+            next(rows, None)
+            for number, row in enumerate(rows, 1):
+                if row and len(row) != len(self.names):  # a blank line is a row without values
+                    return f"row {number} has {len(row)} fields, where the header has {len(self.names)}"
+        return (
+            self._open_quote() or f"not well-formed CSV in UTF-8, or a row longer than {CSV_BLOCK >> 20} MiB"
+        )
+
+
+class _ParquetReader:
+    """Parquet, read through pages: a row group larger than memory is no obstacle."""
+
+    def __init__(self, source: InputSource) -> None:
+        self._source = source
+        with pa.parquet.ParquetFile(source.path) as file:
+            self.names = list(file.schema_arrow.names)
+            self.total = file.metadata.num_rows
+        self._position = 0
+
+    def position(self) -> int:
+        return self._position
+
+    def batches(self, columns: Sequence[str], rows: int) -> Generator[pa.Table, None, None]:
+        try:
+            # A buffer makes columns stream; without it each column chunk of a row group is read whole.
+            with pa.parquet.ParquetFile(self._source.path, buffer_size=1 << 16, pre_buffer=False) as file:
+                schema = file.schema_arrow
+                yield pa.schema([schema.field(name) for name in columns]).empty_table()
+                batches = file.iter_batches(batch_size=rows, columns=list(columns), use_threads=False)
+                tables = (pa.Table.from_batches([batch]).select(list(columns)) for batch in batches)
+                for table in rebatch(tables, rows):
+                    self._position += table.num_rows
+                    yield table
+        except (pa.ArrowException, OSError):
+            raise CommandError(f"{self._source}: damaged Parquet data, or not readable") from None

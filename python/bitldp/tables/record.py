@@ -1,0 +1,141 @@
+"""Several columns of a table as one record: numbers and categories under one budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from bitldp.base.refused import PlanError
+from bitldp.tables.codec import Batch, ColumnCodec, Missing
+from bitldp.tables.labels import Dictionary
+from bitldp.tables.numbers import numbers_of, refuse_outside
+
+__all__ = ["Record"]
+
+
+class Record(ColumnCodec, takes="record"):
+    """Columns of numbers, then columns of categories, to one record; its reports to columns of their own.
+
+    A report is about some of the columns, so that no released column is one of them: there are the numbers of
+    the attributes that were drawn, where any are, and the codes of the answers, named after the first column.
+    """
+
+    def _check(self) -> None:
+        settings, mechanism = self.settings, self.mechanism
+        if settings.interval is not None:
+            raise PlanError(f"{settings.title}: interval: {settings.mechanism} has its own, if any")
+        settings.refuse_count(mechanism)
+        if settings.missing.policy == "fill":
+            raise PlanError(f"{settings.title}: nulls='fill' is for one column, and a record has several")
+        if settings.categories is None or len(settings.categories) != len(self._sizes):
+            raise PlanError(
+                f"{settings.title}: needs categories=, the public lists of the values of {len(self._sizes)} "
+                "columns"
+            )
+        for dictionary, size in zip(self.dictionaries, self._sizes, strict=True):
+            dictionary.check(size, settings.mechanism, f"column {dictionary.column!r}", " there")
+        if self.numbers:
+            settings.refuse_unless_numeric()
+
+    @property
+    def _sizes(self) -> tuple[int, ...]:
+        """Number of categories of each column of them."""
+        return tuple(int(each) for each in self.mechanism.sizes)
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The columns of numbers."""
+        return self.columns[: len(self.columns) - len(self._sizes)]
+
+    @cached_property
+    def dictionaries(self) -> tuple[Dictionary, ...]:
+        """The public list of each column of categories."""
+        missing = Missing(self.settings.missing.policy)
+        names = self.columns[len(self.numbers) :]
+        lists = self.settings.categories or ()
+        return tuple(Dictionary(name, tuple(each), missing) for name, each in zip(names, lists, strict=True))
+
+    def _form(self) -> str:
+        output = self.settings.output
+        if output not in (None, "codes"):
+            asked = self.settings.spelled("output", output)
+            raise PlanError(
+                f"{asked}: a report of {self.settings.mechanism} is about some of its columns; use codes"
+            )
+        return "codes"
+
+    @property
+    def categories(self) -> tuple[tuple[str, ...], ...]:
+        """Public values of each column of categories."""
+        return tuple(each.categories for each in self.dictionaries)
+
+    @property
+    def public(self) -> dict[str, Any]:
+        """The public list of each column of categories."""
+        return {"categories": [list(each) for each in self.categories]}
+
+    def encode(self, batch: Batch, first_row: int) -> NDArray[Any]:
+        """Return (n, columns): category numbers, or float64 where there are numbers."""
+        if isinstance(batch, np.ndarray):
+            raise TypeError("batch: must be a table")
+        codes = [each.encode(batch, first_row) for each in self.dictionaries]
+        if not self.numbers:
+            return np.stack(codes, axis=1)
+        numbers = numbers_of(batch, self.numbers, first_row, Missing()).astype(np.float64)
+        if not self.mechanism.clip:
+            refuse_outside(numbers, self.mechanism.interval, self.numbers, first_row)
+        return np.concatenate([numbers, *(each[:, None].astype(np.float64) for each in codes)], axis=1)
+
+    def outside(self, x: NDArray[Any]) -> int:
+        """Return how many numbers are outside the range, so that they move to its ends."""
+        return int(self.mechanism.outside(self._inputs(x)[0])) if self.numbers else 0
+
+    @property
+    def _several(self) -> bool:
+        return True
+
+    def _inputs(self, x: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+        """Return an encoded batch as the mechanism takes it: categories, or numbers and categories."""
+        if not self.numbers:
+            return (x,)
+        count = len(self.numbers)
+        return x[:, :count], x[:, count:].astype(np.uint32)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the numbers of a report, after the first column."""
+        first, sampled = self.columns[0], self.mechanism.k is not None
+        counts = [columns for columns, _ in self.mechanism.report_parts]
+        drawn = [f"{first}_attribute{i}" for i in range(counts[0])] if sampled else []
+        return [*drawn, *(f"{first}_code{i}" for i in range(sum(counts[1:] if sampled else counts)))]
+
+    def written(self, reports: Any, arrow_type: pa.DataType) -> list[tuple[str, Any]]:
+        """Return a column for each number of a report."""
+        parts = zip(reports, self.mechanism.report_parts, strict=True)
+        arrays = [np.asarray(each).reshape(-1, count) for each, (count, _) in parts]
+        columns = [np.ascontiguousarray(each[:, j]) for each in arrays for j in range(each.shape[1])]
+        return list(zip(self.names, columns, strict=True))
+
+    def by_column(self, written: list[tuple[str, Any]]) -> dict[str, list[tuple[str, Any]]]:
+        """Return all released columns beside the first one: a report is about all of them together."""
+        return {self.columns[0]: written}
+
+    def _from_codes(self, codes: NDArray[Any]) -> tuple[Any, str]:
+        counts = [columns for columns, _ in self.mechanism.report_parts]
+        return self.mechanism.join(np.split(codes, np.cumsum(counts)[:-1], axis=1)), "codes"
+
+    def answers(self, counts: Any, level: float) -> Iterator[dict[str, Any]]:
+        """Yield the answers of each column by itself: a mean, or a share for each category."""
+        every = getattr(counts, "attributes", None)
+        for slot, name in enumerate(self.columns):
+            own = counts if every is None else every[slot]
+            if slot < len(self.numbers):
+                yield from self._answers(own, (name,), "mean", None, level)
+            else:
+                labels = [*self.categories[slot - len(self.numbers)], None]
+                yield from self._answers(own, (name,), "share", labels, level)
