@@ -19,8 +19,6 @@ struct SpreadTable {
     byte: [u8; 64],
     /// The bit of that byte.
     bit: [u8; 64],
-    /// Bytes of output: 64, or 32 at the end of a group whose number of bits is odd.
-    length: usize,
 }
 
 impl BitSpreader {
@@ -34,7 +32,6 @@ impl BitSpreader {
                 (2 * (at / bits - first(at)) + (bits - 1 - at % bits) / 8) as u8
             }),
             bit: std::array::from_fn(|i| 1 << ((bits - 1 - (start + i) % bits) % 8)),
-            length: 64.min(32 * bits - start),
         };
         let tables = if (2..=16).contains(&bits) {
             (0..32 * bits).step_by(64).map(table).collect()
