@@ -96,7 +96,7 @@ def _(release: Subset) -> list[Tables]:
 
 @parts.register
 def _(release: Bits) -> list[Tables]:
-    pattern = release.__getnewargs__()[3]
+    pattern = release.pattern
     features = [release.features] if pattern is None else np.bincount(pattern).tolist()
     return [
         Tables((_bernoulli(p, q),), count)
@@ -153,7 +153,7 @@ def _(release: Mixture) -> list[Tables]:
 
 @parts.register
 def _(release: Select) -> list[Tables]:
-    counts, weights, *_ = release.__getnewargs__()
+    counts, weights = release.runs()
     if not release.signed or len(counts) != 2 or counts[1] > release.dimensions:
         return [Tables((promised(release.epsilon, 0.0),), 1)]
     # As with windows: opposite vectors have no likely coordinate in common, and are told apart best.
@@ -225,7 +225,7 @@ def _least_overlap(channel: Window) -> int:
     """Return how many cells two windows share at least; of many windows in any order, a lower bound."""
     cells, width = channel.cells, channel.width
     least = max(0, 2 * width - cells)
-    order: NDArray[np.uint16] | None = channel.__getnewargs__()[3]
+    order = channel.order
     if order is None or cells > _LOOKED_AT:
         return least
     inside = np.zeros((len(order), cells), np.float32)

@@ -82,7 +82,7 @@ class RotatedRelease(Release):
     @property
     def runs(self) -> tuple[int, int, int]:
         """(k, high, low): how many ranks are likely, their weight, and that of each other one."""
-        counts, weights, *_ = self.channel.__getnewargs__()
+        counts, weights = self.channel.runs()
         return int(counts[1]), int(weights[1]), int(weights[0])
 
     @property

@@ -51,7 +51,7 @@ class WindowRelease(Release):
 
     def row(self, x: int) -> NDArray[np.float64]:
         channel, given = self.channel, 0 if self.epsilon == 0.0 else x
-        order = channel.__getnewargs__()[3]
+        order = channel.order
         inside = channel.high / (channel.width * ONE)
         whole = np.full(channel.cells, (ONE - channel.high) / ((channel.cells - channel.width) * ONE))
         if order is None:

@@ -122,6 +122,12 @@ channel! {
             (epsilon.bit, epsilon.feature, epsilon.record)
         }
 
+        /// The law of each feature of a record; None where there is one for all.
+        #[getter]
+        fn pattern(&self) -> Option<Vec<u32>> {
+            self.0.pattern().map(<[u32]>::to_vec)
+        }
+
         /// For each law and position the integers (T_p, T_q) over 2**64 that the sampler compares with.
         fn thresholds(&self) -> Vec<Vec<(u128, u128)>> {
             let of_bit = |bit: &Bit| (bit.p.numerator(), bit.q.numerator());
@@ -132,7 +138,7 @@ channel! {
             let column =
                 |of: fn(&Bit) -> f64| self.0.laws().iter().map(|law| law.iter().map(of).collect()).collect();
             let (p, q) = (column(|bit| bit.p.to_f64()), column(|bit| bit.q.to_f64()));
-            (p, q, self.0.features(), self.0.pattern().map(<[u32]>::to_vec))
+            (p, q, self.0.features(), self.pattern())
         }
     }
 

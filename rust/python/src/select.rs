@@ -13,7 +13,10 @@ use crate::numbers::{Weight, Whole};
 use crate::rotation::{Rotation, row};
 
 /// The pickled law: counts, weights, the weight of reporting nothing, and whether it is signed.
-type Runs<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u64>>, Option<u64>, bool);
+type Runs<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u64>>);
+
+/// The arguments that make the channel again.
+type NewArguments<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u64>>, Option<u64>, bool);
 
 /// The face of a selection from vectors of so many numbers, which are rotated first.
 struct Turned<'a>(&'a bitldp_core::Select, usize);
@@ -165,9 +168,15 @@ channel! {
             Ok(all.into_pyarray(py))
         }
 
-        fn __getnewargs__<'py>(&self, py: Python<'py>) -> Runs<'py> {
+        /// Runs of ranks of one weight, smallest magnitude (or value) first: how many ranks each has, and their weight.
+        fn runs<'py>(&self, py: Python<'py>) -> Runs<'py> {
             let (counts, weights): (Vec<u32>, Vec<u64>) = self.0.runs().unzip();
-            (counts.into_pyarray(py), weights.into_pyarray(py), self.0.nothing(), self.0.is_signed())
+            (counts.into_pyarray(py), weights.into_pyarray(py))
+        }
+
+        fn __getnewargs__<'py>(&self, py: Python<'py>) -> NewArguments<'py> {
+            let (counts, weights) = self.runs(py);
+            (counts, weights, self.0.nothing(), self.0.is_signed())
         }
     }
 

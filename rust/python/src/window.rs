@@ -106,9 +106,15 @@ channel! {
             table(py, self.0.probabilities().map_err(to_python)?, self.0.cells() as usize)
         }
 
-        fn __getnewargs__<'py>(&self, py: Python<'py>) -> PyResult<(u32, u32, f64, Option<Order<'py>>, bool)> {
+        /// Row x lists all cells from best to worst, shape (N, N); None where the window is of the nearest cells.
+        #[getter]
+        fn order<'py>(&self, py: Python<'py>) -> PyResult<Option<Order<'py>>> {
             let cells = self.0.cells() as usize;
-            let order = self.0.order().map(|order| table(py, order.to_vec(), cells)).transpose()?;
+            self.0.order().map(|order| table(py, order.to_vec(), cells)).transpose()
+        }
+
+        fn __getnewargs__<'py>(&self, py: Python<'py>) -> PyResult<(u32, u32, f64, Option<Order<'py>>, bool)> {
+            let order = self.order(py)?;
             Ok((self.0.cells(), self.0.width(), self.0.high().to_f64(), order, self.0.is_mute()))
         }
     }

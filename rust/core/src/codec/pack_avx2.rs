@@ -58,8 +58,7 @@ fn order(width: usize, half: usize) -> __m256i {
         _ => 0x80,
     };
     let bytes: [u8; 16] = std::array::from_fn(|i| place(i) as u8);
-    // SAFETY: 16 bytes.
-    _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) })
+    _mm256_broadcastsi128_si256(safe_unaligned_simd::x86_64::_mm_loadu_si128(&bytes))
 }
 
 /// Sixteen reports in lanes of 16 bits.

@@ -17,8 +17,7 @@ pub(super) fn pack<W: Code>(reports: &[W], bits: u32, out: &mut [u8]) -> usize {
     // half a byte less, so that the two share that byte.
     let top = i64::from(64 - 4 * bits);
     let by = [top, top - i64::from(4 * (bits % 2))];
-    // SAFETY: two numbers of 64 bits.
-    let by = unsafe { vld1q_s64(by.as_ptr()) };
+    let by = safe_unaligned_simd::aarch64::vld1q_s64(&by);
     let (first, second) = (order(width, 0), order(width, 8));
     for (i, eight) in reports.as_chunks::<8>().0[..steps].iter().enumerate() {
         let words = vreinterpretq_u32_u16(load(eight));
@@ -49,8 +48,7 @@ fn order(width: usize, half: usize) -> uint8x16_t {
         _ => 0x80,
     };
     let bytes: [u8; 16] = std::array::from_fn(|i| place(i) as u8);
-    // SAFETY: 16 bytes.
-    unsafe { vld1q_u8(bytes.as_ptr()) }
+    safe_unaligned_simd::aarch64::vld1q_u8(&bytes)
 }
 
 /// Eight reports in lanes of 16 bits.

@@ -2,6 +2,8 @@
 
 use std::arch::x86_64::*;
 
+use safe_unaligned_simd::x86_64::{_mm_loadu_si128, _mm512_loadu_ps, _mm512_storeu_si512};
+
 use super::ruler::{Ruler, TOGETHER};
 
 /// Numbers of single precision in a register.
@@ -21,13 +23,8 @@ pub(super) fn heads(
     let tiny = _mm512_set1_epi32(ruler.tiny as i32);
     let mut open = 0;
     for v in 0..TOGETHER / VECTOR {
-        // SAFETY: 64 bytes of 256, and 16 of 64.
-        let (value, draw) = unsafe {
-            (
-                _mm512_loadu_ps(values.as_ptr().add(VECTOR * v)),
-                _mm_loadu_si128(draws.as_ptr().add(VECTOR * v).cast()),
-            )
-        };
+        let value = _mm512_loadu_ps(&values.as_chunks::<VECTOR>().0[v]);
+        let draw = _mm_loadu_si128(&draws.as_chunks::<VECTOR>().0[v]);
         let size = _mm512_andnot_si512(_mm512_set1_epi32(i32::MIN), _mm512_castps_si512(value));
         // As in the scalar version: what no fraction shows is 0 before any arithmetic.
         let value = _mm512_maskz_mov_ps(_mm512_cmpge_epi32_mask(size, tiny), value);
@@ -41,8 +38,7 @@ pub(super) fn heads(
         let up = _mm512_cmplt_epi32_mask(draw, head);
         open |= u64::from(_mm512_cmpeq_epi32_mask(draw, head)) << (VECTOR * v);
         let cell = _mm512_mask_add_epi32(cell, up, cell, _mm512_set1_epi32(1));
-        // SAFETY: 64 bytes of 256.
-        unsafe { _mm512_storeu_si512(cells.as_mut_ptr().add(VECTOR * v).cast(), cell) };
+        _mm512_storeu_si512(&mut cells.as_chunks_mut::<VECTOR>().0[v], cell);
     }
     open
 }

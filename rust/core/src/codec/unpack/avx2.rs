@@ -2,6 +2,8 @@
 
 use std::arch::x86_64::*;
 
+use safe_unaligned_simd::x86_64 as safe;
+
 use super::lanes::{Lane, WordLayout};
 use super::{Rows, Unpack};
 use crate::codec::Code;
@@ -74,11 +76,10 @@ impl WordLayout {
 #[target_feature(enable = "avx2")]
 fn both([low, high]: &[Lane; 2]) -> (__m256i, __m256i) {
     let pair = |low: &[u8; 16], high: &[u8; 16]| {
-        // SAFETY: 16 bytes each.
-        unsafe {
-            let low = _mm_loadu_si128(low.as_ptr().cast());
-            _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(low), _mm_loadu_si128(high.as_ptr().cast()))
-        }
+        _mm256_inserti128_si256::<1>(
+            _mm256_castsi128_si256(safe::_mm_loadu_si128(low)),
+            safe::_mm_loadu_si128(high),
+        )
     };
     (pair(&low.bytes, &high.bytes), pair(&low.shifts, &high.shifts))
 }
@@ -124,8 +125,7 @@ pub(super) fn squeeze(stream: &[u8], rows: Rows, packed: &mut [u8]) -> u8 {
     for (bits, packed) in rows.of(stream, packed) {
         let (whole, last) = bits.as_chunks::<32>();
         for (bits, packed) in whole.iter().zip(packed.as_chunks_mut::<4>().0) {
-            // SAFETY: 32 bytes.
-            let bytes = unsafe { _mm256_loadu_si256(bits.as_ptr().cast()) };
+            let bytes = safe::_mm256_loadu_si256(bits);
             seen = _mm256_or_si256(seen, bytes);
             let top = _mm256_slli_epi16::<7>(_mm256_shuffle_epi8(bytes, backwards));
             *packed = (_mm256_movemask_epi8(top) as u32).to_le_bytes();
@@ -133,7 +133,6 @@ pub(super) fn squeeze(stream: &[u8], rows: Rows, packed: &mut [u8]) -> u8 {
         rest |= super::squeeze(last, &mut packed[4 * whole.len()..]);
     }
     let mut all = [0u8; 32];
-    // SAFETY: 32 bytes.
-    unsafe { _mm256_storeu_si256(all.as_mut_ptr().cast(), seen) };
+    safe::_mm256_storeu_si256(&mut all, seen);
     all.iter().fold(rest, |seen, byte| seen | byte)
 }

@@ -1,6 +1,8 @@
 //! Thirty-two words of up to 16 bits at a time.
 
-use std::arch::x86_64::*;
+use std::arch::x86_64::{self as arch, *};
+
+use safe_unaligned_simd::x86_64::{_mm512_loadu_si512, _mm512_storeu_si512};
 
 use super::{Rows, Unpack};
 use crate::codec::Code;
@@ -87,21 +89,14 @@ impl Windows {
         let (at, step) = (start / 8, 4 * self.bits as usize);
         let readable = packed.len().checked_sub(at + 64).map_or(0, |more| more / step + 1);
         let steps = readable.min(out.len() / WORDS);
-        // SAFETY: 64 bytes each, of a structure that begins at a multiple of 64.
-        let [spread, upper, lower, down, up, lower_down] = unsafe {
-            [
-                _mm512_loadu_si512(window.spread.as_ptr().cast()),
-                _mm512_loadu_si512(window.upper.as_ptr().cast()),
-                _mm512_loadu_si512(window.lower.as_ptr().cast()),
-                _mm512_loadu_si512(window.down.as_ptr().cast()),
-                _mm512_loadu_si512(window.up.as_ptr().cast()),
-                _mm512_loadu_si512(window.lower_down.as_ptr().cast()),
-            ]
-        };
+        let WordWindow { spread, upper, lower, down, up, lower_down } = window;
+        let (spread, down) = (_mm512_loadu_si512(spread), _mm512_loadu_si512(down));
+        let (upper, lower) = (_mm512_loadu_si512(upper), _mm512_loadu_si512(lower));
+        let (up, lower_down) = (_mm512_loadu_si512(up), _mm512_loadu_si512(lower_down));
         let mask = _mm512_set1_epi16(((1u32 << self.bits) - 1) as i16);
         for (i, out) in out.as_chunks_mut::<WORDS>().0[..steps].iter_mut().enumerate() {
             // SAFETY: 64 bytes from here on were counted.
-            let bytes = unsafe { _mm512_loadu_si512(packed.as_ptr().add(at + i * step).cast()) };
+            let bytes = unsafe { arch::_mm512_loadu_si512(packed.as_ptr().add(at + i * step).cast()) };
             let bytes = _mm512_permutexvar_epi16(spread, bytes);
             let high = _mm512_sllv_epi16(_mm512_srlv_epi16(_mm512_shuffle_epi8(bytes, upper), down), up);
             let low = _mm512_srlv_epi16(_mm512_shuffle_epi8(bytes, lower), lower_down);
@@ -145,11 +140,11 @@ fn store<W: Code>(words: __m512i, out: &mut [W; WORDS]) {
     unsafe {
         match size_of::<W>() {
             1 => _mm256_storeu_si256(to.cast(), _mm512_cvtepi16_epi8(words)),
-            2 => _mm512_storeu_si512(to.cast(), words),
+            2 => arch::_mm512_storeu_si512(to.cast(), words),
             _ => {
                 let (low, high) = (_mm512_castsi512_si256(words), _mm512_extracti64x4_epi64::<1>(words));
-                _mm512_storeu_si512(to.cast(), _mm512_cvtepu16_epi32(low));
-                _mm512_storeu_si512(to.add(16).cast(), _mm512_cvtepu16_epi32(high));
+                arch::_mm512_storeu_si512(to.cast(), _mm512_cvtepu16_epi32(low));
+                arch::_mm512_storeu_si512(to.add(16).cast(), _mm512_cvtepu16_epi32(high));
             }
         }
     }
@@ -165,8 +160,7 @@ pub(super) fn squeeze(stream: &[u8], rows: Rows, packed: &mut [u8]) -> u8 {
     for (bits, packed) in rows.of(stream, packed) {
         let (whole, last) = bits.as_chunks::<64>();
         for (bits, packed) in whole.iter().zip(packed.as_chunks_mut::<8>().0) {
-            // SAFETY: 64 bytes.
-            let bytes = unsafe { _mm512_loadu_si512(bits.as_ptr().cast()) };
+            let bytes = _mm512_loadu_si512(bits);
             seen = _mm512_or_si512(seen, bytes);
             *packed = _mm512_test_epi8_mask(_mm512_shuffle_epi8(bytes, backwards), one).to_le_bytes();
         }
@@ -180,7 +174,6 @@ pub(super) fn squeeze(stream: &[u8], rows: Rows, packed: &mut [u8]) -> u8 {
         }
     }
     let mut all = [0u8; 64];
-    // SAFETY: 64 bytes.
-    unsafe { _mm512_storeu_si512(all.as_mut_ptr().cast(), seen) };
+    _mm512_storeu_si512(&mut all, seen);
     all.iter().fold(0, |seen, byte| seen | byte)
 }

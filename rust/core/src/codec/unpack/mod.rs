@@ -10,7 +10,9 @@ mod lanes;
 mod neon;
 
 use crate::codec::Code;
-use crate::isa::{Isa, Unit, dispatch};
+#[cfg(target_arch = "x86_64")]
+use crate::isa::Unit;
+use crate::isa::{Isa, dispatch};
 
 /// What it takes to read words of some number of bits: made once, used for any number of them.
 pub(crate) struct Unpack {

@@ -2,6 +2,8 @@
 
 use std::arch::aarch64::*;
 
+use safe_unaligned_simd::aarch64 as safe;
+
 use super::lanes::{Lane, WordLayout};
 use super::{Rows, Unpack};
 use crate::codec::Code;
@@ -76,8 +78,7 @@ type Ready = (uint8x16_t, uint8x16_t);
 #[inline]
 #[target_feature(enable = "neon")]
 fn ready(lane: &Lane) -> Ready {
-    // SAFETY: 16 bytes each.
-    unsafe { (vld1q_u8(lane.bytes.as_ptr()), vld1q_u8(lane.shifts.as_ptr())) }
+    (safe::vld1q_u8(&lane.bytes), safe::vld1q_u8(&lane.shifts))
 }
 
 /// Four words of up to 16 bits, and whatever above them.
@@ -134,8 +135,7 @@ fn store<W: Code>([low, high]: [uint32x4_t; 2], out: &mut [W; 8]) {
 pub(super) fn squeeze(stream: &[u8], rows: Rows, packed: &mut [u8]) -> u8 {
     // The first of eight bytes is the most significant bit.
     let places: [i8; 16] = [7, 6, 5, 4, 3, 2, 1, 0, 7, 6, 5, 4, 3, 2, 1, 0];
-    // SAFETY: 16 bytes.
-    let places = unsafe { vld1q_s8(places.as_ptr()) };
+    let places = safe::vld1q_s8(&places);
     let (mut seen, mut rest, one) = (vdupq_n_u8(0), 0, vdupq_n_u8(1));
     for (bits, packed) in rows.of(stream, packed) {
         let (whole, last) = bits.as_chunks::<64>();
@@ -148,13 +148,11 @@ pub(super) fn squeeze(stream: &[u8], rows: Rows, packed: &mut [u8]) -> u8 {
             let low = vpaddq_u8(in_place(bytes.0), in_place(bytes.1));
             let high = vpaddq_u8(in_place(bytes.2), in_place(bytes.3));
             let fours = vpaddq_u8(low, high);
-            // SAFETY: eight bytes.
-            unsafe { vst1_u8(packed.as_mut_ptr(), vget_low_u8(vpaddq_u8(fours, fours))) };
+            safe::vst1_u8(packed, vget_low_u8(vpaddq_u8(fours, fours)));
         }
         rest |= super::squeeze(last, &mut packed[8 * whole.len()..]);
     }
     let mut all = [0u8; 16];
-    // SAFETY: 16 bytes.
-    unsafe { vst1q_u8(all.as_mut_ptr(), seen) };
+    safe::vst1q_u8(&mut all, seen);
     all.iter().fold(rest, |seen, byte| seen | byte)
 }

@@ -5,6 +5,8 @@
 
 use std::arch::x86_64::*;
 
+use safe_unaligned_simd::x86_64 as safe;
+
 use super::laws::Laws;
 use super::plan::BitsTable;
 use crate::random::Refine;
@@ -57,18 +59,15 @@ unsafe fn shape16<const QUARTERS: usize>(
                 *mask = _mm256_or_si256(*mask, drawn);
             }
         }
-        for (half, words) in group.chunks_exact_mut(16).enumerate() {
-            // SAFETY: 16 words.
-            unsafe {
-                let old = _mm256_loadu_si256(words.as_ptr().cast());
-                let [first, second] = [masks[0][half], masks[1][half]];
-                let new = if plan.symmetric {
-                    _mm256_xor_si256(old, first)
-                } else {
-                    _mm256_or_si256(_mm256_and_si256(old, first), _mm256_andnot_si256(old, second))
-                };
-                _mm256_storeu_si256(words.as_mut_ptr().cast(), new);
-            }
+        for (half, words) in group.as_chunks_mut::<16>().0.iter_mut().enumerate() {
+            let old = safe::_mm256_loadu_si256(words);
+            let [first, second] = [masks[0][half], masks[1][half]];
+            let new = if plan.symmetric {
+                _mm256_xor_si256(old, first)
+            } else {
+                _mm256_or_si256(_mm256_and_si256(old, first), _mm256_andnot_si256(old, second))
+            };
+            safe::_mm256_storeu_si256(words, new);
         }
     }
 }
@@ -98,8 +97,7 @@ unsafe fn shape32<const QUARTERS: usize>(
                 // SAFETY: 32 bytes of vector `g * vectors + v`, inside `keystream` by the assertion above.
                 let random = unsafe { _mm256_loadu_si256(keystream.as_ptr().add(at).cast()) };
                 let outcome = outcome::<QUARTERS>(random, laws, v, 32 * g + 16 * half, refine);
-                // SAFETY: 16 of the 32 lanes.
-                unsafe { _mm256_storeu_si256(lanes.as_mut_ptr().add(16 * half).cast(), outcome) };
+                safe::_mm256_storeu_si256(&mut lanes.as_chunks_mut::<16>().0[half], outcome);
             }
             lanes
         };
@@ -130,9 +128,8 @@ unsafe fn shape32<const QUARTERS: usize>(
 #[target_feature(enable = "avx2")]
 fn quarter(table: &BitsTable, number: usize) -> [__m256i; 4] {
     std::array::from_fn(|part| {
-        let bytes = &table.bytes[part / 2][32 * number + 16 * (part % 2)..][..16];
-        // SAFETY: 16 bytes.
-        _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) })
+        let bytes = &table.bytes[part / 2].as_chunks::<16>().0[2 * number + part % 2];
+        _mm256_broadcastsi128_si256(safe::_mm_loadu_si128(bytes))
     })
 }
 
@@ -149,9 +146,7 @@ fn outcome<const QUARTERS: usize>(
     let shape = &laws.shape().tables[v];
     let mut entry = look_up::<QUARTERS>(random, shape);
     if !laws.is_one() {
-        // SAFETY: 16 bytes.
-        let classes = unsafe { _mm_loadu_si128(laws.classes::<16>(first).as_ptr().cast()) };
-        let classes = _mm256_cvtepu8_epi16(classes);
+        let classes = _mm256_cvtepu8_epi16(safe::_mm_loadu_si128(laws.classes::<16>(first)));
         for (k, plan) in laws.plans.iter().enumerate().skip(1) {
             let here = _mm256_cmpeq_epi16(classes, _mm256_set1_epi16(k as i16));
             entry = _mm256_blendv_epi8(entry, look_up::<QUARTERS>(random, &plan.tables[v]), here);
@@ -213,16 +208,12 @@ fn settle<'a>(
     table: impl Fn(usize) -> &'a BitsTable,
 ) -> __m256i {
     let (mut lanes, mut kept) = ([0u16; 16], [0u16; 16]);
-    // SAFETY: 16 lanes of 16 bits each.
-    unsafe {
-        _mm256_storeu_si256(lanes.as_mut_ptr().cast(), random);
-        _mm256_storeu_si256(kept.as_mut_ptr().cast(), keep);
-    }
+    safe::_mm256_storeu_si256(&mut lanes, random);
+    safe::_mm256_storeu_si256(&mut kept, keep);
     while undecided != 0 {
         let lane = undecided.trailing_zeros() as usize / 2;
         undecided &= !(3 << (2 * lane));
         kept[lane] = if table(lane).settle(lanes[lane], refine) { u16::MAX } else { 0 };
     }
-    // SAFETY: 16 lanes of 16 bits.
-    unsafe { _mm256_loadu_si256(kept.as_ptr().cast()) }
+    safe::_mm256_loadu_si256(&kept)
 }

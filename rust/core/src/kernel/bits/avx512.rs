@@ -4,6 +4,8 @@
 
 use std::arch::x86_64::*;
 
+use safe_unaligned_simd::x86_64 as safe;
+
 use super::draw_avx512::{blended, decide, load_table, look_up, outcome};
 use super::laws::Laws;
 use crate::codec::FixedPoint;
@@ -136,8 +138,7 @@ unsafe fn shape16<const REGISTERS: usize, const VECTORS: usize, const SYMMETRIC:
     for g in 0..groups {
         // The lanes that follow the second law.
         let second = if LAWS == 2 {
-            // SAFETY: 32 bytes.
-            let classes = unsafe { _mm256_loadu_si256(laws.classes::<32>(32 * g).as_ptr().cast()) };
+            let classes = safe::_mm256_loadu_si256(laws.classes::<32>(32 * g));
             _mm256_cmpeq_epi8_mask(classes, _mm256_set1_epi8(1))
         } else {
             0
@@ -257,18 +258,14 @@ unsafe fn shape32<const REGISTERS: usize>(
                 *mask = _mm512_or_si512(*mask, _mm512_sll_epi32(_mm512_cvtepu16_epi32(half), by));
             }
         }
-        for (half, words) in group.chunks_exact_mut(16).enumerate() {
-            // SAFETY: 16 words.
-            unsafe {
-                let at = words.as_mut_ptr();
-                let old = _mm512_loadu_si512(at.cast());
-                let new = if plan.symmetric {
-                    _mm512_xor_si512(old, masks[0][half])
-                } else {
-                    _mm512_ternarylogic_epi32::<0xCA>(old, masks[0][half], masks[1][half])
-                };
-                _mm512_storeu_si512(at.cast(), new);
-            }
+        for (half, words) in group.as_chunks_mut::<16>().0.iter_mut().enumerate() {
+            let old = safe::_mm512_loadu_si512(words);
+            let new = if plan.symmetric {
+                _mm512_xor_si512(old, masks[0][half])
+            } else {
+                _mm512_ternarylogic_epi32::<0xCA>(old, masks[0][half], masks[1][half])
+            };
+            safe::_mm512_storeu_si512(words, new);
         }
     }
 }

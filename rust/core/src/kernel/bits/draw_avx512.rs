@@ -5,6 +5,8 @@
 
 use std::arch::x86_64::*;
 
+use safe_unaligned_simd::x86_64::{_mm256_loadu_si256, _mm512_loadu_si512, _mm512_storeu_si512};
+
 use super::laws::Laws;
 use super::plan::BitsTable;
 use crate::isa::ones;
@@ -15,8 +17,7 @@ use crate::random::Refine;
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 pub(super) fn load_table<const REGISTERS: usize>(table: &BitsTable) -> [__m512i; REGISTERS] {
     const { assert!(REGISTERS <= 8) };
-    // SAFETY: a table has 256 entries, eight registers, at 64-byte alignment.
-    std::array::from_fn(|i| unsafe { _mm512_load_si512(table.entries.as_ptr().add(32 * i).cast()) })
+    std::array::from_fn(|i| _mm512_loadu_si512(&table.entries.as_chunks::<32>().0[i]))
 }
 
 /// 32 draws from one table.
@@ -42,8 +43,7 @@ pub(super) fn blended<const REGISTERS: usize>(
     first: usize,
     refine: &mut Refine,
 ) -> __m512i {
-    // SAFETY: 32 bytes.
-    let classes = unsafe { _mm256_loadu_si256(laws.classes::<32>(first).as_ptr().cast()) };
+    let classes = _mm256_loadu_si256(laws.classes::<32>(first));
     let shape = &laws.shape().tables[v];
     let mut entry = look_up(random, &load_table::<REGISTERS>(shape));
     for (k, plan) in laws.plans.iter().enumerate().skip(1) {
@@ -72,8 +72,7 @@ pub(super) fn decide(
     let undecided = _mm512_cmple_epu16_mask(_mm512_xor_si512(random, entry), mask);
     if undecided != 0 {
         let mut lanes = [0u16; 32];
-        // SAFETY: 32 lanes of 16 bits.
-        unsafe { _mm512_storeu_si512(lanes.as_mut_ptr().cast(), random) };
+        _mm512_storeu_si512(&mut lanes, random);
         keep = keep & !undecided | settle(undecided, &lanes, refine, settle_lane);
     }
     _mm512_and_si512(_mm512_mask_mov_epi16(entry, keep, random), mask)

@@ -19,8 +19,6 @@ struct SpreadTable {
     byte: [u8; 64],
     /// The bit of that byte.
     bit: [u8; 64],
-    /// Bytes of output: 64, or 32 at the end of a group whose number of bits is odd.
-    length: usize,
 }
 
 impl BitSpreader {
@@ -34,7 +32,6 @@ impl BitSpreader {
                 (2 * (at / bits - first(at)) + (bits - 1 - at % bits) / 8) as u8
             }),
             bit: std::array::from_fn(|i| 1 << ((bits - 1 - (start + i) % bits) % 8)),
-            length: 64.min(32 * bits - start),
         };
         let tables = if (2..=16).contains(&bits) {
             (0..32 * bits).step_by(64).map(table).collect()
@@ -64,29 +61,24 @@ impl BitSpreader {
     #[target_feature(enable = "avx512f,avx512bw")]
     pub(crate) fn on_avx512(&self, words: &[u16], out: &mut [u8]) {
         use std::arch::x86_64::*;
+
+        use safe_unaligned_simd::x86_64::{_mm256_storeu_si256, _mm512_loadu_si512, _mm512_storeu_si512};
         assert!(out.len() == words.len() * self.bits);
         let whole = words.len() - words.len() % 32;
         let one = _mm512_set1_epi8(1);
-        for (group, bytes) in words[..whole].chunks_exact(32).zip(out.chunks_exact_mut(32 * self.bits)) {
-            // SAFETY: 32 words of 16 bits.
-            let words = unsafe { _mm512_loadu_si512(group.as_ptr().cast()) };
+        for (group, bytes) in words.as_chunks::<32>().0.iter().zip(out.chunks_exact_mut(32 * self.bits)) {
+            let words = _mm512_loadu_si512(group);
             for (table, bytes) in self.tables.iter().zip(bytes.chunks_mut(64)) {
-                // SAFETY: 64 bytes each, at 64-byte alignment.
-                let [word, byte, bit] = unsafe {
-                    [
-                        _mm512_load_si512(table.word.as_ptr().cast()),
-                        _mm512_load_si512(table.byte.as_ptr().cast()),
-                        _mm512_load_si512(table.bit.as_ptr().cast()),
-                    ]
-                };
-                let looked_at = _mm512_shuffle_epi8(_mm512_permutexvar_epi16(word, words), byte);
+                let (word, byte) = (_mm512_loadu_si512(&table.word), _mm512_loadu_si512(&table.byte));
+                let (looked_at, bit) = (
+                    _mm512_shuffle_epi8(_mm512_permutexvar_epi16(word, words), byte),
+                    _mm512_loadu_si512(&table.bit),
+                );
                 let spread = _mm512_maskz_mov_epi8(_mm512_test_epi8_mask(looked_at, bit), one);
-                if table.length == 64 {
-                    // SAFETY: 64 bytes of output.
-                    unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), spread) };
-                } else {
-                    // SAFETY: 32 bytes of output.
-                    unsafe { _mm256_storeu_si256(bytes.as_mut_ptr().cast(), _mm512_castsi512_si256(spread)) };
+                if let Some(bytes) = bytes.first_chunk_mut::<64>() {
+                    _mm512_storeu_si512(bytes, spread);
+                } else if let Some(bytes) = bytes.first_chunk_mut::<32>() {
+                    _mm256_storeu_si256(bytes, _mm512_castsi512_si256(spread));
                 }
             }
         }

@@ -4,6 +4,8 @@
 
 use std::arch::aarch64::*;
 
+use safe_unaligned_simd::aarch64 as safe;
+
 use super::laws::Laws;
 use super::plan::BitsTable;
 use crate::codec::FixedPoint;
@@ -25,8 +27,7 @@ macro_rules! by_size {
 /// Randomizes `words` of up to 16 bits, a multiple of 32, in place, like [`super::scalar::randomize`] under one plan.
 #[target_feature(enable = "neon")]
 pub(crate) fn randomize16(laws: Laws<'_>, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
-    // SAFETY: eight words.
-    let load = |_, words: &[u16; 8]| unsafe { vld1q_u16(words.as_ptr()) };
+    let load = |_, words: &[u16; 8]| safe::vld1q_u16(words);
     by_size!(shape16, laws, keystream, words, refine, vdupq_n_u16(0), load);
 }
 
@@ -126,8 +127,7 @@ fn shape16<const ENTRIES: usize, L: Fn(usize, &[u16; 8]) -> uint16x8_t>(
             std::array::from_fn(|i| vbslq_u16(veorq_u16(old[i], turned), first[i], second[i]))
         };
         for (words, new) in eights.iter_mut().zip(new) {
-            // SAFETY: eight words.
-            unsafe { vst1q_u16(words.as_mut_ptr(), new) };
+            safe::vst1q_u16(words, new);
         }
     }
 }
@@ -156,8 +156,7 @@ fn shape32<const ENTRIES: usize>(laws: Laws<'_>, keystream: &[u8], words: &mut [
             let outcomes = outcomes::<ENTRIES, 32>(&draws[v], laws, (v, table), 32 * g, refine);
             let mask = vdupq_n_u16(table.mask);
             for (lanes, outcome) in lanes.as_chunks_mut::<8>().0.iter_mut().zip(outcomes) {
-                // SAFETY: eight lanes.
-                unsafe { vst1q_u16(lanes.as_mut_ptr(), vandq_u16(outcome, mask)) };
+                safe::vst1q_u16(lanes, vandq_u16(outcome, mask));
             }
             lanes
         };
@@ -207,13 +206,11 @@ fn outcomes<const ENTRIES: usize, const WIDTH: usize>(
         let open = marked(differ.map(|differ| vcleq_u16(differ, vdupq_n_u16(shape.mask))));
         let mut lanes = [0u16; 32];
         for (lanes, outcome) in lanes.as_chunks_mut::<8>().0.iter_mut().zip(outcomes) {
-            // SAFETY: eight lanes.
-            unsafe { vst1q_u16(lanes.as_mut_ptr(), outcome) };
+            safe::vst1q_u16(lanes, outcome);
         }
         settle(open, draws, &mut lanes, refine, |lane| laws.table(v, first + lane));
         for (outcome, lanes) in outcomes.iter_mut().zip(lanes.as_chunks::<8>().0) {
-            // SAFETY: eight lanes.
-            *outcome = unsafe { vld1q_u16(lanes.as_ptr()) };
+            *outcome = safe::vld1q_u16(lanes);
         }
     }
     outcomes
@@ -232,9 +229,8 @@ fn entries<const ENTRIES: usize>(
     let columns = bytes.map(|bytes| vandq_u8(bytes, vdupq_n_u8((ENTRIES - 1) as u8)));
     let [mut low, mut high] = look_up::<ENTRIES>(columns, shape);
     if !laws.is_one() {
-        let classes = laws.classes::<32>(first).as_ptr();
-        // SAFETY: twice 16 bytes of 32.
-        let classes = unsafe { [vld1q_u8(classes), vld1q_u8(classes.add(16))] };
+        let classes = laws.classes::<32>(first).as_chunks::<16>().0;
+        let classes = [safe::vld1q_u8(&classes[0]), safe::vld1q_u8(&classes[1])];
         for (k, plan) in laws.plans.iter().enumerate().skip(1) {
             let [other_low, other_high] = look_up::<ENTRIES>(columns, &plan.tables[v]);
             for half in 0..2 {
@@ -293,8 +289,7 @@ fn settle<'a>(
 #[target_feature(enable = "neon")]
 pub(crate) fn marked(lanes: [uint16x8_t; 4]) -> u32 {
     let bits: [u16; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
-    // SAFETY: eight words.
-    let bits = unsafe { vld1q_u16(bits.as_ptr()) };
+    let bits = safe::vld1q_u16(&bits);
     let eight = |(i, lanes): (usize, uint16x8_t)| u32::from(vaddvq_u16(vandq_u16(lanes, bits))) << (8 * i);
     lanes.into_iter().enumerate().map(eight).fold(0, |marked, eight| marked | eight)
 }

@@ -2,6 +2,8 @@
 
 use std::arch::aarch64::*;
 
+use safe_unaligned_simd::aarch64 as safe;
+
 use super::flip::{COLUMN, DRAWS, Flip, groups};
 use crate::random::Refine;
 
@@ -10,8 +12,7 @@ impl Flip {
     #[target_feature(enable = "neon")]
     pub(super) fn on_neon(&self, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
         let byte = |at: u32| self.entries.map(|entry| (entry >> (8 * at)) as u8);
-        // SAFETY: 16 bytes each.
-        let [low, high] = [0, 1].map(|at| unsafe { vld1q_u8(byte(at).as_ptr()) });
+        let [low, high] = [0, 1].map(|at| safe::vld1q_u8(&byte(at)));
         let (column, one) = (vdupq_n_u16(COLUMN), vdupq_n_u16(1));
         for (keystream, rows, reports) in groups(keystream, rows, reports) {
             // SAFETY: 16 draws are twice 16 bytes.
@@ -29,11 +30,9 @@ impl Flip {
             for quarter in 0..4 {
                 for (half, flips) in flips.iter_mut().enumerate() {
                     let at = DRAWS * quarter + 8 * half;
-                    // SAFETY: eight words from `at` on, of 64.
-                    unsafe {
-                        let row = vld1q_u16(rows.as_ptr().add(at));
-                        vst1q_u16(reports.as_mut_ptr().add(at), vandq_u16(veorq_u16(row, *flips), one));
-                    }
+                    let row = safe::vld1q_u16(&rows.as_chunks::<8>().0[at / 8]);
+                    let report = vandq_u16(veorq_u16(row, *flips), one);
+                    safe::vst1q_u16(&mut reports.as_chunks_mut::<8>().0[at / 8], report);
                     *flips = vshrq_n_u16::<1>(*flips);
                 }
             }

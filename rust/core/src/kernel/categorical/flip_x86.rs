@@ -2,6 +2,10 @@
 
 use std::arch::x86_64::*;
 
+use safe_unaligned_simd::x86_64::{
+    _mm_loadu_si128, _mm256_loadu_si256, _mm256_storeu_si256, _mm512_loadu_si512, _mm512_storeu_si512,
+};
+
 use super::flip::{COLUMN, DRAWS, Flip, groups};
 use crate::random::Refine;
 
@@ -9,15 +13,13 @@ impl Flip {
     /// Writes a report for each row, like the oracle.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
     pub(super) fn on_avx512(&self, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
-        // SAFETY: 16 entries are 32 bytes.
-        let table = unsafe { _mm256_loadu_si256(self.entries.as_ptr().cast()) };
+        let table = _mm256_loadu_si256(&self.entries);
         let column = _mm256_set1_epi16(COLUMN as i16);
         let one = _mm512_set1_epi16(1);
         let zero_and_one = _mm512_inserti64x4::<1>(_mm512_setzero_si512(), _mm256_set1_epi16(1));
         let two_and_three = _mm512_add_epi16(zero_and_one, _mm512_set1_epi16(2));
         for (keystream, rows, reports) in groups(keystream, rows, reports) {
-            // SAFETY: 16 draws are 32 bytes.
-            let draws = unsafe { _mm256_loadu_si256(keystream.as_ptr().cast()) };
+            let draws = _mm256_loadu_si256(keystream);
             // Only the low four bits of a place are looked at.
             let entries = _mm256_permutexvar_epi16(draws, table);
             let mut flips = _mm256_and_si256(_mm256_min_epu16(draws, entries), column);
@@ -26,14 +28,10 @@ impl Flip {
                 flips = settled(self, open.into(), keystream, flips, refine);
             }
             let flips = _mm512_broadcast_i64x4(flips);
-            for (half, by) in [zero_and_one, two_and_three].into_iter().enumerate() {
-                // SAFETY: 32 words of 64 are 64 bytes of 128.
-                unsafe {
-                    let row = _mm512_loadu_si512(rows.as_ptr().add(32 * half).cast());
-                    let flipped = _mm512_xor_si512(row, _mm512_srlv_epi16(flips, by));
-                    let report = _mm512_and_si512(flipped, one);
-                    _mm512_storeu_si512(reports.as_mut_ptr().add(32 * half).cast(), report);
-                }
+            let halves = rows.as_chunks::<32>().0.iter().zip(reports.as_chunks_mut::<32>().0);
+            for ((rows, reports), by) in halves.zip([zero_and_one, two_and_three]) {
+                let flipped = _mm512_xor_si512(_mm512_loadu_si512(rows), _mm512_srlv_epi16(flips, by));
+                _mm512_storeu_si512(reports, _mm512_and_si512(flipped, one));
             }
         }
     }
@@ -42,16 +40,13 @@ impl Flip {
     #[target_feature(enable = "avx2")]
     pub(super) fn on_avx2(&self, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
         let byte = |at: u32| self.entries.map(|entry| (entry >> (8 * at)) as u8);
-        // SAFETY: 16 bytes each.
-        let [low, high] = [0, 1]
-            .map(|at| unsafe { _mm256_broadcastsi128_si256(_mm_loadu_si128(byte(at).as_ptr().cast())) });
+        let [low, high] = [0, 1].map(|at| _mm256_broadcastsi128_si256(_mm_loadu_si128(&byte(at))));
         let (column, one) = (_mm256_set1_epi16(COLUMN as i16), _mm256_set1_epi16(1));
         // A place with its top bit set reads zero.
         let not_high = _mm256_set1_epi16(0x8000_u16 as i16);
         let not_low = _mm256_set1_epi16(0x0080);
         for (keystream, rows, reports) in groups(keystream, rows, reports) {
-            // SAFETY: 16 draws are 32 bytes.
-            let draws = unsafe { _mm256_loadu_si256(keystream.as_ptr().cast()) };
+            let draws = _mm256_loadu_si256(keystream);
             let place = _mm256_and_si256(draws, column);
             let entries = _mm256_or_si256(
                 _mm256_shuffle_epi8(low, _mm256_or_si256(place, not_high)),
@@ -68,12 +63,8 @@ impl Flip {
                 rows.as_chunks::<DRAWS>().0.iter().zip(reports.as_chunks_mut::<DRAWS>().0).enumerate()
             {
                 let by = _mm_cvtsi32_si128(quarter as i32);
-                // SAFETY: 16 words are 32 bytes.
-                unsafe {
-                    let row = _mm256_loadu_si256(rows.as_ptr().cast());
-                    let flipped = _mm256_xor_si256(row, _mm256_srl_epi16(flips, by));
-                    _mm256_storeu_si256(reports.as_mut_ptr().cast(), _mm256_and_si256(flipped, one));
-                }
+                let flipped = _mm256_xor_si256(_mm256_loadu_si256(rows), _mm256_srl_epi16(flips, by));
+                _mm256_storeu_si256(reports, _mm256_and_si256(flipped, one));
             }
         }
     }
@@ -89,9 +80,7 @@ fn settled(
     refine: &mut Refine,
 ) -> __m256i {
     let mut words = [0u16; DRAWS];
-    // SAFETY: 16 words are 32 bytes.
-    unsafe { _mm256_storeu_si256(words.as_mut_ptr().cast(), flips) };
+    _mm256_storeu_si256(&mut words, flips);
     law.settle(open, keystream, &mut words, refine);
-    // SAFETY: as above.
-    unsafe { _mm256_loadu_si256(words.as_ptr().cast()) }
+    _mm256_loadu_si256(&words)
 }

@@ -133,20 +133,19 @@ impl<T: Cell> LookUpTable<T> {
 #[target_feature(enable = "avx2")]
 fn whole_avx2(table: &[u32], used: usize, index: &[u32; PLACES], out: &mut [u32; PLACES]) {
     use std::arch::x86_64::*;
+
+    use safe_unaligned_simd::x86_64::{_mm256_loadu_si256, _mm256_storeu_si256};
     let eights = table[..used].as_chunks::<8>().0;
     for (index, out) in index.as_chunks::<8>().0.iter().zip(out.as_chunks_mut::<8>().0) {
-        // SAFETY: 8 entries are 32 bytes.
-        let index = unsafe { _mm256_loadu_si256(index.as_ptr().cast()) };
+        let index = _mm256_loadu_si256(index);
         let wanted = _mm256_srli_epi32::<3>(index);
         let mut found = _mm256_setzero_si256();
         for (number, eight) in (0..).zip(eights) {
-            // SAFETY: 8 entries are 32 bytes.
-            let eight = unsafe { _mm256_loadu_si256(eight.as_ptr().cast()) };
+            let eight = _mm256_loadu_si256(eight);
             let here = _mm256_cmpeq_epi32(wanted, _mm256_set1_epi32(number));
             found = _mm256_blendv_epi8(found, _mm256_permutevar8x32_epi32(eight, index), here);
         }
-        // SAFETY: 8 entries are 32 bytes.
-        unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), found) };
+        _mm256_storeu_si256(out, found);
     }
 }
 

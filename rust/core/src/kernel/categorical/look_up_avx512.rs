@@ -42,11 +42,11 @@ pub(super) fn spell<W: Code>(reports: &[W], letters: &[f32], out: &mut [f32]) {
     let (rooms, rest_room) = out.as_chunks_mut::<PLACES>();
     for (reports, out) in groups.iter().zip(rooms) {
         let index = reports.map(|report| report.widen());
-        // SAFETY: 64 bytes of 256.
-        let load = |v: usize| unsafe { _mm512_loadu_si512(index.as_ptr().add(VECTOR * v).cast()) };
-        for (v, found) in pick(letters, &[0, 1, 2, 3].map(load)).into_iter().enumerate() {
-            // SAFETY: 64 bytes of 256.
-            unsafe { _mm512_storeu_si512(out.as_mut_ptr().add(VECTOR * v).cast(), found) };
+        let load =
+            |v: usize| safe_unaligned_simd::x86_64::_mm512_loadu_si512(&index.as_chunks::<VECTOR>().0[v]);
+        let found = pick(letters, &[0, 1, 2, 3].map(load));
+        for (out, found) in out.as_chunks_mut::<VECTOR>().0.iter_mut().zip(found) {
+            safe_unaligned_simd::x86_64::_mm512_storeu_ps(out, _mm512_castsi512_ps(found));
         }
     }
     for (out, &report) in rest_room.iter_mut().zip(rest) {

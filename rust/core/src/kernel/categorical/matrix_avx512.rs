@@ -3,6 +3,10 @@
 
 use std::arch::x86_64::*;
 
+use safe_unaligned_simd::x86_64::{
+    _mm256_loadu_si256, _mm256_storeu_si256, _mm512_loadu_si512, _mm512_storeu_si512,
+};
+
 use super::law::BLOCK;
 use super::look_up::PLACES;
 use super::look_up_avx512::{VECTOR, VECTORS, pick};
@@ -26,10 +30,7 @@ impl MatrixLaw<u16> {
         let (all_rows, all_draws) = (rows.as_chunks::<LANES>().0, keystream.as_chunks::<{ 2 * LANES }>().0);
         let mut index = [0u32; BLOCK];
         for ((rows, draws), index) in all_rows.iter().zip(all_draws).zip(index.as_chunks_mut::<LANES>().0) {
-            // SAFETY: 64 bytes each.
-            let (draws, rows) = unsafe {
-                (_mm512_loadu_si512(draws.as_ptr().cast()), _mm512_loadu_si512(rows.as_ptr().cast()))
-            };
+            let (draws, rows) = (_mm512_loadu_si512(draws), _mm512_loadu_si512(rows));
             let columns = _mm512_and_si512(draws, mask);
             let half = |rows: __m256i, columns: __m256i| {
                 _mm512_or_si512(
@@ -37,14 +38,11 @@ impl MatrixLaw<u16> {
                     _mm512_cvtepu16_epi32(columns),
                 )
             };
-            // SAFETY: 64 bytes each.
-            unsafe {
-                let low = half(_mm512_castsi512_si256(rows), _mm512_castsi512_si256(columns));
-                let high =
-                    half(_mm512_extracti64x4_epi64::<1>(rows), _mm512_extracti64x4_epi64::<1>(columns));
-                _mm512_storeu_si512(index.as_mut_ptr().cast(), low);
-                _mm512_storeu_si512(index[16..].as_mut_ptr().cast(), high);
-            }
+            let low = half(_mm512_castsi512_si256(rows), _mm512_castsi512_si256(columns));
+            let high = half(_mm512_extracti64x4_epi64::<1>(rows), _mm512_extracti64x4_epi64::<1>(columns));
+            let halves = index.as_chunks_mut::<VECTOR>().0;
+            _mm512_storeu_si512(&mut halves[0], low);
+            _mm512_storeu_si512(&mut halves[1], high);
         }
         // SAFETY: stage one and the padding leave only rows below `self.rows`, and each has 2^k cells.
         unsafe { self.entries.look_up_some(&index[..rows.len()], reports) };
@@ -54,14 +52,10 @@ impl MatrixLaw<u16> {
         let groups =
             all_draws.iter().zip(reports.as_chunks_mut::<LANES>().0).zip(index.as_chunks::<LANES>().0);
         for (group, ((draws, reports), index)) in groups.enumerate() {
-            // SAFETY: 64 bytes each.
-            let (draws, entries) = unsafe {
-                (_mm512_loadu_si512(draws.as_ptr().cast()), _mm512_loadu_si512(reports.as_ptr().cast()))
-            };
+            let (draws, entries) = (_mm512_loadu_si512(draws), _mm512_loadu_si512(reports));
             // The smaller of the two has the outcome in its low bits, unless the bits above are equal.
             let report = _mm512_and_si512(_mm512_min_epu16(draws, entries), mask);
-            // SAFETY: 64 bytes.
-            unsafe { _mm512_storeu_si512(reports.as_mut_ptr().cast(), report) };
+            _mm512_storeu_si512(reports, report);
             open[group] = _mm512_cmple_epu16_mask(_mm512_xor_si512(draws, entries), mask);
             open_in |= u32::from(open[group] != 0) << group;
             // Of the first that is open: more seldom are, and where none is this does no harm.
@@ -108,13 +102,8 @@ impl MatrixLaw<u32> {
             let (mut draws, mut index) =
                 ([_mm512_setzero_si512(); VECTORS], [_mm512_setzero_si512(); VECTORS]);
             for v in 0..VECTORS {
-                // SAFETY: 64 bytes of 256, and 32 of 128.
-                let (draw, row) = unsafe {
-                    (
-                        _mm512_loadu_si512(keystream.as_ptr().add(4 * VECTOR * v).cast()),
-                        _mm256_loadu_si256(rows.as_ptr().add(VECTOR * v).cast()),
-                    )
-                };
+                let draw = _mm512_loadu_si512(&keystream.as_chunks::<{ 4 * VECTOR }>().0[v]);
+                let row = _mm256_loadu_si256(&rows.as_chunks::<VECTOR>().0[v]);
                 draws[v] = draw;
                 index[v] = _mm512_or_si512(
                     _mm512_sll_epi32(_mm512_cvtepu16_epi32(row), by),
@@ -128,11 +117,10 @@ impl MatrixLaw<u32> {
                 let report = _mm512_and_si512(_mm512_min_epu32(draws[v], entries[v]), mask);
                 let equal = _mm512_cmple_epu32_mask(_mm512_xor_si512(draws[v], entries[v]), mask);
                 open |= u64::from(equal) << (VECTOR * v);
-                // SAFETY: 32 bytes of 128.
-                unsafe {
-                    let out = reports.as_mut_ptr().add(VECTOR * v).cast();
-                    _mm256_storeu_si256(out, _mm512_cvtepi32_epi16(report));
-                }
+                _mm256_storeu_si256(
+                    &mut reports.as_chunks_mut::<VECTOR>().0[v],
+                    _mm512_cvtepi32_epi16(report),
+                );
             }
             for lane in ones(open) {
                 let draw = u32::from_le_bytes(keystream.as_chunks::<4>().0[lane]);

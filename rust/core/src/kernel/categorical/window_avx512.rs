@@ -2,6 +2,8 @@
 
 use std::arch::x86_64::*;
 
+use safe_unaligned_simd::x86_64::{_mm512_loadu_si512, _mm512_storeu_si512};
+
 use super::law::BLOCK;
 use super::window::{LANES, NarrowWindow, groups};
 use crate::isa::ones;
@@ -19,14 +21,9 @@ impl NarrowWindow<'_> {
         // block.
         let (mut unsettled, mut unsettled_in) = ([0u32; BLOCK / LANES], 0u32);
         for (group, (keystream, own, reports)) in groups(keystream, rows, reports).enumerate() {
-            // SAFETY: 64 bytes of chances, 64 bytes of places, and 32 words of 16 bits.
-            let (chances, places, rows) = unsafe {
-                (
-                    _mm512_loadu_si512(keystream.as_ptr().cast()),
-                    _mm512_loadu_si512(keystream[64..].as_ptr().cast()),
-                    _mm512_loadu_si512(own.as_ptr().cast()),
-                )
-            };
+            let draws = keystream.as_chunks::<64>().0;
+            let (chances, places) = (_mm512_loadu_si512(&draws[0]), _mm512_loadu_si512(&draws[1]));
+            let rows = _mm512_loadu_si512(own);
             let inside = _mm512_cmplt_epu16_mask(chances, top) ^ certain;
             let equal = _mm512_cmpeq_epu16_mask(chances, top);
             // Lemire: the place is the upper half of the product, unless the lower one is to be rejected.
@@ -38,8 +35,7 @@ impl NarrowWindow<'_> {
             let start = _mm512_min_epu16(_mm512_subs_epu16(rows, half), others);
             let past = _mm512_maskz_mov_epi16(_mm512_cmpge_epu16_mask(place, start), width);
             let report = _mm512_add_epi16(place, _mm512_mask_mov_epi16(past, inside, start));
-            // SAFETY: 32 reports of 16 bits.
-            unsafe { _mm512_storeu_si512(reports.as_mut_ptr().cast(), report) };
+            _mm512_storeu_si512(reports, report);
             unsettled[group] = equal | rejected;
             unsettled_in |= u32::from(equal | rejected != 0) << group;
         }

@@ -2,6 +2,8 @@
 
 use std::arch::aarch64::*;
 
+use safe_unaligned_simd::aarch64::{vld1q_u8, vld1q_u16, vst1q_u16};
+
 use super::window::{LANES, NarrowWindow, groups};
 use crate::kernel::bits::marked;
 use crate::random::Refine;
@@ -34,14 +36,11 @@ impl NarrowWindow<'_> {
         for (keystream, rows, reports) in groups(keystream, rows, reports) {
             let mut open = [vdupq_n_u16(0); LANES / 8];
             for (i, open) in open.iter_mut().enumerate() {
-                // SAFETY: eight of 32 chances, which come first, of as many places, and of as many rows.
-                let (chances, places, rows) = unsafe {
-                    (
-                        vreinterpretq_u16_u8(vld1q_u8(keystream.as_ptr().add(16 * i))),
-                        vreinterpretq_u16_u8(vld1q_u8(keystream.as_ptr().add(2 * LANES + 16 * i))),
-                        vld1q_u16(rows.as_ptr().add(8 * i)),
-                    )
-                };
+                // Eight of 32 chances, which come first, of as many places, and of as many rows.
+                let draws = keystream.as_chunks::<16>().0;
+                let chances = vreinterpretq_u16_u8(vld1q_u8(&draws[i]));
+                let places = vreinterpretq_u16_u8(vld1q_u8(&draws[LANES / 8 + i]));
+                let rows = vld1q_u16(&rows.as_chunks::<8>().0[i]);
                 let below = vcltq_u16(chances, top);
                 let inside = if CERTAIN { vmvnq_u16(below) } else { below };
                 // Lemire: the place is the upper half of the product, unless the lower one is to be rejected.
@@ -55,8 +54,7 @@ impl NarrowWindow<'_> {
                 let start = vminq_u16(vqsubq_u16(rows, half), others);
                 let past = vandq_u16(vcgeq_u16(place, start), width);
                 let report = vaddq_u16(place, vbslq_u16(inside, start, past));
-                // SAFETY: eight of 32 reports.
-                unsafe { vst1q_u16(reports.as_mut_ptr().add(8 * i), report) };
+                vst1q_u16(&mut reports.as_chunks_mut::<8>().0[i], report);
             }
             let any = vorrq_u16(vorrq_u16(open[0], open[1]), vorrq_u16(open[2], open[3]));
             if vmaxvq_u16(any) != 0 {
