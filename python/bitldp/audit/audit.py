@@ -11,10 +11,9 @@ from typing import Any
 from bitldp._core import Grid, Matrix, Window
 from bitldp.audit.run import AuditRun, Event
 from bitldp.base import checks
-from bitldp.base.extras import require
+from bitldp.base.documents import facts_table, jsonable
+from bitldp.base.errors import require
 from bitldp.base.keys import RandomSource
-from bitldp.base.markup import facts_table
-from bitldp.base.plain import jsonable
 from bitldp.mechanism.base import Mechanism
 from bitldp.mechanism.law import Experiment, Pair, codes_of, far_ends, of_rows
 from bitldp.privacy import Guarantee

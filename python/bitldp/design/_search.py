@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp.base import extras
+from bitldp.base.errors import require
 from bitldp.design.distance import Metric, binding, distances, shortest
 from bitldp.design.result import DesignError
 
@@ -82,7 +82,7 @@ class Program:
         *,
         mirrored: bool = True,
     ) -> None:
-        extras.require("solving a design", ["scipy"], "design")
+        require("solving a design", ["scipy"], "design")
         from scipy import sparse
 
         points, letters = shape

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Matrix
-from bitldp.base.extras import require
+from bitldp.base.errors import require
 from bitldp.design import DesignError
 from bitldp.design.exact import settled
 

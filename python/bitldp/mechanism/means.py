@@ -13,8 +13,7 @@ from bitldp._core import Cube
 from bitldp.base import checks
 from bitldp.base.arrays import place
 from bitldp.estimate.estimates import Estimate
-from bitldp.estimate.means import MeanAccumulator
-from bitldp.estimate.sampled import SampledMeanAccumulator, checked
+from bitldp.estimate.means import MeanAccumulator, SampledMeanAccumulator, checked_pairs
 from bitldp.estimate.statistics import Statistic, of_letters
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.base import Part
@@ -209,7 +208,7 @@ class Means(ArrayOrPair):
         return self._refuse_silence() if self._spread is None else self._spread
 
     def _check_pair(self, reports: Any) -> SampledReports:
-        return checked(reports, self.features, self.k or self.features, self.alphabet)
+        return checked_pairs(reports, self.features, self.k or self.features, self.alphabet)
 
     def _check_codes(self, reports: Any) -> NDArray[Any]:
         codes = checks.codes("reports", reports, self.alphabet)

@@ -13,8 +13,7 @@ from bitldp.base import checks
 from bitldp.base.arrays import readonly
 from bitldp.estimate.accumulators import Accumulated
 from bitldp.estimate.estimates import Estimate
-from bitldp.estimate.means import MeanAccumulator
-from bitldp.estimate.sampled import SampledMeanAccumulator
+from bitldp.estimate.means import MeanAccumulator, SampledMeanAccumulator
 from bitldp.estimate.statistics import CodeCounts, kept
 from bitldp.privacy import ONE
 from bitldp.release.sampled import SampledReports

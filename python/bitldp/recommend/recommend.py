@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from bitldp.base import checks
-from bitldp.base.extras import MissingExtraError
+from bitldp.base.errors import MissingExtraError
 from bitldp.categorical.rappor import RAPPOR
 from bitldp.design import DesignError
 from bitldp.privacy import PrivacyClaimWarning, composed, share

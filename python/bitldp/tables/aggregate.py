@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bitldp.base.refused import PlanError
+from bitldp.base.errors import PlanError
 from bitldp.tables.attributes import Attributes
 from bitldp.tables.collect import collected, released_names
 from bitldp.tables.counts import countable, counts_for

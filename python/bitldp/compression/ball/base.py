@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Grid, Matrix, Shift
 from bitldp.accounting import divergence
 from bitldp.accounting.compose import searched
-from bitldp.accounting.table import Table, of_rows
+from bitldp.accounting.loss_table import LossTable, of_rows
 from bitldp.base import checks
 from bitldp.base.arrays import readonly, zeros_if_refused
 from bitldp.compression.ball import _bounds, _mesh
@@ -70,7 +70,7 @@ class Ball(Means):
     # Set on the instance, by _finish; ClassVar keeps them out of the dataclass' fields.
     _conditional: ClassVar[bool]
     _power: ClassVar[int]
-    _coordinate: ClassVar[Table]
+    _coordinate: ClassVar[LossTable]
     _pure: ClassVar[float]
 
     @classmethod

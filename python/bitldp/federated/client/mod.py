@@ -18,7 +18,7 @@ from flwr.app import Array, ArrayRecord, Context, Message, MessageType, MetricRe
 from flwr.clientapp.typing import ClientAppCallable
 from numpy.typing import NDArray
 
-from bitldp.base import checks, saved
+from bitldp.base import checks, documents
 from bitldp.base.files import replacing
 from bitldp.base.lock import locked
 from bitldp.federated.client.account import UPDATE, Charge, ClientAccount, Place
@@ -187,7 +187,7 @@ def find_kept(path: Path, asked: bytes) -> Kept | None:
     except FileNotFoundError:
         return None
     try:
-        found = saved.arrays(raw)
+        found = documents.arrays(raw)
         about, report = json.loads(found["about"].tobytes()), found["report"].tobytes()
         same = about["asked"] == asked.hex() and about["sha256"] == hashlib.sha256(report).hexdigest()
         return Kept(report, about["metrics"]) if same else None
