@@ -31,7 +31,7 @@ _ROUNDING = 1e-12  # delta that is set aside for the rounding of convolutions
 
 @dataclass(frozen=True)
 class Account:
-    """What releases cost together: they are (epsilon, delta)-differentially private, locally.
+    """Cost of releases together: they are (epsilon, delta)-differentially private, locally.
 
     Attributes
     ----------

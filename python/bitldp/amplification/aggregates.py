@@ -173,7 +173,7 @@ def _law(mechanism: Any) -> Any:
 
 
 def _is_free(channel: Any) -> bool:
-    """Whether noise is added that is never clamped."""
+    """Return whether noise is added that is never clamped."""
     return (
         isinstance(channel, Shift)
         and not channel.mute

@@ -70,12 +70,12 @@ class AuditResult:
 
     @property
     def passed(self) -> bool:
-        """Whether the bound is within the exact epsilon; an audit with repeated reports fails."""
+        """Verdict: the bound is within the exact epsilon; an audit with repeated reports fails."""
         return self.lower <= self.exact and self.lower < math.inf
 
     @property
     def refuted(self) -> bool:
-        """Whether these reports alone show more than is claimed; never of the claim for a feature."""
+        """True where these reports alone show more than is claimed; never of the claim for a feature."""
         return self.guarantee.unit == "record" and self.lower > self.claimed
 
     def __str__(self) -> str:

@@ -176,7 +176,7 @@ class WordCounts(Statistic):
 
 
 class SampledCounts(Statistic):
-    """What was reported of each coordinate, where some are sampled and the others count as the middle.
+    """Counts of each coordinate's reports, where some are sampled and the others count as the middle.
 
     Parameters
     ----------

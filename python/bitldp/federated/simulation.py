@@ -29,7 +29,7 @@ _BLOCK_SEED = 0xB10C
 
 @dataclass(frozen=True)
 class Simulated:
-    """What a server has after a round.
+    """State of a server after a round.
 
     Attributes
     ----------

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bitldp.estimate.accumulators import Accumulator
 
 Takes = Literal["numbers", "reals", "categories", "points", "ball", "scores", "record", "words"]
-"""What a mechanism takes: all columns together as fixed-point numbers, or as numbers of an interval; each
+"""Input of a mechanism: all columns together as fixed-point numbers, or as numbers of an interval; each
 column by itself as a category, or as one of N points; a vector of a ball; a vector of which one dimension is
 chosen; attributes of several kinds; words that nobody could
 list."""
@@ -38,7 +38,7 @@ Part = tuple[int, int]
 """Columns of an array of codes, and bits of a code."""
 
 Reports: TypeAlias = NDArray[Any] | np.generic | tuple[NDArray[Any], ...]
-"""What `randomize` returns: an array; a scalar for a single value; where coordinates are sampled, a pair."""
+"""Reports of `randomize`: an array; a scalar for a single value; where coordinates are sampled, a pair."""
 
 _M = TypeVar("_M", bound="Mechanism")
 
@@ -330,7 +330,7 @@ class Mechanism(ABC):
 
     @property
     def _bound(self) -> bool:
-        """Whether keyed coins are to be bound to the whole record: more is done than one draw of it."""
+        """True where keyed randomness is bound to the whole record: more is done than one draw of it."""
         return True
 
     @property
@@ -340,7 +340,7 @@ class Mechanism(ABC):
 
     @property
     def whole(self) -> bool:
-        """Whether all numbers of a record are released together, as one symbol."""
+        """True where all numbers of a record are released together, as one symbol."""
         return False
 
     def symbols(self) -> tuple[Symbols, ...]:

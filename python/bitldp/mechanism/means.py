@@ -132,7 +132,7 @@ class Means(ArrayOrPair):
 
     @property
     def whole(self) -> bool:
-        """Whether all numbers of a record are released together, as one symbol."""
+        """True where all numbers of a record are released together, as one symbol."""
         return bool(self._release.whole)
 
     @property
@@ -182,7 +182,7 @@ class Means(ArrayOrPair):
 
     @property
     def letters(self) -> NDArray[np.float64]:
-        """What each code is worth, shape (alphabet,); read-only. Their mean over the coins is the input.
+        """Decoded value of each code, shape (alphabet,); read-only. Their mean over the noise is the input.
 
         Raises
         ------

@@ -168,7 +168,7 @@ def _compared(task: Task, question: Question, most: int | None) -> Recommendatio
 
 
 def _alone(task: str, features: int, name: str) -> bool:
-    """Whether a record has one number or category, so that there is nothing to sample or to share."""
+    """Return whether a record has one number or category, so that there is nothing to sample or to share."""
     if features > 1 or task == "record":
         return False
     return task != "mean" or not name.endswith(", split")

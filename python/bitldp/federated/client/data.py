@@ -212,7 +212,7 @@ class PrivateData:
 
     @property
     def released(self) -> bool:
-        """Whether the released copy is on disk."""
+        """True once the released copy is on disk."""
         return self._path.exists()
 
     def get(
