@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -60,10 +61,15 @@ def _first_lines(module: ast.Module) -> Iterator[tuple[str, str]]:
 def _documented_constants(node: ast.AST) -> Iterator[tuple[str, str]]:
     """Yield the names of a body's assignments that a string follows, and the string."""
     body = getattr(node, "body", None)
-    for statement, after in zip(body, body[1:], strict=False) if isinstance(body, list) else ():
-        if isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(after, ast.Expr):
-            if isinstance(after.value, ast.Constant) and isinstance(after.value.value, str):
-                yield ast.unparse(statement).partition("=")[0].partition(":")[0].strip(), after.value.value
+    for statement, after in pairwise(body) if isinstance(body, list) else ():
+        text = after.value.value if _is_constant(after) else None
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(text, str):
+            target = statement.target if isinstance(statement, ast.AnnAssign) else statement.targets[0]
+            yield ast.unparse(target), text
+
+
+def _is_constant(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +90,7 @@ def test_no_docstring_begins_by_a_riddle(modules: dict[str, ast.Module]) -> None
 # -- the checks themselves: faults planted in a small tree
 
 SOUND = {
-    "one.py": '"""Laws of reports."""\n\n\nclass Law:\n    """Law of a report."""\n\n\nclass _Row:\n    pass\n',
+    "one.py": '"""Laws."""\n\n\nclass Law:\n    """Law of a report."""\n\n\nclass _Row:\n    pass\n',
     "two.py": '"""Whatever is left."""\n\nMOST = 1\n"""Largest count."""\n\n\nclass _Row:\n    pass\n',
 }
 
@@ -96,7 +102,7 @@ SOUND = {
         ("three.py", "class Law:\n    pass\n", ["Law"], 0),
         ("inner/three.py", "class Law:\n    pass\n", ["Law"], 0),
         ("three.py", '"""What reports are worth."""\n', [], 1),
-        ("three.py", 'class Row:\n    def law(self):\n        """Of the least variance: the law."""\n', [], 1),
+        ("three.py", 'class Row:\n    def law(self):\n        """Of least variance: the law."""\n', [], 1),
         ("three.py", 'def row():\n    """In what a report differs."""\n', [], 1),
         ("three.py", 'async def row():\n    """Whether a report differs."""\n', [], 1),
         ("three.py", 'MOST = 1\n"""What no count exceeds."""\n', [], 1),

@@ -93,7 +93,7 @@ class Means(ArrayOrPair):
     epsilon: float
     features: int
     clip: bool
-    k: int | None  # coordinates of a record that are sampled; None where all are released
+    k: int | None = None  # coordinates of a record that are sampled; None where all are released
 
     # Set on the instance by `_build`: no fields of a dataclass, which this class is not.
     _release: Any  # a Release of numbers, whose points are known

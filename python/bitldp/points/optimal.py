@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from bitldp._core import Matrix
 from bitldp.mechanism.designed import Designed, DesignTable
-from bitldp.points import places
+from bitldp.points.candidates import check_prior, of_members
 from bitldp.points.tables import CandidateMatrix
 
 __all__ = ["OptimalUtility"]
 
 _EXACT = 300  # candidates of a region whose program is solved as it is: 90,000 variables, some seconds
 _MOST = 1024  # candidates of a region for which columns are generated
-_LEAST, _LARGEST = 1e-3, 30.0  # budgets that a solver in double precision tells apart from none, and from any
+_LEAST, _LARGEST = 1e-3, 30.0  # budgets that a solver in double precision resolves
 
 
 @lru_cache(maxsize=32)
@@ -93,7 +93,7 @@ class OptimalUtility(Designed, CandidateMatrix):
     prior: Any = None
 
     def _check(self) -> None:
-        self._set(prior=places.check_prior(self.prior))
+        self._set(prior=check_prior(self.prior))
 
     def _channel(
         self,
@@ -106,9 +106,9 @@ class OptimalUtility(Designed, CandidateMatrix):
             raise ValueError(f"candidates: at most {_MOST} in a region, got {len(members)}")
         if not _LEAST <= epsilon <= _LARGEST:
             raise ValueError(
-                f"epsilon: {_LEAST} to {_LARGEST} for one value is what the solver tells apart, got {epsilon}"
+                f"epsilon: {_LEAST} to {_LARGEST} for one value, as the solver resolves, got {epsilon}"
             )
-        chosen = places.of_members(self.prior, members, len(points))
+        chosen = of_members(self.prior, members, len(points))
         prior = None if chosen is None else chosen.tobytes()
         table = np.ascontiguousarray(losses).tobytes()
         made = self._table(lambda: DesignTable(_solved(table, len(members), epsilon, prior), None))

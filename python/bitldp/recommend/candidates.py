@@ -26,8 +26,8 @@ from bitldp.numeric import (
 from bitldp.ordered.heavy_hitters import HeavyHitters
 from bitldp.ordered.hierarchy import Hierarchy
 from bitldp.ordered.square_wave import SquareWave
-from bitldp.points import places
 from bitldp.points.brr import BRR
+from bitldp.points.candidates import checked_candidates
 from bitldp.points.exponential import Exponential
 from bitldp.points.lsrr import LSRR
 from bitldp.points.optimal import OptimalUtility
@@ -170,7 +170,7 @@ def _candidate(kind: Any, **options: Any) -> Maker:
 
 
 def _optimal(s: Question) -> Mechanism:
-    if len(places.place(s.candidates, None, None)[2]) > _DESIGNED:
+    if len(checked_candidates(s.candidates, None, None)[2]) > _DESIGNED:
         raise ValueError(f"compared for at most {_DESIGNED} candidates: more take seconds to design")
     return _candidate(OptimalUtility)(s)
 

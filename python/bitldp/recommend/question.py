@@ -9,7 +9,7 @@ import numpy as np
 
 from bitldp.base import checks
 from bitldp.numeric import Duchi
-from bitldp.points import metrics, places
+from bitldp.points.candidates import METRICS, checked_candidates, named_loss
 
 __all__ = ["TASKS", "Criterion", "Norm", "Question", "Task", "asked"]
 
@@ -174,9 +174,9 @@ def asked(
         users=_USERS if users is None else checks.count("users", users, 1),
     )
     if task == "point":
-        places.place(candidates, None, None)
+        checked_candidates(candidates, None, None)
         if isinstance(question.metric, str):
-            metrics.named("metric", question.metric, metrics.METRICS)
+            named_loss("metric", question.metric, METRICS)
     if interval is not None or task == "mean":  # refuses what no mechanism takes
         Duchi(budget, features=question.features, interval=question.interval)
     return question
