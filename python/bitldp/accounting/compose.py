@@ -159,8 +159,8 @@ def _basic(listed: list[tuple[Any, int]]) -> tuple[float, float]:
     for release, count in listed:
         guarantee = release if isinstance(release, Guarantee) else getattr(release, "guarantee", None)
         if guarantee is None:  # a channel
-            found = parts(release)
-            each = added(*(composed(max(t.epsilon for t in part.tables), part.times) for part in found))
+            result = parts(release)
+            each = added(*(composed(max(t.epsilon for t in part.tables), part.times) for part in result))
             guarantee = Guarantee.judge(each, (each, each, each))
         epsilons.append(composed(guarantee.record, count))
         deltas.append(Fraction(guarantee.delta) * count)
@@ -182,16 +182,16 @@ def _epsilon_at(
     if method == "basic":
         if math.isinf(whole) and basic[1] > delta:
             raise ValueError(f"delta: the deltas of the releases add up to {basic[1]:.6g}, above {delta:.6g}")
-        found = whole
+        result = whole
     elif method == "renyi":
         converted, best = _rdp().compute_epsilon(alphas, _curve(listed, alphas), delta)
-        found = float(converted) * _UP  # as from_renyi
-        order = float(best) if found < whole else None
+        result = float(converted) * _UP  # as from_renyi
+        order = float(best) if result < whole else None
     else:
         if not delta > 2.0 * _ROUNDING:
             raise ValueError(f"delta: must be above {2.0 * _ROUNDING} for 'pld', got {delta}")
-        found = float(_loss(listed).get_epsilon_for_delta(delta - _ROUNDING)) * _UP
-    return Account(min(found, whole), delta, method, order, names)
+        result = float(_loss(listed).get_epsilon_for_delta(delta - _ROUNDING)) * _UP
+    return Account(min(result, whole), delta, method, order, names)
 
 
 def _delta_at(
@@ -205,14 +205,14 @@ def _delta_at(
     whole = min(basic[1], 1.0) if basic[0] <= epsilon else 1.0
     order = None
     if method == "basic":
-        found = whole
+        result = whole
     elif method == "renyi":
         converted, best = _rdp().compute_delta(alphas, _curve(listed, alphas), epsilon)
-        found = float(converted) * _UP
-        order = float(best) if found < whole else None
+        result = float(converted) * _UP
+        order = float(best) if result < whole else None
     else:
-        found = float(_loss(listed).get_delta_for_epsilon(epsilon)) + _ROUNDING
-    return Account(epsilon, min(found, whole), method, order, names)
+        result = float(_loss(listed).get_delta_for_epsilon(epsilon)) + _ROUNDING
+    return Account(epsilon, min(result, whole), method, order, names)
 
 
 def from_renyi(curve: ArrayLike, orders: ArrayLike, delta: float) -> float:

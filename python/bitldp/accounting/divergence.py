@@ -117,9 +117,9 @@ def divergences(table: LossTable, alpha: float) -> NDArray[np.float64]:
         exponents = np.stack([_log_sums(alpha * row + (1.0 - alpha) * logs) for row in logs])
     # each logarithm is off by less than 2 units in its last place, times alpha; a sum by one unit a term
     slack = alpha * (1.0 + float(np.abs(logs).max())) * 2.0**-49 + logs.shape[1] * 2.0**-52
-    found: NDArray[np.float64] = np.maximum(exponents + slack, 0.0) / (alpha - 1.0)
-    np.fill_diagonal(found, 0.0)
-    return found
+    result: NDArray[np.float64] = np.maximum(exponents + slack, 0.0) / (alpha - 1.0)
+    np.fill_diagonal(result, 0.0)
+    return result
 
 
 def _log_sums(exponents: NDArray[np.float64]) -> NDArray[np.float64]:

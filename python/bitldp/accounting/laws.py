@@ -54,16 +54,16 @@ def parts(release: Any) -> list[Tables]:
     if not callable(stated):
         name = type(release).__name__
         raise TypeError(f"release: must be a mechanism, a channel or a Guarantee, not {name}")
-    found = []
+    result = []
     for laws, times in stated():
         of_laws = [parts(law) for law in laws]
         if len(of_laws) == 1:
-            found += [Tables(each.tables, each.times * times) for each in of_laws[0]]
+            result += [Tables(each.tables, each.times * times) for each in of_laws[0]]
         else:  # one of several, each the law of one symbol
-            found.append(
+            result.append(
                 Tables(tuple(table for law in of_laws for each in law for table in each.tables), times)
             )
-    return found
+    return result
 
 
 @parts.register
@@ -165,8 +165,8 @@ def _(release: Select) -> list[Tables]:
 
 def _shifted(channel: Shift, x: int) -> list[int]:
     row = [0] * channel.outputs
-    for place, weight in enumerate(channel.weights()):
-        report = x + place - channel.reach + channel.offset
+    for index, weight in enumerate(channel.weights()):
+        report = x + index - channel.reach + channel.offset
         row[min(max(report, 0), channel.outputs - 1)] += weight
     return row
 

@@ -94,13 +94,13 @@ def composed(symbols: Sequence[tuple[Tables, int]], interval: float | None = Non
 
 def profile(part: Tables, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the largest hockey-stick divergence ``sum_y max(P(y) - e^eps P'(y), 0)`` of any pair."""
-    found = np.zeros(len(epsilons))
+    result = np.zeros(len(epsilons))
     for table in part.tables:
         for one, other in table.pairs():
-            for place, epsilon in enumerate(epsilons):
+            for index, epsilon in enumerate(epsilons):
                 gaps = np.maximum(one - math.exp(epsilon) * other, 0.0).sum(axis=1)
-                found[place] = max(found[place], float(gaps.max()))
-    return np.minimum(found, 1.0)
+                result[index] = max(result[index], float(gaps.max()))
+    return np.minimum(result, 1.0)
 
 
 def _losses(table: LossTable) -> NDArray[np.float64]:

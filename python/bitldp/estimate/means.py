@@ -102,10 +102,10 @@ class MeanAccumulator(BatchAccumulator):
 
     def _count(self, reports: Any, output: str, records: int | None, threads: int | None) -> bool:
         """Add what the core can count; False where the form of the reports is another."""
-        found = self._shaped(reports, output, records)
-        if found is None:
+        result = self._shaped(reports, output, records)
+        if result is None:
             return False
-        n, codes = found
+        n, codes = result
         assert self._statistic is not None  # what was asked before
         try:
             counts = self._statistic.count(codes, output, n, threads)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Coins, Grid
 from bitldp.base import checks
-from bitldp.base.arrays import place
+from bitldp.base.arrays import position
 from bitldp.base.keys import RandomSource
 from bitldp.estimate.estimates import Estimate
 from bitldp.mechanism import identity
@@ -207,8 +207,8 @@ class Mechanism(ABC):
         ------
         ValueError
             NaN, a value outside what is allowed (an index is given, never the value), wrong shape, unfit
-            `out`, or "values" where reports say nothing. Nothing is handed out then: values are checked in
-            the pass that randomizes them, so `out` is zeros where one is refused, and as it was where the
+            `out`, or "values" where reports are uninformative. Nothing is handed out then: values are checked
+            in the pass that randomizes them, so `out` is zeros where one is refused, and as it was where the
             call did not fit.
         TypeError
             Wrong dtype or kind of argument.
@@ -396,10 +396,10 @@ class Mechanism(ABC):
         if ends is None:
             return 0
         values = checks.numbers("x", x)
-        found = Grid(2, low=ends[0], high=ends[1]).outside(np.atleast_1d(values))
+        result = Grid(2, low=ends[0], high=ends[1]).outside(np.atleast_1d(values))
         if np.isnan(values).any():  # the core takes it for neither in nor out
-            raise ValueError(f"x: {place(np.isnan(values))} is NaN")
-        return found
+            raise ValueError(f"x: {position(np.isnan(values))} is NaN")
+        return result
 
     def extremes(self, pair: Pair | None = None) -> Experiment | None:
         """Return inputs that reports tell apart best, and the law of their reports where it is known.

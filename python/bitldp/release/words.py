@@ -59,10 +59,10 @@ class CodeLetters:
         return np.bincount(self._pattern, minlength=len(self._thresholds))
 
     @property
-    def silent(self) -> int | None:
+    def uninformative(self) -> int | None:
         """Return the first position whose reports are independent of the bit (p == q), if any."""
         laws = [self._thresholds[law] for law in np.flatnonzero(self.law_counts)]
-        places = [place for law in laws for place, (one, zero) in enumerate(law) if one == zero]
+        places = [index for law in laws for index, (one, zero) in enumerate(law) if one == zero]
         return min(places, default=None)
 
     @cached_property
@@ -100,8 +100,8 @@ class CodeLetters:
     def _magnitudes(self, first: int, last: int) -> NDArray[np.float64]:
         """Sum of weight times letter over positions [first, last), by their bits as one integer."""
         table = np.zeros((len(self._thresholds), 1))
-        for place in range(first, last):
-            step = self.weights[place - 1] * self.bit_letters[:, place, :]
+        for index in range(first, last):
+            step = self.weights[index - 1] * self.bit_letters[:, index, :]
             table = (table[:, :, None] + step[:, None, :]).reshape(len(table), -1)
         return table
 
@@ -133,9 +133,9 @@ class CodeLetters:
         """Return the variance for each true code; `law` is one, or one for each place of the last axis."""
         words = codes.astype(np.int64, copy=False)
         spread = np.zeros(words.shape)
-        for place in range(1, self.bits):
-            bit = words >> (self.bits - 1 - place) & 1
-            spread += self.weights[place - 1] ** 2 * self.bit_variances[law, place, bit]
+        for index in range(1, self.bits):
+            bit = words >> (self.bits - 1 - index) & 1
+            spread += self.weights[index - 1] ** 2 * self.bit_variances[law, index, bit]
         magnitude = (words & ((1 << (self.bits - 1)) - 1)) * self.weights[-1]
         sign_square = 1.0 + 4.0 * self.bit_variances[law, 0, words >> (self.bits - 1)]
         variances: NDArray[np.float64] = sign_square * (magnitude**2 + spread) - magnitude**2
@@ -231,5 +231,5 @@ def words(channel: Bits, codec: FixedPoint, pattern: NDArray[np.intp] | None = N
         The law of each feature; None where there is one law for all.
     """
     letters: Any = CodeLetters(channel.thresholds(), codec, channel.features, pattern)
-    place: Any = codec
-    return WordsRelease(channel, channel.epsilon[2], 1 << codec.bits, place, None, letters)
+    words: Any = codec
+    return WordsRelease(channel, channel.epsilon[2], 1 << codec.bits, words, None, letters)

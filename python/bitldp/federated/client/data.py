@@ -75,11 +75,11 @@ def note(digest: str) -> str:
 
 
 def _digest(arrays: dict[str, NDArray[Any]]) -> str:
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     for name, array in sorted(arrays.items()):
-        found.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
-        found.update(np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()
+        result.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        result.update(np.ascontiguousarray(array).tobytes())
+    return result.hexdigest()
 
 
 def digest_of(path: Path) -> str:
