@@ -253,14 +253,14 @@ def test_a_planted_circle_of_rust_is_found(tmp_path: Path) -> None:
 def test_a_planted_step_over_the_border_is_found(tmp_path: Path) -> None:
     text = (
         "import bitldp\nfrom bitldp import GRR\nfrom bitldp.points import BRR\n"
-        "from bitldp.base import checks\nfrom bitldp.base.plain import jsonable\n"
+        "from bitldp.base import checks\nfrom bitldp.base.documents import jsonable\n"
     )
-    public = {"bitldp", "bitldp.GRR", "bitldp.points.BRR", "bitldp.base.checks", "bitldp.base.plain.jsonable"}
+    public = {"bitldp", "bitldp.GRR", "bitldp.points.BRR", "bitldp.base.checks", "bitldp.base.documents.jsonable"}
     found = tree(tmp_path, {"papers/brr.py": f"{text}x = GRR(3)._release\n"}) / "papers"
     assert beyond(found, public) == set()
     for line, name in (
         ("from bitldp.points.brr import BRR", "bitldp.points.brr.BRR"),
-        ("def late():\n    import bitldp.points.tables", "bitldp.points.tables"),
+        ("def late():\n    import bitldp.points.matrix", "bitldp.points.matrix"),
         ("y = bitldp.GRR._quiet(3)", "GRR._quiet"),
     ):
         (found / "brr.py").write_text(f"{text}{line}\n", encoding="utf-8")

@@ -108,7 +108,7 @@ def test_a_folder_does_not_hide_a_function_of_its_name(first: str) -> None:
 
 def test_an_extra_that_is_missing_is_named() -> None:
     program = (
-        "import bitldp, bitldp.base.extras as extras\n"
+        "import bitldp, bitldp.base.errors as extras\n"
         "extras.importlib.util.find_spec = lambda name: None\n"
         "try:\n    bitldp.federated\n"
         "except ImportError as error:\n    print(error)"

@@ -15,7 +15,7 @@ import numpy as np
 __all__ = ["RandomSource", "keys"]
 
 RandomSource: TypeAlias = int | np.integer | np.random.SeedSequence | np.random.Generator | None
-"""What every `rng` argument accepts."""
+"""Types that every `rng` argument accepts."""
 
 _KEY_WORDS = 8  # 256 bits as 32-bit words
 

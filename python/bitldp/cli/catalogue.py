@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import bitldp
-from bitldp.base.extras import MissingExtraError
+from bitldp.base.errors import MissingExtraError
 from bitldp.cli.docstrings import documented
 from bitldp.cli.files import UsageError
 from bitldp.mechanism.base import Mechanism

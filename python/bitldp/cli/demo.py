@@ -24,7 +24,7 @@ import typer
 from numpy.typing import NDArray
 
 import bitldp
-from bitldp.base.extras import missing, require
+from bitldp.base.errors import missing, require
 from bitldp.cli.screen import sentences, wide_console
 from bitldp.report.plots import accuracy_plot
 from bitldp.report.totals import number, total

@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from bitldp._core import __version__
-from bitldp.base.extras import MissingExtraError
+from bitldp.base.errors import MissingExtraError
 
 __all__ = ["BESIDE", "COMMANDS", "GROUP", "app"]
 

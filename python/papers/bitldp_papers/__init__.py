@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from bitldp.base.extras import require
+from bitldp.base.errors import require
 
 if TYPE_CHECKING:
     from bitldp_papers.run.drive import Privacy, Summary

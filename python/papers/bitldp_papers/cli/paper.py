@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from bitldp.base.extras import require
+from bitldp.base.errors import require
 from bitldp.cli.plugin import CommandError, UsageError, print_whole, sentences, wide_console
 from rich.console import Console
 from rich.progress import Progress, TextColumn, TimeElapsedColumn

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bitldp.base import saved
+from bitldp.base import documents as saved
 from bitldp.base.files import replacing
 from bitldp.base.keys import RandomSource
 from bitldp.base.lock import locked
@@ -70,7 +70,7 @@ class Memory:
         if not path.exists():
             return cls(np.zeros((1, size)))
         try:
-            kept = saved.arrays(path.read_bytes())
+            kept = documents.arrays(path.read_bytes())
             kept = {name: kept[name] for name in _FIELDS}
             found = cls(
                 kept["residual"],
@@ -187,7 +187,11 @@ class RememberingMod(PrivateUpdateMod):
         return answer
 
     def _selected(
-        self, plan: Plan, residual: NDArray[np.float64], gradient: NDArray[np.float64], rng: RandomSource
+        self,
+        plan: UpdatePlan,
+        residual: NDArray[np.float64],
+        gradient: NDArray[np.float64],
+        rng: RandomSource,
     ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
         """Return the new residual, and the report of one coordinate of it (Algorithm 1, LocalUpdate)."""
         fedsel = selecting(self._settings, gradient.size).fresh()

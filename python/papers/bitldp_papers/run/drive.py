@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from bitldp.base.files import replacing
-from bitldp.base.plain import jsonable
+from bitldp.base.documents import jsonable
 from bitldp.federated import DecodingStrategy, RoundFailedError
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
