@@ -139,12 +139,12 @@ class Categories:
             if array.dtype.kind != self._sorted.dtype.kind:
                 unknown = array > _INT64_MAX if array.dtype.kind == "u" else array < 0
             array = array.astype(self._sorted.dtype.kind + "8")
-        place = np.minimum(np.searchsorted(self._sorted, array), len(self) - 1)
-        unknown |= self._sorted[place] != array
+        position = np.minimum(np.searchsorted(self._sorted, array), len(self) - 1)
+        unknown |= self._sorted[position] != array
         if unknown.any():
             index = first(unknown)
             raise ValueError(f"{name}: the label at index {index} is not one of the {len(self)} labels")
-        codes: NDArray[Any] = self._order[place]
+        codes: NDArray[Any] = self._order[position]
         return codes
 
     def decode(self, codes: Any) -> NDArray[Any]:

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp.accounting import losses
 from bitldp.accounting.divergence import ORDERS, check_orders, renyi
 from bitldp.accounting.laws import Tables, parts
-from bitldp.base import checks, extras
+from bitldp.base import checks
+from bitldp.base.errors import require
 from bitldp.privacy import Guarantee, added, composed
 
 __all__ = ["Account", "Method", "account"]
@@ -30,7 +31,7 @@ _ROUNDING = 1e-12  # delta that is set aside for the rounding of convolutions
 
 @dataclass(frozen=True)
 class Account:
-    """What releases cost together: they are (epsilon, delta)-differentially private, locally.
+    """Cost of releases together: they are (epsilon, delta)-differentially private, locally.
 
     Attributes
     ----------
@@ -158,8 +159,8 @@ def _basic(listed: list[tuple[Any, int]]) -> tuple[float, float]:
     for release, count in listed:
         guarantee = release if isinstance(release, Guarantee) else getattr(release, "guarantee", None)
         if guarantee is None:  # a channel
-            found = parts(release)
-            each = added(*(composed(max(t.epsilon for t in part.tables), part.times) for part in found))
+            result = parts(release)
+            each = added(*(composed(max(t.epsilon for t in part.tables), part.times) for part in result))
             guarantee = Guarantee.judge(each, (each, each, each))
         epsilons.append(composed(guarantee.record, count))
         deltas.append(Fraction(guarantee.delta) * count)
@@ -181,16 +182,16 @@ def _epsilon_at(
     if method == "basic":
         if math.isinf(whole) and basic[1] > delta:
             raise ValueError(f"delta: the deltas of the releases add up to {basic[1]:.6g}, above {delta:.6g}")
-        found = whole
+        result = whole
     elif method == "renyi":
         converted, best = _rdp().compute_epsilon(alphas, _curve(listed, alphas), delta)
-        found = float(converted) * _UP  # as from_renyi
-        order = float(best) if found < whole else None
+        result = float(converted) * _UP  # as from_renyi
+        order = float(best) if result < whole else None
     else:
         if not delta > 2.0 * _ROUNDING:
             raise ValueError(f"delta: must be above {2.0 * _ROUNDING} for 'pld', got {delta}")
-        found = float(_loss(listed).get_epsilon_for_delta(delta - _ROUNDING)) * _UP
-    return Account(min(found, whole), delta, method, order, names)
+        result = float(_loss(listed).get_epsilon_for_delta(delta - _ROUNDING)) * _UP
+    return Account(min(result, whole), delta, method, order, names)
 
 
 def _delta_at(
@@ -204,14 +205,14 @@ def _delta_at(
     whole = min(basic[1], 1.0) if basic[0] <= epsilon else 1.0
     order = None
     if method == "basic":
-        found = whole
+        result = whole
     elif method == "renyi":
         converted, best = _rdp().compute_delta(alphas, _curve(listed, alphas), epsilon)
-        found = float(converted) * _UP
-        order = float(best) if found < whole else None
+        result = float(converted) * _UP
+        order = float(best) if result < whole else None
     else:
-        found = float(_loss(listed).get_delta_for_epsilon(epsilon)) + _ROUNDING
-    return Account(epsilon, min(found, whole), method, order, names)
+        result = float(_loss(listed).get_delta_for_epsilon(epsilon)) + _ROUNDING
+    return Account(epsilon, min(result, whole), method, order, names)
 
 
 def from_renyi(curve: ArrayLike, orders: ArrayLike, delta: float) -> float:
@@ -252,7 +253,7 @@ def concentration(epsilon: float, delta: float) -> float:
 
 
 def _rdp() -> Any:
-    extras.require("accounting", ["dp_accounting"], "design")
+    require("accounting", ["dp_accounting"], "design")
     return importlib.import_module("dp_accounting.rdp.rdp_privacy_accountant")
 
 

@@ -173,7 +173,7 @@ def _law(mechanism: Any) -> Any:
 
 
 def _is_free(channel: Any) -> bool:
-    """Whether noise is added that is never clamped."""
+    """Return whether noise is added that is never clamped."""
     return (
         isinstance(channel, Shift)
         and not channel.mute
@@ -366,8 +366,8 @@ class _Sum:
 
     def logs(self) -> NDArray[Any]:
         """Return by how much the logarithm of a chance is above that of the tilted law."""
-        found: NDArray[Any] = self.n * self.log_mass - self.tilt * self.sums
-        return found
+        result: NDArray[Any] = self.n * self.log_mass - self.tilt * self.sums
+        return result
 
     def beyond(self) -> float:
         """Return a bound of the chance of a sum above the window."""
@@ -411,8 +411,8 @@ def blanketed(rows: NDArray[np.float64], n: int, epsilon: float) -> float:
             if (key := told.tobytes()) in seen:
                 continue  # by symmetry
             seen.add(key)
-            found = _expected(told[1] - math.exp(epsilon) * told[2], told[0], n)
-            worst = max(worst, found + float(lost[i]))
+            result = _expected(told[1] - math.exp(epsilon) * told[2], told[0], n)
+            worst = max(worst, result + float(lost[i]))
     return min(1.0, worst * _UP)
 
 

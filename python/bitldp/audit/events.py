@@ -104,8 +104,8 @@ class Counts:
                 table[given, :, 1] += ones
                 table[given, :, 0] += len(block) - ones
                 continue
-            for place, column in enumerate(block.T):
-                table[given, place] += np.bincount(column, minlength=values)
+            for index, column in enumerate(block.T):
+                table[given, index] += np.bincount(column, minlength=values)
 
     @property
     def bounds(self) -> int:
@@ -148,8 +148,8 @@ def findings_of_symbols(
             exact = allowed(log_law[a], log_law[b], record)
             with np.errstate(invalid="ignore"):  # two infinities: nothing was seen, or anything is allowed
                 excess = np.nan_to_num(lower - exact, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
-            for place in {int(np.argmax(lower)), int(np.argmax(excess))}:
-                symbol, value = (int(each) for each in np.unravel_index(place, lower.shape))
+            for index in {int(np.argmax(lower)), int(np.argmax(excess))}:
+                symbol, value = (int(each) for each in np.unravel_index(index, lower.shape))
                 event = block.describe(symbol, value)
                 yield Finding(float(lower[symbol, value]), float(exact[symbol, value]), a, b, event)
 

@@ -146,8 +146,8 @@ class _Side:
         event = "the log-likelihood ratio of the report is {} {:.6g}"
         if self.law is None:
             most = min(record, self.most * (1.0 + 1e-9) + 1e-9)
-            for place, cut in enumerate(self.cuts):
-                lower = float(logs(low[0, place]) - logs(high[1, place]))
+            for index, cut in enumerate(self.cuts):
+                lower = float(logs(low[0, index]) - logs(high[1, index]))
                 yield Finding(lower, most, self.a, self.b, event.format("at least", cut))
             return
         for word, least, largest, law in (

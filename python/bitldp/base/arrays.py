@@ -1,4 +1,4 @@
-"""Read-only arrays, and the place of an entry in an array, in words."""
+"""Read-only arrays, and the position of an entry in an array, in words."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def first(chosen: NDArray[np.bool_]) -> tuple[int, ...]:
     return tuple(int(axis) for axis in np.unravel_index(int(np.argmax(chosen)), chosen.shape))
 
 
-def place(chosen: NDArray[np.bool_]) -> str:
-    """Return the place of the first true entry, in words."""
+def position(chosen: NDArray[np.bool_]) -> str:
+    """Return the position of the first true entry, in words."""
     return f"the value at index {first(chosen)}"
 
 

@@ -214,7 +214,7 @@ class FixedPointBits(Means):
         ValueError
             If some position answers 0 and 1 alike (p == q): then no unbiased decode exists.
         """
-        self._check_speaks()
+        self._check_informative()
         return self._words.unbias(self._check_codes(reports))
 
     def _check_codes(self, reports: Any) -> NDArray[Any]:
@@ -223,8 +223,8 @@ class FixedPointBits(Means):
         checks.records("reports", words, self.features)
         return words
 
-    def _check_speaks(self) -> None:
-        position = self._words.silent
+    def _check_informative(self) -> None:
+        position = self._words.uninformative
         if position is not None:
             raise ValueError(
                 f"{type(self).__name__}: no unbiased decode exists, because position {position} of the code "
@@ -266,7 +266,7 @@ class FixedPointBits(Means):
         ValueError
             If no unbiased decode exists.
         """
-        self._check_speaks()
+        self._check_informative()
         values = np.asarray(x)
         if values.dtype not in (np.float32, np.float64):
             values = values.astype(np.float64)
@@ -294,7 +294,7 @@ class FixedPointBits(Means):
         ValueError
             If no unbiased decode exists, or if words of more than 21 bits would have to be tried one by one.
         """
-        self._check_speaks()
+        self._check_informative()
         return float(self._words.worst_variances().max())
 
     def mean_variance(self) -> float:
@@ -305,7 +305,7 @@ class FixedPointBits(Means):
         ValueError
             If no unbiased decode exists.
         """
-        self._check_speaks()
+        self._check_informative()
         return float(np.average(self._words.mean_variances(), weights=self._words.law_counts))
 
     def expected_error(self) -> float:

@@ -449,7 +449,7 @@ class BlockDesign(DesignCodes, Supported):
         """
         if self._blocks.family == "steps":
             return super().accumulator()
-        law = self._check_speaks()
+        law = self._check_informative()
         return _CellCounts(self, (self._blocks.cells,), self._count, law)
 
 

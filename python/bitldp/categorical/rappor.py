@@ -134,7 +134,7 @@ class RAPPOR(UnaryEncoding):
         p, q = _once(self._channel, self._second)
         return p / (ONE * ONE), q / (ONE * ONE)
 
-    def _check_speaks(self) -> tuple[float, float]:
+    def _check_informative(self) -> tuple[float, float]:
         p, q = _once(self._channel, self._second)
         if p == q:
             raise ValueError(

@@ -80,7 +80,7 @@ class CategoricalWindow(Labelled, TwoChances):
         """Return the reported categories, checked to be in range: their labels, where there are any."""
         return self._by_label(checks.codes("reports", reports, self._cells))
 
-    def _check_speaks(self) -> tuple[float, float]:
+    def _check_informative(self) -> tuple[float, float]:
         """Return P(report v | v) and P(report v | another), from the integers of the channel."""
         if self._release.epsilon == 0.0:
             raise ValueError(
@@ -97,7 +97,7 @@ class CategoricalWindow(Labelled, TwoChances):
         ValueError
             If no unbiased decode exists.
         """
-        self._check_speaks()
+        self._check_informative()
         return self._release.letters_on(np.asarray(points, dtype=np.float64))
 
     def bias_on(self, points: ArrayLike) -> float:

@@ -63,7 +63,7 @@ class Supported(Labelled, TwoChances):
     def _cells(self) -> int:
         return self._size
 
-    def _check_speaks(self) -> tuple[float, float]:
+    def _check_informative(self) -> tuple[float, float]:
         p, q, _ = self._law
         if self.guarantee.record == 0.0:
             raise ValueError(
@@ -114,7 +114,7 @@ class Supported(Labelled, TwoChances):
         ValueError
             If the reports are uninformative (epsilon 0), or for anything but reports.
         """
-        p, q = self._check_speaks()
+        p, q = self._check_informative()
         supported = self._support(reports, np.arange(self._size))
         letters: NDArray[np.float64] = np.where(supported, (1.0 - q) / (p - q), -q / (p - q))
         return letters

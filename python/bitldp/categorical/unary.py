@@ -173,7 +173,7 @@ class UnaryEncoding(BitStrings):
         p, q = self._channel.thresholds()
         return p / ONE, q / ONE
 
-    def _check_speaks(self) -> tuple[float, float]:
+    def _check_informative(self) -> tuple[float, float]:
         p, q = self._channel.thresholds()
         if p == q:
             raise ValueError(
@@ -199,7 +199,7 @@ class UnaryEncoding(BitStrings):
         ValueError
             If the bits are uninformative (epsilon 0), or for anything but bits of that shape.
         """
-        p, q = self._check_speaks()
+        p, q = self._check_informative()
         letters: NDArray[np.float64] = np.array([-q / (p - q), (1.0 - q) / (p - q)])[
             self._check_bits(reports)
         ]

@@ -172,8 +172,8 @@ def is_log_concave(weights: list[int]) -> bool:
     Then noise that is shifted farther is told apart better, by every hockey-stick divergence: the likelihood
     ratio of a shift is monotone, so the best test is a threshold, and a larger shift moves more beyond it.
     """
-    first = next(place for place, weight in enumerate(weights) if weight)
-    last = len(weights) - next(place for place, weight in enumerate(reversed(weights)) if weight)
+    first = next(index for index, weight in enumerate(weights) if weight)
+    last = len(weights) - next(index for index, weight in enumerate(reversed(weights)) if weight)
     inside = weights[first:last]
     return all(inside) and all(
         b * b >= a * c for a, b, c in zip(inside[:-2], inside[1:-1], inside[2:], strict=True)

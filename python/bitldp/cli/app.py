@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import bitldp
-from bitldp.base.extras import require
+from bitldp.base.errors import require
 from bitldp_papers.cli.attack import attack
 from bitldp.cli.audit import audit
 from bitldp.cli.catalogue.command import MechanismCommand, offering

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from bitldp.base.extras import require
+from bitldp.base.errors import require
 from bitldp.cli.catalogue.command import AsJson, offering
 from bitldp.cli.catalogue.entries import entries, entry
 from bitldp.cli.catalogue.entry import Entry

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from bitldp.base.refused import PlanError
+from bitldp.base.errors import PlanError
 from bitldp.cli.completion import one_of
 from bitldp.cli.options import names, separator
 from bitldp.cli.perturb.files import CommandError, UsageError, report_path

@@ -22,7 +22,7 @@ from bitldp.mechanism.numeric import Numeric
 from bitldp.mechanism.parameters import Criterion, Interval, whole
 from bitldp.privacy import Guarantee, composed
 from bitldp.release.base import Release, equidistant
-from bitldp.release.table import placed, silent
+from bitldp.release.table import placed, uninformative
 
 __all__ = ["MVU", "MetricMVU"]
 
@@ -109,7 +109,7 @@ class MVU(Designed, Numeric):
     def _released(self, epsilon: float, interval: Interval) -> Release:
         bits = (self.input_bits, self.output_bits)
         if epsilon == 0.0:
-            return silent(1 << bits[0], 1 << bits[1], interval)
+            return uninformative(1 << bits[0], 1 << bits[1], interval)
         table = self._table(lambda: _solved(bits, epsilon, self.objective))
         if table.channel.epsilon > epsilon:
             raise ValueError("epsilon: the table that came with the parameters exceeds it")

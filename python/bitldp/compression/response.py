@@ -20,7 +20,7 @@ from bitldp.mechanism.numeric import Numeric
 from bitldp.mechanism.parameters import Interval, Option, whole
 from bitldp.privacy import calibrated
 from bitldp.release.base import Release
-from bitldp.release.table import placed, silent
+from bitldp.release.table import placed, uninformative
 from bitldp.release.window import windowed
 
 __all__ = ["BitwiseRR", "GeneralizedRR", "best_bits"]
@@ -43,7 +43,7 @@ def bitwise(bits: int, epsilon: float, interval: Interval) -> Release:
     """
     count = 1 << bits
     if epsilon < _LEAST_OF_BITS * bits:
-        return silent(count, count, interval)
+        return uninformative(count, count, interval)
     codes = np.arange(count)
     differ = np.array([bin(code).count("1") for code in range(count)])[codes[:, None] ^ codes]
 

@@ -83,10 +83,10 @@ def folder() -> Path | None:
 
 def load(key: Key) -> Design | None:
     """Return a cached design; None if there is none that passes its checks. A failing one is logged."""
-    place = folder()
-    if place is None:
+    cache = folder()
+    if cache is None:
         return None
-    path = place / key.name()
+    path = cache / key.name()
     try:
         text = path.read_text(encoding="ascii")
     except FileNotFoundError:
@@ -103,12 +103,12 @@ def load(key: Key) -> Design | None:
 
 def store(key: Key, design: Design) -> None:
     """Write a design to the cache, whole or not at all; a failure is logged and has no other effect."""
-    place = folder()
-    if place is None:
+    cache = folder()
+    if cache is None:
         return
     try:
-        place.mkdir(parents=True, exist_ok=True)
-        with replacing(place / key.name()) as file:
+        cache.mkdir(parents=True, exist_ok=True)
+        with replacing(cache / key.name()) as file:
             file.write(json.dumps(encoded(key, design)).encode("ascii"))
     except OSError as error:
         _log.warning("the design is not cached: %s", error)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp.base import extras
+from bitldp.base.errors import require
 from bitldp.design.distance import Metric, binding, distances, shortest
 from bitldp.design.result import DesignError
 
@@ -82,7 +82,7 @@ class Program:
         *,
         mirrored: bool = True,
     ) -> None:
-        extras.require("solving a design", ["scipy"], "design")
+        require("solving a design", ["scipy"], "design")
         from scipy import sparse
 
         points, letters = shape
@@ -118,8 +118,8 @@ class Program:
             self._private = sparse.hstack([sparse.identity(size), -largest], "csr")
             return
         pairs = [(i, k) for i, k in np.argwhere(binding(apart)) if i < self.rows]
-        place = np.arange(size).reshape(self.rows, self.letters)
-        whole = np.vstack([place, place[::-1, ::-1]]) if self.mirrored else place
+        index = np.arange(size).reshape(self.rows, self.letters)
+        whole = np.vstack([index, index[::-1, ::-1]]) if self.mirrored else index
         columns = np.concatenate([np.stack([whole[i], whole[k]], axis=1) for i, k in pairs])
         shares = np.repeat([math.exp(-budget * float(apart[i, k])) for i, k in pairs], self.letters)
         data = np.stack([shares, -np.ones(len(shares))], axis=1)
@@ -196,7 +196,7 @@ class Program:
             bounds[size : size + steps, 1] = radius
         if self._criterion == "mean":
             bounds[size + steps, 1] = 0.0
-        found = linprog(
+        result = linprog(
             cost,
             A_ub=below,
             b_ub=limits,
@@ -209,10 +209,10 @@ class Program:
                 "dual_feasibility_tolerance": _TOLERANCE,
             },
         )
-        if found.status != 0:
+        if result.status != 0:
             return None
-        value = found.fun - (self._less[0] / self.unit**2 if self._criterion == "mean" else 0.0)
-        x = np.asarray(found.x)
+        value = result.fun - (self._less[0] / self.unit**2 if self._criterion == "mean" else 0.0)
+        x = np.asarray(result.x)
         table = np.asarray(self._table @ np.maximum(x[:size], 0.0)).reshape(rows, self.letters)
         return Answer(float(value), table, x[size : size + steps], float(np.abs(x[size + steps + 1 :]).sum()))
 
@@ -281,24 +281,24 @@ def best(
     if not unbiased:
         least = min(run.slack for run in runs)
         raise DesignError(f"no start reached letters without bias; the least sum of biases is {least:.3g}")
-    found = min(unbiased, key=lambda run: run.value)
-    if program.mirrored and found.coordinates.min() < _SAME:
+    result = min(unbiased, key=lambda run: run.value)
+    if program.mirrored and result.coordinates.min() < _SAME:
         free = Program(shape, budget, metric, criterion, mirrored=False)
         if free.inequalities < _SMALL:
-            lopsided = [_free(free, start) for start in _split(program.basis @ found.coordinates)]
-            better = [run for run in lopsided if run is not None and run.value < found.value * (1.0 - _GAIN)]
+            lopsided = [_free(free, start) for start in _split(program.basis @ result.coordinates)]
+            better = [run for run in lopsided if run is not None and run.value < result.value * (1.0 - _GAIN)]
             if better:
                 return _whole(free, min(better, key=lambda run: run.value))
-    return _whole(program, found)
+    return _whole(program, result)
 
 
 def _split(letters: Floats) -> Iterator[Floats]:
     """Yield letters with one of the two at the middle, which are the same, and one of the others twice."""
     ordered = np.sort(letters)
     half = len(ordered) // 2
-    for place in range(half - 1):
-        gap = 0.25 * (ordered[place + 1] - ordered[place]) if place + 1 < half - 1 else 0.1
-        yield np.sort(np.concatenate([ordered[: half - 1], [ordered[place] + gap, 0.0], ordered[half + 1 :]]))
+    for index in range(half - 1):
+        gap = 0.25 * (ordered[index + 1] - ordered[index]) if index + 1 < half - 1 else 0.1
+        yield np.sort(np.concatenate([ordered[: half - 1], [ordered[index] + gap, 0.0], ordered[half + 1 :]]))
 
 
 def _free(program: Program, start: Floats) -> _Run | None:
@@ -327,11 +327,11 @@ def _coordinates(program: Program, letters: Floats) -> Floats:
 
 
 def _begin(program: Program, coordinates: Floats) -> _Run | None:
-    found = program.held(coordinates)
-    if found is None:
+    result = program.held(coordinates)
+    if result is None:
         return None
     radius = 0.25 * float(np.abs(coordinates).max())
-    return _Run(coordinates, found.value, found.table, found.slack, radius)
+    return _Run(coordinates, result.value, result.table, result.slack, radius)
 
 
 def _follow(program: Program, run: _Run, steps: int) -> None:
@@ -348,13 +348,13 @@ def _follow(program: Program, run: _Run, steps: int) -> None:
             run.done = True
             return
         coordinates = run.coordinates + ahead.step
-        found = program.held(coordinates)
-        gained = -1.0 if found is None else run.value - found.value
-        if found is None or gained <= 0.05 * promised:
+        result = program.held(coordinates)
+        gained = -1.0 if result is None else run.value - result.value
+        if result is None or gained <= 0.05 * promised:
             run.radius /= 4.0
             continue
-        run.coordinates, run.value = coordinates, found.value
-        run.table, run.slack = found.table, found.slack
+        run.coordinates, run.value = coordinates, result.value
+        run.table, run.slack = result.table, result.slack
         if gained > 0.7 * promised:
             run.radius *= 2.0
 

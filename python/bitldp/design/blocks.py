@@ -103,8 +103,8 @@ def variances(cells: Floats | int, width: Floats, epsilon: float, categories: in
     gap = -math.expm1(-epsilon) * width * (cells - width) / ((cells - 1.0) * total)
     sums = p * (1.0 - p) + (categories - 1.0) * q * (1.0 - q)
     with np.errstate(divide="ignore", over="ignore"):
-        found: Floats = sums / (categories * np.square(gap))
-    return found
+        result: Floats = sums / (categories * np.square(gap))
+    return result
 
 
 @lru_cache(maxsize=256)
@@ -136,19 +136,19 @@ def best(categories: int, epsilon: float, public: bool = False) -> Blocks:
     public : bool
         Whether both sides know the step of a progression, so that its bits do not count.
     """
-    found = [Blocks("single", categories, 1)]
-    found += _stepped(categories, epsilon)
-    found += _spaces(categories)
-    cells, widths = (np.array([each[place] for each in found], np.float64) for place in (1, 2))
+    result = [Blocks("single", categories, 1)]
+    result += _stepped(categories, epsilon)
+    result += _spaces(categories)
+    cells, widths = (np.array([each[place] for each in result], np.float64) for place in (1, 2))
     worth = variances(cells, widths, epsilon, categories)
     subsets = np.array(subset_size(categories, epsilon, categories), np.float64)
     near = _NEAR * float(variances(categories, subsets, epsilon, categories))
     allowed = np.flatnonzero(worth <= max(near, worth.min()))
 
     def cost(place: int) -> tuple[int, float]:
-        return found[place].cell_bits if public else found[place].bits, float(worth[place])
+        return result[place].cell_bits if public else result[place].bits, float(worth[place])
 
-    return found[min(allowed.tolist(), key=cost)]
+    return result[min(allowed.tolist(), key=cost)]
 
 
 def _stepped(categories: int, epsilon: float) -> list[Blocks]:
@@ -161,25 +161,25 @@ def _stepped(categories: int, epsilon: float) -> list[Blocks]:
         categories > MOST_STEPPED and subset_size(categories, epsilon, categories) > MOST_WALKED
     ):
         return []
-    found = []
+    result = []
     for modulus in count(max(3, categories | 1), 2):
         divisor = next((d for d in range(3, math.isqrt(modulus) + 1, 2) if modulus % d == 0), modulus)
         width = min(subset_size(modulus, epsilon, categories), divisor)
         if modulus > MOST_MODULUS:
             break
-        found.append(Blocks("steps", modulus, width))
+        result.append(Blocks("steps", modulus, width))
         if divisor == modulus:
             break
-    return found
+    return result
 
 
 @lru_cache(maxsize=64)
 def _spaces(categories: int) -> list[Blocks]:
     """Return the hyperplanes of the smallest space over each field that has so many points."""
-    found = []
+    result = []
     for q, p, e in _powers():
         dimension = next(d for d in range(2, 64) if singer_shape(q, d)[0] >= categories)
         v, b, _ = singer_shape(q, dimension)
         if v <= MOST_CELLS:
-            found.append(Blocks("singer", v, b, (p, e, dimension)))
-    return found
+            result.append(Blocks("singer", v, b, (p, e, dimension)))
+    return result

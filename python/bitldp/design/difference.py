@@ -29,14 +29,14 @@ def is_prime(n: int) -> bool:
 
 def powers(below: int) -> list[tuple[int, int, int]]:
     """Return the prime powers below a number, ascending: (q, p, e) with q = p**e."""
-    found = []
+    result = []
     for p in range(2, below):
         if is_prime(p):
             for e in count(1):
                 if p**e >= below:
                     break
-                found.append((p**e, p, e))
-    return sorted(found)
+                result.append((p**e, p, e))
+    return sorted(result)
 
 
 def singer_shape(q: int, dimension: int) -> tuple[int, int, int]:
@@ -79,10 +79,10 @@ def singer(p: int, e: int, dimension: int) -> NDArray[np.uint32]:
     inside = np.ones(v, np.bool_)
     for j in range(e):
         inside &= field.sequence(field.power(v * j), v) == 0
-    found = np.flatnonzero(inside).astype(np.uint32)
-    if len(found) != b:
-        raise ArithmeticError(f"a hyperplane of {b} points was expected, and {len(found)} were found")
-    return readonly(found)
+    result = np.flatnonzero(inside).astype(np.uint32)
+    if len(result) != b:
+        raise ArithmeticError(f"a hyperplane of {b} points was expected, and {len(result)} were found")
+    return readonly(result)
 
 
 @lru_cache(maxsize=64)

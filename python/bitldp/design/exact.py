@@ -27,7 +27,7 @@ def exact(
     budget: float,
     metric: Metric | None,
     criterion: str,
-    found: tuple[Floats, Floats],
+    solution: tuple[Floats, Floats],
 ) -> Design:
     """Round a table and letters of the search to a design of integers.
 
@@ -42,7 +42,7 @@ def exact(
     letter is the middle m of the points, the letters m + (a - m)/(1 - share) undo it in the mean. What
     rounding leaves of the bias is made up for in each row by moving mass between two reports.
     """
-    table, letters = found
+    table, letters = solution
     if not (np.isfinite(table).all() and np.abs(table.sum(axis=1) - 1.0).max() < _SUM):
         raise DesignError("the rows of the solver's table do not sum to 1")
     table = _raised(np.maximum(table, 0.0), budget, metric)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Matrix
-from bitldp.base.extras import require
+from bitldp.base.errors import require
 from bitldp.design import DesignError
 from bitldp.design.exact import settled
 
@@ -125,7 +125,7 @@ def _program(points: int, growth: float, letters: NDArray[np.float64]) -> tuple[
     privacy = sparse.hstack(
         [sparse.identity(entries), -growth * floors, sparse.csr_matrix((entries, 1))], format="csr"
     )
-    found = linprog(
+    result = linprog(
         np.append(np.zeros(entries + classes), 1.0),
         A_ub=sparse.vstack([privacy, variance], format="csr"),
         b_ub=np.concatenate([np.zeros(entries), squares]),
@@ -133,8 +133,8 @@ def _program(points: int, growth: float, letters: NDArray[np.float64]) -> tuple[
         b_eq=np.concatenate([np.ones(rows), places[:rows]]),
         method="highs-ds",
     )
-    if found.status != 0:
-        raise DesignError(f"the linear program of the minimax release failed: {found.message}")
-    upper = found.x[:entries].reshape(rows, count) + (floors @ found.x[entries:-1]).reshape(rows, count)
+    if result.status != 0:
+        raise DesignError(f"the linear program of the minimax release failed: {result.message}")
+    upper = result.x[:entries].reshape(rows, count) + (floors @ result.x[entries:-1]).reshape(rows, count)
     law = np.vstack([upper, upper[: points // 2][::-1, ::-1]])
-    return law, float(found.x[-1])
+    return law, float(result.x[-1])

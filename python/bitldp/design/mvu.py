@@ -132,11 +132,11 @@ def _load_or_solve(shape: tuple[int, int], budget: float, metric: Metric | None,
     key = _cache.Key(shape, budget, metric, criterion)
     if _is_closed(shape, metric, criterion):
         return _one_bit(shape, budget)
-    found = _cache.shipped(key) or _cache.load(key)
-    if found is None:
-        found = _solve(*key)
-        _cache.store(key, found)
-    return found
+    result = _cache.shipped(key) or _cache.load(key)
+    if result is None:
+        result = _solve(*key)
+        _cache.store(key, result)
+    return result
 
 
 def _checked(
@@ -159,7 +159,7 @@ def _checked(
 
 
 def _is_closed(shape: tuple[int, int], metric: Metric | None, criterion: str) -> bool:
-    """Whether the optimum is known without a search: unbiased reports of one bit."""
+    """Return whether the optimum is known without a search: unbiased reports of one bit."""
     return metric is None and shape[1] == 1 and criterion == "mean"
 
 
@@ -176,8 +176,8 @@ def _solve(shape: tuple[int, int], budget: float, metric: Metric | None, criteri
 
     target = min(budget, MOST / _widest(metric))
     counts = (1 << shape[0], 1 << shape[1])
-    found = _search.best(counts, target - _MARGIN * min(1.0, target), metric, criterion)
-    made = exact(shape, budget, metric, criterion, found)
+    result = _search.best(counts, target - _MARGIN * min(1.0, target), metric, criterion)
+    made = exact(shape, budget, metric, criterion, result)
     fewer = _narrower(shape, budget, metric, criterion)
     return made if fewer is None or made.objective < fewer.objective else _widened(fewer)
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Matrix
-from bitldp.base.extras import require
+from bitldp.base.errors import require
 from bitldp.design import DesignError
 from bitldp.design.exact import settled
 
@@ -75,7 +75,7 @@ def least_loss(
     entries = sparse.identity(inputs * reports, format="csr")
     columns = sparse.kron(np.ones((inputs, 1)), sparse.identity(reports), format="csr")
     rows = sparse.kron(sparse.identity(inputs), np.ones((1, reports)), format="csr")
-    found = linprog(
+    result = linprog(
         np.concatenate([costs.ravel(), costs.sum(axis=0)]),
         A_ub=sparse.hstack([entries, -growth * columns], format="csr"),
         b_ub=np.zeros(inputs * reports),
@@ -83,9 +83,9 @@ def least_loss(
         b_eq=np.ones(inputs),
         method="highs-ds",
     )
-    if found.status != 0:
-        raise DesignError(f"the linear program of the optimal release failed: {found.message}")
-    law = found.x[: inputs * reports].reshape(inputs, reports) + found.x[inputs * reports :]
+    if result.status != 0:
+        raise DesignError(f"the linear program of the optimal release failed: {result.message}")
+    law = result.x[: inputs * reports].reshape(inputs, reports) + result.x[inputs * reports :]
     return settled(law, epsilon)
 
 
@@ -195,10 +195,10 @@ class _Search:
             self._add(self._losses < factor * radius[:, None], range(count))
         for _ in range(_ROUNDS):
             box = width * max(self.bound, 1e-12) * self._even
-            value, found = self._master(box)
+            value, result = self._master(box)
             before = self.bound
-            self._try(found)
-            self._try((found + self.prices) / 2.0)
+            self._try(result)
+            self._try((result + self.prices) / 2.0)
             if math.isfinite(self.loss) and self.loss - self.bound <= self._gap * self.loss:
                 return np.asarray(self.prices / np.maximum(self._prior, 1e-300))
             width *= 1.5 if self.bound - before >= 0.3 * (value - before) else 0.7
@@ -230,14 +230,14 @@ class _Search:
 
     def _try(self, a: Floats) -> None:
         """Add the columns that a asks for, lower it until it is a bound, and keep it if it is the best."""
-        found, inside = self._slopes(a)
-        self._add(inside, np.flatnonzero(found < -1e-11 * max(self.bound, 1e-12)).tolist())
+        result, inside = self._slopes(a)
+        self._add(inside, np.flatnonzero(result < -1e-11 * max(self.bound, 1e-12)).tolist())
         for _ in range(_ROUNDS):
-            if found.min() >= -1e-15:
+            if result.min() >= -1e-15:
                 break
             rise = self._low * self._even.sum() + (1.0 - self._low) * (self._even @ inside)
-            a = a - max(float((-found / rise).max()), 1e-15) * self._even  # convex: never too far
-            found, inside = self._slopes(a)
+            a = a - max(float((-result / rise).max()), 1e-15) * self._even  # convex: never too far
+            result, inside = self._slopes(a)
         else:
             return
         if a.sum() > self.bound:
@@ -272,21 +272,21 @@ class _Search:
         steps = (1.0 - self._low) * np.diff(sets.astype(np.int8), axis=1)
         missed = sparse.diags([np.ones(count), -np.ones(count - 1)], [0, -1])
         rows = sparse.csc_matrix(np.concatenate([first, steps], axis=1).T)
-        found = linprog(
+        result = linprog(
             np.concatenate([costs, self.prices + box, box - self.prices]),
             A_eq=sparse.hstack([rows, missed, -missed], format="csc"),
             b_eq=np.eye(1, count)[0],
             method="highs-ds",
         )
-        if found.status != 0:
-            raise DesignError(f"the linear program of the release failed: {found.message}")
-        weights = self._low * np.bincount(reports, found.x[: len(reports)], count).astype(np.float64)
+        if result.status != 0:
+            raise DesignError(f"the linear program of the release failed: {result.message}")
+        weights = self._low * np.bincount(reports, result.x[: len(reports)], count).astype(np.float64)
         if weights.any():  # else the box was so cheap that all rows are missed
             loss = float(np.sum(self._costs * self.law(weights)))
             if loss < self.loss:
                 self.loss, self.weights = loss, weights
-        prices = found.eqlin.marginals
-        return float(found.fun), np.append(prices[:-1] - prices[1:], prices[-1])
+        prices = result.eqlin.marginals
+        return float(result.fun), np.append(prices[:-1] - prices[1:], prices[-1])
 
     def _thin(self) -> None:
         """Leave out the columns that the best a finds worst, where there are many."""
@@ -295,7 +295,7 @@ class _Search:
             _, sets, costs = self._columns()
             worth = costs - self._low * self.prices.sum() - (1.0 - self._low) * (sets @ self.prices)
             worth[0] = -math.inf  # with which every row can be filled
-            self._sets = [self._sets[place] for place in np.sort(np.argsort(worth)[: 4 * count])]
+            self._sets = [self._sets[index] for index in np.sort(np.argsort(worth)[: 4 * count])]
             self._seen = set(self._sets)
 
     def law(self, weights: Floats) -> Floats:

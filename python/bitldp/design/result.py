@@ -121,9 +121,9 @@ def keeps(weights: Weights, budget: float, metric: Metric) -> bool:
         for k in range(len(rows)):
             allowed = Fraction(budget) * Fraction(float(table[i, k]))
             # Doubles tell all but the entries that are close; those are compared as integers.
-            silent = (rows[i] == 0.0) & (rows[k] == 0.0)
+            never = (rows[i] == 0.0) & (rows[k] == 0.0)
             with np.errstate(invalid="ignore"):
-                losses = np.where(silent, 0.0, row - logs[k])
+                losses = np.where(never, 0.0, row - logs[k])
             for j in np.flatnonzero(losses > float(allowed) - 1e-9):
                 if weights[i][j] > weights[k][j] and log_ratio(weights[i][j], weights[k][j]) > allowed:
                     return False

@@ -70,10 +70,10 @@ def rows(width: float, places: Floats, epsilon: float) -> Floats:
     return least * (1.0 + growth * coverage(width, places))
 
 
-def worst(found: Shape, epsilon: float) -> float:
+def worst(window: Shape, epsilon: float) -> float:
     """Return the largest variance of any place of the window, in units of the largest mean, squared."""
-    places = np.linspace(0.0, (LETTERS - found.width) / 2.0, _PLACES)
-    table, letters = rows(found.width, places, epsilon), mirrored(found.letters)
+    places = np.linspace(0.0, (LETTERS - window.width) / 2.0, _PLACES)
+    table, letters = rows(window.width, places, epsilon), mirrored(window.letters)
     means = table @ letters
     return float(((table @ np.square(letters) - np.square(means)) / np.square(means[0])).max())
 
@@ -121,28 +121,28 @@ def law(points: int, epsilon: float) -> tuple[Floats, Floats]:
     letters : ndarray of float64, shape (letters,)
         Ascending; their mean is the point.
     """
-    found = shape(epsilon)
-    letters = mirrored(found.letters)
-    last = LETTERS - found.width
-    scale = float((rows(found.width, np.array([last]), epsilon) @ letters)[0])
+    result = shape(epsilon)
+    letters = mirrored(result.letters)
+    last = LETTERS - result.width
+    scale = float((rows(result.width, np.array([last]), epsilon) @ letters)[0])
     # The mean is linear in the place of the window between those where an end of it meets a letter's end.
     knots = np.arange(LETTERS + 1.0)
-    knots = np.unique(np.clip(np.concatenate([knots, knots - found.width]), 0.0, last))
-    means = np.maximum.accumulate(rows(found.width, knots, epsilon) @ letters / scale)
+    knots = np.unique(np.clip(np.concatenate([knots, knots - result.width]), 0.0, last))
+    means = np.maximum.accumulate(rows(result.width, knots, epsilon) @ letters / scale)
     middle = np.linspace(-1.0, 1.0, points)
-    table = rows(found.width, np.interp(middle, means, knots), epsilon)
-    distinct, place = np.unique(letters, return_inverse=True)
+    table = rows(result.width, np.interp(middle, means, knots), epsilon)
+    distinct, index = np.unique(letters, return_inverse=True)
     merged = np.zeros((points, len(distinct)))
-    np.add.at(merged.T, place, table.T)
+    np.add.at(merged.T, index, table.T)
     return merged, distinct / scale
 
 
 @lru_cache(maxsize=1)
 def _shipped() -> tuple[Floats, tuple[Shape, ...]]:
     text = (resources.files("bitldp.design") / "shipped" / FILE).read_text(encoding="ascii")
-    found = json.loads(text)["shapes"]
-    shapes = tuple(Shape(each["width"], np.array(each["letters"])) for each in found)
-    return np.array([each["epsilon"] for each in found]), shapes
+    result = json.loads(text)["shapes"]
+    shapes = tuple(Shape(each["width"], np.array(each["letters"])) for each in result)
+    return np.array([each["epsilon"] for each in result]), shapes
 
 
 SHAPE_BUDGETS = tuple(
@@ -165,12 +165,12 @@ def _solved_shape(width: float, epsilon: float, start: Floats) -> Shape:
     first = -mean[0]  # the window at the low end is for -1
 
     def variance(letters: Floats) -> Floats:
-        found: Floats = square @ np.square(letters) - np.square(mean @ letters)
-        return found
+        result: Floats = square @ np.square(letters) - np.square(mean @ letters)
+        return result
 
     def slopes(letters: Floats) -> Floats:
-        found: Floats = 2.0 * square * letters - 2.0 * (mean @ letters)[:, None] * mean
-        return found
+        result: Floats = 2.0 * square * letters - 2.0 * (mean @ letters)[:, None] * mean
+        return result
 
     begin = start / (first @ start)
     unit = float(variance(begin).max())
@@ -185,7 +185,7 @@ def _solved_shape(width: float, epsilon: float, start: Floats) -> Shape:
         "fun": lambda z: np.array([first @ z[:-1] - 1.0]),
         "jac": lambda z: np.append(first, 0.0)[None],
     }
-    found = minimize(
+    result = minimize(
         lambda z: z[-1] / unit,
         np.append(begin, unit),
         jac=lambda z: down,
@@ -193,7 +193,7 @@ def _solved_shape(width: float, epsilon: float, start: Floats) -> Shape:
         method="SLSQP",
         options={"maxiter": 300, "ftol": 1e-9},
     )
-    letters = np.sort(np.maximum(found.x[:-1], 0.0))
+    letters = np.sort(np.maximum(result.x[:-1], 0.0))
     return Shape(width, np.round(letters / letters[-1], _DIGITS))
 
 
@@ -212,9 +212,9 @@ def best_shape(epsilon: float, near: float | None = None) -> Shape:
 
     def at(ratio: float) -> float:
         if ratio not in tried:
-            found = [_solved_shape(LETTERS / ratio, epsilon, start) for start in starts]
+            result = [_solved_shape(LETTERS / ratio, epsilon, start) for start in starts]
             # of as good ones the first, whose letters are fewer where many are
-            tried[ratio] = min(found, key=lambda each: float(f"{worst(each, epsilon):.5g}"))
+            tried[ratio] = min(result, key=lambda each: float(f"{worst(each, epsilon):.5g}"))
         return worst(tried[ratio], epsilon)
 
     ratios = np.linspace(1.9, 3.0, 23) if near is None else np.linspace(0.97 * near, 1.1 * near, 14)
@@ -225,6 +225,6 @@ def best_shape(epsilon: float, near: float | None = None) -> Shape:
     return tried[chosen]
 
 
-def encoded_shape(epsilon: float, found: Shape) -> dict[str, Any]:
+def encoded_shape(epsilon: float, window: Shape) -> dict[str, Any]:
     """Return a shape as a JSON value."""
-    return {"epsilon": epsilon, "width": round(found.width, 6), "letters": found.letters.tolist()}
+    return {"epsilon": epsilon, "width": round(window.width, 6), "letters": window.letters.tolist()}

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base import checks
-from bitldp.base.markup import facts_table
+from bitldp.base.documents import facts_table
 
 __all__ = ["Estimate", "frequencies", "indicator_variance", "project_simplex"]
 
@@ -122,10 +122,10 @@ class Estimate:
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         """Yield the name and the rounded number of the entries that are shown."""
-        for place in itertools.islice(np.ndindex(self.value.shape), _SHOWN):
-            *before, last = place or ("",)
+        for index in itertools.islice(np.ndindex(self.value.shape), _SHOWN):
+            *before, last = index or ("",)
             name = last if self.labels is None else self.labels[last]
-            value, stderr = float(self.value[place]), float(self.stderr[place])
+            value, stderr = float(self.value[index]), float(self.stderr[index])
             yield (
                 ", ".join(map(str, (*before, name))),
                 f"{value:.6g}" if self.post else _rounded(value, stderr),

@@ -125,13 +125,13 @@ def _likeliest(
     shares, table = counts[met] / n, np.ascontiguousarray(law[:, met])
     if not (table.max(axis=0) > 0.0).all():
         raise ValueError("counts: there are reports that no value can have")
-    found = np.full(len(law), 1.0 / len(law))
+    result = np.full(len(law), 1.0 / len(law))
     for _ in range(rounds):
-        slopes = table @ (shares / (found @ table))
+        slopes = table @ (shares / (result @ table))
         if n * (float(slopes.max()) - 1.0) <= gap:
-            return found
-        found *= slopes
-        found /= found.sum()  # which it is already, but for rounding
+            return result
+        result *= slopes
+        result /= result.sum()  # which it is already, but for rounding
     raise RuntimeError(f"the likelihood is not within {gap:g} of its maximum after {rounds} rounds")
 
 
@@ -172,8 +172,8 @@ def likeliest_frequencies(
     >>> import numpy as np, bitldp
     >>> mechanism = bitldp.GRR(4, epsilon=1.0)
     >>> reports = mechanism.randomize(np.repeat([0, 1], 5000), rng=1)
-    >>> found = bitldp.likeliest_frequencies(mechanism, reports)
-    >>> bool(found.value.min() >= 0.0), round(float(found.value.sum()), 6)
+    >>> estimate = bitldp.likeliest_frequencies(mechanism, reports)
+    >>> bool(estimate.value.min() >= 0.0), round(float(estimate.value.sum()), 6)
     (True, 1.0)
     """
     parts: Any = getattr(mechanism, "report_parts", ())

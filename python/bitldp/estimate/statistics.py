@@ -96,12 +96,12 @@ def counts_of(
 ) -> NDArray[np.int64]:
     """Return how often each code was reported in each column, shape (columns, alphabet), or raise."""
     try:
-        found = histogram(reports, columns, alphabet, form=form, records=records, threads=threads)  # type: ignore[arg-type]
+        result = histogram(reports, columns, alphabet, form=form, records=records, threads=threads)  # type: ignore[arg-type]
     except ValueError:
         if form == "codes":
             checks.codes("reports", reports, alphabet)  # says where, by row and column
         raise
-    return found.astype(np.int64)
+    return result.astype(np.int64)
 
 
 def of_letters(columns: int, letters: NDArray[np.float64]) -> Statistic | None:
@@ -113,7 +113,7 @@ def of_letters(columns: int, letters: NDArray[np.float64]) -> Statistic | None:
 
 
 class WordLetters(Protocol):
-    """The letters of sign-magnitude words: see `bitldp.letters.words.CodeLetters`."""
+    """The letters of sign-magnitude words: see `bitldp.release.words.CodeLetters`."""
 
     bits: int
     weights: NDArray[np.float64]
@@ -146,8 +146,8 @@ class WordCounts(Statistic):
 
     def count(self, reports: Any, form: str, records: int | None, threads: int | None) -> NDArray[Any]:
         bits = self._letters.bits
-        found = count_words(reports, self._columns, bits, form=form, records=records, threads=threads)  # type: ignore[arg-type]
-        return found.view(np.int64)
+        result = count_words(reports, self._columns, bits, form=form, records=records, threads=threads)  # type: ignore[arg-type]
+        return result.view(np.int64)
 
     def moments(self, counts: NDArray[Any], n: int) -> Moments:
         law, letters = self._letters.pattern, self._letters
@@ -157,9 +157,9 @@ class WordCounts(Statistic):
             of_law = law == number
             worth = letters.sign_letters[number]
             # By sign and column, the sums of M and of M^2.
-            found = np.einsum("sck,mk->msc", signs[:, of_law], self._weights(number))
-            total[of_law] = worth @ found[0]
-            square[of_law] = np.square(worth) @ found[1]
+            result = np.einsum("sck,mk->msc", signs[:, of_law], self._weights(number))
+            total[of_law] = worth @ result[0]
+            square[of_law] = np.square(worth) @ result[1]
         mean = total / n
         return mean, np.maximum(square - n * np.square(mean), 0.0)
 
@@ -176,7 +176,7 @@ class WordCounts(Statistic):
 
 
 class SampledCounts(Statistic):
-    """What was reported of each coordinate, where some are sampled and the others count as the middle.
+    """Counts of each coordinate's reports, where some are sampled and the others count as the middle.
 
     Parameters
     ----------

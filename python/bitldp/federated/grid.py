@@ -84,14 +84,14 @@ class InProcessGrid(Grid):
         self._waiting: dict[str, Message] = {}
         self.result: Result | None = None
         self.contexts = {
-            flower.SERVER + 1 + place: Context(
+            flower.SERVER + 1 + index: Context(
                 run_id=1,
-                node_id=flower.SERVER + 1 + place,
-                node_config={**(node_config or {}), "partition-id": place, "num-partitions": clients},
+                node_id=flower.SERVER + 1 + index,
+                node_config={**(node_config or {}), "partition-id": index, "num-partitions": clients},
                 state=RecordDict(),
                 run_config=dict(run_config or {}),
             )
-            for place in range(clients)
+            for index in range(clients)
         }
 
     def set_run(self, run: Run) -> None:
@@ -140,13 +140,13 @@ class InProcessGrid(Grid):
         """Return the replies to messages in their order; unknown and answered ones have none."""
         messages = [self._waiting.pop(name) for name in list(message_ids) if name in self._waiting]
         queues: dict[int, list[int]] = {}
-        for place, message in enumerate(messages):
-            queues.setdefault(message.metadata.dst_node_id, []).append(place)
+        for index, message in enumerate(messages):
+            queues.setdefault(message.metadata.dst_node_id, []).append(index)
         replies: list[Message | None] = [None] * len(messages)
 
         def work(places: list[int]) -> None:
-            for place in places:
-                replies[place] = self._answer(messages[place])
+            for index in places:
+                replies[index] = self._answer(messages[index])
 
         if self._threads == 1 or len(queues) < 2:
             for places in queues.values():

@@ -29,7 +29,7 @@ _BLOCK_SEED = 0xB10C
 
 @dataclass(frozen=True)
 class Simulated:
-    """What a server has after a round.
+    """State of a server after a round.
 
     Attributes
     ----------
@@ -102,8 +102,8 @@ def simulate(
     >>> from bitldp.federated import UpdateCodec, simulate
     >>> codec = UpdateCodec(lambda d: bitldp.CrossPolytope(d, epsilon=4.0), clip=1.0)
     >>> ledger = bitldp.Ledger(4.0)
-    >>> found = simulate(codec, np.full((1000, 64), 0.1), ledger=ledger, rng=1)
-    >>> found.clients, round(float(found.value.mean()), 1), ledger.remaining
+    >>> round_ = simulate(codec, np.full((1000, 64), 0.1), ledger=ledger, rng=1)
+    >>> round_.clients, round(float(round_.value.mean()), 1), ledger.remaining
     (1000, 0.1, 0.0)
     """
     plan, count, width = _planned(codec, updates, clients, layout)
@@ -137,8 +137,8 @@ def messages(
             each.reshape(-1, plan.records * field.columns)
             for each, field in zip(codes, plan.header.fields, strict=True)
         ]
-        for place in range(len(parts[0])):
-            yield write(plan.header, [part[place] for part in parts]).tobytes()
+        for index in range(len(parts[0])):
+            yield write(plan.header, [part[index] for part in parts]).tobytes()
 
 
 def _planned(

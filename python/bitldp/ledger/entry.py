@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bitldp.base import checks
-from bitldp.base.plain import jsonable
+from bitldp.base.documents import jsonable
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import Guarantee
 

@@ -1,4 +1,4 @@
-"""What the largest projections on random directions come to: the letters of a random codebook."""
+"""Moments of the largest projections on random directions: the letters of a random codebook."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def _beta(x: Floats, rest: Floats, a: float, b: float) -> Floats:
     swap = x > (a + 1.0) / (a + b + 2.0)
     low = _fraction(np.where(swap, 0.0, x), np.where(swap, 1.0, rest), a, b)
     high = _fraction(np.where(swap, rest, 0.0), np.where(swap, x, 1.0), b, a)
-    found: Floats = np.where(swap, 1.0 - high, low)
-    return found
+    result: Floats = np.where(swap, 1.0 - high, low)
+    return result
 
 
 def _fraction(x: Floats, rest: Floats, a: float, b: float) -> Floats:
@@ -75,8 +75,8 @@ def _fraction(x: Floats, rest: Floats, a: float, b: float) -> Floats:
             break
     scale = math.lgamma(a + b) - math.lgamma(a + 1.0) - math.lgamma(b)
     with np.errstate(divide="ignore"):
-        found: Floats = np.exp(a * np.log(x) + b * np.log(rest) + scale) * total
-    return found
+        result: Floats = np.exp(a * np.log(x) + b * np.log(rest) + scale) * total
+    return result
 
 
 @lru_cache(maxsize=64)

@@ -44,11 +44,11 @@ def letters(
     used = mass > 0.0
     root = np.sqrt(mass[used])
     table = law[:, used] / root
-    found = np.full(law.shape[1], middle) if near is None else near.astype(np.float64)
+    result = np.full(law.shape[1], middle) if near is None else near.astype(np.float64)
     solvers = (_solved, _least) if table.shape[0] == table.shape[1] else (_least,)
     wide = law.astype(np.longdouble)
     for solver in solvers:
-        trial = found.copy()
+        trial = result.copy()
         for _ in range(_STEPS):
             missing = (targets - wide @ trial).astype(np.float64)
             step = solver(table, missing)
@@ -76,14 +76,14 @@ def inverse(law: NDArray[np.float64]) -> NDArray[np.float64] | None:
         `TOLERANCE`.
     """
     try:
-        found = _inverted(law)
+        result = _inverted(law)
     except np.linalg.LinAlgError:
         return None
     unit = np.eye(len(law))
     with np.errstate(over="ignore", invalid="ignore"):
-        found += found @ (unit - law @ found)
-        missing = np.abs(law @ found - unit).max()
-    return found if missing <= TOLERANCE else None
+        result += result @ (unit - law @ result)
+        missing = np.abs(law @ result - unit).max()
+    return result if missing <= TOLERANCE else None
 
 
 def _inverted(law: NDArray[np.float64]) -> NDArray[np.float64]:

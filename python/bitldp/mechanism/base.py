@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Coins, Grid
 from bitldp.base import checks
-from bitldp.base.arrays import place
+from bitldp.base.arrays import position
 from bitldp.base.keys import RandomSource
 from bitldp.estimate.estimates import Estimate
 from bitldp.mechanism import identity
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bitldp.estimate.accumulators import Accumulator
 
 Takes = Literal["numbers", "reals", "categories", "points", "ball", "scores", "record", "words"]
-"""What a mechanism takes: all columns together as fixed-point numbers, or as numbers of an interval; each
+"""Input of a mechanism: all columns together as fixed-point numbers, or as numbers of an interval; each
 column by itself as a category, or as one of N points; a vector of a ball; a vector of which one dimension is
 chosen; attributes of several kinds; words that nobody could
 list."""
@@ -38,7 +38,7 @@ Part = tuple[int, int]
 """Columns of an array of codes, and bits of a code."""
 
 Reports: TypeAlias = NDArray[Any] | np.generic | tuple[NDArray[Any], ...]
-"""What `randomize` returns: an array; a scalar for a single value; where coordinates are sampled, a pair."""
+"""Reports of `randomize`: an array; a scalar for a single value; where coordinates are sampled, a pair."""
 
 _M = TypeVar("_M", bound="Mechanism")
 
@@ -207,8 +207,8 @@ class Mechanism(ABC):
         ------
         ValueError
             NaN, a value outside what is allowed (an index is given, never the value), wrong shape, unfit
-            `out`, or "values" where reports say nothing. Nothing is handed out then: values are checked in
-            the pass that randomizes them, so `out` is zeros where one is refused, and as it was where the
+            `out`, or "values" where reports are uninformative. Nothing is handed out then: values are checked
+            in the pass that randomizes them, so `out` is zeros where one is refused, and as it was where the
             call did not fit.
         TypeError
             Wrong dtype or kind of argument.
@@ -330,7 +330,7 @@ class Mechanism(ABC):
 
     @property
     def _bound(self) -> bool:
-        """Whether keyed coins are to be bound to the whole record: more is done than one draw of it."""
+        """True where keyed randomness is bound to the whole record: more is done than one draw of it."""
         return True
 
     @property
@@ -340,7 +340,7 @@ class Mechanism(ABC):
 
     @property
     def whole(self) -> bool:
-        """Whether all numbers of a record are released together, as one symbol."""
+        """True where all numbers of a record are released together, as one symbol."""
         return False
 
     def symbols(self) -> tuple[Symbols, ...]:
@@ -396,10 +396,10 @@ class Mechanism(ABC):
         if ends is None:
             return 0
         values = checks.numbers("x", x)
-        found = Grid(2, low=ends[0], high=ends[1]).outside(np.atleast_1d(values))
+        result = Grid(2, low=ends[0], high=ends[1]).outside(np.atleast_1d(values))
         if np.isnan(values).any():  # the core takes it for neither in nor out
-            raise ValueError(f"x: {place(np.isnan(values))} is NaN")
-        return found
+            raise ValueError(f"x: {position(np.isnan(values))} is NaN")
+        return result
 
     def extremes(self, pair: Pair | None = None) -> Experiment | None:
         """Return inputs that reports tell apart best, and the law of their reports where it is known.

@@ -40,8 +40,8 @@ class Designed(Mechanism):
 
     def _table(self, make: Callable[[], DesignTable]) -> DesignTable:
         """Return the next table: the one that came with the pickle, or a new one."""
-        place = len(self._made)
-        table = self._held[place] if self._held else make()
+        index = len(self._made)
+        table = self._held[index] if self._held else make()
         self._made.append(table)
         return table
 

@@ -175,7 +175,7 @@ class TwoChances(Frequencies):
     """
 
     @abstractmethod
-    def _check_speaks(self) -> tuple[float, float]:
+    def _check_informative(self) -> tuple[float, float]:
         """Return p and q, or raise where no unbiased decode exists."""
 
     def accumulator(self) -> CountAccumulator:
@@ -186,7 +186,7 @@ class TwoChances(Frequencies):
         ValueError
             If no unbiased decode exists (epsilon 0).
         """
-        law = self._check_speaks()
+        law = self._check_informative()
         shape = (self._cells,) if self.columns == 1 else (self.columns, self._cells)
         kind = CountAccumulator if getattr(self, "labels", None) is None else LabelledCounts
         return kind(self, shape, self._count, law, exclusive=self._exclusive)
@@ -210,7 +210,7 @@ class TwoChances(Frequencies):
         ValueError
             If no unbiased decode exists (epsilon 0), or for a category out of range.
         """
-        p, q = self._check_speaks()
+        p, q = self._check_informative()
         return indicator_variance(checks.codes("x", x, self._cells), self._cells, p, q)
 
     def frequency_variance(self, frequency: float = 0.0) -> float:
@@ -234,7 +234,7 @@ class TwoChances(Frequencies):
         share = checks.real("frequency", frequency)
         if not 0.0 <= share <= 1.0:
             raise ValueError("frequency: must be from 0 to 1")
-        p, q = self._check_speaks()
+        p, q = self._check_informative()
         return (share * p * (1.0 - p) + (1.0 - share) * q * (1.0 - q)) / (p - q) ** 2
 
     def worst_variance(self) -> float:
@@ -245,7 +245,7 @@ class TwoChances(Frequencies):
         ValueError
             If no unbiased decode exists.
         """
-        return indicator_spread(self._cells, *self._check_speaks())[0]
+        return indicator_spread(self._cells, *self._check_informative())[0]
 
     def mean_variance(self) -> float:
         """Return the variance of the unbiased indicators, averaged over categories and over uniform inputs.
@@ -255,4 +255,4 @@ class TwoChances(Frequencies):
         ValueError
             If no unbiased decode exists.
         """
-        return indicator_spread(self._cells, *self._check_speaks())[1]
+        return indicator_spread(self._cells, *self._check_informative())[1]

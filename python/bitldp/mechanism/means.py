@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Cube
 from bitldp.base import checks
-from bitldp.base.arrays import place
+from bitldp.base.arrays import position
 from bitldp.estimate.estimates import Estimate
-from bitldp.estimate.means import MeanAccumulator
-from bitldp.estimate.sampled import SampledMeanAccumulator, checked
+from bitldp.estimate.means import MeanAccumulator, SampledMeanAccumulator, checked_pairs
 from bitldp.estimate.statistics import Statistic, of_letters
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.base import Part
@@ -133,7 +132,7 @@ class Means(ArrayOrPair):
 
     @property
     def whole(self) -> bool:
-        """Whether all numbers of a record are released together, as one symbol."""
+        """True where all numbers of a record are released together, as one symbol."""
         return bool(self._release.whole)
 
     @property
@@ -166,8 +165,8 @@ class Means(ArrayOrPair):
         """Return inputs that are far apart and the law of their reports; see `Mechanism.extremes`."""
         release, features = self._release, self.features
         if release.whole and pair is None and isinstance(release.channel, Cube):
-            found = opposite_corners(release.channel, self._ends) if release.laws else None
-            return super().extremes() if found is None else found
+            result = opposite_corners(release.channel, self._ends) if release.laws else None
+            return super().extremes() if result is None else result
         if (
             self.k is not None
             or release.whole
@@ -183,33 +182,33 @@ class Means(ArrayOrPair):
 
     @property
     def letters(self) -> NDArray[np.float64]:
-        """What each code is worth, shape (alphabet,); read-only. Their mean over the coins is the input.
+        """Decoded value of each code, shape (alphabet,); read-only. Their mean over the noise is the input.
 
         Raises
         ------
         ValueError
-            If the reports say nothing (epsilon 0).
+            If the reports are uninformative (epsilon 0).
         """
         letters = self._release.letters
-        return self._refuse_silence() if letters is None else letters
+        return self._refuse_uninformative() if letters is None else letters
 
-    def _refuse_silence(self) -> NoReturn:
+    def _refuse_uninformative(self) -> NoReturn:
         raise ValueError(
             f"{type(self).__name__}: no unbiased decode exists at epsilon 0, where all values are reported "
             "alike"
         )
 
-    def _check_speaks(self) -> None:
+    def _check_informative(self) -> None:
         """Refuse where no unbiased decode exists."""
         if self._release.letters is None:
-            self._refuse_silence()
+            self._refuse_uninformative()
 
     def _check_spread(self) -> Spread:
         """Return the variance of a letter as a function of the input, or raise where there is none."""
-        return self._refuse_silence() if self._spread is None else self._spread
+        return self._refuse_uninformative() if self._spread is None else self._spread
 
     def _check_pair(self, reports: Any) -> SampledReports:
-        return checked(reports, self.features, self.k or self.features, self.alphabet)
+        return checked_pairs(reports, self.features, self.k or self.features, self.alphabet)
 
     def _check_codes(self, reports: Any) -> NDArray[Any]:
         codes = checks.codes("reports", reports, self.alphabet)
@@ -233,7 +232,7 @@ class Means(ArrayOrPair):
         Raises
         ------
         ValueError, TypeError
-            If the reports say nothing (epsilon 0), or for a code out of range.
+            If the reports are uninformative (epsilon 0), or for a code out of range.
         """
         letters = self.letters
         if self.k is not None:
@@ -267,7 +266,7 @@ class Means(ArrayOrPair):
         Raises
         ------
         ValueError, TypeError
-            If the reports say nothing (epsilon 0), for no reports, or for a report out of range.
+            If the reports are uninformative (epsilon 0), for no reports, or for a report out of range.
         """
         accumulator = self.accumulator()
         accumulator.update(reports)
@@ -279,9 +278,9 @@ class Means(ArrayOrPair):
         Raises
         ------
         ValueError
-            If the reports say nothing (epsilon 0).
+            If the reports are uninformative (epsilon 0).
         """
-        self._check_speaks()
+        self._check_informative()
         if self.k is not None:
             return self._pairs()
         return MeanAccumulator(self, self.features, self._records, self._statistic())
@@ -317,12 +316,12 @@ class Means(ArrayOrPair):
         Raises
         ------
         ValueError
-            If the reports say nothing (epsilon 0), or for NaN.
+            If the reports are uninformative (epsilon 0), or for NaN.
         """
         spread = self._check_spread()
         values = np.asarray(x, dtype=np.float64)
         if np.isnan(values).any():
-            raise ValueError(f"x: {place(np.isnan(values))} is NaN")
+            raise ValueError(f"x: {position(np.isnan(values))} is NaN")
         return spread.at(values)
 
     def mean_variance(self) -> float:
@@ -331,7 +330,7 @@ class Means(ArrayOrPair):
         Raises
         ------
         ValueError
-            If the reports say nothing (epsilon 0).
+            If the reports are uninformative (epsilon 0).
         """
         return self._check_spread().mean()
 
@@ -341,7 +340,7 @@ class Means(ArrayOrPair):
         Raises
         ------
         ValueError
-            If the reports say nothing (epsilon 0).
+            If the reports are uninformative (epsilon 0).
         """
         return self._check_spread().worst()
 
@@ -367,7 +366,7 @@ class Means(ArrayOrPair):
     def _perturb(self, x: NDArray[Any], call: Call) -> Any:
         checks.records("x", x, self.features)
         if call.output == "values":
-            self._check_speaks()
+            self._check_informative()
         if not self.clip:
             refuse_outside(x, self._ends)
         if self.k is None:
@@ -388,5 +387,5 @@ def refuse_outside(x: NDArray[Any], ends: Interval) -> None:
     low, high = (x.dtype.type(end) for end in ends)
     if not (x.min() >= low and x.max() <= high):
         # Written so that NaN fails.
-        where = place(~((x >= low) & (x <= high)))
+        where = position(~((x >= low) & (x <= high)))
         raise ValueError(f"x: {where} is NaN or outside {ends}, which clip=False refuses")

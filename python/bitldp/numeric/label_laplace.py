@@ -132,7 +132,7 @@ class LabelLaplace(Labelled):
         with zeros_if_refused(call.out):
             labels = checks.codes("x", x, self._size)
         if call.output == "values":
-            self._check_speaks()
+            self._check_informative()
         entries = (labels[..., None] == np.arange(self._size)).astype(np.uint16)
         entries *= np.uint16(self.channel.inputs - 1)
         return replace(self._release, codec=None).randomize(entries, call)
@@ -200,12 +200,12 @@ class LabelLaplace(Labelled):
         ValueError
             If the reports are uninformative (epsilon 0).
         """
-        self._check_speaks()
+        self._check_informative()
         kind = MeanAccumulator if self.labels is None else LabelledMeans
         counted = of_letters(self._size, self.letters)
         return kind(self, self._size, lambda x: self.decode(x).reshape(-1, self._size), counted)
 
-    def _check_speaks(self) -> None:
+    def _check_informative(self) -> None:
         _ = self.letters
 
     def probabilities(self) -> NDArray[np.float64]:
@@ -242,7 +242,7 @@ class LabelLaplace(Labelled):
         ValueError
             If the reports are uninformative (epsilon 0).
         """
-        self._check_speaks()
+        self._check_informative()
         spread = self._release.spread
         return 0.0 if spread is None else float(spread.at(1.0))
 

@@ -238,7 +238,7 @@ class HeavyHitters(Mechanism):
         ValueError
             If the reports are uninformative (epsilon 0).
         """
-        self._check_speaks()
+        self._check_informative()
         return PrefixAccumulator(self, self._words, self._hashed, self._lengths, self._read)
 
     def _read(self, reports: Any, records: int | None) -> WordReports:
@@ -273,7 +273,7 @@ class HeavyHitters(Mechanism):
         accumulator.update(reports)
         return accumulator.estimate(t, threads=threads)
 
-    def _check_speaks(self) -> tuple[float, float]:
+    def _check_informative(self) -> tuple[float, float]:
         if self._hashed.release.epsilon == 0.0:
             raise ValueError(
                 "HeavyHitters: no unbiased decode exists at epsilon 0, where all words are reported alike"
@@ -290,7 +290,7 @@ class HeavyHitters(Mechanism):
         ValueError
             If no unbiased decode exists.
         """
-        return len(self._lengths) * indicator_spread(2, *self._check_speaks())[0]
+        return len(self._lengths) * indicator_spread(2, *self._check_informative())[0]
 
     def mean_variance(self) -> float:
         """Return the same of a word that the record has not: one of many.
@@ -300,13 +300,13 @@ class HeavyHitters(Mechanism):
         ValueError
             If no unbiased decode exists.
         """
-        p, q = self._check_speaks()
+        p, q = self._check_informative()
         return len(self._lengths) * q * (1.0 - q) / (p - q) ** 2
 
     def facts(self, users: int | None = None) -> dict[str, Any]:
         """Return the errors of a word's share; see `Mechanism.facts`."""
         try:
-            p, q = self._check_speaks()
+            p, q = self._check_informative()
         except ValueError as error:
             return {"errors": {"unbiased": str(error)}}
         deviations = {

@@ -142,7 +142,7 @@ class Hierarchy(Attributes):
         values = checks.codes("x", x.reshape(-1), self.size).astype(np.int64)
         return self._released([(0, self._tree.ancestors(values))], len(values), call)
 
-    def _check_speaks(self) -> Consistency:
+    def _check_informative(self) -> Consistency:
         if self._consistency is None:
             raise ValueError(
                 "Hierarchy: no unbiased decode exists at epsilon 0, where all values are reported alike"
@@ -157,7 +157,7 @@ class Hierarchy(Attributes):
         ValueError
             If no unbiased decode exists (epsilon 0).
         """
-        return RangeAccumulator(self, self._check_speaks(), self._laws)
+        return RangeAccumulator(self, self._check_informative(), self._laws)
 
     def _gathered(self, reports: Any) -> RangeAccumulator:
         accumulator = self.accumulator()
@@ -252,7 +252,7 @@ class Hierarchy(Attributes):
         ValueError
             If no unbiased decode exists (epsilon 0), or for an end out of range.
         """
-        consistency = self._check_speaks()
+        consistency = self._check_informative()
         starts, stops = np.broadcast_arrays(
             checks.codes("start", start, self.size + 1), checks.codes("stop", stop, self.size + 1)
         )

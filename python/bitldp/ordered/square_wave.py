@@ -15,8 +15,7 @@ from bitldp.base import checks
 from bitldp.base.arrays import readonly
 from bitldp.estimate.accumulators import Accumulated
 from bitldp.estimate.estimates import Estimate
-from bitldp.estimate.means import MeanAccumulator
-from bitldp.estimate.sampled import SampledMeanAccumulator
+from bitldp.estimate.means import MeanAccumulator, SampledMeanAccumulator
 from bitldp.estimate.statistics import CodeCounts, kept
 from bitldp.mechanism.numeric import Numeric
 from bitldp.mechanism.parameters import Interval, whole
@@ -121,7 +120,7 @@ class SquareWave(Numeric):
             If the reports are uninformative (epsilon 0), or if there are so many features that their counts
             take over 32 MB.
         """
-        self._check_speaks()
+        self._check_informative()
         if self.k is None:
             return DistributionAccumulator(self, self._distribution, self.letters, self._records)
         middle, scale = self._check_spread().middle, self.features / self.k
@@ -188,7 +187,7 @@ class SquareWave(Numeric):
         ValueError, TypeError
             If the reports are uninformative (epsilon 0), or for anything out of its range.
         """
-        self._check_speaks()
+        self._check_informative()
         masses = checks.numbers("shares", shares).astype(np.float64)
         if masses.shape != (self.cells,):
             raise ValueError(f"shares: shape must be ({self.cells},), got {masses.shape}")

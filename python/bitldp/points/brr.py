@@ -157,7 +157,7 @@ class BRR(CandidateRelease, TwoChances):
         """The channel of each region, by ascending label; just one without regions."""
         return [part.release.channel for part in self._regions]
 
-    def _check_speaks(self) -> tuple[float, float]:
+    def _check_informative(self) -> tuple[float, float]:
         self._check_alone()
         if self._release.epsilon == 0.0:
             raise ValueError(
@@ -191,7 +191,7 @@ class BRR(CandidateRelease, TwoChances):
         self._check_line()
         if not self._closed_form:
             return super()._letters
-        self._check_speaks()
+        self._check_informative()
         return self._regions[0].release.letters_on(self._points)
 
     def letter_variance(self, x: ArrayLike) -> NDArray[np.float64]:
@@ -200,7 +200,7 @@ class BRR(CandidateRelease, TwoChances):
         if not self._closed_form:
             return super().letter_variance(x)
         codes = checks.codes("x", x, len(letters))
-        p, q = self._check_speaks()
+        p, q = self._check_informative()
         squares = np.square(letters - self._points[codes][..., None])
         own = np.take_along_axis(squares, codes[..., None].astype(np.intp), axis=-1)[..., 0]
         result: NDArray[np.float64] = q * squares.sum(axis=-1) + (p - q) * own

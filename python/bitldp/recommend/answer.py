@@ -1,4 +1,4 @@
-"""What a comparison says: one row a mechanism, the recommended one first, with reasons."""
+"""Comparison of mechanisms: one row each, the recommended one first, with reasons."""
 
 from __future__ import annotations
 
@@ -154,12 +154,12 @@ def _shown(row: Row) -> tuple[str, str, str, str]:
     return f"{row.epsilon:.4g}", str(row.bits), f"{row.mean:.4g}", f"{row.worst:.4g}"
 
 
-def ranked(found: Sequence[Row], criterion: str, known: float = math.inf) -> list[Row]:
+def ranked(compared: Sequence[Row], criterion: str, known: float = math.inf) -> list[Row]:
     """Return rows with the recommended one first and the others by what counts, each with its reason.
 
     `known` is the least mean that a closed form has, of what need not be among them.
     """
-    rows = sorted(found, key=lambda row: (row.cost(criterion), row.bits))
+    rows = sorted(compared, key=lambda row: (row.cost(criterion), row.bits))
     if not rows:
         return rows
     least = rows[0]

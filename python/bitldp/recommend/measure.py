@@ -90,8 +90,8 @@ def distances(mechanism: Any, users: int) -> list[float]:
 def _of_wave(mechanism: SquareWave, below: Below, users: int) -> float:
     middles = (np.arange(mechanism.cells - 1) + 0.5) / (mechanism.cells - 1)  # between points
     edges = np.concatenate([[0.0], middles, [1.0]])
-    found = mechanism.simulate_distribution(np.diff(below(edges)), users, draws=_DRAWS)
-    sums = np.concatenate([np.zeros((_DRAWS, 1)), np.cumsum(found, axis=1)], axis=1)
+    result = mechanism.simulate_distribution(np.diff(below(edges)), users, draws=_DRAWS)
+    sums = np.concatenate([np.zeros((_DRAWS, 1)), np.cumsum(result, axis=1)], axis=1)
     return float(np.mean([_mean(np.abs(np.interp(_GRID, edges, row) - below(_GRID))) for row in sums]))
 
 
@@ -162,8 +162,8 @@ def measured(task: str, mechanism: Any, norm: str = "", users: int = 0) -> tuple
         Records that a distribution is estimated from.
     """
     if task in ("distribution", "range"):
-        found = distances(mechanism, users) if task == "distribution" else range_spread(mechanism)
-        return float(np.mean(found)), float(np.max(found))
+        result = distances(mechanism, users) if task == "distribution" else range_spread(mechanism)
+        return float(np.mean(result)), float(np.max(result))
     if task == "label":
         wrong = 1.0 - float(mechanism.probabilities()[0, 0])
         return wrong, wrong

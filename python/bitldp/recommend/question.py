@@ -1,4 +1,4 @@
-"""What is asked: a task, a record, a budget; every argument is checked, and none is ignored."""
+"""Question of a recommendation: a task, a record, a budget; every argument is checked, none is ignored."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _USERS = 100_000  # records behind an estimate, where it is not said
 
 @dataclass(frozen=True)
 class Question:
-    """What is compared: a record, its budget, and what counts; checked, with the defaults filled in.
+    """Setting of a comparison: a record, its budget, and what counts; checked, with the defaults filled in.
 
     Attributes
     ----------

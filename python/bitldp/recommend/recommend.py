@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from bitldp.base import checks
-from bitldp.base.extras import MissingExtraError
+from bitldp.base.errors import MissingExtraError
 from bitldp.categorical.rappor import RAPPOR
 from bitldp.design import DesignError
 from bitldp.privacy import PrivacyClaimWarning, composed, share
@@ -145,7 +145,7 @@ def recommend(
 
 def _compared(task: Task, question: Question, most: int | None) -> Recommendation:
     """Return the comparison for one collection."""
-    found: list[Row] = []
+    result: list[Row] = []
     left: list[Row] = []
     for name, make in REGISTRY[task]:
         if name.endswith((", sample", ", record", ", split")) and _alone(task, question.features, name):
@@ -161,14 +161,14 @@ def _compared(task: Task, question: Question, most: int | None) -> Recommendatio
         except (ValueError, MissingExtraError, DesignError) as error:
             left.append(Row(None, name, math.nan, 0, math.nan, math.nan, str(error)))
             continue
-        found.append(Row(mechanism, name, mechanism.guarantee.record, size, mean, worst, ""))
+        result.append(Row(mechanism, name, mechanism.guarantee.record, size, mean, worst, ""))
     known = closed_form(task, question.norm, question.features, question.epsilon)
-    rows = (*ranked(found, question.criterion, known), *left)
+    rows = (*ranked(result, question.criterion, known), *left)
     return Recommendation(task, MEASURES[task], question.criterion, rows)
 
 
 def _alone(task: str, features: int, name: str) -> bool:
-    """Whether a record has one number or category, so that there is nothing to sample or to share."""
+    """Return whether a record has one number or category, so that there is nothing to sample or to share."""
     if features > 1 or task == "record":
         return False
     return task != "mean" or not name.endswith(", split")
@@ -207,10 +207,10 @@ def asked_again(
         for row in rows
         if isinstance(row.mechanism, RAPPOR)
     }
-    found = [replace(row, why=f"{row.why}; {notes[row.name]}") for row in ranked(rows, once.criterion)]
+    result = [replace(row, why=f"{row.why}; {notes[row.name]}") for row in ranked(rows, once.criterion)]
     left = [row for row in once.rows if row.mechanism is None]
     measure = f"{once.measure}, at each of {collections:,} collections"
-    return replace(once, measure=measure, rows=(*found, *left))
+    return replace(once, measure=measure, rows=(*result, *left))
 
 
 def _fresh_rows(best: Row, collections: int) -> list[Row]:

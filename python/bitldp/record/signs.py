@@ -147,7 +147,7 @@ class SampledSigns(Means):
         if call.out is not None:
             raise ValueError("out: not offered, since a report is a pair")
         if call.output == "values":
-            self._check_speaks()
+            self._check_informative()
         if not self.clip:
             refuse_outside(x, self._ends)
         table = checked_floats(x).reshape(-1, self.features)

@@ -138,8 +138,8 @@ def _piecewise(x: NDArray[Any], epsilon: float, rng: np.random.Generator) -> NDA
     width = np.float32(reach - 1.0)
     left = x * np.float32((reach + 1.0) / 2.0) - width / np.float32(2.0)
     inside = rng.random(x.shape, dtype=np.float32) < np.float32(t / (t + 1.0))
-    place = rng.random(x.shape, dtype=np.float32)
-    far = place * np.float32(reach + 1.0) - np.float32(reach)
+    position = rng.random(x.shape, dtype=np.float32)
+    far = position * np.float32(reach + 1.0) - np.float32(reach)
     far += width * (far >= left)
-    letters: NDArray[np.float32] = np.where(inside, left + place * width, far)
+    letters: NDArray[np.float32] = np.where(inside, left + position * width, far)
     return letters

@@ -76,8 +76,8 @@ def select_top(scores: NDArray[Any], k: int, p: float, rng: np.random.Generator)
     sizes = np.abs(scores)
     order = np.argpartition(sizes, d - k, axis=1)
     inside = rng.random(n) < p
-    place = np.where(inside, rng.integers(d - k, d, n), rng.integers(0, d - k, n))
-    return among_equals(sizes, order[np.arange(n), place], rng)
+    rank = np.where(inside, rng.integers(d - k, d, n), rng.integers(0, d - k, n))
+    return among_equals(sizes, order[np.arange(n), rank], rng)
 
 
 def perturbed_encoding(scores: NDArray[Any], k: int, p: float, rng: np.random.Generator) -> NDArray[Any]:

@@ -127,6 +127,6 @@ def matrix_inversion(
     count, columns = probabilities.shape
     steps = np.cumsum(probabilities, axis=1)
     steps = np.minimum(steps / steps[:, -1:], 1.0) + np.arange(count)[:, None]
-    place = np.searchsorted(steps.ravel(), rng.random(rows.shape) + rows, side="right")
-    reports: NDArray[np.intp] = np.clip(place - rows * columns, 0, columns - 1)
+    index = np.searchsorted(steps.ravel(), rng.random(rows.shape) + rows, side="right")
+    reports: NDArray[np.intp] = np.clip(index - rows * columns, 0, columns - 1)
     return reports

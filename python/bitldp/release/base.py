@@ -127,7 +127,7 @@ class Release:
     channel
         The channel: a `Window`, `Matrix` or `Shift`; its subclasses have others.
     epsilon : float
-        Exact epsilon between any two inputs; where it is 0, reports say nothing.
+        Exact epsilon between any two inputs; where it is 0, reports are uninformative.
     alphabet : int
         How many codes a report can be.
     codec : Grid or None
@@ -135,7 +135,7 @@ class Release:
     points : ndarray of float64, or None
         The points of the interval that a number is dithered to, ascending.
     letters : ndarray of float64, shape (alphabet,), or None
-        What every code of a report is worth; None where a report stands for itself, or says nothing.
+        What every code of a report is worth; None where a report stands for itself, or is uninformative.
     spread : Spread or None
         Variance of the letters; None without letters.
     """
@@ -164,7 +164,7 @@ class Release:
 
     @property
     def laws(self) -> tuple[Any, ...]:
-        """The law of one release, as a channel; none where it says nothing."""
+        """The law of one release, as a channel; none where it is uninformative."""
         return () if self.epsilon == 0.0 else (self.channel,)
 
     def randomize(self, x: ArrayLike, call: Call) -> NDArray[Any]:

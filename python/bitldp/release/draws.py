@@ -31,8 +31,8 @@ def _words(key: Source, count: int, first_chunk: int) -> NDArray[np.uint64]:
     key = os.urandom(_KEY_BYTES) if key is None else key
     chunks = range(0, count, CHUNK)
     stream = b"".join(
-        keystream(key, first_chunk + place, 8 * min(CHUNK, count - start))
-        for place, start in enumerate(chunks)
+        keystream(key, first_chunk + index, 8 * min(CHUNK, count - start))
+        for index, start in enumerate(chunks)
     )
     return np.frombuffer(stream, "<u8")
 
@@ -53,11 +53,11 @@ def coordinates(
         return chosen
     taken = np.zeros((records, features), np.bool_)
     rows = np.arange(records)
-    for place, last in enumerate(range(features - k, features)):
-        drawn = _scaled(draws[:, place], last + 1)
+    for index, last in enumerate(range(features - k, features)):
+        drawn = _scaled(draws[:, index], last + 1)
         drawn[taken[rows, drawn]] = last
         taken[rows, drawn] = True
-        chosen[:, place] = drawn
+        chosen[:, index] = drawn
     return chosen
 
 

@@ -46,8 +46,8 @@ class Hashed(NamedTuple):
 
     def randomize(self, seeds: NDArray[np.uint32], keys: NDArray[np.uint64], call: Call) -> NDArray[np.uint8]:
         """Release the cell of each record's key under the function of its seed."""
-        found: NDArray[np.uint8] = self.release.randomize(hash_cells(seeds, keys, self.cells), call)
-        return found
+        result: NDArray[np.uint8] = self.release.randomize(hash_cells(seeds, keys, self.cells), call)
+        return result
 
     def supports(
         self,

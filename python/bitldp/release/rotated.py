@@ -28,7 +28,7 @@ _BLOCK = 1 << 22  # rotated coordinates at once, with keyed coins
 
 
 class RotatedReports(NamedTuple):
-    """What is released of n vectors: of each a signed coordinate, after a public rotation.
+    """Reports of n vectors: of each a signed coordinate, after a public rotation.
 
     Attributes
     ----------
@@ -110,8 +110,8 @@ class RotatedRelease(Release):
         key = os.urandom(32) if key is None else key
         chunk, row = self.channel.chunk, _WORD * self.count
         stream = b"".join(
-            keystream(key, first_chunk + place, row * min(chunk, records - start))
-            for place, start in enumerate(range(0, records, chunk))
+            keystream(key, first_chunk + index, row * min(chunk, records - start))
+            for index, start in enumerate(range(0, records, chunk))
         )
         return self._numbers(np.frombuffer(stream, "<u4").reshape(records, self.count))
 
@@ -131,8 +131,8 @@ class RotatedRelease(Release):
         """Return the codes of vectors of shape (n, features) under their rotations, shape (n, count)."""
         keys = call.keys if len(call.keys) >= self.count else [None] * self.count
         columns = [
-            self._column(x, np.ascontiguousarray(rotations[:, place]), keys[place], call)
-            for place in range(self.count)
+            self._column(x, np.ascontiguousarray(rotations[:, index]), keys[index], call)
+            for index in range(self.count)
         ]
         return columns[0][:, None] if self.count == 1 else np.stack(columns, axis=1)
 
@@ -167,14 +167,14 @@ class RotatedRelease(Release):
 
     def coded(self, codes: Any, rotations: NDArray[Any] | None = None) -> NDArray[Any]:
         """Return codes, checked; they have the shape of the rotations, if any, or one of those allowed."""
-        found = checks.codes("reports.codes", codes, self.alphabet)
+        result = checks.codes("reports.codes", codes, self.alphabet)
         most, last = (1, ()) if self.count == 1 else (2, (self.count,))
-        if found.ndim not in (most - 1, most) or found.shape[len(found.shape) - len(last) :] != last:
+        if result.ndim not in (most - 1, most) or result.shape[len(result.shape) - len(last) :] != last:
             allowed = "(n,) or ()" if self.count == 1 else f"(n, {self.count}) or ({self.count},)"
-            raise ValueError(f"reports.codes: shape must be {allowed}, got {found.shape}")
-        if rotations is not None and rotations.shape != found.shape:
-            raise ValueError(f"reports.rotations: shape must be {found.shape}, got {rotations.shape}")
-        return found
+            raise ValueError(f"reports.codes: shape must be {allowed}, got {result.shape}")
+        if rotations is not None and rotations.shape != result.shape:
+            raise ValueError(f"reports.rotations: shape must be {result.shape}, got {rotations.shape}")
+        return result
 
     def _table(self, part: NDArray[Any]) -> NDArray[np.uint32]:
         return np.ascontiguousarray(part.reshape(-1, self.count), dtype=np.uint32)

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import pack
-from bitldp.base.arrays import place
+from bitldp.base.arrays import position
 from bitldp.release.base import Call, Release
 from bitldp.release.draws import coordinates
 
 
 class SampledReports(NamedTuple):
-    """What is released of n records of which k coordinates each were sampled.
+    """Reports of n records of which k coordinates each were sampled.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ def checked_floats(x: NDArray[Any]) -> NDArray[Any]:
         raise TypeError(f"x: dtype {x.dtype} is not allowed; float32 and float64 are")
     missing = np.isnan(x)
     if missing.any():
-        raise ValueError(f"x: {place(missing)} is NaN")
+        raise ValueError(f"x: {position(missing)} is NaN")
     return x
 
 

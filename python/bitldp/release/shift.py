@@ -59,7 +59,8 @@ def shifted(
     steps : int
         Steps between the points.
     places : ndarray of float64, shape (outputs,), or None
-        What every report stands for, in steps from the middle of the interval; None where it says nothing.
+        Decoded value of every report, in steps from the middle of the interval; None where it is
+        uninformative.
 
     Raises
     ------

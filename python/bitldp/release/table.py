@@ -35,8 +35,8 @@ def placed(channel: Matrix, letters: NDArray[np.float64], moments: Spread, inter
 
 
 @lru_cache(maxsize=64)
-def silent(inputs: int, outputs: int, interval: Interval) -> Release:
-    """Return the release that says nothing: all of 2**b reports are alike."""
+def uninformative(inputs: int, outputs: int, interval: Interval) -> Release:
+    """Return the uninformative release: all of its reports are as likely, whatever the number."""
     channel = Matrix.from_weights([[ONE // outputs] * outputs] * inputs)
     grid = Grid(inputs, low=interval[0], high=interval[1])
     return Release(channel, 0.0, outputs, grid, equidistant(interval, inputs))

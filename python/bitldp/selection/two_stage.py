@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import CHUNK, pack
 from bitldp.base import checks
-from bitldp.base.arrays import place
+from bitldp.base.arrays import position
 from bitldp.base.keys import RandomSource
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.means import MeanAccumulator
@@ -87,7 +87,7 @@ def floats(name: str, values: ArrayLike, dimensions: int) -> NDArray[Any]:
         raise ValueError(f"{name}: shape must be (n, {dimensions}), got {table.shape}")
     bad = ~np.isfinite(table)
     if bad.any():
-        raise ValueError(f"{name}: {place(bad)} is not finite")
+        raise ValueError(f"{name}: {position(bad)} is not finite")
     return table
 
 

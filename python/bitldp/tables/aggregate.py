@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bitldp.base.refused import PlanError
+from bitldp.base.errors import PlanError
 from bitldp.tables.attributes import Attributes
 from bitldp.tables.collect import collected, released_names
 from bitldp.tables.counts import countable, counts_for
@@ -227,7 +227,7 @@ def _answers(
         found = counts.estimate()
         value, stderr = np.atleast_1d(found.value).ravel(), np.atleast_1d(found.stderr).ravel()
         low, high = (np.atleast_1d(end).ravel() for end in found.confidence_interval(level))
-    except ValueError as error:  # reports say nothing, or no such estimate exists
+    except ValueError as error:  # reports are uninformative, or no such estimate exists
         note, known = str(error), False
         value = stderr = low = high = np.full(len(columns) if what == "mean" else 1, math.nan)
     return [

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bitldp.base.arrays import first
-from bitldp.base.refused import DataError, PlanError
+from bitldp.base.errors import DataError, PlanError
 
 __all__ = ["Batch", "Codec", "Labels", "Missing", "Numbers", "Points", "Reals"]
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from bitldp.base.refused import DataError, PlanError
+from bitldp.base.errors import DataError, PlanError
 from bitldp.tables.attributes import Attributes
 from bitldp.tables.cells import Labels, Numbers, Points, Reals
 from bitldp.tables.part import Part

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from bitldp.base import checks
-from bitldp.base.refused import PlanError
+from bitldp.base.errors import PlanError
 from bitldp.mechanism.base import Mechanism
 from bitldp.tables.attributes import Attributes
 from bitldp.tables.cells import Codec, Labels, Missing, Numbers, Points, Reals

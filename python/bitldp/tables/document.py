@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 import bitldp
-from bitldp.base.extras import MissingExtraError, require
-from bitldp.base.refused import PlanError
+from bitldp.base.errors import MissingExtraError, PlanError, require
 from bitldp.codecs import Categories
 from bitldp.mechanism.base import Mechanism
 from bitldp.tables.column import Column

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp import _core
-from bitldp.base.refused import PlanError
+from bitldp.base.errors import PlanError
 from bitldp.tables.attributes import Attributes
 from bitldp.tables.cells import Codec, Labels, Numbers, Points, Reals
 from bitldp.tables.worth import Worth

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bitldp.base.refused import PlanError
+from bitldp.base.errors import PlanError
 from bitldp.privacy import Guarantee, added
 from bitldp.tables.aggregate import Aggregate
 from bitldp.tables.collect import released_names

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp.base.refused import PlanError
+from bitldp.base.errors import PlanError
 from bitldp.tables.attributes import Attributes
 from bitldp.tables.cells import Codec, Labels, Points, Reals
 

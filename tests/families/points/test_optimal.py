@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from bitldp import OptimalUtility
 from bitldp.audit import audit
-from bitldp.base.extras import MissingExtraError
+from bitldp.base.errors import MissingExtraError
 from bitldp.design import DesignError, exact, optimal
 from support import oracle
 
@@ -163,7 +163,7 @@ def test_a_law_that_is_none_is_refused():
 
 
 def test_without_scipy(monkeypatch):
-    monkeypatch.setattr("bitldp.base.extras.missing", list)
+    monkeypatch.setattr("bitldp.base.errors.missing", list)
     with pytest.raises(MissingExtraError, match=r'pip install "bitldp\[design\]"'):
         optimal.least_loss(np.ones((3, 3)), 1.0)
 

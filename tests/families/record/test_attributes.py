@@ -113,7 +113,7 @@ def test_variance_by_simulation(options):
     said = mechanism.variance(x)
     for place, (answers, size) in enumerate(zip(mechanism.answers(reports), mechanism.sizes, strict=True)):
         part = mechanism.attributes[place]
-        p, q = part._check_speaks()
+        p, q = part._check_informative()
         bits = answers.reports
         if bits.ndim == 1:
             bits = part.decode(bits)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from bitldp.base.extras import MissingExtraError
+from bitldp.base.errors import MissingExtraError
 from bitldp.cli.catalogue.fields import NEEDED, SIZES, Given, options_of, shown
 from bitldp.cli.options import MOST_CATEGORIES, MOST_FEATURES, bounded, needed
 from bitldp.cli.perturb.files import UsageError

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bitldp
-from bitldp.base.extras import require
+from bitldp.base.errors import require
 from bitldp.cli.demo.parts import federated, means, selection
 from bitldp.cli.demo.tables import tables
 from bitldp_papers.data import Dataset, load

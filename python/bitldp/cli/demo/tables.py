@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 import bitldp
-from bitldp.base.extras import missing
+from bitldp.base.errors import missing
 from bitldp_papers.data import load
 from bitldp.tables import Column, ReleaseKey, TablePlan, TableRelease
 

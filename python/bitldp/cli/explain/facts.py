@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from bitldp.base.plain import jsonable
+from bitldp.base.documents import jsonable
 from bitldp.cli.perturb.files import UsageError
 from bitldp.report.totals import total
 

@@ -11,8 +11,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from bitldp.base.extras import MissingExtraError
-from bitldp.base.plain import jsonable
+from bitldp.base.documents import jsonable
+from bitldp.base.errors import MissingExtraError
 from bitldp.cli.catalogue.entries import entries
 from bitldp.cli.catalogue.entry import MOST, Entry
 from bitldp.cli.catalogue.fields import shown

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bitldp.base.plain import jsonable
+from bitldp.base.documents import jsonable
 from bitldp.cli.catalogue.entries import FAMILIES, entries
 from bitldp.cli.screen import print_whole
 from bitldp.report.claims import claims, claims_table

@@ -13,7 +13,7 @@ import numpy as np
 
 import bitldp
 from bitldp import _core
-from bitldp.base.refused import PlanError
+from bitldp.base.errors import PlanError
 from bitldp.cli.catalogue.entries import entries, entry
 from bitldp.cli.catalogue.entry import Entry
 from bitldp.cli.options import MOST_CATEGORIES, bounded

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from bitldp.base.refused import PlanError
+from bitldp.base.errors import PlanError
 from bitldp.cli.perturb.files import CommandError, UsageError
 from bitldp.cli.perturb.plan import Plan, batch_rows
 from bitldp.cli.perturb.request import Request

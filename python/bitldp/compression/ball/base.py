@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Grid, Matrix, Shift
 from bitldp.accounting import divergence
 from bitldp.accounting.compose import searched
-from bitldp.accounting.table import Table, of_rows
+from bitldp.accounting.loss_table import LossTable, of_rows
 from bitldp.base import checks
-from bitldp.base.arrays import place, readonly, zeros_if_refused
+from bitldp.base.arrays import position, readonly, zeros_if_refused
 from bitldp.compression.ball import bounds
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.base import Mechanism, Takes
@@ -79,7 +79,7 @@ class Ball(Means):
     # Derived of the parameters while the mechanism is built.
     _conditional: bool = field(init=False, repr=False, compare=False)
     _power: int = field(init=False, repr=False, compare=False)
-    _coordinate: Table = field(init=False, repr=False, compare=False)
+    _coordinate: LossTable = field(init=False, repr=False, compare=False)
     _pure: float = field(init=False, repr=False, compare=False)
 
     @classmethod
@@ -150,7 +150,7 @@ class Ball(Means):
     @property
     def bias_bound(self) -> float:
         """Bound of the bias of the decoded record in the l2 norm, in units of `x`; 0 for unbiased dither."""
-        self._check_speaks()
+        self._check_informative()
         return bias_factor() * self._step() if self._conditional else 0.0
 
     def _interval(self) -> Interval:
@@ -277,7 +277,7 @@ class Ball(Means):
 
         return Experiment(list(inputs), names, [Block(table, describe)], [(0, 1)], {"output": "codes"})
 
-    def _refuse_silence(self) -> NoReturn:
+    def _refuse_uninformative(self) -> NoReturn:
         raise ValueError(f"{type(self).__name__} has no mean to estimate: {self._no_mean}")
 
     def _check_spread(self) -> Spread:
@@ -373,7 +373,7 @@ def limited(x: ArrayLike, features: int, low: float, high: float, clip: bool) ->
     slack = (_NEAR - 1.0) * max(abs(each) for each in (low, high) if math.isfinite(each))
     allowed = (records >= low - slack) & (records <= high + slack)
     if not clip and not allowed.all():
-        where = place(~allowed)
+        where = position(~allowed)
         raise ValueError(f"x: {where} is outside [{low}, {high}], which clip=False refuses")
     return np.clip(records, low, high)
 
@@ -391,7 +391,7 @@ def check_finite(x: ArrayLike, features: int) -> NDArray[Any]:
         raise TypeError(f"x: dtype {values.dtype} is not allowed; float32 and float64 are")
     check_shape("x", values.shape, features)
     if not np.isfinite(values).all():
-        raise ValueError(f"x: {place(~np.isfinite(values))} is not finite")
+        raise ValueError(f"x: {position(~np.isfinite(values))} is not finite")
     return values
 
 

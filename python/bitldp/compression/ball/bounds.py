@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp.accounting import divergence
-from bitldp.accounting.table import Table
+from bitldp.accounting.loss_table import LossTable
 from bitldp.base import checks
 
 __all__ = [
@@ -205,12 +205,12 @@ _CUTS = 60  # of the search for the price; any price gives a bound
 _ENOUGH = 1.0 + 1e-6
 
 
-def pure(table: Table, diameter: float, power: int, features: int, positive: bool = False) -> float:
+def pure(table: LossTable, diameter: float, power: int, features: int, positive: bool = False) -> float:
     """Return a bound of the epsilon of a record at delta 0: the least that is known for unbiased dither.
 
     Parameters
     ----------
-    table : Table
+    table : LossTable
         The law of a coordinate.
     diameter : float
         The largest distance of two records, in steps of the grid.
@@ -235,7 +235,7 @@ def pure(table: Table, diameter: float, power: int, features: int, positive: boo
 
 def curve(
     bound: str,
-    table: Table,
+    table: LossTable,
     divergences: Callable[[float], NDArray[np.float64]],
     alphas: NDArray[np.float64],
     diameter: float,
@@ -283,7 +283,9 @@ def curve(
     return result * _UP
 
 
-def _looked(table: Table, alpha: float, diameter: float, power: int, features: int, positive: bool) -> float:
+def _looked(
+    table: LossTable, alpha: float, diameter: float, power: int, features: int, positive: bool
+) -> float:
     """Return the bound of `record`, infinite where its mesh would be too large."""
     points, values = table.rows.shape
     if points > _POINTS or values > _VALUES or not table.rows.all():
@@ -385,7 +387,7 @@ def record(
 
 def _divergences(table: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
     """Return the Rényi divergences of every two laws, rounded up."""
-    return divergence.divergences(Table(table, math.inf), alpha)
+    return divergence.divergences(LossTable(table, math.inf), alpha)
 
 
 def _ratios(table: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -164,13 +164,13 @@ class RandomCodebook(RotatedMeans):
 
     def total_variance(self, norm: float | None = None) -> float:
         """Return the sum of `variance` over the coordinates; see `CrossPolytope.total_variance`."""
-        self._check_speaks()
+        self._check_informative()
         length = self._length(norm)
         return (self.radius / self._moments[0]) ** 2 - length**2
 
     def _second_moments(self) -> tuple[float, float]:
         """Return E[z^2]/R^2 of a letter z along the record's direction, and in any one across it."""
-        self._check_speaks()
+        self._check_informative()
         mean, square = self._moments
         return square / mean**2, (1.0 - square) / (self.features - 1) / mean**2
 

@@ -94,13 +94,13 @@ class RotatedMeans(Means):
         ValueError
             If the reports are uninformative (epsilon 0).
         """
-        self._check_speaks()
+        self._check_informative()
         scale = self.radius / self._moments[0]
         return np.array([-scale, scale])
 
-    def _check_speaks(self) -> None:
+    def _check_informative(self) -> None:
         if self._moments[0] <= 0.0:
-            self._refuse_silence()
+            self._refuse_uninformative()
 
     @property
     def _streams(self) -> int:
@@ -339,7 +339,7 @@ class RotatedMeans(Means):
 
     def _second_moments(self) -> tuple[float, float]:
         """Return E[z^2]/R^2 of a letter z along the record, and in any direction across it."""
-        self._check_speaks()
+        self._check_informative()
         mean, square = self._moments
         return square / mean**2, (1.0 - square) / (self.codec.dimensions - 1) / mean**2
 

@@ -84,8 +84,8 @@ class ClientAccount:
         path = self._path(context)
         if path is None:
             record: Any = context.state.get(RECORD)
-            found = None if record is None else Ledger.from_json(record["json"], source=RECORD)
-            return Ledger(self.budget, self.delta) if found is None else self._same(found)
+            result = None if record is None else Ledger.from_json(record["json"], source=RECORD)
+            return Ledger(self.budget, self.delta) if result is None else self._same(result)
         try:
             return self._same(Ledger.load(path))
         except NoLedgerError:
@@ -93,14 +93,14 @@ class ClientAccount:
                 raise
             return Ledger(self.budget, self.delta)
 
-    def _same(self, found: Ledger) -> Ledger:
+    def _same(self, result: Ledger) -> Ledger:
         """Return a ledger, or refuse one that was begun with another budget."""
-        if (found.budget, found.delta) != (self.budget, self.delta):
+        if (result.budget, result.delta) != (self.budget, self.delta):
             raise ValueError(
-                f"ledger: was begun with budget {found.budget:g} and delta {found.delta:g}, not "
+                f"ledger: was begun with budget {result.budget:g} and delta {result.delta:g}, not "
                 f"{self.budget:g} and {self.delta:g}"
             )
-        return found
+        return result
 
     def check(self, context: Context, charges: Sequence[Charge]) -> None:
         """Raise `BudgetExceededError` if charges would exceed the budget; charge nothing."""
@@ -131,8 +131,8 @@ class ClientAccount:
         return merged(ledger)
 
     def _path(self, context: Context) -> Path | None:
-        place = self.path(context) if callable(self.path) else self.path
-        return None if place is None else Path(place)
+        path = self.path(context) if callable(self.path) else self.path
+        return None if path is None else Path(path)
 
 
 def merged(ledger: Ledger) -> Ledger:

@@ -64,17 +64,17 @@ def composed(mechanism: Mechanism, count: int, delta: float) -> Composed:
         no more than their guarantee.
     """
     own = mechanism.guarantee.delta
-    found: list[Composed] = []
+    result: list[Composed] = []
     if count * own <= delta:
         basic = account([(mechanism, count)], delta=delta, method="basic")
-        found.append(Composed(basic.epsilon, delta if own else 0.0, "basic"))
+        result.append(Composed(basic.epsilon, delta if own else 0.0, "basic"))
     if delta > 0.0:
         finer: list[Method] = ["renyi", "pld"] if own == 0.0 and delta > _LEAST_DELTA else ["renyi"]
         for method in finer:
             each = account([(mechanism, count)], delta=delta, method=method)
-            found.append(Composed(each.epsilon, delta, method))
+            result.append(Composed(each.epsilon, delta, method))
     # the first of equals: what needs no delta, or is simplest
-    return min(found, key=lambda each: each.epsilon, default=Composed(math.inf, delta, "basic"))
+    return min(result, key=lambda each: each.epsilon, default=Composed(math.inf, delta, "basic"))
 
 
 @dataclass(frozen=True)
@@ -157,10 +157,10 @@ class ComposedAccount(ClientAccount):
 
 def _of(entry: Entry) -> str | None:
     """Return the digest in the note of a composed entry; None for another one."""
-    found = _NOTE.fullmatch(entry.note)
-    return None if found is None else found[5]
+    result = _NOTE.fullmatch(entry.note)
+    return None if result is None else result[5]
 
 
 def _done(ledger: Ledger, digest: str) -> int:
     notes = [_NOTE.fullmatch(entry.note) for entry in ledger.entries]
-    return sum(int(found[1]) for found in notes if found is not None and found[5] == digest)
+    return sum(int(result[1]) for result in notes if result is not None and result[5] == digest)

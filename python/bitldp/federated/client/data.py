@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp.base import checks, saved
+from bitldp.base import checks, documents
 from bitldp.base.files import replacing, resolved
 from bitldp.base.keys import RandomSource
 from bitldp.base.lock import locked
@@ -75,11 +75,11 @@ def note(digest: str) -> str:
 
 
 def _digest(arrays: dict[str, NDArray[Any]]) -> str:
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     for name, array in sorted(arrays.items()):
-        found.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
-        found.update(np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()
+        result.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        result.update(np.ascontiguousarray(array).tobytes())
+    return result.hexdigest()
 
 
 def digest_of(path: Path) -> str:
@@ -91,7 +91,7 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return a file's statement of its origin, and its arrays, which match its checksum."""
     raw = path.read_bytes()
     try:
-        arrays = saved.arrays(raw)
+        arrays = documents.arrays(raw)
         about = json.loads(arrays.pop("about").tobytes())
         known = about["format"] == _FORMAT and "features" in arrays and set(arrays) <= {"features", "labels"}
     except (ValueError, KeyError, TypeError):
@@ -212,7 +212,7 @@ class PrivateData:
 
     @property
     def released(self) -> bool:
-        """Whether the released copy is on disk."""
+        """True once the released copy is on disk."""
         return self._path.exists()
 
     def get(

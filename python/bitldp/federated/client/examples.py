@@ -92,16 +92,16 @@ class Randomized(Bucketed):
 
 
 Examples = Literal["fixed", "exact"] | int | Bucketed
-"""What a mod says of the number of examples: 1, the number itself, a public number, or a bucket."""
+"""Statement of the number of examples: 1, the number itself, a public number, or a bucket."""
 
 
-def said(examples: Examples, found: Mapping[str, Any], rng: RandomSource) -> int:
+def said(examples: Examples, metrics: Mapping[str, Any], rng: RandomSource) -> int:
     """Return the number of examples to report, given the client's metrics."""
     if isinstance(examples, int):
         return examples
     if examples == "fixed":
         return 1
-    count = found["num-examples"]
+    count = metrics["num-examples"]
     if isinstance(count, bool) or not (math.isfinite(count) and count >= 0 and count == int(count)):
         raise ValueError("num-examples: must be a whole number")
     return examples.report(int(count), rng) if isinstance(examples, Bucketed) else int(count)

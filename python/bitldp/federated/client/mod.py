@@ -18,7 +18,7 @@ from flwr.app import Array, ArrayRecord, Context, Message, MessageType, MetricRe
 from flwr.clientapp.typing import ClientAppCallable
 from numpy.typing import NDArray
 
-from bitldp.base import checks, saved
+from bitldp.base import checks, documents
 from bitldp.base.files import replacing
 from bitldp.base.lock import locked
 from bitldp.federated.client.account import UPDATE, Charge, ClientAccount, Place
@@ -97,7 +97,7 @@ class Evaluation:
             raise TypeError(
                 f"metrics: must be a mapping of names to mechanisms, not {type(metrics).__name__}"
             )
-        found = hashlib.sha256(b"evaluation")
+        result = hashlib.sha256(b"evaluation")
         for name, mechanism in metrics.items():
             if not isinstance(name, str) or name == COUNT:
                 raise ValueError(
@@ -111,17 +111,17 @@ class Evaluation:
                     f"{type(mechanism).__name__} is not"
                 )
             letters_of(mechanism, allow_biased=False)
-            found.update(f"\n{name}\n".encode())
-            found.update(fingerprint_digest(mechanism))
+            result.update(f"\n{name}\n".encode())
+            result.update(fingerprint_digest(mechanism))
         self.metrics = dict(metrics)
-        self.digest = found.digest()
+        self.digest = result.digest()
 
     @property
     def charges(self) -> list[Charge]:
         """Charges of one evaluation."""
         return [Charge(each, 1, f"evaluation metric {name}") for name, each in self.metrics.items()]
 
-    def clipped(self, found: Mapping[str, Any], *, refuse: bool) -> dict[str, float]:
+    def clipped(self, metrics: Mapping[str, Any], *, refuse: bool) -> dict[str, float]:
         """Return the named metrics of a reply, clipped; before anything is paid for.
 
         Raises
@@ -131,7 +131,7 @@ class Evaluation:
         """
         values = {}
         for name, mechanism in self.metrics.items():
-            value, ends = found[name], mechanism.ends
+            value, ends = metrics[name], mechanism.ends
             assert ends is not None
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 raise TypeError(f"metrics: {name!r} must be a number")
@@ -166,18 +166,18 @@ class Kept(NamedTuple):
 
 def question_of(message: Message, settings: bytes) -> bytes:
     """Return the digest of a message's kind, arrays and configuration, and of the codec's settings."""
-    found = hashlib.sha256(settings)
+    result = hashlib.sha256(settings)
     if message.metadata.message_type != MessageType.TRAIN:
-        found.update(f"\n{message.metadata.message_type}\n".encode())
+        result.update(f"\n{message.metadata.message_type}\n".encode())
     for name, record in sorted(message.content.items()):
-        found.update(f"\n{name}\n".encode())
+        result.update(f"\n{name}\n".encode())
         if isinstance(record, ArrayRecord):
             for key, array in record.items():
-                found.update(json.dumps([key, array.dtype, list(array.shape), array.stype]).encode())
-                found.update(hashlib.sha256(array.data).digest())
+                result.update(json.dumps([key, array.dtype, list(array.shape), array.stype]).encode())
+                result.update(hashlib.sha256(array.data).digest())
         else:
-            found.update(json.dumps(dict(record), sort_keys=True, default=repr).encode())
-    return found.digest()
+            result.update(json.dumps(dict(record), sort_keys=True, default=repr).encode())
+    return result.digest()
 
 
 def find_kept(path: Path, asked: bytes) -> Kept | None:
@@ -187,8 +187,8 @@ def find_kept(path: Path, asked: bytes) -> Kept | None:
     except FileNotFoundError:
         return None
     try:
-        found = saved.arrays(raw)
-        about, report = json.loads(found["about"].tobytes()), found["report"].tobytes()
+        result = documents.arrays(raw)
+        about, report = json.loads(result["about"].tobytes()), result["report"].tobytes()
         same = about["asked"] == asked.hex() and about["sha256"] == hashlib.sha256(report).hexdigest()
         return Kept(report, about["metrics"]) if same else None
     except (ValueError, KeyError, TypeError):
@@ -395,13 +395,13 @@ class PrivateUpdateMod:
         layout = Layout.of(before, self.codec.integers)
         plan = self.codec.plan(layout)
         asked = question_of(message, plan.header.digest)
-        place = self._place(context)
-        with nullcontext() if place is None else locked(place):
-            kept = None if place is None else find_kept(place, asked)
+        path = self._kept_at(context)
+        with nullcontext() if path is None else locked(path):
+            kept = None if path is None else find_kept(path, asked)
             if kept is None:
                 kept = self._released(plan, before, asked, message, context, call_next)
-                if place is not None:
-                    keep_report(place, asked, kept)
+                if path is not None:
+                    keep_report(path, asked, kept)
         array = Array("uint8", (len(kept.report),), STYPE, kept.report)
         record = ArrayRecord({REPORT: array})
         content = RecordDict({self._arrays: record, "metrics": MetricRecord(kept.metrics)})
@@ -411,13 +411,13 @@ class PrivateUpdateMod:
         """Evaluate, charge, perturb; raise before anything could leave."""
         assert self._evaluation is not None
         asked = question_of(message, self._evaluation.digest)
-        place = self._place(context, ".evaluation")
-        with nullcontext() if place is None else locked(place):
-            kept = None if place is None else find_kept(place, asked)
+        path = self._kept_at(context, ".evaluation")
+        with nullcontext() if path is None else locked(path):
+            kept = None if path is None else find_kept(path, asked)
             if kept is None:
                 kept = Kept(b"", self._measured(self._evaluation, asked, message, context, call_next))
-                if place is not None:
-                    keep_report(place, asked, kept)
+                if path is not None:
+                    keep_report(path, asked, kept)
         return Message(RecordDict({"metrics": MetricRecord(kept.metrics)}), reply_to=message)
 
     @staticmethod
@@ -425,10 +425,10 @@ class PrivateUpdateMod:
         """Hand a reply through: its sender was warned. The text of an exception does not leave with it."""
         return call_next(message, context)
 
-    def _place(self, context: Context, suffix: str = "") -> Path | None:
+    def _kept_at(self, context: Context, suffix: str = "") -> Path | None:
         """Return the file of the last report, if one is kept."""
-        place = self._repeat(context) if callable(self._repeat) else self._repeat
-        return None if place is None else Path(f"{os.fspath(place)}{suffix}")
+        path = self._repeat(context) if callable(self._repeat) else self._repeat
+        return None if path is None else Path(f"{os.fspath(path)}{suffix}")
 
     def _released(
         self,
@@ -446,9 +446,9 @@ class PrivateUpdateMod:
         if self.codec.update == "difference":
             with np.errstate(invalid="ignore", over="ignore"):
                 vector -= plan.flatten(before)
-        found = _metrics(reply)
-        metrics = {name: found[name] for name in self.keep}
-        metrics[COUNT] = said(self.examples, found, None if stream is None else stream[1])
+        result = _metrics(reply)
+        metrics = {name: result[name] for name in self.keep}
+        metrics[COUNT] = said(self.examples, result, None if stream is None else stream[1])
         if self.nonfinite == "zero" and not np.isfinite(vector).all():
             log.warning("bitldp: an update was not finite; zeros are reported in its place")
             vector = np.zeros_like(vector)
@@ -468,9 +468,9 @@ class PrivateUpdateMod:
         """Evaluate, charge, perturb."""
         charges = [*evaluation.charges, *self._counting()]
         stream, reply = self._reply(charges, asked, message, context, call_next)
-        found = _metrics(reply)
-        values = evaluation.clipped(found, refuse=self.nonfinite == "refuse")
-        count = said(self.examples, found, None if stream is None else stream[1])
+        result = _metrics(reply)
+        values = evaluation.clipped(result, refuse=self.nonfinite == "refuse")
+        count = said(self.examples, result, None if stream is None else stream[1])
         self.account.charge(context, charges)
         return {**evaluation.release(values, None if stream is None else stream[0]), COUNT: count}
 
@@ -512,16 +512,16 @@ class PrivateUpdateMod:
         releases = sum(entry.count for entry in self.account.ledger(context).entries)
         config: Any = message.content.get(self._config, {})
         turn = checks.integer("server-round", config.get("server-round", releases), 0)
-        words = (int.from_bytes(asked[place : place + 4], "little") for place in range(0, 16, 4))
+        words = (int.from_bytes(asked[index : index + 4], "little") for index in range(0, 16, 4))
         return np.random.SeedSequence(seed, spawn_key=(client, turn, *words)).spawn(2)
 
 
 def _metrics(reply: Message) -> dict[str, Any]:
     """Return all metrics of a reply: private, until something is chosen of them."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for record in reply.content.metric_records.values():
-        found.update(record)
-    return found
+        result.update(record)
+    return result
 
 
 def _numpy(record: Any) -> dict[str, NDArray[Any]]:

@@ -46,11 +46,11 @@ class ExactSum:
     def _take(self, vector: NDArray[np.float64]) -> None:
         """Add one vector exactly: what each kept part cannot hold goes on to the next."""
         left = vector
-        for place, part in enumerate(self._parts):
+        for index, part in enumerate(self._parts):
             both = part + left
             moved = both - part
             left = (part - (both - moved)) + (left - moved)
-            self._parts[place] = both
+            self._parts[index] = both
         if left.any():
             self._parts.append(left)
 

@@ -160,7 +160,7 @@ class DecodingStrategy(FedAvg):
         waiting = set(self._asked)
         rejected: Counter[str] = Counter()
         failed = size = 0
-        found: list[tuple[bytes, bytes, float]] = []
+        result: list[tuple[bytes, bytes, float]] = []
         for reply in replies:
             node = reply.metadata.src_node_id
             expected = node in waiting
@@ -174,12 +174,12 @@ class DecodingStrategy(FedAvg):
                     raise WireError("unexpected", "report: of a client that was not asked, or a second one")
                 data = self._report(reply)
                 size += len(data)
-                found.append((hashlib.sha256(data).digest(), data, self._weight(reply)))
+                result.append((hashlib.sha256(data).digest(), data, self._weight(reply)))
             except WireError as error:
                 rejected[error.reason] += 1
                 log.warning("client %d: %s", node, error)
         mean = ReportMean(plan.header.coordinates)
-        for _, data, weight in sorted(found):
+        for _, data, weight in sorted(result):
             try:
                 mean.add(plan.decode(data), weight)
             except WireError as error:

@@ -96,15 +96,15 @@ class Layout:
             raise ValueError("arrays: no floating-point coordinate in them to report")
         return layout
 
-    def _coordinates(self, place: int) -> int:
-        if np.dtype(self.dtypes[place]).kind != "f":
+    def _coordinates(self, index: int) -> int:
+        if np.dtype(self.dtypes[index]).kind != "f":
             return 0
-        return int(np.prod(self.shapes[place], dtype=np.int64))
+        return int(np.prod(self.shapes[index], dtype=np.int64))
 
     @property
     def size(self) -> int:
         """Number of coordinates of the vector."""
-        return sum(self._coordinates(place) for place in range(len(self.names)))
+        return sum(self._coordinates(index) for index in range(len(self.names)))
 
     @property
     def digest(self) -> bytes:
@@ -124,13 +124,13 @@ class Layout:
             raise ValueError("arrays: the names are not those of the layout")
         vector = np.empty(self.size)
         start = 0
-        for place, array in enumerate(arrays.values()):
-            if array.shape != self.shapes[place] or array.dtype.str != self.dtypes[place]:
+        for index, array in enumerate(arrays.values()):
+            if array.shape != self.shapes[index] or array.dtype.str != self.dtypes[index]:
                 raise ValueError(
-                    f"arrays: {self.names[place]!r} must have shape {self.shapes[place]} and dtype "
-                    f"{self.dtypes[place]}, not {array.shape} and {array.dtype.str}"
+                    f"arrays: {self.names[index]!r} must have shape {self.shapes[index]} and dtype "
+                    f"{self.dtypes[index]}, not {array.shape} and {array.dtype.str}"
                 )
-            count = self._coordinates(place)
+            count = self._coordinates(index)
             if count:
                 vector[start : start + count] = array.ravel()
             start += count
@@ -142,13 +142,13 @@ class Layout:
         """Return the arrays of a vector, in their shapes and dtypes; others are taken from `kept`."""
         arrays: dict[str, NDArray[Any]] = {}
         start = 0
-        for place, name in enumerate(self.names):
-            dtype = np.dtype(self.dtypes[place])
+        for index, name in enumerate(self.names):
+            dtype = np.dtype(self.dtypes[index])
             if dtype.kind != "f":
                 arrays[name] = np.array(kept[name])
                 continue
-            count = self._coordinates(place)
-            part = vector[start : start + count].reshape(self.shapes[place])
+            count = self._coordinates(index)
+            part = vector[start : start + count].reshape(self.shapes[index])
             with np.errstate(over="ignore"):  # past the range of float16 is infinity, as in any assignment
                 arrays[name] = part.astype(dtype)
             start += count

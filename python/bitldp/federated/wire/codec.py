@@ -49,7 +49,7 @@ class ReportForm:
 
     @property
     def output(self) -> str:
-        """What `randomize` is asked for."""
+        """Form that `randomize` is asked for."""
         return self.mechanism.wire_output
 
     def assemble(self, arrays: Any) -> Any:

@@ -172,10 +172,10 @@ def parse(data: bytes) -> Header:
     )
     if update >= len(UPDATES) or norm >= len(NORMS) or not 1 <= parts <= _MOST_PARTS:
         raise WireError("garbage", "report: the header holds words that do not exist")
-    place = _FIXED.size + parts * _PART.size
-    if len(data) < place + 1 or len(data) < place + 1 + data[place] + _LENGTH.size + CHECKSUM.size:
+    offset = _FIXED.size + parts * _PART.size
+    if len(data) < offset + 1 or len(data) < offset + 1 + data[offset] + _LENGTH.size + CHECKSUM.size:
         raise short
-    name = data[place + 1 : place + 1 + data[place]]
+    name = data[offset + 1 : offset + 1 + data[offset]]
     if len(name) > _MOST_NAME or not name.isascii() or not name.decode("ascii").isidentifier():
         raise WireError("garbage", "report: the header holds no name of a mechanism")
     return Header(
@@ -195,24 +195,24 @@ def parse(data: bytes) -> Header:
     )
 
 
-def compare(found: Header, expected: Header) -> None:
+def compare(received: Header, expected: Header) -> None:
     """Raise unless two headers are equal; the sentence says what differs."""
-    if found.name != expected.name:
-        raise WireError("mechanism", f"report: of mechanism {found.name}, expected {expected.name}")
-    if found.mechanism != expected.mechanism:
-        raise WireError("mechanism", f"report: of a {found.name} with other parameters")
+    if received.name != expected.name:
+        raise WireError("mechanism", f"report: of mechanism {received.name}, expected {expected.name}")
+    if received.mechanism != expected.mechanism:
+        raise WireError("mechanism", f"report: of a {received.name} with other parameters")
     for name in ("update", "norm", "clip", "low", "high"):
-        theirs, ours = getattr(found, name), getattr(expected, name)
+        theirs, ours = getattr(received, name), getattr(expected, name)
         if not theirs == ours:
             raise WireError("settings", f"report: {name} is {theirs}, expected {ours}")
-    if found.coordinates != expected.coordinates or found.layout != expected.layout:
+    if received.coordinates != expected.coordinates or received.layout != expected.layout:
         raise WireError(
             "layout",
-            f"report: of {found.coordinates} coordinates of other arrays, expected {expected.coordinates}; "
-            "names, shapes or dtypes differ",
+            f"report: of {received.coordinates} coordinates of other arrays, expected {expected.coordinates};"
+            " names, shapes or dtypes differ",
         )
     for field in fields(expected):
-        if getattr(found, field.name) != getattr(expected, field.name):
+        if getattr(received, field.name) != getattr(expected, field.name):
             raise WireError("form", f"report: {field.name} differ from what the mechanism makes")
 
 

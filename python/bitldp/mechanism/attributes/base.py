@@ -42,8 +42,8 @@ class AllAttributes(Experiment):
     parts: Sequence[Experiment] = ()
 
     def split(self, reports: Any) -> list[NDArray[Any]]:
-        found = zip(self.parts, self.record.answers(reports), strict=True)
-        return [symbols for part, own in found for symbols in part.split(own.reports)]
+        result = zip(self.parts, self.record.answers(reports), strict=True)
+        return [symbols for part, own in result for symbols in part.split(own.reports)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,12 +54,12 @@ class OneAttribute(AllAttributes):
 
     def split(self, reports: Any) -> list[NDArray[Any]]:
         assert self.starts is not None  # given with the blocks
-        found = np.zeros((len(reports[0]), 1), np.int64)
+        result = np.zeros((len(reports[0]), 1), np.int64)
         for start, part, own in zip(self.starts, self.parts, self.record.answers(reports), strict=False):
             if len(own.records):
                 (symbols,) = part.split(own.reports)
-                found[own.records] = start + symbols.astype(np.int64)
-        return [found]
+                result[own.records] = start + symbols.astype(np.int64)
+        return [result]
 
 
 def experiment(record: Any, ends: tuple[Any, Any], pairs: Sequence[tuple[Any, Any]]) -> Experiment:
@@ -87,7 +87,7 @@ def experiment(record: Any, ends: tuple[Any, Any], pairs: Sequence[tuple[Any, An
     if len(known) < len(parts):
         return plain
     if record.k is None:
-        blocks = [_named(place, block) for place, part in enumerate(known) for block in part.blocks]
+        blocks = [_named(index, block) for index, part in enumerate(known) for block in part.blocks]
         # worst between the two records in either order, whatever the parts would compare
         return AllAttributes(ends, names, blocks, [(0, 1)], record=record, parts=known)
     tables = [block.table for part in known for block in part.blocks]
@@ -106,8 +106,8 @@ def experiment(record: Any, ends: tuple[Any, Any], pairs: Sequence[tuple[Any, An
     return OneAttribute(ends, names, blocks, [(0, 1)], record=record, parts=known, starts=starts)
 
 
-def _named(place: int, block: Block) -> Block:
-    return Block(block.table, lambda symbol, value: f"attribute {place}: {block.describe(symbol, value)}")
+def _named(index: int, block: Block) -> Block:
+    return Block(block.table, lambda symbol, value: f"attribute {index}: {block.describe(symbol, value)}")
 
 
 class Answers(NamedTuple):
@@ -163,10 +163,10 @@ class Attributes(Mechanism):
             return checks.integer("k", self.k, 1, count)
         best, least = 1, math.inf
         for k in range(1, count + 1 if self.epsilon > 0.0 else 1):
-            found = self._mean_of(self._of(share(self.epsilon, k)), count / k)
-            if found > least:  # more budget for fewer, or less for more: there is one summit
+            result = self._mean_of(self._of(share(self.epsilon, k)), count / k)
+            if result > least:  # more budget for fewer, or less for more: there is one summit
                 break
-            best, least = k, found
+            best, least = k, result
         return best
 
     def _spend(self, count: int) -> Sequence[Mechanism]:
@@ -334,8 +334,8 @@ class Attributes(Mechanism):
         order = np.argsort(flat, kind="stable")
         edges = np.searchsorted(flat[order], np.arange(self.columns + 1))
         table = codes.reshape(flat.size, self._form[0])
-        for place, mechanism in enumerate(self._parts):
-            rows = order[edges[place] : edges[place + 1]]
+        for index, mechanism in enumerate(self._parts):
+            rows = order[edges[index] : edges[index + 1]]
             yield Answers(rows // self.k, reports_of(mechanism, table[rows], self._form))
 
     def _of_runs(self, reports: Sequence[Any]) -> Iterator[Answers]:
@@ -349,8 +349,8 @@ class Attributes(Mechanism):
             records = len(tables[-1])
         for run, table in zip(self._runs, tables, strict=True):
             form = form_of(run.mechanism)
-            for place in range(run.stop - run.start):
-                own = table[:, place * form[0] : (place + 1) * form[0]]
+            for index in range(run.stop - run.start):
+                own = table[:, index * form[0] : (index + 1) * form[0]]
                 yield Answers(np.arange(records), reports_of(run.mechanism, own, form))
 
     def decode(self, reports: Any) -> tuple[Answers, ...]:
@@ -371,8 +371,8 @@ class Attributes(Mechanism):
         ValueError, TypeError
             For reports of another form, or out of range.
         """
-        found = zip(self._parts, self.answers(reports), strict=True)
-        return tuple(Answers(each.records, part.decode(each.reports)) for part, each in found)
+        result = zip(self._parts, self.answers(reports), strict=True)
+        return tuple(Answers(each.records, part.decode(each.reports)) for part, each in result)
 
 
 class AttributesAccumulator(BatchAccumulator):
@@ -434,12 +434,12 @@ class AttributesAccumulator(BatchAccumulator):
             If there is an attribute of which nothing has been reported yet.
         """
         mechanism: Any = self.mechanism
-        return mechanism._joined([self._one(place, project) for place in range(len(self.attributes))])
+        return mechanism._joined([self._one(index, project) for index in range(len(self.attributes))])
 
-    def _one(self, place: int, project: bool) -> Estimate:
-        accumulator = self.attributes[place]
+    def _one(self, index: int, project: bool) -> Estimate:
+        accumulator = self.attributes[index]
         if not accumulator.n:
-            raise ValueError(f"reports: at least one of attribute {place} is needed for an estimate")
+            raise ValueError(f"reports: at least one of attribute {index} is needed for an estimate")
         estimate: Estimate = accumulator.estimate(**({"project": project} if project else {}))
         return estimate
 

@@ -52,21 +52,21 @@ def payload(mechanism: Mechanism, reports: Any, records: int, form: Part) -> NDA
     columns, bits = form
     if columns == 1:
         return arrays[0].reshape(records, 1).astype(np.min_scalar_type((1 << bits) - 1))
-    found = np.zeros((records, columns), np.uint8)
+    result = np.zeros((records, columns), np.uint8)
     begin = 0
     for array, (width, size) in zip(arrays, mechanism.report_parts, strict=True):
         if size == 1:
-            found[:, begin : begin + width] = array.reshape(records, width)
+            result[:, begin : begin + width] = array.reshape(records, width)
             begin += width
             continue
         places = np.arange(size - 1, -1, -1, dtype=np.uint64)
         spelled = array.reshape(records, width, 1).astype(np.uint64) >> places & np.uint64(1)
-        found[:, begin : begin + width * size] = spelled.reshape(records, width * size)
+        result[:, begin : begin + width * size] = spelled.reshape(records, width * size)
         begin += width * size
-    return found
+    return result
 
 
-def reports_of(mechanism: Mechanism, found: NDArray[Any], form: Part) -> Any:
+def reports_of(mechanism: Mechanism, table: NDArray[Any], form: Part) -> Any:
     """Return what `payload` was given, as the mechanism's estimators take it.
 
     Raises
@@ -77,19 +77,19 @@ def reports_of(mechanism: Mechanism, found: NDArray[Any], form: Part) -> Any:
     """
     parts = mechanism.report_parts
     if form[0] == 1:
-        return found.reshape(-1)
+        return table.reshape(-1)
     arrays, begin = [], 0
     for width, size in parts:
         if size == 1:
-            arrays.append(found[:, begin : begin + width])
+            arrays.append(table[:, begin : begin + width])
             begin += width
             continue
-        spelled = found[:, begin : begin + width * size].reshape(len(found), width, size).astype(np.uint64)
+        spelled = table[:, begin : begin + width * size].reshape(len(table), width, size).astype(np.uint64)
         places = np.arange(size - 1, -1, -1, dtype=np.uint64)
         codes = (spelled << places).sum(axis=2, dtype=np.uint64)
         arrays.append(codes.astype(np.min_scalar_type((1 << size) - 1)))
         begin += width * size
-    if found[:, begin:].any():
+    if table[:, begin:].any():
         raise ValueError("reports: there are bits beyond those of the attribute that was sampled")
     arrays = [array[:, 0] if width == 1 else array for array, (width, _) in zip(arrays, parts, strict=True)]
     return mechanism.join(arrays)
@@ -152,31 +152,31 @@ def released(
     # Where nobody gave keys there are three that say so, and there may be more streams.
     keys = [*call.keys, *[None] * streams][:streams]
     secret = [key if isinstance(key, bytes) else os.urandom(32) for key in keys]
-    found = []
-    for place, start in enumerate(range(0, max(1, records), CHUNK)):
+    result = []
+    for index, start in enumerate(range(0, max(1, records), CHUNK)):
         # Each chunk of records has keys of its own: how far a mechanism reads its stream is its affair.
-        coin, *others = (keystream(key, call.first_chunk + place, 32) for key in secret)
+        coin, *others = (keystream(key, call.first_chunk + index, 32) for key in secret)
         parts = [(first, table[start : start + CHUNK]) for first, table in tables]
         count, own = min(CHUNK, records - start), call.codes(others)
         if k is None:
-            found.append(_all(runs, parts, count, own))
+            result.append(_all(runs, parts, count, own))
         else:
-            found.append(_drawn(runs, k, form, parts, coordinates(coin, count, runs[-1].stop, k, 0), own))
-    return [np.concatenate(each) for each in zip(*found, strict=True)]
+            result.append(_drawn(runs, k, form, parts, coordinates(coin, count, runs[-1].stop, k, 0), own))
+    return [np.concatenate(each) for each in zip(*result, strict=True)]
 
 
 def _all(
     runs: Sequence[EqualAttributes], tables: Sequence[ColumnTable], records: int, call: Call
 ) -> list[NDArray[Any]]:
     """Release every attribute of the records of a chunk."""
-    found = []
+    result = []
     for run, own in zip(runs, _keys(runs, call), strict=True):
         first, table = _table(run, tables)
         values = table[:, run.start - first : run.stop - first].reshape(-1)
         form = form_of(run.mechanism)
         answer = _answer(run.mechanism, values, own, form)
-        found.append(answer.reshape(records, (run.stop - run.start) * form[0]))
-    return found
+        result.append(answer.reshape(records, (run.stop - run.start) * form[0]))
+    return result
 
 
 def _drawn(
@@ -201,13 +201,13 @@ def _drawn(
 
 def _keys(runs: Sequence[EqualAttributes], call: Call) -> list[Call]:
     """Return the call of each run's mechanism, with its own keys."""
-    found, begin = [], 0
+    result, begin = [], 0
     for run in runs:
         end = begin + run.mechanism._streams
         keys = call.keys[begin:end]
-        found.append(Call(keys, run.mechanism.wire_output, None, call.threads, 0))
+        result.append(Call(keys, run.mechanism.wire_output, None, call.threads, 0))
         begin = end
-    return found
+    return result
 
 
 def _table(run: EqualAttributes, tables: Sequence[ColumnTable]) -> ColumnTable:
