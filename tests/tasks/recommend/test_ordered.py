@@ -117,6 +117,7 @@ def test_added_up_shares_by_enumeration(kind):
     assert sums.var(axis=0) == pytest.approx(closed, rel=0.016)
 
 
+@pytest.mark.evidence
 def test_the_distance_of_the_square_wave_is_that_of_records():
     """Drawn counts against randomized records, n = 50,000, 12 seeds each: within a quarter."""
     mechanism = bitldp.SquareWave(2.0, interval=(0.0, 1.0))
@@ -131,7 +132,7 @@ def test_the_distance_of_the_square_wave_is_that_of_records():
     assert distances(mechanism, 50_000)[0] == pytest.approx(np.mean(found), rel=0.25)
 
 
-@pytest.mark.statistical
+@pytest.mark.evidence
 def test_the_distance_of_bins_is_that_of_records():
     """The closed form, with the bins' bias, against OUE and a tree; n = 50,000, 60 seeds: to a quarter."""
     grid = np.linspace(0.0, 1.0, 2001)
