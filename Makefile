@@ -61,7 +61,7 @@ test-isa: .venv/dev ## the numeric tests as on machines without AVX-512, and wit
 	done
 
 evidence: .venv/dev ## what takes more draws and seeds than a test may; the figures are kept in benches/records/evidence.json
-	$(PYTEST) -m evidence --evidence
+	$(PYTEST) -m evidence --keep-evidence
 
 test-engines: .venv/dev ## one plan on Spark (Java 17), Ray, Dask, polars and DuckDB, in an environment of their own
 	$(BIN)/maturin build --quiet --release --locked --out target/engines-wheel

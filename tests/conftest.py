@@ -11,6 +11,7 @@ from typing import Any
 
 import bitldp
 import pytest
+from support import evidence
 from support.cases import CASES, FAMILIES, Case
 
 VECTORS = Path(__file__).parent / "vectors" / "vectors.json"
@@ -65,3 +66,18 @@ def case(request: pytest.FixtureRequest) -> Case:
     """Each mechanism in turn."""
     chosen: Case = request.param
     return chosen
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option of `make evidence`."""
+    parser.addoption("--keep-evidence", action="store_true", help="record which evidence has passed")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Record which evidence has passed: in the process that hears of all tests."""
+    if not session.config.getoption("keep_evidence") or hasattr(session.config, "workerinput"):
+        return
+    reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
+    evidence.keep(
+        (each.nodeid, each.duration) for each in reporter.stats.get("passed", []) if each.when == "call"
+    )

@@ -7,7 +7,7 @@ Python: ruff, mypy (which knows what it looked at before), and the tests without
 where an edit stays in test files, documents or the papers, for everything else may depend on it.
 
 Rust: clippy and the core's unit tests, then the extension module anew in the profile `demo`, which takes
-longer than a minute where the core itself changed. It draws the same bytes; `make test` builds what is shipped.
+longer than a minute where the core itself changed. It draws the same bytes; `make test` builds what ships.
 """
 
 from __future__ import annotations

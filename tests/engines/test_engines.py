@@ -19,6 +19,8 @@ import pyarrow as pa
 from bitldp.tables import Aggregate, TableRelease
 from support.engines import ROWS, cut, ordered, plan
 
+pytestmark = pytest.mark.engine
+
 
 def near_the_truth(table: pa.Table, released: pa.Table) -> None:
     """Each answer within 5 standard errors: the key is fixed, so this cannot flake."""

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.engine
+
 pytest.importorskip("pyarrow", reason='needs pip install "bitldp[tables]"')
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "tables"

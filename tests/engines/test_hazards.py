@@ -28,6 +28,8 @@ from bitldp.tables import DataError, PlanError, TableRelease
 from scipy import stats
 from support.engines import CITIES, ROWS, TEXT, VARIABLE, Engine, constant, plan
 
+pytestmark = pytest.mark.engine
+
 
 def test_constants_are_not_folded(engine: Engine, release: TableRelease) -> None:
     """(e) Each of equal records has coins of its own."""

@@ -58,6 +58,7 @@ def drawn(mechanism: Any, records: tuple[np.ndarray, ...], **changed: Any) -> np
     return parts(mechanism.randomize_keyed(*records, **given), len(records[0]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WALK)
 def test_a_report_is_its_records_alone(name: str) -> None:
     """The same whatever batch, order and threads; others with another key, context, id or column."""

@@ -79,6 +79,7 @@ def test_it_is_accounted(name: str) -> None:
     assert 0.0 < account.epsilon <= 3.0 * guarantee.record * (1.0 + 1e-12)
 
 
+@pytest.mark.statistical
 @EVERY
 def test_it_is_audited(name: str) -> None:
     experiment = example(name).extremes()
@@ -119,6 +120,7 @@ def test_it_is_put_on_the_wire(name: str) -> None:
         np.testing.assert_array_equal(np.asarray(one).ravel(), np.asarray(other).ravel())
 
 
+@pytest.mark.slow
 @EVERY
 def test_it_is_explained(name: str) -> None:
     facts = example(name).facts(100)
@@ -157,6 +159,7 @@ def options_of(entry: CatalogueEntry) -> dict[str, object]:
 COLUMNS = {"numbers": "x", "reals": "x", "points": "x", "categories": "c"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in entries() if entries()[name].perturbs])
 def test_it_perturbs_columns(name: str, tmp_path: Path) -> None:
     entry = entries()[name]
@@ -272,6 +275,7 @@ def planted(folder: Path, *arguments: object) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_a_new_mechanism_is_on_the_command_line(tmp_path: Path) -> None:
     assert "Toy mechanism: planted by a test" in planted(tmp_path, "explain")
     shown = " ".join(planted(tmp_path, "explain", "wiggly-toy", "--help").split())

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 from bitldp import _core
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from support.fuzz import SECRET, SECRET_CODE, SECRET_TEXT, answer, fuzz, mostly
+
+pytestmark = pytest.mark.slow
 
 DTYPES = [
     "u1",

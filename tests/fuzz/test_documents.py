@@ -18,6 +18,8 @@ from bitldp.privacy import Guarantee
 from hypothesis import strategies as st
 from support.fuzz import answer, fuzz, mostly
 
+pytestmark = pytest.mark.slow
+
 
 def _ledger() -> str:
     ledger = Ledger(10.0, delta=1e-3)

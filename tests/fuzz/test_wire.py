@@ -16,6 +16,8 @@ from bitldp.federated import Layout, UpdateCodec, WireError
 from hypothesis import strategies as st
 from support.fuzz import fuzz
 
+pytestmark = pytest.mark.slow
+
 LAYOUT = Layout.of({"w": np.zeros((4, 2), np.float32), "b": np.zeros(4)})
 PLANS = [
     UpdateCodec(mechanism, clip=1.0).plan(LAYOUT)

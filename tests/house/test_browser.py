@@ -11,6 +11,8 @@ from typing import Any
 import bitldp
 import pytest
 
+pytestmark = pytest.mark.browser
+
 DOCS = Path(__file__).parents[2] / "docs"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")

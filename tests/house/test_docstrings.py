@@ -21,6 +21,7 @@ def with_examples():
             yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(with_examples()))
 def test_examples(name):
     try:

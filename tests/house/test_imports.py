@@ -105,6 +105,7 @@ def arrows() -> Arrows:
     return python_arrows(PACKAGE)
 
 
+@pytest.mark.slow
 def test_every_room_has_its_place(arrows: Arrows) -> None:
     assert {room_of(module) for module in arrows} == set(ORDER), "give each room its place in ORDER"
 

@@ -44,6 +44,7 @@ def unknown(text: str, folder: Path, vocabulary: Vocabulary) -> list[str]:
     return wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_every_name_exists(document: Path, vocabulary: Vocabulary) -> None:
     assert unknown(document.read_text(encoding="utf-8"), document.parent, vocabulary) == []

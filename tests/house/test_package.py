@@ -24,6 +24,7 @@ def run(program: str, *flags: str) -> str:
     return found.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", bitldp._MODULES)
 def test_every_room_is_there(room: str) -> None:
     if room == "federated":
@@ -33,6 +34,7 @@ def test_every_room_is_there(room: str) -> None:
     assert room in dir(bitldp)
 
 
+@pytest.mark.slow
 def test_functions_stay_functions() -> None:
     program = (
         "import bitldp, bitldp.recommend.recommend, bitldp.accounting.compose\n"
@@ -145,6 +147,7 @@ print(words.shape, bitldp.audit.audit(number, n=100).passed, bitldp.numeric.Duch
 """
 
 
+@pytest.mark.slow
 def test_a_typed_program(tmp_path: Path) -> None:
     """A user's program passes `mypy --strict`, and a wrong one does not."""
     pytest.importorskip("mypy")

@@ -34,6 +34,7 @@ def test_there_are_pages() -> None:
     assert len(WALKS) >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", WALKS, ids=lambda page: page.stem)
 def test_a_page_that_shows_what_commands_say_works_from_top_to_bottom(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -44,6 +45,7 @@ def test_a_page_that_shows_what_commands_say_works_from_top_to_bottom(
     check_steps(page.read_text(encoding="utf-8"), page.name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", pages("python"), ids=lambda page: page.stem)
 def test_python_blocks_run_and_print_what_they_say(page: Path) -> None:
     text = page.read_text(encoding="utf-8")

@@ -19,6 +19,7 @@ README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 FLOWER = pytest.mark.skipif(find_spec("flwr") is None, reason="a block uses Flower, which needs Python 3.11")
 
 
+@pytest.mark.slow
 @FLOWER
 def test_python_blocks_run_and_print_what_they_say() -> None:
     assert blocks(README, "python"), "the README shows Python"
@@ -53,6 +54,7 @@ def test_the_mechanism_that_contributing_adds_is_a_mechanism(
         type(mechanism)(1.0, bits=9)
 
 
+@pytest.mark.slow
 @FLOWER
 def test_console_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every ``bitldp`` command of the README exits with 0, in the order shown."""
@@ -77,6 +79,7 @@ def test_the_claims_are_those_that_are_computed() -> None:
     assert table[1].strip() == report.claims_markdown().strip()
 
 
+@pytest.mark.slow
 def test_the_map_is_that_of_the_package() -> None:
     """The README and the package draw the same house, in ten lines, and leave no room out."""
     drawn = blocks(README, "text")[0].splitlines()

@@ -76,6 +76,7 @@ def sections() -> dict[str, str]:
 # -- figures
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::bitldp.PrivacyClaimWarning")
 def test_the_figures_are_what_is_computed(figures: ModuleType) -> None:
     assert figures.main(["--check"]) == 0
@@ -140,6 +141,7 @@ def test_a_figure_made_again_is_what_was_kept(name: str, record: ModuleType, kep
     assert record.differences(name, figures()[name], kept) == []
 
 
+@pytest.mark.slow
 def test_another_number_is_seen(record: ModuleType, kept: Any) -> None:
     from bitldp_papers.figures import figures
 
@@ -150,6 +152,7 @@ def test_another_number_is_seen(record: ModuleType, kept: Any) -> None:
     assert found[0].startswith("bitrand-3.compared[1].ours")
 
 
+@pytest.mark.slow
 def test_every_figure_of_the_papers_is_on_its_page(kept: Any) -> None:
     import papers
     from bitldp_papers.figures import figures
@@ -174,6 +177,7 @@ def test_no_record_of_a_data_set_is_kept(record: ModuleType, kept: Any) -> None:
 # -- choosing
 
 
+@pytest.mark.slow
 def test_the_decision_page_is_what_recommend_answers() -> None:
     import choosing
     import mechanisms

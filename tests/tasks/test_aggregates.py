@@ -121,6 +121,7 @@ def test_a_sum_of_noise_is_that_of_one_by_the_channel():
         assert noised(noise, channel.inputs - 1, 1, epsilon) <= 1.001 * channel.delta(epsilon)
 
 
+@pytest.mark.slow
 def test_many_users():
     """It falls with n, as one over its root, and is far below the bound that knows only the local epsilon."""
     grr = bitldp.GRR(4, epsilon=1.0)

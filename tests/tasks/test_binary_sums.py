@@ -48,6 +48,7 @@ def of_data(p, q, ones, zeros, epsilon):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("p", "q"), CHANCES)
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 40, 200])
 def test_it_is_that_of_all_data_sets(p, q, n):
@@ -64,6 +65,7 @@ def test_it_is_that_of_all_data_sets(p, q, n):
         assert bound.delta(epsilon) <= exact.delta(epsilon) * 1.05 + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("p", "q"), CHANCES[:4])
 def test_many_users_by_the_tails_of_scipy(p, q):
     """Of 20,000: above the data sets of all one record or half of each, within 1 % of epsilon of them."""
@@ -75,6 +77,7 @@ def test_many_users_by_the_tails_of_scipy(p, q):
     assert max(of_data(p, q, c, n - 1 - c, 0.99 * found) for c in sets) > 1e-6
 
 
+@pytest.mark.slow
 def test_a_million_users_take_seconds():
     start = time.perf_counter()
     found = [summed_central_epsilon(bitldp.WarnerRR(1.0), n, 1e-6) for n in (5_000, 100_000, 1_000_000)]
@@ -90,6 +93,7 @@ def test_a_million_users_take_seconds():
     assert summed_central_delta(bitldp.WarnerRR(1.0), 1_000_000, found[2]) <= 1e-6 * (1.0 + 1e-6)
 
 
+@pytest.mark.slow
 def test_what_it_joins_on_to():
     """The step from all data sets to some at a time is not seen; both are far below the shuffled bound."""
     warner = bitldp.WarnerRR(1.0)
@@ -99,6 +103,7 @@ def test_what_it_joins_on_to():
     assert more < 0.5 * shuffled_central_epsilon(1.0, 1001, 1e-5)
 
 
+@pytest.mark.slow
 def test_certain_and_impossible_reports():
     """A report that one input never gives, or always: an infinite local epsilon, a finite central one."""
     for rows in ([[1.0, 0.0], [0.5, 0.5]], [[0.5, 0.5], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]]):

@@ -28,6 +28,7 @@ def test_it_is_an_estimator_by_all_of_their_checks() -> None:
     assert sum(each["status"] == "passed" for each in found) > 30
 
 
+@pytest.mark.slow
 def test_a_pipeline_learns_from_released_records() -> None:
     """Digits at epsilon 40 a record and 4 a label: seeded; by guessing it would be .1."""
     x, y = load_digits(return_X_y=True)

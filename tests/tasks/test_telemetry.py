@@ -25,6 +25,7 @@ def telemetry() -> ModuleType:
     return module
 
 
+@pytest.mark.statistical
 def test_every_answer_is_near_the_truth(telemetry: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     """At n = 80,000: 13 answers within 5 standard errors (alpha 8e-6), but for the bias of the smoothing."""
     found = telemetry.main(["--users", "80000", "--reports-seed", "3"])
@@ -38,6 +39,7 @@ def test_every_answer_is_near_the_truth(telemetry: ModuleType, capsys: pytest.Ca
     assert "epsilon 8 for all answers of a user" in printed
 
 
+@pytest.mark.slow
 def test_it_runs_as_a_program() -> None:
     done = subprocess.run(
         [sys.executable, str(PROGRAM), "--users", "3000"],

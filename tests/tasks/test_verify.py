@@ -45,6 +45,7 @@ def test_it_stands_on_nothing_of_the_package() -> None:
     assert imported <= set(sys.stdlib_module_names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 7.0])
 @pytest.mark.parametrize("name", columns_of_every_mechanism())
 def test_it_finds_the_exact_epsilon_of_every_mechanism(name: str, epsilon: float) -> None:

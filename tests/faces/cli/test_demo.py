@@ -29,6 +29,7 @@ def small(names: tuple[str, ...], budgets: int) -> list[demo.Method]:
     return [replace(method, budgets=(method.budgets[0], method.budgets[-1])[:budgets]) for method in chosen]
 
 
+@pytest.mark.slow
 def test_a_short_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "DATA_SETS", ("breast_cancer",))
     monkeypatch.setattr(demo, "_SPEED_VALUES", 10_000)
@@ -55,6 +56,7 @@ def test_a_short_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert most.error < least.error
 
 
+@pytest.mark.statistical
 def test_it_repeats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "DATA_SETS", ("breast_cancer",))
     monkeypatch.setattr(demo, "_SPEED_VALUES", 1000)

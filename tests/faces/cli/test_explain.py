@@ -75,6 +75,7 @@ SETTINGS: dict[str, tuple[object, ...]] = {
 SILENT = ("optimal-utility", "sign-sgd", "exp")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", entries())
 def test_every_mechanism(name: str) -> None:
     users = () if name in SILENT else ("--users", 400)
@@ -107,6 +108,7 @@ def test_errors_of_numbers(name: str) -> None:
         assert many[key] == pytest.approx(deviation / 30.0)
 
 
+@pytest.mark.slow
 def test_all_mechanisms_in_one_table() -> None:
     rows = {
         row["name"]: row for row in json.loads(invoke("explain", "--all", "--epsilon", 1, "--json").stdout)
@@ -139,6 +141,7 @@ def test_all_mechanisms_in_one_table() -> None:
     assert {row["name"]: row for row in given}["oue"]["bits_on_the_wire"] == 50
 
 
+@pytest.mark.slow
 def test_an_option_of_the_constructor_is_one_of_the_command_line() -> None:
     arguments = ("interpolated-mvu", "--features", 3, "--epsilon", 3, "--delta", 1e-6)
     (part,) = explain(*arguments, "--input-bits", 4, "--norm", "l2", "--no-clip")["mechanisms"]
@@ -216,6 +219,7 @@ def test_brr_error_by_enumeration() -> None:
     assert part["probabilities"]["near_points"] == (law[0] == law[0].max()).sum()
 
 
+@pytest.mark.slow
 def test_claims() -> None:
     table = invoke("explain", "--claims").stdout
     assert "Claimed epsilon against the exact one" in table
@@ -334,6 +338,7 @@ def test_refusals_of_an_audit(arguments: tuple[object, ...], fragment: str) -> N
     assert fragment in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 120, 140, 150, 200])
 def test_a_narrow_terminal_cuts_no_figure_and_no_mark(width: int) -> None:
     rows = overview(1.0, {})

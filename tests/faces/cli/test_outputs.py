@@ -135,6 +135,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_a_report_that_a_kill_left_without_its_name_is_found_by_the_next_run(source: Path) -> None:
     target = source.with_name("out.csv")
     options = ["perturb", str(source), "-o", str(target), *map(str, FRR), "--columns", "x"]

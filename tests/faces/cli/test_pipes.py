@@ -259,6 +259,7 @@ def command(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "bitldp", *map(str, arguments)]
 
 
+@pytest.mark.slow
 @POSIX
 def test_two_commands_in_a_pipe(folder: Path, tmp_path: Path) -> None:
     """The report has its name before anything is in the pipe, so the second command finds it."""
@@ -279,6 +280,7 @@ def test_two_commands_in_a_pipe(folder: Path, tmp_path: Path) -> None:
     assert json.loads(second.stdout)[0]["records"] == ROWS
 
 
+@pytest.mark.slow
 @POSIX
 @pytest.mark.parametrize("name", ["perturb", "estimate"])
 def test_a_reader_that_stops_is_a_clean_end(folder: Path, tmp_path: Path, name: str) -> None:
@@ -300,6 +302,7 @@ def test_a_reader_that_stops_is_a_clean_end(folder: Path, tmp_path: Path, name: 
     assert not list(tmp_path.glob(".*"))
 
 
+@pytest.mark.slow
 @POSIX
 def test_a_named_pipe_is_read_once(folder: Path, tmp_path: Path, expected: list[dict[str, Any]]) -> None:
     pipe, target = tmp_path / "people.csv", tmp_path / "out.parquet"
@@ -324,6 +327,7 @@ def offered(line: str) -> set[str]:
     return {each.rsplit(",")[-1] for each in result.stdout.split()}
 
 
+@pytest.mark.slow
 @POSIX
 @pytest.mark.parametrize(
     ("line", "those"),

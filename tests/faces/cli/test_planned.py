@@ -61,6 +61,7 @@ def test_a_file_becomes_an_answer(folder: Path, tmp_path: Path, source: str, suf
     assert invoke("verify", f"{target}.privacy.json", target).exit_code == 0
 
 
+@pytest.mark.slow
 def test_answers_come_as_a_table_as_csv_and_by_group(folder: Path, tmp_path: Path) -> None:
     target = tmp_path / "released.parquet"
     perturb(folder, "people.parquet", target)
@@ -81,6 +82,7 @@ def test_answers_come_as_a_table_as_csv_and_by_group(folder: Path, tmp_path: Pat
         assert words in refused.output
 
 
+@pytest.mark.slow
 def test_a_run_of_one_mechanism_is_estimated_too(folder: Path, tmp_path: Path) -> None:
     for number, arguments in enumerate(
         [

@@ -43,6 +43,7 @@ def sparse_array(path: Path, rows: int, columns: int) -> Path:
     return path
 
 
+@pytest.mark.slow
 @POSIX
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL], ids=lambda number: number.name
@@ -100,6 +101,7 @@ def peak(source: Path, target: Path, *options: str) -> float:
     return int(done.stderr.split("KiB ")[1]) / 1024
 
 
+@pytest.mark.slow
 @MEMORY
 @pytest.mark.parametrize("form", ["npy", "csv", "parquet", "feather"])
 def test_memory_does_not_grow_with_rows(tmp_path: Path, form: str) -> None:
@@ -131,6 +133,7 @@ def test_memory_does_not_grow_with_rows(tmp_path: Path, form: str) -> None:
     assert peaks[1] - peaks[0] < 40, peaks
 
 
+@pytest.mark.slow
 @POSIX
 def test_progress_only_on_a_terminal(tmp_path: Path) -> None:
     pty = pytest.importorskip("pty")
@@ -199,6 +202,7 @@ def test_module_and_version() -> None:
     )
 
 
+@pytest.mark.slow
 def test_exit_codes(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("x\n1\nsecret\n")
     arguments = ("perturb", tmp_path / "x.csv", "-o", tmp_path / "o.csv", *FRR)
@@ -213,6 +217,7 @@ def test_exit_codes(tmp_path: Path) -> None:
     assert failed.stderr.splitlines()[-1] == "error: row 2, column 'x': not a number"
 
 
+@pytest.mark.slow
 def test_refused_runs_end_in_order(tmp_path: Path) -> None:
     # Arrow still reads the large file ahead when the run has failed; nothing of that may abort the process.
     source = tmp_path / "x.csv"
@@ -263,6 +268,7 @@ from bitldp.cli import main""",
 )
 
 
+@pytest.mark.slow
 @POSIX
 @pytest.mark.parametrize(("form", "code"), [("npy", CUT), ("arrow", CUT), ("arrow", CUT_AT_ONCE)])
 def test_a_file_that_is_cut_short_ends_no_process(tmp_path: Path, form: str, code: str) -> None:
@@ -301,6 +307,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @POSIX
 def test_an_interrupt_during_imports_is_no_traceback() -> None:
     done = run("perturb", "x.csv", "-o", "y.csv", *FRR, "--columns", "x", code=AT_IMPORT)
@@ -319,6 +326,7 @@ sys.meta_path.insert(0, Interrupting())
 """
 
 
+@pytest.mark.slow
 @POSIX
 @pytest.mark.parametrize("way", ["module", "script"])
 def test_an_interrupt_while_the_package_is_imported_is_no_traceback(tmp_path: Path, way: str) -> None:
@@ -333,6 +341,7 @@ def test_an_interrupt_while_the_package_is_imported_is_no_traceback(tmp_path: Pa
     assert (done.returncode, done.stderr) == (130, "error: interrupted\n")
 
 
+@pytest.mark.slow
 @POSIX
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda each: each.name)
 def test_whenever_a_signal_comes_an_output_has_its_own_report(tmp_path: Path, number: signal.Signals) -> None:

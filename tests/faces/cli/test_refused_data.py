@@ -57,6 +57,7 @@ def test_text_that_is_not_utf8_is_not_kept(people: Path) -> None:
     refused(result, 1, "not well-formed CSV in UTF-8")
 
 
+@pytest.mark.slow
 def test_values_outside_the_dictionary(people: Path, tmp_path: Path) -> None:
     people.write_text(PEOPLE.replace("Rome", SECRET))
     common = (*GRR, "--columns", "city", "--categories", "Paris,Rome")
@@ -72,6 +73,7 @@ def test_values_outside_the_dictionary(people: Path, tmp_path: Path) -> None:
 LATE = 30_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["parquet", "feather", "csv"])
 @pytest.mark.parametrize("bad", [None, np.nan, np.inf])
 def test_a_bad_row_late_in_the_file(tmp_path: Path, suffix: str, bad: float | None) -> None:
@@ -92,6 +94,7 @@ def test_a_bad_row_late_in_the_file(tmp_path: Path, suffix: str, bad: float | No
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([source.name, target.name])
 
 
+@pytest.mark.slow
 def test_bad_arrays(tmp_path: Path) -> None:
     source, target = tmp_path / "x.npy", tmp_path / "out.npy"
 
@@ -127,6 +130,7 @@ def test_files_of_another_format(tmp_path: Path, suffix: str) -> None:
     refused(invoke("perturb", source, "-o", target, *FRR, "--columns", "age"), 1, ": not a")
 
 
+@pytest.mark.slow
 def test_damaged_parquet(tmp_path: Path) -> None:
     source = tmp_path / "in.parquet"
     pa.parquet.write_table(pa.table({"x": np.random.default_rng(1).normal(size=50_000)}), source)
@@ -148,6 +152,7 @@ def test_columns_of_other_types(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
 def test_a_blank_line_of_one_column_is_a_missing_value(tmp_path: Path, ends: str) -> None:
     source, target = tmp_path / "x.csv", tmp_path / "o.csv"
@@ -166,6 +171,7 @@ def test_a_blank_line_of_one_column_is_a_missing_value(tmp_path: Path, ends: str
     refused(result, 1, "row 3, column 'x': not one of the categories given")
 
 
+@pytest.mark.slow
 def test_a_bad_row_late_in_a_csv_file_has_its_number(tmp_path: Path) -> None:
     source = tmp_path / "x.csv"
     source.write_text("x,y\n" + '"a\nb",1\n' * 200_000 + f"{SECRET}\n")  # several blocks
@@ -222,6 +228,7 @@ def test_quotes_within_a_text_are_text(tmp_path: Path) -> None:
     assert len((tmp_path / "o.csv").read_text().splitlines()) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", "parquet", "arrow", "stream.arrow", "npy"])
 @pytest.mark.parametrize("change", ["shorter", "longer", "another", "later"])
 def test_a_file_that_changes_while_it_is_read_is_refused(

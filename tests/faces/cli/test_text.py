@@ -48,6 +48,7 @@ def by_arrow(table: pa.Table, delimiter: str) -> bytes:
     return sink.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COLUMNS)
 @pytest.mark.parametrize("rows", [ROWS, 20])
 def test_every_type_is_written_as_arrow_does(name: str, rows: int) -> None:
@@ -55,6 +56,7 @@ def test_every_type_is_written_as_arrow_does(name: str, rows: int) -> None:
     assert written(table, ",") == by_arrow(table, ",")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delimiter", [",", "\t"])
 def test_columns_beside_each_other(delimiter: str) -> None:
     table = pa.table(COLUMNS)
@@ -63,6 +65,7 @@ def test_columns_beside_each_other(delimiter: str) -> None:
     assert written(pieces, delimiter) == by_arrow(pieces, delimiter)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_numbers_have_arrows_layout_and_come_back(dtype: Any) -> None:
     numbers = np.concatenate(

@@ -80,6 +80,7 @@ def test_words_are_codes_by_default(heights: Path, tmp_path: Path) -> None:
 RANGE = ("--columns", "height", "--low", 100, "--high", 250, "--points", 16, "--epsilon", 1, "--seed", 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["grr", "exponential"])
 def test_the_mean_of_points_is_right(heights: Path, tmp_path: Path, mechanism: str) -> None:
     target = tmp_path / "out.parquet"
@@ -95,6 +96,7 @@ def test_the_mean_of_points_is_right(heights: Path, tmp_path: Path, mechanism: s
     assert report_of(biased)["mechanisms"][0]["bias_bound"] > 20.0
 
 
+@pytest.mark.slow
 def test_where_nothing_unbiased_exists_it_is_said(heights: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.parquet"
     result = perturb(heights, target, "--mechanism", "brr", *RANGE)

@@ -121,6 +121,7 @@ def test_total_with_infinity() -> None:
     assert not whole.holds
 
 
+@pytest.mark.slow
 def test_plot(tmp_path: Path) -> None:
     image = pytest.importorskip("matplotlib.image")
     path = tmp_path / "plot.png"

@@ -43,6 +43,7 @@ def records(mechanism, n, seed=0):
     return np.random.default_rng(seed).normal(0.0, mechanism.radius / 2.0, (n, D))
 
 
+@pytest.mark.slow
 def test_the_guarantee_holds(mechanism):
     guarantee = mechanism.guarantee
     assert guarantee.holds
@@ -50,6 +51,7 @@ def test_the_guarantee_holds(mechanism):
     assert guarantee.delta == getattr(mechanism, "delta", 0.0)
 
 
+@pytest.mark.slow
 def test_equal_hashable_picklable_and_reproducible(mechanism):
     again = pickle.loads(pickle.dumps(mechanism))
     assert again == mechanism
@@ -77,6 +79,7 @@ def test_audit_finds_nothing(mechanism):
     assert result.lower > 0.0
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", ["l1", "l2", "skellam", "cldp"])
 def test_unbiased_by_simulation(name):
     """Of 60,000 records: each coordinate within 5 standard errors, which fails below 1e-5 if right."""
@@ -88,6 +91,7 @@ def test_unbiased_by_simulation(name):
     np.testing.assert_allclose(spread, mechanism.variance(x), rtol=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["l1", "l2", "l2-conditional"])
 def test_letters_are_right_at_every_point(name):
     mechanism = BUILDS[name]()
@@ -110,6 +114,7 @@ def interpolated(mechanism, x):
     return (1.0 - share) * rows[low] + share * rows[low + 1]
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", ["l1", "l2", "l2-pure", "sign", "sign-pure", "skellam"])
 def test_no_pair_of_records_exceeds_the_bounds(name):
     """Random and extreme pairs of the ball, by enumeration of the product law."""
@@ -169,6 +174,7 @@ def test_the_hull_is_the_linear_program(features, capacity, power):
     assert found <= bounds.greedy(divergences, power, capacity)
 
 
+@pytest.mark.slow
 def test_conversion_is_that_of_the_curve():
     mechanism = BUILDS["l2"]()
     converted = from_renyi(mechanism.renyi(ORDERS), ORDERS, mechanism.delta)
@@ -201,6 +207,7 @@ def test_bias_of_conditional_dither_is_within_its_bound():
     assert BUILDS["l2"]().bias_bound == 0.0
 
 
+@pytest.mark.slow
 def test_sign_follows_the_normal_law_and_its_majority():
     mechanism = SignSGD(2, epsilon=8.0, delta=1e-3)
     share = mechanism.probabilities()[-1, 1]
@@ -232,6 +239,7 @@ def test_cldp_is_unbiased_and_private_by_enumeration():
     assert mechanism.guarantee.record == pytest.approx(1.5, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("features", "epsilon", "norm", "delta"),
     [
@@ -256,6 +264,7 @@ def test_a_ball_of_few_steps_leaves_no_room_that_the_noise_never_reaches(kind):
     assert mechanism.report_bits == 14 * mechanism.output_bits
 
 
+@pytest.mark.slow
 def test_clipping_counts_and_refuses():
     mechanism = BUILDS["l2"]()
     x = np.array([[3.0, 0.0, 0.0], [0.5, 0.5, 0.5]])

@@ -137,6 +137,7 @@ def mechanism():
     return InterpolatedMVU(24, epsilon=5.0, delta=1e-4, output_bits=2)
 
 
+@pytest.mark.slow
 def test_best_is_the_least_of_the_bounds(mechanism):
     orders = [1.3, 3.0, 20.0]
     each = [mechanism.renyi(orders, bound=name) for name in ("coupled", "steepest", "interpolated")]
@@ -150,6 +151,7 @@ def test_best_is_the_least_of_the_bounds(mechanism):
             mechanism.renyi(2.0, bound=name)
 
 
+@pytest.mark.slow
 def test_the_guarantee_is_that_of_the_accountant(mechanism):
     guarantee = mechanism.guarantee
     assert guarantee.holds
@@ -187,6 +189,7 @@ def test_audit_finds_nothing(mechanism):
     assert result.lower > 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 5.0])
 def test_variance_is_below_that_of_gaussian_noise(epsilon):
     """Accounted by the same conversion: 2 R^2/rho a coordinate. So it is below that of Skellam, too."""
@@ -197,6 +200,7 @@ def test_variance_is_below_that_of_gaussian_noise(epsilon):
     assert InterpolatedMVU(128, epsilon=epsilon, delta=1e-4, output_bits=2).worst_variance() < gauss
 
 
+@pytest.mark.slow
 def test_budgets_that_one_bit_cannot_spend():
     one = VectorMVU(128, epsilon=12.0, delta=1e-4, output_bits=1)
     more = InterpolatedMVU(128, epsilon=12.0, delta=1e-4, output_bits=2)

@@ -262,6 +262,7 @@ def test_bad_inputs_are_refused():
         mechanism.decode(np.array([8]))
 
 
+@pytest.mark.slow
 def test_a_metric_is_kept_by_the_integers(near):
     rows = weights(near)
     for i in range(4):
@@ -291,6 +292,7 @@ def test_the_slope_covers_numbers_between_the_points(near):
     assert said in str(near.guarantee)
 
 
+@pytest.mark.slow
 def test_a_metric_in_the_units_of_the_interval(near):
     wide = MetricMVU(1.0, input_bits=2, output_bits=2, interval=(-1.0, 1.0), features=3)
     np.testing.assert_allclose(wide.probabilities(), near.probabilities(), rtol=1e-12)
@@ -320,6 +322,7 @@ def test_designs_are_made_once(monkeypatch):
     assert MVU(3.0, interval=(0.0, 8.0)).letters[-1] > 8.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("power", "inputs", "outputs"), [(2.0, 4, 4), (3.0, 4, 3), (2.0, 6, 1), (1.5, 4, 3)])
 def test_where_the_shortest_way_leads_over_other_points(power, inputs, outputs, tmp_path, monkeypatch):
     """The farthest points are nearer than their distance: letters must reach far, and do."""
@@ -335,6 +338,7 @@ def test_where_the_shortest_way_leads_over_other_points(power, inputs, outputs, 
     assert mechanism.guarantee.record > (0.9 if outputs > 1 else 0.8) * 5.0 * (len(points) - 1) * apart[0, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [MVU, MetricMVU, GeneralizedRR, BitwiseRR])
 def test_the_interval_is_that_of_all_numeric_mechanisms(kind):
     mechanism = kind(1.0)

@@ -58,6 +58,7 @@ def test_laplace_at_the_setting_of_the_paper():
     assert np.square(error).mean() == pytest.approx(8.0e-4, rel=5.0 * math.sqrt(2.0 / 128))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.3, 2.0, 12.0, 28.0])
 def test_laplace_letters_are_unbiased_at_every_point(epsilon):
     mechanism = LaplaceBall(3, epsilon=epsilon, radius=2.0)
@@ -65,6 +66,7 @@ def test_laplace_letters_are_unbiased_at_every_point(epsilon):
     np.testing.assert_allclose(means, mechanism.points, atol=1e-11 / min(epsilon, 1.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 28.0, 33.0])
 def test_no_pair_of_records_exceeds_laplace(epsilon):
     """Random pairs of the l1 ball, corners, and the worst: one long coordinate against many short ones."""

@@ -89,6 +89,7 @@ RECORDS = {
 }
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("d", "epsilon", "n"), [(2, 1.0, 20_000), (3, 4.0, 20_000), (20, 3.0, 6_000)])
 @pytest.mark.parametrize("kind", RECORDS)
 def test_letters_are_right_on_average_and_spread_as_said(kind, d, epsilon, n):
@@ -107,6 +108,7 @@ def test_letters_are_right_on_average_and_spread_as_said(kind, d, epsilon, n):
     np.testing.assert_allclose(estimate.stderr, np.sqrt(variance / n), rtol=0.1)
 
 
+@pytest.mark.statistical
 def test_norms_do_not_leak():
     """Under one codebook the laws of norms 0, R and beyond have the same weights, in other orders."""
     mechanism = RandomCodebook(3, epsilon=2.0, directions=8, radius=5.0)

@@ -49,6 +49,7 @@ def test_moments_are_those_of_the_sphere(features):
     assert second_moment(features, points) == pytest.approx(mass @ dithered, rel=1e-4)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("features", "epsilon"), [(1, 1.0), (2, 3.0), (3, 2.0), (7, 0.5), (100, 4.0)])
 def test_unbiased_with_its_variance(features, epsilon):
     """Of 40,000 records: each coordinate within 5 standard errors, which fails below 1e-5 if right."""

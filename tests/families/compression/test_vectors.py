@@ -32,6 +32,7 @@ def law(mechanism, x):
     return (1.0 - share) * rows[first] + share * rows[first + 1]
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("shape", SHAPES, ids=["9-1", "2-2"])
 @pytest.mark.parametrize("name", BUILDS)
 def test_no_pair_of_records_exceeds_the_bounds(name, shape):
@@ -107,6 +108,7 @@ def test_what_makes_no_sense_is_refused(words, message):
         VectorMVU(D, epsilon=1.0, **words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0, 20.0])
 def test_signs_by_the_paper_s_accounting(epsilon):
     """The noise keeps epsilon by itself, as the analytic Gaussian's; signs of it cost less."""

@@ -19,6 +19,7 @@ def plain(mechanism):
     return channel.weights()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "modules"),
     [
@@ -45,6 +46,7 @@ def test_no_design_is_looked_for(make, modules, monkeypatch):
     assert pickle.loads(pickle.dumps(again)).fingerprint() == mechanism.fingerprint()
 
 
+@pytest.mark.slow
 def test_the_vector_of_a_delta_keeps_the_last_table(monkeypatch):
     pytest.importorskip("dp_accounting")
     mechanism = VectorMVU(4, epsilon=3.0, delta=1e-5, input_bits=2, output_bits=2)

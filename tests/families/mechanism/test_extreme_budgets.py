@@ -46,6 +46,7 @@ def tried(call, *arguments):
         return None, str(error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", BUDGETS)
 @pytest.mark.parametrize("name", [*ONE_NUMBER, *RECORDS])
 def test_a_budget_is_kept_or_refused(name, epsilon):
@@ -97,6 +98,7 @@ def test_tiny_budgets_with_a_delta_are_refused(kind):
         kind(4, epsilon=5e-324, delta=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1e-3, 700.0, 1e308])
 def test_signs_with_a_delta(epsilon):
     """At the low end the Renyi conversion gives epsilon 0; at the high one, a sign is hardly ever wrong."""

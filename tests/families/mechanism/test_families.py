@@ -80,6 +80,7 @@ def test_values_are_the_decoded_codes(family):
     np.testing.assert_array_equal(values.reshape(decoded.shape), decoded.astype(values.dtype))
 
 
+@pytest.mark.slow
 def test_threads_change_nothing_and_keys_everything(family):
     mechanism, inputs = family.make(), family.inputs(np.random.default_rng(0), 9_001)
     one = reports_of(mechanism, inputs, rng=5, threads=1)
@@ -204,6 +205,7 @@ def test_accumulators_merge_and_travel(family):
         np.testing.assert_allclose(found.stderr, expected.stderr, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.statistical
 def test_letters_are_right_on_average_and_spread_as_said(family):
     """100,000 reports of one record; means within 5.5 standard errors (1e-7 over all), variances within 6."""
     if family.name in NOT_NUMBERS:
@@ -265,6 +267,7 @@ def test_an_audit_needs_no_pair(case):
     assert result.passed
 
 
+@pytest.mark.slow
 def test_conditional_dither_is_audited_and_bounded_by_record():
     """There, one coordinate also decides what is accepted of the others."""
     pytest.importorskip("scipy")

@@ -73,10 +73,12 @@ def _categories(case) -> int:
     )
 
 
+@pytest.mark.slow
 def test_streams_are_those_of_old():
     assert streams() == json.loads(GOLDEN.read_text())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", available_isas())
 def test_every_instruction_set_gives_the_same_streams(isa):
     path = os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])

@@ -90,6 +90,7 @@ print(hashlib.sha256(reports.tobytes()).hexdigest())
 """
 
 
+@pytest.mark.slow
 def test_processes_give_the_same_reports() -> None:
     command = [sys.executable, "-c", ACROSS]
     found = set()

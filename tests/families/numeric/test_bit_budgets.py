@@ -66,6 +66,7 @@ def test_one_bit_is_duchi():
         assert one.worst_variance() == pytest.approx(duchi.worst_variance(), rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.5, 4.0, 8.0, 20.0])
 def test_the_best_length(epsilon):
     chosen = BitBudgets(epsilon)

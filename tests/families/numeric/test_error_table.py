@@ -80,6 +80,7 @@ def errors(mechanism: Any) -> np.ndarray:
     return np.asarray(square - 2.0 * x * mean + x * x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "epsilon"), ENTRIES)
 def test_entry(name, epsilon):
     make, row = TABLE[name]
@@ -93,6 +94,7 @@ def test_entry(name, epsilon):
     assert mechanism.guarantee.record == pytest.approx(epsilon, rel=2e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "worst"), [(1.0, 3.990), (2.0, 0.865), (4.0, 0.1265)])
 def test_minimax_at_the_points_of_its_grid(epsilon, worst):
     """No unbiased mechanism on 16 points has a smaller worst case, and none of the table has one."""

@@ -156,6 +156,7 @@ def test_options_of_randomize(kind):
     refused(TypeError, "^out", split.randomize, x, out=[[0] * 3] * 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [*KINDS, LDPFLDuchi])
 @pytest.mark.parametrize("options", SPENDS, ids=["split", "sample"])
 def test_no_budget(kind, options):

@@ -29,6 +29,7 @@ def test_epsilon_is_used_up_and_never_exceeded(epsilon):
     assert exact == pytest.approx(mechanism.guarantee.record, rel=1e-9)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(
     st.floats(1e-3, 40.0),

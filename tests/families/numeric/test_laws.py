@@ -220,6 +220,7 @@ def rows_of(mechanism):
     return rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("epsilon", [0.4, 2.0, 6.0])
 def test_exact_epsilon_by_enumeration(kind, epsilon):

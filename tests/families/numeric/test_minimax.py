@@ -159,6 +159,7 @@ def test_the_law_is_a_window_that_slides(epsilon):
     np.testing.assert_allclose(table, table[::-1, ::-1], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_shapes_are_those_of_the_solver():
     """One of them anew, without what the one below it says: as good within 0.1 %."""
     budgets, shapes = sliding._shipped()

@@ -104,6 +104,7 @@ def planted(rng: np.random.Generator, n: int, shares: list[float]) -> tuple[np.n
     return heavy, np.where(place < len(shares), heavy[np.minimum(place, len(shares) - 1)], rest)
 
 
+@pytest.mark.statistical
 def test_eight_byte_words_are_found() -> None:
     """Precision and recall among 2^64 words over 20 seeds: n = 100,000, epsilon 4, shares of 3 to 6 %.
 

@@ -83,6 +83,7 @@ def two_humps(rng: np.random.Generator, n: int) -> np.ndarray:
     return np.clip(humps, 0.0, 1.0)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(
     ("draw", "epsilon", "distance"),
     [

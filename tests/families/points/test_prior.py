@@ -76,6 +76,7 @@ def test_bad_priors(prior, message):
         BRR(5, epsilon=1.0, prior=prior)
 
 
+@pytest.mark.slow
 def test_the_optimal_release_of_a_thousand():
     """Through the mechanism: the integers keep the budget, its loss is below BRR's, a pickle is the same."""
     pytest.importorskip("scipy", reason="the solver is an extra")

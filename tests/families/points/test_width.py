@@ -18,6 +18,7 @@ def line_losses(count):
     return np.abs(np.subtract.outer(np.arange(count), np.arange(count))).astype(np.float64)
 
 
+@pytest.mark.statistical
 def test_closed_form_is_algorithm_2():
     """N = 2 to 400, ten epsilons. Candidates k and N - 1 - k have the same sorted losses."""
     for count in range(2, 401):

@@ -237,6 +237,7 @@ print(hashlib.sha256(one.tobytes() + two.tobytes()).hexdigest())
 """
 
 
+@pytest.mark.slow
 def test_streams_are_those_of_old_on_every_instruction_set():
     digests = {
         subprocess.run(

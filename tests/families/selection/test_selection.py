@@ -84,6 +84,7 @@ def test_vector_17_pe(vectors):
     assert ten.guarantee.record == pytest.approx(1.173, abs=5e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [2, 3, 5, 8])
 @pytest.mark.parametrize("calibration", ["paper", "exact"])
 def test_pe_is_the_output_law_of_the_papers_algorithm(d, calibration):
@@ -133,6 +134,7 @@ def test_pe_chances_add_up_in_large_dimensions(d, k, u):
     assert u <= math.log(top / other) < u + math.log(2.0)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(d=st.integers(2, 300), share=st.floats(0.0, 1.0), epsilon=st.floats(1e-6, 20.0))
 def test_exact_epsilon_is_the_budget(d, share, epsilon):
@@ -329,6 +331,7 @@ def test_letters_are_unbiased_for_the_top_k_and_have_the_stated_variance(kind):
         mechanism.decode(np.array([7]))
 
 
+@pytest.mark.statistical
 def test_references_follow_the_same_laws():
     """With n = 40,000 with ties; alpha = 1e-6."""
     rng = np.random.default_rng(8)

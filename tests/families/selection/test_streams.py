@@ -57,6 +57,7 @@ for d in (5, 300, 9000):
 """
 
 
+@pytest.mark.slow
 def test_every_instruction_set_gives_the_same_stream():
     streams = {
         subprocess.run(

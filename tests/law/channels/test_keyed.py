@@ -46,6 +46,7 @@ def test_batches_order_and_threads_do_not_matter() -> None:
     assert np.array_equal(_core.unpack(packed, 6, X.size), whole.ravel())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", _core.available_isas())
 def test_every_instruction_set_gives_the_golden_reports(isa: str) -> None:
     environment = {**os.environ, "BITLDP_ISA": isa}
@@ -81,6 +82,7 @@ for mechanism, *records in (
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", _core.available_isas())
 def test_every_instruction_set_gives_the_golden_records(isa: str) -> None:
     environment = {**os.environ, "BITLDP_ISA": isa}

@@ -24,6 +24,7 @@ def bench(monkeypatch):
             sys.modules.pop(name)
 
 
+@pytest.mark.statistical
 def test_every_kernel_holds_and_a_wrong_law_does_not(bench):
     soak = bench("soak")
     # n = 4 * 10^5 a kernel, alpha = 1e-6, fixed keys
@@ -37,6 +38,7 @@ def test_every_kernel_holds_and_a_wrong_law_does_not(bench):
         assert wrong["chi_square"] > wrong["limit"], title
 
 
+@pytest.mark.slow
 def test_every_case_of_the_clock_can_be_timed(bench):
     timing = bench("timing")
     cases = list(timing.cases().values())

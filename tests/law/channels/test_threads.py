@@ -28,6 +28,7 @@ def _run(threads: str | None, code: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted by Linux")
 def test_the_variable_caps_the_threads_and_changes_nothing():
     found = {threads: _run(threads, COUNT).stdout.split() for threads in (None, "", "1", "2", "6", "99")}

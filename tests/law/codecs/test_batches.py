@@ -158,6 +158,7 @@ def test_what_is_a_sequence_is_taken_and_nothing_else():
             _core.Shift(2, 4, weights)
 
 
+@pytest.mark.slow
 def test_what_memory_does_not_hold_is_a_memory_error():
     found = subprocess.run(
         [sys.executable, "-c", MEMORY], check=True, capture_output=True, text=True, timeout=60

@@ -63,6 +63,7 @@ def test_the_gap_of_brr():
         assert brr / nearly_least_loss(line(24), epsilon).loss == pytest.approx(ratio, rel=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("losses", "epsilon", "prior"),
     [

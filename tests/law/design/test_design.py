@@ -46,6 +46,7 @@ def check_law(design: Design, budget: float, allowed=None) -> None:
                     assert log_ratio(one, two) <= bound * (1 + 1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("bits", "epsilon"), [(2, 1.0), (3, 3.0), (4, 3.0)])
 def test_the_solver_comes_within_half_a_percent_of_the_best_known(bits, epsilon):
     design = mvu.design(bits, bits, epsilon)
@@ -74,6 +75,7 @@ def test_vector_22(vectors):
         check_law(design, epsilon)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1e-4, 40.0])
 def test_small_and_large_budgets(epsilon):
     design = mvu.design(2, 2, epsilon)
@@ -118,6 +120,7 @@ def test_more_output_bits_are_never_worse():
             assert max(worse) < 1e-12, (inputs, budget)  # the same integers, summed with zeros among them
 
 
+@pytest.mark.slow
 def test_a_search_that_does_worse_than_with_fewer_bits_is_not_the_design(monkeypatch):
     fewer = mvu.load_or_solve(2, 1, 0.7)
     right = mvu.exact
@@ -144,6 +147,7 @@ def test_unequal_bits():
     assert mvu.load_or_solve(2, 3, 1.0).objective <= 3.959710 * 1.005
 
 
+@pytest.mark.slow
 def test_the_worst_variance_is_what_the_other_objective_minimises():
     mean, worst = mvu.load_or_solve(3, 2, 3.0), mvu.design(3, 2, 3.0, objective="worst")
     check_law(worst, 3.0)
@@ -161,6 +165,7 @@ def test_one_bit_is_randomized_response(bits, epsilon):
     check_law(design, epsilon)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("power", [0.5, 2.0])
 def test_every_two_points_keep_a_budget_times_their_distance(power):
     design = mvu.design(2, 2, 2.0, metric=power)
@@ -169,12 +174,14 @@ def test_every_two_points_keep_a_budget_times_their_distance(power):
     assert design.objective > mvu.load_or_solve(2, 2, 2.0).objective  # less is allowed
 
 
+@pytest.mark.slow
 def test_a_metric_of_equal_distances_is_plain_privacy():
     plain = mvu.load_or_solve(2, 2, 2.0)
     table = mvu.design(2, 2, 1.0, metric=2.0 * (1 - np.eye(4)))
     assert math.isclose(table.objective, plain.objective, rel_tol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_metric_that_is_not_the_same_from_both_ends():
     def metric(x: float, y: float) -> float:
         return abs(math.exp(x) - math.exp(y))
@@ -310,6 +317,7 @@ def test_without_scipy_the_error_says_what_to_install(monkeypatch):
     assert mvu.load_or_solve(3, 3, 1.0).epsilon <= 1.0  # shipped
 
 
+@pytest.mark.slow
 def test_the_shipped_designs_are_what_the_solver_finds():
     from bitldp.design.__main__ import BUDGETS, SHAPES
 

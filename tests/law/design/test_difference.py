@@ -17,6 +17,7 @@ def overlaps(block: np.ndarray, cells: int) -> np.ndarray:
     return np.rint(np.fft.irfft(np.abs(np.fft.rfft(inside)) ** 2, cells)).astype(int)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("p", "e", "dimension"),
     [

@@ -41,6 +41,7 @@ def test_inside_the_simplex_the_maximum_is_the_unbiased_estimate():
     np.testing.assert_allclose(found, unbiased, atol=1e-5)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(
     ("mechanism", "values"),
     [
@@ -74,6 +75,7 @@ def test_any_mechanism_with_a_table(mechanism, values):
         assert found.value[2:5].sum() > 0.9
 
 
+@pytest.mark.statistical
 def test_it_says_that_it_is_biased():
     mechanism = bitldp.GRR(4, epsilon=1.0)
     found = bitldp.likeliest_frequencies(mechanism, mechanism.randomize(np.zeros(500, int), rng=1))

@@ -135,6 +135,7 @@ def test_clopper_pearson(n, tail):
     assert high[-1] == 1.0
 
 
+@pytest.mark.slow
 def test_all_bounds_hold_together():
     """200 audits at confidence 0.5, each of 240 bounds: P(more than 122 fail) < 1e-3 at most."""
     mechanism = bitldp.GRR(10, epsilon=1.0)
@@ -152,6 +153,7 @@ def test_reproducible():
     assert audit(mechanism, n=2_000).passed  # with keys of the operating system
 
 
+@pytest.mark.slow
 def test_memory_is_bounded():
     """50,000 reports of 2,000 bits are 100 MB for each of four inputs; a few blocks are held."""
     mechanism = bitldp.FRR(200, epsilon=10.0)

@@ -59,6 +59,7 @@ CAUGHT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("name", CAUGHT)
 def test_faults_are_caught(name, seed):
@@ -68,6 +69,7 @@ def test_faults_are_caught(name, seed):
     assert result.lower > result.exact
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CAUGHT)
 def test_the_same_without_the_fault_passes(name):
     faulty, place, named, n, pair = CAUGHT[name]

@@ -189,6 +189,7 @@ def _race(folder, queue):
     queue.put(data.get(original).features.tobytes())
 
 
+@pytest.mark.slow
 def test_processes_that_race_release_once(tmp_path):
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()

@@ -381,6 +381,7 @@ def test_flowers_strategies_go_on_where_evaluations_are_refused():
     )
 
 
+@pytest.mark.statistical
 def test_flowers_strategies_average_released_metrics():
     """The mean of 400 reports of 0.75 at epsilon 4, seeded; five standard errors: alpha below 1e-6."""
     made = run(private(metrics={"accuracy": bitldp.Duchi(2.0, interval=(0.0, 1.0))}, rng=1), clients=400)

@@ -304,6 +304,7 @@ def test_a_layout_restores_shapes_and_dtypes():
         layout.flatten({})
 
 
+@pytest.mark.slow
 def test_the_example_learns(monkeypatch, capsys, tmp_path):
     pytest.importorskip("sklearn", reason="the example's digits come with scikit-learn")
     monkeypatch.syspath_prepend(str(EXAMPLE))

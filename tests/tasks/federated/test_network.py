@@ -121,6 +121,7 @@ def processes(tmp_path):
         found.stop()
 
 
+@pytest.mark.slow
 def test_the_model_is_the_one_of_the_run_in_process(tmp_path, processes):
     rounds, link = 2, free_port()
     app = tmp_path / "app" / "netapp"

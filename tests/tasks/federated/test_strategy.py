@@ -106,6 +106,7 @@ def test_the_mean_of_what_was_released_is_added(released):
     ]
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("norm", ["l2", "l1", "linf"])
 def test_ten_thousand_clients_without_bias(norm):
     """N = 10^4; no coordinate beyond 4.9 standard errors: alpha below 1e-4 in all (seeded)."""

@@ -68,6 +68,7 @@ def test_what_is_written_is_what_the_mechanism_released(name):
     np.testing.assert_array_equal(plan.decode(data), plan.decode(data.tobytes()))
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_letters_are_right_on_average(name):
     """N = 3000 updates; each coordinate within 5 standard errors (alpha below 1e-4 in all, seeded)."""

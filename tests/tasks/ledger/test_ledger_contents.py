@@ -213,6 +213,7 @@ def read_or_refused(text: str) -> None:
     assert (again.entries, again.budget, again.delta) == (ledger.entries, ledger.budget, ledger.delta)
 
 
+@pytest.mark.slow
 @BOUNDED
 @given(st.sampled_from(PLACES), JSON)
 def test_any_value_in_any_place(path, value):
@@ -234,6 +235,7 @@ def test_any_place_left_out_or_twice(path, twice):
     read_or_refused(sealed(document))
 
 
+@pytest.mark.slow
 @BOUNDED
 @given(JSON, st.sampled_from(["format", "version", "sha256", "ledger", None]))
 def test_any_document(value, name):

@@ -82,6 +82,7 @@ def race(work, paths) -> int:
     return released
 
 
+@pytest.mark.slow
 def test_four_processes_release_what_one_budget_covers(tmp_path):
     path = begun(tmp_path / "ledger.json")
     assert race(_opens, [path] * 4) == 20
@@ -89,12 +90,14 @@ def test_four_processes_release_what_one_budget_covers(tmp_path):
     assert len(Ledger.load(path).entries) == 20
 
 
+@pytest.mark.slow
 def test_four_processes_that_load_and_save_do_not_overspend(tmp_path):
     path = begun(tmp_path / "ledger.json")
     released = race(_loads, [path] * 4)
     assert spent(path) == released <= 20
 
 
+@pytest.mark.slow
 def test_links_lead_to_one_ledger(tmp_path):
     path = begun(tmp_path / "ledger.json")
     links = []
@@ -398,6 +401,7 @@ else:
         assert spent(path) == 2.0
 
 
+@pytest.mark.slow
 @POSIX
 def test_a_kill_at_any_moment_loses_no_charge(tmp_path):
     """What was released is in the file, and at most one charge more; the lock does not stay behind."""
@@ -446,6 +450,7 @@ with Ledger.open(sys.argv[1]) as ledger:
     assert spent(path) == 2.0
 
 
+@pytest.mark.slow
 @POSIX
 def test_a_lock_that_was_deleted_locks_nobody_in(tmp_path):
     """Who waited for a lock file that is gone waits for the new one."""

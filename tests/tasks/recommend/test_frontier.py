@@ -97,6 +97,7 @@ def test_no_number_of_categories_is_over_the_closed_form(epsilon):
             ), k
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_frequencies_of_many_categories(epsilon):
     """Within 2 % of subset selection's closed form, in 2 log2(k) + 4 bits but where only hashing is."""
@@ -110,6 +111,7 @@ def test_frequencies_of_many_categories(epsilon):
             assert design.mean_variance() <= MOST * least
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", ["mean", "worst"])
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_numbers(epsilon, criterion):

@@ -42,6 +42,7 @@ def test_rows(case):
     assert pickle.loads(pickle.dumps(advice.mechanism)) == advice.mechanism
 
 
+@pytest.mark.slow
 def test_what_is_best():
     assert type(recommend("distribution", 1.0).mechanism) is bitldp.SquareWave
     many = recommend("distribution", 4.0, users=10**8)  # the square wave's bias is all that is left
@@ -57,6 +58,7 @@ def test_what_is_best():
     assert type(recommend("top", 2.0, size=60_000).mechanism) is bitldp.BlockDesign
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
 @pytest.mark.parametrize("users", [2000, 10**6])
 def test_no_closed_form_of_a_distribution_is_better(users, epsilon):
@@ -114,6 +116,7 @@ def test_added_up_shares_by_enumeration(kind):
     assert sums.var(axis=0) == pytest.approx(closed, rel=0.016)
 
 
+@pytest.mark.evidence
 def test_the_distance_of_the_square_wave_is_that_of_records():
     """Drawn counts against randomized records, n = 50,000, 12 seeds each: within a quarter."""
     mechanism = bitldp.SquareWave(2.0, interval=(0.0, 1.0))
@@ -128,6 +131,7 @@ def test_the_distance_of_the_square_wave_is_that_of_records():
     assert distances(mechanism, 50_000)[0] == pytest.approx(np.mean(found), rel=0.25)
 
 
+@pytest.mark.evidence
 def test_the_distance_of_bins_is_that_of_records():
     """The closed form, with the bins' bias, against OUE and a tree; n = 50,000, 60 seeds: to a quarter."""
     grid = np.linspace(0.0, 1.0, 2001)

@@ -78,6 +78,7 @@ def test_whole_records_win_where_there_is_much_to_spend():
     assert not any(name.endswith(("sample", "record")) for name in names)
 
 
+@pytest.mark.slow
 def test_what_takes_long_is_asked_for(monkeypatch, tmp_path):
     monkeypatch.setenv("BITLDP_CACHE", str(tmp_path))  # where no test before has kept the design
     why = {row.name: row.why for row in recommend("mean", 4.0).rows}["MVU 6 -> 5 bits, split"]
@@ -211,6 +212,7 @@ NEEDED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", USED)
 @pytest.mark.parametrize("name", EXTRA)
 def test_no_argument_is_ignored(task, name):

@@ -269,6 +269,7 @@ def test_what_is_no_key_is_refused_without_showing_it(monkeypatch: pytest.Monkey
     assert not text or text not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_release_is_charged_once_whoever_asks(tmp_path: Path) -> None:
     path = tmp_path / "ledger.json"
     with Ledger.open(path, budget=20.0, create=True):
