@@ -62,7 +62,7 @@ def overview() -> str:
         f"with {CANDIDATES:,} candidates, equally likely before, names the right one after a single report: "
         "the most that the claimed ε would allow, and the most that the exact one does.\n",
         buys_table(),
-        _folded(attacks_table(attacks)),
+        _folded(str(attacks_table(attacks))),
         "\n## Every figure: the paper's number, ours, and why\n",
         f"{len(kept['figures'])} figures and tables in their short form, run on {kept['date']} by "
         f"`make papers` (bitldp {kept['versions']['bitldp']}, Python {kept['versions']['python']}). A "
