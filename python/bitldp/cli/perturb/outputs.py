@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from bitldp.base.files import sync_folder
+from bitldp.base.lock import take
 from bitldp.cli.files import CommandError, UsageError
 
 __all__ = [

@@ -184,7 +184,7 @@ def _(law: Matrix) -> dict[str, Any]:
 
 @_integers.register
 def _(law: Bits) -> dict[str, Any]:
-    pattern = law.__getnewargs__()[3]
+    pattern = law.pattern
     features = [law.features] if pattern is None else np.bincount(pattern).tolist()
     return {
         "law": "bits",

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from bitldp.base.documents import jsonable
 from bitldp.base.errors import require
 from bitldp.base.files import replacing
-from bitldp.base.documents import jsonable
 from bitldp.cli.plugin import CommandError, UsageError, print_whole, sentences, wide_console
 from bitldp.cli.plugin import names as listed
 from bitldp.report import number

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from bitldp.base.errors import MissingExtraError, require
 from bitldp.base.documents import jsonable
+from bitldp.base.errors import MissingExtraError, require
 from bitldp.cli.plugin import (
     MOST_THREADS,
     CommandError,

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bitldp.base import documents as saved
+from bitldp.base import documents
 from bitldp.base.files import replacing
 from bitldp.base.keys import RandomSource
 from bitldp.base.lock import locked
-from bitldp.federated import REPORT, STYPE, Layout, Plan, PrivateUpdateMod, from_record, write
+from bitldp.federated import REPORT, STYPE, Layout, PrivateUpdateMod, from_record, write
 from bitldp.ledger import BudgetExceededError
 from bitldp.privacy import composed
 from flwr.app import Array, ArrayRecord, Context, Message, MetricRecord, RecordDict

@@ -15,7 +15,6 @@ from typing import Any
 import bitldp
 from bitldp.base.documents import jsonable
 from bitldp.base.files import replacing
-from bitldp.base.documents import jsonable
 
 from bitldp_papers.figures.drawing import drawn
 from bitldp_papers.figures.registry import FigureEntry

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from bitldp.base.documents import jsonable
 from bitldp.base.files import replacing
-from bitldp.base.documents import jsonable
 
 from bitldp_papers.data import Dataset, DatasetError, load
 from bitldp_papers.data.sources import CHECKSUMS

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bitldp.base.files import replacing
 from bitldp.base.documents import jsonable
+from bitldp.base.files import replacing
 from bitldp.federated import DecodingStrategy, RoundFailedError
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bitldp.base import documents as saved
+from bitldp.base import documents
 from bitldp.base.files import replacing
 from numpy.typing import NDArray
 
