@@ -7,7 +7,6 @@ from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bitldp._core import Bits, Cube, Design, Matrix, Mixture, Select, Shift, Subset, Unary, Window
 from bitldp.accounting.table import Table, of_weights, promised, two_rows
