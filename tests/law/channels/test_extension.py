@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bitldp import BRR, FRR, GRR, OUE, FixedPoint, Grid, Matrix, Piecewise, Unary, Window, unpack
+from bitldp._core import Bits, Select
 
 KEY = bytes(32)
 
@@ -91,3 +92,13 @@ def test_threads_do_not_pile_up() -> None:
     lines = status.read_text(encoding="ascii").splitlines()
     running = next(int(line.split()[1]) for line in lines if line.startswith("Threads:"))
     assert running < 60, running
+
+
+def test_what_a_channel_was_made_of_is_asked_by_name() -> None:
+    order = np.array([[0, 1, 2], [1, 2, 0], [2, 0, 1]], np.uint16)
+    np.testing.assert_array_equal(Window(3, 1, 0.5, order).order, order)
+    assert Window(3, 1, 0.5).order is None
+    assert Bits([[0.7], [0.6]], [[0.3], [0.2]], 3, [0, 1, 1]).pattern == [0, 1, 1]
+    assert Bits([[0.7]], [[0.3]], 3).pattern is None
+    counts, weights = Select(np.array([4, 2], np.uint32), np.array([1, 9], np.uint64)).runs()
+    assert (counts.tolist(), weights.tolist()) == ([4, 2], [1, 9])
