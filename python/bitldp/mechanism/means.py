@@ -1,4 +1,4 @@
-"""Mechanisms whose reports are worth numbers: unbiased letters, their variance, the mean of records."""
+"""Mechanisms whose reports are decoded as numbers: unbiased letters, their variance, the mean of records."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def opposite_corners(channel: Cube, ends: Interval) -> Experiment | None:
 
 
 class Means(ArrayOrPair):
-    """Base of the mechanisms whose reports are worth numbers that are right on average.
+    """Base of the mechanisms whose reports are decoded as numbers without bias.
 
     Not a dataclass: a subclass chooses which of these are its parameters, and in which order.
     """
@@ -105,7 +105,7 @@ class Means(ArrayOrPair):
 
     @property
     def channels(self) -> tuple[Any, ...]:
-        """The channels that release one number; more than one where a coin chooses between them."""
+        """The channels that release one number; more than one where a random bit chooses between them."""
         return self._release.channels
 
     @property
@@ -183,7 +183,7 @@ class Means(ArrayOrPair):
 
     @property
     def letters(self) -> NDArray[np.float64]:
-        """Decoded value of each code, shape (alphabet,); read-only. Their mean over the noise is the input.
+        """Decoded value of each code, shape (alphabet,); read-only. Their mean is the input.
 
         Raises
         ------
@@ -217,7 +217,7 @@ class Means(ArrayOrPair):
         return codes
 
     def decode(self, reports: ArrayLike | SampledReports) -> NDArray[np.float64]:
-        """Return the letters of reports: numbers whose mean over the coins is the (clipped) input.
+        """Return the letters of reports: numbers whose mean over the randomness is the (clipped) input.
 
         Parameters
         ----------

@@ -171,7 +171,7 @@ def _optimal(s: Question) -> Mechanism:
 
 
 def _oracle(kind: Kind) -> Maker:
-    """Return the maker of a mechanism of one category; of several, each is asked as a coin decides."""
+    """Return the maker of a mechanism of one category; of several, a random one is asked."""
 
     def make(s: Question) -> Mechanism:
         if len(s.sizes) > 1:
