@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
+from bitldp.bits.fixed_point import Infinities, Sign
 from bitldp.bits.frr import FRR
-from bitldp.bits.words import Infinities, Sign
 from bitldp.categorical.responses import LabelRR
 from bitldp.estimate.accumulators import Accumulated, Accumulator, CountAccumulator
 from bitldp.estimate.estimates import Estimate

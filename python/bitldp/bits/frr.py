@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bitldp._core import Bits
 from bitldp.base import checks
-from bitldp.bits.words import FixedPointBits, of_unit
+from bitldp.bits.fixed_point import FixedPointBits, of_unit
 from bitldp.privacy import Calibration, Unit, calibrated
 
 __all__ = ["FRR", "SymmetricRR", "frr_flips", "symmetric"]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bitldp._core import Bits
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
-from bitldp.bits.words import FixedPointBits, Sign, of_unit
+from bitldp.bits.fixed_point import FixedPointBits, Sign, of_unit
 from bitldp.mechanism.parameters import Option, one_of
 from bitldp.privacy import Unit, calibrated
 

@@ -124,7 +124,7 @@ class Steps:
         return result
 
 
-_MOST_SEED = (1 << 63) - 1
+MOST_SEED = (1 << 63) - 1
 """The largest seed of public steps, and number of a record."""
 
 
@@ -212,9 +212,7 @@ class BlockDesign(DesignCodes, Supported):
     epsilon: Budget
     _: KW_ONLY
     public: Flag = False
-    seed: Annotated[
-        int, whole(0, _MOST_SEED), Option(name="step_seed", short="Public seed of the steps.")
-    ] = 0
+    seed: Annotated[int, whole(0, MOST_SEED), Option(name="step_seed", short="Public seed of the steps.")] = 0
 
     _steps: Steps | None = field(init=False, repr=False, compare=False)  # None where a report is one code
     _blocks: Blocks = field(init=False, repr=False, compare=False)
@@ -314,7 +312,7 @@ class BlockDesign(DesignCodes, Supported):
         """Return a checked number of a first record."""
         if not self.public:
             raise ValueError("first: is for public=True")
-        return checks.integer("first", first, 0, _MOST_SEED)
+        return checks.integer("first", first, 0, MOST_SEED)
 
     def _perturb(self, x: NDArray[Any], call: Call) -> Any:
         return super()._perturb(x, call) if self._steps is None else self._stepped(x, call, None)

@@ -20,7 +20,7 @@ from bitldp.mechanism.base import Mechanism, Part, Takes
 from bitldp.mechanism.described import spreads
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
 from bitldp.mechanism.parameters import Budget, Option, optional, whole
-from bitldp.ordered.words import Words, letters_of, planned
+from bitldp.ordered.vocabulary import Words, letters_of, planned
 from bitldp.privacy import Guarantee
 from bitldp.release.base import Call
 from bitldp.release.draws import coordinates, seeds

@@ -172,7 +172,7 @@ class BRR(CandidateRelease, TwoChances):
 
     @property
     def _closed_form(self) -> bool:
-        """Whether m is 1 in the only region: the law is that of `GRR`, which needs no inverse."""
+        """True where m is 1 in the only region: the law is that of `GRR`, which needs no inverse."""
         self._check_alone()
         return self._regions[0].m == 1
 

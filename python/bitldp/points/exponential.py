@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bitldp._core import Matrix
 from bitldp.mechanism.parameters import Calibration
-from bitldp.points.tables import CandidateMatrix
+from bitldp.points.matrix import CandidateMatrix
 from bitldp.privacy import calibrated
 
 __all__ = ["Exponential"]

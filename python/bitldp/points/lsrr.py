@@ -19,7 +19,7 @@ from bitldp.base import checks
 from bitldp.base.arrays import readonly
 from bitldp.mechanism.parameters import Calibration
 from bitldp.points.exponential import largest_root
-from bitldp.points.tables import CandidateMatrix
+from bitldp.points.matrix import CandidateMatrix
 from bitldp.privacy import calibrated, published
 
 __all__ = ["LSRR", "location_codes"]

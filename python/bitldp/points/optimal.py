@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bitldp._core import Matrix
 from bitldp.mechanism.designed import Designed, DesignTable
 from bitldp.points.candidates import check_prior, of_members
-from bitldp.points.tables import CandidateMatrix
+from bitldp.points.matrix import CandidateMatrix
 
 __all__ = ["OptimalUtility"]
 

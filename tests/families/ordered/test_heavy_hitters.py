@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from bitldp._core import hash_cells, hash_supports
 from bitldp.audit import audit
-from bitldp.ordered.words import BitWords, LetterWords
+from bitldp.ordered.vocabulary import BitWords, LetterWords
 from bitldp.release.hashed import hashed, spread
 
 LETTERS = string.ascii_lowercase
