@@ -113,7 +113,7 @@ def of_letters(columns: int, letters: NDArray[np.float64]) -> Statistic | None:
 
 
 class WordLetters(Protocol):
-    """The letters of sign-magnitude words: see `bitldp.release.words.CodeLetters`."""
+    """The letters of sign-magnitude words: see `bitldp.release.code_words.CodeLetters`."""
 
     bits: int
     weights: NDArray[np.float64]
