@@ -22,7 +22,7 @@ from bitldp.mechanism.means import Means
 from bitldp.mechanism.parameters import Budget, Calibration, Features, Unit, one_of, whole
 from bitldp.privacy import Guarantee
 from bitldp.release.base import Call
-from bitldp.release.words import WordsRelease, words
+from bitldp.release.code_words import WordsRelease, words
 
 __all__ = ["facts"]
 

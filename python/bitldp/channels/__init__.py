@@ -7,7 +7,7 @@ Each holds its law as integers over 2**64 and computes its exact epsilon from th
 - `Window`: some cells of N share one probability, the others the rest;
 - `Shift`: integer noise that is added, the sum clamped; exact delta at any epsilon, too;
 - `Matrix`: any row-stochastic table;
-- `Mixture`: a window or a matrix, by a coin that does not look at the input;
+- `Mixture`: a window or a matrix, by a random bit that does not depend on the input;
 - `Select`: one coordinate of a vector, by the rank of its magnitude, or of its value with either sign; its
   integers are over their sum;
 - `Cube`: whole records of signs, near the input in many places or in few.

@@ -2,7 +2,7 @@
 
 Each of k categories has a block of b of v cells. A report is a cell of the block of x with probability
 H = e^eps b/(e^eps b + v - b), each alike, else one of the others; it counts for every category whose block
-holds it. Where any two blocks share b (b - 1)/(v - 1) cells, always or on average over a public coin,
+holds it. Where any two blocks share b (b - 1)/(v - 1) cells, always or on average over a public choice,
 
     p = H,  q = H (b - 1)/(v - 1) + (1 - H) b/(v - 1),
 
@@ -140,13 +140,13 @@ def best(categories: int, epsilon: float, public: bool = False) -> Blocks:
     result += _stepped(categories, epsilon)
     result += _spaces(categories)
     cells, widths = (np.array([each[place] for each in result], np.float64) for place in (1, 2))
-    worth = variances(cells, widths, epsilon, categories)
+    spreads = variances(cells, widths, epsilon, categories)
     subsets = np.array(subset_size(categories, epsilon, categories), np.float64)
     near = _NEAR * float(variances(categories, subsets, epsilon, categories))
-    allowed = np.flatnonzero(worth <= max(near, worth.min()))
+    allowed = np.flatnonzero(spreads <= max(near, spreads.min()))
 
     def cost(place: int) -> tuple[int, float]:
-        return result[place].cell_bits if public else result[place].bits, float(worth[place])
+        return result[place].cell_bits if public else result[place].bits, float(spreads[place])
 
     return result[min(allowed.tolist(), key=cost)]
 

@@ -293,9 +293,9 @@ class _Search:
         count = len(self._prior)
         if len(self._sets) > 6 * count:
             _, sets, costs = self._columns()
-            worth = costs - self._low * self.prices.sum() - (1.0 - self._low) * (sets @ self.prices)
-            worth[0] = -math.inf  # with which every row can be filled
-            self._sets = [self._sets[index] for index in np.sort(np.argsort(worth)[: 4 * count])]
+            slack = costs - self._low * self.prices.sum() - (1.0 - self._low) * (sets @ self.prices)
+            slack[0] = -math.inf  # with which every row can be filled
+            self._sets = [self._sets[index] for index in np.sort(np.argsort(slack)[: 4 * count])]
             self._seen = set(self._sets)
 
     def law(self, weights: Floats) -> Floats:

@@ -42,7 +42,7 @@ class Design:
     weights : tuple of tuple of int
         P(report | point) in units of 2**-64, one row for each point; every row sums to 2**64.
     letters : tuple of float
-        What each report is worth, ascending. Their mean is the point, to 1e-9.
+        Decoded value of each report, ascending. Their mean is the point, to 1e-9.
     epsilon : float
         Exact epsilon of the integers between any two points, rounded up.
     objective : float

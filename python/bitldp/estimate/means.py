@@ -248,9 +248,9 @@ class SampledMeanAccumulator(MeanAccumulator):
     features : int
         Coordinates of a record.
     middle : float
-        What a coordinate that was not sampled is worth.
+        Decoded value of a coordinate that was not sampled.
     deviations : ndarray of float64, shape (alphabet,)
-        What each code is worth, less `middle`.
+        Decoded value of each code, less `middle`.
     check : callable
         Checks reports and returns them with shape (n, k).
     codes : bool

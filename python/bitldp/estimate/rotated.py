@@ -34,7 +34,7 @@ class Rotating(Protocol):
 
 
 class RotatedMeanAccumulator(MeanAccumulator):
-    """Mean and variance of the vectors that reports are worth: each one's rotation is undone by the core.
+    """Mean and variance of the decoded vectors of reports: each one's rotation is undone by the core.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class RotatedMeanAccumulator(MeanAccumulator):
     release : RotatedRelease
         Whose rotations they are about.
     scale : float
-        Length of the vector that one report is worth, the lift among its coordinates.
+        Length of the decoded vector of one report, the lift among its coordinates.
 
     Notes
     -----
@@ -65,7 +65,7 @@ class RotatedMeanAccumulator(MeanAccumulator):
             return
         if count == 1:
             total, squares = rotation.sums(rotations[:, 0], codes[:, 0], self._scale, threads)
-        else:  # a record is worth the mean of its reports
+        else:  # a record's value is the mean of its reports
             step = max(1, _BLOCK // (count * rotation.features))
             total, squares = np.zeros(rotation.features), np.zeros(rotation.features)
             for start in range(0, n, step):
@@ -73,8 +73,8 @@ class RotatedMeanAccumulator(MeanAccumulator):
                 letters = rotation.letters(
                     rotations[part].ravel(), codes[part].ravel(), self._scale / count, threads
                 )
-                worth = letters.reshape(-1, count, rotation.features).sum(axis=1)
-                total, squares = total + worth.sum(axis=0), squares + np.square(worth).sum(axis=0)
+                values = letters.reshape(-1, count, rotation.features).sum(axis=1)
+                total, squares = total + values.sum(axis=0), squares + np.square(values).sum(axis=0)
         mean = total / n
         apart = np.maximum(squares - n * np.square(mean), 0.0) if n > 1 else np.zeros_like(mean)
         self._combine(n, mean, apart)

@@ -53,7 +53,7 @@ class CodeCounts(Statistic):
     columns : int
         Codes of a record.
     letters : ndarray of float64, shape (alphabet,)
-        What each code is worth.
+        Decoded value of each code.
     """
 
     def __init__(self, columns: int, letters: NDArray[np.float64]) -> None:
@@ -113,7 +113,7 @@ def of_letters(columns: int, letters: NDArray[np.float64]) -> Statistic | None:
 
 
 class WordLetters(Protocol):
-    """The letters of sign-magnitude words: see `bitldp.release.words.CodeLetters`."""
+    """The letters of sign-magnitude words: see `bitldp.release.code_words.CodeLetters`."""
 
     bits: int
     weights: NDArray[np.float64]
@@ -134,8 +134,8 @@ class WordLetters(Protocol):
 class WordCounts(Statistic):
     """Bits of sign-magnitude words in each column, alone and by twos.
 
-    A word is worth S M, with S the letter of its sign and M = base + sum_i a_i b_i that of its other bits.
-    So sums of M and of M^2 over the words of either sign are sums of counts.
+    The value of a word is S M, with S the letter of its sign and M = base + sum_i a_i b_i that of its other
+    bits. So sums of M and of M^2 over the words of either sign are sums of counts.
     """
 
     def __init__(self, columns: int, letters: WordLetters) -> None:
@@ -155,11 +155,11 @@ class WordCounts(Statistic):
         signs = np.stack([counts[:, 0] - counts[:, 1], counts[:, 1]]).astype(np.float64)
         for number in np.unique(law):
             of_law = law == number
-            worth = letters.sign_letters[number]
+            values = letters.sign_letters[number]
             # By sign and column, the sums of M and of M^2.
             result = np.einsum("sck,mk->msc", signs[:, of_law], self._weights(number))
-            total[of_law] = worth @ result[0]
-            square[of_law] = np.square(worth) @ result[1]
+            total[of_law] = values @ result[0]
+            square[of_law] = np.square(values) @ result[1]
         mean = total / n
         return mean, np.maximum(square - n * np.square(mean), 0.0)
 
@@ -183,9 +183,9 @@ class SampledCounts(Statistic):
     features : int
         Coordinates of a record.
     middle : float
-        What a coordinate that was not sampled is worth.
+        Decoded value of a coordinate that was not sampled.
     deviations : ndarray of float64, shape (alphabet,)
-        What each code is worth, less `middle`.
+        Decoded value of each code, less `middle`.
     codes : bool
         Whether codes are counted where sums would do for the mean.
     """

@@ -111,7 +111,7 @@ def simulate(
         ledger.charge(plan.mechanism, plan.records, note=UPDATE)
     mean = ReportMean(width)
     for codes in _blocks(plan, updates, count, rng, threads):
-        mean.add_all(plan.worth(codes))
+        mean.add_all(plan.values(codes))
     errors = mean.errors() if count > 1 else np.full(width, np.nan)
     return Simulated(mean.value, errors, count, count * plan.header.size)
 
@@ -124,7 +124,7 @@ def messages(
     layout: Layout | None = None,
     rng: RandomSource = None,
 ) -> Iterator[bytes]:
-    """Yield the report that each client sends, as bytes: with the same `rng`, of the coins of `simulate`.
+    """Yield the report that each client sends, as bytes: with the same `rng`, those of `simulate`.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def _planned(
 def _blocks(
     plan: UpdatePlan, updates: Updates, count: int, rng: RandomSource, threads: int | None
 ) -> Iterator[list[NDArray[np.unsignedinteger]]]:
-    """Yield the codes of blocks of clients, each with coins of its own."""
+    """Yield the codes of blocks of clients, each with randomness of its own."""
     width = plan.header.coordinates
     step = max(1, _BLOCK // (width * plan.rows))
     source = np.random.SeedSequence(int(rng)) if isinstance(rng, (int, np.integer)) else rng

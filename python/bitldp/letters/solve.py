@@ -21,7 +21,7 @@ def letters(
     law : ndarray of float64, shape (inputs, reports)
         P(report | input).
     targets : ndarray of float64, shape (inputs,)
-        What each input is worth.
+        Value of each input.
     near : ndarray of float64, shape (reports,), optional
         Letters to stay near to. None: the middle of the targets, which minimises the variance over uniform
         inputs among all unbiased letters.

@@ -249,7 +249,7 @@ class Mechanism(ABC):
         threads: int | None = None,
         duplicates: bool = False,
     ) -> Any:
-        """Randomize records with coins that a retry does not draw anew.
+        """Randomize records with keyed randomness, which a retry does not draw anew.
 
         A report is a function of the key, the context, the mechanism's law, the record's id, its column and
         its value, and of nothing else: not of the batch, its order, threads or the instruction set. So
@@ -275,7 +275,7 @@ class Mechanism(ABC):
         ids : ndarray of int, zero or more, shape (n,); of uint8, shape (n, 32); or sequence of n bytes
             The records' ids: numbers, digests of 32 bytes, or names, of which SHA-256 makes digests.
         context : bytes
-            What the coins are for: the plan and the snapshot.
+            Purpose of the randomness: the plan and the snapshot.
         column : int
             Number of the record's first column among all that are released under the key and context: two
             columns of one number would share their coins.
@@ -323,7 +323,7 @@ class Mechanism(ABC):
     def _keyed(
         self, coins: Coins, records: Sequence[NDArray[Any]], output: str | None, threads: int | None
     ) -> Call:
-        """Return the call that takes its coins from those of the records."""
+        """Return the call that takes its randomness from that of the records."""
         own = bound(coins, records, threads) if self._bound else coins
         form = self.outputs[0] if output is None else output
         return keyed_call(own, self._streams, form, self.outputs, threads)
@@ -421,7 +421,7 @@ class Mechanism(ABC):
 
     @abstractmethod
     def decode(self, reports: Any) -> Any:
-        """Return what reports stand for, or are worth; see the mechanism's own method."""
+        """Return the decoded values of reports; see the mechanism's own method."""
 
     @property
     def report_bits(self) -> int:
@@ -477,7 +477,7 @@ class Mechanism(ABC):
         """Return an empty accumulator of the mechanism's estimate."""
 
     def unbias(self, reports: ArrayLike) -> NDArray[np.float64]:
-        """Return reports as numbers whose mean over the coins is the record, where the mechanism has them.
+        """Return reports as numbers whose mean over the randomness is the record, where there are any.
 
         Raises
         ------

@@ -95,7 +95,7 @@ class LabelledMeans(MeanAccumulator):
 class Frequencies(OneArray):
     """Base of the mechanisms whose reports are categories.
 
-    Not a dataclass: a subclass says how many categories there are, and what the counts are worth.
+    Not a dataclass: a subclass says how many categories there are, and how counts are decoded.
     """
 
     _no_mean: ClassVar[str] = "its reports are categories; use estimate_frequencies"
@@ -214,7 +214,7 @@ class TwoChances(Frequencies):
         return indicator_variance(checks.codes("x", x, self._cells), self._cells, p, q)
 
     def frequency_variance(self, frequency: float = 0.0) -> float:
-        """Return the variance that the coins of n records leave in an estimated frequency, times n.
+        """Return the variance of an estimated frequency by the randomness of n reports, times n.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Mechanisms whose reports are worth numbers: unbiased letters, their variance, the mean of records."""
+"""Mechanisms whose reports are decoded as numbers: unbiased letters, their variance, the mean of records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bitldp.mechanism.base import Part
 from bitldp.mechanism.law import TABLE, Block, Experiment, Pair, Symbols, codes_of, of_rows
 from bitldp.mechanism.reports import ArrayOrPair
 from bitldp.privacy import ONE
-from bitldp.release.base import Call, Direct, Interval
+from bitldp.release.base import Call, Direct, Interval, Release
 from bitldp.release.sampled import SampledReports, index_bits, sampled
 
 
@@ -85,7 +85,7 @@ def opposite_corners(channel: Cube, ends: Interval) -> Experiment | None:
 
 
 class Means(ArrayOrPair):
-    """Base of the mechanisms whose reports are worth numbers that are right on average.
+    """Base of the mechanisms whose reports are decoded as numbers without bias.
 
     Not a dataclass: a subclass chooses which of these are its parameters, and in which order.
     """
@@ -96,7 +96,7 @@ class Means(ArrayOrPair):
     k: int | None = None  # coordinates of a record that are sampled; None where all are released
 
     # Set on the instance by `_build`: no fields of a dataclass, which this class is not.
-    _release: Any  # a Release of numbers, whose points are known
+    _release: Release  # of numbers, whose points are known
     _ends: Interval
     _spread: Spread | None
 
@@ -105,13 +105,15 @@ class Means(ArrayOrPair):
 
     @property
     def channels(self) -> tuple[Any, ...]:
-        """The channels that release one number; more than one where a coin chooses between them."""
+        """The channels that release one number; more than one where a random bit chooses between them."""
         return self._release.channels
 
     @property
     def points(self) -> NDArray[np.float64]:
         """The points of the interval that an input is dithered to, ascending; read-only."""
-        return self._release.points
+        points = self._release.points
+        assert points is not None  # a release of numbers
+        return points
 
     @property
     def alphabet(self) -> int:
@@ -133,7 +135,7 @@ class Means(ArrayOrPair):
     @property
     def whole(self) -> bool:
         """True where all numbers of a record are released together, as one symbol."""
-        return bool(self._release.whole)
+        return self._release.whole
 
     @property
     def columns(self) -> int:
@@ -147,8 +149,7 @@ class Means(ArrayOrPair):
 
     @property
     def _streams(self) -> int:
-        streams: int = self._release.streams
-        return streams if self.k is None else streams + 1
+        return self._release.streams + (self.k is not None)
 
     @property
     def _bound(self) -> bool:
@@ -171,18 +172,18 @@ class Means(ArrayOrPair):
             self.k is not None
             or release.whole
             or self._guarantee.delta
-            or max(2 * features, len(release.points)) * release.alphabet > TABLE
+            or max(2 * features, len(self.points)) * release.alphabet > TABLE
         ):  # which features are reported is a part of the report, or the table would be too large
             return super().extremes(pair)
-        chosen = codes_of(pair, len(release.points), release.points)
+        chosen = codes_of(pair, len(self.points), self.points)
         if chosen is None:  # a number between the points: its law is a matter of the dither
             return None
         law = release.probabilities()
-        return of_rows(lambda x: law[x], len(law), release.alphabet, chosen, features, release.points)
+        return of_rows(lambda x: law[x], len(law), release.alphabet, chosen, features, self.points)
 
     @property
     def letters(self) -> NDArray[np.float64]:
-        """Decoded value of each code, shape (alphabet,); read-only. Their mean over the noise is the input.
+        """Decoded value of each code, shape (alphabet,); read-only. Their mean is the input.
 
         Raises
         ------
@@ -216,7 +217,7 @@ class Means(ArrayOrPair):
         return codes
 
     def decode(self, reports: ArrayLike | SampledReports) -> NDArray[np.float64]:
-        """Return the letters of reports: numbers whose mean over the coins is the (clipped) input.
+        """Return the letters of reports: numbers whose mean over the randomness is the (clipped) input.
 
         Parameters
         ----------
@@ -357,8 +358,7 @@ class Means(ArrayOrPair):
     def _shortcut(self) -> Direct | None:
         if type(self)._perturb is not Means._perturb or self.k is not None or not self.clip:
             return None
-        direct: Direct | None = self._release.direct(self.features)
-        return direct
+        return self._release.direct(self.features)
 
     def _admit(self, x: Any) -> NDArray[Any]:
         return checks.numbers("x", x)

@@ -55,8 +55,8 @@ class Memoized:
     value stays sees one report, at the mechanism's guarantee. If the value changes, the reports are
     independent for different values: v values cost v times as much (`over`), and *that* the value changed is
     seen, which no finite epsilon covers; where that must be hidden, too, use `RAPPOR` and its instantaneous
-    step, or fresh coins at the sum of all rounds. Of a record whose numbers or categories are each released
-    by themselves, it shows which of them changed.
+    step, or fresh randomness at the sum of all rounds. Of a record whose numbers or categories are each
+    released by themselves, it shows which of them changed.
 
     A pickle holds the key by reference, if it is a secret that has one, and is refused otherwise.
 
@@ -131,7 +131,7 @@ class Memoized:
         output: str | None = None,
         threads: int | None = None,
     ) -> Any:
-        """Randomize records, each with the coins of its id and value.
+        """Randomize records, each with the randomness of its id and value.
 
         Parameters
         ----------

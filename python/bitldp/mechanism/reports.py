@@ -59,7 +59,7 @@ if TYPE_CHECKING:
             threads: int | None = None,
             duplicates: bool = False,
         ) -> NDArray[Any]:
-            """Randomize records with keyed coins; see `Mechanism.randomize_keyed`."""
+            """Randomize records with keyed randomness; see `Mechanism.randomize_keyed`."""
 
     class ArrayOrPair(Mechanism):
         """Base of the mechanisms whose reports are an array, or a pair where coordinates are sampled."""

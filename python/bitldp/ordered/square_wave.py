@@ -105,7 +105,7 @@ class SquareWave(Numeric):
     def _build(self) -> None:
         super()._build()
         channel = self._release.channel
-        self._set(_distribution=Distribution(channel.width, channel.high, self._release.points))
+        self._set(_distribution=Distribution(channel.width, channel.high, self.points))
 
     def _released(self, epsilon: float, interval: Interval) -> Release:
         width = max(1, round(2.0 * half_width(epsilon) * self.cells))

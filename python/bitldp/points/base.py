@@ -16,7 +16,7 @@ from bitldp.base import checks
 from bitldp.base.arrays import readonly
 from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import Estimate
-from bitldp.estimate.tables import FrequencyAccumulator, averages
+from bitldp.estimate.inverse import FrequencyAccumulator, averages
 from bitldp.letters import solve
 from bitldp.mechanism.base import Part, Takes
 from bitldp.mechanism.frequencies import Frequencies

@@ -35,8 +35,8 @@ class Row:
     why : str
         Why it was chosen, or why not.
     kept : bool
-        Whether its reports are to be the same at every collection (`Recommendation.memoized`): fresh coins at
-        each would add up.
+        Whether its reports are to be the same at every collection (`Recommendation.memoized`): fresh
+        randomness at each would add up.
     """
 
     mechanism: Mechanism | None
@@ -81,7 +81,7 @@ class Recommendation:
         """The recommended mechanism, ready to use; where reports are to be kept, `memoized` is."""
         if self.rows[0].kept:
             raise ValueError(
-                "collections: with fresh coins at each the epsilons would add up; use memoized(key), or "
+                "collections: with fresh randomness at each the epsilons would add up; use memoized(key), or "
                 "rows[0].mechanism by itself"
             )
         return self._best()

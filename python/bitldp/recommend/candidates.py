@@ -42,6 +42,7 @@ from bitldp.record.signs import SampledSigns
 __all__ = ["REGISTRY", "Maker"]
 
 
+Kind = Callable[..., Mechanism]
 Maker = Callable[[Question], Mechanism]
 
 _CELLS = 256  # of a tree over the cells of an interval
@@ -73,14 +74,13 @@ def _bins(count: int) -> Maker:
     return lambda s: oracle("best", count, s.epsilon)
 
 
-def _flat(kind: Any) -> Maker:
+def _flat(kind: Kind) -> Maker:
     """Return the maker of an oracle for every value, whose shares are added up."""
 
     def make(s: Question) -> Mechanism:
         if s.size > _MOST_FLAT:
             raise ValueError(f"is for at most {_MOST_FLAT} values: a range's errors add up")
-        made: Mechanism = kind(s.size, epsilon=s.epsilon)
-        return made
+        return kind(s.size, epsilon=s.epsilon)
 
     return make
 
@@ -98,14 +98,13 @@ def _words(step: int) -> Maker:
     return make
 
 
-def _listed(kind: Any) -> Maker:
+def _listed(kind: Kind) -> Maker:
     """Return the maker of an oracle for words that can still be listed."""
 
     def make(s: Question) -> Mechanism:
         if s.size > _MOST_LISTED:
             raise ValueError(f"is for at most {_MOST_LISTED:,} words: the server lists them all")
-        made: Mechanism = kind(s.size, epsilon=s.epsilon)
-        return made
+        return kind(s.size, epsilon=s.epsilon)
 
     return make
 
@@ -113,12 +112,11 @@ def _listed(kind: Any) -> Maker:
 _DESIGNED = 300  # candidates whose least loss is found while one waits
 
 
-def _numeric(kind: Any, spend: str, **options: Any) -> Maker:
+def _numeric(kind: Kind, spend: str, **options: Any) -> Maker:
     def make(s: Question) -> Mechanism:
         if s.features == 1 and spend == "sample":
             raise ValueError("a record of one number has nothing to sample")
-        made: Mechanism = kind(s.epsilon, features=s.features, spend=spend, interval=s.interval, **options)
-        return made
+        return kind(s.epsilon, features=s.features, spend=spend, interval=s.interval, **options)
 
     return make
 
@@ -154,17 +152,14 @@ def _mvu(spend: str, input_bits: int, output_bits: int) -> Maker:
     return make
 
 
-def _whole(kind: Any) -> Maker:
+def _whole(kind: Kind) -> Maker:
     """Return the maker of a mechanism that releases a record as a whole."""
     return lambda s: kind(s.features, epsilon=s.epsilon, interval=s.interval)
 
 
-def _candidate(kind: Any, **options: Any) -> Maker:
+def _candidate(kind: Kind, **options: Any) -> Maker:
     def make(s: Question) -> Mechanism:
-        made: Mechanism = kind(
-            s.candidates, epsilon=s.epsilon, metric=s.metric, features=s.features, **options
-        )
-        return made
+        return kind(s.candidates, epsilon=s.epsilon, metric=s.metric, features=s.features, **options)
 
     return make
 
@@ -175,14 +170,13 @@ def _optimal(s: Question) -> Mechanism:
     return _candidate(OptimalUtility)(s)
 
 
-def _oracle(kind: Any) -> Maker:
-    """Return the maker of a mechanism of one category; of several, each is asked as a coin decides."""
+def _oracle(kind: Kind) -> Maker:
+    """Return the maker of a mechanism of one category; of several, a random one is asked."""
 
     def make(s: Question) -> Mechanism:
         if len(s.sizes) > 1:
             return CategoricalRecord(s.sizes, epsilon=s.epsilon, oracle=kind.__name__)
-        made: Mechanism = kind(s.sizes[0], epsilon=s.epsilon)
-        return made
+        return kind(s.sizes[0], epsilon=s.epsilon)
 
     return make
 
@@ -220,14 +214,13 @@ def _warner(s: Question) -> Mechanism:
     return WarnerRR(s.epsilon)
 
 
-def _ball(kind: Any, *norms: str, **options: Any) -> Maker:
+def _ball(kind: Kind, *norms: str, **options: Any) -> Maker:
     """Return the maker of a mechanism of vectors of the unit ball of some norms."""
 
     def make(s: Question) -> Mechanism:
         if s.norm not in norms:
             raise ValueError(f"is for vectors of the {' or '.join(norms)} ball")
-        made: Mechanism = kind(s.features, epsilon=s.epsilon, **options)
-        return made
+        return kind(s.features, epsilon=s.epsilon, **options)
 
     return make
 

@@ -204,9 +204,6 @@ class CategoricalRecord(Attributes):
         result: tuple[Estimate, ...] = accumulator.estimate(project=project)
         return result
 
-    def _joined(self, estimates: list[Estimate]) -> tuple[Estimate, ...]:
-        return tuple(estimates)
-
     def accumulator(self) -> AttributesAccumulator:
         """Return an empty accumulator of all attributes: streams, merges and serialises.
 

@@ -31,8 +31,8 @@ from bitldp.reference.cube import cap, cube_law, half_cube
 from bitldp.reference.laws import bits_law, exact_epsilon, matrix_law, probabilities, unary_law, window_law
 from bitldp.reference.noise import discrete_laplace
 from bitldp.reference.numeric import duchi, hybrid, piecewise, three_outputs
+from bitldp.reference.sampling import alias_table, dither, matrix_alias, matrix_inversion
 from bitldp.reference.selection import among_equals, perturbed_encoding, select_by_rank, select_top
-from bitldp.reference.tables import alias_table, dither, matrix_alias, matrix_inversion
 
 __all__ = [
     "alias_table",

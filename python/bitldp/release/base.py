@@ -135,7 +135,7 @@ class Release:
     points : ndarray of float64, or None
         The points of the interval that a number is dithered to, ascending.
     letters : ndarray of float64, shape (alphabet,), or None
-        What every code of a report is worth; None where a report stands for itself, or is uninformative.
+        Decoded value of every code of a report; None where a report stands for itself, or is uninformative.
     spread : Spread or None
         Variance of the letters; None without letters.
     """
@@ -159,7 +159,7 @@ class Release:
 
     @property
     def channels(self) -> tuple[Any, ...]:
-        """The channels behind it; more than one where a coin chooses between them."""
+        """The channels behind it; more than one where a random bit chooses between them."""
         return (self.channel,)
 
     @property

@@ -2,7 +2,7 @@
 
 Value i of a call takes the i-th number of its key's stream. As in the channels, the stream comes in chunks of
 ``CHUNK`` values, chunk c being the keystream of nonce c, so that batches of whole chunks concatenate. With
-keyed coins in place of a key, every record has a stream of its own.
+keyed randomness in place of a key, every record has a stream of its own.
 """
 
 from __future__ import annotations

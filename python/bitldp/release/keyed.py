@@ -20,7 +20,7 @@ _FORMS = ("codes", "bits", "values", "packed")
 
 
 def coins_of(key: bytes, ids: Ids, context: bytes, column: int, duplicates: bool) -> Coins:
-    """Return the coins of records.
+    """Return the keyed randomness of records.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def repeated(ids: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def bound(coins: Coins, records: Sequence[NDArray[Any]], threads: int | None) -> Coins:
-    """Return coins that depend on all of what each record is: arrays with the records on their first axis."""
+    """Return keyed randomness that depends on the whole records: arrays with these on their first axis."""
     for values in records:
         fitting(coins, values)
         coins = coins.bound(values, threads)
@@ -109,7 +109,7 @@ def keyed(
     threads: int | None = None,
     duplicates: bool = False,
 ) -> NDArray[Any]:
-    """Release values with coins that a retry does not draw anew.
+    """Release values with keyed randomness, which a retry does not draw anew.
 
     The report of a record and column is a function of the key, the context, the release itself, the record's
     id, the column and the value: not of the batch, the order, the partition, threads or instruction set. The

@@ -24,7 +24,7 @@ MOST_ROTATIONS = 1 << 32
 """The most rotations of one seed: their numbers have 32 bits."""
 
 _WORD = 4  # bytes of a rotation's number
-_BLOCK = 1 << 22  # rotated coordinates at once, with keyed coins
+_BLOCK = 1 << 22  # rotated coordinates at once, with keyed randomness
 
 
 class RotatedReports(NamedTuple):

@@ -36,9 +36,9 @@ class WindowRelease(Release):
         return high / ONE, (ONE - high) / ((cells - 1) * ONE)
 
     def letters_on(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what each report is worth where the cells are points and the window is one of them.
+        """Return the decoded value of each report where the cells are points and the window is one of them.
 
-        The sum over points v of v (1[report = v] - q)/(p - q): its mean over the coins is the point.
+        The sum over points v of v (1[report = v] - q)/(p - q): its mean over the randomness is the point.
         """
         p, q = self.chances()
         letters: NDArray[np.float64] = (points - q * points.sum()) / (p - q)

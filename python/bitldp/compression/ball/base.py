@@ -144,7 +144,8 @@ class Ball(Means):
     @property
     def codec(self) -> Grid:
         """The points of a coordinate, from -radius to radius where nothing else is said."""
-        grid: Grid = self._release.codec
+        grid = self._release.codec
+        assert isinstance(grid, Grid)  # of coordinates
         return grid
 
     @property

@@ -148,8 +148,8 @@ class Evaluation:
         released = {}
         for (name, mechanism), seed in zip(self.metrics.items(), seeds, strict=True):
             reports = mechanism.randomize(np.array([[values[name]]]), rng=seed)
-            worth = letters_of(mechanism, allow_biased=False)(reports)
-            released[name] = float(np.asarray(worth, dtype=np.float64).reshape(()))
+            value = letters_of(mechanism, allow_biased=False)(reports)
+            released[name] = float(np.asarray(value, dtype=np.float64).reshape(()))
         return released
 
 
@@ -503,7 +503,7 @@ class PrivateUpdateMod:
     ) -> list[np.random.SeedSequence] | None:
         """Return seeds of the report and of the number of examples: of this client, round and question.
 
-        Two different models that are sent for one round are two streams: their reports share no coin.
+        Two different models that are sent for one round are two streams: their reports share no random bit.
         """
         seed = self._rng(context) if callable(self._rng) else self._rng
         if seed is None:

@@ -134,7 +134,7 @@ class UpdateCodec:
     rows : int
         Updates in a reply, 1 or more, as gradients of so many records. With 1 the reply's arrays have the
         shapes of the model's. With more they have an axis of that length in front; each update is clipped and
-        released by itself, and the report is worth their mean.
+        released by itself, and the report's value is their mean.
 
     Raises
     ------
@@ -385,21 +385,21 @@ class UpdatePlan:
         return self.form.split(reports, len(table))
 
     def decode(self, data: bytes | NDArray[np.uint8]) -> NDArray[np.float64]:
-        """Return the vector of a report; its mean over the coins is the mean clipped update.
+        """Return the vector of a report; its mean over the randomness is the mean clipped update.
 
         Raises
         ------
         WireError
             For bytes that are no such report, or a code outside the mechanism's alphabet.
         """
-        worth = self.worth(read(data, self.header))
-        if len(worth) != 1:
-            raise WireError("range", "report: its codes are not worth one number for each coordinate")
-        vector: NDArray[np.float64] = worth[0]
+        vectors = self.values(read(data, self.header))
+        if len(vectors) != 1:
+            raise WireError("range", "report: its codes do not stand for one number for each coordinate")
+        vector: NDArray[np.float64] = vectors[0]
         return vector
 
-    def worth(self, codes: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
-        """Return the vectors that codes are worth, of one client or of many.
+    def values(self, codes: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+        """Return the decoded vectors of codes, of one client or of many.
 
         Parameters
         ----------
@@ -422,11 +422,11 @@ class UpdatePlan:
         except (TypeError, ValueError, IndexError):
             raise WireError("range", "report: a code is outside the alphabet of the mechanism") from None
         if not np.isfinite(letters).all():
-            raise WireError("range", "report: its codes are not worth one number for each coordinate")
+            raise WireError("range", "report: its codes do not stand for one number for each coordinate")
         low, high = self.header.low, self.header.high
-        worth: NDArray[np.float64] = letters - (low + (high - low) / 2.0)
-        worth *= 2.0 * self.header.clip / (high - low)
-        return worth
+        vectors: NDArray[np.float64] = letters - (low + (high - low) / 2.0)
+        vectors *= 2.0 * self.header.clip / (high - low)
+        return vectors
 
     def _averaged(self, letters: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the mean of each client's rows."""

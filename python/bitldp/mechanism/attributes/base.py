@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -38,7 +38,7 @@ __all__ = ["Answers", "Attributes", "AttributesAccumulator", "experiment"]
 class AllAttributes(Experiment):
     """The symbols of every attribute of a record, one after the other."""
 
-    record: Any = None
+    record: Attributes = field(kw_only=True)
     parts: Sequence[Experiment] = ()
 
     def split(self, reports: Any) -> list[NDArray[Any]]:
@@ -62,7 +62,7 @@ class OneAttribute(AllAttributes):
         return [result]
 
 
-def experiment(record: Any, ends: tuple[Any, Any], pairs: Sequence[tuple[Any, Any]]) -> Experiment:
+def experiment(record: Attributes, ends: tuple[Any, Any], pairs: Sequence[tuple[Any, Any]]) -> Experiment:
     """Return the experiment of two records, given the pair of values of each attribute.
 
     Parameters
@@ -274,6 +274,10 @@ class Attributes(Mechanism):
         values = [self._values(each) for each in ends]
         return experiment(self, ends, list(zip(*values, strict=True)))
 
+    def _joined(self, estimates: list[Estimate]) -> Any:
+        """Return the estimates of all attributes as the mechanism's estimators do."""
+        return tuple(estimates)
+
     @property
     def _streams(self) -> int:
         return 1 + sum(run.mechanism._streams for run in self._runs)
@@ -386,15 +390,17 @@ class AttributesAccumulator(BatchAccumulator):
 
     kind = "attributes"
 
-    def __init__(self, mechanism: Any) -> None:
+    mechanism: Attributes
+
+    def __init__(self, mechanism: Attributes) -> None:
         super().__init__(mechanism)
         self.attributes: tuple[Any, ...] = tuple(each.accumulator() for each in mechanism.attributes)
 
     def _update(self, reports: Any, output: str, records: int | None, threads: int | None) -> None:
         checks.choice("output", output, ("codes", "packed"))
-        mechanism: Any = self.mechanism
+        mechanism = self.mechanism
         reports = unpacked(mechanism, reports, records)
-        fresh = [each.accumulator() for each in mechanism.attributes]
+        fresh: list[Any] = [each.accumulator() for each in mechanism.attributes]
         n = 0
         for accumulator, own in zip(fresh, mechanism.answers(reports), strict=True):
             if len(own.records):
@@ -433,8 +439,7 @@ class AttributesAccumulator(BatchAccumulator):
         ValueError
             If there is an attribute of which nothing has been reported yet.
         """
-        mechanism: Any = self.mechanism
-        return mechanism._joined([self._one(index, project) for index in range(len(self.attributes))])
+        return self.mechanism._joined([self._one(index, project) for index in range(len(self.attributes))])
 
     def _one(self, index: int, project: bool) -> Estimate:
         accumulator = self.attributes[index]
@@ -454,7 +459,6 @@ class AttributesAccumulator(BatchAccumulator):
             if not isinstance(own, dict):
                 raise ValueError("text: the contents are damaged")
             each._restore(own)
-        mechanism: Any = self.mechanism
-        if sum(each.n for each in self.attributes) != n * (mechanism.k or len(states)):
+        if sum(each.n for each in self.attributes) != n * (self.mechanism.k or len(states)):
             raise ValueError("text: the number of reports is damaged")
         self.n = n

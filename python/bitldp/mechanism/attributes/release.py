@@ -135,7 +135,7 @@ def released(
     records : int
         How many.
     call : Call
-        A key for the coin, and those of each run's mechanism.
+        A key for the draw of attributes, and those of each run's mechanism.
 
     Returns
     -------
@@ -155,13 +155,13 @@ def released(
     result = []
     for index, start in enumerate(range(0, max(1, records), CHUNK)):
         # Each chunk of records has keys of its own: how far a mechanism reads its stream is its affair.
-        coin, *others = (keystream(key, call.first_chunk + index, 32) for key in secret)
+        draw, *others = (keystream(key, call.first_chunk + index, 32) for key in secret)
         parts = [(first, table[start : start + CHUNK]) for first, table in tables]
         count, own = min(CHUNK, records - start), call.codes(others)
         if k is None:
             result.append(_all(runs, parts, count, own))
         else:
-            result.append(_drawn(runs, k, form, parts, coordinates(coin, count, runs[-1].stop, k, 0), own))
+            result.append(_drawn(runs, k, form, parts, coordinates(draw, count, runs[-1].stop, k, 0), own))
     return [np.concatenate(each) for each in zip(*result, strict=True)]
 
 

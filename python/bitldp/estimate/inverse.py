@@ -21,7 +21,7 @@ class FrequencyAccumulator(CountAccumulator):
     count : callable
         Counts one batch of reports: (n, counts).
     indicators : ndarray of float64, shape (N, N)
-        What a report (row) is worth for every candidate.
+        Decoded value of a report (row) for every candidate.
     """
 
     def __init__(

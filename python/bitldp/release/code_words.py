@@ -189,7 +189,7 @@ class CodeLetters:
 
 @dataclass(frozen=True, eq=False)
 class WordsRelease(Release):
-    """Code words of all numbers of a record, and letters that spell a word's worth bit by bit.
+    """Code words of all numbers of a record, and letters that add up to a word's value bit by bit.
 
     Its channel is `Bits` over all bits of a record, its codec a `FixedPoint`, its letters `CodeLetters`; its
     `epsilon` is that of a record.
