@@ -147,7 +147,7 @@ def _absent(name: str, extra: str) -> TyperCommand:
 class _Program(TyperGroup):
     """The group of all commands."""
 
-    commands: MutableMapping[str, TyperCommand]
+    commands: MutableMapping[str, TyperCommand]  # type: ignore[assignment]  # imported when looked up
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
