@@ -31,7 +31,7 @@ SHAPES = (
 
 
 class Vocabulary:
-    """The names of a checkout, of both its distributions: `knows` tells whether a piece of code in a document stands for something."""
+    """The names of a checkout: `knows` tells whether a piece of code in a document stands for something."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
