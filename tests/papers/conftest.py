@@ -1,4 +1,4 @@
-"""The papers' systems train models: their tests are slow, all of them, and `make papers-test` runs them alone."""
+"""The papers' systems train models: all their tests are slow, and `make papers-test` runs them alone."""
 
 from __future__ import annotations
 
