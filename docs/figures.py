@@ -292,7 +292,7 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
 
 
 def alike(one: str, other: str) -> bool:
-    """Whether two pictures are the same but for less than half a point at any place."""
+    """Tell whether no number of two pictures differs by half a point, and nothing else does."""
     number = r"-?\d+(?:\.\d+)?"
     if re.sub(number, "0", one) != re.sub(number, "0", other):
         return False

@@ -23,8 +23,8 @@ RECORD = RECORDS / "paper.json"
 
 
 def _checks() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(RECORD.read_text(encoding="utf-8"))
-    return found
+    result: list[dict[str, Any]] = json.loads(RECORD.read_text(encoding="utf-8"))
+    return result
 
 
 def _number(value: Any, digits: int = 3) -> str:
@@ -92,17 +92,17 @@ def filled(text: str, name: str, inside: str) -> str:
         If the document has not one such place.
     """
     marks = rf"(<!-- {name}:begin -->\n).*?(<!-- {name}:end -->)"
-    found, times = re.subn(marks, lambda match: f"{match[1]}{inside}\n{match[2]}", text, flags=re.DOTALL)
+    result, times = re.subn(marks, lambda match: f"{match[1]}{inside}\n{match[2]}", text, flags=re.DOTALL)
     if times != 1:
         raise ValueError(f"{name}: the document has {times} places for it, not one")
-    return found
+    return result
 
 
 def main(arguments: Sequence[str]) -> int:
     """Fill or check every document; return 1 if one differs from what was measured."""
     differs = 0
-    for place, parts in FILLED.items():
-        path = ROOT / place
+    for document, parts in FILLED.items():
+        path = ROOT / document
         text = wanted = path.read_text(encoding="utf-8")
         for name, inside in parts.items():
             wanted = filled(wanted, name, inside())
@@ -110,7 +110,7 @@ def main(arguments: Sequence[str]) -> int:
             path.write_text(wanted, encoding="utf-8")
         elif wanted != text:
             differs = 1
-            print(f"{place}: is not what was measured; python docs/fill.py", file=sys.stderr)
+            print(f"{document}: is not what was measured; python docs/fill.py", file=sys.stderr)
     return differs
 
 

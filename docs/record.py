@@ -21,7 +21,7 @@ from typing import Any
 
 import bitldp
 from bitldp.base.plain import jsonable
-from bitldp_papers.figures import Entry, FigureRun, Outcome, figures
+from bitldp_papers.figures import FigureEntry, FigureResult, FigureRun, figures
 from matplotlib.collections import LineCollection
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
@@ -37,26 +37,26 @@ _KEPT = ("title", "source", "claim", "verdict", "honest", "stand_in", "compared"
 
 def kept(folder: Path) -> dict[str, Any]:
     """Return the record of the figures in a folder; those that are not there in short form are missing."""
-    found: dict[str, Any] = {"date": date.today().isoformat(), "figures": {}}
+    result: dict[str, Any] = {"date": date.today().isoformat(), "figures": {}}
     for name, entry in figures().items():
         path = folder / name / "figure.json"
         if not path.exists():
             continue
         document = json.loads(path.read_text(encoding="utf-8"))
         if document["status"] != "done":
-            found["figures"][name] = {key: document[key] for key in ("title", "source", "claim", "reason")}
+            result["figures"][name] = {key: document[key] for key in ("title", "source", "claim", "reason")}
             continue
-        found["versions"] = document["versions"]
+        result["versions"] = document["versions"]
         made = {key: document[key] for key in _KEPT} | {"data": sorted(document["data"])}
         outcome = entry.make(FigureRun(folder / name, quick=document["quick"]))  # its steps are in the folder
         if outcome.draw is None or name.startswith("attack-"):
             made["rows"] = outcome.rows
-        found["figures"][name] = plain(made | {"panels": drawn(name, outcome)})
+        result["figures"][name] = plain(made | {"panels": drawn(name, outcome)})
         print(name, flush=True)
-    return found
+    return result
 
 
-def drawn(name: str, outcome: Outcome) -> list[dict[str, Any]]:
+def drawn(name: str, outcome: FigureResult) -> list[dict[str, Any]]:
     """Return the panels of a figure's drawing, or none: of a table, and of places that people were at."""
     if outcome.draw is None or name in OF_RECORDS:
         return []
@@ -79,7 +79,7 @@ def _panel(axes: Any) -> dict[str, Any]:
         x, y = (list(map(float, each)) for each in (line.get_xdata(), line.get_ydata()))
         rule = _rule(axes, line, x, y)
         if rule:
-            same = [place for place, each in enumerate(colours) if each.startswith(f"{line.get_color()} ")]
+            same = [index for index, each in enumerate(colours) if each.startswith(f"{line.get_color()} ")]
             panel["rules"].append(rule | ({"colour": same[0]} if same else {}))
             continue
         colour = f"{line.get_color()} {line.get_marker()}"
@@ -138,7 +138,7 @@ def plain(value: Any) -> Any:
     return jsonable(value)
 
 
-def again(record: Mapping[str, Any], most: float = 60.0) -> Iterator[tuple[str, Entry]]:
+def again(record: Mapping[str, Any], most: float = 60.0) -> Iterator[tuple[str, FigureEntry]]:
     """Yield what can be made again without data and in at most so many seconds."""
     for name, entry in figures().items():
         one = record["figures"].get(name, {})
@@ -146,29 +146,29 @@ def again(record: Mapping[str, Any], most: float = 60.0) -> Iterator[tuple[str, 
             yield name, entry
 
 
-def differences(name: str, entry: Entry, record: Mapping[str, Any]) -> list[str]:
+def differences(name: str, entry: FigureEntry, record: Mapping[str, Any]) -> list[str]:
     """Make a figure again; return where its numbers are others than those that were kept."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", bitldp.PrivacyClaimWarning)
         outcome = entry.make(FigureRun(Path(folder), quick=True))
     was = record["figures"][name]
     new = plain({"compared": outcome.document()["compared"], "panels": drawn(name, outcome)})
-    return [f"{name}{place}" for key in new for place in differs(was[key], new[key], f".{key}")]
+    return [f"{name}{position}" for key in new for position in differs(was[key], new[key], f".{key}")]
 
 
-def differs(was: Any, now: Any, place: str) -> Iterator[str]:
+def differs(was: Any, now: Any, position: str) -> Iterator[str]:
     """Yield where JSON values are others than those that were kept, numbers by more than 0.2 %."""
     if isinstance(was, dict) and isinstance(now, dict) and was.keys() == now.keys():
         for key in was:
-            yield from differs(was[key], now[key], f"{place}.{key}")
+            yield from differs(was[key], now[key], f"{position}.{key}")
     elif isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
         for i, (one, other) in enumerate(zip(was, now, strict=True)):
-            yield from differs(one, other, f"{place}[{i}]")
+            yield from differs(one, other, f"{position}[{i}]")
     elif isinstance(was, (int, float)) and isinstance(now, (int, float)):
         if not math.isclose(was, now, rel_tol=2e-3, abs_tol=1e-9):
-            yield f"{place}: {was} was kept, {now} is so"
+            yield f"{position}: {was} was kept, {now} is so"
     elif was != now:
-        yield f"{place}: is not what was kept"
+        yield f"{position}: is not what was kept"
 
 
 def main(arguments: list[str]) -> int:
@@ -179,12 +179,12 @@ def main(arguments: list[str]) -> int:
         wrong = [line for name, entry in again(record) for line in differences(name, entry, record)]
         print("\n".join(wrong[:20]) or "as kept")
         return bool(wrong)
-    found = kept(Path(arguments[0]))
+    result = kept(Path(arguments[0]))
     lines = ",\n".join(
         f" {json.dumps(name)}: {json.dumps(one, ensure_ascii=False, separators=(',', ':'))}"
-        for name, one in found.pop("figures").items()
+        for name, one in result.pop("figures").items()
     )
-    head = json.dumps(found)[1:-1]
+    head = json.dumps(result)[1:-1]
     RECORD.write_text(f'{{{head},\n"figures": {{\n{lines}\n}}}}\n', encoding="utf-8")
     return 0
 

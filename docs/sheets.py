@@ -49,11 +49,11 @@ _VARIANCE = {
 
 def sheets(*, slow: bool = True) -> dict[str, Any]:
     """Return what is kept of each mechanism, by the name of its class."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name, takes, build in _builders():
-        if name not in found and (slow or name not in SLOW):
-            found[name] = plain(_sheet(name, takes, [build(epsilon) for epsilon in EPSILONS]))
-    return found
+        if name not in result and (slow or name not in SLOW):
+            result[name] = plain(_sheet(name, takes, [build(epsilon) for epsilon in EPSILONS]))
+    return result
 
 
 def _builders() -> Iterator[tuple[str, str, Any]]:
@@ -109,13 +109,13 @@ _HIDDEN = {"epsilon", "epsilon_x", "epsilon_y", "clip", "unit", "rounding", "inf
 
 def _setting(mechanism: Mechanism) -> str:
     """Return the parameters of the example that tell it from others."""
-    found = []
+    result = []
     for name, value in mechanism.fingerprint()["parameters"].items():
         said = isinstance(value, (int, float, str, list)) and not isinstance(value, bool)
         if said and name not in _HIDDEN and (name, value) != ("features", 1):
             shown = f"{value:g}" if isinstance(value, float) else str(value).replace("'", "")
-            found.append(f"{name} {shown.replace('.0,', ',').replace('.0]', ']')}")
-    return ", ".join(found)
+            result.append(f"{name} {shown.replace('.0,', ',').replace('.0]', ']')}")
+    return ", ".join(result)
 
 
 def _law(takes: str, mechanism: Any) -> dict[str, Any] | None:
@@ -129,10 +129,10 @@ def _law(takes: str, mechanism: Any) -> dict[str, Any] | None:
     if isinstance(table, tuple) and np.ndim(table[0]) == 3:  # of bits, and of a label
         table = table[0]
     if np.ndim(table) == 3:
-        places = list(range(np.shape(table)[1]))
+        positions = list(range(np.shape(table)[1]))
         panel |= {"x": {"label": "bit, from the sign on"}, "y": {"label": "chance of a reported 1"}}
         panel["lines"] = [
-            {"name": f"where the bit is {bit}", "x": places, "y": list(table[0, :, bit])} for bit in (1, 0)
+            {"name": f"where the bit is {bit}", "x": positions, "y": list(table[0, :, bit])} for bit in (1, 0)
         ]
     elif np.ndim(table) == 2:
         panel |= {"x": {"label": "report"}, "lines": _rows(takes, mechanism, np.asarray(table))}
@@ -143,9 +143,12 @@ def _law(takes: str, mechanism: Any) -> dict[str, Any] | None:
         panel |= {"y": {"label": "chance of a reported 1", "range": [0.0, 1.05 * max(p, q)]}}
         panel["lines"] = [{"name": "", "x": [0, 1], "y": [p, q], "kind": "dots"}]
     else:
-        places, chances = _thin(np.arange(np.size(table)), np.asarray(table))
+        positions, chances = _thin(np.arange(np.size(table)), np.asarray(table))
         label = "rank, 0 the smallest" if takes == "scores" else "direction, nearest first"
-        panel |= {"x": {"label": label}, "lines": [{"name": "", "x": places, "y": chances, "kind": "step"}]}
+        panel |= {
+            "x": {"label": label},
+            "lines": [{"name": "", "x": positions, "y": chances, "kind": "step"}],
+        }
     return panel
 
 
@@ -163,11 +166,11 @@ def _rows(takes: str, mechanism: Any, table: Any) -> list[dict[str, Any]]:
         rows = {0: "the least input", 1: "the greatest"}
     if takes == "categories":
         rows = {0: "the first category", len(table) - 1: "the last"}
-    found = []
+    result = []
     for row, name in rows.items():
         x, y = _thin(worth[order], table[row][order])
-        found.append({"name": name, "x": x, "y": y} | ({"kind": "dots"} if len(x) <= 24 else {}))
-    return found
+        result.append({"name": name, "x": x, "y": y} | ({"kind": "dots"} if len(x) <= 24 else {}))
+    return result
 
 
 def _thin(x: Any, y: Any) -> tuple[list[float], list[float]]:

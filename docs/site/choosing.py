@@ -126,7 +126,7 @@ TASKS = (
 )
 
 
-def tables(homes: Mapping[str, str], epsilons: Sequence[float] = EPSILONS) -> str:
+def tables(links: Mapping[str, str], epsilons: Sequence[float] = EPSILONS) -> str:
     """Return all tables as Markdown.
 
     Parameters
@@ -138,7 +138,7 @@ def tables(homes: Mapping[str, str], epsilons: Sequence[float] = EPSILONS) -> st
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", bitldp.PrivacyClaimWarning)
-        parts = [_table(asked, homes, epsilons) for asked in TASKS]
+        parts = [_table(asked, links, epsilons) for asked in TASKS]
     ways = [
         f"| {have} | {want} | [{asked.title[0].lower()}{asked.title[1:]}](#{asked.task}) |"
         for asked in TASKS
@@ -147,9 +147,9 @@ def tables(homes: Mapping[str, str], epsilons: Sequence[float] = EPSILONS) -> st
     return "\n".join(["| you have | you want | go to |", "|---|---|---|", *ways, "", *parts])
 
 
-def _table(asked: Asked, homes: Mapping[str, str], epsilons: Sequence[float]) -> str:
+def _table(asked: Asked, links: Mapping[str, str], epsilons: Sequence[float]) -> str:
     shades: list[str] = []
-    rows = [_row(asked, name, size, homes, epsilons, shades) for name, size in asked.sizes.items()]
+    rows = [_row(asked, name, size, links, epsilons, shades) for name, size in asked.sizes.items()]
     heads = "".join(f"<th>ε {epsilon:g}</th>" for epsilon in epsilons)
     call = ", ".join([repr(asked.task), "2.0", *_arguments(next(reversed(asked.sizes.values())))])
     call = call.replace("'", '"')
@@ -169,7 +169,7 @@ def _row(
     asked: Asked,
     name: str,
     size: Mapping[str, Any],
-    homes: Mapping[str, str],
+    links: Mapping[str, str],
     epsilons: Sequence[float],
     shades: list[str],
 ) -> str:
@@ -181,7 +181,7 @@ def _row(
             shades.append(kind)
         bits = "1 bit" if best.bits == 1 else f"{best.bits:,} bits"
         cells.append(
-            f'<td class="s{shades.index(kind) % 7}"><a href="{homes[kind]}">{kind}</a><br>'
+            f'<td class="s{shades.index(kind) % 7}"><a href="{links[kind]}">{kind}</a><br>'
             f"<small>{asked.say(best.mean)}<br>{bits}</small></td>"
         )
     return f"<tr><th>{name}</th>{''.join(cells)}</tr>"

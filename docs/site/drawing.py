@@ -136,12 +136,12 @@ def _rule(axes: Any, rule: dict[str, Any]) -> None:
     across = rule["axis"] == "y"
     (axes.axhline if across else axes.axvline)(rule["at"], color=color, linestyle=":", linewidth=1)
     if rule.get("name"):
-        place = (0.99, rule["at"]) if across else (rule["at"], 0.02)
+        anchor = (0.99, rule["at"]) if across else (rule["at"], 0.02)
         turned = (
             {"ha": "right", "va": "bottom"} if across else {"ha": "right", "va": "bottom", "rotation": 90}
         )
         transform = axes.get_yaxis_transform() if across else axes.get_xaxis_transform()
-        axes.annotate(rule["name"], place, xycoords=transform, fontsize=7, **turned)
+        axes.annotate(rule["name"], anchor, xycoords=transform, fontsize=7, **turned)
 
 
 def _scale(axes: Any, name: str, axis: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What mkdocs builds beside the written pages: reference, commands, papers, sheets, tables, numbers."""
+"""Pages and parts that mkdocs builds: reference, commands, papers, sheets, tables, numbers."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def example(name: str) -> str:
 
 def on_config(config: Any) -> Any:
     """Put the generated pages into the navigation."""
-    for place in config.nav:
-        if place.get("Papers") == "papers/":
-            place["Papers"] = ["papers.md", *papers.pages()]
-        if place.get("Reference") == "reference/":
-            place["Reference"] = [
+    for entry in config.nav:
+        if entry.get("Papers") == "papers/":
+            entry["Papers"] = ["papers.md", *papers.pages()]
+        if entry.get("Reference") == "reference/":
+            entry["Reference"] = [
                 *reference.pages(),
                 "reference/commands.md",
                 "reference/rust.md",
@@ -79,7 +79,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         page.meta["hide"] = ["navigation", "toc"]  # the cards lead on
     up = "../" * page.file.src_uri.count("/")
     if "<!-- site:choosing -->" in markdown:
-        known = {name: f"{up}{home.replace('.md', '.html')}" for name, home in mechanisms.homes().items()}
+        known = {name: f"{up}{link.replace('.md', '.html')}" for name, link in mechanisms.sections().items()}
         markdown = markdown.replace("<!-- site:choosing -->", choosing.tables(known))
     if "<!-- site:papers -->" in markdown:
         markdown = markdown.replace("<!-- site:papers -->", papers.overview())

@@ -21,13 +21,13 @@ _FAR = 9.0  # an exact epsilon beyond it: a claim that fails
 @cache
 def sheets() -> dict[str, Any]:
     """Return what docs/sheets.py kept of each mechanism."""
-    found: dict[str, Any] = json.loads((DOCS / "figures" / "mechanisms.json").read_text(encoding="utf-8"))
-    return found
+    result: dict[str, Any] = json.loads((DOCS / "figures" / "mechanisms.json").read_text(encoding="utf-8"))
+    return result
 
 
 @cache
-def homes() -> dict[str, str]:
-    """Return where each mechanism is explained: page and anchor, from the folder of the pages."""
+def sections() -> dict[str, str]:
+    """Return the page and the anchor of each mechanism's section, from the folder of the pages."""
     return {
         name: f"{page.stem}.md#{name.lower()}"
         for page in sorted(DOCS.glob("*.md"))
@@ -38,13 +38,13 @@ def homes() -> dict[str, str]:
 def everyone() -> str:
     """Return all mechanisms, page by page, each with a link to its section."""
     by_page: dict[str, list[str]] = {}
-    for name, home in homes().items():
-        by_page.setdefault(home.partition("#")[0], []).append(f"[`{name}`]({home})")
+    for name, link in sections().items():
+        by_page.setdefault(link.partition("#")[0], []).append(f"[`{name}`]({link})")
     rows = [
         f"| {page.removesuffix('.md')} | {', '.join(sorted(links, key=str.lower))} |"
         for page, links in by_page.items()
     ]
-    return "\n".join([f"All {len(homes())} of them:\n", "| family | mechanisms |", "|---|---|", *rows])
+    return "\n".join([f"All {len(sections())} of them:\n", "| family | mechanisms |", "|---|---|", *rows])
 
 
 def filled(markdown: str) -> str:
@@ -88,8 +88,8 @@ def _sheet(name: str) -> str:
 
 def _where(name: str, room: str) -> str:
     """Return the anchor of a class on the page of its room, which may export it or only define it."""
-    home = __import__(f"bitldp.{room}", fromlist=["__all__"])
-    if name in getattr(home, "__all__", ()):
+    module = __import__(f"bitldp.{room}", fromlist=["__all__"])
+    if name in getattr(module, "__all__", ()):
         return f"bitldp.{room}.{name}"
     return f"{getattr(bitldp, name).__module__}.{name}"
 
@@ -125,7 +125,7 @@ def _error(name: str, sheet: dict[str, Any]) -> dict[str, Any]:
 
 
 def _comparable(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether two sheets are of the same task, of records of the same size."""
+    """Tell whether two sheets are of the same task, of records of the same size."""
     if (one["takes"], one["measure"]) != (other["takes"], other["measure"]):
         return False
     if max(one["exact"]) > _FAR or max(other["exact"]) > _FAR:

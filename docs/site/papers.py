@@ -32,22 +32,22 @@ _SHOWN = 8  # rows of a comparison that are there at once
 
 def record() -> dict[str, Any]:
     """Return the record."""
-    found: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8"))
-    return found
+    result: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8"))
+    return result
 
 
 def pages() -> dict[str, str]:
     """Return a page a paper, by its address."""
     kept = record()
-    found = {}
+    result = {}
     for key, (name, what) in PAPERS.items():
         mine = _of(kept, key)
         parts = "\n".join(_figure(figure, one, kept) for figure, one in mine.items())
-        found[f"papers/{key}.md"] = (
+        result[f"papers/{key}.md"] = (
             f"# {name}\n\n{what[0].upper()}{what[1:]}. {len(mine)} figures and tables, made again; "
             f"[all papers](../papers.md).\n\n{parts}\n"
         )
-    return found
+    return result
 
 
 def overview() -> str:
@@ -62,7 +62,7 @@ def overview() -> str:
         f"with {CANDIDATES:,} candidates, equally likely before, names the right one after a single report: "
         "the most that the claimed ε would allow, and the most that the exact one does.\n",
         buys_table(),
-        _folded(attacks_table(attacks)),
+        _folded(str(attacks_table(attacks))),
         "\n## Every figure: the paper's number, ours, and why\n",
         f"{len(kept['figures'])} figures and tables in their short form, run on {kept['date']} by "
         f"`make papers` (bitldp {kept['versions']['bitldp']}, Python {kept['versions']['python']}). A "

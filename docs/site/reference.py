@@ -75,7 +75,7 @@ stands <a href="../rust/bitldp_core/index.html">beside these pages</a>.
 | module | what it has |
 |---|---|
 | `probability` | probabilities as integers over 2^64, exact logarithms of ratios, rounded up |
-| `random` | the ChaCha12 keystream by key and chunk, fresh keys, keyed coins |
+| `random` | the ChaCha12 keystream by key and chunk, fresh keys, keyed random bits |
 | `codec` | fixed-point words, grids, categories; packing |
 | `channel` | laws and their exact ε |
 | `kernel` | portable loops and their vector twins |
@@ -85,9 +85,9 @@ stands <a href="../rust/bitldp_core/index.html">beside these pages</a>.
 
 def exported(module: str) -> list[str]:
     """Return the names of a public module: those that it lists, or what it defines."""
-    found = import_module(module)
-    defined = (name for name, each in vars(found).items() if getattr(each, "__module__", "") == module)
-    return list(getattr(found, "__all__", None) or (name for name in defined if not name.startswith("_")))
+    result = import_module(module)
+    defined = (name for name, each in vars(result).items() if getattr(each, "__module__", "") == module)
+    return list(getattr(result, "__all__", None) or (name for name in defined if not name.startswith("_")))
 
 
 def _modules(room: str) -> list[str]:
@@ -104,38 +104,38 @@ def public() -> set[str]:
 
 def names(room: str) -> list[str]:
     """Return the dotted names of a room's page, in order."""
-    found = [f"{home}.{name}" for home in _modules(room) for name in exported(home)]
-    listed = {name.rpartition(".")[2] for name in found}
+    result = [f"{owner}.{name}" for owner in _modules(room) for name in exported(owner)]
+    listed = {name.rpartition(".")[2] for name in result}
     for name in bitldp.__all__:
-        home = getattr(getattr(bitldp, name), "__module__", "") or ""
-        if home.split(".")[1:2] == [room] and name not in listed:
-            found.append(f"{home}.{name}")
-    found += BESIDE.get(room, [])
+        owner = getattr(getattr(bitldp, name), "__module__", "") or ""
+        if owner.split(".")[1:2] == [room] and name not in listed:
+            result.append(f"{owner}.{name}")
+    result += BESIDE.get(room, [])
     if room == COMMON:
-        found += [_dotted(base) for base in bases()]
-    return sorted(set(found), key=lambda name: name.rpartition(".")[2].lower())
+        result += [_dotted(base) for base in bases()]
+    return sorted(set(result), key=lambda name: name.rpartition(".")[2].lower())
 
 
 def inherited(kind: type) -> dict[type, list[str]]:
     """Return the documented names that a mechanism has of others, by the class that defines them."""
     fields = {each.name for each in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else set()
-    found: dict[type, list[str]] = {}
+    result: dict[type, list[str]] = {}
     for name in dir(kind):
-        home = next(base for base in kind.__mro__ if name in vars(base))
-        documented = getattr(vars(home)[name], "__doc__", None) and not isinstance(
-            vars(home)[name], (str, tuple)
+        owner = next(base for base in kind.__mro__ if name in vars(base))
+        documented = getattr(vars(owner)[name], "__doc__", None) and not isinstance(
+            vars(owner)[name], (str, tuple)
         )
-        if not name.startswith("_") and name not in fields and home is not kind and documented:
-            found.setdefault(home, []).append(name)
-    return {home: found[home] for home in kind.__mro__ if home in found}
+        if not name.startswith("_") and name not in fields and owner is not kind and documented:
+            result.setdefault(owner, []).append(name)
+    return {owner: result[owner] for owner in kind.__mro__ if owner in result}
 
 
 @cache
 def bases() -> tuple[type, ...]:
     """Return every class that a public mechanism inherits something from, and that is none itself."""
     public = [each for each in (getattr(bitldp, name) for name in bitldp.__all__) if _is_mechanism(each)]
-    found = {base: None for kind in public for base in inherited(kind) if base not in public}
-    return tuple(found)
+    result = {base: None for kind in public for base in inherited(kind) if base not in public}
+    return tuple(result)
 
 
 def pages() -> dict[str, str]:
@@ -155,15 +155,15 @@ def pages() -> dict[str, str]:
 def _block(name: str) -> str:
     """Return a name's entry; of a mechanism without what it inherits, which is named and linked."""
     room, _, last = name.rpartition(".")
-    found = getattr(import_module(room), last)
-    if not _is_mechanism(found) and found not in bases():
+    result = getattr(import_module(room), last)
+    if not _is_mechanism(result) and result not in bases():
         return f"::: {name}"
     entry = f"::: {name}\n    options:\n      inherited_members: false"
-    if found in bases():
+    if result in bases():
         return entry
     more = [
         f"[`{each}`]({_page(base)}#{_anchor(base)}.{each})"
-        for base, own in inherited(found).items()
+        for base, own in inherited(result).items()
         for each in own
     ]
     return f"{entry}\n\n**`{last}` also has** {', '.join(more)}."
@@ -186,5 +186,5 @@ def _dotted(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _is_mechanism(found: Any) -> bool:
-    return inspect.isclass(found) and issubclass(found, Mechanism) and found is not Mechanism
+def _is_mechanism(result: Any) -> bool:
+    return inspect.isclass(result) and issubclass(result, Mechanism) and result is not Mechanism

@@ -182,7 +182,7 @@ def test_the_decision_page_is_what_recommend_answers() -> None:
     import choosing
     import mechanisms
 
-    text = choosing.tables(mechanisms.homes(), (2.0,))
+    text = choosing.tables(mechanisms.sections(), (2.0,))
     assert text.count('<table class="choice">') == len(choosing.TASKS)
     assert {each.task for each in choosing.TASKS} == set(TASKS)
     best = bitldp.recommend("frequency", 2.0, categories=1000)

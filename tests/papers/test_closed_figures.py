@@ -13,7 +13,7 @@ pytest.importorskip("jax", reason="the extra fl is not installed")
 from bitldp.bits import frr_flips
 from bitldp_papers.bitrand import figures_bounds, figures_flips, figures_means
 from bitldp_papers.brr import figures_points
-from bitldp_papers.figures import FigureRun, Outcome
+from bitldp_papers.figures import FigureRun, FigureResult
 from bitldp_papers.mvu import figures_scalar, figures_vector
 
 
@@ -26,7 +26,7 @@ def run(tmp_path: Path) -> FigureRun:
     return FigureRun(tmp_path, quick=True)
 
 
-def ours(outcome: Outcome, what: str) -> float:
+def ours(outcome: FigureResult, what: str) -> float:
     (found,) = (each.ours for each in outcome.compared if each.what == what)
     return float(found)
 

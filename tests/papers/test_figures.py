@@ -12,20 +12,20 @@ pytest.importorskip("flwr", reason="the extra fl is not installed")
 pytest.importorskip("jax", reason="the extra fl is not installed")
 
 from bitldp.cli import main
-from bitldp_papers.figures import Compared, Entry, FigureRun, Outcome, chosen, figure, figures, make
+from bitldp_papers.figures import Compared, FigureEntry, FigureRun, FigureResult, chosen, figure, figures, make
 
 
-def entry(function) -> Entry:
-    return Entry("paper-1", "Paper, Fig. 1", "A title", "It is so.", (0.1, 1.0), function)
+def entry(function) -> FigureEntry:
+    return FigureEntry("paper-1", "Paper, Fig. 1", "A title", "It is so.", (0.1, 1.0), function)
 
 
 def draw(canvas) -> None:
     canvas.subplots().plot([1, 2], [3, 4])
 
 
-def outcome(run: FigureRun) -> Outcome:
+def outcome(run: FigureRun) -> FigureResult:
     rows = [{"epsilon": 1.0, "value": 2.0}, {"epsilon": float("inf"), "value": 3.0, "note": "a, b"}]
-    return Outcome(rows, draw, [Compared("it", 2.1, 2.0, 0.1, float("inf"), 1.0)], verdict="holds")
+    return FigureResult(rows, draw, [Compared("it", 2.1, 2.0, 0.1, float("inf"), 1.0)], verdict="holds")
 
 
 def test_a_figure_leaves_its_files(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_a_figure_leaves_its_files(tmp_path: Path) -> None:
 
 
 def test_a_table_without_a_drawing_is_drawn(tmp_path: Path) -> None:
-    make(entry(lambda run: Outcome([{"a": 1.5, "b": None}])), tmp_path)
+    make(entry(lambda run: FigureResult([{"a": 1.5, "b": None}])), tmp_path)
     assert b"1.5" in (tmp_path / "paper-1" / "figure.svg").read_bytes()
 
 
@@ -57,14 +57,14 @@ def test_steps_are_kept_for_resuming(tmp_path: Path) -> None:
     calls = []
     fail = [True]
 
-    def begun(run: FigureRun) -> Outcome:
+    def begun(run: FigureRun) -> FigureResult:
         values = [
             run.cached(f"step {k}", lambda k=k: calls.append(k) or [k, float("inf")])
             for k in run.each((1, 2))
         ]
         if fail:
             raise ZeroDivisionError("late")
-        return Outcome([{"value": value[0], "end": value[1]} for value in values], draw)
+        return FigureResult([{"value": value[0], "end": value[1]} for value in values], draw)
 
     found = make(entry(begun), tmp_path)
     assert (found["status"], found["reason"]) == ("failed", "ZeroDivisionError: late")

@@ -77,8 +77,8 @@ def tried(python: Path, folder: Path) -> str:
     said = run(scripts / "python", "-W", "error", "-c", source, cwd=folder)
     assert said.stdout.splitlines() == printed, said.stdout
     version = run(scripts / "bitldp", "--version").stdout.strip()
-    told = run(scripts / "bitldp", "perturb", "people.csv", ok=False, cwd=folder).stderr
-    line = shlex.split(told[told.index("pip install") :])
+    message = run(scripts / "bitldp", "perturb", "people.csv", ok=False, cwd=folder).stderr
+    line = shlex.split(message[message.index("pip install") :])
     run(*install, *line[2:])  # as it is printed, without the folder
     (folder / "people.csv").write_text("age\n" + "\n".join(str(18 + i % 60) for i in range(500)) + "\n")
     options = ("--mechanism", "piecewise", "--epsilon", 1, "--low", 0, "--high", 100, "--columns", "age")
@@ -104,8 +104,8 @@ def papers(scripts: Path, install: list[object]) -> None:
     """See that the commands of bitldp-papers are named where it is not, and join where its wheel is."""
     run(scripts / "python", "-c", "import bitldp_papers", ok=False)
     for command in ("attack", "fl", "paper"):
-        told = run(scripts / "bitldp", command, ok=False).stderr
-        assert told.endswith(': pip install "bitldp[papers]"\n'), told
+        message = run(scripts / "bitldp", command, ok=False).stderr
+        assert message.endswith(': pip install "bitldp[papers]"\n'), message
     run(*install, "--find-links", ROOT / "dist", "--no-deps", "bitldp-papers")  # its libraries are not tried
     for command in ("attack", "fl", "paper"):
         assert f"bitldp {command}" in run(scripts / "bitldp", command, "--help").stdout

@@ -12,8 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any
 
 import typer
-from click import Command
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from bitldp._core import __version__
@@ -69,11 +68,11 @@ BESIDE = {
 }
 
 
-class _Commands(MutableMapping[str, Command]):
+class _Commands(MutableMapping[str, TyperCommand]):
     """Commands by name; one is imported when it is looked up."""
 
     def __init__(self) -> None:
-        self._loaded: dict[str, Command] = {}
+        self._loaded: dict[str, TyperCommand] = {}
         self._added: dict[str, EntryPoint] | None = None
 
     @property
@@ -93,12 +92,12 @@ class _Commands(MutableMapping[str, Command]):
         extra, line = BESIDE[name]
         return line if name in self.added else f'pip install "bitldp[{extra}]"'
 
-    def __getitem__(self, name: str) -> Command:
+    def __getitem__(self, name: str) -> TyperCommand:
         if name not in self._loaded:
             self._loaded[name] = self._made(name)
         return self._loaded[name]
 
-    def _made(self, name: str) -> Command:
+    def _made(self, name: str) -> TyperCommand:
         if name in COMMANDS:
             module, _, attribute = COMMANDS[name][0].partition(":")
             return _command(name, getattr(import_module(module), attribute))
@@ -108,7 +107,7 @@ class _Commands(MutableMapping[str, Command]):
             return _absent(name, BESIDE[name][0])
         raise KeyError(name)
 
-    def __setitem__(self, name: str, command: Command) -> None:
+    def __setitem__(self, name: str, command: TyperCommand) -> None:
         self._loaded[name] = command
 
     def __delitem__(self, name: str) -> None:
@@ -121,16 +120,17 @@ class _Commands(MutableMapping[str, Command]):
         return len(list(iter(self)))
 
 
-def _command(name: str, function: Callable[..., None], **settings: Any) -> Command:
+def _command(name: str, function: Callable[..., None], **settings: Any) -> TyperCommand:
     """Return a function as a command; its class is the attribute ``command_class``, `Once` by default."""
     from bitldp.cli.once import Once
 
     one = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     one.command(name, cls=getattr(function, "command_class", Once), **settings)(function)
-    return get_command(one)
+    command: TyperCommand = get_command(one)  # type: ignore[assignment]
+    return command
 
 
-def _absent(name: str, extra: str) -> Command:
+def _absent(name: str, extra: str) -> TyperCommand:
     """Return a command that says which extra brings it, whatever it is given."""
 
     def tell(rest: Annotated[list[str] | None, typer.Argument(hidden=True)] = None) -> None:
@@ -147,7 +147,7 @@ def _absent(name: str, extra: str) -> Command:
 class _Program(TyperGroup):
     """The group of all commands."""
 
-    commands: MutableMapping[str, Command]
+    commands: MutableMapping[str, TyperCommand]
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)

@@ -97,13 +97,13 @@ def plot_claims(rows: Sequence[Claim] | None = None, *, ax: Axes | None = None) 
     """
     axes = _axes(ax)
     shown = list(claims() if rows is None else rows)
-    places = np.arange(len(shown))
+    positions = np.arange(len(shown))
     claimed = [each.guarantee.claimed for each in shown]
     exact = [each.guarantee.record for each in shown]
-    axes.hlines(places, claimed, exact, color="0.7")
-    axes.plot(claimed, places, "o", color=STYLES[0][0], label="claimed ε")
-    axes.plot(exact, places, "D", color=STYLES[1][0], label="exact ε of a record")
-    axes.set(xscale="log", xlabel="ε", yticks=places, yticklabels=[each.setting for each in shown])
+    axes.hlines(positions, claimed, exact, color="0.7")
+    axes.plot(claimed, positions, "o", color=STYLES[0][0], label="claimed ε")
+    axes.plot(exact, positions, "D", color=STYLES[1][0], label="exact ε of a record")
+    axes.set(xscale="log", xlabel="ε", yticks=positions, yticklabels=[each.setting for each in shown])
     axes.invert_yaxis()
     axes.legend()
     return axes
@@ -137,10 +137,10 @@ def plot_estimate(estimate: Estimate, *, level: float = 0.95, ax: Axes | None = 
         raise ValueError(f"estimate: must have one axis, not {values.ndim}")
     axes = _axes(ax)
     low, high = (np.atleast_1d(end) for end in estimate.confidence_interval(level))
-    places = np.arange(values.size)
-    axes.errorbar(places, values, [values - low, high - values], fmt="o", color=STYLES[0][0], capsize=3)
-    names = estimate.labels if estimate.labels is not None else [str(place) for place in places]
+    positions = np.arange(values.size)
+    axes.errorbar(positions, values, [values - low, high - values], fmt="o", color=STYLES[0][0], capsize=3)
+    names = estimate.labels if estimate.labels is not None else [str(position) for position in positions]
     axes.set(ylabel=f"estimate, {level:.0%} intervals")
     if values.size <= 40:  # more names than that lie on each other
-        axes.set_xticks(places, names, rotation=30 if max(map(len, names)) > 6 else 0)
+        axes.set_xticks(positions, names, rotation=30 if max(map(len, names)) > 6 else 0)
     return axes

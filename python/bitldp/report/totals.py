@@ -5,12 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bitldp.privacy import Guarantee, added, composed
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Total", "number", "total"]
 

@@ -195,16 +195,16 @@ def _table_2() -> _Judged:
 def _quarter() -> _Judged:
     made = bitldp.UER._quiet(features=1024, epsilon=0.5, calibration="paper")
     law = made.probabilities()[0]
-    place = int(np.argmin(law[:, 0]))
-    return law[place, 0] > 0.25, (
-        f"a one at those places is reported 0 with {1.0 - law[place, 0]:.4f}: not random but inverted, at "
+    index = int(np.argmin(law[:, 0]))
+    return law[index, 0] > 0.25, (
+        f"a one at those positions is reported 0 with {1.0 - law[index, 0]:.4f}: not random but inverted, at "
         "an exact epsilon of "
         f"{made.guarantee.bit:.2f} a bit"
     )
 
 
 def _equal_groups() -> _Judged:
-    codes = [f"{place:04b}" for place in range(16)]
+    codes = [f"{index:04b}" for index in range(16)]
     made = bitldp.LSRR._quiet(
         candidates=np.arange(16.0), epsilon=1.0, calibration="paper", encoding=codes, prefixes=(2, 1)
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from bitldp_papers.attacks import ATTACKS
 from bitldp_papers.attacks.outcomes import outcome
 from bitldp_papers.attacks.subjects import Attacked
-from bitldp_papers.figures import FigureRun, Outcome, figure
+from bitldp_papers.figures import FigureRun, FigureResult, figure
 
 _DATA = "ag_news"
 
 
-def _attacked(run: FigureRun, name: str, quick: int, full: int) -> Outcome:
+def _attacked(run: FigureRun, name: str, quick: int, full: int) -> FigureResult:
     run.data(_DATA)
     trials = quick if run.quick else full
     found = list[Attacked]()
@@ -27,7 +27,7 @@ def _attacked(run: FigureRun, name: str, quick: int, full: int) -> Outcome:
     claim="A record that is released at epsilon .1 to 1 cannot be recognized.",
     minutes=(0.5, 3.0),
 )
-def linked(run: FigureRun) -> Outcome:
+def linked(run: FigureRun) -> FigureResult:
     """Release records, and look for the source of each among all."""
     return _attacked(run, "linkage", 100, 2000)
 
@@ -39,7 +39,7 @@ def linked(run: FigureRun) -> Outcome:
     claim="Whoever sees a report can hardly tell whose it is.",
     minutes=(0.2, 0.5),
 )
-def told_apart(run: FigureRun) -> Outcome:
+def told_apart(run: FigureRun) -> FigureResult:
     """Release records of targets or of others, and let the attacker call which."""
     return _attacked(run, "membership", 500, 5000)
 
@@ -51,6 +51,6 @@ def told_apart(run: FigureRun) -> Outcome:
     claim="A gradient that is released through a mechanism no longer gives the record away.",
     minutes=(0.5, 3.0),
 )
-def inverted(run: FigureRun) -> Outcome:
+def inverted(run: FigureRun) -> FigureResult:
     """Release gradients of one record each, and compute the records from them."""
     return _attacked(run, "inversion", 50, 500)

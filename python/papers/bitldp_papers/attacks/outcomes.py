@@ -8,7 +8,7 @@ from typing import Any
 
 from bitldp_papers.attacks.subjects import Attacked
 from bitldp_papers.figures.drawing import lines
-from bitldp_papers.figures.outcome import Compared, Outcome
+from bitldp_papers.figures.result import Compared, FigureResult
 from bitldp.privacy import ceiling
 
 __all__ = ["WORDS", "outcome"]
@@ -22,7 +22,7 @@ WORDS = {
 _MOST = 3e4  # where an infinite epsilon is drawn
 
 
-def outcome(attack: str, data: str, found: Sequence[Attacked], trials: int) -> Outcome:
+def outcome(attack: str, data: str, found: Sequence[Attacked], trials: int) -> FigureResult:
     """Return the results of an attack as those of a figure.
 
     Parameters
@@ -72,7 +72,7 @@ def outcome(attack: str, data: str, found: Sequence[Attacked], trials: int) -> O
     worst = max(found, key=lambda each: each.mean if math.isfinite(each.exact) else 0.0)
     honest = [each for each in found if each.exact <= each.claimed]
     least = min(honest, key=lambda each: each.exact)
-    return Outcome(
+    return FigureResult(
         [{"data": data, **each.row(attack)} for each in found],
         draw,
         compared,

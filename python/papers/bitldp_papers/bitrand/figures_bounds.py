@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 import bitldp
 from bitldp.bits import frr_flips
 from bitldp_papers.bitrand.figures_flips import corrected_latent, corrected_ome, exact
-from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
+from bitldp_papers.figures import Compared, FigureRun, FigureResult, figure
 from bitldp_papers.figures.drawing import lines
 
 FEATURES, BITS, INTEGER_BITS = 1000, 10, 5
@@ -70,7 +70,7 @@ def _numeric_errors(epsilon: float) -> dict[str, float]:
     title="Expected error of a feature, 1000 features of 10 bits",
     claim="f-RR has the tightest expected error at every budget, and the gap grows with it.",
 )
-def expected_error(run: FigureRun) -> Outcome:
+def expected_error(run: FigureRun) -> FigureResult:
     rows: list[dict[str, Any]] = []
     compared = []
     for epsilon, paper in zip(EPSILONS, FRR_BOUNDS, strict=True):
@@ -102,7 +102,7 @@ def expected_error(run: FigureRun) -> Outcome:
 
     honest = bitldp.HypercubePrivUnit(FEATURES, epsilon=1.0)
     deviation = 2.0**INTEGER_BITS * honest.mean_variance() ** 0.5
-    return Outcome(
+    return FigureResult(
         rows,
         draw,
         compared,
@@ -121,7 +121,7 @@ def expected_error(run: FigureRun) -> Outcome:
     title="Expected error by bit, and its mean over the first k",
     claim="f-RR's error is smaller on the significant bits, and smaller for the first k bits at every k.",
 )
-def expected_error_by_bit(run: FigureRun) -> Outcome:
+def expected_error_by_bit(run: FigureRun) -> FigureResult:
     rows: list[dict[str, Any]] = []
     compared = []
     budgets = (0.1, 1.0, 2.0)
@@ -167,7 +167,7 @@ def expected_error_by_bit(run: FigureRun) -> Outcome:
         grid[0, 0].set_ylabel("expected error of the bit")
         grid[1, 0].set_ylabel("mean of the first k")
 
-    return Outcome(
+    return FigureResult(
         rows,
         draw,
         compared,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import bitldp
 from bitldp.bits import frr_flips
-from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
+from bitldp_papers.figures import Compared, FigureRun, FigureResult, figure
 from bitldp_papers.figures.drawing import lines
 
 FEATURES, BITS = 1000, 10
@@ -66,7 +66,7 @@ def _top(flips: NDArray[np.float64]) -> NDArray[np.float64]:
     return found
 
 
-def _by_bit(budgets: Sequence[float]) -> Outcome:
+def _by_bit(budgets: Sequence[float]) -> FigureResult:
     """Return q by bit and its mean over the first k, for each budget a panel."""
     rows: list[dict[str, Any]] = []
     compared: list[Compared] = []
@@ -118,7 +118,7 @@ def _by_bit(budgets: Sequence[float]) -> Outcome:
             lines(axes, shown, title=f"claimed epsilon {epsilon:g}", xlabel="bit, from the sign on")
         panels[0].set_ylabel("probability of a flip")
 
-    return Outcome(
+    return FigureResult(
         rows,
         draw,
         compared,
@@ -136,7 +136,7 @@ def _by_bit(budgets: Sequence[float]) -> Outcome:
     title="Flip probability by bit, epsilon 1",
     claim="f-RR flips the sign and the integer bits less often than corrected LATENT and OME.",
 )
-def flips(run: FigureRun) -> Outcome:
+def flips(run: FigureRun) -> FigureResult:
     return _by_bit((1.0,))
 
 
@@ -146,7 +146,7 @@ def flips(run: FigureRun) -> Outcome:
     title="Flip probability by bit, three budgets",
     claim="The larger the budget, the further f-RR is below corrected LATENT and OME.",
 )
-def flips_by_budget(run: FigureRun) -> Outcome:
+def flips_by_budget(run: FigureRun) -> FigureResult:
     return _by_bit(BUDGETS)
 
 
@@ -167,7 +167,7 @@ def _by_size(
     axis: str,
     expected: Callable[[int, int, float, str], float | None],
     verdict: str,
-) -> Outcome:
+) -> FigureResult:
     """Return q of the drawn bits over (r, l, epsilon), a panel for each list of them."""
     rows: list[dict[str, Any]] = []
     compared: list[Compared] = []
@@ -197,7 +197,7 @@ def _by_size(
             label = "features r" if axis == "features" else "bits l"
             lines(axes, shown, xscale="log", xlabel=label, ylabel="flip", title=panel)
 
-    return Outcome(rows, draw, compared, honest=_honest(), verdict=verdict)
+    return FigureResult(rows, draw, compared, honest=_honest(), verdict=verdict)
 
 
 def _sign_of(features: int, bits: int, epsilon: float, name: str) -> float | None:
@@ -218,7 +218,7 @@ _L_ELASTIC = "holds: from l = 20 on, l hardly moves q; the exact epsilon grows i
     title="Flip probability against features, l = 10, epsilon 1",
     claim="q does not depend on the number of features.",
 )
-def flips_by_features(run: FigureRun) -> Outcome:
+def flips_by_features(run: FigureRun) -> FigureResult:
     points = [(features, 10, 1.0) for features in (1, *SIZES)]
     return _by_size([("l = 10, epsilon 1", points)], "features", _sign_of, _R_ELASTIC)
 
@@ -229,7 +229,7 @@ def flips_by_features(run: FigureRun) -> Outcome:
     title="Flip probability against features, four lengths, three budgets",
     claim="q does not depend on the number of features, at any length and budget.",
 )
-def flips_by_features_all(run: FigureRun) -> Outcome:
+def flips_by_features_all(run: FigureRun) -> FigureResult:
     panels = [
         (f"l = {bits}, epsilon {epsilon:g}", [(features, bits, epsilon) for features in SIZES])
         for bits in (5, 20, 100, 1000)
@@ -250,7 +250,7 @@ def _by_length(features: int, bits: int, epsilon: float, name: str) -> float | N
     title="Flip probability against bits, r = 1000, epsilon 1",
     claim="More bits lower q of the sign and integer bits; from l = 20 on q stays.",
 )
-def flips_by_length(run: FigureRun) -> Outcome:
+def flips_by_length(run: FigureRun) -> FigureResult:
     points = [(FEATURES, bits, 1.0) for bits in LENGTHS]
     return _by_size([("r = 1000, epsilon 1", points)], "bits", _by_length, _L_ELASTIC)
 
@@ -261,7 +261,7 @@ def flips_by_length(run: FigureRun) -> Outcome:
     title="Flip probability against bits, four sizes, three budgets",
     claim="From l = 20 on q stays, at any number of features and budget.",
 )
-def flips_by_length_all(run: FigureRun) -> Outcome:
+def flips_by_length_all(run: FigureRun) -> FigureResult:
     panels = [
         (f"r = {features}, epsilon {epsilon:g}", [(features, bits, epsilon) for bits in LENGTHS])
         for features in SIZES
@@ -276,7 +276,7 @@ def flips_by_length_all(run: FigureRun) -> Outcome:
     title="Probability of a wrong label, by classes",
     claim="From 100 classes on, q_Y hardly depends on the number of classes.",
 )
-def label_flips(run: FigureRun) -> Outcome:
+def label_flips(run: FigureRun) -> FigureResult:
     rows: list[dict[str, Any]] = []
     compared = []
     for epsilon in (1.0, 2.5, 5.0, 10.0):
@@ -304,7 +304,7 @@ def label_flips(run: FigureRun) -> Outcome:
             lines(axes, shown, xscale="log", yscale="log", xlabel="classes", ylabel=label)
 
     stays = next(row["right"] for row in rows if row["epsilon"] == 1.0 and row["classes"] == 100)
-    return Outcome(
+    return FigureResult(
         rows,
         draw,
         compared,

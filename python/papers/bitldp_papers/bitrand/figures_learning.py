@@ -10,7 +10,7 @@ from typing import Any
 from bitldp_papers.bitrand import sweeps
 from bitldp_papers.bitrand.mechanisms import NUMERIC
 from bitldp_papers.bitrand.sweeps import Row
-from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
+from bitldp_papers.figures import Compared, FigureRun, FigureResult, figure
 from bitldp_papers.figures.drawing import lines
 from bitldp_papers.run.many import paired
 
@@ -36,7 +36,7 @@ def _against(
     baselines: Sequence[dict[str, Any]],
     printed: dict[str, tuple[float, float]],
     label_epsilon: float,
-) -> Outcome:
+) -> FigureResult:
     """Return the figure of BitRand at several budgets of labels against baselines, by data set."""
     found: list[Row] = []
     names = sweeps.panels(run)
@@ -78,7 +78,7 @@ def _against(
             lines(axes, shown, spread=bars, xlabel="claimed epsilon of the features", title=panel)
             axes.set_ylabel(f"{metric}, %")
 
-    return Outcome(
+    return FigureResult(
         found,
         draw,
         compared,
@@ -152,7 +152,7 @@ _CLAIM = "BitRand is above every baseline at every budget; at 1, {} of {} by {} 
     claim=_CLAIM.format("the best", "them", 46.03),
     minutes=(1.0, 600.0),
 )
-def features_accuracy(run: FigureRun) -> Outcome:
+def features_accuracy(run: FigureRun) -> FigureResult:
     return _against(run, "accuracy", _features(), FEATURES, math.inf)
 
 
@@ -163,7 +163,7 @@ def features_accuracy(run: FigureRun) -> Outcome:
     claim=_CLAIM.format("the best", "them", 38.51),
     minutes=(0.1, 10.0),
 )
-def features_auc(run: FigureRun) -> Outcome:
+def features_auc(run: FigureRun) -> FigureResult:
     return _against(run, "auc", _features(), FEATURES, math.inf)
 
 
@@ -174,7 +174,7 @@ def features_auc(run: FigureRun) -> Outcome:
     claim=_CLAIM.format("the best", "them", 44.95),
     minutes=(1.0, 900.0),
 )
-def gradients_accuracy(run: FigureRun) -> Outcome:
+def gradients_accuracy(run: FigureRun) -> FigureResult:
     return _against(run, "accuracy", _gradients(anonymiser=False), GRADIENTS, 1.0)
 
 
@@ -185,7 +185,7 @@ def gradients_accuracy(run: FigureRun) -> Outcome:
     claim=_CLAIM.format("the best", "them", 37.52),
     minutes=(0.1, 10.0),
 )
-def gradients_auc(run: FigureRun) -> Outcome:
+def gradients_auc(run: FigureRun) -> FigureResult:
     return _against(run, "auc", _gradients(anonymiser=False), GRADIENTS, 1.0)
 
 
@@ -196,7 +196,7 @@ def gradients_auc(run: FigureRun) -> Outcome:
     claim=_CLAIM.format("the best", "them", 39.38),
     minutes=(1.0, 900.0),
 )
-def anonymous_accuracy(run: FigureRun) -> Outcome:
+def anonymous_accuracy(run: FigureRun) -> FigureResult:
     return _against(run, "accuracy", _gradients(anonymiser=True), ANONYMOUS, 1.0)
 
 
@@ -207,11 +207,11 @@ def anonymous_accuracy(run: FigureRun) -> Outcome:
     claim=_CLAIM.format("the best", "them", 32.75),
     minutes=(0.5, 10.0),
 )
-def anonymous_auc(run: FigureRun) -> Outcome:
+def anonymous_auc(run: FigureRun) -> FigureResult:
     return _against(run, "auc", _gradients(anonymiser=True), ANONYMOUS, 1.0)
 
 
-def _labels(run: FigureRun, metric: str) -> Outcome:
+def _labels(run: FigureRun, metric: str) -> FigureResult:
     """Return the figure of label-RR against label-Laplace."""
     found: list[Row] = []
     names = sweeps.panels(run)
@@ -258,7 +258,7 @@ def _labels(run: FigureRun, metric: str) -> Outcome:
             lines(axes, shown, xlabel="claimed epsilon of the features", title=panel)
             axes.set_ylabel(f"{metric}, %")
 
-    return Outcome(
+    return FigureResult(
         found,
         draw,
         compared,
@@ -277,7 +277,7 @@ def _labels(run: FigureRun, metric: str) -> Outcome:
     claim="label-RR is above label-Laplace everywhere: by 9.65 points on AG at 1, by 1.71 at 2.5.",
     minutes=(0.5, 200.0),
 )
-def labels_accuracy(run: FigureRun) -> Outcome:
+def labels_accuracy(run: FigureRun) -> FigureResult:
     return _labels(run, "accuracy")
 
 
@@ -288,5 +288,5 @@ def labels_accuracy(run: FigureRun) -> Outcome:
     claim="label-RR is above label-Laplace everywhere: by 7.92 points of AUC on AG at 1, by 1.37 at 2.5.",
     minutes=(0.1, 10.0),
 )
-def labels_auc(run: FigureRun) -> Outcome:
+def labels_auc(run: FigureRun) -> FigureResult:
     return _labels(run, "auc")

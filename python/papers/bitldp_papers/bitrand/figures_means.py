@@ -9,7 +9,7 @@ import numpy as np
 import bitldp
 from bitldp.bits import frr_flips, latent_corrected_epsilon, ome_corrected_epsilon
 from bitldp_papers.bitrand.figures_flips import BITS, corrected_latent, corrected_ome, exact
-from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
+from bitldp_papers.figures import Compared, FigureRun, FigureResult, figure
 from bitldp_papers.figures.drawing import lines
 
 
@@ -19,7 +19,7 @@ from bitldp_papers.figures.drawing import lines
     title="Corrected epsilon of LATENT and OME",
     claim="LATENT's budget is 4.57 to 4.75 times what it says, OME's 4.6e6 to 4.6e9 times; f-RR's is 1.",
 )
-def corrected(run: FigureRun) -> Outcome:
+def corrected(run: FigureRun) -> FigureResult:
     epsilon = 0.1
     points = {
         "l = 10": [(features, 10) for features in (10, 100, 1000, 10_000)],
@@ -82,7 +82,7 @@ def corrected(run: FigureRun) -> Outcome:
         Compared("OME, alpha 1", 2.0, of("l = 10", names[2])[2], None, exact_of[names[2]], epsilon),
         Compared("f-RR", 1.0, exact_of["f-RR"] / epsilon, None, exact_of["f-RR"], epsilon),
     ]
-    return Outcome(
+    return FigureResult(
         rows,
         draw,
         compared,
@@ -102,7 +102,7 @@ def corrected(run: FigureRun) -> Outcome:
     claim="f-RR has the least error of a mean; the binary encodings are far below all others.",
     minutes=(0.3, 0.5),
 )
-def mean_error(run: FigureRun) -> Outcome:
+def mean_error(run: FigureRun) -> FigureResult:
     records, features = 1000, 768
     budgets = (1.0, 2.0, 5.0, 10.0) if run.quick else tuple(map(float, range(1, 11)))
     rows: list[dict[str, Any]] = []
@@ -153,7 +153,7 @@ def mean_error(run: FigureRun) -> Outcome:
         )
 
     best = float(np.mean(of("HypercubePrivUnit, exact", 1.0)))
-    return Outcome(
+    return FigureResult(
         rows,
         draw,
         compared,

@@ -10,7 +10,7 @@ from bitldp_papers.bitrand import sweeps
 from bitldp_papers.bitrand.figures_learning import OURS
 from bitldp_papers.bitrand.mechanisms import NUMERIC
 from bitldp_papers.bitrand.sweeps import Row
-from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
+from bitldp_papers.figures import Compared, FigureRun, FigureResult, figure
 from bitldp_papers.figures.drawing import lines
 
 #: Accuracy on AG by claimed epsilon, 1 to 10 (the paper's Table 2).
@@ -32,7 +32,7 @@ UNEVEN = ("adult", "bank_marketing")
     claim="LDP-FL without privacy accumulation is slightly above f-RR, which needs no anonymiser.",
     minutes=(0.6, 300.0),
 )
-def table_2(run: FigureRun) -> Outcome:
+def table_2(run: FigureRun) -> FigureResult:
     """Return accuracy by claimed epsilon of both, labels as they are."""
     run.data("ag_news")
     found: list[Row] = []
@@ -62,7 +62,7 @@ def table_2(run: FigureRun) -> Outcome:
         gaps.append(both[1] - both[0])
     clean = sweeps.of(found, "accuracy", mechanism="noiseless")
     compared.append(Compared("noiseless", NOISELESS, fmean(clean), sweeps.spread(clean), math.inf, math.inf))
-    return Outcome(
+    return FigureResult(
         found,
         lambda canvas: _drawn(canvas, found, "accuracy", sweeps.budgets(run)),
         compared,
@@ -87,7 +87,7 @@ def _drawn(canvas: Any, found: list[Row], metric: str, x: tuple[float, ...]) -> 
     lines(axes, shown, xlabel="claimed epsilon", ylabel=f"{metric}, %")
 
 
-def _uneven(run: FigureRun, baselines: list[dict[str, Any]], others: str) -> Outcome:
+def _uneven(run: FigureRun, baselines: list[dict[str, Any]], others: str) -> FigureResult:
     """Return AUC on uneven data, of BitRand at several budgets and of baselines, averaged over the sets."""
     names = UNEVEN[:1] if run.quick else UNEVEN
     for name in names:
@@ -124,7 +124,7 @@ def _uneven(run: FigureRun, baselines: list[dict[str, Any]], others: str) -> Out
     clean_scores = sweeps.of(found, "auc", name="noiseless")
     compared.append(Compared("noiseless", CELEBA_NOISELESS, fmean(clean_scores), None, math.inf, math.inf))
     ours_at = [f"{each.ours:.1f} ({each.paper})" for each in compared[: len(budgets)]]
-    return Outcome(
+    return FigureResult(
         [
             {
                 "mechanism": name,
@@ -163,7 +163,7 @@ def _updates(*, anonymiser: bool) -> list[dict[str, Any]]:
     claim="BitRand has 51.86, 54.99, 63.31 at 1, 5, 10; no baseline is above 50.2; 68.09 without noise.",
     minutes=(0.6, 300.0),
 )
-def table_3(run: FigureRun) -> Outcome:
+def table_3(run: FigureRun) -> FigureResult:
     """Return the table of features."""
     return _uneven(run, [{"mechanism": name, "name": name} for name in NUMERIC], "the baselines on features")
 
@@ -175,7 +175,7 @@ def table_3(run: FigureRun) -> Outcome:
     claim="Behind an anonymiser the baselines stay at 48.7 to 51.8, whatever epsilon.",
     minutes=(0.6, 400.0),
 )
-def table_4(run: FigureRun) -> Outcome:
+def table_4(run: FigureRun) -> FigureResult:
     """Return the table of gradients with an anonymiser."""
     return _uneven(run, _updates(anonymiser=True), "the baselines behind the anonymiser")
 
@@ -187,6 +187,6 @@ def table_4(run: FigureRun) -> Outcome:
     claim="BitRand is 1.28 points above the best baseline (the text says: with anonymiser).",
     minutes=(0.6, 400.0),
 )
-def table_5(run: FigureRun) -> Outcome:
+def table_5(run: FigureRun) -> FigureResult:
     """Return the table of gradients without an anonymiser."""
     return _uneven(run, _updates(anonymiser=False), "the baselines on gradients")

@@ -11,7 +11,7 @@ from bitldp_papers.brr.settings import WITHOUT, BRRSettings, privacy
 from bitldp_papers.brr.sgd import initial
 from bitldp_papers.brr.simulated import descend
 from bitldp_papers.brr.system import SYSTEM
-from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
+from bitldp_papers.figures import Compared, FigureRun, FigureResult, figure
 from bitldp_papers.figures.drawing import lines
 
 __all__ = ["descents", "gradients"]
@@ -69,7 +69,7 @@ def last(rows: Sequence[Mapping[str, Any]], mechanism: str, epsilon: float | Non
     ".7; alike at 1.",
     minutes=(1.0, 60.0),
 )
-def gradients(run: FigureRun) -> Outcome:
+def gradients(run: FigureRun) -> FigureResult:
     run.data("mnist")
     epsilons = (0.1, 0.3, 1.0) if run.quick else (0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
     given: dict[str, Any] = {"net": "dense", "hidden": 32, "rounds": 40} if run.quick else {"rounds": 200}
@@ -118,7 +118,7 @@ def gradients(run: FigureRun) -> Outcome:
             lines(axes, shown, spread=spread, xlabel="round", title=f"epsilon {epsilon:g} a number")
         panels.flat[0].set_ylabel("accuracy")
 
-    return Outcome(
+    return FigureResult(
         rows=rows,
         draw=draw,
         compared=compared,

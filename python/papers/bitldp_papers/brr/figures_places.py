@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import bitldp
 from bitldp_papers.data import Places, gowalla_places, regions_by_prefix
-from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
+from bitldp_papers.figures import Compared, FigureRun, FigureResult, figure
 from bitldp_papers.figures.drawing import lines
 
 BUDGETS = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0)
@@ -35,7 +35,7 @@ def _places(run: FigureRun) -> tuple[Places, NDArray[np.str_]]:
     title="Regions of 1,000 places of Gowalla",
     claim="Common prefixes part the places into 13 regions of 7 to 235 places.",
 )
-def regions(run: FigureRun) -> Outcome:
+def regions(run: FigureRun) -> FigureResult:
     places, region = _places(run)
     sizes = Counter(region.tolist())
     rows = [
@@ -55,7 +55,7 @@ def regions(run: FigureRun) -> Outcome:
         Compared("places of the smallest", 7, float(min(sizes.values()))),
         Compared("places of the largest", 235, float(max(sizes.values()))),
     ]
-    return Outcome(
+    return FigureResult(
         rows,
         draw,
         compared,
@@ -73,7 +73,7 @@ def regions(run: FigureRun) -> Outcome:
     claim="BRR's error is below L-SRR's at every budget: by 8.7 % on average, by 23.4 % at epsilon 2.",
     minutes=(0.1, 0.1),
 )
-def errors(run: FigureRun) -> Outcome:
+def errors(run: FigureRun) -> FigureResult:
     places, region = _places(run)
     codes = np.array(places.codes)
     more: dict[str, Any] = {"candidates": places.points, "regions": region}
@@ -122,7 +122,7 @@ def errors(run: FigureRun) -> Outcome:
         ),
     ]
     below = min(fair) > 0.0 and min(paper) > 0.0
-    return Outcome(
+    return FigureResult(
         rows,
         draw,
         compared,

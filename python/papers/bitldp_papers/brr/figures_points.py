@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import bitldp
-from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
+from bitldp_papers.figures import Compared, FigureRun, FigureResult, figure
 from bitldp_papers.figures.drawing import lines
 from bitldp.points import limit_ratio, printed_limit_ratio
 from bitldp.points import (
@@ -94,12 +94,12 @@ def _panels(found: _Table, label: str) -> Callable[[Any], None]:
     title="Quality loss on equidistant points",
     claim="At every budget and number of points BRR loses less than GRR and the exponential mechanism.",
 )
-def quality(run: FigureRun) -> Outcome:
+def quality(run: FigureRun) -> FigureResult:
     found = _tables(quality_losses, run)
     below = all(values[0] <= min(values[1:]) for values in found.values())
     worst = max(values[0] / values[3] for values in found.values())
     exact = bitldp.Exponential(candidates=100, epsilon=1.0, calibration="paper").guarantee.record
-    return Outcome(
+    return FigureResult(
         _rows(found, "qloss"),
         _panels(found, "QLoss"),
         _compared(found, LOSSES),
@@ -117,11 +117,11 @@ def quality(run: FigureRun) -> Outcome:
     title="Jaccard utility on equidistant points",
     claim="At every budget and number of points BRR has more utility than GRR and the exponential mechanism.",
 )
-def jaccard(run: FigureRun) -> Outcome:
+def jaccard(run: FigureRun) -> FigureResult:
     found = _tables(jaccard_utilities, run)
     above = all(values[0] >= max(values[1:3]) for values in found.values())
     over = sum(values[0] >= values[3] for values in found.values())
-    return Outcome(
+    return FigureResult(
         _rows(found, "utility"),
         _panels(found, "Q_g"),
         _compared(found, JACCARD, utility="jaccard"),
@@ -143,7 +143,7 @@ def _ratio(count: int, epsilon: float) -> float:
     title="Quality loss by points, and the ratio of BRR to GRR",
     claim="BRR's loss stays as N grows, GRR's explodes; the ratio tends to Theorem 3's limit, about .5 at 2.",
 )
-def ratio(run: FigureRun) -> Outcome:
+def ratio(run: FigureRun) -> FigureResult:
     sizes, budgets = (10, 20, 50, 100, 200, 500, 1000, 5000), (0.5, 1.0, 2.0)
     rows: list[dict[str, Any]] = []
     for epsilon in budgets:
@@ -198,7 +198,7 @@ def ratio(run: FigureRun) -> Outcome:
         ),
     ]
     gap = max(abs(_ratio(20_000, epsilon) / limit_ratio(epsilon) - 1.0) for epsilon in budgets)
-    return Outcome(
+    return FigureResult(
         rows,
         draw,
         compared,
@@ -238,7 +238,7 @@ def width_faults(sizes: Sequence[int], budgets: Sequence[float]) -> list[dict[st
     title="Closed forms of m",
     claim="Algorithm 3 gives the m of Algorithm 2 in closed form; from epsilon 1 on the end point decides.",
 )
-def closed_form(run: FigureRun) -> Outcome:
+def closed_form(run: FigureRun) -> FigureResult:
     sizes = tuple(range(5, 60)) if run.quick else tuple(range(5, 115))
     budgets = tuple(0.25 * step for step in range(1, 17))
     rows = width_faults(sizes, budgets)
@@ -269,7 +269,7 @@ def closed_form(run: FigureRun) -> Outcome:
         Compared("as printed, epsilon below 1", 0, f"{len(wrong[True])} of {parts[True]}"),
         Compared("as printed, epsilon from 1 on", 0, f"{len(wrong[False])} of {parts[False]}"),
     ]
-    return Outcome(
+    return FigureResult(
         rows,
         draw,
         compared,

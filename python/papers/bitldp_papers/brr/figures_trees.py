@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bitldp_papers.brr.boosting import LEAVES, boost
-from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
+from bitldp_papers.figures import Compared, FigureRun, FigureResult, figure
 from bitldp_papers.figures.drawing import lines
 from bitldp_papers.models.trees import targets
 from bitldp_papers.run.share import loaded
@@ -62,7 +62,7 @@ def _peers(name: str) -> dict[str, float]:
     claim="DPBoost-BRR is consistently better than DPBoost, at epsilon 5 still 45 to 67 % of its error.",
     minutes=(0.7, 6.0),
 )
-def trees(run: FigureRun) -> Outcome:
+def trees(run: FigureRun) -> FigureResult:
     for name in _RATIOS:
         run.data(name)
     budgets = (1.0, 5.0) if run.quick else (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
@@ -115,7 +115,7 @@ def trees(run: FigureRun) -> Outcome:
             )
 
     below = sum(ratio < 1.0 for ratio in ratios.values())
-    return Outcome(
+    return FigureResult(
         rows=rows,
         draw=draw,
         compared=compared,

@@ -10,7 +10,7 @@ import numpy as np
 
 from bitldp_papers.brr.settings import WITHOUT, BRRSettings, privacy
 from bitldp_papers.brr.system import SYSTEM
-from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
+from bitldp_papers.figures import Compared, FigureRun, FigureResult, figure
 from bitldp_papers.figures.drawing import lines
 from bitldp_papers.models import nets
 from bitldp_papers.run.share import loaded, shuffled
@@ -41,7 +41,7 @@ def _scores(settings: BRRSettings, records: int) -> dict[str, float]:
     claim="BRR is above Laplace at every epsilon of .25 to 3.5: 3.22 % on average on Adult, 5.29 % at .25.",
     minutes=(0.6, 8.0),
 )
-def records(run: FigureRun) -> Outcome:
+def records(run: FigureRun) -> FigureResult:
     budgets = (0.25, 1.0, 3.5) if run.quick else (0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5)
     count = 8000 if run.quick else 1 << 20
     given: dict[str, Any] = {"task": "vectors", "hidden": 64, "epochs": 5, "batch": 100, "rate": 0.02}
@@ -101,7 +101,7 @@ def records(run: FigureRun) -> Outcome:
             shown["without noise"] = (budgets, [fmean(of(data, WITHOUT, None, "auc"))] * len(budgets))
             lines(axes, shown, spread=spread, xlabel="epsilon a feature", ylabel="AUC", title=data)
 
-    return Outcome(
+    return FigureResult(
         rows=rows,
         draw=draw,
         compared=compared,

@@ -59,14 +59,14 @@ def attack(
         budgets = _budgets(epsilon)
         seeds = range(seed, seed + repeats)
         console = Console(stderr=True)
-        found = []
+        attacked = []
         try:
             with console.status(f"{name} on {data}"):
                 for each in ATTACKS[name](data, seeds=seeds, epsilons=budgets, trials=trials):
-                    found.append(each)  # one by one: an interrupt ends it between them
+                    attacked.append(each)  # one by one: an interrupt ends it between them
         except (ValueError, DatasetError) as error:
             raise CommandError(str(error)) from None
-        result = outcome(name, data, found, trials)
+        result = outcome(name, data, attacked, trials)
         folder = out or Path("attack-output") / name
         folder.mkdir(parents=True, exist_ok=True)
         document = {"attack": name, "seeds": list(seeds), **result.document()}
@@ -81,11 +81,11 @@ def attack(
             print(text)
             return
         table = Table(title=f"{title}, {trials} trials a seed, {repeats} seeds")
-        more = list(found[0].more)
+        more = list(attacked[0].more)
         names = ("mechanism", "claimed epsilon", "exact epsilon", "success", "at most", *more)
         for column in names:
             table.add_column(column, justify="left" if column == "mechanism" else "right")
-        for each in found:
+        for each in attacked:
             spread = "" if math.isnan(each.deviation) else f" ± {each.deviation:.4f}"
             cells = (number(each.claimed), number(each.exact, 6), f"{each.mean:.4f}{spread}")
             table.add_row(
@@ -93,16 +93,16 @@ def attack(
             )
         screen = wide_console()
         print_whole(screen, table)
-        screen.print(f"chance {number(found[0].chance)}; {result.verdict}", markup=False, highlight=False)
+        screen.print(f"chance {number(attacked[0].chance)}; {result.verdict}", markup=False, highlight=False)
         screen.print(f"folder: {folder}", markup=False)
 
 
 def _budgets(text: str) -> list[float]:
     """Return the budgets of a list."""
     try:
-        found = [float(each) for each in listed(text, "--epsilon")]
+        budgets = [float(each) for each in listed(text, "--epsilon")]
     except ValueError:
-        found = []
-    if not found or not all(0.0 < each < math.inf for each in found):
+        budgets = []
+    if not budgets or not all(0.0 < each < math.inf for each in budgets):
         raise UsageError(f"--epsilon {text}: numbers above zero are needed, with commas between")
-    return found
+    return budgets

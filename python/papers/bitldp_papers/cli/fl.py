@@ -158,8 +158,8 @@ def _configured(
     system: Runnable, preset: str, given: dict[str, Any], more: list[str], mechanisms: Sequence[str]
 ) -> Settings:
     """Return the settings of all runs; every mechanism is looked at before the first."""
-    for place, name in enumerate(mechanisms):
-        if name in mechanisms[:place]:
+    for index, name in enumerate(mechanisms):
+        if name in mechanisms[:index]:
             raise UsageError(f"--mechanism: names {name} twice")
     try:
         run = system.configure(preset=preset, **given, **_extra(system, more, given))
@@ -174,15 +174,15 @@ def _plot(system: Runnable, run: Settings, runs: Sequence[Summary], folder: Path
     """Draw the score of every round, of several seeds their mean and spread."""
     rows: dict[str, list[Any]] = {}
     for each in runs:
-        place = folder if len(runs) == 1 else folder / each.mechanism / f"seed-{each.seed}"
-        lines = (place / "metrics.jsonl").read_text().splitlines()
+        own = folder if len(runs) == 1 else folder / each.mechanism / f"seed-{each.seed}"
+        lines = (own / "metrics.jsonl").read_text().splitlines()
         rows.setdefault(each.mechanism, []).append([json.loads(line) for line in lines])
     rounds_plot(rows, runs[0].metric, folder / "plot.png", title=f"{system.name}: {_title(run, tuple(rows))}")
 
 
 def _extra(system: Runnable, pairs: list[str], given: Mapping[str, Any]) -> dict[str, Any]:
     """Read ``NAME=VALUE`` by the type that the setting has."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     defaults = {field.name: field.default for field in fields(system.settings)}
     for pair in pairs:
         name, equals, text = pair.partition("=")
@@ -191,14 +191,14 @@ def _extra(system: Runnable, pairs: list[str], given: Mapping[str, Any]) -> dict
             raise UsageError(f"--set {pair}: NAME=VALUE is needed; names are {', '.join(defaults)}")
         if name not in defaults:
             raise UsageError(f"--set {pair}: {system.name} has no {name}; there are {', '.join(defaults)}")
-        if name in given or name in found:
+        if name in given or name in result:
             raise UsageError(f"--set {pair}: {name} is given twice")
         kind: Any = type(defaults[name])
         try:
-            found[name] = _word(text) if kind is bool else kind(text)
+            result[name] = _word(text) if kind is bool else kind(text)
         except ValueError:
             raise UsageError(f"--set {pair}: {name} must be {kind.__name__}") from None
-    return found
+    return result
 
 
 def _word(text: str) -> bool:
@@ -385,12 +385,12 @@ def _print_runs(runs: Sequence[Summary], folder: Path, differences: str, *, as_j
 
     scored = compare(runs)
     if as_json:
-        found = {
+        result = {
             "mechanisms": [jsonable(asdict(each)) for each in scored],
             "runs": [jsonable(asdict(each)) for each in runs],
             "differences": differences,
         }
-        print(json.dumps(found, indent=2))
+        print(json.dumps(result, indent=2))
         return
     seeds = sorted({each.seed for each in runs})
     several = len(seeds) > 1

@@ -19,7 +19,7 @@ from rich.progress import Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from bitldp_papers.figures import Entry
+    from bitldp_papers.figures import FigureEntry
 
 __all__ = ["paper"]
 
@@ -87,27 +87,28 @@ def paper(
 
 
 def _made(
-    entries: Sequence[Entry], out: Path, *, quick: bool, resume: bool, quiet: bool
+    entries: Sequence[FigureEntry], out: Path, *, quick: bool, resume: bool, quiet: bool
 ) -> list[dict[str, Any]]:
     """Make figures one after the other; show which, and how far it is."""
     from bitldp_papers.figures import make
 
     documents = []
     with _progress(quiet) as show:
-        for place, entry in enumerate(entries, 1):
-            head = f"[{place}/{len(entries)}] {entry.name}"
+        for index, entry in enumerate(entries, 1):
+            head = f"[{index}/{len(entries)}] {entry.name}"
 
             def notice(label: str, done: int, total: int, head: str = head) -> None:
                 show(f"{head} {label} {done}/{total}")
 
             show(head)
             begun = time.perf_counter()
-            found = make(entry, out, quick=quick, resume=resume, notice=notice)
-            documents.append(found)
+            document = make(entry, out, quick=quick, resume=resume, notice=notice)
+            documents.append(document)
             if not quiet:
-                reason = f": {found['reason']}" if "reason" in found else ""
+                reason = f": {document['reason']}" if "reason" in document else ""
                 print(
-                    f"{head} {found['status']}, {time.perf_counter() - begun:.1f} s{reason}", file=sys.stderr
+                    f"{head} {document['status']}, {time.perf_counter() - begun:.1f} s{reason}",
+                    file=sys.stderr,
                 )
     return documents
 
@@ -128,7 +129,7 @@ def _page(out: Path) -> Path:
     return write_page(out)
 
 
-def _print_list(entries: Sequence[Entry], *, as_json: bool) -> None:
+def _print_list(entries: Sequence[FigureEntry], *, as_json: bool) -> None:
     if as_json:
         keys = ("name", "source", "title", "claim", "minutes")
         print(json.dumps([{key: getattr(each, key) for key in keys} for each in entries], indent=2))
@@ -140,7 +141,7 @@ def _print_list(entries: Sequence[Entry], *, as_json: bool) -> None:
         table.add_row(each.name, each.source, each.title, *(f"{value:g}" for value in each.minutes))
     console = wide_console()
     print_whole(console, table)
-    quick, full = (sum(each.minutes[place] for each in entries) for place in (0, 1))
+    quick, full = (sum(each.minutes[index] for each in entries) for index in (0, 1))
     console.print(
         f"{len(entries)} figures; bitldp paper --all --quick takes about {quick:.0f} minutes on two cores, "
         f"in full about {full / 60:.1f} hours"

@@ -104,11 +104,11 @@ class Folder:
             )
         path = Path(root) / self.name / file
         try:
-            found = hashlib.sha256(path.read_bytes()).hexdigest()
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
         except OSError as error:
             raise DatasetError(f"{path}: cannot be read ({error.strerror})") from None
-        if found != checksums[file]:
+        if digest != checksums[file]:
             raise DatasetError(
-                f"{path}: has SHA-256 {found}, not {checksums[file]}: another version or damaged"
+                f"{path}: has SHA-256 {digest}, not {checksums[file]}: another version or damaged"
             )
         return path

@@ -97,14 +97,14 @@ def regions_by_prefix(codes: Sequence[str], *, least: int = 6) -> NDArray[np.str
     if len(lengths) != 1 or next(iter(lengths)) % _STEP:
         raise ValueError("codes: must be strings of one even length")
     least = checks.integer("least", least, 1, len(codes))
-    found: dict[int, str] = {}
+    prefixes: dict[int, str] = {}
     for length in range(lengths.pop(), -1, -_STEP):
         shared = Counter(code[:length] for code in codes)
-        for place, code in enumerate(codes):
-            if place not in found and shared[code[:length]] >= least:
-                found[place] = code[:length]
-    kept = set(found.values())
-    return np.array([_shortest(found[place], kept) for place in range(len(codes))])
+        for index, code in enumerate(codes):
+            if index not in prefixes and shared[code[:length]] >= least:
+                prefixes[index] = code[:length]
+    kept = set(prefixes.values())
+    return np.array([_shortest(prefixes[index], kept) for index in range(len(codes))])
 
 
 def _shortest(prefix: str, kept: set[str]) -> str:

@@ -88,7 +88,7 @@ _BANK_NUMERIC = ("day", "campaign", "duration", "pdays", "previous", "age", "bal
 
 
 def _parts(records: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the places of the training and test records: four to one, in an order that never changes."""
+    """Return the indices of the training and test records: four to one, in an order that never changes."""
     order = np.random.default_rng(20220425).permutation(records)
     return np.sort(order[records // 5 :]), np.sort(order[: records // 5])
 
@@ -187,8 +187,8 @@ def _mixed(
     """Return numbers as they are and other columns as one-hot columns, one for each value that occurs."""
     blocks: list[NDArray[np.float32]] = []
     columns: list[str] = []
-    for place, name in enumerate(header):
-        texts = np.array([row[place] for row in rows])
+    for index, name in enumerate(header):
+        texts = np.array([row[index] for row in rows])
         if name in numeric:
             blocks.append(texts.astype(np.float32)[:, None])
             columns.append(name)

@@ -90,7 +90,7 @@ def synthetic(
         high=np.full(features, _REACH),
         public_ranges=True,
         classes=2,
-        columns=tuple(f"x_{place}" for place in range(features)),
+        columns=tuple(f"x_{index}" for index in range(features)),
     )
 
 

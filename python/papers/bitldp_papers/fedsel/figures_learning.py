@@ -6,7 +6,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from bitldp_papers.fedsel.compared import Runs, methods
-from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
+from bitldp_papers.figures import Compared, FigureRun, FigureResult, figure
 
 _PANELS = "Which data set a panel shows, alpha and eta are not in the paper's text: Adult, rate 1, eta .1."
 
@@ -16,7 +16,7 @@ def budgets(run: FigureRun) -> tuple[float, ...]:
     return (0.5, 2.0, 8.0) if run.quick else (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 
 
-def outcome(runs: Runs, pairs: dict[str, str], epsilon: float, majority: float, **words: Any) -> Outcome:
+def outcome(runs: Runs, pairs: dict[str, str], epsilon: float, majority: float, **words: Any) -> FigureResult:
     """Return the outcome of a panel: gains of methods over others at one budget, and the majority class."""
     compared, said = [], []
     for method, over in pairs.items():
@@ -32,7 +32,7 @@ def outcome(runs: Runs, pairs: dict[str, str], epsilon: float, majority: float, 
     compared += [
         Compared(f"{n}, accuracy", None, fmean(s), stdev(s), epsilon, epsilon) for n, s in own.items()
     ]
-    return Outcome(
+    return FigureResult(
         rows=runs.rows,
         draw=runs.draw(score="auc"),
         compared=compared,
@@ -50,7 +50,7 @@ def outcome(runs: Runs, pairs: dict[str, str], epsilon: float, majority: float, 
     claim="With any selection the two stages have a higher test accuracy than PM, the best flat method.",
     minutes=(0.5, 10.0),
 )
-def one_epoch(run: FigureRun) -> Outcome:
+def one_epoch(run: FigureRun) -> FigureResult:
     data = run.data("adult")
     runs = Runs(run, data="adult", rate=1.0)
     some = ("PS-PM", "PE-PM", "EXP-PM", "PS-PM-C", "PM")
@@ -67,7 +67,7 @@ def one_epoch(run: FigureRun) -> Outcome:
     "small.",
     minutes=(0.5, 10.0),
 )
-def two_epochs(run: FigureRun) -> Outcome:
+def two_epochs(run: FigureRun) -> FigureResult:
     data = run.data("bank_marketing")
     runs = Runs(run, data="bank_marketing", clients=36_169, batch=362, model="svm", rounds=200, rate=1.0)
     runs.add(methods("PS-PM", "PM", *(() if run.quick else ("PE-PM", "EXP-PM", "NP"))), budgets(run))
@@ -83,7 +83,7 @@ def two_epochs(run: FigureRun) -> Outcome:
     "deviation.",
     minutes=(0.5, 10.0),
 )
-def other_values(run: FigureRun) -> Outcome:
+def other_values(run: FigureRun) -> FigureResult:
     data = run.data("adult")
     runs = Runs(run, data="adult", rate=1.0)
     pairs = {"PS-PM": "PM", "PS-HM": "HM", "PS-Duchi": "Duchi"}
@@ -98,7 +98,7 @@ def other_values(run: FigureRun) -> Outcome:
     claim="A random projection lowers the noise, but what it loses ruins the accuracy; selection works.",
     minutes=(0.5, 10.0),
 )
-def projected(run: FigureRun) -> Outcome:
+def projected(run: FigureRun) -> FigureResult:
     data = run.data("adult")
     runs = Runs(run, data="adult", rate=1.0)
     runs.add(methods("PS-PM", "PM-RP", "PM"), budgets(run))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp_papers.data import Dataset
-from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
+from bitldp_papers.figures import Compared, FigureRun, FigureResult, figure
 from bitldp_papers.figures.drawing import lines
 from bitldp.selection import EXP, PE, PS
 
@@ -112,7 +112,7 @@ def _last(found: Sequence[dict[str, Any]], method: str, epsilon: float | None = 
     )
 
 
-def _by_round(name: str, run: FigureRun) -> Outcome:
+def _by_round(name: str, run: FigureRun) -> FigureResult:
     found = _ends(run, name, (4.0,))
     means = {
         method: np.mean([each["errors"] for each in found if each["method"] == method], axis=0)
@@ -142,7 +142,7 @@ def _by_round(name: str, run: FigureRun) -> Outcome:
     ]
     random = _last(found, WITHOUT[1])
     wins = {each: int(np.sum(_last(found, each) < random)) for each in SELECTIONS}
-    return Outcome(
+    return FigureResult(
         rows,
         draw,
         compared,
@@ -157,7 +157,7 @@ def _by_round(name: str, run: FigureRun) -> Outcome:
     )
 
 
-def _by_budget(name: str, run: FigureRun) -> Outcome:
+def _by_budget(name: str, run: FigureRun) -> FigureResult:
     budgets = (4.0, 1.0, 8.0) if run.quick else (4.0, 0.5, 1.0, 2.0, 8.0)
     found = _ends(run, name, budgets)
     order = sorted(budgets)
@@ -191,7 +191,7 @@ def _by_budget(name: str, run: FigureRun) -> Outcome:
         for place, e in enumerate(order)
     ] + [Compared(each, None, shown[each][1][0], float(_last(found, each).std(ddof=1))) for each in WITHOUT]
     top, best = shown[WITHOUT[2]][1][0], {each: shown[each][1][-1] for each in SELECTIONS}
-    return Outcome(
+    return FigureResult(
         rows,
         draw,
         compared,
@@ -234,7 +234,7 @@ for _letter, _name, _what in (("c", "low", 100), ("d", "high", 300)):
     title="Time of a selection, by dimensions",
     claim="Selecting costs extra time, and PS the least.",
 )
-def times(run: FigureRun) -> Outcome:
+def times(run: FigureRun) -> FigureResult:
     rows: list[dict[str, Any]] = []
     for dimensions in run.each(SIZES, "d"):
         clients = max(64, (1 << 18 if run.quick else 1 << 21) // dimensions)
@@ -266,7 +266,7 @@ def times(run: FigureRun) -> Outcome:
 
     compared = [Compared(f"{name}, d = 10,000, microseconds", None, of(name)[-1]) for name in SELECTIONS]
     least = min(SELECTIONS, key=lambda name: of(name)[-1])
-    return Outcome(
+    return FigureResult(
         rows,
         draw,
         compared,

@@ -6,7 +6,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from bitldp_papers.fedsel.compared import METHODS, Runs, methods
-from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
+from bitldp_papers.figures import Compared, FigureRun, FigureResult, figure
 
 _SELECTIONS = ("EXP", "PE", "PS")
 #: Gains and losses in points, EXP, PE and PS (the paper has KDD99 besides).
@@ -28,7 +28,7 @@ _CLIENTS = {"syn-L-0.01-0.9": 48_000, "bank_marketing": 36_169, "adult": 32_561}
     claim="What selection gains (1.8 to 8.6 points over PM) is much more than its share of the budget costs.",
     minutes=(0.7, 15.0),
 )
-def gain_and_loss(run: FigureRun) -> Outcome:
+def gain_and_loss(run: FigureRun) -> FigureResult:
     majority = {name: run.data(name).majority for name in _CLIENTS}
     compared, kept, rows = [], [], []
     for (name, model), printed in _PRINTED.items():
@@ -53,7 +53,7 @@ def gain_and_loss(run: FigureRun) -> Outcome:
         compared.append(Compared(f"PM, {name}, {model}", None, fmean(flat), stdev(flat), 2.0, 2.0))
         compared.append(Compared(f"majority class, {name}", None, majority[name]))
     sure = sum(gain > 0.0 and p < 0.05 for gain, p in kept)
-    return Outcome(
+    return FigureResult(
         rows=rows,
         compared=compared,
         stand_in="KDD99 is left out. The generated set is drawn anew by its procedure.",
@@ -74,7 +74,7 @@ def gain_and_loss(run: FigureRun) -> Outcome:
     "not lost.",
     minutes=(0.4, 8.0),
 )
-def delayed(run: FigureRun) -> Outcome:
+def delayed(run: FigureRun) -> FigureResult:
     data = run.data("adult")
     rate = 0.3  # Theorem 2 is about rates below 1
     runs = Runs(run, data="adult", rate=rate, rounds=200)
@@ -89,7 +89,7 @@ def delayed(run: FigureRun) -> Outcome:
         for score in ("accuracy", "auc")
     ]  # fmt: skip
     gain, _, p = runs.gain("PS-PM", "PS-PM-O", "auc", epsilon=2.0)
-    return Outcome(
+    return FigureResult(
         rows=runs.rows,
         draw=runs.draw(score="auc"),
         compared=[*compared, Compared("majority class", None, data.majority)],
@@ -108,7 +108,7 @@ def delayed(run: FigureRun) -> Outcome:
     "spread.",
     minutes=(0.4, 8.0),
 )
-def shares(run: FigureRun) -> Outcome:
+def shares(run: FigureRun) -> FigureResult:
     data = run.data("adult")
     runs = Runs(run, data="adult", rate=1.0)
     mus = (0.1, 0.4, 0.8) if run.quick else (0.05, 0.1, 0.2, 0.4, 0.6, 0.8)
@@ -123,7 +123,7 @@ def shares(run: FigureRun) -> Outcome:
     best = max(mus, key=lambda mu: fmean(runs.of(f"PS-PM, mu {mu:g}", "auc", epsilon=2.0)))
     worst = fmean(runs.of("PS-PM, mu 0.8", "auc", epsilon=2.0))
     small = fmean(runs.of("PS-PM, mu 0.1", "auc", epsilon=2.0))
-    return Outcome(
+    return FigureResult(
         rows=runs.rows,
         draw=runs.draw(score="auc"),
         compared=[*compared, Compared("majority class", None, data.majority)],
@@ -141,7 +141,7 @@ def shares(run: FigureRun) -> Outcome:
     "than PM.",
     minutes=(0.4, 8.0),
 )
-def batches(run: FigureRun) -> Outcome:
+def batches(run: FigureRun) -> FigureResult:
     data = run.data("adult")
     rounds = 30  # as many for each: within the clients of one epoch
     runs = Runs(run, data="adult", rate=1.0, rounds=rounds, epsilon=4.0)
@@ -157,7 +157,7 @@ def batches(run: FigureRun) -> Outcome:
         for name in ("PS-PM", "PM"):
             own = runs.of(name, batch=size)
             compared.append(Compared(f"{name}, accuracy, m = {size}", None, fmean(own), stdev(own), 4.0, 4.0))
-    return Outcome(
+    return FigureResult(
         rows=runs.rows,
         draw=runs.draw("batch", "auc"),
         compared=[*compared, Compared("majority class", None, data.majority)],

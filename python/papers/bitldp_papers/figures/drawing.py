@@ -10,7 +10,7 @@ from typing import Any
 from bitldp.base.extras import require
 from bitldp.base.palette import GRID, INK, STYLES
 
-from bitldp_papers.figures.outcome import Outcome
+from bitldp_papers.figures.result import FigureResult
 
 __all__ = ["LOOK", "drawn", "in_page", "lines"]
 
@@ -35,7 +35,7 @@ LOOK: Any = {
     "ytick.color": INK,
 }
 
-#: Colours of a drawing, and of the page in their place.
+#: Colours of a drawing, and of the page instead.
 _COLOURS = {
     INK: "currentColor",
     "#000000": "currentColor",
@@ -64,9 +64,9 @@ def lines(
     **settings
         Of ``axes.set``: xlabel, yscale, ...
     """
-    for place, (name, (x, y)) in enumerate(lines.items()):
-        color, marker = STYLES[place % len(STYLES)]
-        dash = ("-", "--", ":")[place // len(STYLES) % 3]
+    for number, (name, (x, y)) in enumerate(lines.items()):
+        color, marker = STYLES[number % len(STYLES)]
+        dash = ("-", "--", ":")[number // len(STYLES) % 3]
         style: dict[str, Any] = {"color": color, "marker": marker, "linestyle": dash, "label": name}
         if spread and name in spread:
             axes.errorbar(x, y, yerr=spread[name], capsize=2, **style)
@@ -75,26 +75,26 @@ def lines(
     axes.set(**settings)
 
 
-def drawn(outcome: Outcome, title: str) -> dict[str, bytes]:
-    """Return the drawing of an outcome as "svg" and "png"."""
+def drawn(result: FigureResult, title: str) -> dict[str, bytes]:
+    """Return the drawing of an result as "svg" and "png"."""
     require("a figure", ["matplotlib"], "plot")
     from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    found = {}
+    pictures = {}
     with rc_context(LOOK):
         figure = Figure(figsize=(5.6, 4.0), layout="constrained")
         FigureCanvasAgg(figure)
         figure.suptitle(title, wrap=True)
-        (outcome.draw or _table_of(outcome))(figure)
+        (result.draw or _table_of(result))(figure)
         _legend(figure)
         # Without a date, so that the same figure is the same file.
         for form, more in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 140})):
             file = io.BytesIO()
             figure.savefig(file, format=form, **more)
-            found[form] = file.getvalue()
-    return found
+            pictures[form] = file.getvalue()
+    return pictures
 
 
 def in_page(svg: str, name: str) -> str:
@@ -142,10 +142,10 @@ def _legend(figure: Any) -> None:
         figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=columns)
 
 
-def _table_of(outcome: Outcome) -> Any:
+def _table_of(result: FigureResult) -> Any:
     def draw(figure: Any) -> None:
-        columns = list(dict.fromkeys(name for row in outcome.rows for name in row))
-        cells = [[_cell(row.get(name)) for name in columns] for row in outcome.rows]
+        columns = list(dict.fromkeys(name for row in result.rows for name in row))
+        cells = [[_cell(row.get(name)) for name in columns] for row in result.rows]
         figure.set_size_inches(max(5.6, 1.1 * len(columns)), 0.9 + 0.24 * (len(cells) + 1))
         axes = figure.subplots()
         axes.axis("off")

@@ -17,8 +17,8 @@ from bitldp.base.files import replacing
 from bitldp.base.plain import jsonable
 
 from bitldp_papers.figures.drawing import drawn
-from bitldp_papers.figures.outcome import Outcome
-from bitldp_papers.figures.registry import Entry
+from bitldp_papers.figures.registry import FigureEntry
+from bitldp_papers.figures.result import FigureResult
 from bitldp_papers.figures.running import FigureRun, MissingData, Notice
 
 __all__ = ["DOCUMENT", "made", "make"]
@@ -27,23 +27,28 @@ DOCUMENT, TABLE, PICTURE = "figure.json", "figure.csv", "figure"
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "jax", "flwr", "matplotlib")
 
 
-def made(folder: Path, entry: Entry, *, quick: bool) -> dict[str, Any] | None:
+def made(folder: Path, entry: FigureEntry, *, quick: bool) -> dict[str, Any] | None:
     """Return the document of a figure that is there in the form asked for, or None."""
     try:
-        found: dict[str, Any] = json.loads((folder / entry.name / DOCUMENT).read_text(encoding="utf-8"))
+        known: dict[str, Any] = json.loads((folder / entry.name / DOCUMENT).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return found if found.get("status") == "done" and found.get("quick") == quick else None
+    return known if known.get("status") == "done" and known.get("quick") == quick else None
 
 
 def make(
-    entry: Entry, folder: Path, *, quick: bool = False, resume: bool = False, notice: Notice | None = None
+    entry: FigureEntry,
+    folder: Path,
+    *,
+    quick: bool = False,
+    resume: bool = False,
+    notice: Notice | None = None,
 ) -> dict[str, Any]:
     """Make one figure in ``folder/NAME``.
 
     Parameters
     ----------
-    entry : Entry
+    entry : FigureEntry
     folder : path
         Of all figures.
     quick : bool
@@ -59,8 +64,8 @@ def make(
         What ``figure.json`` holds. Its "status" is "done", "skipped" (a data set is missing: "reason") or
         "failed" (the function raised: "reason").
     """
-    if resume and (found := made(folder, entry, quick=quick)) is not None:
-        return found
+    if resume and (known := made(folder, entry, quick=quick)) is not None:
+        return known
     own = folder / entry.name
     if not resume:
         shutil.rmtree(own / "steps", ignore_errors=True)
@@ -75,12 +80,12 @@ def make(
         "claim": entry.claim,
         "quick": quick,
     }
-    outcome, how = _called(entry, run)
+    result, how = _called(entry, run)
     document |= how
-    if outcome is not None:
-        document |= outcome.document()
-        _write(own / TABLE, _csv(outcome).encode())
-        for form, picture in drawn(outcome, entry.title).items():
+    if result is not None:
+        document |= result.document()
+        _write(own / TABLE, _csv(result).encode())
+        for form, picture in drawn(result, entry.title).items():
             _write(own / f"{PICTURE}.{form}", picture)
     document |= {
         "seeds": list(run.seeds),
@@ -94,8 +99,8 @@ def make(
     return kept
 
 
-def _called(entry: Entry, run: FigureRun) -> tuple[Outcome | None, dict[str, str]]:
-    """Return the outcome, and how it ended."""
+def _called(entry: FigureEntry, run: FigureRun) -> tuple[FigureResult | None, dict[str, str]]:
+    """Return the result, and how it ended."""
     try:
         return entry.make(run), {"status": "done"}
     except MissingData as missing:
@@ -104,12 +109,12 @@ def _called(entry: Entry, run: FigureRun) -> tuple[Outcome | None, dict[str, str
         return None, {"status": "failed", "reason": f"{type(error).__name__}: {error}"}
 
 
-def _csv(outcome: Outcome) -> str:
-    columns = list(dict.fromkeys(name for row in outcome.rows for name in row))
+def _csv(result: FigureResult) -> str:
+    columns = list(dict.fromkeys(name for row in result.rows for name in row))
     text = io.StringIO()
     table = csv.DictWriter(text, columns, restval="", lineterminator="\n")
     table.writeheader()
-    table.writerows(outcome.rows)
+    table.writerows(result.rows)
     return text.getvalue()
 
 
@@ -123,13 +128,13 @@ def _plain(value: Any) -> Any:
 
 
 def _versions() -> dict[str, str]:
-    found = {"bitldp": bitldp.__version__, "python": python_version()}
+    versions = {"bitldp": bitldp.__version__, "python": python_version()}
     for name in _LIBRARIES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def _write(path: Path, data: bytes) -> None:

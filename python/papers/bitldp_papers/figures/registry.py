@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 from bitldp.privacy import PrivacyClaimWarning
 
 if TYPE_CHECKING:
-    from bitldp_papers.figures.outcome import Outcome
+    from bitldp_papers.figures.result import FigureResult
     from bitldp_papers.figures.running import FigureRun
 
-__all__ = ["Entry", "chosen", "figure", "figures"]
+__all__ = ["FigureEntry", "chosen", "figure", "figures"]
 
 _ROOT = "bitldp_papers"
 _FIRST = ("bitrand", "ldpfl", "mvu", "fedsel", "brr")  # the others follow by name
 
 
 @dataclass(frozen=True)
-class Entry:
+class FigureEntry:
     """One figure or table.
 
     Attributes
@@ -38,7 +38,7 @@ class Entry:
     minutes : tuple of float
         On two cores, quick and in full.
     make : callable
-        From a `FigureRun` to an `Outcome`.
+        From a `FigureRun` to an `FigureResult`.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Entry:
     title: str
     claim: str
     minutes: tuple[float, float]
-    make: Callable[[FigureRun], Outcome]
+    make: Callable[[FigureRun], FigureResult]
 
     @property
     def paper(self) -> str:
@@ -54,15 +54,15 @@ class Entry:
         return self.name.partition("-")[0]
 
 
-_entries: dict[str, Entry] = {}
+_entries: dict[str, FigureEntry] = {}
 
-_Function = Callable[["FigureRun"], "Outcome"]
+_Function = Callable[["FigureRun"], "FigureResult"]
 
 
 def figure(
     name: str, *, source: str, title: str, claim: str, minutes: tuple[float, float] = (0.1, 0.1)
 ) -> Callable[[_Function], _Function]:
-    """Register a function as a figure; the arguments are those of `Entry`.
+    """Register a function as a figure; the arguments are those of `FigureEntry`.
 
     Raises
     ------
@@ -75,39 +75,39 @@ def figure(
             raise ValueError(f"name: there are two figures {name!r}")
 
         @wraps(make)
-        def quiet(run: FigureRun) -> Outcome:
+        def quiet(run: FigureRun) -> FigureResult:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", PrivacyClaimWarning)  # a figure shows both epsilons
                 return make(run)
 
-        _entries[name] = Entry(name, source, title, claim, minutes, quiet)
+        _entries[name] = FigureEntry(name, source, title, claim, minutes, quiet)
         return make
 
     return register
 
 
-def figures() -> dict[str, Entry]:
+def figures() -> dict[str, FigureEntry]:
     """Return every figure by its name, paper after paper, in the order of the papers' numbers.
 
     All modules of the papers whose names begin with "figures" are imported.
     """
     packages = {each.name for each in pkgutil.iter_modules(import_module(_ROOT).__path__) if each.ispkg}
     for package in sorted(packages - {"figures"}):
-        place = f"{_ROOT}.{package}"
-        for module in pkgutil.iter_modules(import_module(place).__path__):
+        path = f"{_ROOT}.{package}"
+        for module in pkgutil.iter_modules(import_module(path).__path__):
             if module.name.startswith("figures"):
-                import_module(f"{place}.{module.name}")
+                import_module(f"{path}.{module.name}")
     return {name: _entries[name] for name in sorted(_entries, key=_order)}
 
 
 def _order(name: str) -> tuple[int, str, list[tuple[int, str]]]:
     paper, _, rest = name.partition("-")
-    place = _FIRST.index(paper) if paper in _FIRST else len(_FIRST)
+    position = _FIRST.index(paper) if paper in _FIRST else len(_FIRST)
     parts = [(int(part) if part.isdigit() else 1 << 20, part) for part in rest.split("-")]
-    return place, paper, parts
+    return position, paper, parts
 
 
-def chosen(names: Sequence[str]) -> list[Entry]:
+def chosen(names: Sequence[str]) -> list[FigureEntry]:
     """Return the figures of some names; a paper's name stands for all of its figures.
 
     Raises
@@ -116,15 +116,15 @@ def chosen(names: Sequence[str]) -> list[Entry]:
         For a name that is neither.
     """
     known = figures()
-    found: dict[str, Entry] = {}
+    chosen_entries: dict[str, FigureEntry] = {}
     for name in names:
         some = [each for each in known.values() if name in (each.name, each.paper)]
         if not some:
-            near = [each for each in known if each.startswith(name.partition("-")[0])]
-            raise ValueError(f"no figure {name!r}; `bitldp paper list` shows them" + _like(near))
-        found |= {each.name: each for each in some}
-    return [each for name, each in known.items() if name in found]
+            similar = [each for each in known if each.startswith(name.partition("-")[0])]
+            raise ValueError(f"no figure {name!r}; `bitldp paper list` shows them" + _like(similar))
+        chosen_entries |= {each.name: each for each in some}
+    return [each for name, each in known.items() if name in chosen_entries]
 
 
-def _like(near: Sequence[str]) -> str:
-    return f"; there are {', '.join(near)}" if near else ""
+def _like(similar: Sequence[str]) -> str:
+    return f"; there are {', '.join(similar)}" if similar else ""

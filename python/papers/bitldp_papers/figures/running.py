@@ -1,4 +1,4 @@
-"""What a figure's function is given: seeds, data, progress, and a cache of its expensive steps."""
+"""Course of one figure: its seeds, data and progress, and a cache of its expensive steps."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ class FigureRun:
             With the reason.
         """
         try:
-            found = load(name)
+            result = load(name)
         except DatasetError as error:
             raise MissingData(str(error)) from None
-        self.checksums[name] = dict(CHECKSUMS.get(name) or {"arrays": _digest(found)})
-        return found
+        self.checksums[name] = dict(CHECKSUMS.get(name) or {"arrays": _digest(result)})
+        return result
 
     def each(self, things: Collection[_T], label: str = "") -> Iterator[_T]:
         """Yield things one by one, with progress shown."""
@@ -99,8 +99,8 @@ class FigureRun:
             path.parent.mkdir(parents=True, exist_ok=True)
             with replacing(path) as file:
                 file.write(json.dumps({"key": key, "value": jsonable(value)}).encode())
-        found: _T = _restored(json.loads(path.read_text(encoding="utf-8"))["value"])
-        return found
+        result: _T = _restored(json.loads(path.read_text(encoding="utf-8"))["value"])
+        return result
 
 
 def _file_name(key: str, quick: bool) -> str:
@@ -123,7 +123,7 @@ def _restored(value: Any) -> Any:
 
 
 def _digest(data: Dataset) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for each in (data.train, data.train_labels, data.test, data.test_labels):
-        found.update(each.tobytes())
-    return found.hexdigest()
+        digest.update(each.tobytes())
+    return digest.hexdigest()

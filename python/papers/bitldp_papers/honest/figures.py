@@ -10,7 +10,7 @@ import numpy as np
 
 import bitldp
 from bitldp.base.palette import INK, STYLES
-from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
+from bitldp_papers.figures import Compared, FigureRun, FigureResult, figure
 from bitldp_papers.figures.drawing import lines
 from bitldp_papers.honest.system import SYSTEM
 from bitldp.privacy import PrivacyClaimWarning
@@ -46,7 +46,7 @@ def accuracy(data: str, mechanism: str, epsilon: float, seed: int) -> dict[str, 
     claim="The papers have such accuracies at a claimed 1 and .5: an exact 3,311 and 34,885 of a record.",
     minutes=(1.5, 3.0),
 )
-def updates(run: FigureRun) -> Outcome:
+def updates(run: FigureRun) -> FigureResult:
     """Learn a linear model of public features at a client's epsilon for the whole run."""
     for data in DATA:
         run.data(data)
@@ -104,7 +104,7 @@ def updates(run: FigureRun) -> Outcome:
         for epsilon in EPSILONS
     ]
     best = {data: float(np.mean(of(data, "polytope", 4.0))) for data in DATA}
-    return Outcome(
+    return FigureResult(
         rows,
         draw,
         compared,

@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from statistics import fmean, stdev
 from typing import Any
 
-from bitldp_papers.figures import Compared, FigureRun, Outcome
+from bitldp_papers.figures import Compared, FigureRun, FigureResult
 from bitldp_papers.figures.drawing import lines
 from bitldp_papers.ldpfl.direct import clients, learned
 from bitldp_papers.ldpfl.settings import WITHOUT, LDPFLSettings
@@ -97,7 +97,7 @@ def spread(values: Sequence[float]) -> float | None:
 
 def own_networks(
     run: FigureRun, spec: dict[str, Any], data: str, paper: float | None, stand_in: str
-) -> Outcome:
+) -> FigureResult:
     """Return the figure of clients' own networks, epoch by epoch."""
     run.data(data)
     rows: list[Row] = []
@@ -116,7 +116,7 @@ def own_networks(
         }
         lines(canvas.subplots(), shown, xlabel="epoch", ylabel="accuracy, %")
 
-    return Outcome(
+    return FigureResult(
         rows,
         draw,
         [Compared("a client's own network, last epoch, %", paper, fmean(last), spread(last), math.inf, 0.5)],
@@ -131,7 +131,7 @@ def own_networks(
 
 def dense_network(
     run: FigureRun, spec: dict[str, Any], data: str, paper: float, metric: str, stand_in: str
-) -> Outcome:
+) -> FigureResult:
     """Return the figure of the dense network, round by round, with and without noise."""
     run.data(data)
     rows: list[Row] = []
@@ -163,7 +163,7 @@ def dense_network(
 
     ours, clean = ends["uer-paper"], ends[WITHOUT]
     settings = settings_of(run, spec, 1, data=data)
-    return Outcome(
+    return FigureResult(
         rows,
         draw,
         [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
+from bitldp_papers.figures import Compared, FigureRun, FigureResult, figure
 from bitldp_papers.ldpfl import courses
 
 
@@ -15,7 +15,7 @@ from bitldp_papers.ldpfl import courses
     claim="Local networks reach about 99 % on MNIST.",
     minutes=(1.0, 240.0),
 )
-def local_mnist(run: FigureRun) -> Outcome:
+def local_mnist(run: FigureRun) -> FigureResult:
     return courses.own_networks(run, courses.MNIST, "mnist", None, "")
 
 
@@ -26,7 +26,7 @@ def local_mnist(run: FigureRun) -> Outcome:
     claim="Two clients reach 96 % at epsilon .5 (the abstract says 98).",
     minutes=(0.4, 300.0),
 )
-def global_mnist(run: FigureRun) -> Outcome:
+def global_mnist(run: FigureRun) -> FigureResult:
     return courses.dense_network(run, courses.MNIST, "mnist", 96.0, "accuracy", "")
 
 
@@ -37,7 +37,7 @@ def global_mnist(run: FigureRun) -> Outcome:
     claim="Local networks of three blocks learn CIFAR-10 well.",
     minutes=(1.0, 240.0),
 )
-def local_cifar(run: FigureRun) -> Outcome:
+def local_cifar(run: FigureRun) -> FigureResult:
     return courses.own_networks(run, courses.CIFAR, "fashion_mnist", None, courses.STAND_INS["CIFAR"])
 
 
@@ -48,7 +48,7 @@ def local_cifar(run: FigureRun) -> Outcome:
     claim="Two clients reach 80 % at epsilon .5.",
     minutes=(0.4, 300.0),
 )
-def global_cifar(run: FigureRun) -> Outcome:
+def global_cifar(run: FigureRun) -> FigureResult:
     return courses.dense_network(
         run, courses.CIFAR, "fashion_mnist", 80.0, "accuracy", courses.STAND_INS["CIFAR"]
     )
@@ -61,7 +61,7 @@ def global_cifar(run: FigureRun) -> Outcome:
     claim="Local networks of three blocks learn SVHN well, with 4,514 records each.",
     minutes=(0.1, 120.0),
 )
-def local_svhn(run: FigureRun) -> Outcome:
+def local_svhn(run: FigureRun) -> FigureResult:
     return courses.own_networks(run, courses.MNIST, "mnist", None, courses.STAND_INS["SVHN"])
 
 
@@ -72,7 +72,7 @@ def local_svhn(run: FigureRun) -> Outcome:
     claim="Local networks of three blocks learn Fashion-MNIST well, with 6,000 records each.",
     minutes=(1.0, 400.0),
 )
-def local_fashion(run: FigureRun) -> Outcome:
+def local_fashion(run: FigureRun) -> FigureResult:
     return courses.own_networks(run, courses.FASHION, "fashion_mnist", None, "")
 
 
@@ -83,7 +83,7 @@ def local_fashion(run: FigureRun) -> Outcome:
     claim="Ten clients reach 81 % after 80 rounds.",
     minutes=(0.5, 400.0),
 )
-def global_fashion(run: FigureRun) -> Outcome:
+def global_fashion(run: FigureRun) -> FigureResult:
     return courses.dense_network(run, courses.FASHION, "fashion_mnist", 81.0, "accuracy", "")
 
 
@@ -94,7 +94,7 @@ def global_fashion(run: FigureRun) -> Outcome:
     claim="LDPFL (81 %) is above DP-SGD (80) at the strictest privacy of all.",
     minutes=(0.1, 10.0),
 )
-def table_1(run: FigureRun) -> Outcome:
+def table_1(run: FigureRun) -> FigureResult:
     """Return the table, LDPFL and training without noise run here, the rest as printed."""
     found = courses.dense_network(run, courses.FASHION, "fashion_mnist", 81.0, "accuracy", "")
     ours, clean = found.compared
@@ -105,7 +105,7 @@ def table_1(run: FigureRun) -> Outcome:
         {"method": "alpha-CLDP-Fed", "paper, %": "85.28 to 86.93", "ours, %": None, "exact epsilon": None},
         {"method": "LDPFL", "paper, %": "~81", "ours, %": ours.ours, "exact epsilon": ours.exact},
     ]
-    return Outcome(
+    return FigureResult(
         rows,
         None,
         [ours, Compared("non-private, %", 90.0, clean.ours, clean.spread, math.inf, math.inf)],

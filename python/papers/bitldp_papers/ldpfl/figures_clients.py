@@ -5,13 +5,13 @@ from __future__ import annotations
 from statistics import fmean
 from typing import Any
 
-from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
+from bitldp_papers.figures import Compared, FigureRun, FigureResult, figure
 from bitldp_papers.figures.drawing import lines
 from bitldp_papers.ldpfl import courses
 from bitldp_papers.ldpfl.courses import Row
 
 
-def _crowd(run: FigureRun, metric: str, paper: float | None) -> Outcome:
+def _crowd(run: FigureRun, metric: str, paper: float | None) -> FigureResult:
     """Return the figure of how the number of clients tells, each with as many records."""
     run.data("mnist")
     numbers = (2, 4, 8) if run.quick else (2, 5, 10, 20, 50)
@@ -54,7 +54,7 @@ def _crowd(run: FigureRun, metric: str, paper: float | None) -> Outcome:
         for count, ends in last.items()
     ]
     said = ", ".join(f"{fmean(ends):.3g} with {count}" for count, ends in last.items())
-    return Outcome(
+    return FigureResult(
         rows,
         draw,
         compared,
@@ -75,7 +75,7 @@ _SVHN = {"source": "LDPFL, Fig. {}", "claim": "More clients converge later, to s
     claim=_SVHN["claim"],
     minutes=(1.0, 400.0),
 )
-def crowd_loss(run: FigureRun) -> Outcome:
+def crowd_loss(run: FigureRun) -> FigureResult:
     return _crowd(run, "loss", None)
 
 
@@ -86,7 +86,7 @@ def crowd_loss(run: FigureRun) -> Outcome:
     claim=_SVHN["claim"],
     minutes=(0.1, 10.0),
 )
-def crowd_accuracy(run: FigureRun) -> Outcome:
+def crowd_accuracy(run: FigureRun) -> FigureResult:
     return _crowd(run, "accuracy", 85.0)
 
 
@@ -97,7 +97,7 @@ def crowd_accuracy(run: FigureRun) -> Outcome:
     claim=_SVHN["claim"],
     minutes=(0.1, 10.0),
 )
-def crowd_compared(run: FigureRun) -> Outcome:
+def crowd_compared(run: FigureRun) -> FigureResult:
     return _crowd(run, "accuracy", 85.0)
 
 
@@ -108,7 +108,7 @@ def crowd_compared(run: FigureRun) -> Outcome:
     claim="Raising epsilon within 0 < epsilon <= 10 has a negligible impact on the randomization.",
     minutes=(0.6, 60.0),
 )
-def sweep(run: FigureRun) -> Outcome:
+def sweep(run: FigureRun) -> FigureResult:
     """Return accuracy by epsilon at alpha 10, and by alpha at epsilon .5: alpha alone decides."""
     run.data("mnist")
     budgets = (0.5, 10.0, 1e4, 1e5) if run.quick else (0.1, 0.5, 2.0, 10.0, 1e3, 1e4, 3e4, 1e5)
@@ -152,7 +152,7 @@ def sweep(run: FigureRun) -> Outcome:
         for panel, values in (("epsilon", budgets), ("alpha", alphas))
         for value in values
     ]
-    return Outcome(
+    return FigureResult(
         rows,
         draw,
         compared,

@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from bitldp.base.palette import STYLES
-from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
+from bitldp_papers.figures import Compared, FigureRun, FigureResult, figure
 from bitldp_papers.mvu.settings import MVUSettings
 from bitldp_papers.mvu.simulated import descend
 from bitldp_papers.mvu.system import SYSTEM, privacy, size
@@ -52,7 +52,7 @@ def front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     "mechanism.",
     minutes=(1.0, 40.0),
 )
-def sweep(run: FigureRun) -> Outcome:
+def sweep(run: FigureRun) -> FigureResult:
     data = run.data("mnist")
     budgets = (1.0, 3.0, 5.0) if run.quick else (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 8.0)
     rates = (2.0, 5.0) if run.quick else (0.5, 1.0, 2.0, 5.0, 10.0)
@@ -101,7 +101,7 @@ def sweep(run: FigureRun) -> Outcome:
             axes.plot(*zip(*line, strict=True), color=color, linestyle="--", label=_SHOWN.get(name, name))
         axes.set(xlabel="epsilon of a record", ylabel="accuracy")
 
-    return Outcome(
+    return FigureResult(
         rows=rows,
         draw=draw,
         compared=[*compared, Compared("majority class", None, data.majority)],

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import bitldp
 from bitldp.compression import CLDP, MVU, BitwiseRR, GeneralizedRR
-from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
+from bitldp_papers.figures import Compared, FigureRun, FigureResult, figure
 from bitldp_papers.figures.drawing import lines
 
 ENDS = (-1.0, 1.0)
@@ -26,7 +26,7 @@ _PLACES = 801  # inputs at which variances are compared
     claim="At epsilon 1 the rows are alike and the letters far out; at 10 P is near the identity, a_j near "
     "j/7.",
 )
-def designs(run: FigureRun) -> Outcome:
+def designs(run: FigureRun) -> FigureResult:
     budgets = (1.0, 3.0, 5.0, 10.0)
     made = {epsilon: MVU(epsilon, interval=(0.0, 1.0)) for epsilon in budgets}
     order = {epsilon: np.argsort(each.letters) for epsilon, each in made.items()}
@@ -74,7 +74,7 @@ def designs(run: FigureRun) -> Outcome:
             float(np.diag(made[10.0].probabilities()[:, order[10.0]]).mean()),
         ),
     ]
-    return Outcome(
+    return FigureResult(
         rows,
         draw,
         compared,
@@ -116,7 +116,7 @@ def lowest_share(variances: Mapping[str, NDArray[np.float64]]) -> float:
     title="Variance of one number, by input",
     claim="With one bit MVU is CLDP; with 3 bits it has the least variance of all that compress, everywhere.",
 )
-def variances(run: FigureRun) -> Outcome:
+def variances(run: FigureRun) -> FigureResult:
     budgets = (1.0, 3.0, 5.0)
     x = np.linspace(*ENDS, _PLACES)
     found = {epsilon: scalar_variances(epsilon, x) for epsilon in budgets}
@@ -151,7 +151,7 @@ def variances(run: FigureRun) -> Outcome:
         Compared("largest relative gap between MVU, 1 bit, and CLDP", 0.0, apart),
     ]
     best = bitldp.recommend("mean", 3.0)
-    return Outcome(
+    return FigureResult(
         rows,
         draw,
         compared,
@@ -171,7 +171,7 @@ def variances(run: FigureRun) -> Outcome:
     claim="As epsilon falls, more bits give less and less.",
     minutes=(0.2, 1.0),
 )
-def variance_by_bits(run: FigureRun) -> Outcome:
+def variance_by_bits(run: FigureRun) -> FigureResult:
     budgets, most = (0.5, 1.0, 3.0, 5.0), 3 if run.quick else 4
     rows: list[dict[str, Any]] = []
     for epsilon in run.each(budgets, "epsilon"):
@@ -202,7 +202,7 @@ def variance_by_bits(run: FigureRun) -> Outcome:
         )
         for epsilon, gain in gains.items()
     ]
-    return Outcome(
+    return FigureResult(
         rows,
         draw,
         compared,
@@ -217,7 +217,7 @@ def variance_by_bits(run: FigureRun) -> Outcome:
     title="Growth of a vector's norm under dither",
     claim="The norm of a vector grows by a small additive amount when it is dithered.",
 )
-def norm_growth(run: FigureRun) -> Outcome:
+def norm_growth(run: FigureRun) -> FigureResult:
     sizes, depths = (16, 64, 128, 512, 2048), (3, 5, 7, 9)
     rows: list[dict[str, Any]] = []
     for seed in run.seeds:
@@ -262,7 +262,7 @@ def norm_growth(run: FigureRun) -> Outcome:
         )
         for bits in depths
     ]
-    return Outcome(
+    return FigureResult(
         rows,
         draw,
         compared,

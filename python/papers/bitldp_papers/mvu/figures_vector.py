@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import bitldp
 from bitldp.compression import CLDP, BallGaussian, InterpolatedMVU, LaplaceBall, Skellam, VectorMVU
-from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
+from bitldp_papers.figures import Compared, FigureRun, FigureResult, figure
 from bitldp_papers.figures.drawing import lines
 
 VECTORS, FEATURES = 10_000, 128
@@ -86,7 +86,7 @@ def _step(run: FigureRun, norm: int, build: _Build, epsilon: float) -> dict[str,
     claim="MVU with 3 bits is close to Laplace; CLDP and Skellam are more than ten times worse.",
     minutes=(0.2, 0.3),
 )
-def l1(run: FigureRun) -> Outcome:
+def l1(run: FigureRun) -> FigureResult:
     mechanisms: dict[str, _Build] = {
         "Laplace, sensitivity 2": lambda e: LaplaceBall(FEATURES, epsilon=e),
         "Laplace, sensitivity 1 (paper)": lambda e: LaplaceBall(FEATURES, epsilon=2.0 * e),
@@ -98,7 +98,7 @@ def l1(run: FigureRun) -> Outcome:
     rows, compared, draw = _compared(run, 1, mechanisms)
     error = {(row["mechanism"], row["epsilon"]): row["error"] for row in rows}
     one, half = error["MVU, 3 bits", 1.0], error["Laplace, sensitivity 2", 1.0]
-    return Outcome(
+    return FigureResult(
         rows,
         draw,
         compared,
@@ -120,7 +120,7 @@ def l1(run: FigureRun) -> Outcome:
     claim="MVU in the l1 metric with 3 bits slightly outperforms CLDP and Skellam.",
     minutes=(0.3, 0.5),
 )
-def l2(run: FigureRun) -> Outcome:
+def l2(run: FigureRun) -> FigureResult:
     common: dict[str, Any] = {"delta": DELTA}
     mechanisms: dict[str, _Build] = {
         "Gaussian, diameter 2": lambda e: BallGaussian(FEATURES, epsilon=e, **common),
@@ -134,7 +134,7 @@ def l2(run: FigureRun) -> Outcome:
     }
     rows, compared, draw = _compared(run, 2, mechanisms)
     error = {(row["mechanism"], row["epsilon"]): row["error"] for row in rows}
-    return Outcome(
+    return FigureResult(
         rows,
         draw,
         compared,

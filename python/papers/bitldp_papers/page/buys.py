@@ -32,7 +32,7 @@ class Bought:
     claimed, exact : float
         Epsilon of a record, as stated and of the integers that are sampled.
     honest : str
-        What to take in its place.
+        What to take instead.
     """
 
     setting: str

@@ -36,7 +36,7 @@ def figure_of(value: Any, spread: Any = None) -> str:
 
 
 def overrun(row: Mapping[str, Any], slack: float) -> bool:
-    """Whether a comparison's exact epsilon is above the claimed one, by more than a relative slack."""
+    """Tell whether a comparison's exact epsilon is above the claimed one, by more than a relative slack."""
     exact, claimed = (math.inf if row[key] == "infinity" else row[key] for key in ("exact", "claimed"))
     return exact is not None and claimed is not None and exact > claimed * (1.0 + slack)
 

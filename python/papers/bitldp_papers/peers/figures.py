@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp.base.palette import STYLES
-from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
+from bitldp_papers.figures import Compared, FigureRun, FigureResult, figure
 from bitldp_papers.peers import frequencies, means
 from bitldp_papers.peers.frequencies import Peer
 
@@ -88,7 +88,7 @@ def _outcome(
     draw: Callable[[int, int], NDArray[Any]],
     truth: Callable[[NDArray[Any]], NDArray[Any]],
     task: str,
-) -> Outcome:
+) -> FigureResult:
     found, absent = _peers(loaders)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -123,7 +123,7 @@ def _outcome(
         )
         for row in rows
     ]
-    return Outcome(
+    return FigureResult(
         rows,
         drawn,
         compared,
@@ -162,7 +162,7 @@ def _verdict(rows: Sequence[Mapping[str, Any]], absent: Sequence[str]) -> str:
     claim=_CLAIM,
     minutes=(0.2, 0.5),
 )
-def shares(run: FigureRun) -> Outcome:
+def shares(run: FigureRun) -> FigureResult:
     loaders = {name: partial(load, EPSILON, CATEGORIES) for name, load in frequencies.LOADERS.items()}
     law = 0.5 ** np.arange(1, CATEGORIES + 1)
 
@@ -182,7 +182,7 @@ def shares(run: FigureRun) -> Outcome:
     claim=_CLAIM,
     minutes=(0.2, 0.5),
 )
-def numbers(run: FigureRun) -> Outcome:
+def numbers(run: FigureRun) -> FigureResult:
     loaders = {name: partial(load, EPSILON) for name, load in means.NUMBERS.items()}
 
     def draw(seed: int, count: int) -> NDArray[Any]:
@@ -198,7 +198,7 @@ def numbers(run: FigureRun) -> Outcome:
     claim=_CLAIM,
     minutes=(0.2, 0.5),
 )
-def updates(run: FigureRun) -> Outcome:
+def updates(run: FigureRun) -> FigureResult:
     loaders = {name: partial(load, EPSILON, SIZE) for name, load in means.UPDATES.items()}
 
     def draw(seed: int, count: int) -> NDArray[Any]:

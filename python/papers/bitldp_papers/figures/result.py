@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["Compared", "Outcome"]
+__all__ = ["Compared", "FigureResult"]
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a figure returns.
+class FigureResult:
+    """Results of one figure.
 
     Attributes
     ----------
