@@ -51,11 +51,9 @@ def commands(files: list[str]) -> list[list[str]]:
         ]
     if any(name.startswith("python/") for name in python):
         steps.append([f"{BIN}/mypy"])
+    pytest = [f"{BIN}/pytest", "-q", "--numprocesses", str(os.cpu_count() or 1), "--dist", "loadfile"]
     if tests := selected(files):
-        workers = str(os.cpu_count() or 1)
-        steps.append(
-            [f"{BIN}/pytest", "-q", "-m", QUICK, "--numprocesses", workers, "--dist", "loadfile", *tests]
-        )
+        steps.append([*pytest, "-m", QUICK, *tests])
     return steps
 
 
@@ -66,8 +64,8 @@ def selected(files: list[str]) -> list[str]:
         path = Path(name)
         if path.parts[0] == "tests" and path.name.startswith("test_") and path.suffix == ".py":
             tests.add(name)
-        elif path.parts[:2] == ("python", "papers") or path.parts[:2] == ("tests", "papers"):
-            tests |= {"tests/papers", "tests/house"}
+        elif path.parts[:2] in (("python", "papers"), ("tests", "papers")):
+            tests.add("tests/house")  # its own are slow: `make papers-test`
         elif path.parts[0] in ("docs", "examples") or path.suffix == ".md":
             tests |= set(DOCUMENTS)
         elif path.parts[0] in ("python", "rust", "tests") or path.suffix in (".toml", ".lock"):

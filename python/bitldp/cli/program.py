@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, MutableMapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -19,9 +19,6 @@ from bitldp._core import __version__
 from bitldp.base.errors import MissingExtraError
 
 __all__ = ["BESIDE", "COMMANDS", "GROUP", "app"]
-
-# A command of click, or of the copy of it that newer Typers bring: they come without click itself.
-Command: TypeAlias = Any
 
 #: Entry points of this group are commands.
 GROUP = "bitldp.commands"
