@@ -23,7 +23,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from bitldp.base.plain import jsonable
+from bitldp.base.documents import jsonable
 from bitldp_papers import get
 from bitldp_papers.bitrand import direct as bitrand
 from bitldp_papers.bitrand.mechanisms import FEATURES, UPDATES

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import bitldp
-from bitldp.base.plain import jsonable
+from bitldp.base.documents import jsonable
 from bitldp_papers.figures import Entry, FigureRun, Outcome, figures
 from matplotlib.collections import LineCollection
 from matplotlib.container import ErrorbarContainer

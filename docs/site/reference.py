@@ -82,7 +82,11 @@ def names(room: str) -> list[str]:
 
 def inherited(kind: type) -> dict[type, list[str]]:
     """Return the documented names that a mechanism has of others, by the class that defines them."""
-    fields = {each.name for each in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else set()
+    fields = (
+        {each.name for each in dataclasses.fields(kind) if each.init}
+        if dataclasses.is_dataclass(kind)
+        else set()
+    )
     found: dict[type, list[str]] = {}
     for name in dir(kind):
         home = next(base for base in kind.__mro__ if name in vars(base))

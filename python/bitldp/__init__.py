@@ -33,15 +33,13 @@ import bitldp.base.early  # noqa: F401 - first: it minds Ctrl-C while the others
 from bitldp._core import __version__, pack, unpack
 from bitldp.accounting import Account, account
 from bitldp.bits.bitrand import BitRand
-from bitldp.bits.frr import FRR
+from bitldp.bits.frr import FRR, SymmetricRR
 from bitldp.bits.moue import MOUE, UER
-from bitldp.bits.symmetric import SymmetricRR
-from bitldp.categorical.blocks import BlockDesign
+from bitldp.categorical.blocks import BlockDesign, SteppedReports
 from bitldp.categorical.hadamard import HadamardResponse
 from bitldp.categorical.hashing import OLH
 from bitldp.categorical.rappor import RAPPOR
 from bitldp.categorical.responses import GRR, LabelRR, WarnerRR
-from bitldp.categorical.stepped import SteppedReports
 from bitldp.categorical.subset import SubsetSelection
 from bitldp.categorical.unary import OUE, SUE
 from bitldp.channels import Bits, Cube, Matrix, Mixture, Select, Shift, Unary, Window

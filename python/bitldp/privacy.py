@@ -1,4 +1,4 @@
-"""What a mechanism promises: the claimed epsilon, and the exact one of the integers that it samples with.
+"""Guarantee of a mechanism: the claimed epsilon, and the exact one of the integers that it samples with.
 
 Everywhere, epsilon is the local differential privacy of one record: the largest log-ratio
 ``ln P(report | v) / P(report | v')`` over every report and every pair of inputs v, v'.
@@ -16,7 +16,7 @@ from typing import Literal, TypeVar
 __all__ = ["Guarantee", "PrivacyClaimWarning", "calibrated", "ceiling"]
 
 ONE = 1 << 64
-"""What the integers of a law sum to."""
+"""Sum of the integers of a law."""
 
 Unit = Literal["record", "feature"]
 Calibration = Literal["exact", "paper"]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp.base.extras import require
+from bitldp.base.errors import require
 from bitldp.categorical.responses import GRR
 from bitldp.ledger.budget import Ledger
 from bitldp.mechanism.base import Mechanism

@@ -98,10 +98,10 @@ def bitldp_audit() -> Any:
 @EVERY
 def test_it_is_put_on_the_wire(name: str) -> None:
     pytest.importorskip("flwr", reason="the extra fl is not installed")
-    from bitldp.federated.wire.forms import Form
+    from bitldp.federated.wire.codec import ReportForm
 
     mechanism = example(name)
-    form = Form(mechanism)
+    form = ReportForm(mechanism)
     reports = mechanism.randomize(*records_of(mechanism, RECORDS), output=form.output, rng=5)
     arrays = form.split(reports, RECORDS)
     shaped = []

@@ -168,7 +168,7 @@ def _changes(whole: bytes) -> st.SearchStrategy[bytes]:
 
 
 def test_changed_copies_are_read_or_refused(tmp_path: Path) -> None:
-    released = pytest.importorskip("bitldp.federated.client.released", reason="the extra fl is not installed")
+    released = pytest.importorskip("bitldp.federated.client.data", reason="the extra fl is not installed")
     path = tmp_path / "copy.npz"
     arrays = {"features": np.zeros((3, 2), np.float32), "labels": np.arange(3)}
     about = {"format": released._FORMAT, "version": released._VERSION, "sha256": released._digest(arrays)}
@@ -187,13 +187,13 @@ def test_changed_copies_are_read_or_refused(tmp_path: Path) -> None:
 
 
 def test_changed_answers_are_given_again_or_not(tmp_path: Path) -> None:
-    repeat = pytest.importorskip("bitldp.federated.client.repeat", reason="the extra fl is not installed")
+    repeat = pytest.importorskip("bitldp.federated.client.mod", reason="the extra fl is not installed")
     path, asked, report = tmp_path / "kept.npz", bytes(32), bytes(range(100))
-    repeat.keep(path, asked, repeat.Kept(report, {"loss": 0.5}))
+    repeat.keep_report(path, asked, repeat.Kept(report, {"loss": 0.5}))
 
     def call(data: bytes) -> bool:
         path.write_bytes(data)
-        found = repeat.find(path, asked)
+        found = repeat.find_kept(path, asked)
         assert found is None or found.report == report
         return found is not None
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import bitldp
 import pytest
-from bitldp.base.extras import MissingExtraError
+from bitldp.base.errors import MissingExtraError
 
 ROOT = Path(bitldp.__file__).parent
 

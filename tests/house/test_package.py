@@ -73,7 +73,7 @@ def test_what_is_not_there_is_not_there() -> None:
 
 def test_an_extra_that_is_missing_is_named() -> None:
     program = (
-        "import bitldp, bitldp.base.extras as extras\n"
+        "import bitldp, bitldp.base.errors as extras\n"
         "extras.importlib.util.find_spec = lambda name: None\n"
         "try:\n    bitldp_papers\n"
         "except ImportError as error:\n    print(error)"

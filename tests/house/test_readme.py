@@ -46,9 +46,9 @@ def test_the_mechanism_that_contributing_adds_is_a_mechanism(
     assert bitldp.account([(mechanism, 1)], epsilon=2.0).delta <= 1e-9
     assert mechanism.extremes().blocks
     if find_spec("flwr") is not None:
-        from bitldp.federated.wire.forms import Form
+        from bitldp.federated.wire.codec import ReportForm
 
-        assert Form(mechanism).fields[0].bits == 2
+        assert ReportForm(mechanism).fields[0].bits == 2
     with pytest.raises(ValueError, match=r"^bits: must be between 1 and 8"):
         type(mechanism)(1.0, bits=9)
 

@@ -126,3 +126,9 @@ def test_reading_a_numeric_mechanism_opens_few_files() -> None:
     }
     # Seven on the way to the law, and what keyed coins ask of any mechanism.
     assert len(files) <= 8, files
+
+
+@pytest.mark.parametrize("kind", [bitldp.GRR, bitldp.BRR, bitldp.OUE, bitldp.BlockDesign])
+def test_reading_a_mechanism_opens_four_files(kind: type) -> None:
+    files = {inspect.getsourcefile(each) for each in kind.__mro__ if each.__module__.startswith("bitldp.")}
+    assert len(files) <= 4, files

@@ -15,10 +15,10 @@ pytest.importorskip("jax", reason="the extra fl is not installed")
 from bitldp.federated import Layout
 from bitldp.federated.client.mod import PrivateUpdateMod
 from bitldp.ledger import Ledger
+from bitldp.selection import FedSel
 from bitldp_papers.fedsel.settings import codec, selecting
 from bitldp_papers.models import linear
 from bitldp_papers.run.share import holding, loaded
-from bitldp.selection import FedSel
 from support.fedsel_runs import SIZE, run, settings, weights
 
 

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("flwr", reason="the extra fl is not installed")
 pytest.importorskip("jax", reason="the extra fl is not installed")
 
-from bitldp.federated import Account, InProcessGrid, flower, to_record
+from bitldp.federated import ClientAccount, InProcessGrid, flower, to_record
 from bitldp.federated.client.mod import BUDGET_SENTENCE, FAILURE_SENTENCE, REPORT, STYPE
 from bitldp.ledger import Ledger
 from bitldp_papers import get
@@ -132,7 +132,7 @@ def test_a_crash_before_the_charge_is_paid_for_before_anything_leaves(
         raise OSError("no power")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Account, "charge", crash)
+        patch.setattr(ClientAccount, "charge", crash)
         assert client.ask(1).error.reason == FAILURE_SENTENCE
     assert (client.home / "residual.npz").exists()
     assert not (client.home / "ledger.json").exists()
@@ -141,7 +141,7 @@ def test_a_crash_before_the_charge_is_paid_for_before_anything_leaves(
     assert client.ledger.spent == selecting(client.settings, SIZE).guarantee.record
     client = One(tmp_path / "again")
     with monkeypatch.context() as patch:
-        patch.setattr(Account, "charge", crash)
+        patch.setattr(ClientAccount, "charge", crash)
         client.ask(1)
     assert client.report(1) == whole
     assert client.ledger.spent == pytest.approx(4.0)
@@ -156,7 +156,7 @@ def test_a_memory_that_was_lost_hides_no_charge(tmp_path: Path, monkeypatch: pyt
         raise OSError("no power")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Account, "charge", crash)
+        patch.setattr(ClientAccount, "charge", crash)
         assert client.ask(2).error.reason == FAILURE_SENTENCE
     assert not client.ask(2).has_error()
     assert sum(entry.count for entry in client.ledger.entries) == 2

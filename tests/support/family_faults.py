@@ -10,7 +10,7 @@ import numpy as np
 from bitldp._core import Cube, hash_cells
 from bitldp.compression import CLDP, SignSGD
 from bitldp.release.rotated import RotatedReports, signed_top
-from bitldp.selection.laws import pe_channel
+from bitldp.selection.mechanisms import pe_channel
 
 from support.faults import Stale, key
 

@@ -15,7 +15,7 @@ from bitldp.amplification import (
     summed_central_delta,
     summed_central_epsilon,
 )
-from bitldp.amplification._sums import blanketed, noised
+from bitldp.amplification.aggregates import blanketed, noised
 from bitldp.channels import Matrix, Shift
 from bitldp.channels.noise import gaussian_weights, geometric_weights
 

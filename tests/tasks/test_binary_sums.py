@@ -14,8 +14,7 @@ from bitldp.amplification import (
     summed_central_delta,
     summed_central_epsilon,
 )
-from bitldp.amplification._binary import Binary, _binomial
-from bitldp.amplification._datasets import Datasets
+from bitldp.amplification.aggregates import Binary, Datasets, _binomial
 from bitldp.channels import Matrix
 
 stats = pytest.importorskip("scipy.stats")

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp.accounting import losses
 from bitldp.accounting.divergence import ORDERS, check_orders, renyi
 from bitldp.accounting.laws import Tables, parts
-from bitldp.base import checks, extras
+from bitldp.base import checks
+from bitldp.base.errors import require
 from bitldp.privacy import Guarantee, added, composed
 
 __all__ = ["Account", "Method", "account"]
@@ -30,7 +31,7 @@ _ROUNDING = 1e-12  # delta that is set aside for the rounding of convolutions
 
 @dataclass(frozen=True)
 class Account:
-    """What releases cost together: they are (epsilon, delta)-differentially private, locally.
+    """Cost of releases together: they are (epsilon, delta)-differentially private, locally.
 
     Attributes
     ----------
@@ -252,7 +253,7 @@ def concentration(epsilon: float, delta: float) -> float:
 
 
 def _rdp() -> Any:
-    extras.require("accounting", ["dp_accounting"], "design")
+    require("accounting", ["dp_accounting"], "design")
     return importlib.import_module("dp_accounting.rdp.rdp_privacy_accountant")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp.accounting.laws import parts
-from bitldp.accounting.table import Table
+from bitldp.accounting.loss_table import LossTable
 
 __all__ = ["ORDERS", "check_orders", "renyi"]
 
@@ -86,12 +86,12 @@ def check_orders(orders: Any) -> NDArray[np.float64]:
     return alphas
 
 
-def of_tables(tables: Sequence[Table], alphas: Iterable[float]) -> NDArray[np.float64]:
+def of_tables(tables: Sequence[LossTable], alphas: Iterable[float]) -> NDArray[np.float64]:
     """Return the divergence of one symbol at every order: the worst of its tables."""
     return np.array([max(of_table(table, float(alpha)) for table in tables) for alpha in alphas])
 
 
-def of_table(table: Table, alpha: float) -> float:
+def of_table(table: LossTable, alpha: float) -> float:
     """Return the divergence of the worst pair of rows, rounded up."""
     if math.isinf(table.epsilon):
         return math.inf
@@ -99,7 +99,7 @@ def of_table(table: Table, alpha: float) -> float:
     return min(float(divergences(table, alpha).max()), epsilon, alpha * epsilon * epsilon / 2.0)
 
 
-def divergences(table: Table, alpha: float) -> NDArray[np.float64]:
+def divergences(table: LossTable, alpha: float) -> NDArray[np.float64]:
     """Return the divergence of every pair of rows, shape (inputs, inputs), rounded up.
 
     Only for tables whose rows exclude the same values. Rows are first divided by the geometric mean of the

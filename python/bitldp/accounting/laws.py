@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Bits, Cube, Design, Matrix, Mixture, Select, Shift, Subset, Unary, Window
-from bitldp.accounting.table import Table, of_weights, promised, two_rows
+from bitldp.accounting.loss_table import LossTable, of_weights, promised, two_rows
 from bitldp.channels.noise import is_log_concave
 from bitldp.privacy import ONE, Guarantee
 
@@ -25,13 +25,13 @@ class Tables(NamedTuple):
 
     Attributes
     ----------
-    tables : tuple of Table
+    tables : tuple of LossTable
         The law; several where a public choice, such as the region, says which of them applies.
     times : int
         How many independent symbols.
     """
 
-    tables: tuple[Table, ...]
+    tables: tuple[LossTable, ...]
     times: int
 
 
@@ -137,7 +137,7 @@ def _(release: Cube) -> list[Tables]:
     inside, outside = own * high / near, own * (1 - high) / far
     rest = 1 - inside - outside
     table = two_rows([inside, outside, rest], [outside, inside, rest])
-    return [Tables((Table(table.rows, min(table.epsilon, release.epsilon)),), 1)]
+    return [Tables((LossTable(table.rows, min(table.epsilon, release.epsilon)),), 1)]
 
 
 @parts.register
@@ -148,7 +148,7 @@ def _(release: Mixture) -> list[Tables]:
     (heads, *low), (_, *high) = ([Fraction(w, ONE) for w in row] for row in release.matrix.weights())
     one, other = _window_rows(release.window)
     table = two_rows([heads * each for each in one] + low, [heads * each for each in other] + high)
-    return [Tables((Table(table.rows, min(table.epsilon, release.epsilon)),), 1)]
+    return [Tables((LossTable(table.rows, min(table.epsilon, release.epsilon)),), 1)]
 
 
 @parts.register
@@ -160,7 +160,7 @@ def _(release: Select) -> list[Tables]:
     (_, k), (low, high), total = counts.tolist(), weights.tolist(), release.total
     inside, outside = Fraction(k * high, total), Fraction(k * low, total)
     table = two_rows([inside, outside, 1 - inside - outside], [outside, inside, 1 - inside - outside])
-    return [Tables((Table(table.rows, min(table.epsilon, release.epsilon)),), 1)]
+    return [Tables((LossTable(table.rows, min(table.epsilon, release.epsilon)),), 1)]
 
 
 def _shifted(channel: Shift, x: int) -> list[int]:
@@ -171,18 +171,18 @@ def _shifted(channel: Shift, x: int) -> list[int]:
     return row
 
 
-def _bernoulli(p: int, q: int) -> Table:
+def _bernoulli(p: int, q: int) -> LossTable:
     one, zero = Fraction(p, ONE), Fraction(q, ONE)
     return two_rows([1 - one, one], [1 - zero, zero])
 
 
-def _of_blocks(release: Design | Subset, shared: Fraction, high: int, width: int, cells: int) -> Table:
+def _of_blocks(release: Design | Subset, shared: Fraction, high: int, width: int, cells: int) -> LossTable:
     """Return the laws of two inputs whose blocks have so many cells in common, as those of windows."""
     inside = (1 - shared / width) * Fraction(high, ONE)
     outside = (width - shared) / (cells - width) * (1 - Fraction(high, ONE))
     rest = 1 - inside - outside
     table = two_rows([inside, outside, rest], [outside, inside, rest])
-    return Table(table.rows, min(table.epsilon, release.epsilon))
+    return LossTable(table.rows, min(table.epsilon, release.epsilon))
 
 
 def _shared(channel: Design) -> Fraction:
@@ -216,9 +216,9 @@ def _window_rows(channel: Window) -> tuple[list[Fraction], list[Fraction]]:
     return [inside, outside, rest], [outside, inside, rest]
 
 
-def _window_table(channel: Window) -> Table:
+def _window_table(channel: Window) -> LossTable:
     table = two_rows(*_window_rows(channel))
-    return Table(table.rows, min(table.epsilon, channel.epsilon))
+    return LossTable(table.rows, min(table.epsilon, channel.epsilon))
 
 
 def _least_overlap(channel: Window) -> int:

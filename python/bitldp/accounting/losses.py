@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp.accounting.laws import Tables, parts
-from bitldp.accounting.table import Table
-from bitldp.base import checks, extras
+from bitldp.accounting.loss_table import LossTable
+from bitldp.base import checks
+from bitldp.base.errors import require
 
 __all__ = ["composed", "pld", "profile"]
 
@@ -73,7 +74,7 @@ def pld(release: Any, *, interval: float | None = None) -> Any:
 
 def composed(symbols: Sequence[tuple[Tables, int]], interval: float | None = None) -> Any:
     """Return the distribution of independent symbols, each so many times."""
-    extras.require("accounting", ["dp_accounting"], "design")
+    require("accounting", ["dp_accounting"], "design")
     library: Any = importlib.import_module("dp_accounting.pld.privacy_loss_distribution")
     masses: Any = importlib.import_module("dp_accounting.pld.pld_pmf")
     step = _step(symbols) if interval is None else checks.positive("interval", interval)
@@ -102,7 +103,7 @@ def profile(part: Tables, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.minimum(found, 1.0)
 
 
-def _losses(table: Table) -> NDArray[np.float64]:
+def _losses(table: LossTable) -> NDArray[np.float64]:
     """Return the largest finite loss of any pair in each value; all there are, of a table of two rows."""
     with np.errstate(divide="ignore"):
         logs = np.log(table.rows)

@@ -9,12 +9,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from bitldp._core import Grid, Matrix, Window
-from bitldp.audit.run import Event, Run
+from bitldp.audit.run import AuditRun, Event
 from bitldp.base import checks
-from bitldp.base.extras import require
+from bitldp.base.documents import facts_table, jsonable
+from bitldp.base.errors import require
 from bitldp.base.keys import RandomSource
-from bitldp.base.markup import facts_table
-from bitldp.base.plain import jsonable
 from bitldp.mechanism.base import Mechanism
 from bitldp.mechanism.law import Experiment, Pair, codes_of, far_ends, of_rows
 from bitldp.privacy import Guarantee
@@ -71,12 +70,12 @@ class AuditResult:
 
     @property
     def passed(self) -> bool:
-        """Whether the bound is within the exact epsilon; an audit with repeated reports fails."""
+        """Verdict: the bound is within the exact epsilon; an audit with repeated reports fails."""
         return self.lower <= self.exact and self.lower < math.inf
 
     @property
     def refuted(self) -> bool:
-        """Whether these reports alone show more than is claimed; never of the claim for a feature."""
+        """True where these reports alone show more than is claimed; never of the claim for a feature."""
         return self.guarantee.unit == "record" and self.lower > self.claimed
 
     def __str__(self) -> str:
@@ -213,7 +212,7 @@ def audit(
     if event is not None and not callable(event):
         raise TypeError(f"event: must be callable, not {type(event).__name__}")
     known = _experiment(mechanism, pair)
-    run = Run(mechanism, guarantee, n, confidence, rng)
+    run = AuditRun(mechanism, guarantee, n, confidence, rng)
     inputs: Sequence[Any]
     names: Sequence[str]
     if known is not None and known.blocks and event is None and guarantee.delta == 0.0:

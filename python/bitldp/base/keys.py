@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 RandomSource: TypeAlias = int | np.integer | np.random.SeedSequence | np.random.Generator | None
-"""What every `rng` argument accepts."""
+"""Types that every `rng` argument accepts."""
 
 _KEY_WORDS = 8  # 256 bits as 32-bit words
 

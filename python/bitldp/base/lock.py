@@ -11,15 +11,21 @@ from pathlib import Path
 
 from bitldp.base.files import resolved
 
+__all__ = ["locked", "take"]
+
 if sys.platform == "win32":
     import msvcrt
 
-    def _take(descriptor: int) -> None:
+    def take(descriptor: int, *, wait: bool = True) -> bool:
+        """Take the lock of an open file, which goes with the process; return whether it could be had."""
         while True:
             try:
-                return msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)
+                msvcrt.locking(descriptor, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
             except OSError:  # tried ten times, once a second
-                continue
+                if wait:
+                    continue
+                return False
+            return True
 
     def _give(descriptor: int) -> None:
         os.lseek(descriptor, 0, os.SEEK_SET)
@@ -28,8 +34,21 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _take(descriptor: int) -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    def take(descriptor: int, *, wait: bool = True) -> bool:
+        """Take the lock of an open file, which goes with the process; return whether it could be had.
+
+        Raises
+        ------
+        OSError
+            With `wait`, where the file system has no locks.
+        """
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            if wait:
+                raise
+            return False  # another holds it
+        return True
 
     def _give(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_UN)
@@ -73,15 +92,15 @@ def locked(path: Path) -> Iterator[None]:
         If the folder does not exist, or the lock cannot be opened.
     """
     path = resolved(path)
-    place = path.with_name(path.name + ".lock")
+    lock = path.with_name(path.name + ".lock")
     with _guard:
-        turn = _turns.setdefault(str(place), _Turn())
+        turn = _turns.setdefault(str(lock), _Turn())
     if turn.holder == threading.get_ident():
         raise RuntimeError(f"{path}: is in use by this thread already")
     with turn.lock:
         turn.holder = threading.get_ident()
         process = os.getpid()
-        descriptor = _locked_descriptor(place)
+        descriptor = _locked_descriptor(lock)
         try:
             yield
         finally:
@@ -91,13 +110,13 @@ def locked(path: Path) -> Iterator[None]:
             os.close(descriptor)
 
 
-def _locked_descriptor(place: Path) -> int:
+def _locked_descriptor(lock: Path) -> int:
     """Open the lock and take it; again, where the file was deleted while this one waited."""
     while True:
-        descriptor = os.open(place, os.O_CREAT | os.O_RDWR, 0o600)
+        descriptor = os.open(lock, os.O_CREAT | os.O_RDWR, 0o600)
         try:
-            _take(descriptor)
-            if os.path.samestat(os.fstat(descriptor), place.stat()):
+            take(descriptor)
+            if os.path.samestat(os.fstat(descriptor), lock.stat()):
                 return descriptor
         except FileNotFoundError:
             pass

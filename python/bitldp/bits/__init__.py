@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from bitldp.bits.bitrand import BitRand
-from bitldp.bits.corrected import latent_corrected_epsilon, ome_corrected_epsilon
-from bitldp.bits.frr import FRR, frr_flips
-from bitldp.bits.moue import MOUE, UER
-from bitldp.bits.symmetric import SymmetricRR
+from bitldp.bits.frr import FRR, SymmetricRR, frr_flips
+from bitldp.bits.moue import MOUE, UER, latent_corrected_epsilon, ome_corrected_epsilon
 
 __all__ = [
     "FRR",

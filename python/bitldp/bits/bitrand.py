@@ -7,7 +7,7 @@ Algorithm 1, lines 15 to 18.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -18,8 +18,9 @@ from bitldp.base.keys import RandomSource
 from bitldp.bits.frr import FRR
 from bitldp.bits.words import Infinities, Sign
 from bitldp.categorical.responses import LabelRR
+from bitldp.estimate.accumulators import Accumulated, Accumulator, CountAccumulator
 from bitldp.estimate.estimates import Estimate
-from bitldp.estimate.pairs import PairAccumulator
+from bitldp.estimate.means import MeanAccumulator
 from bitldp.mechanism.base import Mechanism, Part, Takes
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
 from bitldp.mechanism.parameters import Budget, Calibration, Categories, Features, Option, Unit
@@ -82,8 +83,8 @@ class BitRand(Mechanism):
     takes: ClassVar[Takes | None] = "numbers"
     command: ClassVar[str] = "bitrand"
     outputs: ClassVar[tuple[str, ...]] = FRR.outputs
-    _x: ClassVar[FRR]  # set on the instance, by _build; ClassVar keeps them out of the dataclass' fields
-    _y: ClassVar[LabelRR]
+    _x: FRR = field(init=False, repr=False, compare=False)
+    _y: LabelRR = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
         epsilon_x, epsilon_y = self.epsilon_x, self.epsilon_y
@@ -123,7 +124,7 @@ class BitRand(Mechanism):
 
     @classmethod
     def for_record(cls, **parameters: Any) -> Any:
-        """Construct from what a command line gives; `epsilon` is the budget of the features."""
+        """Construct from a command line's options; `epsilon` is the budget of the features."""
         return cls(epsilon_x=parameters.pop("epsilon"), **parameters)
 
     @property
@@ -229,7 +230,7 @@ class BitRand(Mechanism):
             label = self._label(y)
         except ValueError:
             if out is not None:
-                # Whether it fits is the core's to say, which is asked by writing what tells nothing.
+                # The core knows whether it fits: a release of zeros asks, which depends on no record.
                 self._x._release.randomize(np.atleast_1d(np.zeros_like(values)), self._of_x(call)).fill(0)
             raise
         self._check_pair(values, label)
@@ -248,15 +249,15 @@ class BitRand(Mechanism):
         threads: int | None = None,
         duplicates: bool = False,
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Randomize features and labels with keyed coins; see `Mechanism.randomize_keyed`.
+        """Randomize features and labels with keyed randomness; see `Mechanism.randomize_keyed`.
 
         Features and label of a record together are the value.
         """
-        coins = coins_of(key, ids, context, column, duplicates)
+        randomness = coins_of(key, ids, context, column, duplicates)
         values, label = checks.numbers("x", x), self._label(y)
         self._check_pair(values, label)
-        fitting(coins, values if label.ndim else label)
-        return self._perturb_pair(values, label, self._keyed(coins, [values, label], output, threads))
+        fitting(randomness, values if label.ndim else label)
+        return self._perturb_pair(values, label, self._keyed(randomness, [values, label], output, threads))
 
     @property
     def _streams(self) -> int:
@@ -332,3 +333,83 @@ class BitRand(Mechanism):
     def probabilities(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return `FRR.probabilities` of the bits and `LabelRR.probabilities` of the label."""
         return self._x.probabilities(), self._y.probabilities()
+
+
+class PairAccumulator(Accumulator):
+    """Accumulators of the features and of the label of a record, updated together.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The composite mechanism.
+    features : MeanAccumulator
+        Accumulator of the first part of its reports.
+    labels : CountAccumulator
+        Accumulator of the second part.
+    """
+
+    kind = "pair"
+
+    def __init__(self, mechanism: Accumulated, features: MeanAccumulator, labels: CountAccumulator) -> None:
+        super().__init__(mechanism)
+        self.features = features
+        self.labels = labels
+
+    def update(
+        self,
+        features: ArrayLike,
+        labels: ArrayLike,
+        *,
+        output: str = "codes",
+        records: int | None = None,
+        threads: int | None = None,
+    ) -> None:
+        """Add a batch of reported features and labels, of equal length; `output` is that of the features."""
+        before, n = self.features.kept(), self.features.n
+        self.features.update(features, output=output, records=records, threads=threads)
+        try:
+            if self.features.n - n != np.size(labels):
+                raise ValueError("labels: must be as many as there are records of features")
+            self.labels.update(labels, threads=threads)
+        except (TypeError, ValueError):
+            self.features.restore(before)
+            raise
+        self.n = self.labels.n
+
+    def merge(self, other: PairAccumulator) -> None:
+        """Add the contents of another accumulator of the same mechanism.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For an accumulator of another mechanism or kind.
+        """
+        self._same(other)
+        self.features.merge(other.features)
+        self.labels.merge(other.labels)
+        self.n = self.labels.n
+
+    def estimate(self, *, project: bool = False) -> tuple[Estimate, Estimate]:
+        """Estimate the means of the features and the frequencies of the labels.
+
+        Raises
+        ------
+        ValueError
+            If nothing has been accumulated.
+        """
+        return self.features.estimate(), self.labels.estimate(project=project)
+
+    def _state(self) -> dict[str, Any]:
+        return {"features": self.features._state(), "labels": self.labels._state()}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        features, labels = state.get("features"), state.get("labels")
+        if (
+            not isinstance(features, dict)
+            or not isinstance(labels, dict)
+            or features.get("n") != labels.get("n")
+        ):
+            raise ValueError("text: the contents are damaged")
+        self.features._restore(features)
+        self.labels._restore(labels)
+        self.n = self.labels.n

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -14,15 +14,17 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from bitldp._core import Bits, FixedPoint
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource, keys
-from bitldp.bits.facts import facts
 from bitldp.estimate.statistics import WordCounts
 from bitldp.mechanism.base import Takes
+from bitldp.mechanism.described import spreads
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols, neighbours
 from bitldp.mechanism.means import Means
 from bitldp.mechanism.parameters import Budget, Calibration, Features, Unit, one_of, whole
 from bitldp.privacy import Guarantee
 from bitldp.release.base import Call
 from bitldp.release.words import WordsRelease, words
+
+__all__ = ["facts"]
 
 Sign = Annotated[Literal["bitrand", "ldpfl"], one_of("bitrand", "ldpfl")]
 Infinities = Annotated[Literal["refuse", "saturate"], one_of("refuse", "saturate")]
@@ -49,11 +51,10 @@ class FixedPointBits(Means):
 
     takes: ClassVar[Takes | None] = "numbers"
     outputs: ClassVar[tuple[str, ...]] = ("codes", "bits", "values", "packed")
-    k: ClassVar[None] = None  # type: ignore[misc]  # no coordinate is left out
 
-    # Set on the instance, by _build; ClassVar keeps them out of the fields.
-    _release: ClassVar[WordsRelease]
-    _core: ClassVar[tuple[Callable[..., NDArray[Any]], FixedPoint]]
+    # Derived of the parameters while the mechanism is built.
+    _release: WordsRelease = field(init=False, repr=False, compare=False)
+    _core: tuple[Callable[..., NDArray[Any]], FixedPoint] = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
         self._set(integer_bits=checks.integer("integer_bits", self.integer_bits, 0, self.bits - 1))
@@ -148,7 +149,7 @@ class FixedPointBits(Means):
         try:
             return core(x, codec, key, output, out, threads, first_chunk)
         except (TypeError, ValueError):
-            pass  # what the core refuses is looked at below: converted, or refused by name and place
+            pass  # refused by the core: converted below, or refused by name and index
         checks.form(output)
         values = checks.numbers("x", x)
         if values.ndim or self.features > 1:
@@ -191,7 +192,7 @@ class FixedPointBits(Means):
         return values.reshape(words.shape)
 
     def decode_bias(self) -> float:
-        """Return how far the mean of what `decode` gives may be from the encoded number, in units of `x`."""
+        """Return the largest distance of the mean of `decode` from the encoded number, in units of `x`."""
         return self._words.decode_bias()
 
     def unbias(self, reports: Any) -> NDArray[np.float64]:
@@ -222,11 +223,11 @@ class FixedPointBits(Means):
         checks.records("reports", words, self.features)
         return words
 
-    def _check_speaks(self) -> Any:
-        place = self._words.silent
-        if place is not None:
+    def _check_speaks(self) -> None:
+        position = self._words.silent
+        if position is not None:
             raise ValueError(
-                f"{type(self).__name__}: no unbiased decode exists, because position {place} of the code "
+                f"{type(self).__name__}: no unbiased decode exists, because position {position} of the code "
                 "word is reported alike whatever its bit is (p == q)"
             )
 
@@ -278,7 +279,7 @@ class FixedPointBits(Means):
         return super().usual(epsilon, size) | {"bits": 8, "integer_bits": 0}
 
     def _bounds(self) -> dict[str, float]:
-        """Return what a paper bounds the errors by."""
+        """Return a paper's bounds of the errors."""
         return {}
 
     def facts(self, users: int | None = None) -> dict[str, Any]:
@@ -308,7 +309,7 @@ class FixedPointBits(Means):
         return float(np.average(self._words.mean_variances(), weights=self._words.law_counts))
 
     def expected_error(self) -> float:
-        """Return E|decode(report) - value| over uniform codes and the coins of the channel, exactly.
+        """Return E|decode(report) - value| over uniform codes and the random bits of the channel, exactly.
 
         Returns
         -------
@@ -335,3 +336,42 @@ class FixedPointBits(Means):
             kept = math.fsum(equal_above * (rises[1:] * (weights + below) + falls[1:] * (weights - below)))
             per_law.append(change * flipped + (1.0 - change) * kept)
         return float(np.average(per_law, weights=self._words.law_counts))
+
+
+def facts(mechanism: Any, bounds: dict[str, float], users: int | None) -> dict[str, Any]:
+    """Return the laws of the bits, and the errors of a decoded value, of its letter and of a mean.
+
+    Parameters
+    ----------
+    mechanism : FixedPointBits
+    bounds : dict
+        A paper's bounds of its errors.
+    users : int or None
+        As of `Mechanism.facts`.
+    """
+    codec = mechanism.codec
+    laws = [
+        [
+            {
+                "position": position,
+                "weight": None if position == 0 else 2.0 ** (codec.integer_bits - position),
+                "one_stays_one": float(p),
+                "zero_becomes_one": float(q),
+            }
+            for position, (p, q) in enumerate(law)
+        ]
+        for law in mechanism.probabilities()
+    ]
+    errors: dict[str, Any] = {
+        "values": f"multiples of {codec.step:g} from {-codec.limit:g} to {codec.limit:g}",
+        "expected_absolute_error": mechanism.expected_error(),
+        **bounds,
+    }
+    try:
+        ends = np.array([[0.0], [codec.limit]]) * np.ones(mechanism.features)
+        at_zero, at_limit = np.sqrt(mechanism.variance(ends)).max(axis=1).tolist()
+    except ValueError as error:
+        errors["unbiased"] = str(error)
+    else:
+        errors |= spreads("a_mean", {"at_zero": at_zero, "at_the_limit": at_limit}, users)
+    return {"laws_of_the_bits": laws, "errors": errors}

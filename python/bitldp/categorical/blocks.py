@@ -2,28 +2,131 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from operator import attrgetter
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import Design, count_progressions
+from bitldp._core import CHUNK, Coins, Design, count_progressions, pack
 from bitldp.base import checks
-from bitldp.categorical.public import MOST_SEED, PublicSteps
-from bitldp.categorical.stepped import Steps
+from bitldp.base.keys import RandomSource
+from bitldp.categorical.supported import DesignCodes, Supported
 from bitldp.design.blocks import Blocks, best
-from bitldp.estimate.accumulators import CountAccumulator
+from bitldp.estimate.accumulators import CountAccumulator, unpacked
 from bitldp.estimate.estimates import Estimate, frequencies
-from bitldp.mechanism.labels import labelled
+from bitldp.mechanism.base import Part
+from bitldp.mechanism.frequencies import labelled
 from bitldp.mechanism.parameters import Budget, CategoryNames, Flag, Option, categories, whole
 from bitldp.privacy import ONE, Guarantee, calibrated
+from bitldp.release.base import Call, Direct, Source, called
+from bitldp.release.draws import public_key, whole_numbers
 from bitldp.release.window import high_share
 
-__all__ = ["BlockDesign"]
+__all__ = ["BlockDesign", "SteppedReports", "Steps"]
+
+
+class SteppedReports(NamedTuple):
+    """Reports of n categories by progressions with public steps.
+
+    Attributes
+    ----------
+    steps : ndarray of unsigned int, shape (n,)
+        The step of each progression less 1, chosen without looking at the data.
+    cells : ndarray of unsigned int, the same shape
+        A number of the modulus.
+    """
+
+    steps: NDArray[Any]
+    cells: NDArray[Any]
+
+
+class Steps:
+    """Cells of progressions whose steps are given.
+
+    Parameters
+    ----------
+    design : Design
+        Progressions. Whatever the step is, the ranks of cells have its window's law: so a report has its
+        epsilon given the step.
+    seed : int
+        Of the steps that both sides imply.
+    """
+
+    def __init__(self, design: Design, seed: int) -> None:
+        cells = design.cells
+        high = design.high / 2.0**64
+        order = np.arange(cells, dtype=np.uint32)
+        self._ranks = Design.translates(cells, design.width, high, order, design.mute)
+        if (self._ranks.high, self._ranks.epsilon) != (design.high, design.epsilon):
+            raise ArithmeticError("the law of the ranks is not that of the progressions")
+        self._cells, self._count = cells, (cells - 1) // 2
+        self._key = public_key(seed, "step")
+
+    @property
+    def parts(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """(columns, bits) of a step and of a cell."""
+        return (1, max(1, (self._count - 1).bit_length())), (1, (self._cells - 1).bit_length())
+
+    def drawn(self, key: Source, records: int, first_chunk: int) -> NDArray[np.intp]:
+        """Return steps less 1 for records, drawn without looking at them."""
+        return whole_numbers(key, records, self._count, 0 if isinstance(key, Coins) else first_chunk)
+
+    def numbered(self, records: int, first: int) -> NDArray[np.intp]:
+        """Return the steps less 1 of the numbers first, first + 1, ...: those of the public key's words."""
+        chunk, skip = divmod(first, CHUNK)
+        return whole_numbers(self._key, records, self._count, chunk, skip)
+
+    def release(
+        self, x: NDArray[Any], steps: NDArray[np.intp], key: Source, threads: int | None, first_chunk: int
+    ) -> SteppedReports:
+        """Return reports of checked categories, given their steps less 1.
+
+        A rank is drawn whatever the category is, which then enters an addition: neither a branch nor an
+        address depends on it.
+        """
+        drawn = self._ranks.randomize(np.zeros(len(x), np.uint32), key, "codes", None, threads, first_chunk)
+        ranks, cells = drawn.astype(np.int64), self._cells
+        chosen = steps.astype(np.int64) + 1
+        # The multiples of a step come back to 0 where it shares a divisor; then those beside them follow.
+        offsets = (ranks * chosen + ranks * np.gcd(chosen, cells) // cells) % cells
+        positions = offsets + (0 if self._ranks.mute else x.astype(np.int64))
+        positions -= cells * (positions >= cells)
+        return self._small(steps, positions)
+
+    def _small(self, steps: NDArray[Any], cells: NDArray[Any]) -> SteppedReports:
+        dtypes = (np.min_scalar_type(most - 1) for most in (self._count, self._cells))
+        return SteppedReports(
+            *(part.astype(dtype) for part, dtype in zip((steps, cells), dtypes, strict=True))
+        )
+
+    def beside(self, cells: ArrayLike, first: int) -> SteppedReports:
+        """Return checked cells with the steps that were implied."""
+        result = checks.codes("reports", cells, self._cells)
+        checks.records("reports", result, 1)
+        return self._small(self.numbered(result.size, first).reshape(result.shape), result)
+
+    def codes(self, reports: Any) -> NDArray[np.uint32]:
+        """Return checked reports as codes of the design: step times modulus and cell."""
+        if not isinstance(reports, (tuple, list)) or len(reports) != 2:
+            raise TypeError("reports: must be a pair (steps, cells), as randomize gives it")
+        steps = checks.codes("reports.steps", reports[0], self._count)
+        cells = checks.codes("reports.cells", reports[1], self._cells)
+        if steps.shape != cells.shape:
+            raise ValueError(f"reports.steps: shape must be {cells.shape}, got {steps.shape}")
+        result: NDArray[np.uint32] = steps.astype(np.uint32) * np.uint32(self._cells) + cells.astype(
+            np.uint32
+        )
+        return result
+
+
+_MOST_SEED = (1 << 63) - 1
+"""The largest seed of public steps, and number of a record."""
+
 
 _MOST = 1_000_000  # categories
 
@@ -46,7 +149,7 @@ def _channel(count: int, epsilon: float, public: bool) -> tuple[Blocks, Design]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BlockDesign(PublicSteps):
+class BlockDesign(DesignCodes, Supported):
     """Block designs: a cell of a block of the true category, or one of the other cells.
 
     Parameters
@@ -85,7 +188,7 @@ class BlockDesign(PublicSteps):
     `first`; epsilon is that given the step, whoever chose it. Step i is drawn from number i of the keystream
     of the seed's key. Estimates are unbiased over the steps: each record needs a number of its own, for under
     one step for everybody blocks do not share equally many. Where the design is another, there is no step,
-    `first` says nothing, and a report is a cell.
+    `first` changes nothing, and a report is a cell.
 
     Neighbouring records hold any two categories. No probability is nearer to 1 than 1 - 2**-53, so that the
     exact epsilon is at most 36.74 + ln((v - b)/b), however large the budget. Sources: Feldman, Nelson, Nguyen
@@ -109,9 +212,12 @@ class BlockDesign(PublicSteps):
     epsilon: Budget
     _: KW_ONLY
     public: Flag = False
-    seed: Annotated[int, whole(0, MOST_SEED), Option(name="step_seed", short="Public seed of the steps.")] = 0
+    seed: Annotated[
+        int, whole(0, _MOST_SEED), Option(name="step_seed", short="Public seed of the steps.")
+    ] = 0
 
-    _blocks: ClassVar[Blocks]  # set on the instance, by _build; ClassVar keeps it out of the fields
+    _steps: Steps | None = field(init=False, repr=False, compare=False)  # None where a report is one code
+    _blocks: Blocks = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
         count = self._name(self.categories)
@@ -135,6 +241,164 @@ class BlockDesign(PublicSteps):
     def blocks(self) -> Blocks:
         """The design: its `family`, `cells` v, `width` b, and `field` (p, e, d) of a projective space."""
         return self._blocks
+
+    @property
+    def report_parts(self) -> tuple[Part, ...]:
+        """(columns, bits) of a report: one code, or a public step and a cell."""
+        return super().report_parts if self._steps is None else self._steps.parts
+
+    def join(self, parts: Sequence[NDArray[Any]]) -> Any:
+        """Return reports, as `decode` takes them, of one array of shape (n, 1) for each part."""
+        return (
+            super().join(parts) if self._steps is None else SteppedReports(*(each.ravel() for each in parts))
+        )
+
+    @property
+    def _streams(self) -> int:
+        return 1 if self._steps is None else 2
+
+    @property
+    def _bound(self) -> bool:
+        return self._steps is not None  # two draws: of a step and of a cell
+
+    def _shortcut(self) -> Direct | None:
+        return super()._shortcut() if self._steps is None else None
+
+    def randomize(
+        self,
+        x: ArrayLike,
+        *,
+        first: int | None = None,
+        rng: RandomSource = None,
+        output: str = "codes",
+        out: NDArray[Any] | None = None,
+        threads: int | None = None,
+        first_chunk: int = 0,
+    ) -> Any:
+        """Randomize records; see `Mechanism.randomize`.
+
+        Parameters
+        ----------
+        x : array_like of int, or of labels, shape (n,) or ()
+            Categories.
+        first : int, optional
+            With `public`: the number of the first record, 0 or more, where client and server imply it, as by
+            client and round. Record i has the step of number ``first + i``. No two records should have the
+            same. None: steps are drawn at random, and reported.
+        rng, output, out, threads, first_chunk
+            As of every mechanism. `out` is not offered where steps are public.
+
+        Returns
+        -------
+        ndarray or SteppedReports
+            Codes; where steps are public, the pair (steps, cells), or the cells alone with `first`. "packed"
+            is flat.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As of `Mechanism.randomize`; and for `first` without `public`.
+        """
+        if first is not None:
+            first = self._number(first)
+        if first is None or self._steps is None:
+            return super().randomize(
+                x, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk
+            )
+        call = called(rng, output, out, threads, first_chunk, self.outputs, self._streams)
+        values = self._admit(x)
+        result = self._stepped(np.atleast_1d(values), call, first).cells
+        return result if values.ndim or output == "packed" else result[0]
+
+    def _number(self, first: int) -> int:
+        """Return a checked number of a first record."""
+        if not self.public:
+            raise ValueError("first: is for public=True")
+        return checks.integer("first", first, 0, _MOST_SEED)
+
+    def _perturb(self, x: NDArray[Any], call: Call) -> Any:
+        return super()._perturb(x, call) if self._steps is None else self._stepped(x, call, None)
+
+    def _stepped(self, x: NDArray[Any], call: Call, first: int | None) -> SteppedReports:
+        """Return reports with public steps, drawn or numbered."""
+        if self._steps is None:
+            raise TypeError("mechanism: its steps are not public")
+        checks.records("x", x, 1)
+        (key, step_key, *_), output, out, threads, first_chunk = call
+        if out is not None:
+            raise ValueError("out: not offered where steps are public, since a report has two parts")
+        codes = checks.codes("x", x, self._size)
+        flat = codes.reshape(-1)
+        steps = (
+            self._steps.drawn(step_key, flat.size, first_chunk)
+            if first is None
+            else self._steps.numbered(flat.size, first)
+        )
+        result = self._steps.release(flat, steps, key, threads, first_chunk)
+        if output == "packed":
+            both = zip(result, self._steps.parts, strict=True)
+            return SteppedReports(*(pack(np.ascontiguousarray(part), bits) for part, (_, bits) in both))
+        return SteppedReports(*(part.reshape(codes.shape) for part in result))
+
+    def numbered(self, cells: ArrayLike, first: int) -> SteppedReports | ArrayLike:
+        """Return reports of cells that were randomized with `first`: the steps are put beside them.
+
+        Parameters
+        ----------
+        cells : array_like of int, shape (n,)
+            As `randomize` gives them with `first`.
+        first : int
+            The number of the first one.
+
+        Returns
+        -------
+        SteppedReports
+            Or the cells as they are, where the design has no steps.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a cell out of range, another shape, or without `public`.
+        """
+        number = self._number(first)
+        return cells if self._steps is None else self._steps.beside(cells, number)
+
+    def decode(self, reports: Any, *, first: int | None = None) -> NDArray[np.float64]:
+        """Return unbiased letters of reports; see `OLH.decode`. With `first` reports are cells alone."""
+        return super().decode(reports if first is None else self.numbered(reports, first))
+
+    def estimate_frequencies(
+        self, reports: Any, *, project: bool = False, first: int | None = None
+    ) -> Estimate:
+        """Estimate the frequency of every category among the records, without bias.
+
+        Parameters
+        ----------
+        reports : array_like of int, or SteppedReports
+            As `randomize` gives them; cells alone with `first`.
+        project : bool
+            Whether to project the frequencies to the simplex (which makes them biased).
+        first : int, optional
+            As of `randomize`.
+
+        Returns
+        -------
+        Estimate
+            Shape (categories,), with the labels, where the mechanism has any.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If no unbiased decode exists (epsilon 0), for no reports, or for one out of range.
+        """
+        given = reports if first is None else self.numbered(reports, first)
+        return super().estimate_frequencies(given, project=project)
+
+    def _read(self, reports: Any, records: int | None) -> tuple[str, Any, int]:
+        if self._steps is not None:
+            codes = self._steps.codes(unpacked(self, reports, records))
+            return "codes", codes.ravel(), codes.size
+        return super()._read(reports, records)
 
     def _support(self, reports: Any, categories: NDArray[np.int64]) -> NDArray[np.bool_]:
         if self._steps is not None:
@@ -219,15 +483,15 @@ def correlated(counts: NDArray[np.int64], block: NDArray[np.uint32]) -> NDArray[
     total, rest, shift = np.zeros(cells, np.int64), counts, 0
     while rest.any():
         digits = rest & (1 << _DIGITS) - 1
-        found = np.fft.irfft(np.fft.rfft(digits.astype(np.float64)) * kernel, cells)
-        total += np.rint(found).astype(np.int64) << shift
+        result = np.fft.irfft(np.fft.rfft(digits.astype(np.float64)) * kernel, cells)
+        total += np.rint(result).astype(np.int64) << shift
         rest, shift = rest >> _DIGITS, shift + _DIGITS
     return total
 
 
 @lru_cache(maxsize=4)
 def _spectrum(cells: int, block: bytes) -> NDArray[np.complex128]:
-    """Return the transform that a correlation with a block takes: estimates are repeated, designs stay."""
+    """Return the transform of a block that correlations use: estimates are repeated, designs stay."""
     inside = np.zeros(cells)
     inside[np.frombuffer(block, np.uint32)] = 1.0
     spectrum: NDArray[np.complex128] = np.conj(np.fft.rfft(inside))

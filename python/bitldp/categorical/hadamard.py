@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from operator import attrgetter
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Design
 from bitldp.base import checks
-from bitldp.categorical.coded import DesignCodes
+from bitldp.categorical.supported import DesignCodes
 from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import Estimate, project_simplex
-from bitldp.mechanism.labels import labelled
+from bitldp.mechanism.frequencies import labelled
 from bitldp.mechanism.law import Experiment, Pair, codes_of, of_rows, spread
 from bitldp.mechanism.parameters import Budget, CategoryNames, categories
 from bitldp.privacy import ONE, Guarantee, calibrated
@@ -86,10 +86,10 @@ class HadamardResponse(DesignCodes):
     categories: Annotated[CategoryNames, categories(_MOST)]
     epsilon: Budget
 
-    # Set on the instance, by _build; ClassVar keeps them out of the fields.
-    _bits: ClassVar[int]
-    _apart: ClassVar[int]
-    _chances: ClassVar[tuple[float, float]]
+    # Derived of the parameters while the mechanism is built.
+    _bits: int = field(init=False, repr=False, compare=False)
+    _apart: int = field(init=False, repr=False, compare=False)
+    _chances: tuple[float, float] = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
         count = self._name(self.categories)
@@ -116,7 +116,7 @@ class HadamardResponse(DesignCodes):
         return self._size
 
     def _letter(self) -> float:
-        """Return 1/(H - o), or raise where reports say nothing."""
+        """Return 1/(H - o), or raise where reports are uninformative."""
         if self._channel.epsilon == 0.0:
             raise ValueError(
                 "HadamardResponse: no unbiased decode exists at epsilon 0, where all categories are reported "
@@ -147,7 +147,7 @@ class HadamardResponse(DesignCodes):
         return of_rows(self._row, self._size, self._channel.cells, chosen)
 
     def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
-        """Return unbiased letters of reports: their mean over the coins is the one-hot vector.
+        """Return unbiased letters of reports: their mean over the random bits is the one-hot vector.
 
         Parameters
         ----------
@@ -162,7 +162,7 @@ class HadamardResponse(DesignCodes):
         Raises
         ------
         ValueError
-            If the reports say nothing (epsilon 0), or for a code out of range.
+            If the reports are uninformative (epsilon 0), or for a code out of range.
         """
         letter = self._letter()
         codes = checks.codes("reports", reports, self._channel.outputs).astype(np.int64)
@@ -199,12 +199,12 @@ class HadamardResponse(DesignCodes):
         ValueError
             If no unbiased decode exists (epsilon 0), or for a category out of range.
         """
-        own, near, far = self._variances()
+        own, same_block, other_block = self._variances()
         true = checks.codes("x", x, self._size).astype(np.int64)[..., None]
         every = np.arange(self._size)
-        alike = np.where((true ^ every) & (1 << self._apart) - 1 == 0, near, far)
-        found: NDArray[np.float64] = np.where(true == every, own, alike)
-        return found
+        alike = np.where((true ^ every) & (1 << self._apart) - 1 == 0, same_block, other_block)
+        result: NDArray[np.float64] = np.where(true == every, own, alike)
+        return result
 
     def _variances(self) -> tuple[float, float, float]:
         """Return the variance of a letter of the true category, of others of its block, and of the rest."""
@@ -229,11 +229,11 @@ class HadamardResponse(DesignCodes):
         ValueError
             If no unbiased decode exists.
         """
-        own, near, far = self._variances()
+        own, same_block, other_block = self._variances()
         k, blocks = self._size, self.blocks
         sizes = np.bincount(np.arange(k) % blocks, minlength=blocks).astype(np.float64)
         beside = float((sizes * (sizes - 1.0)).sum()) / k  # others of the block of a uniform category
-        return (own + beside * near + (k - 1.0 - beside) * far) / k
+        return (own + beside * same_block + (k - 1.0 - beside) * other_block) / k
 
 
 class _HalfCounts(CountAccumulator):

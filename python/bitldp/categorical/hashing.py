@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar
@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp._core import count_hashes, pack, unpack
+from bitldp._core import Window, count_hashes, pack, unpack
 from bitldp.base import checks
 from bitldp.base.arrays import fill, zeros_if_refused
 from bitldp.categorical.supported import Supported
@@ -81,8 +81,8 @@ class OLH(Supported):
 
     report_names: ClassVar[tuple[str, ...]] = ("a", "b", "value")
 
-    _release: ClassVar[WindowRelease]  # set on the instance, by _build; ClassVar keeps them out of the fields
-    _prime: ClassVar[int]
+    _release: WindowRelease = field(init=False, repr=False, compare=False)
+    _prime: int = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
         count, epsilon = self._name(self.categories), self.epsilon
@@ -105,9 +105,10 @@ class OLH(Supported):
         )
 
     @property
-    def channel(self) -> Any:
+    def channel(self) -> Window:
         """The channel of the hashed values: its `high` is the law; mute at epsilon 0."""
-        return self._release.channel
+        channel: Window = self._release.channel
+        return channel
 
     @property
     def values(self) -> int:

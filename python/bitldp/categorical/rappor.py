@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -71,10 +71,11 @@ class RAPPOR(UnaryEncoding):
 
     Notes
     -----
-    `permanent` answers the bits of a category as `SUE` at `epsilon` does, with keyed coins, so that a value
-    has the same answer for ever; it stays with the user. `report` answers the bits of that answer again, with
-    fresh coins each time: a report alone has the exact epsilon of `first_guarantee`, and any number of them
-    tell no more than the permanent answer does, at `guarantee`. `randomize` does both with fresh coins.
+    `permanent` answers the bits of a category as `SUE` at `epsilon` does, with keyed randomness, so that a
+    value has the same answer for ever; it stays with the user. `report` answers the bits of that answer
+    again, with fresh random bits each time: a report alone has the exact epsilon of `first_guarantee`, and
+    any number of them reveal no more than the permanent answer does, at `guarantee`. `randomize` does both
+    with fresh random bits.
 
     A value that changes gets a permanent answer of its own: v values cost v times `epsilon`, and many reports
     before and after show that there are two. Neighbouring records hold any two categories. Source:
@@ -95,9 +96,9 @@ class RAPPOR(UnaryEncoding):
     _: KW_ONLY
     first: Annotated[float | None, optional(checks.budget)] = None
 
-    # Set on the instance, by _build; ClassVar keeps them out of the fields.
-    _second: ClassVar[Bits]
-    _first: ClassVar[Guarantee]
+    # Derived of the parameters while the mechanism is built.
+    _second: Bits = field(init=False, repr=False, compare=False)
+    _first: Guarantee = field(init=False, repr=False, compare=False)
 
     def _unary(self) -> Unary:
         return _sue_channel(self._size, self.epsilon)
@@ -168,12 +169,12 @@ class RAPPOR(UnaryEncoding):
             return self._second.randomize(bits, None, source, form, None, threads, 0)
         # Each chunk of records has a key of its own: the second channel counts its chunks in bits.
         chunk, secret = self._channel.chunk, os.urandom(32) if source is None else source
-        found = []
-        for place, start in enumerate(range(0, max(1, len(bits)), chunk)):
-            key = keystream(secret, first_chunk + place, 32)
+        result = []
+        for position, start in enumerate(range(0, max(1, len(bits)), chunk)):
+            key = keystream(secret, first_chunk + position, 32)
             part = bits[start : start + chunk]
-            found.append(self._second.randomize(part, None, key, form, None, threads, 0))
-        return found[0] if len(found) == 1 else np.concatenate(found)
+            result.append(self._second.randomize(part, None, key, form, None, threads, 0))
+        return result[0] if len(result) == 1 else np.concatenate(result)
 
     def permanent(
         self,
@@ -203,9 +204,9 @@ class RAPPOR(UnaryEncoding):
         ValueError, TypeError
             As `randomize_keyed`.
         """
-        coins, values = coins_of(key, ids, context, 0, False), self._admit(x)
-        fitting(coins, values)
-        return self._channel.randomize(values, coins, "bits", None, threads, 0)
+        randomness, values = coins_of(key, ids, context, 0, False), self._admit(x)
+        fitting(randomness, values)
+        return self._channel.randomize(values, randomness, "bits", None, threads, 0)
 
     def report(
         self,
@@ -215,7 +216,7 @@ class RAPPOR(UnaryEncoding):
         output: str = "bits",
         threads: int | None = None,
     ) -> NDArray[Any]:
-        """Report on permanent answers, with fresh coins each time.
+        """Report on permanent answers, with fresh random bits each time.
 
         Parameters
         ----------

@@ -7,18 +7,112 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Window
 from bitldp.base import checks
-from bitldp.categorical.window import CategoricalWindow
+from bitldp.mechanism.base import Part, Takes
+from bitldp.mechanism.frequencies import Labelled, TwoChances
+from bitldp.mechanism.law import Experiment, Pair, Symbols, codes_of, of_rows
 from bitldp.mechanism.parameters import Budget, Categories, Features, Unit, optional
 from bitldp.privacy import Guarantee, composed, rounding, share
+from bitldp.release.base import Call, Direct
 from bitldp.release.window import WindowRelease, window
 
 __all__ = ["GRR", "LabelRR", "WarnerRR"]
 
 _UNIT_IN_LAST_PLACE = 2.0**-53
+
+
+class CategoricalWindow(Labelled, TwoChances):
+    """Base of the mechanisms that report the true category with p, any other with q."""
+
+    takes: ClassVar[Takes | None] = "categories"
+    sized_by: ClassVar[str | None] = "categories"
+    usual_size: ClassVar[int] = 10
+
+    # Derived of the parameters while the mechanism is built.
+    _release: WindowRelease
+
+    @property
+    def channel(self) -> Window:
+        """The channel: its `high` is the law; mute at epsilon 0."""
+        channel: Window = self._release.channel
+        return channel
+
+    @property
+    def _cells(self) -> int:
+        return self._release.alphabet
+
+    @property
+    def report_parts(self) -> tuple[Part, ...]:
+        """(columns, bits) of a report: as few bits a feature as tell its reports apart."""
+        return ((self.columns, self._release.bits),)
+
+    def symbols(self) -> tuple[Symbols, ...]:
+        """Return the channels behind a report: one a feature."""
+        laws = self._release.laws
+        return (Symbols(laws, self.columns),) if laws else ()
+
+    def extremes(self, pair: Pair | None = None) -> Experiment | None:
+        """Return categories to compare and the law of their reports; see `Mechanism.extremes`."""
+        chosen = codes_of(pair, self._cells, None)
+        if chosen is None:  # a record with different categories: its rows differ by feature
+            return None
+        return of_rows(self._release.row, self._cells, self._cells, chosen, self.columns)
+
+    @property
+    def _bound(self) -> bool:
+        return type(self)._perturb is not CategoricalWindow._perturb
+
+    def _shortcut(self) -> Direct | None:
+        plain = type(self)._perturb is CategoricalWindow._perturb and self.labels is None
+        return self._release.direct(self.columns) if plain else None
+
+    def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
+        checks.records("x", x, self.columns)
+        return self._release.randomize(x, call)
+
+    def decode(self, reports: ArrayLike) -> NDArray[Any]:
+        """Return the reported categories, checked to be in range: their labels, where there are any."""
+        return self._by_label(checks.codes("reports", reports, self._cells))
+
+    def _check_speaks(self) -> tuple[float, float]:
+        """Return P(report v | v) and P(report v | another), from the integers of the channel."""
+        if self._release.epsilon == 0.0:
+            raise ValueError(
+                f"{type(self).__name__}: no unbiased decode exists at epsilon 0, where all categories are "
+                "reported alike"
+            )
+        return self._release.chances()
+
+    def letters_on(self, points: ArrayLike) -> NDArray[np.float64]:
+        """Return the decoded value of each report where the categories are points, shape (categories,).
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists.
+        """
+        self._check_speaks()
+        return self._release.letters_on(np.asarray(points, dtype=np.float64))
+
+    def bias_on(self, points: ArrayLike) -> float:
+        """Return how far the mean of a reported point may be from the true one."""
+        return self._release.bias_on(np.asarray(points, dtype=np.float64))
+
+    def facts(self, users: int | None = None) -> dict[str, Any]:
+        """Return the two probabilities and the errors of a frequency; see `Mechanism.facts`."""
+        truth, other = self._release.chances()
+        law = {"the_true_category": truth, "each_other_category": other}
+        return {"probabilities": law, **super().facts(users)}
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """Return the law of one category: P[x, y] = P(report y | x), shape (categories, categories)."""
+        return self._release.probabilities()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,10 +170,14 @@ class GRR(CategoricalWindow):
         release = window(count, 1, share(epsilon, features) if self.unit == "record" else epsilon)
         exact = release.epsilon
         self._set(
-            _columns=features,
             _release=release,
             _guarantee=Guarantee.judge(epsilon, (exact, exact, composed(exact, features)), unit=self.unit),
         )
+
+    @property
+    def columns(self) -> int:
+        """Categories of a record."""
+        return self.features
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -129,8 +227,8 @@ class LabelRR(CategoricalWindow):
 
 def _beta(classes: int, epsilon: float, beta: float) -> WindowRelease:
     loss = beta + math.log(classes - 1)
-    near = rounding(epsilon)  # beta at the bound of Theorem 3 may have been rounded by the caller
-    if -near <= loss <= epsilon + near:
+    tolerance = rounding(epsilon)  # beta at the bound of Theorem 3 may have been rounded by the caller
+    if -tolerance <= loss <= epsilon + tolerance:
         return window(classes, 1, min(max(loss, 0.0), epsilon))
     chance = 1.0 / (1.0 + math.exp(-beta)) if beta > -700.0 else 0.0
     # no finite beta makes an answer certain or impossible; either would cost an infinite epsilon

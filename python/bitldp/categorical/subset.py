@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from operator import attrgetter
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Subset
-from bitldp.categorical.strings import BitStrings
 from bitldp.categorical.supported import Supported
+from bitldp.categorical.unary import BitStrings
 from bitldp.design.blocks import subset_size
 from bitldp.mechanism.law import Symbols
 from bitldp.mechanism.parameters import Budget, CategoryNames, categories
@@ -80,7 +80,7 @@ class SubsetSelection(BitStrings, Supported):
     categories: Annotated[CategoryNames, categories(_MOST)]
     epsilon: Budget
 
-    _channel: ClassVar[Subset]
+    _channel: Subset = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
         count = self._name(self.categories)

@@ -10,20 +10,23 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bitldp._core import Design
 from bitldp.base import checks
-from bitldp.mechanism.base import Takes
-from bitldp.mechanism.frequencies import TwoChances
-from bitldp.mechanism.labels import Labelled
-from bitldp.mechanism.law import Block, Experiment, Pair
+from bitldp.estimate.means import countable
+from bitldp.estimate.statistics import counts_of
+from bitldp.mechanism.base import Part, Takes
+from bitldp.mechanism.frequencies import Frequencies, Labelled, TwoChances
+from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
+from bitldp.release.base import Call, Direct
 
-__all__ = ["Supported"]
+__all__ = ["DesignCodes", "Supported"]
 
 _PATTERNS = ("of neither", "of the second", "of the first", "of both")
 
 
 @dataclass(frozen=True, eq=False)
 class _Pair(Experiment):
-    """Two categories, and for which of them a report counts: no more can be told about them from it.
+    """Two categories, and for which of them a report counts: nothing else of it distinguishes them.
 
     Attributes
     ----------
@@ -40,7 +43,6 @@ class _Pair(Experiment):
         return [self.supports(reports) @ np.array([[2], [1]])]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Supported(Labelled, TwoChances):
     """Base of the mechanisms whose reports each count for several categories.
 
@@ -54,8 +56,8 @@ class Supported(Labelled, TwoChances):
     alike: ClassVar[bool] = False
     _exclusive: ClassVar[bool] = False
 
-    # Set on the instance, by _build; ClassVar keeps them out of the fields.
-    _law: ClassVar[tuple[float, float, float]]
+    # Derived of the parameters while the mechanism is built.
+    _law: tuple[float, float, float]
 
     @property
     def _cells(self) -> int:
@@ -75,7 +77,7 @@ class Supported(Labelled, TwoChances):
         """Return whether reports count for categories, shape (n, len(categories)); checks the reports."""
 
     def extremes(self, pair: Pair | None = None) -> Experiment:
-        """Return two categories and the law of what reports say about them; see `Mechanism.extremes`."""
+        """Return two categories, and the law of those a report counts for; see `Mechanism.extremes`."""
         count = self._size
         given = [0, count - 1] if pair is None else [int(np.asarray(each)) for each in pair]
         chosen = checks.codes("pair", given, count).astype(np.int64)
@@ -94,7 +96,7 @@ class Supported(Labelled, TwoChances):
         )
 
     def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
-        """Return unbiased letters of reports: their mean over the coins is the one-hot vector.
+        """Return unbiased letters of reports: their mean over the random bits is the one-hot vector.
 
         Parameters
         ----------
@@ -110,7 +112,7 @@ class Supported(Labelled, TwoChances):
         Raises
         ------
         ValueError
-            If the reports say nothing (epsilon 0), or for anything but reports.
+            If the reports are uninformative (epsilon 0), or for anything but reports.
         """
         p, q = self._check_speaks()
         supported = self._support(reports, np.arange(self._size))
@@ -126,3 +128,55 @@ class Supported(Labelled, TwoChances):
     def probabilities(self) -> tuple[float, float]:
         """Return (p, q): the chances that a report counts for the true category, and for another."""
         return self._law[:2]
+
+
+class DesignCodes(Labelled, Frequencies):
+    """Base of the mechanisms whose report is a code of a `bitldp._core.Design`."""
+
+    takes: ClassVar[Takes | None] = "categories"
+    sized_by: ClassVar[str | None] = "categories"
+    usual_size: ClassVar[int] = 10
+    alike: ClassVar[bool] = False
+    _channel: Design
+
+    @property
+    def channel(self) -> Design:
+        """The channel: its `high` is the law; mute at epsilon 0."""
+        return self._channel
+
+    @property
+    def report_parts(self) -> tuple[Part, ...]:
+        """(columns, bits) of a report: one code."""
+        return ((1, (self._channel.outputs - 1).bit_length()),)
+
+    def symbols(self) -> tuple[Symbols, ...]:
+        """Return the channel of a report; none at epsilon 0."""
+        return (Symbols((self._channel,), 1),) if self._channel.epsilon else ()
+
+    @property
+    def _bound(self) -> bool:
+        return False  # one draw of a category, in which it is
+
+    def _shortcut(self) -> Direct | None:
+        if self.labels is not None:
+            return None
+        return Direct.of(self._channel.randomize, (None, "codes", None, None, 0), "codes", 1)
+
+    def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
+        checks.records("x", x, 1)
+        (key, *_), output, out, threads, first_chunk = call
+        return self._channel.randomize(x, key, output, out, threads, first_chunk)
+
+    def _read(self, reports: Any, records: int | None) -> tuple[str, Any, int]:
+        """Return the form of reports, the reports, and how many there are; `records` if packed."""
+        if records is not None:
+            return "packed", reports, records
+        array = countable("reports", reports)
+        checks.records("reports", array, 1)
+        return "codes", array, array.size
+
+    def _count(
+        self, reports: Any, records: int | None = None, threads: int | None = None
+    ) -> tuple[int, NDArray[np.int64]]:
+        form, array, records = self._read(reports, records)
+        return records, counts_of(array, 1, self._channel.outputs, form, records, threads)[0]

@@ -4,21 +4,94 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import Unary
+from bitldp._core import Subset, Unary, count_ones
 from bitldp.base import checks
-from bitldp.categorical.strings import BitStrings
+from bitldp.base.keys import RandomSource
+from bitldp.mechanism.base import Part, Takes
+from bitldp.mechanism.frequencies import Labelled, TwoChances
 from bitldp.mechanism.law import INPUTS, TABLE, Block, Experiment, Pair, Symbols, spread
 from bitldp.mechanism.parameters import Budget, CategoryNames, categories
 from bitldp.privacy import ONE, Guarantee, calibrated
+from bitldp.release.base import Call, Direct
 
-__all__ = ["OUE", "SUE"]
+__all__ = ["OUE", "SUE", "BitStrings"]
+
+
+class BitStrings(Labelled, TwoChances):
+    """Base of the mechanisms whose report is one bit for each category."""
+
+    takes: ClassVar[Takes | None] = "categories"
+    sized_by: ClassVar[str | None] = "categories"
+    usual_size: ClassVar[int] = 10
+    outputs: ClassVar[tuple[str, ...]] = ("bits", "packed")
+    wire_output: ClassVar[str] = "bits"
+    _exclusive: ClassVar[bool] = False
+    _channel: Unary | Subset
+
+    @property
+    def _cells(self) -> int:
+        return self._size
+
+    @property
+    def report_parts(self) -> tuple[Part, ...]:
+        """(columns, bits) of a report: one bit a category."""
+        return ((self._size, 1),)
+
+    def randomize(
+        self,
+        x: ArrayLike,
+        *,
+        rng: RandomSource = None,
+        output: str = "bits",
+        out: NDArray[Any] | None = None,
+        threads: int | None = None,
+        first_chunk: int = 0,
+    ) -> NDArray[Any]:
+        """Randomize categories, shape (n,) or (): 0/1 bytes of shape (n, categories), or packed bytes.
+
+        The arguments are those of `Mechanism.randomize`; a chunk is ``channel.chunk`` records.
+        """
+        return super().randomize(x, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk)
+
+    @property
+    def _bound(self) -> bool:
+        return False  # one draw of a category, in which it is
+
+    def _shortcut(self) -> Direct | None:
+        if self.labels is not None:
+            return None
+        return Direct.of(self._channel.randomize, (None, "bits", None, None, 0), "bits", 1)
+
+    def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
+        (key, *_), output, out, threads, first_chunk = call
+        reports: NDArray[Any] = self._channel.randomize(x, key, output, out, threads, first_chunk)
+        return reports
+
+    def _check_bits(self, reports: ArrayLike) -> NDArray[Any]:
+        bits = checks.codes("reports", reports, 2)
+        if bits.ndim not in (1, 2) or bits.shape[-1] != self._size:
+            allowed = f"(n, {self._size}) or ({self._size},)"
+            raise ValueError(f"reports: shape must be {allowed}, got {bits.shape}")
+        return bits
+
+    def _count(
+        self, reports: Any, records: int | None = None, threads: int | None = None
+    ) -> tuple[int, NDArray[np.int64]]:
+        form, array = "packed", reports
+        if records is None:
+            form, array = "bits", self._check_bits(reports).reshape(-1, self._size)
+            array = array.astype(np.uint8, copy=False)
+            records = len(array)
+        ones = count_ones(array, self._size, form=form, records=records, threads=threads)  # type: ignore[arg-type]
+        return records, ones.astype(np.int64)
+
 
 _SMALLEST = 2.0**-53
 _MOST = 1 << 31  # categories: a report is as many bits
@@ -52,7 +125,7 @@ class UnaryEncoding(BitStrings):
     categories: Annotated[CategoryNames, categories(_MOST)]
     epsilon: Budget
 
-    _channel: ClassVar[Unary]  # set on the instance, by _build; ClassVar keeps it out of the fields
+    _channel: Unary = field(init=False, repr=False, compare=False)
 
     @abstractmethod
     def _unary(self) -> Unary:
@@ -92,7 +165,7 @@ class UnaryEncoding(BitStrings):
         p, q = self._law()
         own = np.array(chosen)[:, None] == np.arange(count)
         table = np.where(own[..., None], [1.0 - p, p], [1.0 - q, q])
-        block = Block(table, lambda place, value: f"the bit of category {place} is reported {value}")
+        block = Block(table, lambda position, value: f"the bit of category {position} is reported {value}")
         names = [f"category {each}" for each in chosen]
         return Experiment(chosen, names, [block], [(0, 1)], {"output": "bits"})
 
@@ -109,7 +182,7 @@ class UnaryEncoding(BitStrings):
         return self._law()
 
     def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
-        """Return unbiased letters of the bits: their mean over the coins is the one-hot vector.
+        """Return unbiased letters of the bits: their mean over the random bits is the one-hot vector.
 
         Parameters
         ----------
@@ -124,7 +197,7 @@ class UnaryEncoding(BitStrings):
         Raises
         ------
         ValueError
-            If the bits say nothing (epsilon 0), or for anything but bits of that shape.
+            If the bits are uninformative (epsilon 0), or for anything but bits of that shape.
         """
         p, q = self._check_speaks()
         letters: NDArray[np.float64] = np.array([-q / (p - q), (1.0 - q) / (p - q)])[
@@ -135,8 +208,8 @@ class UnaryEncoding(BitStrings):
     def facts(self, users: int | None = None) -> dict[str, Any]:
         """Return the two probabilities and the errors of a frequency; see `Mechanism.facts`."""
         p, q = self._law()
-        found = super().facts(users)
-        errors = {"epsilon_on_arbitrary_bit_strings": self.epsilon_arbitrary, **found["errors"]}
+        result = super().facts(users)
+        errors = {"epsilon_on_arbitrary_bit_strings": self.epsilon_arbitrary, **result["errors"]}
         return {"probabilities": {"own_bit_is_1": p, "another_bit_is_1": q}, "errors": errors}
 
     def probabilities(self) -> NDArray[np.float64]:

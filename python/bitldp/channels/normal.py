@@ -1,4 +1,4 @@
-"""What normal noise costs, (epsilon, delta), and which normal noise is no more private than given integers.
+"""Cost of normal noise, (epsilon, delta), and the normal noise that is no more private than given integers.
 
 Two normal laws of variance 1 whose means are mu apart are told apart with the error rates G_mu. A release is
 mu-GDP if its inputs are never told apart better. That composes exactly: the squares of mu add up.

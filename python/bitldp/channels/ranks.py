@@ -7,7 +7,7 @@ import math
 __all__ = ["ROOM", "top_weights"]
 
 ROOM = (1 << 64) - (1 << 56)
-"""What weights may sum to before they are rounded: well below 2**64."""
+"""Largest sum of weights before they are rounded: well below 2**64."""
 
 _LARGEST = 44.0  # above, the largest weight would pass 2^64
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from bitldp._core import __version__
 from bitldp.base.early import leave
-from bitldp.base.extras import MissingExtraError, require
+from bitldp.base.errors import MissingExtraError, require
 
 __all__ = ["main"]
 

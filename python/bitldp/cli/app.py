@@ -13,7 +13,7 @@ from bitldp_papers.cli.fl.fl import fl
 from bitldp_papers.cli.paper import paper
 
 import bitldp
-from bitldp.base.extras import require
+from bitldp.base.errors import require
 from bitldp.cli.audit import audit
 from bitldp.cli.catalogue import MOST_THREADS, entries
 from bitldp.cli.commands import (

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from bitldp.base.extras import require
+from bitldp.base.errors import require
 from bitldp.cli.catalogue import CatalogueEntry, entries, entry
 from bitldp.cli.commands import AsJson, given_options, offering
 from bitldp.cli.files import UsageError

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import bitldp
-from bitldp.base.extras import MissingExtraError
+from bitldp.base.errors import MissingExtraError
 from bitldp.cli.docstrings import documented
 from bitldp.cli.files import UsageError
 from bitldp.mechanism.base import Mechanism
@@ -149,7 +149,11 @@ def options_of(kind: type[Mechanism]) -> Mapping[str, Given]:
     """
     about: Mapping[str, str] = _about(kind)
     result: dict[str, Given] = {}
-    defaults = {field.name: NEEDED if field.default is MISSING else field.default for field in fields(kind)}
+    defaults = {
+        field.name: NEEDED if field.default is MISSING else field.default
+        for field in fields(kind)
+        if field.init
+    }
     for parameter, (stated, notes) in annotated(kind).items():
         special = next((note for note in notes if isinstance(note, Option)), Option())
         name = special.name or SIZES.get(parameter, parameter)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from bitldp.base.refused import PlanError
+from bitldp.base.errors import PlanError
 from bitldp.cli.commands import names, one_of, separator
 from bitldp.cli.files import FORMATS, PIPE, CommandError, UsageError, form_of, is_pipe, report_path
 from bitldp.cli.screen import print_whole, sentences, wide_console

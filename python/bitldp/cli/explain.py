@@ -12,8 +12,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from bitldp.base.extras import MissingExtraError
-from bitldp.base.plain import jsonable
+from bitldp.base.documents import jsonable
+from bitldp.base.errors import MissingExtraError
 from bitldp.cli.catalogue import FAMILIES, MOST, CatalogueEntry, bounded, entries, entry, needed, shown
 from bitldp.cli.commands import AsJson, given_options, offering
 from bitldp.cli.files import UsageError

@@ -17,8 +17,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from rich.table import Table
 from rich.text import Text
 
-from bitldp.base.extras import MissingExtraError
-from bitldp.base.refused import DataError, PlanError
+from bitldp.base.errors import DataError, MissingExtraError, PlanError
 from bitldp.cli.files import CommandError, UsageError
 from bitldp.cli.perturb.outputs import let_go
 

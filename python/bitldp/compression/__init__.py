@@ -7,17 +7,15 @@ a number.
 
 from __future__ import annotations
 
+from bitldp.compression.ball.additive import BallGaussian, Skellam
 from bitldp.compression.ball.cldp import CLDP
 from bitldp.compression.ball.cross_polytope import CrossPolytope, OneRotationWarning
-from bitldp.compression.ball.gaussian import BallGaussian
 from bitldp.compression.ball.interpolated_mvu import InterpolatedMVU
 from bitldp.compression.ball.laplace import LaplaceBall
 from bitldp.compression.ball.random_codebook import RandomCodebook
 from bitldp.compression.ball.signsgd import SignSGD
-from bitldp.compression.ball.skellam import Skellam
 from bitldp.compression.ball.vector_mvu import VectorMVU
-from bitldp.compression.metric import MetricMVU
-from bitldp.compression.mvu import MVU
+from bitldp.compression.mvu import MVU, MetricMVU
 from bitldp.compression.response import BitwiseRR, GeneralizedRR, best_bits
 
 __all__ = [

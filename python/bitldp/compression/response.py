@@ -2,20 +2,64 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import lru_cache
 from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bitldp._core import Matrix, log_ratio
 from bitldp.base import checks
-from bitldp.compression.designs import bitwise
+from bitldp.design.exact import unbiased
 from bitldp.design.mvu import BITS
+from bitldp.design.result import spread
 from bitldp.mechanism.numeric import Numeric
 from bitldp.mechanism.parameters import Interval, Option, whole
+from bitldp.privacy import calibrated
 from bitldp.release.base import Release
+from bitldp.release.table import placed, silent
 from bitldp.release.window import windowed
 
 __all__ = ["BitwiseRR", "GeneralizedRR", "best_bits"]
+
+
+_MOST_OF_BITS = 30.0
+"""The most that is spent of one bit's budget: beyond it, 2**-64 is too coarse for products of e^-epsilon."""
+
+_LEAST_OF_BITS = 1e-15
+"""Below it, doubles and 2**-64 cannot distinguish a bit's answers; reports are uninformative as with 0."""
+
+
+@lru_cache(maxsize=64)
+def bitwise(bits: int, epsilon: float, interval: Interval) -> Release:
+    """Return the release of the bits of a grid point, each by randomized response of epsilon/b.
+
+    With p = e^(epsilon/b)/(1 + e^(epsilon/b)), a report y has P(y|x) = p^s (1 - p)^(b - s), where s bits
+    of y are those of x. A reported bit's letter is (bit - (1 - p))/(2p - 1), whose mean is the bit; the
+    code's letter is the sum of those with the weights of the bits.
+    """
+    count = 1 << bits
+    if epsilon < _LEAST_OF_BITS * bits:
+        return silent(count, count, interval)
+    codes = np.arange(count)
+    differ = np.array([bin(code).count("1") for code in range(count)])[codes[:, None] ^ codes]
+
+    def build(target: float) -> tuple[Matrix, NDArray[np.float64]]:
+        each = min(target / bits, _MOST_OF_BITS)
+        keep, flip = 1.0 / (1.0 + math.exp(-each)), math.exp(-each) / (1.0 + math.exp(-each))
+        table = keep ** (bits - differ) * flip**differ
+        stretch = 1.0 / math.tanh(each / 2.0)  # 1/(2p - 1)
+        letters = 0.5 + (codes / (count - 1) - 0.5) * stretch
+        weights = Matrix(table / table.sum(axis=1, keepdims=True)).weights()
+        return Matrix.from_weights(unbiased(weights, tuple(letters.tolist()))), letters
+
+    channel, letters = calibrated(build, epsilon, lambda built: built[0].epsilon)
+    return placed(
+        channel, letters, spread(tuple(map(tuple, channel.weights())), tuple(letters.tolist())), interval
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,7 +157,7 @@ class BitwiseRR(Response):
     def _worst_bit(self) -> float:
         """Return the exact epsilon between points whose codes differ in one bit."""
         (channel,) = self.channels
-        assert isinstance(channel, Matrix)  # that is what bitwise makes
+        assert isinstance(channel, Matrix)  # as bitwise makes it
         weights = channel.weights()
         return max(
             log_ratio(one, other)

@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from bitldp.design import _cache, _shapes, mvu, sliding
+from bitldp.design import _cache, mvu, sliding
 
 SHAPES = tuple((inputs, outputs) for inputs in (1, 2, 3) for outputs in (2, 3))
 """Input and output bits. Reports of one bit are designed in closed form."""
@@ -39,11 +39,11 @@ def shapes(arguments: list[str]) -> None:
     """Write the shapes of the minimax release to a file, by default that of the package."""
     path = Path(arguments[0]) if arguments else Path(__file__).parent / "shipped" / sliding.FILE
     lines, near = [], None
-    for budget in _shapes.BUDGETS:
-        found = _shapes.best(budget, near if budget > 1.0 else None)
-        near = sliding.LETTERS / found.width
-        lines.append(json.dumps(_shapes.encoded(budget, found), separators=(",", ":")))
-        sys.stdout.write(f"epsilon {budget}: {sliding.worst(found, budget):.6g}\n")
+    for budget in sliding.SHAPE_BUDGETS:
+        shape = sliding.best_shape(budget, near if budget > 1.0 else None)
+        near = sliding.LETTERS / shape.width
+        lines.append(json.dumps(sliding.encoded_shape(budget, shape), separators=(",", ":")))
+        sys.stdout.write(f"epsilon {budget}: {sliding.worst(shape, budget):.6g}\n")
     path.write_text('{"shapes":[\n' + ",\n".join(lines) + "\n]}\n", encoding="ascii")
 
 

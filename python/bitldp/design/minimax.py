@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Matrix
-from bitldp.base.extras import require
+from bitldp.base.errors import require
 from bitldp.design import DesignError
-from bitldp.design._settled import settled
+from bitldp.design.exact import settled
 
 __all__ = ["Draft", "least_worst"]
 

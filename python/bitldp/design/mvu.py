@@ -159,7 +159,7 @@ def _checked(
 
 
 def _is_closed(shape: tuple[int, int], metric: Metric | None, criterion: str) -> bool:
-    """Whether the optimum is known without a search: unbiased reports of one bit."""
+    """Return whether the optimum is known without a search: unbiased reports of one bit."""
     return metric is None and shape[1] == 1 and criterion == "mean"
 
 

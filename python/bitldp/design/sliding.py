@@ -13,12 +13,23 @@ import json
 import math
 from functools import lru_cache
 from importlib import resources
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FILE", "LETTERS", "Shape", "law", "shape", "worst"]
+__all__ = [
+    "FILE",
+    "LETTERS",
+    "SHAPE_BUDGETS",
+    "Shape",
+    "best_shape",
+    "encoded_shape",
+    "law",
+    "shape",
+    "worst",
+]
+
 
 FILE = "minimax.json"
 LETTERS = 128
@@ -132,3 +143,88 @@ def _shipped() -> tuple[Floats, tuple[Shape, ...]]:
     found = json.loads(text)["shapes"]
     shapes = tuple(Shape(each["width"], np.array(each["letters"])) for each in found)
     return np.array([each["epsilon"] for each in found]), shapes
+
+
+SHAPE_BUDGETS = tuple(
+    float(each)
+    for each in np.unique(np.concatenate([[0.05, 0.1, 0.2, 0.3, 0.4], np.arange(0.5, 12.01, 0.125)]))
+)
+_STARTS = LETTERS // 2 + 1
+_HALF = LETTERS // 2
+_DIGITS = 4  # of a letter: rounding is far below the flatness of the optimum
+
+
+def _solved_shape(width: float, epsilon: float, start: Floats) -> Shape:
+    """Return the letters of the least worst variance for a width: a convex program."""
+    from scipy.optimize import minimize
+
+    places = np.linspace(0.0, (LETTERS - width) / 2.0, _STARTS)
+    table = rows(width, places, epsilon)
+    mean = table[:, _HALF:] - table[:, :_HALF][:, ::-1]
+    square = table[:, _HALF:] + table[:, :_HALF][:, ::-1]
+    first = -mean[0]  # the window at the low end is for -1
+
+    def variance(letters: Floats) -> Floats:
+        found: Floats = square @ np.square(letters) - np.square(mean @ letters)
+        return found
+
+    def slopes(letters: Floats) -> Floats:
+        found: Floats = 2.0 * square * letters - 2.0 * (mean @ letters)[:, None] * mean
+        return found
+
+    begin = start / (first @ start)
+    unit = float(variance(begin).max())
+    down = np.append(np.zeros(_HALF), 1.0 / unit)
+    bound = {
+        "type": "ineq",
+        "fun": lambda z: (z[-1] - variance(z[:-1])) / unit,
+        "jac": lambda z: np.hstack([-slopes(z[:-1]), np.ones((_STARTS, 1))]) / unit,
+    }
+    end = {
+        "type": "eq",
+        "fun": lambda z: np.array([first @ z[:-1] - 1.0]),
+        "jac": lambda z: np.append(first, 0.0)[None],
+    }
+    found = minimize(
+        lambda z: z[-1] / unit,
+        np.append(begin, unit),
+        jac=lambda z: down,
+        constraints=[bound, end],
+        method="SLSQP",
+        options={"maxiter": 300, "ftol": 1e-9},
+    )
+    letters = np.sort(np.maximum(found.x[:-1], 0.0))
+    return Shape(width, np.round(letters / letters[-1], _DIGITS))
+
+
+def best_shape(epsilon: float, near: float | None = None) -> Shape:
+    """Search for the shape of least worst variance.
+
+    Parameters
+    ----------
+    epsilon : float
+        Budget of a number.
+    near : float, optional
+        n/m of a smaller budget, from which on it is searched.
+    """
+    tried: dict[float, Shape] = {}
+    starts: list[Floats] = [np.ones(_HALF), np.arange(_HALF, dtype=np.float64) + 0.5]
+
+    def at(ratio: float) -> float:
+        if ratio not in tried:
+            found = [_solved_shape(LETTERS / ratio, epsilon, start) for start in starts]
+            # of as good ones the first, whose letters are fewer where many are
+            tried[ratio] = min(found, key=lambda each: float(f"{worst(each, epsilon):.5g}"))
+        return worst(tried[ratio], epsilon)
+
+    ratios = np.linspace(1.9, 3.0, 23) if near is None else np.linspace(0.97 * near, 1.1 * near, 14)
+    chosen, step = min(ratios.tolist(), key=at), float(ratios[1] - ratios[0])
+    for _ in range(4):
+        step /= 2.0
+        chosen = min((chosen - step, chosen, chosen + step), key=at)
+    return tried[chosen]
+
+
+def encoded_shape(epsilon: float, found: Shape) -> dict[str, Any]:
+    """Return a shape as a JSON value."""
+    return {"epsilon": epsilon, "width": round(found.width, 6), "letters": found.letters.tolist()}

@@ -29,7 +29,7 @@ _A = TypeVar("_A", bound="Accumulator")
 
 @runtime_checkable
 class Accumulated(Protocol):
-    """What an accumulator knows of the mechanism whose reports it holds."""
+    """Mechanism as an accumulator of its reports knows it."""
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what two mechanisms share whose reports may be aggregated together."""

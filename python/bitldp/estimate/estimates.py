@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base import checks
-from bitldp.base.markup import facts_table
+from bitldp.base.documents import facts_table
 
 __all__ = ["Estimate", "frequencies", "indicator_variance", "project_simplex"]
 

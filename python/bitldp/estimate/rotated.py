@@ -19,7 +19,7 @@ _BLOCK = 1 << 22  # counts that are spread out at once
 
 
 class Rotating(Protocol):
-    """What rotates vectors, and checks reports about them."""
+    """Mechanism that rotates vectors, and checks reports about them."""
 
     @property
     def rotation(self) -> Rotation:

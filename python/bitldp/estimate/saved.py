@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp.base.saved import document
+from bitldp.base.documents import document
 
 __all__ = ["MOST_REPORTS", "counts", "document", "integers", "moments", "numbers", "together", "whole"]
 

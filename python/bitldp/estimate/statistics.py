@@ -113,7 +113,7 @@ def of_letters(columns: int, letters: NDArray[np.float64]) -> Statistic | None:
 
 
 class WordLetters(Protocol):
-    """The letters of sign-magnitude words: see `bitldp.letters.words.CodeLetters`."""
+    """The letters of sign-magnitude words: see `bitldp.release.words.CodeLetters`."""
 
     bits: int
     weights: NDArray[np.float64]
@@ -176,7 +176,7 @@ class WordCounts(Statistic):
 
 
 class SampledCounts(Statistic):
-    """What was reported of each coordinate, where some are sampled and the others count as the middle.
+    """Counts of each coordinate's reports, where some are sampled and the others count as the middle.
 
     Parameters
     ----------

@@ -11,29 +11,26 @@ Needs the extra ``fl``. Flower's commands report usage statistics to its makers 
 
 from __future__ import annotations
 
-from bitldp.federated.client.account import Account
+from bitldp.federated.client.account import ClientAccount
 from bitldp.federated.client.composed import ComposedAccount
 from bitldp.federated.client.data import PrivateData, Released
 from bitldp.federated.client.examples import Bucketed, Randomized
-from bitldp.federated.client.mod import PrivateUpdateMod
-from bitldp.federated.client.unprotected import UnprotectedMessageWarning
+from bitldp.federated.client.mod import PrivateUpdateMod, UnprotectedMessageWarning
 from bitldp.federated.grid import InProcessGrid, InProcessRun, run_in_process
 from bitldp.federated.server.strategy import DecodingStrategy, RoundFailedError
 from bitldp.federated.simulation import Simulated, messages, simulate
-from bitldp.federated.wire.arrays import Layout, to_numpy
-from bitldp.federated.wire.codec import Plan, UpdateCodec
-from bitldp.federated.wire.records import from_record, to_record
+from bitldp.federated.wire.arrays import Layout, from_record, to_numpy, to_record
+from bitldp.federated.wire.codec import UpdateCodec, UpdatePlan
 from bitldp.federated.wire.wire import WireError
 
 __all__ = [
-    "Account",
     "Bucketed",
+    "ClientAccount",
     "ComposedAccount",
     "DecodingStrategy",
     "InProcessGrid",
     "InProcessRun",
     "Layout",
-    "Plan",
     "PrivateData",
     "PrivateUpdateMod",
     "Randomized",
@@ -42,6 +39,7 @@ __all__ = [
     "Simulated",
     "UnprotectedMessageWarning",
     "UpdateCodec",
+    "UpdatePlan",
     "WireError",
     "from_record",
     "messages",

@@ -14,7 +14,7 @@ from bitldp.base.keys import RandomSource
 from bitldp.federated.client.account import UPDATE
 from bitldp.federated.server.mean import ReportMean
 from bitldp.federated.wire.arrays import Layout
-from bitldp.federated.wire.codec import Plan, UpdateCodec
+from bitldp.federated.wire.codec import UpdateCodec, UpdatePlan
 from bitldp.federated.wire.wire import write
 from bitldp.ledger.budget import Ledger
 
@@ -29,7 +29,7 @@ _BLOCK_SEED = 0xB10C
 
 @dataclass(frozen=True)
 class Simulated:
-    """What a server has after a round.
+    """State of a server after a round.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ def messages(
 
 def _planned(
     codec: UpdateCodec, updates: Updates, clients: int | None, layout: Layout | None
-) -> tuple[Plan, int, int]:
+) -> tuple[UpdatePlan, int, int]:
     """Return the plan, the number of clients and that of coordinates."""
     if callable(updates):
         count = checks.integer("clients", clients, 1)
@@ -163,7 +163,7 @@ def _planned(
 
 
 def _blocks(
-    plan: Plan, updates: Updates, count: int, rng: RandomSource, threads: int | None
+    plan: UpdatePlan, updates: Updates, count: int, rng: RandomSource, threads: int | None
 ) -> Iterator[list[NDArray[np.unsignedinteger]]]:
     """Yield the codes of blocks of clients, each with coins of its own."""
     width = plan.header.coordinates

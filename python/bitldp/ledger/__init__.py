@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from bitldp.ledger.budget import BudgetExceededError, Ledger
 from bitldp.ledger.entry import Entry
-from bitldp.ledger.place import LedgerChangedError, NoLedgerError
+from bitldp.ledger.file import LedgerChangedError, NoLedgerError
 
 __all__ = ["BudgetExceededError", "Entry", "Ledger", "LedgerChangedError", "NoLedgerError"]

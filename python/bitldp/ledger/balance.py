@@ -49,8 +49,8 @@ class Balance:
             raise ValueError(f"delta: must be below 1, got {self.delta}")
         self.entries: list[Entry] = []
         self.spent = Spent(Fraction(0), Fraction(0))
-        found = list(entries)
-        self.add(found, self.after(found))
+        first = list(entries)
+        self.add(first, self.after(first))
 
     def after(self, entries: Sequence[Entry]) -> Spent:
         """Return the cost after more charges, or refuse them; nothing changes."""
@@ -79,10 +79,11 @@ class Balance:
         return Spent(epsilon, delta)
 
 
-def _refusal(entry: Entry, what: str, each: float, left: float, whole: float) -> BudgetExceededError:
+def _refusal(entry: Entry, quantity: str, each: float, left: float, whole: float) -> BudgetExceededError:
     many = "1 release" if entry.count == 1 else f"{entry.count} releases"
     return BudgetExceededError(
-        f"{entry.mechanism}: {many} of {what} {each:.6g} exceed the budget, {left:.6g} of {whole:.6g} remains"
+        f"{entry.mechanism}: {many} of {quantity} {each:.6g} exceed the budget, "
+        f"{left:.6g} of {whole:.6g} remains"
     )
 
 

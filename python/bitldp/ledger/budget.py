@@ -7,23 +7,112 @@ Every epsilon in it is the exact one of a record, and the total is for all relea
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
-from collections.abc import Iterable, Iterator
+import threading
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from fractions import Fraction
+from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 from bitldp.base import checks
+from bitldp.base.documents import document
+from bitldp.base.files import resolved
 from bitldp.base.lock import locked
-from bitldp.ledger import document, place
-from bitldp.ledger.balance import BudgetExceededError
-from bitldp.ledger.charges import Charges
-from bitldp.ledger.entry import Entry
-from bitldp.ledger.place import LedgerChangedError, NoLedgerError
+from bitldp.ledger import file
+from bitldp.ledger.balance import Balance, BudgetExceededError, above, below
+from bitldp.ledger.entry import Entry, checked, from_json, named, of_fields, to_json
+from bitldp.ledger.file import LedgerChangedError, NoLedgerError
+from bitldp.mechanism.base import Mechanism
+from bitldp.privacy import Guarantee
 
-__all__ = ["BudgetExceededError", "Entry", "Ledger", "LedgerChangedError", "NoLedgerError"]
+if TYPE_CHECKING:
+    from bitldp.accounting import Account
+
+__all__ = [
+    "BudgetExceededError",
+    "Entry",
+    "Ledger",
+    "LedgerChangedError",
+    "NoLedgerError",
+]
 
 
-class Ledger(Charges):
+_FORMAT = "bitldp.ledger"
+_VERSION = 1
+
+
+class _Contents(NamedTuple):
+    """Budget, delta and charges of a text. Each charge is checked by itself, their sum is not."""
+
+    budget: float
+    delta: float
+    entries: list[Entry]
+
+
+def _write(budget: float, delta: float, entries: Iterable[Entry]) -> str:
+    """Return the text of a ledger."""
+    contents = {"budget": budget, "delta": delta, "entries": [to_json(entry) for entry in entries]}
+    whole = {"format": _FORMAT, "version": _VERSION, "sha256": _digest(contents), "ledger": contents}
+    return json.dumps(whole, indent=1, allow_nan=False) + "\n"
+
+
+def _read(text: str) -> _Contents:
+    """Return the budget and the charges in a text.
+
+    Raises
+    ------
+    TypeError
+        If it is no str.
+    ValueError
+        If it is not a ledger, is of another version, was damaged or changed by hand, or holds what no ledger
+        would: the message names it.
+    """
+    whole = document(text)
+    if not isinstance(whole, dict) or whole.get("format") != _FORMAT:
+        raise ValueError(f"is not a ledger (its format must be {_FORMAT!r})")
+    version = whole.get("version")
+    if type(version) is not int or version != _VERSION:
+        shown = f", got {version}" if type(version) is int and 0 <= version < 1 << 32 else ""
+        raise ValueError(f"version must be {_VERSION}{shown}")
+    if whole.get("sha256") != _digest(whole.get("ledger")):
+        raise ValueError("the contents do not match their checksum; damaged or changed by hand")
+    try:
+        contents = of_fields("ledger", whole["ledger"], _Contents._fields)
+        budget, delta = _amount("budget", contents["budget"]), _amount("delta", contents["delta"])
+        if not isinstance(contents["entries"], list):
+            raise ValueError("entries: must be a list")
+        entries = []
+        for index, each in enumerate(contents["entries"]):
+            try:
+                entries.append(from_json(each))
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"entry {index}: {error}") from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"the contents are damaged: {error}") from None
+    return _Contents(budget, delta, entries)
+
+
+def _amount(name: str, value: Any) -> float:
+    """Return a budget or a delta, which JSON holds as a number and as nothing else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name}: must be a number")
+    return checks.budget(name, value)
+
+
+def _digest(contents: Any) -> str:
+    """Return the checksum of JSON values, whatever the white space of the file."""
+    try:
+        text = json.dumps(contents, sort_keys=True)
+    except RecursionError:
+        raise ValueError("is nested too deeply") from None
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Ledger:
     """Releases about a set of people, and their cost within a budget.
 
     Parameters
@@ -68,7 +157,9 @@ class Ledger(Charges):
     """
 
     def __init__(self, budget: float, delta: float = 0.0) -> None:
-        super().__init__(budget, delta)
+        self._balance = Balance(budget, delta)
+        self._lock = threading.RLock()
+        self._process = os.getpid()
         self._seen: dict[Path, str] = {}  # checksums of its files, as they were read or written last
         self._file: Path | None = None  # while it is open
         self._closed = False
@@ -137,17 +228,17 @@ class Ledger(Charges):
         for name, value in (("budget", budget), ("delta", delta)):
             if value is not None:
                 checks.budget(name, value)
-        here = place.place_of(path)
+        here = resolved(path)
         if not create and not here.exists():  # before a lock is left there
             raise NoLedgerError(path)
         with locked(here):
-            if place.read(here) is None:
+            if file.read(here) is None:
                 if not create:
                     raise NoLedgerError(path)
                 if budget is None:
                     raise ValueError("budget: must be given, the file of the ledger does not exist yet")
                 ledger = cls(budget, 0.0 if delta is None else delta)
-                ledger._write(here, ())
+                ledger._save(here, ())
             else:
                 ledger = cls.load(path)
                 ledger._same(path, budget, delta)
@@ -167,10 +258,10 @@ class Ledger(Charges):
                 f"{wanted[0]:g} and {wanted[1]:g}"
             )
 
-    def _write(self, here: Path, entries: Iterable[Entry]) -> None:
+    def _save(self, here: Path, entries: Iterable[Entry]) -> None:
         """Replace the file that was seen last, whose lock is held."""
-        text = document.write(self.budget, self.delta, entries)
-        self._seen[here] = place.write(here, text, self._seen.get(here))
+        text = _write(self.budget, self.delta, entries)
+        self._seen[here] = file.write(here, text, self._seen.get(here))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the ledger as JSON: to a temporary file first, which then takes the name in one step.
@@ -195,14 +286,14 @@ class Ledger(Charges):
         -----
         Where others may charge the same file, use `open`: of two who load, charge and save, one is refused.
         """
-        here = place.place_of(path)
+        here = resolved(path)
         with self._lock:
             self._usable()
             if here == self._file:
-                self._write(here, self._balance.entries)
+                self._save(here, self._balance.entries)
                 return
             with locked(here):
-                self._write(here, self._balance.entries)
+                self._save(here, self._balance.entries)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Ledger:
@@ -225,28 +316,28 @@ class Ledger(Charges):
         OSError
             If it cannot be read; `NoLedgerError` if it does not exist.
         """
-        here = place.place_of(path)
-        found = place.read(here)
-        if found is None:
+        here = resolved(path)
+        contents = file.read(here)
+        if contents is None:
             raise NoLedgerError(path)
-        data, checksum = found
+        data, checksum = contents
         try:
             text = data.decode()
         except UnicodeDecodeError:
             text = ""
-        ledger = cls.from_json(text, place=os.fspath(path))
+        ledger = cls.from_json(text, source=os.fspath(path))
         ledger._seen[here] = checksum
         return ledger
 
     @classmethod
-    def from_json(cls, text: str, *, place: str = "text") -> Ledger:
+    def from_json(cls, text: str, *, source: str = "text") -> Ledger:
         """Return the ledger that `to_json` wrote.
 
         Parameters
         ----------
         text : str
             The JSON text.
-        place : str
+        source : str
             Where it comes from, for the error messages.
 
         Raises
@@ -258,23 +349,173 @@ class Ledger(Charges):
             no ledger would (a NaN, a budget overspent): the message says what.
         """
         try:
-            budget, delta, entries = document.read(text)
+            budget, delta, entries = _read(text)
             ledger = cls(budget, delta)
             ledger._extend(entries)
         except ValueError as error:
-            raise ValueError(f"{place}: {error}") from None
+            raise ValueError(f"{source}: {error}") from None
         return ledger
 
     def to_json(self) -> str:
         """Return the ledger as a JSON text with a checksum: what `save` writes."""
         with self._lock:
-            return document.write(self.budget, self.delta, self._balance.entries)
+            return _write(self.budget, self.delta, self._balance.entries)
+
+    @property
+    def budget(self) -> float:
+        """Epsilon that all releases together may cost."""
+        return self._balance.budget
+
+    @property
+    def delta(self) -> float:
+        """Delta that all releases together may cost."""
+        return self._balance.delta
+
+    @property
+    def spent(self) -> float:
+        """Epsilon that the releases have cost, rounded up."""
+        with self._lock:
+            return above(self._balance.spent.epsilon)
+
+    @property
+    def spent_delta(self) -> float:
+        """Delta that the releases have cost, rounded up."""
+        with self._lock:
+            return above(self._balance.spent.delta)
+
+    @property
+    def remaining(self) -> float:
+        """Epsilon that may still be spent, rounded down."""
+        with self._lock:
+            return below(Fraction(self.budget) - self._balance.spent.epsilon)
+
+    @property
+    def remaining_delta(self) -> float:
+        """Delta that may still be spent, rounded down."""
+        with self._lock:
+            return below(Fraction(self.delta) - self._balance.spent.delta)
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The charges, oldest first."""
+        with self._lock:
+            return tuple(self._balance.entries)
+
+    def charge(self, release: Mechanism | Guarantee, count: int = 1, *, note: str = "") -> Entry:
+        """Charge releases before they are made, or refuse to.
+
+        Parameters
+        ----------
+        release : Mechanism or Guarantee
+            What is released with, or its guarantee. The exact epsilon of a record is charged, and never the
+            claimed one.
+        count : int
+            How many releases about the same records, 1 or more.
+        note : str
+            A remark to keep with the charge. No private value belongs in it.
+
+        Returns
+        -------
+        Entry
+            What was recorded.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the releases would cost more than remains. Nothing is charged, and nothing may be released.
+        ValueError, TypeError
+            For an argument of the wrong kind, or a guarantee that holds no valid numbers.
+        LedgerChangedError, OSError
+            If the ledger is open, and its file was changed or cannot be written. Nothing is charged, and
+            nothing may be released.
+        RuntimeError
+            If the ledger was closed, or belongs to another process.
+        """
+        entry = checked(Entry(*named(release), count, note))
+        self._extend([entry])
+        return entry
+
+    def _extend(self, entries: Sequence[Entry]) -> None:
+        """Charge checked entries, all or none."""
+        with self._lock:
+            self._usable()
+            spent = self._balance.after(entries)
+            self._kept(chain(self._balance.entries, entries))
+            self._balance.add(entries, spent)
+
+    def _replace(self, entries: Sequence[Entry]) -> None:
+        """Put checked entries in the place of all that there are."""
+        with self._lock:
+            self._usable()
+            balance = Balance(self.budget, self.delta, entries)
+            self._kept(balance.entries)
+            self._balance = balance
 
     def _kept(self, entries: Iterable[Entry]) -> None:
+        """Write what will be the charges to the open file, if there is one; a failure means no charge."""
         if self._file is not None:
-            self._write(self._file, entries)
+            self._save(self._file, entries)
 
     def _usable(self) -> None:
-        super()._usable()
+        """Refuse to spend a budget that another may spend as well."""
+        if self._process != os.getpid():
+            raise RuntimeError("the ledger belongs to the process that was forked; open its file")
         if self._closed:
             raise RuntimeError("the ledger was closed; others may have charged it since: open it again")
+
+    @contextmanager
+    def charging(self, release: Mechanism | Guarantee, count: int = 1, *, note: str = "") -> Iterator[Entry]:
+        """Charge, then run the body of a ``with`` statement, which makes the release.
+
+        The charge is made first, so that the body does not run if the budget is exhausted. It stays if the
+        body fails: a report may have left before the failure, and the ledger cannot know.
+
+        Parameters
+        ----------
+        release, count, note
+            As of `charge`.
+
+        Yields
+        ------
+        Entry
+            What was recorded.
+        """
+        yield self.charge(release, count, note=note)
+
+    def account(self, delta: float, method: Literal["basic", "renyi", "pld"] = "pld") -> Account:
+        """Return the cost of all releases by a finer accountant than the sum that the budget is for.
+
+        Parameters
+        ----------
+        delta : float
+            Delta, as in `bitldp.accounting.account`.
+        method : {"basic", "renyi", "pld"}
+            The accountant.
+
+        Returns
+        -------
+        bitldp.accounting.Account
+            From the guarantees of the charges, the ledger's only knowledge of the mechanisms. The mechanisms
+            themselves, given to `bitldp.accounting.account`, may show that they cost less.
+
+        Raises
+        ------
+        ValueError, TypeError, MissingExtraError
+            As of `bitldp.accounting.account`; also if there are no charges.
+
+        Notes
+        -----
+        It is a report. The budget is kept by basic composition, whatever this says.
+        """
+        from bitldp.accounting import account
+
+        return account([(entry.guarantee, entry.count) for entry in self.entries], delta=delta, method=method)
+
+    def __repr__(self) -> str:
+        """Return budget, what is spent, and the number of charges."""
+        with self._lock:
+            return f"Ledger(budget={self.budget:g}, spent={self.spent:g}, entries={len(self.entries)})"
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be copied or pickled."""
+        raise TypeError("a Ledger cannot be copied, each copy would have the whole budget; use save and load")

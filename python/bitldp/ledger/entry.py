@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bitldp.base import checks
-from bitldp.base.plain import jsonable
+from bitldp.base.documents import jsonable
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import Guarantee
 
@@ -118,13 +118,13 @@ def from_json(record: Any) -> Entry:
     ValueError, TypeError
         If they are not an entry's; the message says which one is not.
     """
-    found = of_fields("entry", record, tuple(field.name for field in fields(Entry)))
+    entry = of_fields("entry", record, tuple(field.name for field in fields(Entry)))
     rest = tuple(field.name for field in fields(Guarantee) if field.name not in _EPSILONS)
-    numbers = dict(of_fields("guarantee", found["guarantee"], _EPSILONS, rest))
+    numbers = dict(of_fields("guarantee", entry["guarantee"], _EPSILONS, rest))
     for name in _EPSILONS:
         if numbers[name] == "infinity":
             numbers[name] = math.inf
-    return checked(Entry(found["mechanism"], Guarantee(**numbers), found["count"], found["note"]))
+    return checked(Entry(entry["mechanism"], Guarantee(**numbers), entry["count"], entry["note"]))
 
 
 def of_fields(name: str, record: Any, names: tuple[str, ...], more: tuple[str, ...] = ()) -> dict[str, Any]:

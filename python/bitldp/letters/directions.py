@@ -1,4 +1,4 @@
-"""What the largest projections on random directions come to: the letters of a random codebook."""
+"""Moments of the largest projections on random directions: the letters of a random codebook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the largest coordinates of a random direction come to: the letters of the cross-polytope."""
+"""Moments of the largest coordinates of a random direction: the letters of the cross-polytope."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What every named mechanism is: parameters, a guarantee, a law, and estimates."""
+"""Bases of the named mechanisms: parameters, a guarantee, a law, and estimates."""

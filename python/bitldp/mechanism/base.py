@@ -5,31 +5,31 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy import ndarray
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import Grid
+from bitldp._core import Coins, Grid
 from bitldp.base import checks
 from bitldp.base.arrays import place
 from bitldp.base.keys import RandomSource
+from bitldp.estimate.estimates import Estimate
 from bitldp.mechanism import identity
 from bitldp.mechanism.described import Variant, letter_facts
-from bitldp.mechanism.keyed import Repeatable
 from bitldp.mechanism.law import Experiment, Pair, Symbols, far_ends
 from bitldp.mechanism.parameters import declared
-from bitldp.mechanism.silent import Silent
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
 from bitldp.release.base import Call, Direct, called
+from bitldp.release.keyed import Ids, bound, coins_of, fitting, keyed_call
 
 if TYPE_CHECKING:
     from bitldp.estimate.accumulators import Accumulator
 
 Takes = Literal["numbers", "reals", "categories", "points", "ball", "scores", "record", "words"]
-"""What a mechanism takes: all columns together as fixed-point numbers, or as numbers of an interval; each
+"""Input of a mechanism: all columns together as fixed-point numbers, or as numbers of an interval; each
 column by itself as a category, or as one of N points; a vector of a ball; a vector of which one dimension is
 chosen; attributes of several kinds; words that nobody could
 list."""
@@ -38,13 +38,13 @@ Part = tuple[int, int]
 """Columns of an array of codes, and bits of a code."""
 
 Reports: TypeAlias = NDArray[Any] | np.generic | tuple[NDArray[Any], ...]
-"""What `randomize` returns: an array; a scalar for a single value; where coordinates are sampled, a pair."""
+"""Reports of `randomize`: an array; a scalar for a single value; where coordinates are sampled, a pair."""
 
 _M = TypeVar("_M", bound="Mechanism")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mechanism(Repeatable, Silent, ABC):
+class Mechanism(ABC):
     """A mechanism of local differential privacy: parameters in, reports out.
 
     A subclass is a frozen dataclass whose fields are its parameters; those that are annotated with a check
@@ -66,10 +66,13 @@ class Mechanism(Repeatable, Silent, ABC):
     variants: ClassVar[tuple[Variant, ...]] = ()  # settings that have a name of their own
     outputs: ClassVar[tuple[str, ...]] = ("codes", "packed")
     wire_output: ClassVar[str] = "codes"
+    _no_mean: ClassVar[str] = "its reports are not numbers"
+    _no_frequencies: ClassVar[str] = "its reports are not categories"
+    _no_letters: ClassVar[str] = "the mean of its reports does not tell the input"
 
-    # Set on the instance, while it is built; ClassVar keeps them out of the fields.
-    _guarantee: ClassVar[Guarantee]
-    _direct: ClassVar[tuple[Any, ...] | None] = None
+    # Derived of the parameters while the mechanism is built.
+    _guarantee: Guarantee = field(init=False, repr=False, compare=False)
+    _direct: tuple[Any, ...] | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self._settle()
@@ -109,9 +112,10 @@ class Mechanism(Repeatable, Silent, ABC):
     def _quiet(cls: type[_M], **parameters: Any) -> _M:
         """Construct without the warning: for parts of a composite, and for unpickling."""
         mechanism = object.__new__(cls)
-        for field in fields(cls):
-            default = parameters[field.name] if field.default is MISSING else field.default
-            object.__setattr__(mechanism, field.name, parameters.get(field.name, default))
+        for each in fields(cls):
+            if each.init:
+                default = parameters[each.name] if each.default is MISSING else each.default
+                object.__setattr__(mechanism, each.name, parameters.get(each.name, default))
         mechanism._settle()
         return mechanism
 
@@ -123,7 +127,7 @@ class Mechanism(Repeatable, Silent, ABC):
     @property
     def parameters(self) -> Mapping[str, Any]:
         """The parameters by name, in the order of the constructor."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.init}
 
     def fingerprint(self) -> dict[str, Any]:
         """Return name and parameters as JSON values; arrays as a digest, functions by name.
@@ -233,6 +237,72 @@ class Mechanism(Repeatable, Silent, ABC):
             raise ValueError("out: not offered for a single value")
         return self._single(self._perturb(values[None], call), call)
 
+    def randomize_keyed(
+        self,
+        x: ArrayLike,
+        *,
+        key: bytes,
+        ids: Ids,
+        context: bytes = b"",
+        column: int = 0,
+        output: str | None = None,
+        threads: int | None = None,
+        duplicates: bool = False,
+    ) -> Any:
+        """Randomize records with coins that a retry does not draw anew.
+
+        A report is a function of the key, the context, the mechanism's law, the record's id, its column and
+        its value, and of nothing else: not of the batch, its order, threads or the instruction set. So
+        whatever evaluates it again, an engine that retries a task or a frame that is read twice, gives the
+        same report, and the cost is that of one. The law is that of `randomize`, and so is the guarantee, as
+        long as the key stays secret.
+
+        Where each number or category of a record is released by itself (`GRR`, `Piecewise` with a budget
+        that is split, ...) it is the value, and a record of which one number is another has the same reports
+        of the others. Everywhere else the record is the value, and two that differ in one number share
+        nothing.
+
+        One key and context serve one frozen snapshot of the data: under them a report that changes says that
+        its record changed, and one that stays says that it likely did not. Keep the key with the data's
+        owner, never beside the reports: whoever holds it can test values.
+
+        Parameters
+        ----------
+        x : array_like, shape (n, columns), or (n,) where a record is one number or category
+            As of `randomize`. Numbers count as the float64 that they are, with -0.0 and subnormals as 0.0.
+        key : bytes
+            32 of them, secret; it is in no repr, pickle, log or error.
+        ids : ndarray of int, zero or more, shape (n,); of uint8, shape (n, 32); or sequence of n bytes
+            The records' ids: numbers, digests of 32 bytes, or names, of which SHA-256 makes digests.
+        context : bytes
+            What the coins are for: the plan and the snapshot.
+        column : int
+            Number of the record's first column among all that are released under the key and context: two
+            columns of one number would share their coins.
+        output, threads
+            As of `randomize`; None is the first of `outputs`.
+        duplicates : bool
+            Whether an id may come up twice. Then equal values of it give the same report, different ones
+            independent reports, each at the cost of the guarantee.
+
+        Returns
+        -------
+        ndarray or tuple of ndarray
+            The reports, as of `randomize`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As of `randomize`; and for a key of another length, ids that are not as many as the records, and
+            an id that comes up twice.
+        """
+        coins = coins_of(key, ids, context, column, duplicates)
+        values = self._admit(x)
+        fitting(coins, values)
+        if values.ndim == 1 and self.columns > 1:
+            raise ValueError(f"x: shape must be (n, {self.columns}), got {values.shape}")
+        return self._perturb(values, self._keyed(coins, [values], output, threads))
+
     def _admit(self, x: Any) -> NDArray[Any]:
         """Return records as an array of what `_perturb` takes, whatever they came as."""
         return checks.plain("x", x)
@@ -250,6 +320,19 @@ class Mechanism(Repeatable, Silent, ABC):
         """Release records: an array of one axis or more. The call is checked, the records are not."""
         raise NotImplementedError(f"{type(self).__name__} has a `randomize` of its own")
 
+    def _keyed(
+        self, coins: Coins, records: Sequence[NDArray[Any]], output: str | None, threads: int | None
+    ) -> Call:
+        """Return the call that takes its coins from those of the records."""
+        own = bound(coins, records, threads) if self._bound else coins
+        form = self.outputs[0] if output is None else output
+        return keyed_call(own, self._streams, form, self.outputs, threads)
+
+    @property
+    def _bound(self) -> bool:
+        """True where keyed randomness is bound to the whole record: more is done than one draw of it."""
+        return True
+
     @property
     def _streams(self) -> int:
         """Keys that a call needs."""
@@ -257,7 +340,7 @@ class Mechanism(Repeatable, Silent, ABC):
 
     @property
     def whole(self) -> bool:
-        """Whether all numbers of a record are released together, as one symbol."""
+        """True where all numbers of a record are released together, as one symbol."""
         return False
 
     def symbols(self) -> tuple[Symbols, ...]:
@@ -392,6 +475,56 @@ class Mechanism(Repeatable, Silent, ABC):
     @abstractmethod
     def accumulator(self) -> Accumulator:
         """Return an empty accumulator of the mechanism's estimate."""
+
+    def unbias(self, reports: ArrayLike) -> NDArray[np.float64]:
+        """Return reports as numbers whose mean over the coins is the record, where the mechanism has them.
+
+        Raises
+        ------
+        ValueError
+            Where it has none. The message says why.
+        """
+        raise ValueError(f"{type(self).__name__} has no mean to estimate: {self._no_mean}")
+
+    def estimate_mean(self, reports: ArrayLike) -> Estimate:
+        """Estimate the mean of the records, where the mechanism has one; see its own method.
+
+        Raises
+        ------
+        ValueError
+            Where it has none. The message says why.
+        """
+        raise ValueError(f"{type(self).__name__} has no mean to estimate: {self._no_mean}")
+
+    def estimate_frequencies(self, reports: ArrayLike, *, project: bool = False) -> Estimate:
+        """Estimate the frequencies of the categories, where the mechanism has them; see its own method.
+
+        Raises
+        ------
+        ValueError
+            Where it has none. The message says why.
+        """
+        raise ValueError(f"{type(self).__name__} has no frequencies to estimate: {self._no_frequencies}")
+
+    def mean_variance(self) -> float:
+        """Return the variance of one report's unbiased letter, averaged over inputs, where it has one.
+
+        Raises
+        ------
+        ValueError
+            Where no unbiased decode exists. The message says why.
+        """
+        raise ValueError(f"{type(self).__name__} has no unbiased letters: {self._no_letters}")
+
+    def worst_variance(self) -> float:
+        """Return the variance of one report's unbiased letter for the worst input, where it has one.
+
+        Raises
+        ------
+        ValueError
+            Where no unbiased decode exists. The message says why.
+        """
+        raise ValueError(f"{type(self).__name__} has no unbiased letters: {self._no_letters}")
 
 
 def _rebuild(kind: type[Mechanism], parameters: dict[str, Any]) -> Mechanism:

@@ -1,4 +1,4 @@
-"""What a mechanism tells people: settings with a name of their own, how far off its reports are."""
+"""Facts of a mechanism for people: settings with a name of their own, and the errors of its reports."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Variant(NamedTuple):
 
 
 class Lettered(Protocol):
-    """What has letters, or says why it has none."""
+    """Mechanism that has letters, or says why it has none."""
 
     def mean_variance(self) -> float:
         """Return the variance of a report's letter, averaged over inputs."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from bitldp._core import Matrix
 from bitldp.mechanism.base import Mechanism
 
 
-class Table(NamedTuple):
+class DesignTable(NamedTuple):
     """A designed channel, and the letters that came with it (none where reports stand for themselves)."""
 
     channel: Matrix
@@ -30,15 +30,15 @@ class Designed(Mechanism):
     tables are never added up.
     """
 
-    # On the instance: the tables in the order in which they were made, and those that a pickle brought.
-    _made: ClassVar[list[Table]]
-    _held: ClassVar[Sequence[Table]] = ()
+    # The tables in the order in which they were made, and those that a pickle brought.
+    _made: list[DesignTable] = field(init=False, repr=False, compare=False)
+    _held: Sequence[DesignTable] = field(default=(), init=False, repr=False, compare=False)
 
     def _settle(self) -> None:
         self._set(_made=[])
         super()._settle()
 
-    def _table(self, make: Callable[[], Table]) -> Table:
+    def _table(self, make: Callable[[], DesignTable]) -> DesignTable:
         """Return the next table: the one that came with the pickle, or a new one."""
         place = len(self._made)
         table = self._held[place] if self._held else make()
@@ -66,10 +66,10 @@ def _rebuild(
     tables: list[tuple[list[list[int]], list[float] | None]],
 ) -> Mechanism:
     mechanism = object.__new__(kind)
-    for field in fields(kind):
-        object.__setattr__(mechanism, field.name, parameters[field.name])
+    for name, value in parameters.items():
+        object.__setattr__(mechanism, name, value)
     held = [
-        Table(Matrix.from_weights(weights), None if letters is None else np.array(letters))
+        DesignTable(Matrix.from_weights(weights), None if letters is None else np.array(letters))
         for weights, letters in tables
     ]
     object.__setattr__(mechanism, "_held", held)

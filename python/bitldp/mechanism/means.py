@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -12,16 +13,75 @@ from bitldp._core import Cube
 from bitldp.base import checks
 from bitldp.base.arrays import place
 from bitldp.estimate.estimates import Estimate
-from bitldp.estimate.means import MeanAccumulator
-from bitldp.estimate.sampled import SampledMeanAccumulator, checked
+from bitldp.estimate.means import MeanAccumulator, SampledMeanAccumulator, checked_pairs
 from bitldp.estimate.statistics import Statistic, of_letters
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.base import Part
-from bitldp.mechanism.cube import opposite_corners
-from bitldp.mechanism.law import TABLE, Experiment, Pair, Symbols, codes_of, of_rows
+from bitldp.mechanism.law import TABLE, Block, Experiment, Pair, Symbols, codes_of, of_rows
 from bitldp.mechanism.reports import ArrayOrPair
+from bitldp.privacy import ONE
 from bitldp.release.base import Call, Direct, Interval
 from bitldp.release.sampled import SampledReports, index_bits, sampled
+
+
+@dataclass(frozen=True, eq=False)
+class _Agreements(Experiment):
+    """Two opposite records; a report is one symbol: many ones, few ones, or neither.
+
+    Attributes
+    ----------
+    edge : int
+        A report has many ones from `edge` on, and few ones if so many places are 0.
+    """
+
+    edge: int = 0
+
+    def split(self, reports: Any) -> list[NDArray[Any]]:
+        bits = np.asarray(reports)
+        ones = bits.reshape(len(bits), -1).sum(axis=1, dtype=np.int64)
+        places = bits.size // max(1, len(bits))
+        return [(np.where(ones >= self.edge, 2, 1) - (ones <= places - self.edge))[:, None]]
+
+
+def _share(channel: Cube, edge: int) -> float:
+    """Return the chance of `edge` agreements or more; they are in the likely set, and not in the other."""
+    size, bits = channel.sizes()[0], channel.bits
+    # C(r, a) over the set's size, downward from the edge of the set: float sums, as for any law of an audit.
+    term, beyond = channel.edges()[0] * bits / (max(1, channel.near) * size), 0.0
+    for a in range(channel.near, edge):
+        beyond += term
+        term *= (bits - a) / (a + 1)
+    return channel.high / ONE * (1.0 - beyond)
+
+
+def opposite_corners(channel: Cube, ends: Interval) -> Experiment | None:
+    """Return the law of a release of whole records; None where its sets are not apart.
+
+    The records are the two corners of the interval's cube. A report with kappa ones or more is in the
+    likely set of one and in the unlikely set of the other, if kappa is above the middle: e^epsilon times as
+    likely.
+    """
+    if channel.near <= channel.far:
+        return None
+    bits = channel.bits
+    edge = max(channel.near, bits - channel.far)
+    likely = _share(channel, edge)
+    # The opposite record's agreements are the zeros: `edge` ones are at most `far` of them.
+    strings = likely * ONE / channel.high * channel.sizes()[0] / channel.sizes()[1]
+    unlikely = (ONE - channel.high) / ONE * strings
+    middle = max(0.0, 1.0 - likely - unlikely)
+    table = np.array([[[unlikely, middle, likely]], [[likely, middle, unlikely]]])
+    low, high = ends
+    corners: list[Any] = [np.full(bits, end) for end in (high, low)]
+    inputs = [corner if bits > 1 else corner[0] for corner in corners]
+
+    def describe(_: int, value: int) -> str:
+        counts = (f"at most {bits - edge}", f"between {bits - edge} and {edge}", f"at least {edge}")
+        return f"{counts[value]} of {bits} bits are 1"
+
+    names = [f"every feature {end:g}" for end in (high, low)]
+    options = {"output": "codes"}
+    return _Agreements(inputs, names, [Block(table, describe)], [(0, 1)], options, edge=edge)
 
 
 class Means(ArrayOrPair):
@@ -33,12 +93,13 @@ class Means(ArrayOrPair):
     epsilon: float
     features: int
     clip: bool
-    k: int | None  # coordinates of a record that are sampled; None where all are released
+    k: int | None = None  # coordinates of a record that are sampled; None where all are released
 
-    # Set on the instance, by _build; ClassVar keeps them out of the dataclass' fields.
-    _release: ClassVar[Any]  # a Release of numbers, whose points are known
-    _ends: ClassVar[Interval]
-    _spread: ClassVar[Spread | None]
+    # Set on the instance by `_build`: no fields of a dataclass, which this class is not.
+    _release: Any  # a Release of numbers, whose points are known
+    _ends: Interval
+    _spread: Spread | None
+
     outputs: ClassVar[tuple[str, ...]] = ("codes", "values", "packed")
     _no_frequencies: ClassVar[str] = "its reports are numbers; use estimate_mean"
 
@@ -71,7 +132,7 @@ class Means(ArrayOrPair):
 
     @property
     def whole(self) -> bool:
-        """Whether all numbers of a record are released together, as one symbol."""
+        """True where all numbers of a record are released together, as one symbol."""
         return bool(self._release.whole)
 
     @property
@@ -121,7 +182,7 @@ class Means(ArrayOrPair):
 
     @property
     def letters(self) -> NDArray[np.float64]:
-        """What each code is worth, shape (alphabet,); read-only. Their mean over the coins is the input.
+        """Decoded value of each code, shape (alphabet,); read-only. Their mean over the noise is the input.
 
         Raises
         ------
@@ -147,7 +208,7 @@ class Means(ArrayOrPair):
         return self._refuse_silence() if self._spread is None else self._spread
 
     def _check_pair(self, reports: Any) -> SampledReports:
-        return checked(reports, self.features, self.k or self.features, self.alphabet)
+        return checked_pairs(reports, self.features, self.k or self.features, self.alphabet)
 
     def _check_codes(self, reports: Any) -> NDArray[Any]:
         codes = checks.codes("reports", reports, self.alphabet)

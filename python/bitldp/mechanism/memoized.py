@@ -1,4 +1,4 @@
-"""A question that is asked again and again: the same record and value are answered by the same report."""
+"""Repeated collection: the same record and value are answered by the same report."""
 
 from __future__ import annotations
 
@@ -91,12 +91,12 @@ class Memoized:
 
     @property
     def mechanism(self) -> Mechanism:
-        """What answers; it decodes and estimates, too: reports of one round are its reports."""
+        """Mechanism that answers; it decodes and estimates, too: reports of one round are its reports."""
         return self._mechanism
 
     @property
     def question(self) -> str:
-        """What tells this question from others under the key."""
+        """Name that tells this question from others under the key."""
         return self._question
 
     @property

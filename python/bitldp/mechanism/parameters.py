@@ -110,7 +110,7 @@ Features = Annotated[int, at_least(1)]
 """Numbers of a record, 1 or more."""
 
 CategoryNames = int | Sequence[Any] | NDArray[Any] | Labels
-"""What a number of categories may be given as: itself, or the labels, in order."""
+"""Categories as they are given: their number, or their labels in order."""
 
 Categories = Annotated[CategoryNames, categories()]
 """Categories, 2 or more: how many, or their labels."""
@@ -122,14 +122,14 @@ Interval = Annotated[tuple[float, float], checks.interval]
 """Where a number lies: (low, high)."""
 
 Unit = Annotated[_Unit, one_of("record", "feature")]
-"""What a budget covers."""
+"""Scope of a budget."""
 
 Calibration = Annotated[
     _Calibration,
     one_of("exact", "paper"),
     Option(short="Whether a budget is kept exactly, or the paper's formula is used."),
 ]
-"""Whether a budget is kept exactly, or the paper's formula is used."""
+"""Choice of keeping a budget exactly, or of the paper's formula."""
 
 Criterion = Annotated[Literal["mean", "worst"], one_of("mean", "worst")]
 """Which variance is minimised: the mean over uniform inputs, or that of the worst one."""
@@ -143,6 +143,8 @@ def annotated(kind: type) -> Mapping[str, tuple[Any, tuple[Any, ...]]]:
     """
     found: dict[str, tuple[Any, tuple[Any, ...]]] = {}
     for field in fields(kind):
+        if not field.init:
+            continue
         owner = next(each for each in kind.__mro__ if field.name in inspect.get_annotations(each))
         stated = field.type
         if isinstance(stated, str):

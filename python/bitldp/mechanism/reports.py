@@ -1,4 +1,4 @@
-"""What type checkers are told of reports: one array, or what depends on a parameter.
+"""Types of reports for type checkers: one array, or a form that depends on a parameter.
 
 When run, both classes are `Mechanism`.
 """

@@ -5,21 +5,21 @@ from __future__ import annotations
 import math
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import lru_cache
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import Bits, Grid
-from bitldp.base.arrays import readonly
+from bitldp._core import Bits, Grid, Matrix, pack
+from bitldp.base.arrays import fill, readonly, zeros_if_refused
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.numeric import Numeric
 from bitldp.mechanism.parameters import optional, whole
 from bitldp.privacy import ONE, calibrated
-from bitldp.release.base import Interval, Release, equidistant
-from bitldp.release.bits import BitsRelease
+from bitldp.release.base import Call, Interval, Release, equidistant
 
 __all__ = ["BitBudgets"]
+
 _MOST = 8  # bits: a grid of 256 points, whose step is far below the noise of independent bits
 
 _UNIT_IN_LAST_PLACE = 2.0**-53
@@ -48,8 +48,8 @@ def shares(bits: int, epsilon: float) -> NDArray[np.float64]:
     def slope(e: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ln(cosh(e/2)/(4 sinh(e/2)^3)) = ln(1 + u) - 3 ln(1 - u) - e, u = e^-e."""
         u = np.exp(-e)
-        found: NDArray[np.float64] = np.log1p(u) - 3.0 * np.log(-np.expm1(-e)) - e
-        return found
+        result: NDArray[np.float64] = np.log1p(u) - 3.0 * np.log(-np.expm1(-e)) - e
+        return result
 
     def budgets(level: float) -> NDArray[np.float64]:
         low, high = np.full(bits, 1e-300), np.full(bits, epsilon)
@@ -66,8 +66,8 @@ def shares(bits: int, epsilon: float) -> NDArray[np.float64]:
             least = middle
         else:
             most = middle
-    found = budgets(most)
-    scaled: NDArray[np.float64] = found * (epsilon / found.sum())
+    result = budgets(most)
+    scaled: NDArray[np.float64] = result * (epsilon / result.sum())
     return scaled
 
 
@@ -95,6 +95,44 @@ def best_bits(epsilon: float) -> int:
     """Return the length of the code with the least worst-case variance, the dither included."""
     worst = [noise(channel_of(bits, epsilon)) + 1.0 / (2**bits - 1) ** 2 for bits in range(1, _MOST + 1)]
     return 1 + int(np.argmin(worst))
+
+
+@lru_cache(maxsize=_MOST)
+def _undisturbed(count: int) -> Matrix:
+    return Matrix(np.eye(count))
+
+
+@dataclass(frozen=True, eq=False)
+class BitsRelease(Release):
+    """A release of a point's code by independent bits."""
+
+    @property
+    def dither(self) -> Matrix:
+        """The channel that places a number and leaves it there."""
+        return _undisturbed(self.alphabet)
+
+    streams: ClassVar[int] = 2
+    straight: ClassVar[bool] = False
+
+    def randomize(self, x: ArrayLike, call: Call) -> NDArray[Any]:
+        # The dither is a channel without noise; its codes never leave this function.
+        keys, output, out, threads, first_chunk = call
+        with zeros_if_refused(out):
+            codes = self.dither.randomize(x, self.codec, None, keys[0], "codes", None, threads, first_chunk)
+        flat = self.channel.randomize(codes.ravel(), None, keys[1], "codes", None, threads, first_chunk)
+        reports: NDArray[Any] = flat.reshape(codes.shape)
+        if output == "packed":
+            reports = pack(reports, self.channel.bits)
+        elif output == "values" and self.letters is not None:
+            reports = self.letters.astype(np.asarray(x).dtype)[reports]
+        return reports if out is None else fill(out, reports)
+
+    def probabilities(self) -> NDArray[np.float64]:
+        law: NDArray[np.float64] = np.ones((1, 1))
+        for one, zero in self.channel.thresholds()[0]:
+            bit = np.array([[ONE - zero, zero], [ONE - one, one]]) / ONE
+            law = np.asarray(np.kron(law, bit), dtype=np.float64)
+        return law
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -116,7 +116,7 @@ class Duchi(Numeric):
         else:
             law = cap(parts, parts // 2 + 1, epsilon)
         release = cube_release(law, interval)
-        # One sign that differs may tell near from far: a feature costs as much as the record.
+        # One sign that differs may decide which half a report is in: a feature costs as much as the record.
         exact = release.epsilon
         return release, Guarantee.judge(epsilon, (exact, exact, exact), unit=self.unit)
 
@@ -161,11 +161,11 @@ class LDPFLDuchi(Numeric):
     center: Annotated[float, checks.real, Option(hidden=True)] = 0.0
     radius: Annotated[float, checks.positive, Option(hidden=True)] = 1.0
 
-    interval: ClassVar[Interval]  # type: ignore[misc]  # follows from the two
+    interval: Interval = field(init=False, repr=False, compare=False)  # follows from the two
 
     @classmethod
     def for_record(cls, **parameters: Any) -> Any:
-        """Construct from what a command line gives; center and radius follow from the interval."""
+        """Construct from a command line's options; center and radius follow from the interval."""
         low, high = parameters.pop("interval", (-1.0, 1.0))
         radius = (high - low) / 2.0
         return cls(center=low + radius, radius=radius, **parameters)

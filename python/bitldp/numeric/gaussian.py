@@ -25,8 +25,8 @@ __all__ = ["Gaussian"]
 _FINENESS = 8  # steps of the grid for one standard deviation of the noise
 _MOST_STEPS = 4095
 _MOST_REACH = 32_000  # in steps; a report has 16 bits
-_CUT = 1e-4  # of delta: what the noise that is cut off may take
-_SPARE = 1e-5  # of delta: what the unlikeliest losses of several numbers may take
+_CUT = 1e-4  # share of delta for the noise that is cut off
+_SPARE = 1e-5  # share of delta for the unlikeliest losses of several numbers
 _PRECISION = 1e-8  # relative, of sigma and of a reported epsilon
 _STEPS = 60
 
@@ -45,10 +45,10 @@ def least(reached: Callable[[float], float], delta: float, low: float, high: flo
     """
 
     def gap(at: float) -> float:
-        found = reached(at)
+        result = reached(at)
         # Logarithms may hide which of two neighbours is larger.
-        kept = found <= delta
-        gap = math.log(max(found, 5e-324)) - math.log(delta)
+        kept = result <= delta
+        gap = math.log(max(result, 5e-324)) - math.log(delta)
         return min(gap, 0.0) if kept else max(gap, 5e-324)
 
     above, below = gap(low), gap(high)
@@ -63,13 +63,13 @@ def least(reached: Callable[[float], float], delta: float, low: float, high: flo
         share = above / (above - below) if step % 4 != 3 and math.isfinite(below) else 0.5
         # Beyond the crossing by a little, so that the other end follows soon.
         at = low + (high - low) * min(max(share, 1e-3), 1.0 - 1e-3)
-        found = gap(at)
-        if found <= 0.0:
-            high, below = at, found
+        result = gap(at)
+        if result <= 0.0:
+            high, below = at, result
             above = above / 2.0 if side == 1 else above
             side = 1
         else:
-            low, above = at, found
+            low, above = at, result
             below = below / 2.0 if side == -1 else below
             side = -1
     return high
@@ -99,10 +99,10 @@ def designed(epsilon: float, delta: float, parts: int) -> tuple[Shift, float]:
     def reached(trial: float) -> float:
         return bound(channel(trial), steps / trial**2, parts, epsilon, _SPARE * delta)
 
-    found = least(reached, delta, 0.9 * sigma, 1.1 * sigma)
-    if found is None:
+    result = least(reached, delta, 0.9 * sigma, 1.1 * sigma)
+    if result is None:
         raise ValueError(f"delta: {delta} is too small for chances in units of 2**-64 of {parts} numbers")
-    return channel(found), steps / found**2
+    return channel(result), steps / result**2
 
 
 @lru_cache(maxsize=64)
@@ -117,8 +117,8 @@ def least_epsilon(epsilon: float, delta: float, parts: int, count: int, known: f
         high *= 2.0
         if high > 1e6:
             return math.inf
-    found = least(lambda at: bound(channel, scale, count, at, _SPARE * delta), delta, 0.0, high)
-    return math.inf if found is None else found
+    result = least(lambda at: bound(channel, scale, count, at, _SPARE * delta), delta, 0.0, high)
+    return math.inf if result is None else result
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -184,8 +184,8 @@ class Gaussian(Numeric):
 
     def _of(self, channel: Shift, interval: Interval) -> Release:
         steps = channel.inputs - 1
-        places = np.arange(channel.outputs, dtype=np.float64) - (channel.offset + steps / 2.0)
-        return shifted(channel, channel.epsilon, interval, steps, places)
+        positions = np.arange(channel.outputs, dtype=np.float64) - (channel.offset + steps / 2.0)
+        return shifted(channel, channel.epsilon, interval, steps, positions)
 
     def _promise(self, epsilon: float, parts: int, interval: Interval) -> tuple[Release, Guarantee]:
         covered = parts if self.unit == "record" else 1
@@ -210,7 +210,7 @@ class Gaussian(Numeric):
     @property
     def _channel(self) -> Shift:
         channel = self.channels[0]
-        assert isinstance(channel, Shift)  # that is what _of makes
+        assert isinstance(channel, Shift)  # as _of makes it
         return channel
 
     def delta_at(self, epsilon: float) -> float:

@@ -1,12 +1,14 @@
-"""Hybrid mechanism: a coin that does not depend on the data chooses between two releases."""
+"""Hybrid mechanism: a random choice that does not depend on the data picks one of two releases."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Grid, Matrix, Mixture
 from bitldp.base.arrays import readonly
@@ -14,8 +16,7 @@ from bitldp.letters.spread import Spread
 from bitldp.mechanism.numeric import Numeric
 from bitldp.numeric.piecewise import cells, window_share
 from bitldp.privacy import ONE, calibrated
-from bitldp.release.base import Interval, Release
-from bitldp.release.coin import CoinRelease
+from bitldp.release.base import Call, Direct, Interval, Release
 from bitldp.release.window import windowed
 
 __all__ = ["Hybrid"]
@@ -24,8 +25,8 @@ _DUCHI_ONLY = 0.61  # epsilon up to which Duchi's mechanism alone has the least 
 _RAREST = 2.0**-32  # least chance of Duchi's mechanism, and of its false answer: neither vanishes
 
 
-def thrown(epsilon: float) -> Matrix:
-    """Return the coin with Duchi's two answers: chance 1 - e^(-eps/2) for "piecewise", the rest e^eps : 1.
+def choice_channel(epsilon: float) -> Matrix:
+    """Return the choice with Duchi's two answers: chance 1 - e^(-eps/2) for "piecewise", the rest e^eps : 1.
 
     The two rows are mirrored to the integer, and so equal in their first entry: a row's rounding to 2^-64 is
     made up for by its largest entry, which is the first one in both, or Duchi's true answer in both.
@@ -42,26 +43,26 @@ def thrown(epsilon: float) -> Matrix:
 
 @lru_cache(maxsize=64)
 def mixed(epsilon: float, interval: Interval) -> Release:
-    """Return the hybrid release: its exact epsilon is that of the worse part, as the report tells the coin.
+    """Return the hybrid release: its exact epsilon is that of the worse part, which the report names.
 
     Given that Duchi's mechanism answers, its letters are as there, +-C half-lengths from the middle with
-    C = (true + false)/(true - false): a quotient of the coin's integers.
+    C = (true + false)/(true - false): a quotient of the choice's integers.
     """
     if epsilon <= _DUCHI_ONLY:
         return windowed(2, 1, epsilon, interval)
     piecewise = windowed(*cells(window_share(epsilon, 2), spare=2), epsilon, interval)
-    coin = thrown(epsilon)
+    choice = choice_channel(epsilon)
     if piecewise.letters is None or piecewise.spread is None:
         raise ValueError(f"epsilon: {epsilon} makes no window in units of 2**-64")
     low, high = interval
-    chance, true, false = coin.weights()[0]
+    chance, true, false = choice.weights()[0]
     reach = (high - low) / 2.0 * ((true + false) / (true - false))
     middle = low + (high - low) / 2.0
     letters = np.concatenate([piecewise.letters, [middle - reach, middle + reach]])
     moments = chance / ONE * piecewise.spread.moments + (true + false) / ONE * (reach * reach)
-    return CoinRelease(
-        Mixture(piecewise.channel, coin),
-        max(piecewise.epsilon, coin.epsilon),
+    return HybridRelease(
+        Mixture(piecewise.channel, choice),
+        max(piecewise.epsilon, choice.epsilon),
         len(letters),
         None,
         piecewise.points,
@@ -74,7 +75,7 @@ def mixed(epsilon: float, interval: Interval) -> Release:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Hybrid(Numeric):
-    """Hybrid mechanism (HM): the piecewise one or Duchi's by a coin, with one variance for every number.
+    """Hybrid mechanism (HM): the piecewise one or Duchi's at random, with one variance for every number.
 
     The piecewise one has the probability 1 - e^(-eps/2).
 
@@ -93,8 +94,8 @@ class Hybrid(Numeric):
 
     Notes
     -----
-    Neighbouring records differ in any way. The coin is part of a channel, where it falls alike for all
-    inputs, and the report tells how it fell; so the exact epsilon is the larger of the two parts'. At this
+    Neighbouring records differ in any way. The choice is part of a channel, which is alike for all
+    inputs, and the report says how it was made; so the exact epsilon is the larger of the two parts'. At this
     chance, the variance is the same for every x. Where one number has 0.61 or less to spend, this is Duchi's
     mechanism. Source: Wang et al., "Collecting and analyzing multidimensional data with local differential
     privacy", ICDE 2019.
@@ -112,3 +113,42 @@ class Hybrid(Numeric):
 
     def _released(self, epsilon: float, interval: Interval) -> Release:
         return mixed(epsilon, interval)
+
+
+@dataclass(frozen=True, eq=False)
+class HybridRelease(Release):
+    """A release by the piecewise mechanism or by Duchi's, at random.
+
+    The report tells which: codes below N are the piecewise one's cells, the last two are Duchi's points. The
+    choice is a channel of two inputs, Duchi's points, and three answers: the piecewise mechanism decides (as
+    likely for both inputs), low, high. The channel is the `Mixture` of both.
+    """
+
+    _: KW_ONLY
+    piecewise: Release
+    ends: Grid
+
+    streams: ClassVar[int] = 2
+
+    @property
+    def channels(self) -> tuple[Any, ...]:
+        return (*self.piecewise.channels, self.channel.matrix)
+
+    def randomize(self, x: ArrayLike, call: Call) -> NDArray[Any]:
+        keys, output, out, threads, first_chunk = call
+        grids = (self.piecewise.codec, self.ends)
+        return self.channel.randomize(
+            x, grids, self.letters, (keys[0], keys[1]), output, out, threads, first_chunk
+        )
+
+    def direct(self, columns: int) -> Direct | None:
+        grids = (self.piecewise.codec, self.ends)
+        rest = (grids, None, (None, None), "codes", None, None, 0)
+        return Direct.of(self.channel.randomize, rest, "codes", columns)
+
+    def probabilities(self) -> NDArray[np.float64]:
+        law = self.channel.matrix.probabilities()
+        points = self.piecewise.probabilities()
+        shares = np.linspace(0.0, 1.0, len(points))[:, None]  # chance of the dither to the upper end
+        dithered = (1.0 - shares) * law[0, 1:] + shares * law[1, 1:]
+        return np.hstack([law[0, 0] * points, dithered])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from bitldp.estimate.estimates import Estimate, project_simplex
 from bitldp.estimate.means import MeanAccumulator
 from bitldp.estimate.statistics import of_letters
 from bitldp.mechanism.base import Part, Takes
-from bitldp.mechanism.labels import Labelled, LabelledMeans
+from bitldp.mechanism.frequencies import Labelled, LabelledMeans
 from bitldp.mechanism.law import Block, Experiment, Pair
 from bitldp.mechanism.parameters import Budget, Categories
 from bitldp.numeric.laplace import noisy
@@ -74,7 +74,7 @@ class LabelLaplace(Labelled):
     sized_by: ClassVar[str | None] = "classes"
     usual_size: ClassVar[int] = 10
     outputs: ClassVar[tuple[str, ...]] = ("codes", "values", "packed")
-    _release: ClassVar[Release]  # set on the instance, by _build; ClassVar keeps it out of the fields
+    _release: Release = field(init=False, repr=False, compare=False)
     _no_mean: ClassVar[str] = "its reports are labels; use estimate_frequencies"
 
     def _build(self) -> None:
@@ -107,18 +107,18 @@ class LabelLaplace(Labelled):
             labels = [int(each) for each in checks.codes("pair", list(pair), self._size)]
         entries = np.array(labels)[:, None] == np.arange(self._size)
         table = self.probabilities()[entries.astype(np.intp)]
-        block = Block(table, lambda place, value: f"the entry of class {place} is reported as {value}")
+        block = Block(table, lambda position, value: f"the entry of class {position} is reported as {value}")
         names = [f"class {label}" for label in labels]
         return Experiment(labels, names, [block], [(0, 1)], {"output": "codes"})
 
     @property
     def letters(self) -> NDArray[np.float64]:
-        """What each code of an entry is worth, shape (alphabet,); read-only. Their mean is the entry.
+        """Decoded value of each code of an entry, shape (alphabet,); read-only. Its mean is the entry.
 
         Raises
         ------
         ValueError
-            If the reports say nothing (epsilon 0).
+            If the reports are uninformative (epsilon 0).
         """
         if self._release.letters is None:
             raise ValueError(
@@ -145,12 +145,12 @@ class LabelLaplace(Labelled):
         return codes
 
     def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
-        """Return the noisy vectors: numbers whose mean over the coins is the one-hot vector.
+        """Return the noisy vectors: numbers whose mean over the random bits is the one-hot vector.
 
         Raises
         ------
         ValueError, TypeError
-            If the reports say nothing (epsilon 0), or for a code out of range.
+            If the reports are uninformative (epsilon 0), or for a code out of range.
         """
         vectors: NDArray[np.float64] = self.letters[self._codes(reports)]
         return vectors
@@ -185,12 +185,12 @@ class LabelLaplace(Labelled):
         Raises
         ------
         ValueError, TypeError
-            If the reports say nothing (epsilon 0), for no reports, or for a report out of range.
+            If the reports are uninformative (epsilon 0), for no reports, or for a report out of range.
         """
         accumulator = self.accumulator()
         accumulator.update(reports)
-        found = accumulator.estimate()
-        return replace(found, value=project_simplex(found.value), projected=True) if project else found
+        result = accumulator.estimate()
+        return replace(result, value=project_simplex(result.value), projected=True) if project else result
 
     def accumulator(self) -> MeanAccumulator:
         """Return an empty accumulator of the frequencies: streams, merges and serialises.
@@ -198,7 +198,7 @@ class LabelLaplace(Labelled):
         Raises
         ------
         ValueError
-            If the reports say nothing (epsilon 0).
+            If the reports are uninformative (epsilon 0).
         """
         self._check_speaks()
         kind = MeanAccumulator if self.labels is None else LabelledMeans
@@ -228,7 +228,7 @@ class LabelLaplace(Labelled):
         Raises
         ------
         ValueError
-            If the reports say nothing (epsilon 0), or for a label out of range.
+            If the reports are uninformative (epsilon 0), or for a label out of range.
         """
         entry = self.worst_variance()
         truth = checks.codes("x", x, self._size)
@@ -240,7 +240,7 @@ class LabelLaplace(Labelled):
         Raises
         ------
         ValueError
-            If the reports say nothing (epsilon 0).
+            If the reports are uninformative (epsilon 0).
         """
         self._check_speaks()
         spread = self._release.spread

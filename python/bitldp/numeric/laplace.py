@@ -57,8 +57,8 @@ def noisy(epsilon: float, interval: Interval) -> Release:
     channel, target = calibrated(build, epsilon, lambda built: built[0].epsilon)
     if channel.epsilon == 0.0:
         return shifted(channel, 0.0, interval, steps, None)
-    places = overshooting(steps, beyond, target / steps)
-    return shifted(channel, channel.epsilon, interval, steps, places)
+    positions = overshooting(steps, beyond, target / steps)
+    return shifted(channel, channel.epsilon, interval, steps, positions)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,7 +14,7 @@ from bitldp._core import Grid
 from bitldp.base.arrays import readonly
 from bitldp.letters import solve
 from bitldp.letters.spread import Spread
-from bitldp.mechanism.designed import Designed, Table
+from bitldp.mechanism.designed import Designed, DesignTable
 from bitldp.mechanism.numeric import Numeric
 from bitldp.mechanism.parameters import optional, whole
 from bitldp.release.base import Interval, Release, equidistant
@@ -25,30 +25,31 @@ _SOLVED = 24  # points: a program of a second or two; with more, of minutes
 _MOST = 513
 _LEAST, _LARGEST = 0.05, 12.0  # budgets of a number for which the program is well scaled
 _MARGIN = 1e-9  # relative: how far below the budget a law of floats is made
-_UNBIASED = 1e-13  # what floats leave of a bias, and no more
+_UNBIASED = 1e-13  # a bias that rounding to doubles leaves, and no more
 _GRIDS = ((6.0, 65), (8.5, 129), (math.inf, 257))  # up to a budget: points whose dither costs about 1 %
 
 
 @lru_cache(maxsize=32)
-def _solved(points: int, epsilon: float) -> Table:
+def _solved(points: int, epsilon: float) -> DesignTable:
     """Make the table once for all mechanisms of these parameters, and find the letters of the integers."""
     from bitldp.design import DesignError, sliding
-    from bitldp.design._settled import settled
+    from bitldp.design.exact import settled
     from bitldp.design.minimax import least_worst
 
     if points <= _SOLVED:
         draft = least_worst(points, epsilon)
-        channel, near = draft.channel, draft.letters
+        channel, approximate = draft.channel, draft.letters
     else:
-        law, near = sliding.law(points, epsilon * (1.0 - _MARGIN))
+        law, approximate = sliding.law(points, epsilon * (1.0 - _MARGIN))
         channel = settled(law, epsilon)
     table, targets = channel.probabilities(), np.linspace(-1.0, 1.0, points)
-    letters: NDArray[np.float64] | None = near
-    if np.abs(table @ near - targets).max() > _UNBIASED:  # integers that had to be moved to keep the budget
-        letters = solve.letters(table, targets, near)
+    letters: NDArray[np.float64] | None = approximate
+    if np.abs(table @ approximate - targets).max() > _UNBIASED:
+        # Integers had to be moved to keep the budget.
+        letters = solve.letters(table, targets, approximate)
     if letters is None:
         raise DesignError("the integers of the minimax release have no unbiased letters")
-    return Table(channel, readonly(letters))
+    return DesignTable(channel, readonly(letters))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,13 +121,13 @@ class MinimaxVariance(Designed, Numeric):
             raise ValueError("grid_points: the table that came with the parameters is of others")
         moments = channel.probabilities() @ np.square(letters)
         half = (high - low) / 2.0
-        places = equidistant(interval, count)
+        positions = equidistant(interval, count)
         return Release(
             channel,
             channel.epsilon,
             channel.outputs,
             Grid(count, low=low, high=high),
-            places,
+            positions,
             readonly(low + half + half * letters),
-            Spread(places, readonly(half * half * moments)),
+            Spread(positions, readonly(half * half * moments)),
         )

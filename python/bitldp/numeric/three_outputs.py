@@ -45,7 +45,7 @@ def side_chance(epsilon: float) -> float:
     u = _fading(epsilon)
 
     def falls(b: float) -> bool:
-        """Whether the worst-case variance still falls as a increases, b decreases."""
+        """Return whether the worst-case variance still falls as a increases, b decreases."""
         a = 1.0 - 2.0 * b
         rest = 1.0 - a * u
         slope = (2.0 * u - a * u - 1.0) * rest * rest + a * (1.0 + a * u) * (1.0 + u) ** 2 / 2.0
@@ -69,9 +69,9 @@ def table(epsilon: float) -> Matrix:
     u = _fading(epsilon)
     b = side_chance(epsilon)
     a = 1.0 - 2.0 * b
-    far = u * (1.0 - a * u) / (1.0 + u)
-    near = (1.0 - a * u) / (1.0 + u)
-    return Matrix(np.array([[near, a * u, far], [b, a, b], [far, a * u, near]]))
+    opposite = u * (1.0 - a * u) / (1.0 + u)
+    same = (1.0 - a * u) / (1.0 + u)
+    return Matrix(np.array([[same, a * u, opposite], [b, a, b], [opposite, a * u, same]]))
 
 
 @lru_cache(maxsize=64)

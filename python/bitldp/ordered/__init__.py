@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from bitldp.ordered.heavy_hitters import HeavyHitters
+from bitldp.ordered.heavy_hitters import HeavyHitters, WordReports
 from bitldp.ordered.hierarchy import Hierarchy
-from bitldp.ordered.reports import WordReports
 from bitldp.ordered.square_wave import SquareWave
 
 __all__ = ["HeavyHitters", "Hierarchy", "SquareWave", "WordReports"]

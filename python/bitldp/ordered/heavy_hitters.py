@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, ClassVar
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import hash_cells, pack
-from bitldp.estimate.accumulators import unpacked
-from bitldp.estimate.estimates import Estimate, indicator_spread
+from bitldp.base import checks
+from bitldp.base.keys import RandomSource
+from bitldp.estimate import saved
+from bitldp.estimate.accumulators import Accumulated, BatchAccumulator, unpacked
+from bitldp.estimate.estimates import Estimate, frequencies, indicator_spread
 from bitldp.mechanism.base import Mechanism, Part, Takes
 from bitldp.mechanism.described import spreads
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
 from bitldp.mechanism.parameters import Budget, Option, optional, whole
-from bitldp.ordered.prefixes import PrefixAccumulator
-from bitldp.ordered.reports import SEED_BITS, WordReports, checked, joined
 from bitldp.ordered.words import Words, letters_of, planned
 from bitldp.privacy import Guarantee
 from bitldp.release.base import Call
@@ -26,7 +27,7 @@ from bitldp.release.draws import coordinates, seeds
 from bitldp.release.hashed import Hashed, hashed
 from bitldp.release.sampled import index_bits
 
-__all__ = ["HeavyHitters"]
+__all__ = ["SEED_BITS", "HeavyHitters", "PrefixAccumulator", "WordReports", "checked", "joined"]
 
 _MOST_LENGTH = 256  # letters
 
@@ -35,8 +36,9 @@ _MOST_LENGTH = 256  # letters
 class HeavyHitters(Mechanism):
     """Prefix extending method (PEM): the most frequent words among 2^64, or of any length, and their shares.
 
-    Records fall into groups by a public coin; each group reports a beginning of the word, those of the next
-    group longer ones. The server lengthens the beginnings that are frequent, and so never lists all words.
+    Records fall into groups by a public random number; each group reports a beginning of the word, those of
+    the next group longer ones. The server lengthens the beginnings that are frequent, and so never lists all
+    words.
 
     Parameters
     ----------
@@ -92,9 +94,9 @@ class HeavyHitters(Mechanism):
     sized_by: ClassVar[str | None] = None
     _no_mean: ClassVar[str] = "its reports are of words; use estimate_top"
     _no_frequencies: ClassVar[str] = "nobody could list its words; use estimate_top"
-    _words: ClassVar[Words]  # set on the instance, by _build; ClassVar keeps them out of the fields
-    _hashed: ClassVar[Hashed]
-    _lengths: ClassVar[tuple[int, ...]]
+    _words: Words = field(init=False, repr=False, compare=False)
+    _hashed: Hashed = field(init=False, repr=False, compare=False)
+    _lengths: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
         if self.alphabet is None and self.bits is None:
@@ -112,7 +114,7 @@ class HeavyHitters(Mechanism):
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """How many bits or letters the beginnings have that each group reports, ascending; the last: all."""
+        """Bits or letters of the beginnings that each group reports, ascending; the last: all."""
         return self._lengths
 
     @property
@@ -134,12 +136,12 @@ class HeavyHitters(Mechanism):
         return 3
 
     def symbols(self) -> tuple[Symbols, ...]:
-        """Return the channel of the code; group and function are public coins."""
+        """Return the channel of the code; group and function are public random numbers."""
         laws = self._hashed.release.laws
         return (Symbols(laws, 1),) if laws else ()
 
     def extremes(self, pair: Pair | None = None) -> Experiment:
-        """Return two words, and the law of whose cell is reported; see `Mechanism.extremes`.
+        """Return two words, and the law of the word whose cell is reported; see `Mechanism.extremes`.
 
         The symbol of a report is 1 where its code is the first word's cell and not the second's, 2 where it
         is the other way round, 0 else: under a uniform function, words' cells differ with 1 - 1/cells.
@@ -182,7 +184,7 @@ class HeavyHitters(Mechanism):
         self,
         x: ArrayLike,
         *,
-        rng: Any = None,
+        rng: RandomSource = None,
         output: str = "codes",
         out: NDArray[Any] | None = None,
         threads: int | None = None,
@@ -195,19 +197,19 @@ class HeavyHitters(Mechanism):
         """
         alone = isinstance(x, str)  # one word, which has as many axes as its letters as numbers
         words: Any = [x] if alone else x
-        found: Any = super().randomize(
+        result: Any = super().randomize(
             words, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk
         )
-        return WordReports(*(part[0] for part in found)) if alone and output != "packed" else found
+        return WordReports(*(part[0] for part in result)) if alone and output != "packed" else result
 
     def _perturb(self, x: NDArray[Any], call: Call) -> WordReports:
         if x.ndim != self._axes:
             raise ValueError(f"x: shape must be (n,), got {x.shape if self.bits else x.shape[:-1]}")
         if call.out is not None:
             raise ValueError("out: not offered where a report is several arrays")
-        *keys, coin, function = call.keys
-        groups = coordinates(coin, len(x), len(self._lengths), 1, call.first_chunk)[:, 0]
-        functions = seeds(function, len(x), call.first_chunk)
+        *keys, group_key, function_key = call.keys
+        groups = coordinates(group_key, len(x), len(self._lengths), 1, call.first_chunk)[:, 0]
+        functions = seeds(function_key, len(x), call.first_chunk)
         codes = self._hashed.randomize(functions, self._keys(x, groups), call.codes(keys))
         reports = WordReports(groups, functions, codes)
         if call.output != "packed":
@@ -234,7 +236,7 @@ class HeavyHitters(Mechanism):
         Raises
         ------
         ValueError
-            If the reports say nothing (epsilon 0).
+            If the reports are uninformative (epsilon 0).
         """
         self._check_speaks()
         return PrefixAccumulator(self, self._words, self._hashed, self._lengths, self._read)
@@ -264,8 +266,8 @@ class HeavyHitters(Mechanism):
         Raises
         ------
         ValueError, TypeError
-            If the reports say nothing (epsilon 0), for fewer than one report of a group, or for a report out
-            of range.
+            If the reports are uninformative (epsilon 0), for fewer than one report of a group, or for a
+            report out of range.
         """
         accumulator = self.accumulator()
         accumulator.update(reports)
@@ -311,5 +313,161 @@ class HeavyHitters(Mechanism):
             "of_a_word_one_has_not": math.sqrt(self.mean_variance()),
             "of_the_word_one_has": math.sqrt(len(self._lengths) * p * (1.0 - p)) / (p - q),
         }
-        found = spreads("a_share", deviations, users)
-        return {"errors": {**found, "groups": len(self._lengths), "cells": self.cells}}
+        result = spreads("a_share", deviations, users)
+        return {"errors": {**result, "groups": len(self._lengths), "cells": self.cells}}
+
+
+SEED_BITS = 32
+"""Bits of the number of a hash function."""
+
+
+class WordReports(NamedTuple):
+    """Reports of n words.
+
+    Attributes
+    ----------
+    groups : ndarray of unsigned int, shape (n,)
+        Which beginning each is about, drawn without looking at the word.
+    seeds : ndarray of uint32, shape (n,)
+        The public hash function of each, drawn likewise.
+    codes : ndarray of unsigned int, shape (n,)
+        The randomized cell of the beginning under that function.
+    """
+
+    groups: NDArray[Any]
+    seeds: NDArray[np.uint32]
+    codes: NDArray[Any]
+
+
+def joined(parts: Sequence[Any]) -> WordReports:
+    """Return reports of their three arrays, of any shapes of so many entries."""
+    groups, functions, codes = (np.asarray(part).reshape(-1) for part in parts)
+    return WordReports(groups, functions.astype(np.uint32), codes)
+
+
+def checked(reports: Any, groups: int, cells: int) -> WordReports:
+    """Return reports as arrays of shape (n,), after checking them against the mechanism's form."""
+    if not isinstance(reports, (tuple, list)) or len(reports) != 3:
+        raise TypeError("reports: must be (groups, seeds, codes), as randomize gives them")
+    result = [
+        np.atleast_1d(checks.codes(f"reports.{name}", part, most))
+        for name, part, most in zip(
+            WordReports._fields, reports, (groups, 1 << SEED_BITS, cells), strict=True
+        )
+    ]
+    for name, part in zip(WordReports._fields, result, strict=True):
+        if part.shape != (len(result[0]),):
+            raise ValueError(f"reports.{name}: shape must be (n,), the same for all, got {part.shape}")
+    return joined(result)
+
+
+_MOST_WORDS = 4096
+_KEPT = 64  # beginnings that are lengthened, at least
+_MOST_CANDIDATES = 1 << 22  # of one search step: a few hundred megabytes
+
+Parts = tuple[NDArray[Any], NDArray[np.uint32], NDArray[Any]]
+
+
+class PrefixAccumulator(BatchAccumulator):
+    """Reports of hashed beginnings, kept as they are: a word that nobody thought of yet cannot be counted.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Whose reports are kept.
+    words : Words
+        What the words are.
+    hashed : Hashed
+        How their beginnings were released.
+    lengths : tuple of int
+        Units of the beginnings of each group.
+    read : callable
+        Checks reports, given the number of records of packed ones (else None); returns three arrays.
+    """
+
+    kind = "prefixes"
+
+    def __init__(
+        self,
+        mechanism: Accumulated,
+        words: Words,
+        hashed: Hashed,
+        lengths: tuple[int, ...],
+        read: Callable[[Any, int | None], Parts],
+    ) -> None:
+        super().__init__(mechanism)
+        self._words, self._hashed, self._lengths, self._read = words, hashed, lengths, read
+        self._batches: list[Parts] = []
+
+    def _update(self, reports: Any, output: str, records: int | None, threads: int | None) -> None:
+        result = self._read(reports, records)
+        self.n = saved.together("reports", self.n, len(result[0]))
+        self._batches.append(result)
+
+    def merge(self, other: PrefixAccumulator) -> None:
+        """Add the contents of another accumulator of the same mechanism.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For an accumulator of another mechanism or kind, or if there would be 2**63 reports or more.
+        """
+        self._same(other)
+        self.n = saved.together("other", self.n, other.n)
+        self._batches += other._batches
+
+    def _reports(self) -> Parts:
+        """Return all reports as three arrays."""
+        if not self._batches:
+            raise ValueError("reports: at least one is needed for an estimate")
+        groups, functions, codes = (np.concatenate(part) for part in zip(*self._batches, strict=True))
+        self._batches = [(groups, functions, codes)]
+        return self._batches[0]
+
+    def estimate(self, t: int = 10, *, threads: int | None = None) -> Estimate:
+        """Find the t most frequent words; see `HeavyHitters.estimate_top`.
+
+        Raises
+        ------
+        ValueError
+            If a group has no reports yet.
+        """
+        t = checks.integer("t", t, 1, _MOST_WORDS)
+        threads = checks.stream(threads, 0)[0]
+        groups, functions, codes = self._reports()
+        candidates: NDArray[Any] = self._words.all(self._lengths[0])
+        for group, length in enumerate(self._lengths):
+            those = groups == group
+            n = int(np.count_nonzero(those))
+            if n == 0:
+                raise ValueError(f"reports: none of the {self.n} is of group {group} of {len(self._lengths)}")
+            supports = self._hashed.supports(
+                functions[those], codes[those].astype(np.uint32), self._words.keys(candidates), threads
+            )
+            if length == self._lengths[-1]:
+                break
+            # Those whose support is the largest are lengthened; among equals, the first.
+            best = np.argsort(-supports, kind="stable")[: max(_KEPT, 2 * t)]
+            step = self._lengths[group + 1] - length
+            most = max(1, _MOST_CANDIDATES // self._words.symbols**step)
+            candidates = self._words.longer(candidates[best[:most]], step)
+        best = np.argsort(-supports, kind="stable")[:t]
+        result = frequencies(supports[best], n, *self._hashed.chances())
+        return replace(result, n=self.n, labels=self._words.labels(candidates[best]))
+
+    def _state(self) -> dict[str, Any]:
+        parts: Any = self._reports() if self.n else ()
+        return {"n": self.n, "reports": [part.tolist() for part in parts]}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        n, reports = saved.whole(state.get("n")), state.get("reports")
+        if not isinstance(reports, list) or len(reports) != (3 if n else 0):
+            raise ValueError("text: the reports are damaged")
+        if not n:
+            return
+        parts = [saved.integers(part, (n,)) for part in reports]
+        try:
+            result = self._read([part.astype(np.int64) for part in parts], None)
+        except (ValueError, TypeError, OverflowError):
+            raise ValueError("text: the reports are damaged") from None
+        self._batches, self.n = [result], n

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -17,8 +17,16 @@ from bitldp.mechanism.attributes.base import Attributes
 from bitldp.mechanism.described import spreads
 from bitldp.mechanism.law import Experiment, Pair
 from bitldp.mechanism.parameters import Budget, at_least, whole
-from bitldp.ordered.ranges import NodeLaw, RangeAccumulator, inside, sets_law, spread_of, typical_ends
-from bitldp.ordered.tree import Consistency, Tree
+from bitldp.ordered.ranges import (
+    Consistency,
+    NodeLaw,
+    RangeAccumulator,
+    Tree,
+    inside,
+    sets_law,
+    spread_of,
+    typical_ends,
+)
 from bitldp.release.base import Call
 
 __all__ = ["Hierarchy"]
@@ -30,8 +38,8 @@ _MOST = 1_000_000  # values
 class Hierarchy(Attributes):
     """Hierarchy of ranges: shares of any range and quantiles of ordered values, without bias.
 
-    Values are the leaves of a tree, a node of which stands for a range of them. A public coin picks the level
-    at which a record answers, by a block design over that level's nodes.
+    Values are the leaves of a tree, a node of which stands for a range of them. A public random number picks
+    the level at which a record answers, by a block design over that level's nodes.
 
     Parameters
     ----------
@@ -54,9 +62,9 @@ class Hierarchy(Attributes):
     A report is a pair (indices, codes) of shape (n, 1) each: the level from the top down, and the code of
     `attributes`, whose oracle it is. Estimates of all levels are averaged and made consistent: the shares of
     a node's children add up to its own, and all shares to 1. They have no bias, so that a share may lie below
-    0. Standard errors are of the closed form, coins and the sampling of records together. Sources: Kulkarni,
-    Cormode and Srivastava, "Answering range queries under local differential privacy", VLDB 2019; Hay et al.,
-    VLDB 2010 (consistency).
+    0. Standard errors are of the closed form, random bits and the sampling of records together. Sources:
+    Kulkarni, Cormode and Srivastava, "Answering range queries under local differential privacy", VLDB 2019;
+    Hay et al., VLDB 2010 (consistency).
 
     Examples
     --------
@@ -77,19 +85,19 @@ class Hierarchy(Attributes):
     branching: Annotated[int, whole(2, 1024)] = 4
 
     _no_mean: ClassVar[str] = "its reports are about ranges; use estimate_range or estimate_quantile"
-    _tree: ClassVar[Tree]  # set on the instance, by _build; ClassVar keeps them out of the fields
-    _laws: ClassVar[tuple[NodeLaw, ...]]
-    _consistency: ClassVar[Consistency | None]
+    _tree: Tree = field(init=False, repr=False, compare=False)
+    _laws: tuple[NodeLaw, ...] = field(init=False, repr=False, compare=False)
+    _consistency: Consistency | None = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
         tree = Tree(self.size, self.branching)
-        self._set(_tree=tree, spend="sample", k=1)  # what another record would be asked for
+        self._set(_tree=tree, spend="sample", k=1)  # as the parameters of `Attributes`
         oracles = [part for part in self._spend(len(tree.sizes)) if isinstance(part, BlockDesign)]
         laws = tuple(
             sets_law(*each.probabilities(), each.blocks.cells, each.blocks.width) for each in oracles
         )
-        speaks = self.guarantee.record > 0.0
-        consistency = Consistency(tree, [law.node() for law in laws]) if speaks else None
+        informative = self.guarantee.record > 0.0
+        consistency = Consistency(tree, [law.node() for law in laws]) if informative else None
         self._set(_laws=laws, _consistency=consistency)
 
     def _of(self, epsilon: float) -> list[Any]:
@@ -102,7 +110,7 @@ class Hierarchy(Attributes):
 
     @property
     def levels(self) -> tuple[int, ...]:
-        """How many nodes each level has, from the top down to the values themselves."""
+        """Number of nodes of each level, from the top down to the values themselves."""
         return self._tree.sizes
 
     def _ends(self) -> tuple[Any, Any]:
@@ -110,8 +118,8 @@ class Hierarchy(Attributes):
 
     def _values(self, record: Any) -> list[Any]:
         value = checks.codes("pair", np.atleast_1d(record), self.size).astype(np.int64)
-        found: list[int] = self._tree.ancestors(value)[0].tolist()
-        return found
+        result: list[int] = self._tree.ancestors(value)[0].tolist()
+        return result
 
     def extremes(self, pair: Pair | None = None) -> Experiment | None:
         """Return two values, and the law of their reports unless they share a node.
@@ -250,11 +258,11 @@ class Hierarchy(Attributes):
         )
         levels, shares = len(self.levels), np.full(self.size, 1.0 / self.size)
         reports = np.full(levels, 1.0 / levels)
-        found = [
+        result = [
             spread_of(consistency, self._laws, queries, shares, reports)
             for queries in inside(starts.ravel(), stops.ravel(), self.size)
         ]
-        return np.concatenate([np.zeros(0), *found]).reshape(starts.shape)
+        return np.concatenate([np.zeros(0), *result]).reshape(starts.shape)
 
     def _typical(self) -> NDArray[np.float64]:
         """Return the variances of ranges between ends that are spread evenly over the values."""

@@ -1,8 +1,8 @@
-"""Shares of ranges from reports about the nodes of a tree, and their standard errors in closed form."""
+"""Shares of ranges from reports about the nodes of a tree: consistent estimates and standard errors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,10 +10,139 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base import checks
 from bitldp.estimate.estimates import Estimate
-from bitldp.mechanism.attributes.accumulator import AttributesAccumulator
-from bitldp.ordered.tree import Consistency
+from bitldp.mechanism.attributes.base import AttributesAccumulator
 
-__all__ = ["MOST_LEAVES", "NodeLaw", "RangeAccumulator", "inside", "sets_law", "spread_of", "typical_ends"]
+__all__ = [
+    "MOST_LEAVES",
+    "Consistency",
+    "NodeLaw",
+    "RangeAccumulator",
+    "Tree",
+    "inside",
+    "sets_law",
+    "spread_of",
+    "typical_ends",
+]
+
+Rows = NDArray[np.float64]
+"""One row a query, one column a node."""
+
+
+class Tree:
+    """Nodes with `branching` children each, down to the leaves; the last of a level may have fewer.
+
+    Parameters
+    ----------
+    size : int
+        Leaves, 2 or more.
+    branching : int
+        Children of a node, 2 or more.
+    """
+
+    def __init__(self, size: int, branching: int) -> None:
+        sizes = [size]
+        while sizes[0] > branching:
+            sizes.insert(0, -(-sizes[0] // branching))
+        self.sizes: tuple[int, ...] = tuple(sizes)
+        self.branching = branching
+
+    def ancestors(self, leaves: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the node of each level that each leaf is below, shape (n, levels), from the top down."""
+        result = [leaves]
+        for _ in self.sizes[1:]:
+            result.insert(0, result[0] // self.branching)
+        return np.stack(result, axis=-1)
+
+    def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sums of the children of each node of the level above, on the last axis."""
+        starts = np.arange(0, values.shape[-1], self.branching)
+        return np.add.reduceat(values, starts, axis=-1)
+
+    def children(self, values: NDArray[np.float64], level: int) -> NDArray[np.float64]:
+        """Return the value of the parent of each node of a level, on the last axis."""
+        return np.repeat(values, self.branching, axis=-1)[..., : self.sizes[level]]
+
+    def levels(self, leaves: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+        """Return the sums of leaves below each node, level by level from the top down."""
+        result = [leaves]
+        for _ in self.sizes[1:]:
+            result.insert(0, self.sums(result[0]))
+        return result
+
+
+class Consistency:
+    """Weighted averaging: estimates of all nodes become estimates of the leaves that every sum agrees with.
+
+    Each node is estimated by itself, and by its children; both are averaged by their variances, from the
+    leaves up. Then what the children of a node differ from it is shared among them by their variances, from
+    the top down, where the sum of all is 1. With independent nodes it is the estimate of least variance; with
+    any it has no bias, for where the estimates are right on average so are all averages. Sources: Hay et al.,
+    "Boosting the accuracy of differentially private histograms through consistency", VLDB 2010, Section 4;
+    Kulkarni, Cormode and Srivastava, "Answering range queries under local differential privacy", VLDB 2019.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+    variances : sequence of float
+        Of the estimate of a node, by level from the top down, up to one factor.
+    """
+
+    def __init__(self, tree: Tree, variances: Sequence[float]) -> None:
+        self.tree = tree
+        spread = np.full(tree.sizes[-1], float(variances[-1]))
+        self._own: list[NDArray[np.float64]] = [np.ones(tree.sizes[-1])]  # weight of a node itself
+        self._share: list[NDArray[np.float64]] = []  # share of a node in its parent's difference
+        for level in range(len(tree.sizes) - 2, -1, -1):
+            below = tree.sums(spread)
+            self._share.insert(0, spread / tree.children(below, level + 1))
+            own = below / (variances[level] + below)
+            self._own.insert(0, own)
+            spread = own * variances[level]
+        self._share.insert(0, spread / spread.sum())
+
+    def leaves(self, estimates: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Return the consistent leaves of estimates of all nodes, level by level from the top down."""
+        tree = self.tree
+        averaged = [np.asarray(estimates[-1])]
+        sums: list[NDArray[np.float64]] = []
+        for level in range(len(tree.sizes) - 2, -1, -1):
+            sums.insert(0, tree.sums(averaged[0]))
+            own = self._own[level]
+            averaged.insert(0, own * estimates[level] + (1.0 - own) * sums[0])
+        result = averaged[0] + (1.0 - averaged[0].sum()) * self._share[0]
+        for level in range(1, len(tree.sizes)):
+            excess = tree.children(result - sums[level - 1], level)
+            result = averaged[level] + excess * self._share[level]
+        return result
+
+    def weights(self, queries: Rows) -> list[Rows]:
+        """Return the weight of each node's estimate in sums of consistent leaves, but for a constant.
+
+        Parameters
+        ----------
+        queries : ndarray of float64, shape (m, leaves)
+            What each leaf weighs in each sum.
+
+        Returns
+        -------
+        list of ndarray of float64, shape (m, nodes)
+            By level from the top down: `leaves`, backwards.
+        """
+        tree, last = self.tree, len(self.tree.sizes) - 1
+        asked: Rows = queries
+        result: list[Rows] = []
+        for level in range(last, 0, -1):
+            taken = tree.sums(asked * self._share[level])
+            result.insert(0, asked - tree.children(taken, level))
+            asked = taken
+        result.insert(0, asked - (asked * self._share[0]).sum(axis=-1, keepdims=True))
+        for level in range(last):
+            own = self._own[level]
+            result[level + 1] = result[level + 1] + tree.children(result[level] * (1.0 - own), level + 1)
+            result[level] = result[level] * own
+        return result
+
 
 MOST_LEAVES = 4096
 """Leaves whose standard errors are still found one by one."""
@@ -24,7 +153,7 @@ _BLOCK = 1 << 21  # weights that are held at once: 16 MB a level
 
 
 class NodeLaw(NamedTuple):
-    """For which nodes of its level a report counts.
+    """Chances that a report counts for nodes of its level, one by one and two together.
 
     Attributes
     ----------
@@ -45,7 +174,7 @@ class NodeLaw(NamedTuple):
         return self.other * (1.0 - self.other) / (self.own - self.other) ** 2
 
     def variance(self, weights: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the variance of one report's weighted indicators, over coins and records.
+        """Return the variance of one report's weighted indicators, over random bits and records.
 
         Parameters
         ----------
@@ -72,12 +201,12 @@ class NodeLaw(NamedTuple):
         second = met_twice * p + (two - met_twice) * q
         second += 2.0 * r * (one * met - met_twice)
         second += s * (np.square(one) - two - 2.0 * one * met + 2.0 * met_twice)
-        found: NDArray[np.float64] = np.maximum(second - np.square(mean), 0.0) / (p - q) ** 2
-        return found
+        result: NDArray[np.float64] = np.maximum(second - np.square(mean), 0.0) / (p - q) ** 2
+        return result
 
 
 def sets_law(p: float, q: float, cells: int, width: int) -> NodeLaw:
-    """Return for which categories the reports of a design count, by twos as well.
+    """Return the chances that the reports of a design count for one category, and for two together.
 
     Parameters
     ----------
@@ -108,10 +237,10 @@ def typical_ends(size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 def inside(starts: NDArray[Any], stops: NDArray[Any], size: int) -> Iterator[NDArray[np.float64]]:
     """Yield the sums that ranges are, as 0 and 1 for each of `size` values, some ranges at a time."""
-    places, step = np.arange(size), max(1, _BLOCK // size)
+    positions, step = np.arange(size), max(1, _BLOCK // size)
     for first in range(0, len(starts), step):
         those = slice(first, first + step)
-        yield ((places >= starts[those, None]) & (places < stops[those, None])).astype(np.float64)
+        yield ((positions >= starts[those, None]) & (positions < stops[those, None])).astype(np.float64)
 
 
 def spread_of(
@@ -137,13 +266,13 @@ def spread_of(
         How many reports there are about each level.
     """
     known = consistency.tree.levels(shares)
-    found = np.zeros(len(queries))
+    result = np.zeros(len(queries))
     step = max(1, _BLOCK // queries.shape[1])
     for start in range(0, len(queries), step):
         weights = consistency.weights(queries[start : start + step])
         for level, law in enumerate(laws):
-            found[start : start + step] += law.variance(weights[level], known[level]) / reports[level]
-    return found
+            result[start : start + step] += law.variance(weights[level], known[level]) / reports[level]
+    return result
 
 
 class RangeAccumulator(AttributesAccumulator):
@@ -180,8 +309,8 @@ class RangeAccumulator(AttributesAccumulator):
         shares = np.maximum(leaves, 0.0)
         reports = np.array([each.n for each in self.attributes], np.float64)
         spread = spread_of(self._consistency, self._laws, queries, shares / shares.sum(), reports)
-        found: NDArray[np.float64] = np.sqrt(spread)
-        return found
+        result: NDArray[np.float64] = np.sqrt(spread)
+        return result
 
     def estimate(self, *, project: bool = False) -> Estimate:
         """Estimate the share of every value; see `Hierarchy.estimate_frequencies`."""
@@ -212,8 +341,8 @@ class RangeAccumulator(AttributesAccumulator):
     ) -> NDArray[np.float64]:
         """Return the standard errors of ranges, in their shape."""
         blocks = inside(starts.ravel(), stops.ravel(), self._size)
-        found = [self._stderr(queries, leaves) for queries in blocks]
-        return np.concatenate([np.zeros(0), *found]).reshape(starts.shape)
+        result = [self._stderr(queries, leaves) for queries in blocks]
+        return np.concatenate([np.zeros(0), *result]).reshape(starts.shape)
 
     def estimate_quantile(self, q: ArrayLike) -> Estimate:
         """Estimate quantiles; see `Hierarchy.estimate_quantile`."""

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, ClassVar
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bitldp._core import sliding_masses
 from bitldp.base import checks
+from bitldp.base.arrays import readonly
+from bitldp.estimate.accumulators import Accumulated
 from bitldp.estimate.estimates import Estimate
+from bitldp.estimate.means import MeanAccumulator, SampledMeanAccumulator
+from bitldp.estimate.statistics import CodeCounts, kept
 from bitldp.mechanism.numeric import Numeric
 from bitldp.mechanism.parameters import Interval, whole
-from bitldp.ordered.distribution import (
-    Distribution,
-    DistributionAccumulator,
-    SampledDistributionAccumulator,
-)
+from bitldp.privacy import ONE
 from bitldp.release.base import Release
+from bitldp.release.sampled import SampledReports
 from bitldp.release.window import windowed
 
-__all__ = ["SquareWave", "half_width"]
+__all__ = [
+    "Distribution",
+    "DistributionAccumulator",
+    "SampledDistributionAccumulator",
+    "SquareWave",
+    "half_width",
+]
 
 _MOST = 4096  # cells: with the window they are at most twice as many
 _SMALL = 1e-4  # epsilon below which the closed form loses its digits
@@ -91,7 +100,7 @@ class SquareWave(Numeric):
     cells: Annotated[int, whole(2, _MOST)] = 512
     interval: Interval = (-1.0, 1.0)
 
-    _distribution: ClassVar[Distribution]  # set by _build; ClassVar keeps it out of the fields
+    _distribution: Distribution = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
         super()._build()
@@ -108,8 +117,8 @@ class SquareWave(Numeric):
         Raises
         ------
         ValueError
-            If the reports say nothing (epsilon 0), or if there are so many features that their counts take
-            over 32 MB.
+            If the reports are uninformative (epsilon 0), or if there are so many features that their counts
+            take over 32 MB.
         """
         self._check_speaks()
         if self.k is None:
@@ -140,21 +149,21 @@ class SquareWave(Numeric):
         -------
         Estimate
             Shape (cells,), or (features, cells) for several; `labels` are the `points`. Shares are zero or
-            more and sum to 1. `stderr` is of the bootstrap: it covers the coins and the sampling of records,
-            and not the bias of the smoothing.
+            more and sum to 1. `stderr` is of the bootstrap: it covers the random bits and the sampling of
+            records, and not the bias of the smoothing.
 
         Raises
         ------
         ValueError, TypeError
-            If the reports say nothing (epsilon 0), for no reports (of a feature), or for a report out of
-            range.
+            If the reports are uninformative (epsilon 0), for no reports (of a feature), or for a report out
+            of range.
         """
         return self._gathered(reports).estimate_distribution(resamples=resamples, seed=seed)
 
     def simulate_distribution(
         self, shares: ArrayLike, users: int, *, draws: int = 16, seed: int = 0
     ) -> NDArray[np.float64]:
-        """Return what would be estimated of a distribution that is known, without randomizing any record.
+        """Return estimates of a distribution that is known, without randomizing any record.
 
         Parameters
         ----------
@@ -170,13 +179,13 @@ class SquareWave(Numeric):
         Returns
         -------
         ndarray of float64, shape (draws, cells)
-            Estimates of `estimate_distribution` from counts of reports, drawn by their law: coins and the
-            sampling of records together.
+            Estimates of `estimate_distribution` from counts of reports, drawn by their law: random bits and
+            the sampling of records together.
 
         Raises
         ------
         ValueError, TypeError
-            If the reports say nothing (epsilon 0), or for anything out of its range.
+            If the reports are uninformative (epsilon 0), or for anything out of its range.
         """
         self._check_speaks()
         masses = checks.numbers("shares", shares).astype(np.float64)
@@ -219,3 +228,141 @@ class SquareWave(Numeric):
         """
         shares = np.asarray(q)  # looked at before the reports are
         return self._gathered(reports).estimate_quantile(shares, resamples=resamples, seed=seed)
+
+
+class Distribution:
+    """Distribution that counts of reports make likely: its masses, and quantiles of them.
+
+    Parameters
+    ----------
+    width : int
+        Cells of a window; that of point i starts at cell i.
+    high : int
+        Probability of a report inside the window, over 2**64.
+    points : ndarray of float64, shape (cells,)
+        The points of the interval, ascending and equidistant.
+    """
+
+    def __init__(self, width: int, high: int, points: NDArray[np.float64]) -> None:
+        self._width, self._high = width, high / ONE
+        self.points = points
+        middles = (points[1:] + points[:-1]) / 2.0
+        self._edges = readonly(np.concatenate([points[:1], middles, points[-1:]]))
+
+    def masses(self, counts: NDArray[Any], resamples: int, seed: int) -> NDArray[np.float64]:
+        """Return the masses that counts make likely, and those of as many resamples of the counts.
+
+        Parameters
+        ----------
+        counts : ndarray of int, shape (alphabet,)
+            Reports of each code, one or more.
+        resamples, seed : int
+            Number and seed of the multinomial draws of as many reports.
+
+        Returns
+        -------
+        ndarray of float64, shape (1 + resamples, cells)
+        """
+        n = int(counts.sum())
+        drawn = np.random.default_rng(seed).multinomial(n, counts / n, resamples)
+        rows = np.concatenate([counts[None], drawn]).astype(np.uint64)
+        return sliding_masses(rows, self._width, self._high)
+
+    def drawn(self, law: NDArray[np.float64], n: int, draws: int, seed: int) -> NDArray[np.float64]:
+        """Return the masses that n reports of a law make likely, shape (draws, cells)."""
+        rows = np.random.default_rng(seed).multinomial(n, law, draws)
+        return sliding_masses(rows.astype(np.uint64), self._width, self._high)
+
+    def quantiles(self, masses: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the quantiles of each row of masses, shape (rows, *shares.shape)."""
+        below = np.concatenate([np.zeros((len(masses), 1)), np.cumsum(masses, axis=1)], axis=1)
+        return np.stack([np.interp(shares, row / row[-1], self._edges) for row in below])
+
+
+class Distributed(MeanAccumulator):
+    """Counts of codes by feature, of which the mean is estimated, and the distribution."""
+
+    kind = "distribution"
+    distribution: Distribution
+
+    def _rows(self, resamples: int, seed: int) -> list[NDArray[np.float64]]:
+        """Return the masses of each feature, with those of its resamples."""
+        resamples = checks.integer("resamples", resamples, 2)
+        seed = checks.integer("seed", seed, 0)
+        if not self.n:
+            raise ValueError("reports: at least one is needed for an estimate")
+        counts = np.asarray(self._counts, dtype=np.int64)
+        empty = np.flatnonzero(counts.sum(axis=1) == 0)
+        if len(empty):
+            raise ValueError(f"reports: none is about feature {int(empty[0])}")
+        return [self.distribution.masses(row, resamples, seed) for row in counts]
+
+    def _estimate(self, rows: list[NDArray[np.float64]], labels: NDArray[Any] | None) -> Estimate:
+        """Return an estimate of the first of each feature's rows, the others being its resamples."""
+        value = np.stack([row[0] for row in rows])
+        stderr = np.stack([row[1:].std(axis=0, ddof=1) for row in rows])
+        if len(rows) == 1:
+            value, stderr = value[0], stderr[0]
+        return Estimate(value, stderr, self.n, labels)
+
+    def estimate_distribution(self, *, resamples: int = 50, seed: int = 0) -> Estimate:
+        """Estimate the distribution; see `SquareWave.estimate_distribution`."""
+        return self._estimate(self._rows(resamples, seed), self.distribution.points)
+
+    def estimate_quantile(self, q: ArrayLike, *, resamples: int = 50, seed: int = 0) -> Estimate:
+        """Estimate quantiles; see `SquareWave.estimate_quantile`."""
+        shares = checks.numbers("q", q).astype(np.float64)
+        if not ((shares >= 0.0) & (shares <= 1.0)).all():  # written so that NaN fails
+            raise ValueError("q: must be from 0 to 1")
+        rows = self._rows(resamples, seed)
+        return self._estimate([self.distribution.quantiles(each, shares) for each in rows], None)
+
+
+class DistributionAccumulator(Distributed):
+    """Mean and distribution of numbers that are all released.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Whose reports are accumulated.
+    distribution : Distribution
+        Distribution that counts of its codes make likely.
+    letters : ndarray of float64, shape (alphabet,)
+        Decoded value of each code.
+    records : callable
+        Letters of a batch of reports, shape (n, features).
+    """
+
+    def __init__(
+        self,
+        mechanism: Accumulated,
+        distribution: Distribution,
+        letters: NDArray[np.float64],
+        records: Callable[[ArrayLike], NDArray[np.float64]],
+    ) -> None:
+        features = mechanism.report_parts[0][0]
+        super().__init__(mechanism, features, records, kept(CodeCounts(features, letters)))
+        self.distribution = distribution
+
+
+class SampledDistributionAccumulator(SampledMeanAccumulator, Distributed):
+    """Mean and distribution of numbers of which some of each record are released.
+
+    Parameters
+    ----------
+    mechanism, distribution
+        As of `DistributionAccumulator`.
+    middle, deviations, check
+        As of `SampledMeanAccumulator`.
+    """
+
+    def __init__(
+        self,
+        mechanism: Any,
+        distribution: Distribution,
+        middle: float,
+        deviations: NDArray[np.float64],
+        check: Callable[[Any], SampledReports],
+    ) -> None:
+        super().__init__(mechanism, mechanism.features, middle, deviations, check, codes=True)
+        self.distribution = distribution

@@ -149,9 +149,9 @@ class LetterWords(Words):
             raise TypeError(f"{name}: must be words, not {values.dtype}")
         letters = values.dtype.itemsize // 4
         points = np.ascontiguousarray(values)[..., None].view(np.uint32).reshape(*values.shape, letters)
-        place = np.minimum(np.searchsorted(self._sorted, points), len(self._sorted) - 1)
-        codes = np.where(points == 0, 0, self._order[place] + 1)
-        wrong = (points != 0) & (self._sorted[place] != points)
+        position = np.minimum(np.searchsorted(self._sorted, points), len(self._sorted) - 1)
+        codes = np.where(points == 0, 0, self._order[position] + 1)
+        wrong = (points != 0) & (self._sorted[position] != points)
         wrong[..., 1:] |= (points[..., :-1] == 0) & (points[..., 1:] != 0)  # NUL is no letter
         if letters > self.units:
             wrong[..., self.units :] |= points[..., self.units :] != 0
@@ -187,8 +187,8 @@ class LetterWords(Words):
     def keys(self, candidates: NDArray[Any]) -> NDArray[np.uint64]:
         """Return keys that two beginnings share with a chance of 2**-64: each letter is mixed in."""
         keys = np.zeros(candidates.shape[:-1], np.uint64)
-        for place in range(candidates.shape[-1]):
-            keys = (keys + candidates[..., place] + np.uint64(1)) * _ODD
+        for position in range(candidates.shape[-1]):
+            keys = (keys + candidates[..., position] + np.uint64(1)) * _ODD
             keys ^= keys >> _SHIFT
         return keys
 
@@ -214,7 +214,7 @@ def letters_of(name: str, value: Any) -> str:
 def planned(
     bits: int | None, alphabet: str | None, length: int | None, step: int | None
 ) -> tuple[Words, int, tuple[int, ...]]:
-    """Return what words are, the units by which their beginnings grow, and the lengths of these, ascending.
+    """Return the words, the units by which their beginnings grow, and the lengths of these, ascending.
 
     The first beginnings have at most 12 bits (or a letter), so that the server can list them all.
 

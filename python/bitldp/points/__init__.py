@@ -1,4 +1,4 @@
-"""Points and places: a report is another candidate, near ones being more likely."""
+"""Points and locations: a report is another candidate, and closer ones are more likely."""
 
 from __future__ import annotations
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,28 +14,29 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Grid, pack
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
+from bitldp.estimate.accumulators import CountAccumulator
+from bitldp.estimate.estimates import Estimate
+from bitldp.estimate.tables import FrequencyAccumulator, averages
+from bitldp.letters import solve
 from bitldp.mechanism.base import Part, Takes
+from bitldp.mechanism.frequencies import Frequencies
 from bitldp.mechanism.law import INPUTS, Experiment, Pair, Symbols, codes_of, of_rows, spread
 from bitldp.mechanism.parameters import Option, one_of
-from bitldp.mechanism.reports import OneArray
-from bitldp.points import places
-from bitldp.privacy import Guarantee, composed, share
+from bitldp.points.candidates import (
+    Loss,
+    Region,
+    check_metric,
+    checked_candidates,
+    nearest,
+    region_index,
+    region_members,
+    release_by_region,
+)
+from bitldp.privacy import Guarantee, Unit, composed, share
 from bitldp.release.base import Call, Direct, Release
 
 Candidates = Annotated[Any, Option(short="Points that the public range of a number is cut to.")]
 Rounding = Annotated[Literal["nearest", "dither"], one_of("nearest", "dither")]
-
-
-class Region(Protocol):
-    """Candidates that a release stays within, and the release of their positions."""
-
-    @property
-    def members(self) -> NDArray[np.intp]:
-        """Indices of the candidates, ascending."""
-
-    @property
-    def release(self) -> Release:
-        """The release of positions in `members`."""
 
 
 _Region = TypeVar("_Region", bound=Region)
@@ -42,67 +44,70 @@ _Region = TypeVar("_Region", bound=Region)
 _ALL = 2048  # candidates whose rows are all looked at
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class CandidateRelease(OneArray):
-    """Base of the mechanisms that release one of N public candidates for each value."""
+class CandidateRelease(Frequencies):
+    """Base of the mechanisms that release one of N public candidates for each value.
+
+    Not a dataclass: a subclass has the parameters, each in its own order.
+    """
 
     takes: ClassVar[Takes | None] = "points"
     sized_by: ClassVar[str | None] = "candidates"
     usual_size: ClassVar[int] = 16
     outputs: ClassVar[tuple[str, ...]] = ("codes", "values", "packed")
 
-    # Set on the instance, by _build; ClassVar keeps them out of the dataclass' fields.
-    _points: ClassVar[NDArray[np.float64]]
-    _columns: ClassVar[int]
-    _release: ClassVar[Release]  # that of the first region
-    _regions: ClassVar[Sequence[Any]]
-    _grid: ClassVar[Grid | None]
-    _region_index: ClassVar[
-        tuple[NDArray[np.intp], NDArray[np.intp]]
-    ]  # region of a candidate, place in the region
+    # Parameters of every subclass.
+    candidates: Any
+    epsilon: float
+    metric: Any
+    utility: Any
+    interval: tuple[float, float] | None
+    rounding: Literal["nearest", "dither"]
+    regions: Any
+    features: int
+    unit: Unit
 
-    if TYPE_CHECKING:  # fields of every subclass, each in its own order
-        metric: Any
-        utility: Any
-        regions: Any
+    # Derived of the parameters while the mechanism is built.
+    _points: NDArray[np.float64]
+    _release: Release  # that of the first region
+    _regions: Sequence[Region]
+    _grid: Grid | None
+    _region_index: tuple[NDArray[np.intp], NDArray[np.intp]]  # region of a candidate, position in the region
 
     def _compose(
-        self, make: Callable[[NDArray[np.float64], list[NDArray[np.intp]], Any, float], list[_Region]]
+        self, make: Callable[[NDArray[np.float64], list[NDArray[np.intp]], Loss, float], list[_Region]]
     ) -> list[_Region]:
         """Let `make` build the regions, and compose the guarantee.
 
         `make` is given the points, the indices of each region's candidates, the checked metric, and the
         budget of one value.
         """
-        given: Any = self
-        epsilon, features = given.epsilon, given.features
-        candidates, interval, points = places.place(given.candidates, given.interval, given.utility)
-        metric = places.check_metric(given.metric, given.utility, len(points))
+        epsilon, features = self.epsilon, self.features
+        candidates, interval, points = checked_candidates(self.candidates, self.interval, self.utility)
+        metric = check_metric(self.metric, self.utility, len(points))
         regions, members = None, [np.arange(len(points))]
-        if given.regions is not None:
+        if self.regions is not None:
             if interval is not None:
                 raise ValueError("regions: need candidates of their own, not an interval")
-            regions, members = places.groups(given.regions, len(points))
-        parts = make(points, members, metric, share(epsilon, features) if given.unit == "record" else epsilon)
+            regions, members = region_members(self.regions, len(points))
+        parts = make(points, members, metric, share(epsilon, features) if self.unit == "record" else epsilon)
         exact = max(part.release.epsilon for part in parts)
         grid = None
         if interval is not None:
-            grid = Grid(len(points), low=interval[0], high=interval[1], rounding=given.rounding)
+            grid = Grid(len(points), low=interval[0], high=interval[1], rounding=self.rounding)
         self._set(
             candidates=candidates,
             metric=metric,
             interval=interval,
             regions=regions,
             _points=readonly(points),
-            _columns=features,
             _release=parts[0].release,
             _regions=parts,
             _grid=grid,
-            _region_index=places.region_index(members, len(points)),
+            _region_index=region_index(members, len(points)),
             _guarantee=Guarantee.judge(
                 epsilon,
                 (exact, exact, composed(exact, features)),
-                unit=given.unit,
+                unit=self.unit,
                 given="" if regions is None else "given the public region",
             ),
         )
@@ -111,23 +116,22 @@ class CandidateRelease(OneArray):
     @property
     def report_parts(self) -> tuple[Part, ...]:
         """(columns, bits) of a report: as few bits a feature as tell the candidates apart."""
-        return ((self._columns, max(1, (len(self._points) - 1).bit_length())),)
+        return ((self.features, max(1, (len(self._points) - 1).bit_length())),)
 
     @property
     def columns(self) -> int:
         """Values of a record."""
-        return self._columns
+        return self.features
 
     @property
     def ends(self) -> tuple[float, float] | None:
         """The ends of the interval; None where inputs are codes."""
-        interval: tuple[float, float] | None = getattr(self, "interval", None)
-        return interval
+        return self.interval
 
     def symbols(self) -> tuple[Symbols, ...]:
         """Return the channel of a value; of all regions, one of which applies."""
         laws = tuple(law for region in self._regions for law in region.release.laws)
-        return (Symbols(laws, self._columns),) if laws else ()
+        return (Symbols(laws, self.features),) if laws else ()
 
     def extremes(self, pair: Pair | None = None) -> Experiment | None:
         """Return candidates to compare and the law of their reports; see `Mechanism.extremes`."""
@@ -137,22 +141,22 @@ class CandidateRelease(OneArray):
         if chosen is None:  # a value between the candidates: its row is a matter of the rounding
             return None
         if len(self._regions) == 1:
-            return of_rows(self._release.row, count, count, chosen, self._columns, points)
-        region_of, place_of = self._region_index
+            return of_rows(self._release.row, count, count, chosen, self.features, points)
+        region_of, position_of = self._region_index
 
         def row(x: int) -> NDArray[np.float64]:
             region = self._regions[region_of[x]]
             whole = np.zeros(count)
-            whole[region.members] = region.release.row(int(place_of[x]))
+            whole[region.members] = region.release.row(int(position_of[x]))
             return whole
 
-        if not chosen:  # the two ends of each region, and what lies between in the region of greatest loss
+        if not chosen:  # the two ends of each region, and points between in the region of greatest loss
             worst = max(self._regions, key=lambda each: each.release.epsilon).members
             ends = [int(each.members[end]) for each in self._regions[: INPUTS // 2] for end in (0, -1)]
             between = [int(worst[each]) for each in spread(len(worst), INPUTS)]
             chosen = list(dict.fromkeys(between + ends))
-        found = of_rows(row, count, count, chosen, self._columns, points)
-        return replace(found, groups=[int(region_of[x]) for x in chosen])
+        result = of_rows(row, count, count, chosen, self.features, points)
+        return replace(result, groups=[int(region_of[x]) for x in chosen])
 
     @property
     def points(self) -> NDArray[np.float64]:
@@ -187,10 +191,10 @@ class CandidateRelease(OneArray):
         finite = np.isfinite(points).all(axis=1)
         if not finite.all():
             raise ValueError(f"x: the point at index {int(np.argmin(finite))} is not finite")
-        return places.nearest(points, table, self.metric, self.utility)
+        return nearest(points, table, self.metric, self.utility)
 
     def decode_bias(self) -> float:
-        """Return how far the mean of what `decode` gives may be from the candidate, for points on a line.
+        """Return the largest distance of the mean of `decode` from the candidate, for points on a line.
 
         The largest over all candidates of up to 2048, over 64 of them and the ends, which are the worst, of
         more.
@@ -215,13 +219,13 @@ class CandidateRelease(OneArray):
 
     def _shortcut(self) -> Direct | None:
         plain = type(self)._perturb is CandidateRelease._perturb and self.regions is None
-        return self._placed.direct(self._columns) if plain else None
+        return self._placed.direct(self.features) if plain else None
 
     def _admit(self, x: Any) -> NDArray[Any]:
         return checks.plain("x", x) if self._grid is None else checks.numbers("x", x)
 
     def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
-        checks.records("x", x, self._columns)
+        checks.records("x", x, self.features)
         if self.regions is not None:
             return self._by_region(x, call)
         if call.output != "values":
@@ -244,7 +248,7 @@ class CandidateRelease(OneArray):
         if call.out is not None:
             raise ValueError("out: not offered with regions")
         codes = checks.codes("x", x, len(self._points))
-        reports = places.release(self._regions, self._region_index, codes, call)
+        reports = release_by_region(self._regions, self._region_index, codes, call)
         if call.output == "packed":
             return pack(reports, self.report_parts[0][1])
         return self._points[reports] if call.output == "values" else reports
@@ -264,3 +268,267 @@ class CandidateRelease(OneArray):
         """
         points: NDArray[np.float64] = self._points[checks.codes("reports", reports, len(self._points))]
         return points
+
+    @abstractmethod
+    def _expected(self) -> float:
+        """Return the mean loss of a report over the inputs."""
+
+    @abstractmethod
+    def _worst(self) -> float:
+        """Return the largest mean loss of a report of an input."""
+
+    @property
+    def _cells(self) -> int:
+        return len(self._points)
+
+    def _check_alone(self) -> None:
+        if len(self._regions) > 1:
+            raise ValueError(
+                f"{type(self).__name__}: estimates are not offered across regions; build one mechanism for "
+                "each region"
+            )
+
+    def _check_line(self) -> None:
+        if self._points.ndim > 1:
+            raise ValueError(
+                f"{type(self).__name__}: points in space have no mean here; see estimate_frequencies"
+            )
+
+    def _alone(self) -> Region:
+        """Return the only region, or refuse several."""
+        self._check_alone()
+        return self._regions[0]
+
+    def _refuse(self, reason: str) -> ValueError:
+        return ValueError(f"{type(self).__name__}: no unbiased decode exists; {reason}")
+
+    def _check_invertible(self) -> None:
+        """Refuse a law that has no inverse, or whose inverse is not looked for."""
+
+    @cached_property
+    def _inverse(self) -> Inverse:
+        """The inverse of the law of one set of candidates, or a refusal."""
+        self._check_invertible()
+        release = self._alone().release
+        none = release.epsilon == 0.0
+        return Inverse(lambda: None if none else release.channel.probabilities(), self._points, self._refuse)
+
+    @property
+    def _letters(self) -> NDArray[np.float64]:
+        """Decoded value of each code, shape (N,), whose mean is the candidate; raises where there is none."""
+        self._check_line()
+        return self._inverse.letters
+
+    def estimate_mean(self, reports: ArrayLike) -> Estimate:
+        """Estimate the mean of the points that the records hold, for candidates on a line.
+
+        Parameters
+        ----------
+        reports : array_like of int
+            Codes of n >= 1 records, of the shapes that `randomize` takes.
+
+        Returns
+        -------
+        Estimate
+            Shape (features,). Unbiased for the candidates that the inputs were rounded to; with
+            ``rounding="dither"`` for the (clipped) inputs themselves.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists (at epsilon 0; of `BRR`, for m >= 2), with regions, for points in
+            space, or for no reports.
+        """
+        letters = self._letters
+        n, counts = self._count(reports)
+        value, stderr = averages(counts.reshape(-1, len(letters)), n, letters)
+        return Estimate(value, stderr, n)
+
+    def unbias(self, reports: ArrayLike) -> NDArray[np.float64]:
+        """Return the decoded values of reports, whose mean over the random bits is the candidate.
+
+        Parameters
+        ----------
+        reports : array_like of int
+            Codes in [0, N), any shape.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As for `estimate_mean`, or for a code out of range.
+        """
+        letters = self._letters
+        values: NDArray[np.float64] = letters[checks.codes("reports", reports, len(letters))]
+        return values
+
+    def letter_variance(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Return the variance of a report's letter for candidates on a line, from the integers.
+
+        Parameters
+        ----------
+        x : array_like of int
+            Codes of the true candidates, any shape.
+
+        Returns
+        -------
+        ndarray of float64
+            Same shape, in squared units of the candidates.
+        """
+        self._check_line()
+        chosen: NDArray[np.float64] = self._inverse.letter_variance()[checks.codes("x", x, len(self._points))]
+        return chosen
+
+    def variance(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Return the variance of one report's unbiased indicator of every candidate, from the integers.
+
+        Parameters
+        ----------
+        x : array_like of int
+            Codes of the true candidates, any shape.
+
+        Returns
+        -------
+        ndarray of float64
+            Shape of `x` and one more axis of length N.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If no unbiased decode exists, with regions, or for a code out of range.
+        """
+        chosen: NDArray[np.float64] = self._inverse.variance()[checks.codes("x", x, len(self._points))]
+        return chosen
+
+    def mean_variance(self) -> float:
+        """Return the mean of `variance` over the indicators and over uniform inputs.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists, or with regions.
+        """
+        return float(self.variance(np.arange(len(self._points))).mean())
+
+    def worst_variance(self) -> float:
+        """Return the largest `variance` of any indicator, for any input.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists, or with regions.
+        """
+        return float(self.variance(np.arange(len(self._points))).max())
+
+    def accumulator(self) -> CountAccumulator:
+        """Return an empty accumulator of the counts: streams, merges and serialises.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists, or with regions.
+        """
+        cells = len(self._points)
+        shape = (cells,) if self.features == 1 else (self.features, cells)
+        return FrequencyAccumulator(self, shape, self._count, self._inverse.indicators)
+
+    def expected_error(self) -> float:
+        """Return the global expected error Q_g (BRR, Eq. 11): the mean loss of a report over its inputs.
+
+        Returns
+        -------
+        float
+            In units of the metric, computed from the integers of the channel; over uniform inputs, or over
+            those of a `prior`.
+
+        Raises
+        ------
+        ValueError
+            If the mechanism has a `utility`; see `expected_utility`.
+        """
+        if self.utility is not None:
+            raise ValueError("utility: was given in place of a loss; see expected_utility")
+        return self._expected()
+
+    def worst_error(self) -> float:
+        """Return the largest expected loss of a report, over the inputs, in units of the metric.
+
+        Raises
+        ------
+        ValueError
+            If the mechanism has a `utility`.
+        """
+        if self.utility is not None:
+            raise ValueError("utility: was given in place of a loss; see expected_utility")
+        return self._worst()
+
+    def expected_utility(self) -> float:
+        """Return the global utility Q_g of a mechanism that has a `utility`: the larger, the better.
+
+        Raises
+        ------
+        ValueError
+            If the mechanism has a loss; see `expected_error`.
+        """
+        if self.utility is None:
+            raise ValueError("utility: was not given; see expected_error")
+        return -self._expected()
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """Return the law of one value: P[x, y] = P(report y | x), shape (N, N); zero between regions."""
+        law = np.zeros((len(self._points),) * 2)
+        for part in self._regions:
+            law[np.ix_(part.members, part.members)] = part.release.channel.probabilities()
+        return law
+
+
+Refusal = Callable[[str], ValueError]
+
+
+class Inverse:
+    """The unbiased letters of a table, made when they are asked for.
+
+    Parameters
+    ----------
+    law : callable
+        Returns P(report | input), shape (N, N), or None where all inputs have the same law.
+    points : ndarray of float64, shape (N,) or (N, d)
+        The candidates.
+    refuse : callable
+        Makes the error that says why there are no letters.
+    """
+
+    def __init__(
+        self, law: Callable[[], NDArray[np.float64] | None], points: NDArray[np.float64], refuse: Refusal
+    ) -> None:
+        self._law, self._points, self._refuse = law, points, refuse
+
+    @cached_property
+    def indicators(self) -> NDArray[np.float64]:
+        """Unbiased indicators of all candidates by report (row); raises where the law has dependent rows."""
+        law = self._law()
+        result = None if law is None else solve.inverse(law)
+        if result is None:
+            raise self._refuse("the rows of the law are not independent, or too nearly dependent")
+        return result
+
+    @cached_property
+    def letters(self) -> NDArray[np.float64]:
+        """Decoded value of each report, whose mean is the candidate; read-only. Raises where none exists."""
+        law = self._law()
+        result = None if law is None else solve.letters(law, self._points)
+        if result is None:
+            raise self._refuse("no letters of its reports have the candidates as their means")
+        result.flags.writeable = False
+        return result
+
+    def letter_variance(self) -> NDArray[np.float64]:
+        """Return the variance of a report's letter for each candidate."""
+        letters, law = self.letters, self._law()
+        moments: NDArray[np.float64] = np.sum(law * np.square(letters - self._points[:, None]), axis=1)
+        return moments
+
+    def variance(self) -> NDArray[np.float64]:
+        """Return the variance of one report's indicators (columns) for each candidate (row)."""
+        indicators, law = self.indicators, self._law()
+        moments: NDArray[np.float64] = law @ np.square(indicators) - np.eye(len(indicators))
+        return moments

@@ -6,22 +6,39 @@ arXiv:2504.20926), with its closed form of m and its limit corrected; see `limit
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+import math
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Window
+from bitldp.base import checks
+from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.mechanism.described import letter_facts, spreads
+from bitldp.mechanism.frequencies import TwoChances
 from bitldp.mechanism.parameters import Budget, Features, Option, Unit
-from bitldp.points.base import Candidates, Rounding
-from bitldp.points.bipartite import Bipartite, Region, build, widths
-from bitldp.points.places import check_prior
-from bitldp.points.width import equidistant_width, limit_ratio, printed_limit_ratio
+from bitldp.points.base import CandidateRelease, Candidates, Rounding
+from bitldp.points.candidates import Loss, Metric, check_prior, losses_between, of_members
+from bitldp.points.width import (
+    best_width,
+    equidistant_column_sums,
+    equidistant_width,
+    limit_ratio,
+    nearest_first,
+    paper_width,
+    printed_limit_ratio,
+)
 from bitldp.privacy import ONE, share
+from bitldp.release.window import WindowRelease, ordered_window, window
 
 __all__ = ["BRR", "limit_ratio", "printed_limit_ratio"]
+
+
+_INVERTED = 2048  # candidates of a table that is inverted
+_TABLE_LIMIT = 8192  # candidates of a part that needs a table of all losses: 0.5 GB of float64
 
 
 def _width(text: str) -> int | str:
@@ -30,7 +47,7 @@ def _width(text: str) -> int | str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BRR(Bipartite):
+class BRR(CandidateRelease, TwoChances):
     """Bipartite randomized response: the m candidates nearest to the truth are reported more often.
 
     Parameters
@@ -110,13 +127,15 @@ class BRR(Bipartite):
     features: Features = 1
     unit: Unit = "record"
 
+    _regions: list[RegionWindow] = field(init=False, repr=False, compare=False)
+
     def _build(self) -> None:
         prior = check_prior(self.prior)
         self._set(prior=prior)
 
         def make(
-            points: NDArray[np.float64], members: list[NDArray[np.intp]], metric: Any, budget: float
-        ) -> list[Region]:
+            points: NDArray[np.float64], members: list[NDArray[np.intp]], metric: Loss, budget: float
+        ) -> list[RegionWindow]:
             scaled = None if prior is None else prior * (len(prior) / (prior.sum() or 1.0))
             return [
                 build(points, each, metric, self.utility, budget, m, scaled)
@@ -124,13 +143,95 @@ class BRR(Bipartite):
             ]
 
         parts = self._compose(make)
-        found = tuple(part.m for part in parts)
-        self._set(m=found[0] if self.regions is None else found)
+        result = tuple(part.m for part in parts)
+        self._set(m=result[0] if self.regions is None else result)
+
+    @property
+    def channel(self) -> Window:
+        """The channel: its `high` is the law; mute at epsilon 0."""
+        channel: Window = self._release.channel
+        return channel
 
     @property
     def channels(self) -> list[Window]:
         """The channel of each region, by ascending label; just one without regions."""
         return [part.release.channel for part in self._regions]
+
+    def _check_speaks(self) -> tuple[float, float]:
+        self._check_alone()
+        if self._release.epsilon == 0.0:
+            raise ValueError(
+                "BRR: no unbiased decode exists at epsilon 0, where all categories are reported alike"
+            )
+        if self._regions[0].m > 1:
+            raise ValueError("BRR with m > 1: reports have more than two chances; see variance")
+        return self._regions[0].release.chances()
+
+    def _refuse(self, reason: str) -> ValueError:
+        return ValueError(f"BRR with m = {self._regions[0].m}: no unbiased decode exists; {reason}")
+
+    @property
+    def _closed_form(self) -> bool:
+        """Whether m is 1 in the only region: the law is that of `GRR`, which needs no inverse."""
+        self._check_alone()
+        return self._regions[0].m == 1
+
+    def _check_invertible(self) -> None:
+        (region,) = self._regions
+        if region.alike:
+            raise ValueError(
+                f"BRR with m = {region.m}: candidates at the ends have identical rows of the law, so no "
+                "unbiased decode exists"
+            )
+        if len(region.members) > _INVERTED:
+            raise ValueError(f"BRR with m > 1: estimates are offered up to {_INVERTED} candidates")
+
+    @property
+    def _letters(self) -> NDArray[np.float64]:
+        self._check_line()
+        if not self._closed_form:
+            return super()._letters
+        self._check_speaks()
+        return self._regions[0].release.letters_on(self._points)
+
+    def letter_variance(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Return the variance of a report's letter; see `Exponential.letter_variance`."""
+        letters = self._letters
+        if not self._closed_form:
+            return super().letter_variance(x)
+        codes = checks.codes("x", x, len(letters))
+        p, q = self._check_speaks()
+        squares = np.square(letters - self._points[codes][..., None])
+        own = np.take_along_axis(squares, codes[..., None].astype(np.intp), axis=-1)[..., 0]
+        result: NDArray[np.float64] = q * squares.sum(axis=-1) + (p - q) * own
+        return result
+
+    @property
+    def _estimates(self) -> type[TwoChances | CandidateRelease]:
+        """The base whose estimates serve: closed forms where m is 1, else the inverse of the law."""
+        return TwoChances if self._closed_form else CandidateRelease
+
+    def accumulator(self) -> CountAccumulator:
+        """Return an empty accumulator of the counts; see `Exponential.accumulator`."""
+        return self._estimates.accumulator(self)
+
+    def variance(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Return the variance of one report's indicator of every candidate; see `Exponential.variance`."""
+        return self._estimates.variance(self, x)
+
+    def worst_variance(self) -> float:
+        """Return the largest `variance` of any indicator, for any input; see `Exponential.worst_variance`."""
+        return self._estimates.worst_variance(self)
+
+    def mean_variance(self) -> float:
+        """Return the mean of `variance` over indicators and inputs; see `Exponential.mean_variance`."""
+        return self._estimates.mean_variance(self)
+
+    def _expected(self) -> float:
+        return sum(part.total_error() for part in self._regions) / len(self._points)
+
+    def _worst(self) -> float:
+        return max(part.worst_error() for part in self._regions)
 
     def facts(self, users: int | None = None) -> dict[str, Any]:
         """Return the near points, the expected error, GRR's beside it, and the errors of a mean.
@@ -140,7 +241,7 @@ class BRR(Bipartite):
         if len(self._regions) > 1 or self.utility is not None or self._points.ndim > 1:
             return letter_facts(self, users)
         (region,) = self._regions
-        near, cells, width = self.channel.high / ONE, len(self._points), region.m
+        favoured, cells, width = self.channel.high / ONE, len(self._points), region.m
         grr = self._quiet(**{**self.parameters, "m": 1})
         errors: dict[str, Any] = {
             "values": f"{cells} points from {self._points[0]:g} to {self._points[-1]:g}",
@@ -154,8 +255,8 @@ class BRR(Bipartite):
             errors["limit_of_that_ratio_for_n_to_infinity"] = limit_ratio(self.guarantee.feature)
         law = {
             "near_points": width,
-            "each_near_point": near / width,
-            "each_far_point": (1.0 - near) / (cells - width),
+            "each_near_point": favoured / width,
+            "each_far_point": (1.0 - favoured) / (cells - width),
         }
         return {"probabilities": law, "errors": errors | self._mean_facts(users)}
 
@@ -170,3 +271,150 @@ class BRR(Bipartite):
         except ValueError as error:
             return {"unbiased": str(error)}
         return spreads("a_mean", {"at_an_end": end, "in_the_middle": middle}, users)
+
+
+@dataclass(frozen=True, eq=False)
+class RegionWindow:
+    """A BRR over one set of candidates.
+
+    Attributes
+    ----------
+    members : ndarray of int
+        Indices of the candidates, ascending.
+    m : int
+        How many of them a release favours.
+    release : WindowRelease
+        The release of positions in `members`, of width m.
+    column_sums : ndarray of float64
+        Sum over the members of their i-th smallest loss, each as often as it is expected.
+    sums_by_member : callable
+        Returns, for every member, the sum of its m smallest losses, and that of all of them.
+    alike : bool
+        Whether two members have the same window, hence the same row of the law.
+    """
+
+    members: NDArray[np.intp]
+    m: int
+    release: WindowRelease
+    column_sums: NDArray[np.float64]
+    sums_by_member: Callable[[], tuple[NDArray[np.float64], NDArray[np.float64]]]
+    alike: bool
+
+    def total_error(self) -> float:
+        """Return the members' expected losses, summed by weight, from the integers of the channel."""
+        inside, outside = self._chances()
+        favoured, others = self.column_sums[: self.m].sum(), self.column_sums[self.m :].sum()
+        return float(inside * favoured + outside * others)
+
+    def worst_error(self) -> float:
+        """Return the largest of the members' expected losses, likewise."""
+        inside, outside = self._chances()
+        favoured, total = self.sums_by_member()
+        return float((inside * favoured + outside * (total - favoured)).max())
+
+    def _chances(self) -> tuple[float, float]:
+        """Return the probability of a cell inside the window, and of one outside."""
+        high, others = self.release.channel.high, len(self.members) - self.m
+        return high / (self.m * ONE), (ONE - high) / (others * ONE)
+
+
+def _line_region(
+    members: NDArray[np.intp],
+    step: float,
+    epsilon: float,
+    m: int | str,
+    weights: NDArray[np.float64] | None,
+) -> RegionWindow:
+    """Build the part of equidistant points: closed forms only, no table of all losses."""
+    count = len(members)
+    sums = equidistant_column_sums(count, step, weights)
+    _check_sums(sums)
+    if isinstance(m, str):
+        m = equidistant_width(count, epsilon) if m == "paper" else best_width(sums, epsilon)
+    width = m
+
+    def sums_by_member() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        positions = np.arange(count, dtype=np.float64)
+        first = np.clip(positions - width // 2, 0.0, count - width)  # as the channel places its window
+        favoured = _triangle(positions - first) + _triangle(first + (width - 1) - positions)
+        return step * favoured, step * (_triangle(positions) + _triangle(count - 1 - positions))
+
+    return RegionWindow(members, m, window(count, m, epsilon), sums, sums_by_member, alike=m > 1)
+
+
+def _triangle(last: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return 0 + 1 + ... + last."""
+    return last * (last + 1.0) / 2.0
+
+
+def _check_sums(sums: NDArray[np.float64]) -> None:
+    with np.errstate(over="ignore"):
+        total = np.abs(sums).sum()
+    if not math.isfinite(total):
+        raise ValueError("candidates: the losses between them add up past the range of doubles")
+
+
+def _table_region(
+    members: NDArray[np.intp],
+    losses: NDArray[np.float64],
+    epsilon: float,
+    m: int | str,
+    weights: NDArray[np.float64] | None,
+) -> RegionWindow:
+    """Build the part of candidates with any losses, by Algorithm 2 where m is "paper"."""
+    count = len(members)
+    order = nearest_first(losses)
+    ordered = np.take_along_axis(losses, order, axis=1)
+    with np.errstate(over="ignore"):
+        sums = ordered.sum(axis=0) if weights is None else weights @ ordered
+    _check_sums(sums)
+    if m == "paper":  # Algorithm 2 could only reach m = N at epsilon 0
+        width = min(paper_width(ordered, epsilon), count - 1)
+    else:
+        width = best_width(sums, epsilon) if isinstance(m, str) else m
+    cells = order.astype(np.uint16)
+    law = ordered_window(count, width, epsilon, cells)
+    windows = np.sort(cells[:, :width], axis=1)
+    by_member = ordered[:, :width].sum(axis=1), ordered.sum(axis=1)
+    return RegionWindow(
+        members, width, law, sums, lambda: by_member, alike=len(np.unique(windows, axis=0)) < count
+    )
+
+
+def widths(m: Any, members: list[NDArray[np.intp]]) -> list[int | str]:
+    """Return the checked m of each part."""
+    given = [m] * len(members) if isinstance(m, str) or np.ndim(m) == 0 else list(m)
+    if len(given) != len(members):
+        raise ValueError(f"m: must be one, or one for each of {len(members)} regions, got {len(given)}")
+    checked: list[int | str] = []
+    for each, part in zip(given, members, strict=True):
+        if isinstance(each, str):
+            checked.append(checks.choice("m", each, ("paper", "best")))
+        else:
+            checked.append(checks.integer("m", each, 1, len(part) - 1))
+    return checked
+
+
+def build(
+    points: NDArray[np.float64],
+    members: NDArray[np.intp],
+    metric: Loss,
+    utility: str | Metric | None,
+    epsilon: float,
+    m: int | str,
+    prior: NDArray[np.float64] | None,
+) -> RegionWindow:
+    """Build the part of some of the candidates; a `prior` is of all, and sums to how many there are."""
+    weights = of_members(prior, members, len(points))
+    own = points[members].reshape(len(members), -1)
+    plain = utility is None and isinstance(metric, str) and metric in ("euclidean", "manhattan")
+    if plain and own.shape[1] == 1:
+        gaps = np.diff(own[:, 0])
+        if gaps[0] > 0.0 and np.allclose(gaps, gaps[0], rtol=1e-9, atol=0.0):
+            return _line_region(members, float(gaps[0]), epsilon, m, weights)
+    if len(members) > _TABLE_LIMIT:
+        raise ValueError(
+            f"candidates: at most {_TABLE_LIMIT} where they are not equidistant on a line, got {len(members)}"
+        )
+    losses = losses_between(points, members, metric, utility)
+    return _table_region(members, losses, epsilon, m, weights)

@@ -155,9 +155,9 @@ class Exponential(CandidateMatrix):
                 bounded,
                 lambda channel: channel.epsilon,
             )
-        found = largest_root(lambda scale: loss_of(losses, scale), bounded, bounded / (2.0 * reach))
+        result = largest_root(lambda scale: loss_of(losses, scale), bounded, bounded / (2.0 * reach))
 
         def build(target: float) -> Matrix:
-            return Matrix(table(losses, found * (target / epsilon)))
+            return Matrix(table(losses, result * (target / epsilon)))
 
         return calibrated(build, epsilon, lambda channel: channel.epsilon)

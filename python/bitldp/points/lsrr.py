@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -76,12 +76,12 @@ def location_codes(
     if not np.isfinite(share).all():
         raise ValueError("points: their differences must be finite")
     digits = np.empty((len(table), length), "U1")
-    for place in range(length):
-        axis = place % table.shape[1]
+    for position in range(length):
+        axis = position % table.shape[1]
         share[:, axis] *= 2.0
         upper = share[:, axis] >= 1.0
         share[:, axis] -= upper  # 1 stays 1: the border belongs to the last cell
-        digits[:, place] = np.where(upper, "1", "0")
+        digits[:, position] = np.where(upper, "1", "0")
     return digits.view(f"U{length}").ravel()
 
 
@@ -178,9 +178,9 @@ class LSRR(CandidateMatrix):
     prefixes: Any = None
     groups: int = 3
 
-    # Set on the instance, by _build; ClassVar keeps them out of the dataclass' fields.
-    _codes: ClassVar[NDArray[np.str_]]
-    _divisions: ClassVar[list[tuple[int, ...]]]
+    # Derived of the parameters while the mechanism is built.
+    _codes: NDArray[np.str_] = field(init=False, repr=False, compare=False)
+    _divisions: list[tuple[int, ...]] = field(init=False, repr=False, compare=False)
 
     def _check(self) -> None:
         given = None
@@ -249,10 +249,10 @@ class LSRR(CandidateMatrix):
         def loss(log_growth: float) -> float:
             return _column_loss(staircase(group, groups, min(log_growth, _STEEPEST)))
 
-        found = min(largest_root(loss, budget, budget / 2.0), _STEEPEST)
+        result = min(largest_root(loss, budget, budget / 2.0), _STEEPEST)
 
         def build(target: float) -> Matrix:
-            return Matrix(staircase(group, groups, found * (target / epsilon)))
+            return Matrix(staircase(group, groups, result * (target / epsilon)))
 
         return calibrated(build, epsilon, lambda channel: channel.epsilon)
 
@@ -266,13 +266,13 @@ def _division(
     Sizes and losses are summed by the length of the common prefix first, so that a division costs as many
     operations as there are lengths, for each input.
     """
-    lengths, place = np.unique(common, return_inverse=True)
-    place = place.reshape(common.shape)
+    lengths, position = np.unique(common, return_inverse=True)
+    position = position.reshape(common.shape)
     rows, count = np.arange(len(common))[:, None], len(lengths)
     groups = min(groups, count)
     if groups == 1:
         return ()
-    flat = (rows * count + place).ravel()
+    flat = (rows * count + position).ravel()
     sizes = np.bincount(flat, minlength=len(common) * count).reshape(-1, count)
     sums = np.bincount(flat, losses.ravel(), len(common) * count).reshape(-1, count)
     weights = steps(groups, log_growth)

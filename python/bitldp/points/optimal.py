@@ -10,22 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Matrix
-from bitldp.mechanism.designed import Designed, Table
-from bitldp.points import places
+from bitldp.mechanism.designed import Designed, DesignTable
+from bitldp.points.candidates import check_prior, of_members
 from bitldp.points.tables import CandidateMatrix
 
 __all__ = ["OptimalUtility"]
 
 _EXACT = 300  # candidates of a region whose program is solved as it is: 90,000 variables, some seconds
 _MOST = 1024  # candidates of a region for which columns are generated
-_LEAST, _LARGEST = 1e-3, 30.0  # budgets that a solver in double precision tells apart from none, and from any
+_LEAST, _LARGEST = 1e-3, 30.0  # budgets that a solver in double precision resolves
 
 
 @lru_cache(maxsize=32)
 def _solved(losses: bytes, count: int, epsilon: float, prior: bytes | None) -> Matrix:
     """Solve once for all mechanisms of these parameters."""
-    from bitldp.design.columns import nearly_least_loss
-    from bitldp.design.optimal import least_loss
+    from bitldp.design.optimal import least_loss, nearly_least_loss
 
     table = np.frombuffer(losses).reshape(count, count)
     weights = None if prior is None else np.frombuffer(prior)
@@ -73,7 +72,7 @@ class OptimalUtility(Designed, CandidateMatrix):
     leaves some candidates unreported (with little to spend, all but one) and gives several inputs the same
     law: then no unbiased decode exists. Its expected loss is the least of all mechanisms with these
     candidates, within a relative 1e-6 up to 300 candidates, and within 0.3 % of a bound from the dual program
-    (`bitldp.design.columns`) for more; `BRR` with the best m is 1.07 to 1.30 times as far off on equidistant
+    (`bitldp.design.optimal`) for more; `BRR` with the best m is 1.07 to 1.30 times as far off on equidistant
     points, and needs no solver. A program takes 0.01 s for 20 candidates, 0.3 s for 100 and up to 10 s for
     300; the search for 1000 of a line 2 to 4 s, and up to half a minute with an uneven prior.
 
@@ -94,7 +93,7 @@ class OptimalUtility(Designed, CandidateMatrix):
     prior: Any = None
 
     def _check(self) -> None:
-        self._set(prior=places.check_prior(self.prior))
+        self._set(prior=check_prior(self.prior))
 
     def _channel(
         self,
@@ -107,12 +106,12 @@ class OptimalUtility(Designed, CandidateMatrix):
             raise ValueError(f"candidates: at most {_MOST} in a region, got {len(members)}")
         if not _LEAST <= epsilon <= _LARGEST:
             raise ValueError(
-                f"epsilon: {_LEAST} to {_LARGEST} for one value is what the solver tells apart, got {epsilon}"
+                f"epsilon: {_LEAST} to {_LARGEST} for one value, as the solver resolves, got {epsilon}"
             )
-        chosen = places.of_members(self.prior, members, len(points))
+        chosen = of_members(self.prior, members, len(points))
         prior = None if chosen is None else chosen.tobytes()
         table = np.ascontiguousarray(losses).tobytes()
-        made = self._table(lambda: Table(_solved(table, len(members), epsilon, prior), None))
+        made = self._table(lambda: DesignTable(_solved(table, len(members), epsilon, prior), None))
         return made.channel
 
     def _expected(self) -> float:

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import KW_ONLY, dataclass
-from functools import cached_property
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from bitldp._core import Matrix
-from bitldp.base import checks
-from bitldp.estimate.accumulators import CountAccumulator
-from bitldp.estimate.tables import FrequencyAccumulator
 from bitldp.mechanism.parameters import Budget, Features, Unit
-from bitldp.points import places
-from bitldp.points.base import Candidates, Rounding
-from bitldp.points.inverse import Inverse
-from bitldp.points.worth import CandidateEstimates
+from bitldp.points.base import CandidateRelease, Candidates, Rounding
+from bitldp.points.candidates import Loss, losses_between
 from bitldp.release.base import Release
 from bitldp.release.table import table
 
@@ -27,7 +21,7 @@ MOST = 2048
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CandidateMatrix(CandidateEstimates):
+class CandidateMatrix(CandidateRelease):
     """Base of the mechanisms that release a candidate by a table of their own making."""
 
     candidates: Candidates
@@ -41,7 +35,7 @@ class CandidateMatrix(CandidateEstimates):
     features: Features = 1
     unit: Unit = "record"
 
-    _regions: ClassVar[list[TableRegion]]
+    _regions: list[RegionTable] = field(init=False, repr=False, compare=False)
 
     @abstractmethod
     def _channel(
@@ -57,21 +51,21 @@ class CandidateMatrix(CandidateEstimates):
         self._check()
 
         def make(
-            points: NDArray[np.float64], members: list[NDArray[np.intp]], metric: Any, budget: float
-        ) -> list[TableRegion]:
+            points: NDArray[np.float64], members: list[NDArray[np.intp]], metric: Loss, budget: float
+        ) -> list[RegionTable]:
             self._arrange(points)
             parts = []
             for each in members:
                 if len(each) > MOST:
                     raise ValueError(f"candidates: at most {MOST} in a region, got {len(each)}")
-                losses = places.losses_between(points, each, metric, self.utility)
+                losses = losses_between(points, each, metric, self.utility)
                 with np.errstate(over="ignore"):
                     if not np.isfinite(np.abs(losses).sum()):
                         raise ValueError(
                             "candidates: the losses between them add up past the range of doubles"
                         )
                 channel = self._channel(points, each, losses, budget)
-                parts.append(TableRegion(each, losses, table(channel)))
+                parts.append(RegionTable(each, losses, table(channel)))
             return parts
 
         self._compose(make)
@@ -80,7 +74,7 @@ class CandidateMatrix(CandidateEstimates):
         """Check the parameters that the subclass adds."""
 
     def _arrange(self, points: NDArray[np.float64]) -> None:
-        """Settle what the subclass needs to know of all candidates together."""
+        """Keep the properties that the subclass derives of all candidates together."""
 
     @property
     def channels(self) -> list[Matrix]:
@@ -98,13 +92,6 @@ class CandidateMatrix(CandidateEstimates):
         """
         return self._alone().release.channel
 
-    def _alone(self) -> TableRegion:
-        self._check_alone()
-        return self._regions[0]
-
-    def _refuse(self, reason: str) -> ValueError:
-        return ValueError(f"{type(self).__name__}: no unbiased decode exists; {reason}")
-
     def _errors(self) -> NDArray[np.float64]:
         return np.concatenate([part.errors() for part in self._regions])
 
@@ -114,20 +101,9 @@ class CandidateMatrix(CandidateEstimates):
     def _worst(self) -> float:
         return float(self._errors().max())
 
-    @cached_property
-    def _inverse(self) -> Inverse:
-        release = self._alone().release
-        none = release.epsilon == 0.0
-        return Inverse(lambda: None if none else release.channel.probabilities(), self._points, self._refuse)
-
-    @property
-    def _letters(self) -> NDArray[np.float64]:
-        self._check_line()
-        return self._inverse.letters
-
     @property
     def letters(self) -> NDArray[np.float64]:
-        """What each report is worth, shape (N,), so that the mean is the candidate; read-only.
+        """Decoded value of each report, shape (N,), whose mean is the candidate; read-only.
 
         Among all such letters, those of least variance over uniform inputs. Their mean is right within 1e-9
         of half the range of the candidates.
@@ -139,86 +115,16 @@ class CandidateMatrix(CandidateEstimates):
         """
         return self._letters
 
-    def letter_variance(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Return the variance of a report's letter for candidates on a line, from the integers.
-
-        Parameters
-        ----------
-        x : array_like of int
-            Codes of the true candidates, any shape.
-
-        Returns
-        -------
-        ndarray of float64
-            Same shape, in squared units of the candidates.
-        """
-        self._check_line()
-        chosen: NDArray[np.float64] = self._inverse.letter_variance()[checks.codes("x", x, len(self._points))]
-        return chosen
-
-    def variance(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Return the variance of one report's unbiased indicator of every candidate, from the integers.
-
-        Parameters
-        ----------
-        x : array_like of int
-            Codes of the true candidates, any shape.
-
-        Returns
-        -------
-        ndarray of float64
-            Shape of `x` and one more axis of length N.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If no unbiased decode exists, with regions, or for a code out of range.
-        """
-        chosen: NDArray[np.float64] = self._inverse.variance()[checks.codes("x", x, len(self._points))]
-        return chosen
-
     def facts(self, users: int | None = None) -> dict[str, Any]:
         """Return the errors of a report and of a frequency; see `Mechanism.facts`."""
-        found = super().facts(users)
+        result = super().facts(users)
         if self.utility is not None:
-            return found
-        return {"errors": {"expected_absolute_error": self.expected_error(), **found["errors"]}}
-
-    def mean_variance(self) -> float:
-        """Return the mean of `variance` over the indicators and over uniform inputs.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists, or with regions.
-        """
-        return float(self.variance(np.arange(len(self._points))).mean())
-
-    def worst_variance(self) -> float:
-        """Return the largest `variance` of any indicator, for any input.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists, or with regions.
-        """
-        return float(self.variance(np.arange(len(self._points))).max())
-
-    def accumulator(self) -> CountAccumulator:
-        """Return an empty accumulator of the counts: streams, merges and serialises.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists, or with regions.
-        """
-        cells = len(self._points)
-        shape = (cells,) if self._columns == 1 else (self._columns, cells)
-        return FrequencyAccumulator(self, shape, self._count, self._inverse.indicators)
+            return result
+        return {"errors": {"expected_absolute_error": self.expected_error(), **result["errors"]}}
 
 
 @dataclass(frozen=True, eq=False)
-class TableRegion:
+class RegionTable:
     """A table over one set of candidates, and the losses between them."""
 
     members: NDArray[np.intp]

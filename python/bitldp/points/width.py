@@ -1,4 +1,4 @@
-"""How many candidates BRR favours: Algorithm 2 for any losses, its closed form on a line, the best m.
+"""Number of candidates that BRR favours: Algorithm 2 for any losses, its closed form on a line, the best m.
 
 The paper is "Bipartite randomized response mechanism for local differential privacy" (Zhang, Zhu, Chen and
 Hu, arXiv:2504.20926). Losses of a candidate are sorted in ascending order; a window of width m puts weight
@@ -71,7 +71,7 @@ def paper_width(sorted_losses: NDArray[np.float64], epsilon: float) -> int:
 
 
 def equidistant_width(count: int, epsilon: float) -> int:
-    """Return m of `count` equidistant points in closed form: what Algorithm 2 gives for epsilon > 0.
+    """Return m of `count` equidistant points in closed form, as Algorithm 2 gives it for epsilon > 0.
 
     Notes
     -----
@@ -127,7 +127,7 @@ def equidistant_column_sums(
     bound = rank // 2  # i <= 2a + 1 exactly where a >= floor(i/2)
     below = np.append(0, np.cumsum(per_side))[bound]
     sum_below = np.append(0, np.cumsum(per_side * np.arange(count)))[bound]
-    with np.errstate(over="ignore"):  # the caller refuses what is not finite
+    with np.errstate(over="ignore"):  # the caller refuses sums that are not finite
         sums: NDArray[np.float64] = step * ((whole - below) * bound + below * (rank - 1) - sum_below)
     return sums
 

@@ -1,4 +1,4 @@
-"""What a comparison says: one row a mechanism, the recommended one first, with reasons."""
+"""Comparison of mechanisms: one row each, the recommended one first, with reasons."""
 
 from __future__ import annotations
 

@@ -23,16 +23,18 @@ from bitldp.numeric import (
     PiecewiseSub,
     ThreeOutputs,
 )
-from bitldp.points import places
+from bitldp.ordered.heavy_hitters import HeavyHitters
+from bitldp.ordered.hierarchy import Hierarchy
+from bitldp.ordered.square_wave import SquareWave
 from bitldp.points.brr import BRR
+from bitldp.points.candidates import checked_candidates
 from bitldp.points.exponential import Exponential
 from bitldp.points.lsrr import LSRR
 from bitldp.points.optimal import OptimalUtility
 from bitldp.privacy import share
-from bitldp.recommend.ordered import ORDERED
 from bitldp.recommend.question import Question
 from bitldp.record.categorical import CategoricalRecord
-from bitldp.record.choice import ORACLES
+from bitldp.record.choice import ORACLES, oracle
 from bitldp.record.mixed import MixedRecord
 from bitldp.record.privunit import HypercubePrivUnit
 from bitldp.record.signs import SampledSigns
@@ -41,6 +43,72 @@ __all__ = ["REGISTRY", "Maker"]
 
 
 Maker = Callable[[Question], Mechanism]
+
+_CELLS = 256  # of a tree over the cells of an interval
+_QUICK, _USUAL = 1 << 16, (2, 4, 8)  # values and branchings whose errors are found at once
+_MOST_FLAT = 4096  # values whose shares are added up one by one
+_MOST_LISTED = 1_000_000  # words that a server counts one by one
+_SECONDS = 8  # bits of a step: a search among a million records takes seconds; each more doubles it
+
+
+def _wave(cells: int) -> Maker:
+    return lambda s: SquareWave(s.epsilon, interval=s.interval, cells=cells)
+
+
+def _tree(branching: int) -> Maker:
+    """Return the maker of a tree over values, or over the cells of an interval."""
+
+    def make(s: Question) -> Mechanism:
+        size = s.size or _CELLS
+        if size < branching > 2:
+            raise ValueError(f"has {branching} children a node, more than there are values")
+        if size > _QUICK and branching not in _USUAL and not s.thorough:
+            raise ValueError("takes seconds to measure; thorough=True compares it, too")
+        return Hierarchy(size, epsilon=s.epsilon, branching=branching)
+
+    return make
+
+
+def _bins(count: int) -> Maker:
+    return lambda s: oracle("best", count, s.epsilon)
+
+
+def _flat(kind: Any) -> Maker:
+    """Return the maker of an oracle for every value, whose shares are added up."""
+
+    def make(s: Question) -> Mechanism:
+        if s.size > _MOST_FLAT:
+            raise ValueError(f"is for at most {_MOST_FLAT} values: a range's errors add up")
+        made: Mechanism = kind(s.size, epsilon=s.epsilon)
+        return made
+
+    return make
+
+
+def _biased(s: Question) -> Mechanism:
+    raise ValueError("has a bias, toward distributions without gaps and steps; ask for task 'distribution'")
+
+
+def _words(step: int) -> Maker:
+    def make(s: Question) -> Mechanism:
+        if step > _SECONDS and not s.thorough:
+            raise ValueError("the server searches for minutes; thorough=True compares it, too")
+        return HeavyHitters(s.epsilon, bits=(s.size - 1).bit_length(), step=step)
+
+    return make
+
+
+def _listed(kind: Any) -> Maker:
+    """Return the maker of an oracle for words that can still be listed."""
+
+    def make(s: Question) -> Mechanism:
+        if s.size > _MOST_LISTED:
+            raise ValueError(f"is for at most {_MOST_LISTED:,} words: the server lists them all")
+        made: Mechanism = kind(s.size, epsilon=s.epsilon)
+        return made
+
+    return make
+
 
 _DESIGNED = 300  # candidates whose least loss is found while one waits
 
@@ -102,7 +170,7 @@ def _candidate(kind: Any, **options: Any) -> Maker:
 
 
 def _optimal(s: Question) -> Mechanism:
-    if len(places.place(s.candidates, None, None)[2]) > _DESIGNED:
+    if len(checked_candidates(s.candidates, None, None)[2]) > _DESIGNED:
         raise ValueError(f"compared for at most {_DESIGNED} candidates: more take seconds to design")
     return _candidate(OptimalUtility)(s)
 
@@ -221,5 +289,18 @@ REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
         ("GRR", lambda s: GRR(s.sizes[0], epsilon=s.epsilon)),
         ("WarnerRR", _warner),
     ),
-    **ORDERED,
+    "distribution": (
+        *((f"SquareWave, {cells} cells", _wave(cells)) for cells in (256, 512, 1024)),
+        *((f"Hierarchy of {_CELLS} cells, by {each}", _tree(each)) for each in (2, 4, 8, 16)),
+        *((f"best oracle, {count} bins", _bins(count)) for count in (8, 16, 32, 64)),
+    ),
+    "range": (
+        *((f"Hierarchy, by {each}", _tree(each)) for each in (2, 3, 4, 5, 6, 8, 16)),
+        *((f"{name}, added up", _flat(kind)) for name, kind in ORACLES.items()),
+        ("SquareWave", _biased),
+    ),
+    "top": (
+        *((f"HeavyHitters, steps of {each} bits", _words(each)) for each in (4, 6, 8, 10, 12)),
+        *((f"{name}, all words", _listed(kind)) for name, kind in ORACLES.items()),
+    ),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What is asked: a task, a record, a budget; every argument is checked, and none is ignored."""
+"""Question of a recommendation: a task, a record, a budget; every argument is checked, none is ignored."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from bitldp.base import checks
 from bitldp.numeric import Duchi
-from bitldp.points import metrics, places
+from bitldp.points.candidates import METRICS, checked_candidates, named_loss
 
 __all__ = ["TASKS", "Criterion", "Norm", "Question", "Task", "asked"]
 
@@ -49,7 +49,7 @@ _USERS = 100_000  # records behind an estimate, where it is not said
 
 @dataclass(frozen=True)
 class Question:
-    """What is compared: a record, its budget, and what counts; checked, with the defaults filled in.
+    """Setting of a comparison: a record, its budget, and what counts; checked, with the defaults filled in.
 
     Attributes
     ----------
@@ -174,9 +174,9 @@ def asked(
         users=_USERS if users is None else checks.count("users", users, 1),
     )
     if task == "point":
-        places.place(candidates, None, None)
+        checked_candidates(candidates, None, None)
         if isinstance(question.metric, str):
-            metrics.named("metric", question.metric, metrics.METRICS)
+            named_loss("metric", question.metric, METRICS)
     if interval is not None or task == "mean":  # refuses what no mechanism takes
         Duchi(budget, features=question.features, interval=question.interval)
     return question

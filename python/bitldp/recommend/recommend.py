@@ -13,16 +13,16 @@ from dataclasses import replace
 from typing import Any
 
 from bitldp.base import checks
-from bitldp.base.extras import MissingExtraError
+from bitldp.base.errors import MissingExtraError
+from bitldp.categorical.rappor import RAPPOR
 from bitldp.design import DesignError
-from bitldp.privacy import PrivacyClaimWarning, share
+from bitldp.privacy import PrivacyClaimWarning, composed, share
 from bitldp.recommend.answer import Recommendation, Row, ranked
 from bitldp.recommend.candidates import REGISTRY
 from bitldp.recommend.measure import MEASURES, closed_form, measured
 from bitldp.recommend.question import Criterion, Norm, Question, Task, asked
-from bitldp.recommend.repeated import asked_again
 
-__all__ = ["Recommendation", "Row", "recommend"]
+__all__ = ["Recommendation", "Row", "asked_again", "recommend"]
 
 
 def recommend(
@@ -109,7 +109,7 @@ def recommend(
     All mechanisms are pure: what has a delta is not compared. Vectors of the l1 or l2 ball are measured at
     one of length 1 with equal coordinates, and for the worst case at some shorter and lopsided ones, too.
     Distributions are compared by the expected Wasserstein-1 distance (the mean of abs(estimated - true
-    distribution function)) at three public shapes (`bitldp.recommend.distance.SHAPES`), the worst of which is
+    distribution function)) at three public shapes (`bitldp.recommend.measure.SHAPES`), the worst of which is
     `worst`: by the closed form where an estimate has no bias but its bins', over drawn counts for
     `SquareWave`. Ranges have evenly spread ends, and all values are as frequent.
 
@@ -168,7 +168,69 @@ def _compared(task: Task, question: Question, most: int | None) -> Recommendatio
 
 
 def _alone(task: str, features: int, name: str) -> bool:
-    """Whether a record has one number or category, so that there is nothing to sample or to share."""
+    """Return whether a record has one number or category, so that there is nothing to sample or to share."""
     if features > 1 or task == "record":
         return False
     return task != "mean" or not name.endswith(", split")
+
+
+_IS_KEPT = "kept: a new value shows, and costs as much again"
+_IS_FRESH = "covers new values"
+
+
+def asked_again(
+    once: Recommendation, fresh: Recommendation, question: Question, collections: int, most: int | None
+) -> Recommendation:
+    """Return the comparison for records that are asked so many times, within one budget.
+
+    Parameters
+    ----------
+    once : Recommendation
+        For one collection at the whole budget: what may be kept (`Memoized`).
+    fresh : Recommendation
+        For one collection at its share of the budget.
+    question : Question
+        What was asked.
+    collections : int
+        How often, 2 or more.
+    most : int or None
+        The most bits of a report.
+    """
+    kept = [
+        replace(row, name=f"{row.name}, memoized", kept=True)
+        for row in once.rows
+        if row.mechanism is not None
+    ]
+    rows = kept + _fresh_rows(fresh.rows[0], collections) + _rappor_rows(once.task, question, most)
+    notes = {row.name: _IS_KEPT if row.kept else _IS_FRESH for row in rows} | {
+        row.name: f"one report alone has epsilon {row.mechanism.first_guarantee.record:.4g}"
+        for row in rows
+        if isinstance(row.mechanism, RAPPOR)
+    }
+    found = [replace(row, why=f"{row.why}; {notes[row.name]}") for row in ranked(rows, once.criterion)]
+    left = [row for row in once.rows if row.mechanism is None]
+    measure = f"{once.measure}, at each of {collections:,} collections"
+    return replace(once, measure=measure, rows=(*found, *left))
+
+
+def _fresh_rows(best: Row, collections: int) -> list[Row]:
+    """Return the best mechanism of one collection's share, at what all collections cost together."""
+    if best.mechanism is None:
+        return []
+    whole = composed(best.epsilon, collections)
+    return [replace(best, name=f"{best.name}, fresh each time", epsilon=whole)]
+
+
+def _rappor_rows(task: str, question: Question, most: int | None) -> list[Row]:
+    """Return RAPPOR in its two steps, for one category."""
+    if task != "frequency" or len(question.sizes) != 1:
+        return []
+    try:
+        mechanism = RAPPOR(question.sizes[0], epsilon=question.epsilon)
+        if most is not None and mechanism.report_bits > most:
+            return []
+        mean, worst = measured(task, mechanism)
+    except ValueError:  # too many categories
+        return []
+    record = mechanism.guarantee.record
+    return [Row(mechanism, "RAPPOR, two steps", record, mechanism.report_bits, mean, worst, "")]

@@ -1,4 +1,4 @@
-"""Records of several categories: a public coin says which of them is asked, and it gets the whole budget."""
+"""Records of several categories: a public random choice of some gets the whole budget, or all share it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp.base import checks
 from bitldp.base.arrays import first
 from bitldp.estimate.estimates import Estimate
-from bitldp.mechanism.attributes.accumulator import AttributesAccumulator
-from bitldp.mechanism.attributes.base import Attributes
+from bitldp.mechanism.attributes.base import Attributes, AttributesAccumulator
 from bitldp.mechanism.parameters import Budget, Option, one_of
-from bitldp.record.choice import ORACLES, oracle
-from bitldp.record.spread import indicators, indicators_worst, mean_indicators
+from bitldp.record.choice import ORACLES, indicators, indicators_worst, mean_indicators, oracle
 from bitldp.release.base import Call
 
 __all__ = ["CategoricalRecord", "Oracles", "Sizes", "Spend", "admitted", "chosen"]
@@ -36,10 +34,10 @@ def checked_sizes(name: str, value: Any) -> tuple[int, ...]:
     """Return numbers of categories, each 2 or more."""
     if isinstance(value, (str, bytes)) or not np.iterable(value):
         raise TypeError(f"{name}: must be a sequence of integers, one for each attribute")
-    found = tuple(checks.count(f"{name}[{place}]", each, 2) for place, each in enumerate(value))
-    if not 1 <= len(found) <= _MOST:
-        raise ValueError(f"{name}: must be of 1 to {_MOST} attributes, got {len(found)}")
-    return found
+    result = tuple(checks.count(f"{name}[{position}]", each, 2) for position, each in enumerate(value))
+    if not 1 <= len(result) <= _MOST:
+        raise ValueError(f"{name}: must be of 1 to {_MOST} attributes, got {len(result)}")
+    return result
 
 
 def checked_oracles(name: str, value: Any) -> str | tuple[str, ...]:
@@ -48,7 +46,9 @@ def checked_oracles(name: str, value: Any) -> str | tuple[str, ...]:
         return checks.choice(name, value, ("best", *ORACLES))
     if not np.iterable(value):
         raise TypeError(f"{name}: must be a str, or a sequence of them, not {type(value).__name__}")
-    return tuple(checks.choice(f"{name}[{place}]", each, tuple(ORACLES)) for place, each in enumerate(value))
+    return tuple(
+        checks.choice(f"{name}[{position}]", each, tuple(ORACLES)) for position, each in enumerate(value)
+    )
 
 
 Sizes = Annotated[
@@ -201,8 +201,8 @@ class CategoricalRecord(Attributes):
         """
         accumulator = self.accumulator()
         accumulator.update(reports)
-        found: tuple[Estimate, ...] = accumulator.estimate(project=project)
-        return found
+        result: tuple[Estimate, ...] = accumulator.estimate(project=project)
+        return result
 
     def _joined(self, estimates: list[Estimate]) -> tuple[Estimate, ...]:
         return tuple(estimates)
@@ -239,8 +239,8 @@ class CategoricalRecord(Attributes):
         """
         table = admitted("x", x, self.sizes)
         return tuple(
-            indicators(part, table[:, place], size, self._scale)
-            for place, (part, size) in enumerate(zip(self.attributes, self.sizes, strict=True))
+            indicators(part, table[:, position], size, self._scale)
+            for position, (part, size) in enumerate(zip(self.attributes, self.sizes, strict=True))
         )
 
     def worst_variance(self) -> float:

@@ -1,40 +1,56 @@
-"""Choice between mechanisms for one value: fewest bits among those of about the least variance."""
+"""Choice between mechanisms for one attribute of a record, and the variance that sampling it leaves."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bitldp.categorical.blocks import BlockDesign
 from bitldp.categorical.responses import GRR
 from bitldp.categorical.subset import SubsetSelection
 from bitldp.categorical.unary import OUE, SUE
 from bitldp.mechanism.base import Mechanism
+from bitldp.mechanism.frequencies import Frequencies
+from bitldp.mechanism.numeric import Numeric
 from bitldp.numeric.duchi import Duchi
 from bitldp.numeric.hybrid import Hybrid
 from bitldp.numeric.piecewise import Piecewise, PiecewiseSub
 from bitldp.numeric.three_outputs import ThreeOutputs
 
-__all__ = ["NUMBERS", "ORACLES", "SLACK", "number_mechanism", "oracle", "thriftiest"]
+__all__ = [
+    "NUMBERS",
+    "ORACLES",
+    "SLACK",
+    "indicators",
+    "indicators_worst",
+    "mean_indicators",
+    "number_mechanism",
+    "oracle",
+    "thriftiest",
+]
 
 SLACK = 0.02
-"""Of the least variance: what is given up for a shorter report."""
+"""Relative variance given up for a shorter report."""
 
-ORACLES: Mapping[str, type[Mechanism]] = {
+ORACLES: Mapping[str, type[Frequencies]] = {
     kind.__name__: kind for kind in (GRR, OUE, SUE, SubsetSelection, BlockDesign)
 }
-"""What may answer for one category, with its exact variance; by the name of the class."""
+"""Mechanisms of one category that have an exact variance, by the name of the class."""
 
-NUMBERS: Mapping[str, type[Mechanism]] = {
+NUMBERS: Mapping[str, type[Numeric]] = {
     kind.__name__: kind for kind in (Duchi, Hybrid, Piecewise, PiecewiseSub, ThreeOutputs)
 }
-"""What may answer for one number: those of a closed form, which is the same wherever it is built."""
+"""Mechanisms of one number that have a closed form, which is the same wherever it is built."""
 
 
 def thriftiest(costs: Sequence[float], bits: Sequence[int], known: float = math.inf) -> int:
-    """Return the place of the fewest bits among those within `SLACK` of the least cost.
+    """Return the index of the fewest bits among those within `SLACK` of the least cost.
 
     Where several have as few, the one of the least cost. Where a cost is within `SLACK` of one that is known
     to be the least of all, though nothing here has it, the others are held to that.
@@ -42,7 +58,7 @@ def thriftiest(costs: Sequence[float], bits: Sequence[int], known: float = math.
     most = (1.0 + SLACK) * min(costs)
     if min(costs) <= (1.0 + SLACK) * known < most:
         most = (1.0 + SLACK) * known
-    return min((size, cost, place) for place, (cost, size) in enumerate(zip(costs, bits, strict=True))
+    return min((size, cost, position) for position, (cost, size) in enumerate(zip(costs, bits, strict=True))
                if cost <= most)[2]  # fmt: skip
 
 
@@ -73,7 +89,33 @@ def _chosen(kinds: Iterable[tuple[Any, dict[str, Any]]], epsilon: float) -> Mech
             refused.append(error)
     if not made:
         raise refused[0]
-    if len(made) == 1 or epsilon == 0.0:  # at 0 all are alike: they say nothing
+    if len(made) == 1 or epsilon == 0.0:  # at 0 all are alike: none is informative
         return made[0]
     costs = [each.mean_variance() for each in made]
     return made[thriftiest(costs, [each.report_bits for each in made])]
+
+
+def indicators(oracle: Any, x: NDArray[Any], size: int, scale: float) -> NDArray[np.float64]:
+    """Return the variance of the indicators of a category that is released with the chance 1/scale.
+
+    A letter L is unbiased for the indicator i, and decoded as 1/size + scale (L - 1/size) where the attribute
+    is sampled, 1/size where it is not: unbiased again, with the second moment about 1/size scaled.
+    Frequencies that are estimated from the attribute's own reports have the same variance where all
+    categories are as frequent, and less where they are not.
+    """
+    own = (x[..., None] == np.arange(size)) - 1.0 / size
+    result: NDArray[np.float64] = scale * oracle.variance(x) + (scale - 1.0) * np.square(own)
+    return result
+
+
+def mean_indicators(oracles: Sequence[Any], sizes: Sequence[int] | NDArray[Any], scale: float) -> float:
+    """Return the mean of `indicators` over the categories of all attributes and uniform inputs."""
+    both = Counter(zip(oracles, sizes, strict=True))
+    means = [scale * one.mean_variance() + (scale - 1.0) * (1.0 - 1.0 / size) / size for one, size in both]
+    weights = [size * times for (_, size), times in both.items()]
+    return float(np.average(means, weights=weights))
+
+
+def indicators_worst(oracle: Any, size: int, scale: float) -> float:
+    """Return the largest of `indicators`."""
+    return float(indicators(oracle, np.zeros(1, np.int64), size, scale).max())

@@ -12,13 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.estimate.estimates import Estimate
-from bitldp.mechanism.attributes.accumulator import AttributesAccumulator
-from bitldp.mechanism.attributes.base import Attributes
+from bitldp.letters.spread import Spread
+from bitldp.mechanism.attributes.base import Attributes, AttributesAccumulator
 from bitldp.mechanism.means import refuse_outside
 from bitldp.mechanism.parameters import Budget, Features, Flag, Interval, Option, one_of
 from bitldp.record.categorical import Oracles, Sizes, Spend, admitted, chosen
-from bitldp.record.choice import NUMBERS, number_mechanism
-from bitldp.record.spread import indicators, indicators_worst, mean_indicators
+from bitldp.record.choice import NUMBERS, indicators, indicators_worst, mean_indicators, number_mechanism
 from bitldp.release.base import called
 from bitldp.release.keyed import Ids, coins_of
 from bitldp.release.sampled import checked_floats
@@ -190,13 +189,13 @@ class MixedRecord(Attributes):
         threads: int | None = None,
         duplicates: bool = False,
     ) -> Any:
-        """Randomize numbers and categories with keyed coins; see `Mechanism.randomize_keyed`.
+        """Randomize numbers and categories with keyed randomness; see `Mechanism.randomize_keyed`.
 
         Numbers and categories of a record together are the value.
         """
-        coins = coins_of(key, ids, context, column, duplicates)
+        randomness = coins_of(key, ids, context, column, duplicates)
         tables, records = self._admit_pair(x, y)
-        call = self._keyed(coins, [table for _, table in tables], output, threads)
+        call = self._keyed(randomness, [table for _, table in tables], output, threads)
         return self._released(tables, records, call)
 
     def _admit_pair(self, x: ArrayLike, y: ArrayLike) -> tuple[list[tuple[int, NDArray[Any]]], int]:
@@ -245,8 +244,8 @@ class MixedRecord(Attributes):
     def _estimates(self, reports: Any, *, project: bool = False) -> tuple[Estimate, tuple[Estimate, ...]]:
         accumulator = self.accumulator()
         accumulator.update(reports)
-        found: tuple[Estimate, tuple[Estimate, ...]] = accumulator.estimate(project=project)
-        return found
+        result: tuple[Estimate, tuple[Estimate, ...]] = accumulator.estimate(project=project)
+        return result
 
     def _joined(self, estimates: list[Estimate]) -> tuple[Estimate, tuple[Estimate, ...]]:
         numbers = estimates[: self.features]
@@ -292,16 +291,17 @@ class MixedRecord(Attributes):
         return (
             self._spread.at(numbers),
             *(
-                indicators(part, table[:, place], size, self._scale)
-                for place, (part, size) in enumerate(self._categorical())
+                indicators(part, table[:, position], size, self._scale)
+                for position, (part, size) in enumerate(self._categorical())
             ),
         )
 
     @property
-    def _spread(self) -> Any:
+    def _spread(self) -> Spread:
         """Variance of a number, sampling included: where it is not sampled it counts as the middle."""
         one: Any = self.attributes[0]
-        return one._check_spread().scaled(self._scale)
+        spread: Spread = one._check_spread().scaled(self._scale)
+        return spread
 
     def _categorical(self) -> list[tuple[Any, int]]:
         return list(zip(self.attributes[self.features :], self.sizes, strict=True))
@@ -314,5 +314,5 @@ class MixedRecord(Attributes):
         ValueError
             If no unbiased decode exists (epsilon 0).
         """
-        found = [indicators_worst(part, size, self._scale) for part, size in self._categorical()]
-        return max(self._spread.worst(), *found)
+        result = [indicators_worst(part, size, self._scale) for part, size in self._categorical()]
+        return max(self._spread.worst(), *result)

@@ -79,7 +79,6 @@ class HypercubePrivUnit(Means):
     takes: ClassVar[Takes | None] = "reals"
     command: ClassVar[str] = "privunit"
     usual_size: ClassVar[int] = 100
-    k: ClassVar[None] = None  # type: ignore[misc]  # no coordinate is left out
 
     def _build(self) -> None:
         features, epsilon = self.features, self.epsilon

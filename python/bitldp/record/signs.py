@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import Window, pack
+from bitldp._core import Grid, Window, pack
 from bitldp.base import checks
+from bitldp.base.arrays import readonly
+from bitldp.letters.spread import Spread
 from bitldp.mechanism.base import Mechanism, Part, Takes
 from bitldp.mechanism.law import Experiment, Pair
 from bitldp.mechanism.means import Means, refuse_outside
 from bitldp.mechanism.parameters import Budget, Features, Flag, Interval
-from bitldp.privacy import Guarantee
-from bitldp.release.base import Call
+from bitldp.privacy import ONE, Guarantee
+from bitldp.release.base import Call, Release, equidistant
 from bitldp.release.draws import coordinates
 from bitldp.release.sampled import SampledReports, checked_floats, index_bits
-from bitldp.release.symbol import symbols
+from bitldp.release.window import window
 
 __all__ = ["SampledSigns"]
 
@@ -66,8 +68,9 @@ class SampledSigns(Means):
     -----
     Numbers are dithered to the ends of the interval. Neighbouring records differ in any way; those that
     differ in one feature reach epsilon where it is sampled, so bit, feature and record are the same in
-    `guarantee`. On [-1, 1] a sampled coordinate is worth +-(r/k) (e^eps + 2^k - 1)/(e^eps - 1) and the others
-    0: its second moment is (r/k) ((e^eps + 2^k - 1)/(e^eps - 1))^2. Which coordinates were sampled is public.
+    `guarantee`. On [-1, 1] a sampled coordinate is decoded as +-(r/k) (e^eps + 2^k - 1)/(e^eps - 1) and the
+    others 0: its second moment is (r/k) ((e^eps + 2^k - 1)/(e^eps - 1))^2. Which coordinates were sampled is
+    public.
 
     Source: Chen, Kairouz and Ozgur, "Breaking the communication-privacy-accuracy trilemma", NeurIPS 2020
     (SQKR, without Kashin's representation), with coordinates that are different.
@@ -92,7 +95,7 @@ class SampledSigns(Means):
 
     takes: ClassVar[Takes | None] = "reals"
     usual_size: ClassVar[int] = 100
-    _size: ClassVar[int]
+    _size: int = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
         features, epsilon = self.features, self.epsilon
@@ -171,5 +174,54 @@ class SampledSigns(Means):
         repeated = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
         if repeated.any():
             raise ValueError(f"reports.indices: record {int(np.argmax(repeated))} has a coordinate twice")
-        places = np.arange(self._size - 1, -1, -1)
-        return SampledReports(indices, symbols[:, None].astype(np.int64) >> places & 1)
+        positions = np.arange(self._size - 1, -1, -1)
+        return SampledReports(indices, symbols[:, None].astype(np.int64) >> positions & 1)
+
+
+_DITHER = Window(2, 1, 1.0)  # never leaves its cell: the dither alone
+
+
+@dataclass(frozen=True, eq=False)
+class SymbolRelease(Release):
+    """A release of the signs of k numbers as one symbol, the first sign its highest bit."""
+
+    _: KW_ONLY
+    k: int
+
+    streams: ClassVar[int] = 2
+    straight: ClassVar[bool] = False
+    whole: ClassVar[bool] = True
+
+    def randomize(self, x: ArrayLike, call: Call) -> NDArray[Any]:
+        keys, output, out, threads, first_chunk = call
+        signs = _DITHER.randomize(x, self.codec, None, keys[0], "codes", None, threads, first_chunk)
+        symbols = signs.astype(np.int64) @ (1 << np.arange(self.k - 1, -1, -1))
+        reports: NDArray[Any] = self.channel.randomize(
+            symbols, None, None, keys[1], output, out, threads, first_chunk
+        )
+        return reports
+
+    def probabilities(self) -> NDArray[np.float64]:
+        right = self.channel.high / ONE
+        right += (1.0 - right) * (self.alphabet // 2 - 1) / (self.alphabet - 1)
+        right = 0.5 if self.epsilon == 0.0 else right
+        return np.array([[right, 1.0 - right], [1.0 - right, right]])
+
+
+def symbols(k: int, epsilon: float, interval: Interval) -> SymbolRelease:
+    """Return the release of k signs.
+
+    A symbol is reported as itself with p = T/2^64, and as each of the others with q. Half of the symbols
+    have a given sign, so the sign's mean is p - q times itself: the letters are middle +- h/(p - q),
+    exactly h (2^k - 1) 2^64/(2^k T - 2^64).
+    """
+    law = window(1 << k, 1, epsilon)
+    low, high = interval
+    points, grid = equidistant(interval, 2), Grid(2, low=low, high=high)
+    excess = (law.channel.high << k) - ONE
+    if law.epsilon == 0.0 or excess <= 0:
+        return SymbolRelease(law.channel, 0.0, 1 << k, grid, points, k=k)
+    half = (high - low) / 2.0 * (((1 << k) - 1) * ONE / excess)
+    letters = low + (high - low) / 2.0 + np.array([-half, half])
+    spread = Spread(points, readonly(np.array([half * half, half * half])))
+    return SymbolRelease(law.channel, law.epsilon, 1 << k, grid, points, readonly(letters), spread, k=k)

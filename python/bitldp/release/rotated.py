@@ -28,7 +28,7 @@ _BLOCK = 1 << 22  # rotated coordinates at once, with keyed coins
 
 
 class RotatedReports(NamedTuple):
-    """What is released of n vectors: of each a signed coordinate, after a public rotation.
+    """Reports of n vectors: of each a signed coordinate, after a public rotation.
 
     Attributes
     ----------

@@ -14,7 +14,7 @@ from bitldp.release.draws import coordinates
 
 
 class SampledReports(NamedTuple):
-    """What is released of n records of which k coordinates each were sampled.
+    """Reports of n records of which k coordinates each were sampled.
 
     Attributes
     ----------

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bitldp.base.extras import require
+from bitldp.base.errors import require
 from bitldp.base.palette import STYLES
 from bitldp.estimate.estimates import Estimate
 from bitldp.report.claims import Claim, claims

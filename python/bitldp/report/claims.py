@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import bitldp
-from bitldp.base.extras import require
+from bitldp.base.errors import require
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
 
 if TYPE_CHECKING:

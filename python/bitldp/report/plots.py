@@ -9,7 +9,7 @@ from os import PathLike
 from statistics import fmean, stdev
 from typing import Any
 
-from bitldp.base.extras import require
+from bitldp.base.errors import require
 from bitldp.base.palette import STYLES
 
 __all__ = ["accuracy_plot", "rounds_plot"]

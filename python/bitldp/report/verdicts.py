@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import bitldp
-from bitldp.base.extras import missing, require
+from bitldp.base.errors import missing, require
 from bitldp.compression import CLDP, MVU, BitwiseRR, GeneralizedRR, LaplaceBall, MetricMVU
 from bitldp.points.brr import limit_ratio, printed_limit_ratio
 from bitldp.points.width import equidistant_width, printed_equidistant_width

@@ -1,4 +1,4 @@
-"""Dimension selection: which coordinate of a vector is large, and what to send of it.
+"""Dimension selection: a large coordinate of a vector and its value, both chosen privately.
 
 `EXP`, `PS` and `PE` select a coordinate; `TwoStage` also releases its value; `FedSel` keeps what clients of
 federated learning have not sent yet. `flat` and `Compressed` are the baselines without selection.
@@ -7,11 +7,9 @@ federated learning have not sent yet. `flat` and `Compressed` are the baselines 
 from __future__ import annotations
 
 from bitldp.selection.baselines import Compressed, flat
-from bitldp.selection.budget import split_budget
-from bitldp.selection.fedsel import FedSel
+from bitldp.selection.fedsel import FedSel, split_budget
 from bitldp.selection.mechanisms import EXP, PE, PS
-from bitldp.selection.selected import SelectedMeanAccumulator, SelectedReports
-from bitldp.selection.two_stage import TwoStage
+from bitldp.selection.two_stage import SelectedMeanAccumulator, SelectedReports, TwoStage
 
 __all__ = [
     "EXP",

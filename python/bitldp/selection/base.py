@@ -1,4 +1,4 @@
-"""Base of EXP, PS and PE: scores in, the place of one coordinate out."""
+"""Base of EXP, PS and PE: scores in, the index of one coordinate out."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Selection(OneArray):
     dimensions: int
     epsilon: float
 
-    # Set on the instance, by _finish; ClassVar keeps it out of the dataclass' fields.
-    _channel: ClassVar[Select]
-    _no_mean: ClassVar[str] = "a report says which coordinate is large, and not how large"
+    # Derived of the parameters while the mechanism is built.
+    _channel: Select
+    _no_mean: ClassVar[str] = "a report names a large coordinate, and not its size"
     _no_frequencies: ClassVar[str] = "its law is about ranks, and not about a set of largest coordinates"
     _no_letters: ClassVar[str] = _no_frequencies
 
@@ -129,15 +129,15 @@ class Selection(OneArray):
         by_rank = self.probabilities()
         width = table.shape[1]
         sums = np.concatenate([[0.0], np.cumsum(by_rank[:width])])
-        found = np.empty((len(table), len(by_rank)))
-        found[:, width:] = by_rank[width:]
-        for row, sizes in zip(found, np.abs(table), strict=True):
+        result = np.empty((len(table), len(by_rank)))
+        result[:, width:] = by_rank[width:]
+        for row, sizes in zip(result, np.abs(table), strict=True):
             ordered = np.sort(sizes)
             first, end = np.searchsorted(ordered, sizes), np.searchsorted(ordered, sizes, side="right")
             row[:width] = np.where(
                 end - first == 1, by_rank[first], (sums[end] - sums[first]) / (end - first)
             )
-        return found
+        return result
 
     def _check_scores(self, scores: ArrayLike) -> NDArray[np.float64]:
         table = checks.plain("scores", scores)

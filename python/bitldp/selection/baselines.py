@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, NoReturn
 
@@ -15,13 +15,14 @@ from bitldp._core import keystream
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
 from bitldp.base.keys import keys
+from bitldp.estimate.means import MeanAccumulator
 from bitldp.mechanism.base import Mechanism, Part
 from bitldp.mechanism.law import Experiment, Pair, Symbols
 from bitldp.mechanism.numeric import Numeric
 from bitldp.mechanism.parameters import Budget, at_least
 from bitldp.numeric import Piecewise, SampledReports
 from bitldp.release.base import Call
-from bitldp.selection.selected import floats
+from bitldp.selection.two_stage import floats
 
 __all__ = ["Compressed", "flat"]
 
@@ -128,7 +129,7 @@ class Compressed(Mechanism):
     values: type[Numeric] = Piecewise
 
     usual_size: ClassVar[int] = 100
-    _numbers: ClassVar[Numeric]
+    _numbers: Numeric = field(init=False, repr=False, compare=False)
     _no_mean: ClassVar[str] = (
         "a projection to fewer dimensions cannot be undone, so that no unbiased estimate exists; "
         "recover(reports) is the estimate by the pseudo-inverse"
@@ -228,6 +229,6 @@ class Compressed(Mechanism):
             "that of the projected numbers"
         )
 
-    def accumulator(self) -> Any:
+    def accumulator(self) -> MeanAccumulator:
         """Return an empty accumulator of the mean of the projected numbers, ``numbers.accumulator()``."""
         return self._numbers.accumulator()

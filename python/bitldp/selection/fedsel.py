@@ -1,7 +1,8 @@
-"""FedSel: clients that keep what they have not sent yet, and send one perturbed coordinate a round."""
+"""FedSel: clients that accumulate unsent updates, and send one perturbed coordinate a round."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Literal, NoReturn
 
@@ -13,12 +14,12 @@ from bitldp.base.keys import RandomSource
 from bitldp.ledger.budget import BudgetExceededError
 from bitldp.mechanism.numeric import Numeric
 from bitldp.numeric import Piecewise
-from bitldp.privacy import Calibration, Guarantee, composed, share
-from bitldp.selection.budget import budget_of, selection_of
-from bitldp.selection.selected import SelectedReports, floats
-from bitldp.selection.two_stage import TwoStage
+from bitldp.privacy import Calibration, Guarantee, added, composed, share
+from bitldp.selection.base import Selection
+from bitldp.selection.mechanisms import EXP, PE, PS
+from bitldp.selection.two_stage import SelectedReports, TwoStage, floats
 
-__all__ = ["FedSel"]
+__all__ = ["FedSel", "budget_of", "selection_of", "split_budget"]
 
 
 class FedSel:
@@ -205,9 +206,9 @@ class FedSel:
             moved = after + before.dtype.type(self._momentum) * before
         floats("gradients", after + moved, dimensions)
         reports = self._stages.randomize(after, moved, rng=rng, threads=threads)
-        places = reports.indices.astype(np.intp)
-        sent = places < dimensions
-        after[np.flatnonzero(sent), places[sent]] = 0.0
+        positions = reports.indices.astype(np.intp)
+        sent = positions < dimensions
+        after[np.flatnonzero(sent), positions[sent]] = 0.0
         self._residual[rows] = after
         self._released[rows] += 1
         return self._stages.pack(reports) if output == "packed" else reports
@@ -249,7 +250,7 @@ class FedSel:
         return rows
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return what the clients remember, copied: private, for their own disks only.
+        """Return the clients' memory, copied: private, for their own disks only.
 
         Returns
         -------
@@ -259,7 +260,7 @@ class FedSel:
         return {"residual": self._residual.copy(), "released": self._released.copy()}
 
     def restore(self, state: Mapping[str, ArrayLike]) -> None:
-        """Take over what `state` returned.
+        """Restore a `state`.
 
         Raises
         ------
@@ -285,3 +286,89 @@ class FedSel:
         raise TypeError(
             "FedSel: holds private residuals and is not pickled; state() is for a client's own disk"
         )
+
+
+_SHARE_OF_TOP = 0.1  # of all coordinates, the paper's default of k
+
+
+def split_budget(
+    epsilon: float, dimensions: int, *, batch: int, threshold: float = 0.2
+) -> tuple[float, float]:
+    """Split the budget of a round without a hyper-parameter: first to the value, then to the selection.
+
+    Parameters
+    ----------
+    epsilon : float
+        Budget of one round, above zero.
+    dimensions : int
+        Coordinates d, 2 or more.
+    batch : int
+        Clients m of a round, 1 or more.
+    threshold : float
+        The largest part of `epsilon` that the selection may have, theta, in [0, 1).
+
+    Returns
+    -------
+    (float, float)
+        eps_1 of the selection and eps_2 of the value. The value gets sqrt(d ln d/m) first; of the rest, the
+        selection gets up to theta epsilon, and the value what is left. With few clients, eps_1 is 0: the
+        coordinate is drawn uniformly.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range.
+
+    Notes
+    -----
+    Source: FedSel, Section 5.3, which gives the order sqrt(d log d/m), taken with the factor 1 here, and
+    found theta = 0.2 by experiment.
+    """
+    epsilon = checks.positive("epsilon", epsilon)
+    dimensions = checks.integer("dimensions", dimensions, 2)
+    batch = checks.integer("batch", batch, 1)
+    threshold = checks.real("threshold", threshold)
+    if not 0.0 <= threshold < 1.0:
+        raise ValueError(f"threshold: must be in [0, 1), got {threshold}")
+    first = math.sqrt(dimensions * math.log(dimensions) / batch)
+    return _parts(epsilon, max(0.0, min(epsilon - first, threshold * epsilon)))
+
+
+def _parts(epsilon: float, selection: float) -> tuple[float, float]:
+    """Return a part and the rest of a budget, which together keep it exactly."""
+    rest = epsilon - selection
+    while added(selection, rest) > epsilon:
+        rest = math.nextafter(rest, 0.0)
+    return selection, rest
+
+
+def budget_of(
+    epsilon: float, dimensions: int, mu: float | None, batch: int | None, threshold: float
+) -> tuple[float, float]:
+    """Return the budgets of selection and value of one round."""
+    if mu is None:
+        if batch is None:
+            raise ValueError("mu: give it, or give batch, the clients of a round, to derive it")
+        return split_budget(epsilon, dimensions, batch=batch, threshold=threshold)
+    mu = checks.real("mu", mu)
+    if not 0.0 <= mu < 1.0:
+        raise ValueError(f"mu: must be in [0, 1), got {mu}")
+    return _parts(epsilon, mu * epsilon)
+
+
+def selection_of(
+    select: str, dimensions: int, k: int | None, epsilon: float, calibration: Calibration
+) -> Selection:
+    """Return the selection that a word names."""
+    checks.choice("select", select, ("PS", "EXP", "PE"))
+    checks.choice("calibration", calibration, ("exact", "paper"))
+    if select != "PE" and calibration == "paper":
+        raise ValueError("calibration: 'paper' is for select='PE'; the claims of the others hold")
+    if select == "EXP":
+        if k is not None:
+            raise ValueError("k: is for 'PS' and 'PE'; 'EXP' has no top k")
+        return EXP(dimensions, epsilon=epsilon)
+    top = max(1, round(_SHARE_OF_TOP * dimensions)) if k is None else k
+    if select == "PS":
+        return PS(dimensions, top, epsilon=epsilon)
+    return PE(dimensions, top, epsilon=epsilon, calibration=calibration)

@@ -1,18 +1,20 @@
-"""Selection and value together: which coordinate of a vector is large, and what it is, both privately."""
+"""Selection and value together: a large coordinate of a vector and its value, both released privately."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import CHUNK, pack
 from bitldp.base import checks
+from bitldp.base.arrays import place
 from bitldp.base.keys import RandomSource
 from bitldp.estimate.estimates import Estimate
+from bitldp.estimate.means import MeanAccumulator
 from bitldp.mechanism.base import Mechanism, Part
 from bitldp.mechanism.law import Block, Experiment, Pair
 from bitldp.mechanism.means import Means
@@ -22,11 +24,74 @@ from bitldp.release.base import Call, called
 from bitldp.release.keyed import Ids, coins_of, fitting
 from bitldp.selection.base import Selection, opposite_vectors
 from bitldp.selection.mechanisms import PS
-from bitldp.selection.selected import SelectedMeanAccumulator, SelectedReports, floats
+
+__all__ = ["SelectedMeanAccumulator", "SelectedReports", "TwoStage", "floats"]
+
+
+class SelectedReports(NamedTuple):
+    """Reports of n vectors: one coordinate of each, and the report of its value.
+
+    Attributes
+    ----------
+    indices : ndarray of unsigned int, shape (n,)
+        The coordinates; `dimensions` stands for none.
+    codes : ndarray, shape (n,)
+        The reports of their values; that of a fixed value where there is no coordinate.
+    """
+
+    indices: NDArray[Any]
+    codes: NDArray[Any]
+
+
+class SelectedMeanAccumulator(MeanAccumulator):
+    """Mean and variance of sparse updates: the letter at the selected coordinate, 0 at all others.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Whose reports are accumulated.
+    letters : ndarray of float64, shape (alphabet,)
+        Decoded value of each code.
+    check : callable
+        Checks reports and returns them as a pair.
+    """
+
+    def __init__(
+        self,
+        mechanism: TwoStage,
+        letters: NDArray[np.float64],
+        check: Callable[[Any], SelectedReports],
+    ) -> None:
+        super().__init__(mechanism, mechanism.selection.channel.dimensions, mechanism.decode)
+        self._worth = letters
+        self._check = check
+
+    def _add_letters(self, reports: Any) -> None:
+        """Add a batch of reports: a pair (indices, codes), each of shape (n,)."""
+        indices, codes = self._check(reports)
+        n, features = len(codes), len(self._summed[1])
+        if n == 0:
+            return
+        positions, letters = indices.astype(np.intp), self._worth[codes]
+        mean = np.bincount(positions, letters, features + 1)[:features] / n
+        squares = np.bincount(positions, np.square(letters), features + 1)[:features]
+        self._combine(n, mean, np.maximum(squares - n * np.square(mean), 0.0))
+
+
+def floats(name: str, values: ArrayLike, dimensions: int) -> NDArray[Any]:
+    """Return vectors that are finite everywhere: an error must not depend on the draw."""
+    table = checks.numbers(name, values)
+    if table.dtype not in (np.float32, np.float64):
+        raise TypeError(f"{name}: dtype {table.dtype} is not allowed; float32 and float64 are")
+    if table.ndim != 2 or table.shape[1] != dimensions:
+        raise ValueError(f"{name}: shape must be (n, {dimensions}), got {table.shape}")
+    bad = ~np.isfinite(table)
+    if bad.any():
+        raise ValueError(f"{name}: {place(bad)} is not finite")
+    return table
+
 
 _PRINTED = 1 << 13  # codes of a law that is still written out
-
-__all__ = ["TwoStage"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,10 +138,11 @@ class TwoStage(Mechanism):
     values: Means
 
     _no_mean: ClassVar[str] = (
-        "what was not selected counts as 0, so that no unbiased estimate of the mean of the vectors exists; "
+        "a coordinate that was not selected counts as 0, so that no unbiased estimate of the mean of the "
+        "vectors exists; "
         "aggregate(reports) is the mean of the sparse updates"
     )
-    _no_letters: ClassVar[str] = "what was not selected counts as 0"
+    _no_letters: ClassVar[str] = "a coordinate that was not selected counts as 0"
     _no_frequencies: ClassVar[str] = "estimate them from the indices, by the selection"
 
     @classmethod
@@ -209,14 +275,14 @@ class TwoStage(Mechanism):
         threads: int | None = None,
         duplicates: bool = False,
     ) -> SelectedReports:
-        """Select and release with keyed coins; see `Mechanism.randomize_keyed`.
+        """Select and release with keyed randomness; see `Mechanism.randomize_keyed`.
 
         Scores and values of a client together are the value.
         """
-        coins = coins_of(key, ids, context, column, duplicates)
+        randomness = coins_of(key, ids, context, column, duplicates)
         sizes, table = self._admit_pair(scores, values)
-        fitting(coins, sizes)
-        return self._perturb_pair(sizes, table, self._keyed(coins, [sizes, table], output, threads))
+        fitting(randomness, sizes)
+        return self._perturb_pair(sizes, table, self._keyed(randomness, [sizes, table], output, threads))
 
     @property
     def _streams(self) -> int:
@@ -236,10 +302,10 @@ class TwoStage(Mechanism):
         channel = self.selection.channel
         skipped = call.first_chunk * (CHUNK // channel.chunk)
         indices = channel.randomize(sizes, key, "codes", None, call.threads, skipped)
-        places = indices.astype(np.intp)
-        none = places == channel.dimensions
-        places[none] = 0
-        chosen = np.take_along_axis(table, places[:, None], axis=1)[:, 0]
+        positions = indices.astype(np.intp)
+        none = positions == channel.dimensions
+        positions[none] = 0
+        chosen = np.take_along_axis(table, positions[:, None], axis=1)[:, 0]
         chosen[none] = self._middle
         codes = self.values._release.randomize(chosen, call.codes(rest))
         reports = SelectedReports(indices, codes)
@@ -283,7 +349,7 @@ class TwoStage(Mechanism):
         Raises
         ------
         ValueError, TypeError
-            If the codes say nothing (epsilon 0 of `values`), or for reports of another form.
+            If the codes are uninformative (epsilon 0 of `values`), or for reports of another form.
         """
         letters = self.values.letters
         indices, codes = self._check(reports)
@@ -319,7 +385,7 @@ class TwoStage(Mechanism):
         Raises
         ------
         ValueError
-            If the codes say nothing (epsilon 0 of `values`).
+            If the codes are uninformative (epsilon 0 of `values`).
         """
         return SelectedMeanAccumulator(self, self.values.letters, self._check)
 
@@ -340,7 +406,7 @@ class TwoStage(Mechanism):
         Raises
         ------
         ValueError
-            If the codes say nothing (epsilon 0 of `values`), or for numbers that are not finite.
+            If the codes are uninformative (epsilon 0 of `values`), or for numbers that are not finite.
         """
         chance = self.selection.law(scores)[:, : self.selection.channel.dimensions]
         s = np.clip(np.asarray(scores if values is None else values, dtype=np.float64), *self.values._ends)

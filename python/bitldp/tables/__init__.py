@@ -10,11 +10,11 @@ Needs the extra ``tables``.
 
 from __future__ import annotations
 
-from bitldp.base.extras import require
+from bitldp.base.errors import require
 
 require("tables", ["pyarrow"], "tables")
 
-from bitldp.base.refused import DataError, PlanError  # noqa: E402
+from bitldp.base.errors import DataError, PlanError  # noqa: E402
 from bitldp.tables.aggregate import Aggregate  # noqa: E402
 from bitldp.tables.column import Column  # noqa: E402
 from bitldp.tables.key import ReleaseKey  # noqa: E402

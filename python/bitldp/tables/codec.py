@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bitldp import _core
-from bitldp.base.refused import DataError, PlanError
+from bitldp.base.errors import DataError, PlanError
 from bitldp.tables.counts import Unestimated
 
 __all__ = [

@@ -16,8 +16,7 @@ import numpy as np
 
 import bitldp
 from bitldp.base import checks
-from bitldp.base.extras import MissingExtraError, require
-from bitldp.base.refused import PlanError
+from bitldp.base.errors import MissingExtraError, PlanError, require
 from bitldp.codecs import Categories
 from bitldp.mechanism.base import Mechanism
 from bitldp.tables import numbers, points, record  # noqa: F401  # kinds of columns, which register themselves

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from bitldp.base.extras import require
+from bitldp.base.errors import require
 
 __all__ = ["duckdb_relation", "spark_ddl"]
 

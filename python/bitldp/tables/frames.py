@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from bitldp.base.refused import PlanError
+from bitldp.base.errors import PlanError
 
 __all__ = ["alike", "metadata_of", "opened"]
 

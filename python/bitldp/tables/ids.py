@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bitldp._core import text_digests
-from bitldp.base.refused import DataError, PlanError
+from bitldp.base.errors import DataError, PlanError
 from bitldp.release.keyed import repeated
 
 __all__ = ["SeenIds", "ids_of"]

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from bitldp.base.refused import DataError, PlanError
+from bitldp.base.errors import DataError, PlanError
 from bitldp.tables.codec import (
     MISSING_TEXTS,
     Batch,

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bitldp.base.arrays import first
-from bitldp.base.refused import DataError, PlanError
+from bitldp.base.errors import DataError, PlanError
 from bitldp.tables.codec import (
     MISSING_TEXTS,
     Batch,

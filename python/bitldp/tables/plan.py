@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bitldp.base.refused import PlanError
+from bitldp.base.errors import PlanError
 from bitldp.ledger.budget import Ledger
 from bitldp.ledger.entry import Entry
 from bitldp.privacy import Guarantee, added

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp.base.refused import PlanError
+from bitldp.base.errors import PlanError
 from bitldp.estimate import saved
 from bitldp.estimate.accumulators import BatchAccumulator
 from bitldp.estimate.estimates import Estimate

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bitldp.base.refused import PlanError
+from bitldp.base.errors import PlanError
 from bitldp.tables.codec import Batch, ColumnCodec, Missing
 from bitldp.tables.labels import Dictionary
 from bitldp.tables.numbers import numbers_of, refuse_outside

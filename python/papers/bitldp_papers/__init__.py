@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from bitldp.base.extras import require
+from bitldp.base.errors import require
 
 require("bitldp_papers", ["flwr", "jax", "sklearn"], "fl")
 

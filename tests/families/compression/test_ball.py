@@ -13,8 +13,8 @@ from bitldp.accounting import ORDERS, account
 from bitldp.accounting.compose import from_renyi
 from bitldp.audit import audit
 from bitldp.compression import CLDP, BallGaussian, SignSGD, Skellam, VectorMVU
-from bitldp.compression.ball import _bounds as bounds
-from bitldp.compression.ball._dither import conditioned, enlarged
+from bitldp.compression.ball import bounds
+from bitldp.compression.ball.base import conditioned, enlarged
 from bitldp.compression.ball.cldp import signs
 from scipy import linalg, optimize, special
 

@@ -10,8 +10,7 @@ from bitldp.accounting import ORDERS, account
 from bitldp.accounting.compose import concentration, from_renyi, searched
 from bitldp.audit import audit
 from bitldp.compression import InterpolatedMVU, VectorMVU
-from bitldp.compression.ball import _bounds as bounds
-from bitldp.compression.ball import _mesh as interpolated
+from bitldp.compression.ball import bounds
 from bitldp.compression.ball.interpolated_mvu import _base, _tilted
 
 PLACES = np.unique(
@@ -39,7 +38,7 @@ ROWS = {
 
 def brute(rows, alpha):
     """Return the divergences of every two of many places, by the definition."""
-    table = interpolated.law(rows, PLACES)
+    table = bounds.law(rows, PLACES)
     logs = np.log(table)
     if math.isinf(alpha):
         return (logs[:, None] - logs).max(axis=2)
@@ -61,7 +60,7 @@ def test_the_bound_is_above_brute_force_and_close(name, power):
     for alpha in (1.1, 2.0, 5.0):
         found = brute(ROWS[name], alpha)
         for features in (1, 40):
-            bound = interpolated.record(ROWS[name], alpha, power, 1.0, features)
+            bound = bounds.record(ROWS[name], alpha, power, 1.0, features)
             # prices of `dual` are 5 % apart, the least of them at most that above the true one
             least = dual(found, power, features)
             assert 0.95 * least <= bound <= (1.3 if name == "steep" else 1.05) * least
@@ -70,15 +69,15 @@ def test_the_bound_is_above_brute_force_and_close(name, power):
 @pytest.mark.parametrize("name", ROWS)
 def test_every_pair_is_below_the_price(name, monkeypatch):
     """On a mesh so coarse that what cells add shows: the largest excess at a price, against many places."""
-    monkeypatch.setattr(interpolated, "_RATIO", 5.0)
+    monkeypatch.setattr(bounds, "_RATIO", 5.0)
     seen = []
-    monkeypatch.setattr(interpolated, "_dual", lambda gains, costs, *_: seen.append((gains, costs)) or 1.0)
+    monkeypatch.setattr(bounds, "_dual", lambda gains, costs, *_: seen.append((gains, costs)) or 1.0)
     for power in (1, 2):
         for alpha in (1.5, 4.0, math.inf):
             seen.clear()
             found, sizes = brute(ROWS[name], alpha), np.abs(PLACES) ** power
             costs = sizes[:, None] + sizes
-            interpolated.record(ROWS[name], alpha, power, 1.0, 2)
+            bounds.record(ROWS[name], alpha, power, 1.0, 2)
             gains, prices = seen[0]
             for price in np.geomspace(0.01, 100.0, 30):
                 assert (found - price * costs).max() <= (gains - price * prices).max() + 1e-12
@@ -91,7 +90,7 @@ def test_the_search_of_the_price_finds_the_least():
         costs = np.append(rng.uniform(0.0, 2.0, 200), 0.0)
         prices = np.geomspace(1e-3, 1e4, 6000)
         least = min(2 * p + features * (gains - p * costs).max() for p in prices)
-        found = interpolated._dual(gains, costs, 1.0, features)
+        found = bounds._dual(gains, costs, 1.0, features)
         assert 0.99 * least <= found <= least * (1.0 + 2e-6)
 
 
@@ -102,13 +101,13 @@ def test_no_pair_of_records_exceeds_the_bound(seed):
     d = 6
     for rows in ROWS.values():
         for power in (1, 2):
-            bound = interpolated.record(rows, 3.0, power, 1.0, d)
-            pure = interpolated.record(rows, math.inf, power, 1.0, d)
+            bound = bounds.record(rows, 3.0, power, 1.0, d)
+            pure = bounds.record(rows, math.inf, power, 1.0, d)
             for _ in range(60):
                 one, other = rng.normal(size=(2, d)) * (rng.random((2, d)) < rng.uniform(0.2, 1.0))
                 other = -one if rng.random() < 0.5 else other
                 x, y = (v / max(np.linalg.norm(v, power), 1e-9) for v in (one, other))
-                p, q = interpolated.law(rows, x), interpolated.law(rows, y)
+                p, q = bounds.law(rows, x), bounds.law(rows, y)
                 assert np.log((p**3 * q**-2.0).sum(axis=1)).sum() / 2.0 <= bound
                 assert np.log(p / q).max(axis=1).sum() <= pure
 
@@ -117,18 +116,18 @@ def test_one_bit_costs_what_gaussian_noise_of_its_variance_does():
     """In many dimensions, 2 alpha s^2: the largest pairs are opposite, and their coordinates small."""
     for slope in (0.1, 0.5):
         for alpha in (2.0, 8.0):
-            bound = interpolated.record(response(slope), alpha, 2, 1.0, 10_000)
+            bound = bounds.record(response(slope), alpha, 2, 1.0, 10_000)
             assert 0.99 < bound / (2.0 * alpha * slope**2) < 1.002
 
 
 def test_more_capacity_order_and_slope_cost_more():
     rows = ROWS["tilted"]
-    curve = [interpolated.record(rows, alpha, 2, 1.0, 30) for alpha in (1.2, 2.0, 4.0, 8.0, 32.0, math.inf)]
+    curve = [bounds.record(rows, alpha, 2, 1.0, 30) for alpha in (1.2, 2.0, 4.0, 8.0, 32.0, math.inf)]
     assert (np.diff(curve) > 0.0).all()
     for values in (
-        [interpolated.record(rows, 3.0, 2, capacity, 30) for capacity in (0.5, 1.0, 1.5)],
-        [interpolated.record(response(slope), 3.0, 2, 1.0, 30) for slope in (0.1, 0.3, 0.9)],
-        [interpolated.record(rows, 3.0, 2, 1.0, d) for d in (1, 4, 64)],
+        [bounds.record(rows, 3.0, 2, capacity, 30) for capacity in (0.5, 1.0, 1.5)],
+        [bounds.record(response(slope), 3.0, 2, 1.0, 30) for slope in (0.1, 0.3, 0.9)],
+        [bounds.record(rows, 3.0, 2, 1.0, d) for d in (1, 4, 64)],
     ):
         assert (np.diff(values) > -1e-3 * values[0]).all()
 
@@ -217,9 +216,9 @@ def test_pure_privacy_of_one_bit(norm, exact):
 
 def test_large_tables_are_not_looked_at():
     rows = np.full((600, 2), 0.5)
-    table = interpolated.Table(rows, 0.0)
-    assert interpolated._looked(table, 2.0, 599.0, 2, 3, False) == math.inf
-    assert interpolated.pure(table, 599.0, 2, 3) == pytest.approx(bounds.steepest(rows) * 599 * math.sqrt(3))
+    table = bounds.Table(rows, 0.0)
+    assert bounds._looked(table, 2.0, 599.0, 2, 3, False) == math.inf
+    assert bounds.pure(table, 599.0, 2, 3) == pytest.approx(bounds.steepest(rows) * 599 * math.sqrt(3))
 
 
 @pytest.mark.parametrize(

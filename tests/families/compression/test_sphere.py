@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from bitldp._core import CHUNK, unpack
 from bitldp.compression import CLDP
-from bitldp.compression.ball._sphere import blocks, coordinate, directions, second_moment
+from bitldp.compression.ball.cldp import blocks, coordinate, directions, second_moment
 from scipy import stats
 
 

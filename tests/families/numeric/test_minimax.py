@@ -161,12 +161,10 @@ def test_the_law_is_a_window_that_slides(epsilon):
 
 def test_the_shapes_are_those_of_the_solver():
     """One of them anew, without what the one below it says: as good within 0.1 %."""
-    from bitldp.design import _shapes
-
     budgets, shapes = sliding._shipped()
-    assert budgets.tolist() == list(_shapes.BUDGETS)
+    assert budgets.tolist() == list(sliding.SHAPE_BUDGETS)
     place = budgets.tolist().index(2.0)
-    again = _shapes.best(2.0, sliding.LETTERS / shapes[place].width / 1.05)
+    again = sliding.best_shape(2.0, sliding.LETTERS / shapes[place].width / 1.05)
     assert sliding.worst(again, 2.0) == pytest.approx(sliding.worst(shapes[place], 2.0), rel=1e-3)
 
 

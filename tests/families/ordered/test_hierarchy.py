@@ -8,8 +8,7 @@ import bitldp
 import numpy as np
 import pytest
 from bitldp.audit import audit
-from bitldp.ordered.ranges import sets_law
-from bitldp.ordered.tree import Consistency, Tree
+from bitldp.ordered.ranges import Consistency, Tree, sets_law
 
 
 def test_the_levels_of_a_tree() -> None:

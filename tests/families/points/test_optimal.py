@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from bitldp import OptimalUtility
 from bitldp.audit import audit
-from bitldp.base.extras import MissingExtraError
-from bitldp.design import DesignError, _settled, optimal
+from bitldp.base.errors import MissingExtraError
+from bitldp.design import DesignError, exact, optimal
 from support import oracle
 
 ALPHA = 1e-6  # of each goodness-of-fit test; the seeds are fixed
@@ -154,16 +154,16 @@ def test_a_failed_solve_raises(monkeypatch):
 
 def test_a_law_that_is_none_is_refused():
     with pytest.raises(DesignError, match="no law of that epsilon"):
-        _settled.settled(np.eye(3), 1.0)
+        exact.settled(np.eye(3), 1.0)
     with pytest.raises(DesignError, match="no law of that epsilon"):
-        _settled.settled(np.full((3, 3), 0.1), 1.0)
+        exact.settled(np.full((3, 3), 0.1), 1.0)
     near = np.array([[0.7310586, 0.2689414], [0.2689414, 0.7310586]])  # e^1 : 1, rounded up
-    channel = _settled.settled(near, 1.0)
+    channel = exact.settled(near, 1.0)
     assert 1.0 - 1e-6 < channel.epsilon <= 1.0
 
 
 def test_without_scipy(monkeypatch):
-    monkeypatch.setattr("bitldp.base.extras.missing", list)
+    monkeypatch.setattr("bitldp.base.errors.missing", list)
     with pytest.raises(MissingExtraError, match=r'pip install "bitldp\[design\]"'):
         optimal.least_loss(np.ones((3, 3)), 1.0)
 

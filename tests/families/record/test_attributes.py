@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from bitldp import CategoricalRecord, MixedRecord
 from bitldp._core import CHUNK
-from bitldp.mechanism.attributes.payload import common, payload, reports_of
+from bitldp.mechanism.attributes.release import common, payload, reports_of
 from bitldp.record.choice import ORACLES, thriftiest
 
 pytest.importorskip("scipy")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from bitldp import EXP, PE, PS, PrivacyClaimWarning, Select, reference
 from bitldp.audit import audit
-from bitldp.selection import laws
+from bitldp.selection.mechanisms import pe_chances
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -121,14 +121,14 @@ def test_pe_chances_against_the_double_sum(d, k, u):
         )
 
     expected = (p * share(k - 1, d - k), q * share(k, d - k - 1), q**k * p ** (d - k))
-    np.testing.assert_allclose(laws.pe_chances(d, k, u), expected, rtol=1e-11)
+    np.testing.assert_allclose(pe_chances(d, k, u), expected, rtol=1e-11)
 
 
 @pytest.mark.parametrize(
     ("d", "k", "u"), [(10**6, 10, 1.0), (10**6, 10**5, 4.0), (10**6, 999_999, 5.0), (10**6, 1, 0.01)]
 )
 def test_pe_chances_add_up_in_large_dimensions(d, k, u):
-    top, other, nothing = laws.pe_chances(d, k, u)
+    top, other, nothing = pe_chances(d, k, u)
     assert k * top + (d - k) * other + nothing == pytest.approx(1.0, abs=1e-12)
     assert u <= math.log(top / other) < u + math.log(2.0)
 

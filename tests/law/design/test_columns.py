@@ -6,7 +6,7 @@ import bitldp
 import numpy as np
 import pytest
 from bitldp.design import DesignError
-from bitldp.design.columns import GAP, nearly_least_loss
+from bitldp.design.optimal import GAP, nearly_least_loss
 
 pytest.importorskip("scipy", reason="the solver is an extra")
 
@@ -100,8 +100,8 @@ def test_priors_and_offsets():
 
 
 def test_a_search_that_does_not_arrive_raises(monkeypatch):
-    monkeypatch.setattr("bitldp.design.columns._ROUNDS", 1)
-    monkeypatch.setattr("bitldp.design.columns.GAP", 1e-9)
+    monkeypatch.setattr("bitldp.design.optimal._ROUNDS", 1)
+    monkeypatch.setattr("bitldp.design.optimal.GAP", 1e-9)
     with pytest.raises(DesignError, match="did not come within"):
         nearly_least_loss(line(30), 0.5)
 

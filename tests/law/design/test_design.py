@@ -304,7 +304,7 @@ def test_a_table_is_stored_as_numbers():
 
 
 def test_without_scipy_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("bitldp.base.extras.missing", list)
+    monkeypatch.setattr("bitldp.base.errors.missing", list)
     with pytest.raises(ImportError, match=r'pip install "bitldp\[design\]"'):
         mvu.design(2, 2, 1.0)
     assert mvu.load_or_solve(3, 3, 1.0).epsilon <= 1.0  # shipped

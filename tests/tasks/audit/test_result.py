@@ -13,7 +13,7 @@ import bitldp
 import numpy as np
 import pytest
 from bitldp.audit import AuditResult, audit
-from bitldp.base import extras
+from bitldp.base import errors
 from support.hidden import Hidden
 
 
@@ -76,8 +76,8 @@ def test_what_is_no_mechanism_is_refused():
 
 
 def test_without_scipy_the_extra_is_named(monkeypatch):
-    monkeypatch.setattr(extras, "missing", list)
+    monkeypatch.setattr(errors, "missing", list)
     with pytest.raises(
-        extras.MissingExtraError, match=r'the audit needs scipy: pip install "bitldp\[design\]"'
+        errors.MissingExtraError, match=r'the audit needs scipy: pip install "bitldp\[design\]"'
     ):
         audit(bitldp.WarnerRR(1.0))

@@ -13,8 +13,7 @@ import numpy as np
 from bitldp._core import Matrix
 from bitldp.audit import audit
 from bitldp.audit.events import clopper_pearson
-from bitldp.audit.sample import Source
-from bitldp.audit.search import learn
+from bitldp.audit.run import ReportSource, learn
 from scipy import stats
 from support import faults
 from support.hidden import Hidden, Laplace
@@ -56,7 +55,7 @@ def test_a_search_does_not_count_what_it_learned_from():
     failed = sum(not audit(mechanism, n=1_000, confidence=0.9, rng=s, pair=(0, 1)).passed for s in range(60))
     assert failed <= int(stats.binom.isf(1e-3, 60, 0.1)) == 14
 
-    class Recorded(Source):
+    class Recorded(ReportSource):
         def blocks(self, record, count):
             for reports in super().blocks(record, count):
                 drawn[record].append(reports)

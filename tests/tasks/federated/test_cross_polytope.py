@@ -60,7 +60,8 @@ def test_a_small_model_by_a_random_codebook(length):
     rng = np.random.default_rng(1)
     worth = np.array([plan.decode(plan.perturb(x, rng=rng)) for _ in range(1_200)])
     squares = np.square(worth - x).sum(axis=1)
-    assert abs(squares.mean() - plan.mechanism.total_variance(length)) < 5.0 * squares.std() / np.sqrt(1_200)
+    said = plan.mechanism.total_variance(length)  # of zeros every report is as far off, to rounding
+    assert abs(squares.mean() - said) < 5.0 * squares.std() / np.sqrt(1_200) + 1e-12 * said
     assert plan.mechanism.guarantee.record <= 4.0
 
 

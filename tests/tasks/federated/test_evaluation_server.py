@@ -12,8 +12,8 @@ pytest.importorskip("flwr", reason="the extra fl is not installed")
 
 import bitldp
 from bitldp.federated import (
-    Account,
     Bucketed,
+    ClientAccount,
     DecodingStrategy,
     InProcessGrid,
     PrivateUpdateMod,
@@ -95,7 +95,7 @@ class Server:
         return np.array(found)
 
     def spent(self):
-        return Account(10.0).ledger(self.context).spent
+        return ClientAccount(10.0).ledger(self.context).spent
 
     def assert_nothing_private(self):
         assert self.bytes
@@ -203,7 +203,7 @@ def test_a_metric_leaves_through_its_mechanism_and_is_charged():
         assert set(metrics) == {"loss", "accuracy"}
         assert set(metrics.values()) <= LETTERS
         assert server.spent() == pytest.approx(turn * 1.0)
-    notes = [entry.note for entry in Account(10.0).ledger(server.context).entries]
+    notes = [entry.note for entry in ClientAccount(10.0).ledger(server.context).entries]
     assert notes == ["evaluation metric loss", "evaluation metric accuracy"]
     server.assert_nothing_private()
 
@@ -215,7 +215,7 @@ def test_the_attack_through_a_mechanism_ends_with_the_budget():
     assert set(said[:4]) <= LETTERS
     assert np.isnan(said[4:]).all()
     assert len(server.called) == 4  # nothing is evaluated in vain
-    assert Account(2.0).ledger(server.context).spent == pytest.approx(2.0)
+    assert ClientAccount(2.0).ledger(server.context).spent == pytest.approx(2.0)
     assert server.ask(SECRET).error.reason == BUDGET_SENTENCE
     assert server.ask(SECRET, "train").error.reason == BUDGET_SENTENCE
     server.assert_nothing_private()
@@ -376,7 +376,9 @@ def test_flowers_strategies_go_on_where_evaluations_are_refused():
     made = run(private())
     assert made.result.train_metrics_clientapp[2]["reports"] == 40
     assert not made.result.evaluate_metrics_clientapp
-    assert all(Account(10.0).ledger(each).spent == pytest.approx(4.0) for each in made.grid.contexts.values())
+    assert all(
+        ClientAccount(10.0).ledger(each).spent == pytest.approx(4.0) for each in made.grid.contexts.values()
+    )
 
 
 def test_flowers_strategies_average_released_metrics():
@@ -385,7 +387,9 @@ def test_flowers_strategies_average_released_metrics():
     for turn in (1, 2):
         (metrics,) = [dict(made.result.evaluate_metrics_clientapp[turn])]
         assert abs(metrics["accuracy"] - 0.75) < 5.0 * math.sqrt(bitldp.Duchi(2.0).mean_variance() / 4 / 400)
-    assert all(Account(10.0).ledger(each).spent == pytest.approx(8.0) for each in made.grid.contexts.values())
+    assert all(
+        ClientAccount(10.0).ledger(each).spent == pytest.approx(8.0) for each in made.grid.contexts.values()
+    )
 
 
 # -- ledgers that are files
@@ -436,7 +440,7 @@ def test_a_mod_says_at_once_that_its_ledger_is_missing(tmp_path):
     with pytest.raises(ValueError, match="folder"):
         private(ledger=tmp_path / "no" / "ledger.json", create=True)
     with pytest.raises(TypeError, match="create already"):
-        private(budget=Account(1.0), create=True)
+        private(budget=ClientAccount(1.0), create=True)
     server = Server(private(ledger=path, create=True))
     assert not server.ask([0.0, 0.0, 0.0], "train").has_error()
     private(ledger=path)

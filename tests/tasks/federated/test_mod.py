@@ -13,8 +13,8 @@ pytest.importorskip("flwr", reason="the extra fl is not installed")
 
 import bitldp
 from bitldp.federated import (
-    Account,
     Bucketed,
+    ClientAccount,
     InProcessGrid,
     PrivateUpdateMod,
     Randomized,
@@ -22,8 +22,14 @@ from bitldp.federated import (
     flower,
     to_record,
 )
-from bitldp.federated.client.mod import BUDGET_SENTENCE, FAILURE_SENTENCE, OTHERS_SENTENCE, REPORT, STYPE
-from bitldp.federated.client.repeat import question
+from bitldp.federated.client.mod import (
+    BUDGET_SENTENCE,
+    FAILURE_SENTENCE,
+    OTHERS_SENTENCE,
+    REPORT,
+    STYPE,
+    question_of,
+)
 from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 from support.federated_app import CODEC, EPSILON, initial, make_client, target
@@ -182,7 +188,7 @@ def test_any_failure_is_one_sentence(failure, caplog):
         assert np.float64(SECRET).tobytes() not in data
         assert np.float32(SECRET).tobytes() not in data
         assert b"0.1234" not in data
-        assert Account(100.0).ledger(wire.grid.contexts[node]).spent == 0.0
+        assert ClientAccount(100.0).ledger(wire.grid.contexts[node]).spent == 0.0
 
 
 def test_a_mechanism_that_fails_is_charged_and_silent():
@@ -190,7 +196,7 @@ def test_a_mechanism_that_fails_is_charged_and_silent():
     wire = Wire(mod)
     assert sentences(wire.ask()) == [FAILURE_SENTENCE] * 3
     wire.assert_nothing_private()
-    assert Account(100.0).ledger(wire.grid.contexts[2]).spent == EPSILON
+    assert ClientAccount(100.0).ledger(wire.grid.contexts[2]).spent == EPSILON
 
 
 def test_a_handler_that_fails_changes_nothing():
@@ -229,7 +235,7 @@ def test_every_round_is_charged_until_the_budget_is_spent():
     for turn in range(1, rounds + 1):
         assert not any(reply.has_error() for reply in wire.ask(turn=turn))
         assert wire.grid.contexts[3].state.keys() == {"bitldp.ledger"}
-        ledger = Account(rounds * EPSILON).ledger(wire.grid.contexts[3])
+        ledger = ClientAccount(rounds * EPSILON).ledger(wire.grid.contexts[3])
         assert ledger.spent == turn * EPSILON
         assert len(ledger.entries) == 1  # it does not grow with the rounds
     assert sentences(wire.ask(turn=4)) == [BUDGET_SENTENCE] * 3
@@ -240,7 +246,7 @@ def test_every_round_is_charged_until_the_budget_is_spent():
 def test_a_mechanism_of_one_number_costs_as_many_as_there_are():
     wire = Wire(PrivateUpdateMod(bitldp.Duchi(1.0), clip=0.5, budget=18.0))
     assert not any(reply.has_error() for reply in wire.ask())
-    assert Account(18.0).ledger(wire.grid.contexts[2]).spent == 18.0  # 15 weights and 3 biases
+    assert ClientAccount(18.0).ledger(wire.grid.contexts[2]).spent == 18.0  # 15 weights and 3 biases
     assert sentences(wire.ask(turn=2)) == [BUDGET_SENTENCE] * 3
 
 
@@ -287,7 +293,7 @@ def test_a_randomized_number_of_examples_is_charged():
     found = [reply.content["metrics"]["num-examples"] for reply in wire.ask()]
     assert set(found) <= set(edges)
     assert found.count(10) > 20  # of 60 at p = 0.79: below 21 with a chance under 1e-12
-    assert Account(100.0).ledger(wire.grid.contexts[2]).spent == EPSILON + 2.0
+    assert ClientAccount(100.0).ledger(wire.grid.contexts[2]).spent == EPSILON + 2.0
 
 
 def test_metrics_leave_by_name_alone():
@@ -322,10 +328,10 @@ def test_two_questions_for_one_round_share_no_coin():
             )
             content = RecordDict({"arrays": arrays, "config": ConfigRecord({"server-round": 1})})
             message = Message(content, 2, "train")
-        stream, _ = private()._stream(message, context, question(message, b"settings"))
+        stream, _ = private()._stream(message, context, question_of(message, b"settings"))
         keys.append(tuple(stream.generate_state(8)))
     assert keys[0] == keys[1] != keys[2]
-    assert question(message, b"settings") != question(message, b"other settings")
+    assert question_of(message, b"settings") != question_of(message, b"other settings")
 
 
 def test_equal_updates_are_perturbed_differently():

@@ -14,8 +14,7 @@ pytest.importorskip("flwr", reason="the extra fl is not installed")
 import bitldp
 from bitldp.federated import DecodingStrategy, Layout, UpdateCodec, flower, messages, simulate
 from bitldp.federated.client.mod import REPORT, STYPE
-from bitldp.federated.server.exact import ExactSum
-from bitldp.federated.server.mean import ReportMean
+from bitldp.federated.server.mean import ExactSum, ReportMean
 from bitldp.ledger import BudgetExceededError, Ledger
 from flwr.app import Array, ArrayRecord, Message, MetricRecord, RecordDict
 

@@ -12,7 +12,7 @@ pytest.importorskip("flwr", reason="the extra fl is not installed")
 
 import bitldp
 from bitldp.federated import (
-    Account,
+    ClientAccount,
     DecodingStrategy,
     InProcessGrid,
     Layout,
@@ -26,7 +26,7 @@ from bitldp.federated import (
 )
 from bitldp.federated.client.mod import REPORT, STYPE
 from bitldp.federated.server.mean import ReportMean
-from bitldp.federated.wire.codec import Plan
+from bitldp.federated.wire.codec import UpdatePlan
 from flwr.app import Array, ArrayRecord, Message, MetricRecord, RecordDict
 from support.federated_app import CODEC, EPSILON, initial, make_client, make_server, target
 
@@ -72,7 +72,7 @@ def vector(result):
 @pytest.fixture
 def released(monkeypatch):
     """Collect what each client releases, decoded; the client is told by the update that is perturbed."""
-    found, perturb = {}, Plan.perturb
+    found, perturb = {}, UpdatePlan.perturb
 
     def spy(plan, vector, *, rng):
         (client,) = (
@@ -84,7 +84,7 @@ def released(monkeypatch):
         found[client] = plan.decode(data)
         return data
 
-    monkeypatch.setattr(Plan, "perturb", spy)
+    monkeypatch.setattr(UpdatePlan, "perturb", spy)
     return found
 
 
@@ -130,7 +130,7 @@ def test_the_ledgers_hold_rounds_times_epsilon():
     rounds = 4
     found = run(rounds=rounds)
     for context in found.grid.contexts.values():
-        assert Account(1000.0).ledger(context).spent == rounds * EPSILON
+        assert ClientAccount(1000.0).ledger(context).spent == rounds * EPSILON
     assert sorted(found.result.train_metrics_clientapp) == [1, 2, 3, 4]
 
 

@@ -14,7 +14,7 @@ pytest.importorskip("flwr", reason="the extra fl is not installed")
 
 import bitldp
 from bitldp.federated import Layout, UpdateCodec, WireError
-from bitldp.federated.wire.forms import Form
+from bitldp.federated.wire.codec import ReportForm
 from bitldp.federated.wire.wire import MAGIC, VERSION, Field, Header, read, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -225,7 +225,7 @@ def test_write_refuses_what_does_not_fit():
 def test_every_mechanism_states_the_form_of_its_reports(case):
     mechanism = case.make()
     inputs = case.inputs(np.random.default_rng(0), 3)
-    form = Form(mechanism)
+    form = ReportForm(mechanism)
     reports = mechanism.randomize(*inputs, rng=1, output=form.output)
     arrays = form.split(reports, 3)
     for array, field in zip(arrays, form.fields, strict=True):

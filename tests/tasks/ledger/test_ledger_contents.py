@@ -98,7 +98,7 @@ LIES = {
 def test_lies_are_named(name):
     text, message = LIES[name]
     with pytest.raises(ValueError, match=message) as caught:
-        Ledger.from_json(text, place="people.json")
+        Ledger.from_json(text, source="people.json")
     assert str(caught.value).startswith("people.json: ")
 
 

@@ -10,8 +10,7 @@ import bitldp
 import numpy as np
 import pytest
 from bitldp import recommend
-from bitldp.recommend.distance import SHAPES, distances
-from bitldp.recommend.ordered import node_law, range_spread
+from bitldp.recommend.measure import SHAPES, distances, node_law, range_spread
 from bitldp.record.choice import ORACLES
 
 MOST = 1.02

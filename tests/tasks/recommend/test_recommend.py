@@ -253,7 +253,7 @@ def test_what_does_not_fit_is_last_with_its_reason():
 
 
 def test_without_the_extra(monkeypatch):
-    monkeypatch.setattr("bitldp.base.extras.missing", list)
+    monkeypatch.setattr("bitldp.base.errors.missing", list)
     rows = recommend("point", 1.2345, candidates=7).rows
     assert rows[0].mechanism is not None
     assert 'pip install "bitldp[design]"' in rows[-1].why

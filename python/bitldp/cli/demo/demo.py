@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from bitldp_papers.data import Dataset, load
 from numpy.typing import NDArray
 
 import bitldp
-from bitldp.base.extras import require
+from bitldp.base.errors import require
 from bitldp.cli.demo.parts import federated, means, selection
 from bitldp.cli.demo.tables import tables
+from bitldp_papers.data import Dataset, load
 from bitldp.report.plots import accuracy_plot
 from bitldp.report.totals import number, total
 

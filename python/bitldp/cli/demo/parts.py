@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from bitldp_papers.data import load
 
 import bitldp
+from bitldp_papers.data import load
 
 if TYPE_CHECKING:
     from rich.console import Console

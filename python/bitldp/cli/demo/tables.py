@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
-from bitldp_papers.data import load
 
 import bitldp
-from bitldp.base.extras import missing
+from bitldp.base.errors import missing
+from bitldp_papers.data import load
 from bitldp.tables import Column, ReleaseKey, TablePlan, TableRelease
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import bitldp
-from bitldp.base.refused import PlanError
+from bitldp.base.errors import PlanError
 from bitldp.cli.catalogue import MOST_CATEGORIES, CatalogueEntry, bounded, entries, entry
 from bitldp.cli.files import UsageError
 from bitldp.cli.perturb.request import Request

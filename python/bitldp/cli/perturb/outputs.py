@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from bitldp.base.files import sync_folder
+from bitldp.base.lock import take
 from bitldp.cli.files import CommandError, UsageError
 
 __all__ = [
@@ -291,21 +292,14 @@ class Digested:
 
 _RANDOM = 6  # bytes of the name of a temporary file
 
-if sys.platform == "win32":
-
-    def _lock(descriptor: int, *, wait: bool) -> bool:
+def _lock(descriptor: int, *, wait: bool) -> bool:
+    """Take the lock of a file, which goes with the process; return whether it could be had."""
+    if sys.platform == "win32":
         return True  # a file that is open cannot be removed or renamed there
-
-else:
-    import fcntl
-
-    def _lock(descriptor: int, *, wait: bool) -> bool:
-        """Take the lock of a file, which goes with the process; say whether it could be had."""
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:  # another holds it; or the file system has no locks, and then nothing is removed
-            return False
-        return True
+    try:
+        return take(descriptor, wait=wait)
+    except OSError:  # the file system has no locks: then nothing is removed
+        return False
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from bitldp import _core
-from bitldp.base.refused import PlanError
+from bitldp.base.errors import PlanError
 from bitldp.cli.files import PIPE, CommandError, FileFormat, UsageError, form_of, is_pipe, report_path
 from bitldp.cli.perturb.arrays import ArrayReader, perturb_array
 from bitldp.cli.perturb.options_plan import plan_of_options

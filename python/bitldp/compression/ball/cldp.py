@@ -5,18 +5,25 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import Window, pack
+from bitldp._core import CHUNK, Coins, Window, pack
 from bitldp.base import checks
 from bitldp.base.arrays import fill, readonly, zeros_if_refused
-from bitldp.compression.ball._records import check_shape, inside, norms
-from bitldp.compression.ball._sphere import blocks, coordinate, directions, quantized, second_moment
-from bitldp.compression.ball.base import GIVEN, OPPOSITE, Norm, ball_radius, ends_of_ball
+from bitldp.compression.ball.base import (
+    GIVEN,
+    OPPOSITE,
+    Norm,
+    ball_radius,
+    check_shape,
+    ends_of_ball,
+    inside,
+    norms,
+)
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.statistics import Statistic
 from bitldp.letters.spread import Spread
@@ -25,11 +32,11 @@ from bitldp.mechanism.law import TABLE, Block, Experiment, Pair, Symbols
 from bitldp.mechanism.means import Means
 from bitldp.mechanism.parameters import Budget, Flag, at_least
 from bitldp.privacy import Guarantee
-from bitldp.release.base import Call, Release
-from bitldp.release.draws import coordinates
+from bitldp.release.base import Call, Release, Source
+from bitldp.release.draws import _words, coordinates
 from bitldp.release.window import windowed
 
-__all__ = ["CLDP"]
+__all__ = ["CLDP", "blocks", "coordinate", "directions", "quantized", "second_moment"]
 
 _MOST = 1 << 20
 _MOST_SPHERE = 1 << 15  # 16 bits a coordinate
@@ -66,16 +73,16 @@ class CLDP(Means):
     Neighbouring records differ in any way, also outside the ball: the privacy does not rest on the clipping.
     A row j of the D x D Hadamard matrix H (entries +-1) is drawn without looking at the record, and the
     coefficient (H x)_j, a number of [-R, R], is released by Duchi's mechanism as +-C,
-    C = R (e^eps + 1)/(e^eps - 1). The report is the code 2 j + sign; it is worth the vector +-C H_j, whose
-    mean is x since H H = D I. The sum of its coordinates' variances is d C^2 - |x|^2.
+    C = R (e^eps + 1)/(e^eps - 1). The report is the code 2 j + sign; it is decoded as the vector +-C H_j,
+    whose mean is x since H H = D I. The sum of its coordinates' variances is d C^2 - |x|^2.
 
     In the l2 ball a direction w of the sphere is drawn without looking, and the sign of w x, or with
     probability (1 - |x|/R)/2 the other one, passes randomized response: s. The vector t = s w is uniform on
     the half sphere around x with probability e^eps/(e^eps + 1), else on the other half: the mechanism of
     Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation", JASA 2018,
-    Section 4.2.1. Every coordinate of t is dithered to log2(D) + 1 bits, and the report is worth B t, with
-    B = R (e^eps + 1)/(e^eps - 1)/E|w_1|. Privacy rests on the bit alone, whatever the floats of w are. The
-    sum of the variances is about (pi/2) d (R (e^eps + 1)/(e^eps - 1))^2 - |x|^2, which no epsilon lowers
+    Section 4.2.1. Every coordinate of t is dithered to log2(D) + 1 bits, and the report is decoded as B t,
+    with B = R (e^eps + 1)/(e^eps - 1)/E|w_1|. Privacy rests on the bit alone, whatever the floats of w are.
+    The sum of the variances is about (pi/2) d (R (e^eps + 1)/(e^eps - 1))^2 - |x|^2, which no epsilon lowers
     below some 1.57 d R^2.
 
     Source: Girgis, Data, Diggavi, Kairouz and Suresh, "Shuffled model of differential privacy in federated
@@ -103,11 +110,10 @@ class CLDP(Means):
     takes: ClassVar[Takes | None] = "ball"
     usual_size: ClassVar[int] = 100
     outputs: ClassVar[tuple[str, ...]] = ("codes", "packed")
-    k: ClassVar[None] = None  # type: ignore[misc]  # no coordinate is left out
-    # Set on the instance, by _build; ClassVar keeps them out of the fields.
-    _rows: ClassVar[int]
-    _power: ClassVar[int]
-    _sign: ClassVar[Release]
+    # Derived of the parameters while the mechanism is built.
+    _rows: int = field(init=False, repr=False, compare=False)
+    _power: int = field(init=False, repr=False, compare=False)
+    _sign: Release = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
         if self.norm == "l2" and self.features > _MOST_SPHERE:
@@ -237,7 +243,7 @@ class CLDP(Means):
         return codes
 
     def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
-        """Return the vectors that reports are worth, whose mean over the coins is the (clipped) record.
+        """Return the decoded vectors of reports, whose mean over the random bits is the (clipped) record.
 
         Parameters
         ----------
@@ -251,7 +257,7 @@ class CLDP(Means):
         Raises
         ------
         ValueError, TypeError
-            If the reports say nothing (epsilon 0), or for a code out of range or another shape.
+            If the reports are uninformative (epsilon 0), or for a code out of range or another shape.
         """
         if self.norm == "l2":
             return super().decode(reports)
@@ -267,7 +273,7 @@ class CLDP(Means):
         return self.decode(reports).reshape(-1, self.features)
 
     def _statistic(self) -> Statistic | None:
-        return super()._statistic() if self.norm == "l2" else None  # where it is worth a whole vector
+        return super()._statistic() if self.norm == "l2" else None  # where a code stands for a whole vector
 
     def estimate_mean(self, reports: ArrayLike) -> Estimate:
         """Estimate the mean of the (clipped) records, without bias; see `Means.estimate_mean`."""
@@ -289,3 +295,84 @@ def signs(rows: NDArray[np.int64], columns: int) -> NDArray[np.float64]:
         parity ^= parity >> shift
         shift >>= 1
     return np.asarray(1.0 - 2.0 * (parity & 1), dtype=np.float64)
+
+
+_SMOOTH = 64  # dimensions from which on the density of a coordinate is smooth over a step of the grid
+_NODES = 32
+_ENTRIES = 1 << 20  # numbers of a block, about
+
+
+def _width(features: int) -> int:
+    """Return the words of a stream that a record takes: a power of two, so that blocks begin with chunks."""
+    return max(2, 1 << (features - 1).bit_length())
+
+
+def blocks(records: int, features: int) -> list[slice]:
+    """Return which records are drawn together."""
+    size = max(1, CHUNK // _width(features))
+    size *= max(1, _ENTRIES // (size * _width(features)))
+    return [slice(start, min(start + size, records)) for start in range(0, records, size)]
+
+
+def _block(key: Source, part: slice, features: int, first_chunk: int) -> NDArray[np.uint64]:
+    """Return the words of some records, shape (records, width)."""
+    width = _width(features)
+    if isinstance(key, Coins):  # every record has a stream of its own
+        key = key.taken(np.arange(part.start, part.stop, dtype=np.int64), 0)
+        return _words(key, len(key) * width, 0).reshape(-1, width)
+    words = _words(key, (part.stop - part.start) * width, first_chunk * width + part.start * width // CHUNK)
+    return words.reshape(-1, width)
+
+
+def directions(key: Source, part: slice, features: int, first_chunk: int) -> NDArray[np.float64]:
+    """Return uniform vectors of the unit sphere, shape (records, features): normal ones over their norms.
+
+    By Box and Muller, "A note on the generation of random normal deviates", 1958.
+    """
+    uniform = (
+        (_block(key, part, features, first_chunk) >> np.uint64(11)).astype(np.float64) + 0.5
+    ) * 2.0**-53
+    half = uniform.shape[1] // 2
+    radius, angle = np.sqrt(-2.0 * np.log(uniform[:, :half])), 2.0 * math.pi * uniform[:, half:]
+    normal = np.concatenate([radius * np.cos(angle), radius * np.sin(angle)], axis=1)[:, :features]
+    unit: NDArray[np.float64] = normal / np.linalg.norm(normal, axis=1, keepdims=True)
+    return unit
+
+
+def quantized(
+    key: Source, vectors: NDArray[np.float64], part: slice, points: int, first_chunk: int
+) -> NDArray[np.int64]:
+    """Return numbers of [-1, 1] dithered, without bias, to the indices of so many equidistant points."""
+    features = vectors.shape[1]
+    words = _block(key, part, features, first_chunk)[:, :features]
+    positions = np.clip((vectors + 1.0) * ((points - 1) / 2.0), 0.0, points - 1.0)
+    low = np.minimum(np.floor(positions), points - 2.0)
+    upper = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53 < positions - low
+    return (low + upper).astype(np.int64)
+
+
+def coordinate(features: int) -> float:
+    """Return E|w_1| of a uniform vector w of the unit sphere: Gamma(d/2)/(sqrt(pi) Gamma((d + 1)/2))."""
+    return math.exp(math.lgamma(features / 2.0) - math.lgamma((features + 1.0) / 2.0)) / math.sqrt(math.pi)
+
+
+def second_moment(features: int, points: int) -> float:
+    """Return E[y^2] of a coordinate of a uniform vector of the sphere, dithered to so many points of [-1, 1].
+
+    1/d, and f (1 - f) steps squared of the dither, f being the position within a step: 1/6 on average where
+    the density is smooth over a step, as it is but for few dimensions.
+    """
+    step = 2.0 / (points - 1)
+    if features == 1:
+        return 1.0
+    if features >= _SMOOTH:
+        return 1.0 / features + step * step / 6.0
+    # w = sin(t) has the density cos(t)^(d - 2), up to a factor, between -pi/2 and pi/2
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    edges = np.arcsin(np.linspace(-1.0, 1.0, points))
+    middle, half = (edges[1:] + edges[:-1]) / 2.0, np.diff(edges) / 2.0
+    angles = middle[:, None] + half[:, None] * nodes
+    mass = half[:, None] * weights * np.cos(angles) ** (features - 2)
+    positions = (np.sin(angles) + 1.0) / step
+    share = positions - np.floor(positions)
+    return 1.0 / features + step * step * float((mass * share * (1.0 - share)).sum() / mass.sum())

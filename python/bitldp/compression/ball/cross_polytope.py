@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from bitldp._core import Rotation
-from bitldp.compression.ball._polytope import best_reports
 from bitldp.compression.ball.base import ball_radius
-from bitldp.compression.ball.rotated import RotatedMeans
+from bitldp.compression.ball.rotated import RotatedMeans, best_reports
 from bitldp.letters.polytope import best_top
 from bitldp.mechanism.parameters import Budget, Flag, Option, at_least, one_of, optional, whole
 from bitldp.privacy import Guarantee, composed, share
@@ -74,9 +73,9 @@ class CrossPolytope(RotatedMeans):
     ratio holds for any Q, whoever chose it, so epsilon does not rest on the rotation. The search for the
     reported coordinate is not constant-time.
 
-    A report of +-y_j is worth +-(R/m) times row j of Q, without the lift, where m is the mean of a reported
-    coordinate over uniform rotations, (w1 - w0) S_k/(k w1 + (2 D - k) w0), with S_k the mean sum of the k
-    largest, and k makes m largest. Over uniform rotations the mean of that is x, and its variance in
+    A report of +-y_j is decoded as +-(R/m) times row j of Q, without the lift, where m is the mean of a
+    reported coordinate over uniform rotations, (w1 - w0) S_k/(k w1 + (2 D - k) w0), with S_k the mean sum of
+    the k largest, and k makes m largest. Over uniform rotations the mean of that is x, and its variance in
     coordinate l, with u_l = x_l/R and t the mean square of a reported coordinate,
 
         (R/m)^2 (t u_l^2 + (1 - t) (1 - u_l^2)/(D - 1)) - x_l^2,
@@ -134,7 +133,7 @@ class CrossPolytope(RotatedMeans):
     reports: Annotated[int | None, optional(at_least(1, _MOST_REPORTS))] = None
     clip: Flag = True
 
-    k: ClassVar[int]  # type: ignore[misc]  # likely ranks; set on the instance
+    k: int = field(init=False, repr=False, compare=False)  # likely ranks; set on the instance
 
     def _build(self) -> None:
         if self.rotation == "haar" and self.features > _MOST_HAAR:
@@ -171,5 +170,5 @@ class CrossPolytope(RotatedMeans):
             )
 
     def facts(self, users: int | None = None) -> dict[str, Any]:
-        """Return what is known of reports before there are any; see `Mechanism.facts`."""
+        """Return the law of a report and its errors; see `Mechanism.facts`."""
         return super().facts(users) | {"law": {"k": self.k, "dimensions": self.codec.dimensions}}

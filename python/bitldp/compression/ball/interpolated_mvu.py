@@ -95,10 +95,10 @@ class InterpolatedMVU(Ball):
     output_bits: Annotated[int, whole(2, 5)] = 3
 
     def _build(self) -> None:
-        found = [fitted for factor in _REACHES if (fitted := self._fit(factor)) is not None]
-        if not found:
+        result = [fitted for factor in _REACHES if (fitted := self._fit(factor)) is not None]
+        if not result:
             raise DesignError(f"no table was found that keeps epsilon {self.epsilon:.6g}")
-        _, variance, factor = min(found)
+        _, variance, factor = min(result)
         self._with(variance, factor)
 
     def _fit(self, factor: float) -> tuple[float, float, float] | None:
@@ -115,7 +115,7 @@ class InterpolatedMVU(Ball):
             if math.isinf(spent):
                 trial *= 2.0
                 continue
-            # a little above what would spend all, so that the tries end on the safe side
+            # a little above the variance that would spend all, so that the tries end on the safe side
             trial *= min(max(spent * 2.0 / (1.0 + _SPENT), 0.3), 10.0) ** _POWER
         return best
 
@@ -131,8 +131,8 @@ class InterpolatedMVU(Ball):
         """Build the mechanism from the family of a variance at 0, in radii squared."""
         reach = max(_LEAST, factor * math.sqrt(variance))
         letters = np.linspace(-reach, reach, 1 << self.output_bits)
-        places = np.linspace(-1.0, 1.0, 1 << self.input_bits)
-        table = _tilted(letters, _base(letters, variance), places)
+        positions = np.linspace(-1.0, 1.0, 1 << self.input_bits)
+        table = _tilted(letters, _base(letters, variance), positions)
         values = (letters + 1.0) / 2.0
         weights = unbiased(Matrix(table).weights(), tuple(values.tolist()))
         rows = np.array([[weight / ONE for weight in row] for row in weights])
@@ -166,13 +166,13 @@ def _base(letters: NDArray[np.float64], variance: float) -> NDArray[np.float64]:
 
 
 def _tilted(
-    letters: NDArray[np.float64], base: NDArray[np.float64], places: NDArray[np.float64]
+    letters: NDArray[np.float64], base: NDArray[np.float64], positions: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the laws of the family whose means are the places, one row each."""
-    high = np.full(len(places), _SLOPE / float(letters[-1]))
+    """Return the laws of the family whose means are the positions, one row each."""
+    high = np.full(len(positions), _SLOPE / float(letters[-1]))
     low = -high
     for _ in range(_HALVINGS):
         middle = (low + high) / 2.0
-        below = _shares(base + middle[:, None] * letters) @ letters < places
+        below = _shares(base + middle[:, None] * letters) @ letters < positions
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return _shares(base + ((low + high) / 2.0)[:, None] * letters)

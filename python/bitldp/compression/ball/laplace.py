@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,7 @@ __all__ = ["LaplaceBall"]
 _FINENESS = 256  # steps of the grid for one scale of the noise
 _FALLEN = 5.0  # how far the reports go beyond the ball, in scales
 _FARTHEST = 12_000  # the same at most, in steps
-_UNITS = 200.0  # of the rarest weight, against the square of what neighbours differ by
+_UNITS = 200.0  # of the rarest weight, against the square of the difference of neighbours
 _UP = 1.0 + 2.0**-40
 
 
@@ -93,8 +93,8 @@ class LaplaceBall(Ball):
     True
     """
 
-    delta: ClassVar[float] = 0.0  # type: ignore[misc]  # the privacy is pure
-    _scale: ClassVar[float]
+    delta: float = field(default=0.0, init=False, repr=False, compare=False)  # the privacy is pure
+    _scale: float = field(init=False, repr=False, compare=False)
 
     @classmethod
     def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
@@ -108,9 +108,9 @@ class LaplaceBall(Ball):
             rate = _rate(target / (2.0 * steps))
             weights = geometric_weights(Decimal(rate), 2 * steps + beyond)
             channel = Shift(2 * steps + 1, 2 * (steps + beyond) + 1, weights, beyond)
-            places = overshooting(2 * steps, beyond, rate)
+            positions = overshooting(2 * steps, beyond, rate)
             ends = (-self.radius, self.radius)
-            release = shifted(channel, channel.epsilon, ends, 2 * steps, places)
+            release = shifted(channel, channel.epsilon, ends, 2 * steps, positions)
             self._set(
                 _release=release,
                 _ends=ends,
@@ -132,7 +132,7 @@ class LaplaceBall(Ball):
     def pure_epsilon(self) -> float:
         """Return an upper bound of the epsilon of a record, from the channel's integers."""
         channel = self.channel
-        assert isinstance(channel, Shift)  # that is what _build makes
+        assert isinstance(channel, Shift)  # as _build makes it
         weights = np.array(channel.weights()[channel.reach :], dtype=np.float64)
         tails = np.cumsum(weights[::-1])[::-1]
         inner = weights[:-1]  # the last one is a tail, which only the ends of the reports meet
@@ -171,9 +171,9 @@ class LaplaceBall(Ball):
         assert isinstance(channel, Shift)
         if inputs.size * channel.outputs > TABLE:
             return Experiment(list(inputs), names) if pair is None else None
-        places = (inputs / self.radius + 1.0) * ((channel.inputs - 1) / 2.0)
-        low = np.clip(np.floor(places).astype(int), 0, channel.inputs - 2)
-        upper = np.clip(places - low, 0.0, 1.0)
+        positions = (inputs / self.radius + 1.0) * ((channel.inputs - 1) / 2.0)
+        low = np.clip(np.floor(positions).astype(int), 0, channel.inputs - 2)
+        upper = np.clip(positions - low, 0.0, 1.0)
         mixed = [
             (1.0 - share) * row_of(channel, point) + share * row_of(channel, point + 1)
             for point, share in zip(low.ravel().tolist(), upper.ravel().tolist(), strict=True)
@@ -187,7 +187,7 @@ class LaplaceBall(Ball):
 
 
 def _rate(rate: float) -> float:
-    """Return t with (t + e^t - 1)/2 equal to the given rate: what a step costs on average is that."""
+    """Return t with (t + e^t - 1)/2 equal to the given rate, the mean cost of a step."""
     t = rate
     for _ in range(50):
         t -= (t + math.expm1(t) - 2.0 * rate) / (1.0 + math.exp(t))

@@ -1,8 +1,11 @@
-"""Vectors of the l2 ball, whose reports are about public rotations of theirs: how they are made and read."""
+"""Vectors of the l2 ball, each reported by one coordinate after a public rotation, and their estimates."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,18 +14,18 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Rotation, Select
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
-from bitldp.compression.ball._polytope import opposite_directions
-from bitldp.compression.ball._records import check_shape, inside, norms
+from bitldp.compression.ball.base import check_shape, inside, norms
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.means import MeanAccumulator
 from bitldp.estimate.rotated import CohortMeanAccumulator, RotatedMeanAccumulator
+from bitldp.letters.polytope import best_top, tops
 from bitldp.mechanism.base import Part, Takes
-from bitldp.mechanism.law import Experiment, Pair, Symbols
+from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
 from bitldp.mechanism.means import Means
 from bitldp.release.base import Call, called
 from bitldp.release.rotated import RotatedRelease, RotatedReports
 
-__all__ = ["RotatedMeans"]
+__all__ = ["RotatedMeans", "best_reports", "opposite_directions"]
 
 
 class RotatedMeans(Means):
@@ -32,15 +35,15 @@ class RotatedMeans(Means):
     """
 
     radius: float
-    cohorts: int | None
+    cohorts: int | None = None
 
     takes: ClassVar[Takes | None] = "ball"
     norm: ClassVar[str] = "l2"
     usual_size: ClassVar[int] = 100
     outputs: ClassVar[tuple[str, ...]] = ("codes", "packed")
-    _release: ClassVar[RotatedRelease]
-    _moments: ClassVar[tuple[float, float]]  # m and t, the means of a reported coordinate and its square
-    _count: ClassVar[int]  # reports of a record
+    _release: RotatedRelease
+    _moments: tuple[float, float]  # m and t, the means of a reported coordinate and its square
+    _count: int  # reports of a record
 
     @property
     def channel(self) -> Select:
@@ -84,12 +87,12 @@ class RotatedMeans(Means):
 
     @property
     def letters(self) -> NDArray[np.float64]:
-        """What the reported coordinate is worth after its rotation: (-R/m, R/m), for codes 2 j and 2 j + 1.
+        """Decoded value of a reported coordinate after its rotation: -R/m and R/m for codes 2 j and 2 j + 1.
 
         Raises
         ------
         ValueError
-            If the reports say nothing (epsilon 0).
+            If the reports are uninformative (epsilon 0).
         """
         self._check_speaks()
         scale = self.radius / self._moments[0]
@@ -202,16 +205,16 @@ class RotatedMeans(Means):
         ValueError, TypeError
             For a code out of range, or another shape.
         """
-        found = self._release.coded(codes)
+        result = self._release.coded(codes)
         number = checks.integer("first", first, 0)
-        rotations = self._release.numbered(found.size // self._count, number)
-        return RotatedReports(rotations.reshape(found.shape), found)
+        rotations = self._release.numbered(result.size // self._count, number)
+        return RotatedReports(rotations.reshape(result.shape), result)
 
     def _pair(self, reports: Any, first: int | None) -> Any:
         return reports if first is None else self.numbered(reports, first)
 
     def decode(self, reports: Any, *, first: int | None = None) -> NDArray[np.float64]:
-        """Return the vectors that reports are worth, whose mean over coins and rotations is the record.
+        """Return the decoded vectors of reports, whose mean over random bits and rotations is the record.
 
         Parameters
         ----------
@@ -227,7 +230,7 @@ class RotatedMeans(Means):
         Raises
         ------
         ValueError, TypeError
-            If the reports say nothing (epsilon 0), or for reports out of range or of another shape.
+            If the reports are uninformative (epsilon 0), or for reports out of range or of another shape.
         """
         scale = self.letters[1] / self._count
         pair = self._pair(reports, first)
@@ -247,14 +250,14 @@ class RotatedMeans(Means):
         Raises
         ------
         ValueError
-            If the reports say nothing (epsilon 0).
+            If the reports are uninformative (epsilon 0).
         """
         scale = float(self.letters[1])
         if self.cohorts is None:
             return RotatedMeanAccumulator(self, self._release, scale)
         cohorts: Any = CohortMeanAccumulator(self, self._release, scale, self.cohorts)
-        found: MeanAccumulator = cohorts  # what both offer is the same
-        return found
+        result: MeanAccumulator = cohorts  # both offer the same
+        return result
 
     def estimate_mean(self, reports: Any, *, first: int | None = None) -> Estimate:
         """Estimate the mean of the (clipped) records, without bias over the rotations.
@@ -275,15 +278,15 @@ class RotatedMeans(Means):
         Raises
         ------
         ValueError, TypeError
-            If the reports say nothing (epsilon 0), for no reports or one out of range, and for several that
-            all share one rotation, unless ``cohorts=1``.
+            If the reports are uninformative (epsilon 0), for no reports or one out of range, and for several
+            that all share one rotation, unless ``cohorts=1``.
         """
         accumulator = self.accumulator()
         accumulator.update(self._pair(reports, first))
         return accumulator.estimate()
 
     def variance(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Return the variance of what a record's reports are worth in each coordinate, over the rotations.
+        """Return the variance of a record's decoded reports in each coordinate, over the rotations.
 
         Parameters
         ----------
@@ -299,7 +302,7 @@ class RotatedMeans(Means):
         Raises
         ------
         ValueError
-            If the reports say nothing (epsilon 0), or for numbers that are not finite.
+            If the reports are uninformative (epsilon 0), or for numbers that are not finite.
         """
         records = inside(x, self.features, 2, self.radius, True)
         shares = np.square(records / self.radius)
@@ -323,7 +326,7 @@ class RotatedMeans(Means):
         Raises
         ------
         ValueError
-            If the reports say nothing (epsilon 0), or for a norm that is negative or not finite.
+            If the reports are uninformative (epsilon 0), or for a norm that is negative or not finite.
         """
         shares = (self._length(norm) / self.radius) ** 2
         second, flat = self._second_moments()
@@ -348,3 +351,84 @@ class RotatedMeans(Means):
         """Return the largest `variance` of any coordinate of any record: it is 0, or the whole record."""
         second, flat = self._second_moments()
         return self.radius**2 * max(second - 1.0, flat) / self._count
+
+
+_BLOCK = 1 << 22  # rotated coordinates that are compared at once
+
+
+@lru_cache(maxsize=256)
+def best_reports(dimensions: int, epsilon: float, most: int) -> int:
+    """Return how many reports share a budget: 1 up to ln(2 D) + 1, then as the variance asks."""
+    if epsilon <= math.log(2.0 * dimensions) + 1.0:
+        return 1
+
+    def spread(count: int) -> float:
+        each = epsilon / count
+        k, odds = best_top(dimensions, each), math.expm1(min(each, 700.0))
+        mean = odds * tops(dimensions, k).sum / (k * odds + 2.0 * dimensions)
+        return (1.0 / mean**2 - 1.0) / count
+
+    best, least = 1, spread(1)
+    for count in range(2, most + 1):
+        result = spread(count)
+        if result > least:
+            break
+        best, least = count, result
+    return best
+
+
+@dataclass(frozen=True, eq=False)
+class _Ranked(Experiment):
+    """Opposite records; a report is among the first k of one, of the other, or of neither.
+
+    Attributes
+    ----------
+    release : RotatedRelease
+        Whose reports they are.
+    k : int
+        The likely ranks.
+    """
+
+    _: KW_ONLY
+    release: RotatedRelease
+    k: int
+
+    def split(self, reports: Any) -> list[NDArray[Any]]:
+        """Return 2 for the first k of the first record, 0 for the last k, else 1, shape (n, reports)."""
+        rotations, codes = self.release.flat(reports)
+        flat, numbers = codes.ravel(), rotations.ravel()
+        result = np.empty(len(flat), np.uint8)
+        step = max(1, _BLOCK // self.release.rotation.dimensions)
+        for start in range(0, len(flat), step):
+            part = slice(start, start + step)
+            x = np.repeat(self.inputs[0][None], len(flat[part]), axis=0)
+            result[part] = self._placed(self.release.rotation.rotate(x, numbers[part]), flat[part])
+        return [result.reshape(codes.shape)]
+
+    def _placed(self, rotated: NDArray[np.float32], codes: NDArray[np.uint32]) -> NDArray[np.uint8]:
+        chosen = rotated[np.arange(len(codes)), codes >> 1] * np.where(codes & 1, 1.0, -1.0)
+        larger = (np.abs(rotated) > np.abs(chosen)[:, None]).sum(axis=1) < self.k
+        return np.where(larger, np.where(chosen > 0.0, 2, 0), 1).astype(np.uint8)
+
+
+def opposite_directions(release: RotatedRelease, radius: float) -> Experiment:
+    """Return the experiment of two opposite records of the sphere of a radius.
+
+    k w1, (2 D - 2 k) w0 and k w0 over their sum are the chances that a report is among the first k of its
+    record, in the middle, and among the first k of the other.
+    """
+    k, high, low = release.runs
+    total = release.channel.total
+    shares = (k * low / total, (release.alphabet - 2 * k) * low / total, k * high / total)
+    features = release.rotation.features
+    record = np.cos(1.0 + np.arange(features) ** 2.0)  # irregular: no two rotated coordinates are equal
+    record *= radius / math.sqrt(float(record @ record))
+    table = np.array([shares, shares[::-1]])[:, None, :].repeat(release.count, axis=1)
+
+    def describe(symbol: int, value: int) -> str:
+        where = ("the opposite vector", "neither", "the vector")[value]
+        return f"report {symbol} is among the likely coordinates of {where}"
+
+    names = ["a vector of the sphere", "the opposite vector"]
+    law = [Block(table, describe)]
+    return _Ranked([record, -record], names, law, [(0, 1)], {"output": "codes"}, release=release, k=k)

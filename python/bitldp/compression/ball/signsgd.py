@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -13,9 +13,8 @@ from bitldp._core import Matrix
 from bitldp.accounting.compose import concentration
 from bitldp.base import checks
 from bitldp.channels.normal import epsilon_of, largest_mu, slope_of_rows
-from bitldp.compression.ball import _bounds
-from bitldp.compression.ball._records import check_shape
-from bitldp.compression.ball.base import Ball
+from bitldp.compression.ball import bounds
+from bitldp.compression.ball.base import Ball, check_shape
 from bitldp.mechanism.parameters import Calibration
 from bitldp.privacy import ONE
 
@@ -83,7 +82,7 @@ class SignSGD(Ball):
     _: KW_ONLY
     calibration: Calibration = "exact"
 
-    _sigma: ClassVar[float]
+    _sigma: float = field(init=False, repr=False, compare=False)
     _no_mean: ClassVar[str] = "the mean of a sign is not linear in the number; use majority"
 
     def _build(self) -> None:
@@ -122,11 +121,11 @@ class SignSGD(Ball):
         self._finish(channel, rows, power=2, conditional=False, letters=None, claimed=self.epsilon)
 
     def _at_delta(self) -> float:
-        found = super()._at_delta()
+        result = super()._at_delta()
         if self.calibration == "exact":
-            return found
+            return result
         # signs of Gaussian noise cost no more than the noise, but for the dither
-        return min(found, epsilon_of(slope_of_rows(self._coordinate.rows) * self._diameter(), self.delta))
+        return min(result, epsilon_of(slope_of_rows(self._coordinate.rows) * self._diameter(), self.delta))
 
     @property
     def sigma(self) -> float:
@@ -135,7 +134,7 @@ class SignSGD(Ball):
 
     @property
     def letters(self) -> NDArray[np.float64]:
-        """What the codes 0 and 1 stand for: the signs -1 and 1."""
+        """Signs that the codes 0 and 1 stand for: -1 and 1."""
         return np.array([-1.0, 1.0])
 
     def majority(self, reports: ArrayLike) -> NDArray[np.float64]:
@@ -183,7 +182,7 @@ def _noise(length: float) -> float:
         if _rarest(ratio) < _RAREST:
             return False
         rows = np.array([[weight / ONE for weight in row] for row in _channel(ratio).weights()])
-        return _bounds.steepest(rows) * (_POINTS - 1) <= length
+        return bounds.steepest(rows) * (_POINTS - 1) <= length
 
     low, high = math.log(1e-3), math.log(max(10.0, 10.0 / length))
     for _ in range(_HALVINGS):

@@ -11,13 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp.accounting.compose import concentration
 from bitldp.base import checks
-from bitldp.compression.ball._dither import enlarged
-from bitldp.compression.ball._records import limited, norms
-from bitldp.compression.ball.base import Ball, Dither, Norm
-from bitldp.compression.designs import tabled
+from bitldp.compression.ball.base import Ball, Dither, Norm, enlarged, limited, norms
+from bitldp.compression.mvu import tabled
 from bitldp.design.mvu import INPUT_BITS, load_or_solve
 from bitldp.design.result import DesignError
-from bitldp.mechanism.designed import Designed, Table
+from bitldp.mechanism.designed import Designed, DesignTable
 from bitldp.mechanism.parameters import Flag, optional, whole
 from bitldp.privacy import ONE
 from bitldp.release.base import Interval
@@ -30,7 +28,7 @@ _SPENT = 1.0 - 1e-3  # of the budget is enough; less is, where a solver is calle
 _SOLVED = 0.99
 _NEAR = 1.0 + 1e-4  # budgets between which there is nothing to gain
 _POWER = 0.9  # the epsilon of a record grows about as the design's
-_FARTHEST = 8.0  # times what was tried last
+_FARTHEST = 8.0  # times the budget that was tried last
 _MOST = 27.0  # beyond it, randomized response of 2**-64 has nothing to gain
 
 
@@ -206,7 +204,7 @@ class VectorMVU(Designed, Ball):
             kept, broken = _between(tries)
             if kept and broken and broken.budget <= kept.budget * _NEAR:
                 break
-            # a little below what would spend all, so that the tries end on the safe side
+            # a little below the budget that would spend all, so that the tries end on the safe side
             trial = _next_budget(tries, (1.0 + enough) / 2.0)
             trial = min(trial, _MOST) if single else trial
         kept, _ = _between(tries)
@@ -222,7 +220,7 @@ class VectorMVU(Designed, Ball):
         design = load_or_solve(self.input_bits, self.output_bits, budget, metric=None if single else 1.0)
         self._adopt(tabled(design), power)
 
-    def _adopt(self, table: Table, power: int) -> None:
+    def _adopt(self, table: DesignTable, power: int) -> None:
         """Build the mechanism from a table; it is the one that a pickle holds."""
         channel, own = table
         if own is None or (channel.inputs, channel.outputs) != (1 << self.input_bits, 1 << self.output_bits):

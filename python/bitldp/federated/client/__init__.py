@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from bitldp.base.extras import require
+from bitldp.base.errors import require
 
 require("bitldp.federated, on Python 3.11 or newer,", ["flwr"], "fl")

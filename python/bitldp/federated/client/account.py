@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 from flwr.app import ConfigRecord, Context
 
 from bitldp.base import checks
+from bitldp.base.files import resolved
 from bitldp.ledger.budget import Ledger
 from bitldp.ledger.entry import Entry, checked
-from bitldp.ledger.place import NoLedgerError, place_of
+from bitldp.ledger.file import NoLedgerError
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import Guarantee
 
-__all__ = ["Account", "Charge"]
+__all__ = ["Charge", "ClientAccount"]
 
 Place = str | os.PathLike[str] | Callable[[Context], str | os.PathLike[str]]
 
@@ -37,7 +38,7 @@ class Charge(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Account:
+class ClientAccount:
     """Place of a client's ledger, and the budget that it keeps.
 
     Parameters
@@ -72,7 +73,7 @@ class Account:
         if checks.flag("create", self.create) and self.path is None:
             raise ValueError("create: there is no file to begin, without a path of the ledger")
         if self.path is not None and not callable(self.path):
-            parent = place_of(self.path).parent
+            parent = resolved(self.path).parent
             if not parent.is_dir():
                 raise ValueError(f"ledger: the folder {parent} does not exist")
             if not self.create and not Path(self.path).exists():
@@ -83,7 +84,7 @@ class Account:
         path = self._path(context)
         if path is None:
             record: Any = context.state.get(RECORD)
-            found = None if record is None else Ledger.from_json(record["json"], place=RECORD)
+            found = None if record is None else Ledger.from_json(record["json"], source=RECORD)
             return Ledger(self.budget, self.delta) if found is None else self._same(found)
         try:
             return self._same(Ledger.load(path))

@@ -16,7 +16,7 @@ from flwr.app import Context
 from bitldp.accounting import account
 from bitldp.accounting.compose import Method
 from bitldp.base import checks
-from bitldp.federated.client.account import UPDATE, Account, Charge
+from bitldp.federated.client.account import UPDATE, Charge, ClientAccount
 from bitldp.ledger.budget import Ledger
 from bitldp.ledger.entry import Entry
 from bitldp.mechanism.base import Mechanism
@@ -78,13 +78,13 @@ def composed(mechanism: Mechanism, count: int, delta: float) -> Composed:
 
 
 @dataclass(frozen=True)
-class ComposedAccount(Account):
+class ComposedAccount(ClientAccount):
     """Account that composes all updates of a mechanism into one entry, by an accountant.
 
     Parameters
     ----------
     budget, delta, path
-        As of `Account`. Updates are composed at what remains of delta, so that they take all of it.
+        As of `ClientAccount`. Updates are composed at what remains of delta, so that they take all of it.
     turns : int
         Records that take turns in being released: with n of them, and m releases, each was released at most
         ceil(m/n) times. Whoever trains must see to that (`reported` says how many were). 1 for releases that

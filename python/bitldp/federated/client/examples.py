@@ -92,7 +92,7 @@ class Randomized(Bucketed):
 
 
 Examples = Literal["fixed", "exact"] | int | Bucketed
-"""What a mod says of the number of examples: 1, the number itself, a public number, or a bucket."""
+"""Statement of the number of examples: 1, the number itself, a public number, or a bucket."""
 
 
 def said(examples: Examples, found: Mapping[str, Any], rng: RandomSource) -> int:

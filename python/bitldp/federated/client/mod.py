@@ -2,36 +2,218 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
+import math
 import os
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, Context, Message, MessageType, MetricRecord, RecordDict
 from flwr.clientapp.typing import ClientAppCallable
 from numpy.typing import NDArray
 
-from bitldp.base import checks
+from bitldp.base import checks, documents
+from bitldp.base.files import replacing
 from bitldp.base.lock import locked
-from bitldp.federated.client import examples as _examples
-from bitldp.federated.client import repeat, unprotected
-from bitldp.federated.client.account import UPDATE, Account, Charge, Place
-from bitldp.federated.client.closed import (
-    BUDGET_SENTENCE,
-    FAILURE_SENTENCE,
-    OTHERS_SENTENCE,
-    Answer,
-    ClosedMod,
-)
-from bitldp.federated.client.evaluation import COUNT, Evaluation
+from bitldp.federated.client.account import UPDATE, Charge, ClientAccount, Place
+from bitldp.federated.client.examples import Bucketed, Examples, Randomized, said
+from bitldp.federated.client.examples import check as check_examples
+from bitldp.federated.flower import FAILED, REFUSED, refusal
 from bitldp.federated.wire.arrays import Layout
-from bitldp.federated.wire.codec import Factory, Plan, UpdateCodec
+from bitldp.federated.wire.codec import Factory, UpdateCodec, UpdatePlan, letters_of
+from bitldp.federated.wire.wire import fingerprint_digest
+from bitldp.ledger.budget import BudgetExceededError
 from bitldp.mechanism.base import Mechanism
 
-__all__ = ["BUDGET_SENTENCE", "FAILURE_SENTENCE", "OTHERS_SENTENCE", "REPORT", "STYPE", "PrivateUpdateMod"]
+__all__ = [
+    "BUDGET_SENTENCE",
+    "COUNT",
+    "FAILURE_SENTENCE",
+    "OTHERS_SENTENCE",
+    "REPORT",
+    "STYPE",
+    "Answer",
+    "Evaluation",
+    "Kept",
+    "PrivateUpdateMod",
+    "UnprotectedMessageWarning",
+    "find_kept",
+    "keep_report",
+    "question_of",
+    "warn_unprotected",
+]
+
+
+class UnprotectedMessageWarning(UserWarning):
+    """Warning that a private value leaves a client without a mechanism or a charge."""
+
+
+def warn_unprotected(*, others: bool, keep: Sequence[str], examples: Examples, evaluated: bool) -> None:
+    """Warn of unprotected replies, metrics and numbers of examples."""
+    leaves = []
+    if others:
+        kinds = "queries" if evaluated else "evaluations and queries"
+        leaves.append(
+            f"whatever the app replies to {kinds} (others='pass'): a server that chooses the model or the "
+            "question can read records off it"
+        )
+    if keep:
+        leaves.append(f"the metrics {', '.join(map(repr, keep))} of every training message (keep)")
+    if examples == "exact":
+        leaves.append("the number of examples (examples='exact')")
+    elif isinstance(examples, Bucketed) and not isinstance(examples, Randomized):
+        leaves.append("the bucket of the number of examples (examples=Bucketed)")
+    if leaves:
+        text = f"without any mechanism, and uncharged, there leaves a client: {'; '.join(leaves)}"
+        warnings.warn(text, UnprotectedMessageWarning, stacklevel=3)
+
+
+COUNT = "num-examples"
+"""Metric that Flower weighs replies by; what is said of it is `examples`."""
+
+
+class Evaluation:
+    """Metrics of an evaluation that leave, and their mechanisms.
+
+    Parameters
+    ----------
+    metrics : mapping of str to Mechanism
+        Each releases one number, clipped to its interval, and has an unbiased decode.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a mechanism of several numbers, of none, or without an unbiased decode.
+    """
+
+    def __init__(self, metrics: Mapping[str, Mechanism]) -> None:
+        if not isinstance(metrics, Mapping):
+            raise TypeError(
+                f"metrics: must be a mapping of names to mechanisms, not {type(metrics).__name__}"
+            )
+        found = hashlib.sha256(b"evaluation")
+        for name, mechanism in metrics.items():
+            if not isinstance(name, str) or name == COUNT:
+                raise ValueError(
+                    f"metrics: its keys must be names of metrics; {COUNT!r} is said by examples="
+                )
+            if not isinstance(mechanism, Mechanism):
+                raise TypeError(f"metrics: {name!r} must be a mechanism, not {type(mechanism).__name__}")
+            if mechanism.columns != 1 or mechanism.ends is None:
+                raise ValueError(
+                    f"metrics: {name!r} must be a mechanism of one number in an interval, which "
+                    f"{type(mechanism).__name__} is not"
+                )
+            letters_of(mechanism, allow_biased=False)
+            found.update(f"\n{name}\n".encode())
+            found.update(fingerprint_digest(mechanism))
+        self.metrics = dict(metrics)
+        self.digest = found.digest()
+
+    @property
+    def charges(self) -> list[Charge]:
+        """Charges of one evaluation."""
+        return [Charge(each, 1, f"evaluation metric {name}") for name, each in self.metrics.items()]
+
+    def clipped(self, found: Mapping[str, Any], *, refuse: bool) -> dict[str, float]:
+        """Return the named metrics of a reply, clipped; before anything is paid for.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError
+            For a metric that is not there, is no number or, with `refuse`, not finite.
+        """
+        values = {}
+        for name, mechanism in self.metrics.items():
+            value, ends = found[name], mechanism.ends
+            assert ends is not None
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise TypeError(f"metrics: {name!r} must be a number")
+            if refuse and not math.isfinite(value):
+                raise ValueError(f"metrics: {name!r} must be finite")
+            low, high = ends
+            # a server can send a model whose loss is no number on some records alone: it says nothing
+            values[name] = low + (high - low) / 2.0 if math.isnan(value) else min(max(value, low), high)
+        return values
+
+    def release(self, values: Mapping[str, float], rng: np.random.SeedSequence | None) -> dict[str, float]:
+        """Return decoded reports of clipped metrics; their means are unbiased."""
+        seeds = [None] * len(self.metrics) if rng is None else rng.spawn(len(self.metrics))
+        released = {}
+        for (name, mechanism), seed in zip(self.metrics.items(), seeds, strict=True):
+            reports = mechanism.randomize(np.array([[values[name]]]), rng=seed)
+            worth = letters_of(mechanism, allow_biased=False)(reports)
+            released[name] = float(np.asarray(worth, dtype=np.float64).reshape(()))
+        return released
+
+
+class Kept(NamedTuple):
+    """Released report: its bytes, and the metrics that left with it."""
+
+    report: bytes
+    metrics: dict[str, Any]
+
+    def __repr__(self) -> str:
+        """Return the size alone."""
+        return f"Kept({len(self.report)} bytes)"
+
+
+def question_of(message: Message, settings: bytes) -> bytes:
+    """Return the digest of a message's kind, arrays and configuration, and of the codec's settings."""
+    found = hashlib.sha256(settings)
+    if message.metadata.message_type != MessageType.TRAIN:
+        found.update(f"\n{message.metadata.message_type}\n".encode())
+    for name, record in sorted(message.content.items()):
+        found.update(f"\n{name}\n".encode())
+        if isinstance(record, ArrayRecord):
+            for key, array in record.items():
+                found.update(json.dumps([key, array.dtype, list(array.shape), array.stype]).encode())
+                found.update(hashlib.sha256(array.data).digest())
+        else:
+            found.update(json.dumps(dict(record), sort_keys=True, default=repr).encode())
+    return found.digest()
+
+
+def find_kept(path: Path, asked: bytes) -> Kept | None:
+    """Return the report that answered the same question last, or None."""
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    try:
+        found = documents.arrays(raw)
+        about, report = json.loads(found["about"].tobytes()), found["report"].tobytes()
+        same = about["asked"] == asked.hex() and about["sha256"] == hashlib.sha256(report).hexdigest()
+        return Kept(report, about["metrics"]) if same else None
+    except (ValueError, KeyError, TypeError):
+        log.warning("the file of the last report is damaged; a new one is released and charged")
+        return None
+
+
+def keep_report(path: Path, asked: bytes, kept: Kept) -> None:
+    """Keep a report in place of the one before it."""
+    about = {
+        "asked": asked.hex(),
+        "sha256": hashlib.sha256(kept.report).hexdigest(),
+        "metrics": kept.metrics,
+    }
+    text = np.frombuffer(json.dumps(about).encode(), np.uint8)
+    with replacing(path) as file:
+        np.savez(file, about=text, report=np.frombuffer(kept.report, np.uint8))
+
+
+FAILURE_SENTENCE = "bitldp: this client sent no report, a step before its release failed"
+BUDGET_SENTENCE = "bitldp: this client sent no report, its privacy budget is exhausted"
+OTHERS_SENTENCE = "bitldp: this client answers no messages of this kind"
+
+Answer = Callable[[Message, Context, ClientAppCallable], Message]
+
 
 REPORT = "report"
 """Key of the report in the reply's record of arrays."""
@@ -44,7 +226,7 @@ Seed = int | Callable[[Context], int | None] | None
 log = logging.getLogger("bitldp.federated")
 
 
-class PrivateUpdateMod(ClosedMod):
+class PrivateUpdateMod:
     """Mod that releases a client's update through a mechanism; of the rest, only named values leave.
 
     Parameters
@@ -54,13 +236,14 @@ class PrivateUpdateMod(ClosedMod):
         common `UpdateCodec`.
     budget, delta : float
         What all rounds together may cost a client: epsilon and delta, exact ones of its whole update. Or
-        `budget` is an `Account` that says it, with a way of its own to compose rounds (`ComposedAccount`).
+        `budget` is a `ClientAccount` that says it, with a way of its own to compose rounds
+        (`ComposedAccount`).
     ledger : path-like, or callable of the Context that returns one, optional
         File that keeps the client's ledger over runs and restarts. Without one the ledger lives as long as
         the run, in `Context.state`. Clients that share a file share one budget.
     create : bool
-        Whether to begin the ledger's file where there is none, as of `Account`. By default that is refused:
-        a folder that was emptied, or is not mounted, must not grant the budget again.
+        Whether to begin the ledger's file where there is none, as of `ClientAccount`. By default that is
+        refused: a folder that was emptied, or is not mounted, must not grant the budget again.
     examples : {"fixed", "exact"}, int, Bucketed or Randomized
         What the reply says of the number of examples: 1, the number, a public number, the bucket that it is
         in, or that bucket through randomized response.
@@ -98,7 +281,7 @@ class PrivateUpdateMod(ClosedMod):
     ValueError, TypeError
         For a parameter out of its range.
     NoLedgerError
-        As of `Account`.
+        As of `ClientAccount`.
 
     Warns
     -----
@@ -132,11 +315,11 @@ class PrivateUpdateMod(ClosedMod):
         self,
         mechanism: Mechanism | Factory | UpdateCodec,
         *,
-        budget: float | Account,
+        budget: float | ClientAccount,
         delta: float = 0.0,
         ledger: Place | None = None,
         create: bool = False,
-        examples: _examples.Examples = "fixed",
+        examples: Examples = "fixed",
         keep: tuple[str, ...] = (),
         metrics: Mapping[str, Mechanism] | None = None,
         others: Literal["refuse", "pass"] = "refuse",
@@ -148,15 +331,15 @@ class PrivateUpdateMod(ClosedMod):
         on_failure: Callable[[Exception], None] | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(on_failure)
+        self._on_failure = on_failure
         self.codec = UpdateCodec.of(mechanism, options)
-        if isinstance(budget, Account):
+        if isinstance(budget, ClientAccount):
             if delta != 0.0 or ledger is not None or create:
                 raise TypeError("budget: the account has delta, ledger and create already; give them there")
             self.account = budget
         else:
-            self.account = Account(budget, delta, ledger, create=create)
-        _examples.check(examples)
+            self.account = ClientAccount(budget, delta, ledger, create=create)
+        check_examples(examples)
         self.examples = examples
         if isinstance(keep, str) or not all(isinstance(name, str) for name in keep):
             raise TypeError("keep: must be a sequence of names")
@@ -169,7 +352,7 @@ class PrivateUpdateMod(ClosedMod):
         self._arrays, self._config = arrays, config
         self._repeat = repeat
         self.nonfinite = checks.choice("nonfinite", nonfinite, ("zero", "refuse"))
-        unprotected.warn(
+        warn_unprotected(
             others=others == "pass", keep=self.keep, examples=examples, evaluated=self._evaluation is not None
         )
 
@@ -177,7 +360,29 @@ class PrivateUpdateMod(ClosedMod):
         """Return the parameters that are no secrets; never the seed."""
         return f"PrivateUpdateMod({self.codec!r}, budget={self.account.budget:g}, examples={self.examples!r})"
 
+    def __call__(self, message: Message, context: Context, call_next: ClientAppCallable) -> Message:
+        """Answer a message; Flower calls this."""
+        answer = self._answer(message.metadata.message_type.split(".")[0])
+        if answer is None:
+            return refusal(message, REFUSED, OTHERS_SENTENCE)
+        try:
+            return answer(message, context, call_next)
+        except BudgetExceededError as error:
+            return self._refused(message, REFUSED, BUDGET_SENTENCE, error)
+        except Exception as error:  # of any kind: nothing of it may leave
+            return self._refused(message, FAILED, FAILURE_SENTENCE, error)
+
+    def _refused(self, message: Message, code: int, sentence: str, error: Exception) -> Message:
+        log.warning("%s (%s)", sentence, type(error).__name__)  # its text may hold private values
+        if self._on_failure is not None:
+            try:
+                self._on_failure(error)
+            except Exception as another:
+                log.warning("on_failure failed (%s)", type(another).__name__)
+        return refusal(message, code, sentence)
+
     def _answer(self, kind: str) -> Answer | None:
+        """Return the answer to messages of a kind ("train", "evaluate", ...), or None to refuse them."""
         if kind == MessageType.TRAIN:
             return self._private
         if kind == MessageType.EVALUATE and self._evaluation is not None:
@@ -189,14 +394,14 @@ class PrivateUpdateMod(ClosedMod):
         before = _numpy(message.content[self._arrays])
         layout = Layout.of(before, self.codec.integers)
         plan = self.codec.plan(layout)
-        asked = repeat.question(message, plan.header.digest)
+        asked = question_of(message, plan.header.digest)
         place = self._place(context)
         with nullcontext() if place is None else locked(place):
-            kept = None if place is None else repeat.find(place, asked)
+            kept = None if place is None else find_kept(place, asked)
             if kept is None:
                 kept = self._released(plan, before, asked, message, context, call_next)
                 if place is not None:
-                    repeat.keep(place, asked, kept)
+                    keep_report(place, asked, kept)
         array = Array("uint8", (len(kept.report),), STYPE, kept.report)
         record = ArrayRecord({REPORT: array})
         content = RecordDict({self._arrays: record, "metrics": MetricRecord(kept.metrics)})
@@ -205,14 +410,14 @@ class PrivateUpdateMod(ClosedMod):
     def _evaluated(self, message: Message, context: Context, call_next: ClientAppCallable) -> Message:
         """Evaluate, charge, perturb; raise before anything could leave."""
         assert self._evaluation is not None
-        asked = repeat.question(message, self._evaluation.digest)
+        asked = question_of(message, self._evaluation.digest)
         place = self._place(context, ".evaluation")
         with nullcontext() if place is None else locked(place):
-            kept = None if place is None else repeat.find(place, asked)
+            kept = None if place is None else find_kept(place, asked)
             if kept is None:
-                kept = repeat.Kept(b"", self._measured(self._evaluation, asked, message, context, call_next))
+                kept = Kept(b"", self._measured(self._evaluation, asked, message, context, call_next))
                 if place is not None:
-                    repeat.keep(place, asked, kept)
+                    keep_report(place, asked, kept)
         return Message(RecordDict({"metrics": MetricRecord(kept.metrics)}), reply_to=message)
 
     @staticmethod
@@ -227,13 +432,13 @@ class PrivateUpdateMod(ClosedMod):
 
     def _released(
         self,
-        plan: Plan,
+        plan: UpdatePlan,
         before: dict[str, NDArray[Any]],
         asked: bytes,
         message: Message,
         context: Context,
         call_next: ClientAppCallable,
-    ) -> repeat.Kept:
+    ) -> Kept:
         """Train, charge, perturb."""
         charges = self._charges(plan)
         stream, reply = self._reply(charges, asked, message, context, call_next)
@@ -243,14 +448,14 @@ class PrivateUpdateMod(ClosedMod):
                 vector -= plan.flatten(before)
         found = _metrics(reply)
         metrics = {name: found[name] for name in self.keep}
-        metrics[COUNT] = _examples.said(self.examples, found, None if stream is None else stream[1])
+        metrics[COUNT] = said(self.examples, found, None if stream is None else stream[1])
         if self.nonfinite == "zero" and not np.isfinite(vector).all():
             log.warning("bitldp: an update was not finite; zeros are reported in its place")
             vector = np.zeros_like(vector)
         plan.clipped(vector)  # refuses what is not finite, before it is paid for
         self.account.charge(context, charges)
         report = plan.perturb(vector, rng=None if stream is None else stream[0])
-        return repeat.Kept(report.tobytes(), metrics)
+        return Kept(report.tobytes(), metrics)
 
     def _measured(
         self,
@@ -265,7 +470,7 @@ class PrivateUpdateMod(ClosedMod):
         stream, reply = self._reply(charges, asked, message, context, call_next)
         found = _metrics(reply)
         values = evaluation.clipped(found, refuse=self.nonfinite == "refuse")
-        count = _examples.said(self.examples, found, None if stream is None else stream[1])
+        count = said(self.examples, found, None if stream is None else stream[1])
         self.account.charge(context, charges)
         return {**evaluation.release(values, None if stream is None else stream[0]), COUNT: count}
 
@@ -285,12 +490,12 @@ class PrivateUpdateMod(ClosedMod):
             raise RuntimeError("the client app replied with an error")
         return stream, reply
 
-    def _charges(self, plan: Plan) -> list[Charge]:
+    def _charges(self, plan: UpdatePlan) -> list[Charge]:
         return [Charge(plan.mechanism, plan.records, UPDATE), *self._counting()]
 
     def _counting(self) -> list[Charge]:
         """Return what the number of examples costs."""
-        counting = self.examples.mechanism if isinstance(self.examples, _examples.Bucketed) else None
+        counting = self.examples.mechanism if isinstance(self.examples, Bucketed) else None
         return [] if counting is None else [Charge(counting, 1, "number of examples")]
 
     def _stream(

@@ -19,7 +19,7 @@ from bitldp.base import checks
 from bitldp.federated.client.mod import REPORT, STYPE
 from bitldp.federated.server.mean import ReportMean
 from bitldp.federated.wire.arrays import Layout
-from bitldp.federated.wire.codec import Factory, Plan, UpdateCodec
+from bitldp.federated.wire.codec import Factory, UpdateCodec, UpdatePlan
 from bitldp.federated.wire.wire import WireError
 from bitldp.mechanism.base import Mechanism
 
@@ -155,7 +155,7 @@ class DecodingStrategy(FedAvg):
             return layout.restore(mean, self._model)
         return layout.restore(layout.flatten(self._model) + self.rate * mean, self._model)
 
-    def _collect(self, plan: Plan, replies: Iterable[Message]) -> tuple[ReportMean, dict[str, int]]:
+    def _collect(self, plan: UpdatePlan, replies: Iterable[Message]) -> tuple[ReportMean, dict[str, int]]:
         """Decode and average what came; count what did not, and why."""
         waiting = set(self._asked)
         rejected: Counter[str] = Counter()

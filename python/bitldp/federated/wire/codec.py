@@ -12,13 +12,88 @@ from numpy.typing import NDArray
 
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
+from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.federated.wire.arrays import Integers, Layout
-from bitldp.federated.wire.forms import Form, letters_of
-from bitldp.federated.wire.wire import NORMS, UPDATES, Header, WireError, fingerprint_digest, read, write
+from bitldp.federated.wire.wire import (
+    NORMS,
+    UPDATES,
+    Field,
+    Header,
+    WireError,
+    fingerprint_digest,
+    read,
+    write,
+)
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import Guarantee
 
-__all__ = ["Plan", "UpdateCodec"]
+__all__ = ["ReportForm", "UpdateCodec", "UpdatePlan", "letters_of"]
+
+
+@dataclass(frozen=True)
+class ReportForm:
+    """Form of a mechanism's reports, as the mechanism states it: `report_parts`, `wire_output`, `join`.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        Whose reports they are.
+    """
+
+    mechanism: Mechanism
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The arrays of codes that make a report."""
+        return tuple(Field(*part) for part in self.mechanism.report_parts)
+
+    @property
+    def output(self) -> str:
+        """Form that `randomize` is asked for."""
+        return self.mechanism.wire_output
+
+    def assemble(self, arrays: Any) -> Any:
+        """Return reports, as `decode` takes them, of one array of shape (records, columns) for each field."""
+        return self.mechanism.join(arrays)
+
+    def split(self, reports: Any, records: int) -> list[NDArray[Any]]:
+        """Return reports as one array of codes for each field."""
+        arrays = [np.asarray(each) for each in (reports if isinstance(reports, tuple) else (reports,))]
+        if [array.size for array in arrays] != [records * field.columns for field in self.fields]:
+            raise ValueError("reports: not of the form that the mechanism states")
+        return arrays
+
+
+def letters_of(mechanism: Mechanism, *, allow_biased: bool) -> Callable[[Any], NDArray[np.float64]]:
+    """Return the function from reports to numbers: unbiased, or the mechanism's own decoding.
+
+    Raises
+    ------
+    ValueError
+        If no unbiased decode exists and `allow_biased` is false; the message gives the mechanism's reason.
+    TypeError
+        If its reports are categories.
+    """
+    try:
+        accumulator = mechanism.accumulator()
+    except ValueError as error:
+        return _biased(mechanism, str(error), allow_biased)
+    if type(mechanism).unbias is not Mechanism.unbias:
+        return mechanism.unbias
+    if isinstance(accumulator, CountAccumulator):
+        raise TypeError(f"mechanism: {type(mechanism).__name__} releases categories, not numbers")
+    return _biased(mechanism, mechanism._no_mean, allow_biased)
+
+
+def _biased(mechanism: Mechanism, reason: str, allow: bool) -> Callable[[Any], NDArray[np.float64]]:
+    """Return what a mechanism decodes, or refuse, for it is not right on average."""
+    if not allow:
+        raise ValueError(
+            f"mechanism: its reports cannot be averaged without bias ({reason}); allow_biased=True "
+            "averages what it decodes"
+        ) from None
+    return mechanism.decode
+
 
 Norm = Literal["l2", "l1", "linf"]
 Update = Literal["difference", "gradient", "replace"]
@@ -82,7 +157,7 @@ class UpdateCodec:
     integers: Integers = "refuse"
     allow_biased: bool = False
     rows: int = 1
-    _plans: dict[Layout, Plan] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _plans: dict[Layout, UpdatePlan] = field(default_factory=dict, init=False, repr=False, compare=False)
     _lock: Any = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -131,7 +206,7 @@ class UpdateCodec:
         options = (self.norm, self.update, self.interval, self.integers, self.allow_biased, self.rows)
         return type(self), (self.mechanism, self.clip, *options)
 
-    def plan(self, layout: Layout) -> Plan:
+    def plan(self, layout: Layout) -> UpdatePlan:
         """Return the plan for updates of a layout; each is built once."""
         with self._lock:
             if layout not in self._plans:
@@ -140,7 +215,7 @@ class UpdateCodec:
                 self._plans[layout] = self._build(layout)
             return self._plans[layout]
 
-    def _build(self, layout: Layout) -> Plan:
+    def _build(self, layout: Layout) -> UpdatePlan:
         size = layout.size
         mechanism = self.mechanism if isinstance(self.mechanism, Mechanism) else self.mechanism(size)
         if not isinstance(mechanism, Mechanism):
@@ -151,7 +226,7 @@ class UpdateCodec:
                 f"mechanism: its records of {features} numbers do not divide an update of {size} coordinates"
             )
         low, high = self._ends(mechanism)
-        form = Form(mechanism)
+        form = ReportForm(mechanism)
         header = Header(
             name=type(mechanism).__name__,
             mechanism=fingerprint_digest(mechanism),
@@ -166,11 +241,11 @@ class UpdateCodec:
             fields=form.fields,
         )
         letters = letters_of(mechanism, allow_biased=self.allow_biased)
-        return Plan(mechanism, layout, header, form, letters, self.rows)
+        return UpdatePlan(mechanism, layout, header, form, letters, self.rows)
 
 
 @dataclass(frozen=True)
-class Plan:
+class UpdatePlan:
     """Encoder and decoder of updates of one layout.
 
     Attributes
@@ -181,7 +256,7 @@ class Plan:
         Of the arrays.
     header : Header
         Of every report.
-    form : Form
+    form : ReportForm
         Of the mechanism's reports.
     letters : callable
         Turns reports into numbers.
@@ -192,7 +267,7 @@ class Plan:
     mechanism: Mechanism
     layout: Layout
     header: Header
-    form: Form
+    form: ReportForm
     letters: Callable[[Any], NDArray[np.float64]]
     rows: int = 1
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -12,16 +13,101 @@ from numpy.typing import NDArray
 
 from bitldp._core import pack
 from bitldp.base import checks
-from bitldp.mechanism.attributes.law import experiment
-from bitldp.mechanism.attributes.payload import common, form_of, reports_of
-from bitldp.mechanism.attributes.release import Run, Table, released, shape
+from bitldp.estimate import saved
+from bitldp.estimate.accumulators import BatchAccumulator, unpacked
+from bitldp.estimate.estimates import Estimate
+from bitldp.mechanism.attributes.release import (
+    ColumnTable,
+    EqualAttributes,
+    common,
+    form_of,
+    released,
+    reports_of,
+    shape,
+)
 from bitldp.mechanism.base import Mechanism, Part, Takes
-from bitldp.mechanism.law import Experiment, Pair, Symbols
+from bitldp.mechanism.law import TABLE, Block, Experiment, Pair, Symbols
 from bitldp.privacy import Guarantee, added, composed, share
 from bitldp.release.base import Call
 from bitldp.release.sampled import SampledReports, index_bits
 
-__all__ = ["Answers", "Attributes"]
+__all__ = ["Answers", "Attributes", "AttributesAccumulator", "experiment"]
+
+
+@dataclass(frozen=True, eq=False)
+class AllAttributes(Experiment):
+    """The symbols of every attribute of a record, one after the other."""
+
+    record: Any = None
+    parts: Sequence[Experiment] = ()
+
+    def split(self, reports: Any) -> list[NDArray[Any]]:
+        found = zip(self.parts, self.record.answers(reports), strict=True)
+        return [symbols for part, own in found for symbols in part.split(own.reports)]
+
+
+@dataclass(frozen=True, eq=False)
+class OneAttribute(AllAttributes):
+    """One symbol a record: which attribute was drawn, and the symbol of its report."""
+
+    starts: NDArray[np.int64] | None = None
+
+    def split(self, reports: Any) -> list[NDArray[Any]]:
+        assert self.starts is not None  # given with the blocks
+        found = np.zeros((len(reports[0]), 1), np.int64)
+        for start, part, own in zip(self.starts, self.parts, self.record.answers(reports), strict=False):
+            if len(own.records):
+                (symbols,) = part.split(own.reports)
+                found[own.records] = start + symbols.astype(np.int64)
+        return [found]
+
+
+def experiment(record: Any, ends: tuple[Any, Any], pairs: Sequence[tuple[Any, Any]]) -> Experiment:
+    """Return the experiment of two records, given the pair of values of each attribute.
+
+    Parameters
+    ----------
+    record : Attributes
+        Whose reports they are.
+    ends : tuple
+        The two records.
+    pairs : sequence of (value, value)
+        Of each attribute.
+
+    Returns
+    -------
+    Experiment
+        Without a law where that of some attribute is unknown, where several are sampled, or where the report
+        of the one that is sampled is several symbols.
+    """
+    names = ("the first of every attribute", "the last of every attribute")
+    plain = Experiment(ends, names)
+    parts = [part.extremes(pair) for part, pair in zip(record.attributes, pairs, strict=True)]
+    known = [part for part in parts if part is not None and part.blocks]
+    if len(known) < len(parts):
+        return plain
+    if record.k is None:
+        blocks = [_named(place, block) for place, part in enumerate(known) for block in part.blocks]
+        # worst between the two records in either order, whatever the parts would compare
+        return AllAttributes(ends, names, blocks, [(0, 1)], record=record, parts=known)
+    tables = [block.table for part in known for block in part.blocks]
+    single = all(len(part.blocks) == 1 for part in known) and all(each.shape[1] == 1 for each in tables)
+    if record.k != 1 or not single or sum(each.size for each in tables) > TABLE:
+        return plain
+    joint = np.concatenate(tables, axis=2) / len(tables)
+    starts = np.cumsum([0, *(each.shape[2] for each in tables)])
+
+    def describe(_: int, value: int) -> str:
+        attribute = int(np.searchsorted(starts, value, side="right")) - 1
+        event = known[attribute].blocks[0].describe(0, int(value - starts[attribute]))
+        return f"attribute {attribute} is drawn, and {event}"
+
+    blocks = [Block(joint, describe)]
+    return OneAttribute(ends, names, blocks, [(0, 1)], record=record, parts=known, starts=starts)
+
+
+def _named(place: int, block: Block) -> Block:
+    return Block(block.table, lambda symbol, value: f"attribute {place}: {block.describe(symbol, value)}")
 
 
 class Answers(NamedTuple):
@@ -54,10 +140,10 @@ class Attributes(Mechanism):
     spend: str
     k: int | None
 
-    # Set on the instance, by _spend; ClassVar keeps them out of the fields.
-    _parts: ClassVar[tuple[Mechanism, ...]]
-    _runs: ClassVar[tuple[Run, ...]]
-    _form: ClassVar[Part]  # of a sampled attribute's report
+    # Set on the instance by `_spend`: no fields of a dataclass, which this class is not.
+    _parts: tuple[Mechanism, ...]
+    _runs: tuple[EqualAttributes, ...]
+    _form: Part  # of a sampled attribute's report
 
     @abstractmethod
     def _of(self, epsilon: float) -> list[Any]:
@@ -100,7 +186,9 @@ class Attributes(Mechanism):
             given="; ".join(dict.fromkeys(each.guarantee.given for each in parts if each.guarantee.given)),
         )
         starts = [i for i, each in enumerate(parts) if i == 0 or each != parts[i - 1]]
-        runs = [Run(parts[i], i, j) for i, j in zip(starts, [*starts[1:], len(parts)], strict=True)]
+        runs = [
+            EqualAttributes(parts[i], i, j) for i, j in zip(starts, [*starts[1:], len(parts)], strict=True)
+        ]
         self._set(
             k=k,
             _parts=tuple(parts),
@@ -195,7 +283,7 @@ class Attributes(Mechanism):
         """Return the report of a single value as that of any record: the axis of the records stays."""
         return reports
 
-    def _released(self, tables: Sequence[Table], records: int, call: Call) -> Any:
+    def _released(self, tables: Sequence[ColumnTable], records: int, call: Call) -> Any:
         """Release records: of each table the number of its first attribute, and its columns (all checked)."""
         if call.out is not None:
             raise ValueError("out: not offered, since a report is several arrays")
@@ -285,3 +373,88 @@ class Attributes(Mechanism):
         """
         found = zip(self._parts, self.answers(reports), strict=True)
         return tuple(Answers(each.records, part.decode(each.reports)) for part, each in found)
+
+
+class AttributesAccumulator(BatchAccumulator):
+    """Accumulators of all attributes of a record: each counts the reports of its own.
+
+    Parameters
+    ----------
+    mechanism : Attributes
+        Whose reports are accumulated.
+    """
+
+    kind = "attributes"
+
+    def __init__(self, mechanism: Any) -> None:
+        super().__init__(mechanism)
+        self.attributes: tuple[Any, ...] = tuple(each.accumulator() for each in mechanism.attributes)
+
+    def _update(self, reports: Any, output: str, records: int | None, threads: int | None) -> None:
+        checks.choice("output", output, ("codes", "packed"))
+        mechanism: Any = self.mechanism
+        reports = unpacked(mechanism, reports, records)
+        fresh = [each.accumulator() for each in mechanism.attributes]
+        n = 0
+        for accumulator, own in zip(fresh, mechanism.answers(reports), strict=True):
+            if len(own.records):
+                accumulator.update(own.reports, threads=threads)
+            n += accumulator.n
+        n //= mechanism.k or len(fresh)
+        total = saved.together("reports", self.n, n)
+        for mine, more in zip(self.attributes, fresh, strict=True):
+            mine.merge(more)
+        self.n = total
+
+    def merge(self, other: AttributesAccumulator) -> None:
+        """Add the contents of another accumulator of the same mechanism.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For an accumulator of another mechanism or kind, or if there would be 2**63 reports or more.
+        """
+        self._same(other)
+        total = saved.together("other", self.n, other.n)
+        for mine, theirs in zip(self.attributes, other.attributes, strict=True):
+            mine.merge(theirs)
+        self.n = total
+
+    def estimate(self, *, project: bool = False) -> Any:
+        """Estimate every attribute from its own reports, as the mechanism's estimators return it.
+
+        Parameters
+        ----------
+        project : bool
+            Whether frequencies are projected to the simplex, which makes them biased.
+
+        Raises
+        ------
+        ValueError
+            If there is an attribute of which nothing has been reported yet.
+        """
+        mechanism: Any = self.mechanism
+        return mechanism._joined([self._one(place, project) for place in range(len(self.attributes))])
+
+    def _one(self, place: int, project: bool) -> Estimate:
+        accumulator = self.attributes[place]
+        if not accumulator.n:
+            raise ValueError(f"reports: at least one of attribute {place} is needed for an estimate")
+        estimate: Estimate = accumulator.estimate(**({"project": project} if project else {}))
+        return estimate
+
+    def _state(self) -> dict[str, Any]:
+        return {"n": self.n, "attributes": [each._state() for each in self.attributes]}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        n, states = saved.whole(state.get("n")), state.get("attributes")
+        if not isinstance(states, list) or len(states) != len(self.attributes):
+            raise ValueError("text: the contents are damaged")
+        for each, own in zip(self.attributes, states, strict=True):
+            if not isinstance(own, dict):
+                raise ValueError("text: the contents are damaged")
+            each._restore(own)
+        mechanism: Any = self.mechanism
+        if sum(each.n for each in self.attributes) != n * (mechanism.k or len(states)):
+            raise ValueError("text: the number of reports is damaged")
+        self.n = n

@@ -1,4 +1,9 @@
-"""Releases of attributes: of those that a public coin draws for each record, or of all."""
+"""Release of attributes: of those that are drawn for each record, or of all; reports in one common form.
+
+Where attributes are drawn, a report does not depend on which mechanism answered: a mechanism that reports one
+code keeps it, and reports of other forms become their bits. The common form is codes of the widest, or bits
+with zeros behind.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +15,91 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import CHUNK, Coins, keystream
-from bitldp.mechanism.attributes.payload import form_of, payload
 from bitldp.mechanism.base import Mechanism, Part
 from bitldp.release.base import Call
 from bitldp.release.draws import coordinates
 from bitldp.release.keyed import by_column
 
-__all__ = ["Run", "Table", "released", "shape"]
+__all__ = [
+    "ColumnTable",
+    "EqualAttributes",
+    "common",
+    "form_of",
+    "payload",
+    "released",
+    "reports_of",
+    "shape",
+]
 
-Table = tuple[int, NDArray[Any]]
+
+def form_of(mechanism: Mechanism) -> Part:
+    """Return (columns, bits) of one report: a code, or as many single bits as its parts have."""
+    parts = mechanism.report_parts
+    return parts[0] if len(parts) == 1 and 1 in parts[0] else (mechanism.report_bits, 1)
+
+
+def common(mechanisms: Sequence[Mechanism]) -> Part:
+    """Return the form that a report of any of the mechanisms fits."""
+    forms = [form_of(each) for each in mechanisms]
+    if all(columns == 1 for columns, _ in forms):
+        return 1, max(bits for _, bits in forms)
+    return max(columns * bits for columns, bits in forms), 1
+
+
+def payload(mechanism: Mechanism, reports: Any, records: int, form: Part) -> NDArray[np.unsignedinteger]:
+    """Return reports of `records` records in a form that they fit, shape (records, columns)."""
+    arrays = [np.asarray(each) for each in (reports if isinstance(reports, tuple) else (reports,))]
+    columns, bits = form
+    if columns == 1:
+        return arrays[0].reshape(records, 1).astype(np.min_scalar_type((1 << bits) - 1))
+    found = np.zeros((records, columns), np.uint8)
+    begin = 0
+    for array, (width, size) in zip(arrays, mechanism.report_parts, strict=True):
+        if size == 1:
+            found[:, begin : begin + width] = array.reshape(records, width)
+            begin += width
+            continue
+        places = np.arange(size - 1, -1, -1, dtype=np.uint64)
+        spelled = array.reshape(records, width, 1).astype(np.uint64) >> places & np.uint64(1)
+        found[:, begin : begin + width * size] = spelled.reshape(records, width * size)
+        begin += width * size
+    return found
+
+
+def reports_of(mechanism: Mechanism, found: NDArray[Any], form: Part) -> Any:
+    """Return what `payload` was given, as the mechanism's estimators take it.
+
+    Raises
+    ------
+    ValueError
+        For bits where the form has none for this mechanism. A code out of its range is for the mechanism to
+        refuse.
+    """
+    parts = mechanism.report_parts
+    if form[0] == 1:
+        return found.reshape(-1)
+    arrays, begin = [], 0
+    for width, size in parts:
+        if size == 1:
+            arrays.append(found[:, begin : begin + width])
+            begin += width
+            continue
+        spelled = found[:, begin : begin + width * size].reshape(len(found), width, size).astype(np.uint64)
+        places = np.arange(size - 1, -1, -1, dtype=np.uint64)
+        codes = (spelled << places).sum(axis=2, dtype=np.uint64)
+        arrays.append(codes.astype(np.min_scalar_type((1 << size) - 1)))
+        begin += width * size
+    if found[:, begin:].any():
+        raise ValueError("reports: there are bits beyond those of the attribute that was sampled")
+    arrays = [array[:, 0] if width == 1 else array for array, (width, _) in zip(arrays, parts, strict=True)]
+    return mechanism.join(arrays)
+
+
+ColumnTable = tuple[int, NDArray[Any]]
 """Columns of records that are of one dtype, and the number of the attribute that the first of them is."""
 
 
-class Run(NamedTuple):
+class EqualAttributes(NamedTuple):
     """Attributes that follow each other and have the same mechanism."""
 
     mechanism: Mechanism
@@ -36,19 +113,24 @@ def shape(records: int, k: int, form: Part) -> tuple[int, ...]:
 
 
 def released(
-    runs: Sequence[Run], k: int | None, form: Part, tables: Sequence[Table], records: int, call: Call
+    runs: Sequence[EqualAttributes],
+    k: int | None,
+    form: Part,
+    tables: Sequence[ColumnTable],
+    records: int,
+    call: Call,
 ) -> list[NDArray[Any]]:
     """Release records, a chunk of `CHUNK` after the other.
 
     Parameters
     ----------
-    runs : sequence of Run
+    runs : sequence of EqualAttributes
         All attributes.
     k : int or None
         Attributes that are drawn for each record; None where all are released.
     form : (int, int)
         The common form of sampled attributes' reports.
-    tables : sequence of Table
+    tables : sequence of ColumnTable
         The records, checked.
     records : int
         How many.
@@ -83,7 +165,9 @@ def released(
     return [np.concatenate(each) for each in zip(*found, strict=True)]
 
 
-def _all(runs: Sequence[Run], tables: Sequence[Table], records: int, call: Call) -> list[NDArray[Any]]:
+def _all(
+    runs: Sequence[EqualAttributes], tables: Sequence[ColumnTable], records: int, call: Call
+) -> list[NDArray[Any]]:
     """Release every attribute of the records of a chunk."""
     found = []
     for run, own in zip(runs, _keys(runs, call), strict=True):
@@ -96,10 +180,10 @@ def _all(runs: Sequence[Run], tables: Sequence[Table], records: int, call: Call)
 
 
 def _drawn(
-    runs: Sequence[Run],
+    runs: Sequence[EqualAttributes],
     k: int,
     form: Part,
-    tables: Sequence[Table],
+    tables: Sequence[ColumnTable],
     indices: NDArray[np.unsignedinteger],
     call: Call,
 ) -> list[NDArray[Any]]:
@@ -115,7 +199,7 @@ def _drawn(
     return [indices, codes.reshape(shape(len(indices), k, form))]
 
 
-def _keys(runs: Sequence[Run], call: Call) -> list[Call]:
+def _keys(runs: Sequence[EqualAttributes], call: Call) -> list[Call]:
     """Return the call of each run's mechanism, with its own keys."""
     found, begin = [], 0
     for run in runs:
@@ -126,7 +210,7 @@ def _keys(runs: Sequence[Run], call: Call) -> list[Call]:
     return found
 
 
-def _table(run: Run, tables: Sequence[Table]) -> Table:
+def _table(run: EqualAttributes, tables: Sequence[ColumnTable]) -> ColumnTable:
     """Return the table that has the columns of a run."""
     return next(each for each in reversed(tables) if each[0] <= run.start)
 

@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import bitldp
 import numpy as np
+from bitldp.federated.wire.codec import ReportForm, letters_of
+from bitldp.mechanism.base import Mechanism
+from bitldp.privacy import ceiling
 from numpy.typing import NDArray
 
-import bitldp
-from bitldp.federated.wire.forms import Form, letters_of
-from bitldp.mechanism.base import Mechanism
 from bitldp_papers.attacks.subjects import HONEST, Attacked, records
-from bitldp.privacy import ceiling
 
 __all__ = ["inversion"]
 
@@ -35,7 +35,7 @@ class Update:
         """Return what a server decodes of updates."""
         if self.mechanism is None:
             return np.asarray(updates, np.float64)
-        form = Form(self.mechanism)
+        form = ReportForm(self.mechanism)
         reports = self.mechanism.randomize(updates, rng=coins, output=form.output)
         letters = letters_of(self.mechanism, allow_biased=True)(reports)
         return np.asarray(letters, np.float64).reshape(updates.shape)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
 from bitldp.mechanism.base import Mechanism
+from numpy.typing import NDArray
 
 __all__ = ["released", "scores"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from bitldp.privacy import ceiling
 
 from bitldp_papers.attacks.likeness import released, scores
 from bitldp_papers.attacks.subjects import (
@@ -15,7 +16,6 @@ from bitldp_papers.attacks.subjects import (
     records,
     true_records,
 )
-from bitldp.privacy import ceiling
 
 __all__ = ["linkage"]
 

@@ -6,10 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from bitldp.privacy import ceiling
+
 from bitldp_papers.attacks.subjects import Attacked
 from bitldp_papers.figures.drawing import lines
 from bitldp_papers.figures.outcome import Compared, Outcome
-from bitldp.privacy import ceiling
 
 __all__ = ["WORDS", "outcome"]
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 import bitldp
-from bitldp_papers.data import load
+import numpy as np
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import PrivacyClaimWarning
+from numpy.typing import NDArray
+
+from bitldp_papers.data import load
 
 __all__ = ["HONEST", "Attacked", "Subject", "paper_records", "records", "true_records"]
 

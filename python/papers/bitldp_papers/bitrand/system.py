@@ -13,6 +13,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from bitldp.federated import PrivateData, PrivateUpdateMod
+from bitldp.federated.client.data import Released
+from bitldp.mechanism.base import Mechanism
+from bitldp.privacy import added, composed
 from flwr.app import ArrayRecord, Context, Message
 from flwr.clientapp import ClientApp
 from flwr.clientapp.typing import ClientAppCallable
@@ -20,9 +24,6 @@ from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 
-from bitldp.federated import PrivateData, PrivateUpdateMod
-from bitldp.federated.client.released import Released
-from bitldp.mechanism.base import Mechanism
 from bitldp_papers.bitrand import once, records
 from bitldp_papers.bitrand.settings import LABELS, MECHANISMS, PLACES, BitRandSettings
 from bitldp_papers.bitrand.updates import Layers, Shuffled
@@ -31,7 +32,6 @@ from bitldp_papers.run.client import Client, answered, silent
 from bitldp_papers.run.drive import Privacy, Rows, drive, turn_of
 from bitldp_papers.run.share import Holding, loaded
 from bitldp_papers.run.system import System
-from bitldp.privacy import added, composed
 
 __all__ = ["SYSTEM", "client_app", "model", "privacy", "scorer", "server_app"]
 

@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
-
-from bitldp.base.extras import require
+from bitldp.base.documents import jsonable
+from bitldp.base.errors import require
 from bitldp.base.files import replacing
-from bitldp.base.plain import jsonable
 from bitldp.cli.commands import names as listed
 from bitldp.cli.files import CommandError, UsageError
 from bitldp.cli.screen import print_whole, sentences, wide_console
 from bitldp.report.totals import number
+from rich.console import Console
+from rich.table import Table
 
 __all__ = ["attack"]
 
@@ -51,9 +50,9 @@ def attack(
     """
     with sentences():
         require("bitldp attack", ("flwr", "jax", "sklearn", "matplotlib"), "fl")
-        from bitldp_papers.data import DatasetError
         from bitldp_papers.attacks import ATTACKS
         from bitldp_papers.attacks.outcomes import WORDS, outcome
+        from bitldp_papers.data import DatasetError
         from bitldp_papers.figures.drawing import drawn
 
         if name not in _NAMES:

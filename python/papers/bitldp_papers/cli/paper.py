@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from bitldp.base.errors import require
+from bitldp.cli.files import CommandError, UsageError
+from bitldp.cli.screen import print_whole, sentences, wide_console
 from rich.console import Console
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
-
-from bitldp.base.extras import require
-from bitldp.cli.files import CommandError, UsageError
-from bitldp.cli.screen import print_whole, sentences, wide_console
 
 if TYPE_CHECKING:
     from bitldp_papers.figures import Entry

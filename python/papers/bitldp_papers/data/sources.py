@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bitldp.base.errors import missing
 from numpy.typing import NDArray
 
-from bitldp.base.extras import missing
 from bitldp_papers.data.dataset import Dataset, DatasetError, Folder, Task
 
 __all__ = ["LOADERS"]

@@ -14,22 +14,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bitldp.base import documents
+from bitldp.base.files import replacing
+from bitldp.base.keys import RandomSource
+from bitldp.base.lock import locked
+from bitldp.federated import Layout, PrivateUpdateMod, UpdatePlan, from_record
+from bitldp.federated.client.mod import REPORT, STYPE
+from bitldp.federated.wire.wire import write
+from bitldp.ledger.budget import BudgetExceededError
+from bitldp.privacy import composed
 from flwr.app import Array, ArrayRecord, Context, Message, MetricRecord, RecordDict
 from flwr.clientapp.typing import ClientAppCallable
 from numpy.typing import NDArray
 
-from bitldp.base import saved
-from bitldp.base.files import replacing
-from bitldp.base.keys import RandomSource
-from bitldp.base.lock import locked
-from bitldp.federated import Layout, Plan, PrivateUpdateMod, from_record
-from bitldp.federated.client.mod import REPORT, STYPE
-from bitldp.federated.wire.wire import write
-from bitldp.ledger.budget import BudgetExceededError
 from bitldp_papers.fedsel.settings import FedSelSettings, codec, selecting
 from bitldp_papers.run.client import Client
 from bitldp_papers.run.drive import turn_of
-from bitldp.privacy import composed
 
 __all__ = ["Memory", "RememberingMod", "identity_of", "question_of", "update_mod"]
 
@@ -72,7 +72,7 @@ class Memory:
         if not path.exists():
             return cls(np.zeros((1, size)))
         try:
-            kept = saved.arrays(path.read_bytes())
+            kept = documents.arrays(path.read_bytes())
             kept = {name: kept[name] for name in _FIELDS}
             found = cls(
                 kept["residual"],
@@ -189,7 +189,11 @@ class RememberingMod(PrivateUpdateMod):
         return answer
 
     def _selected(
-        self, plan: Plan, residual: NDArray[np.float64], gradient: NDArray[np.float64], rng: RandomSource
+        self,
+        plan: UpdatePlan,
+        residual: NDArray[np.float64],
+        gradient: NDArray[np.float64],
+        rng: RandomSource,
     ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
         """Return the new residual, and the report of one coordinate of it (Algorithm 1, LocalUpdate)."""
         fedsel = selecting(self._settings, gradient.size).fresh()

@@ -21,7 +21,7 @@ from bitldp_papers.run.settings import Settings
 from bitldp.privacy import PrivacyClaimWarning, composed, share
 from bitldp.selection import Compressed, FedSel, flat
 from bitldp.selection.base import Selection
-from bitldp.selection.budget import selection_of
+from bitldp.selection.fedsel import selection_of
 
 __all__ = [
     "MECHANISMS",

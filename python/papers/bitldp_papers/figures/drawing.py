@@ -6,8 +6,9 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bitldp.base.extras import require
+from bitldp.base.errors import require
 from bitldp.base.palette import GRID, INK, STYLES
+
 from bitldp_papers.figures.outcome import Outcome
 
 __all__ = ["drawn", "lines"]

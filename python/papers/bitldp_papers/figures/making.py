@@ -13,8 +13,9 @@ from platform import python_version
 from typing import Any
 
 import bitldp
+from bitldp.base.documents import jsonable
 from bitldp.base.files import replacing
-from bitldp.base.plain import jsonable
+
 from bitldp_papers.figures.drawing import drawn
 from bitldp_papers.figures.outcome import Outcome
 from bitldp_papers.figures.registry import Entry

@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from bitldp.base.documents import jsonable
 from bitldp.base.files import replacing
-from bitldp.base.plain import jsonable
+
 from bitldp_papers.data import Dataset, DatasetError, load
 from bitldp_papers.data.sources import CHECKSUMS
 

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from flwr.app import Context, Message, MetricRecord, RecordDict
-from flwr.clientapp.typing import ClientAppCallable
-
 from bitldp.base import checks
 from bitldp.base.files import replacing
 from bitldp.base.lock import locked
 from bitldp.federated import flower
 from bitldp.federated.client.mod import BUDGET_SENTENCE, FAILURE_SENTENCE
-from bitldp.federated.wire.records import to_record
+from bitldp.federated.wire.arrays import to_record
 from bitldp.ledger.budget import BudgetExceededError, Ledger
+from flwr.app import Context, Message, MetricRecord, RecordDict
+from flwr.clientapp.typing import ClientAppCallable
+
 from bitldp_papers.run.settings import Settings
 from bitldp_papers.run.share import Holding, holding
 

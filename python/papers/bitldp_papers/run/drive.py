@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bitldp.base.documents import jsonable
+from bitldp.base.files import replacing
+from bitldp.federated.server.strategy import DecodingStrategy, RoundFailedError
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 
-from bitldp.base.files import replacing
-from bitldp.base.plain import jsonable
-from bitldp.federated.server.strategy import DecodingStrategy, RoundFailedError
 from bitldp_papers.run.alike import alike
 from bitldp_papers.run.folder import RunFolder
 from bitldp_papers.run.settings import Settings

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
-from bitldp.base import saved
+from bitldp.base import documents
 from bitldp.base.files import replacing
+from numpy.typing import NDArray
 
 __all__ = ["Checkpoint", "RunFolder"]
 
@@ -116,7 +115,7 @@ class RunFolder:
         if not path.exists():
             return None
         try:
-            arrays = saved.arrays(path.read_bytes())
+            arrays = documents.arrays(path.read_bytes())
             return Checkpoint(int(arrays.pop(_ROUND)), arrays)
         except (ValueError, KeyError, TypeError, OSError):
             raise ValueError(f"out: {path} is damaged") from None

@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-from bitldp.base.extras import require
-from bitldp_papers.cli.fl.show import print_runs, print_summary, print_systems
+from bitldp.base.errors import require
 from bitldp.cli.catalogue import MOST_THREADS
 from bitldp.cli.files import CommandError, UsageError
 from bitldp.cli.screen import sentences
 from bitldp.report.plots import rounds_plot
 from bitldp.report.totals import number
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from bitldp_papers.cli.fl.show import print_runs, print_summary, print_systems
 
 if TYPE_CHECKING:
     from bitldp_papers import Runnable, Settings, Summary
@@ -44,7 +44,9 @@ def fl(
     quick: Annotated[
         bool, typer.Option("--quick", help="--preset quick: under a minute on two cores, for a first look.")
     ] = False,
-    data: Annotated[str | None, typer.Option(metavar="NAME", help="Data set; see bitldp_papers.data.")] = None,
+    data: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Data set; see bitldp_papers.data.")
+    ] = None,
     epsilon: Annotated[
         float | None, typer.Option(metavar="E", help="Budget of a client over all rounds.")
     ] = None,
@@ -88,9 +90,10 @@ def fl(
     """
     with sentences():
         require("bitldp fl", _MODULES, "fl")
-        from bitldp_papers.data import DatasetError
         from bitldp.federated import RoundFailedError
+
         from bitldp_papers import DEPLOYMENTS, NAMES, get
+        from bitldp_papers.data import DatasetError
         from bitldp_papers.run.many import run_many
 
         logging.getLogger("flwr").setLevel(logging.ERROR)  # Flower sets it when it is imported

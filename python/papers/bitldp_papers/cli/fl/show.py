@@ -9,11 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-
-from bitldp.base.plain import jsonable
+from bitldp.base.documents import jsonable
 from bitldp.cli.screen import print_whole, wide_console
 from bitldp.report.totals import number
+from rich.table import Table
 
 if TYPE_CHECKING:
     from bitldp_papers import Summary

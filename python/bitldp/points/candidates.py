@@ -1,27 +1,47 @@
-"""The candidates of BRR: where they are, and the law of each set of them that a release stays within."""
+"""Candidates of a release: their points, the losses between them, and the regions it stays within."""
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
-from bitldp.points import metrics
-from bitldp.release.base import Call
+from bitldp.release.base import Call, Release
 from bitldp.release.keyed import by_column
 
 _BLOCK = 1 << 22  # losses that are looked at together
 _LINE_LIMIT = 1 << 24  # equidistant candidates: points and losses by rank take 2 GB on the way
-_TABLE_LIMIT = 8192  # candidates of a part that needs a table of all losses: 0.5 GB of float64
 
 
-def place(
+Points: TypeAlias = NDArray[np.float64]
+"""Candidates or inputs, shape (n, d)."""
+
+Metric: TypeAlias = Callable[[Points, Points], NDArray[np.float64]]
+"""Pairwise values of two sets of points, shape (len(a), len(b))."""
+
+Loss: TypeAlias = "str | Metric | NDArray[np.float64]"
+"""A loss between candidates: by name, by a function, or as a table."""
+
+
+class Region(Protocol):
+    """Candidates that a release stays within, and the release of their positions."""
+
+    @property
+    def members(self) -> NDArray[np.intp]:
+        """Indices of the candidates, ascending."""
+
+    @property
+    def release(self) -> Release:
+        """The release of positions in `members`."""
+
+
+def checked_candidates(
     candidates: Any, interval: Any, utility: Any
 ) -> tuple[Any, tuple[float, float] | None, NDArray[np.float64]]:
     """Return candidates and interval, checked, and the points that they mean."""
@@ -39,7 +59,7 @@ def place(
     if points.ndim not in (1, 2) or len(points) < 2 or points.size == 0:
         raise ValueError(f"candidates: shape must be (N,) or (N, d) with N >= 2, got {points.shape}")
     points = readonly(points.astype(np.float64))
-    with np.errstate(over="ignore"):  # what is not finite is refused
+    with np.errstate(over="ignore"):  # values that are not finite are refused
         finite = np.isfinite(points.max(axis=0) - points.min(axis=0)).all()  # NaN and infinity show here, too
     if not finite:
         raise ValueError("candidates: must be finite, and so must their differences")
@@ -56,7 +76,7 @@ def _check_interval(value: Any, count: int) -> tuple[float, float]:
     return low, high
 
 
-def check_metric(metric: Any, utility: Any, count: int) -> Any:
+def check_metric(metric: Any, utility: Any, count: int) -> Loss:
     """Return the checked metric: a table as a read-only array, anything else as it is."""
     if utility is not None and not (isinstance(metric, str) and metric == "euclidean"):
         raise ValueError("utility: takes the place of metric; give one of the two")
@@ -74,13 +94,13 @@ def check_prior(prior: Any) -> NDArray[np.float64] | None:
     """Return how often each candidate is expected, as a read-only array; None where nothing is said."""
     if prior is None:
         return None
-    found = np.asarray(prior)
-    if found.dtype.kind not in "iuf":
-        raise TypeError(f"prior: must be numbers, not {found.dtype}")
-    found = found.astype(np.float64)
-    if found.ndim != 1 or not np.isfinite(found).all() or (found < 0.0).any():
+    result = np.asarray(prior)
+    if result.dtype.kind not in "iuf":
+        raise TypeError(f"prior: must be numbers, not {result.dtype}")
+    result = result.astype(np.float64)
+    if result.ndim != 1 or not np.isfinite(result).all() or (result < 0.0).any():
         raise ValueError("prior: must be a sequence of finite numbers, zero or more")
-    return readonly(found)
+    return readonly(result)
 
 
 def of_members(
@@ -97,7 +117,7 @@ def of_members(
     return chosen
 
 
-def groups(regions: Any, count: int) -> tuple[NDArray[Any], list[NDArray[np.intp]]]:
+def region_members(regions: Any, count: int) -> tuple[NDArray[Any], list[NDArray[np.intp]]]:
     """Return checked region labels, and the indices of the candidates of each region, by ascending label."""
     labels = np.asarray(regions)
     if labels.shape != (count,):
@@ -112,59 +132,135 @@ def groups(regions: Any, count: int) -> tuple[NDArray[Any], list[NDArray[np.intp
 
 
 def region_index(members: list[NDArray[np.intp]], count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the region of each candidate, and its place in the region."""
-    part, place = np.empty(count, np.intp), np.empty(count, np.intp)
+    """Return the region of each candidate, and its position in the region."""
+    part, position = np.empty(count, np.intp), np.empty(count, np.intp)
     for number, each in enumerate(members):
-        part[each], place[each] = number, np.arange(len(each))
-    return part, place
+        part[each], position[each] = number, np.arange(len(each))
+    return part, position
 
 
 def losses_between(
-    points: NDArray[np.float64], members: NDArray[np.intp], metric: Any, utility: Any
+    points: NDArray[np.float64], members: NDArray[np.intp], metric: Loss, utility: str | Metric | None
 ) -> NDArray[np.float64]:
     """Return the table of losses between some of the candidates; a utility counts as a negative one."""
     own = points[members].reshape(len(members), -1)
     if isinstance(metric, np.ndarray):
         return metric[np.ix_(members, members)]
     if utility is None:
-        return metrics.table("metric", metrics.named("metric", metric, metrics.METRICS), own)
-    return -metrics.table("utility", metrics.named("utility", utility, metrics.UTILITIES), own)
+        return loss_table("metric", named_loss("metric", metric, METRICS), own)
+    return -loss_table("utility", named_loss("utility", utility, UTILITIES), own)
 
 
 def nearest(
-    points: NDArray[np.float64], table: NDArray[np.float64], metric: Any, utility: Any
+    points: NDArray[np.float64], table: NDArray[np.float64], metric: Loss, utility: str | Metric | None
 ) -> NDArray[Any]:
     """Return the code of the candidate of least loss (the first of equals) for each finite point."""
     if isinstance(metric, np.ndarray):
         raise ValueError(
-            "x: the metric is a table between the candidates, which tells nothing of other points"
+            "x: the metric is a table between the candidates, which does not measure other points"
         )
     codes = np.empty(len(points), np.min_scalar_type(len(table) - 1))
     step = max(1, _BLOCK // len(table))
     for start in range(0, len(points), step):
         block = points[start : start + step]
         if utility is None:
-            losses = metrics.named("metric", metric, metrics.METRICS)(block, table)
+            losses = named_loss("metric", metric, METRICS)(block, table)
         else:
-            losses = -metrics.named("utility", utility, metrics.UTILITIES)(block, table)
+            losses = -named_loss("utility", utility, UTILITIES)(block, table)
         codes[start : start + step] = losses.argmin(axis=1)
     return codes
 
 
-def release(
-    regions: Sequence[Any],
+def release_by_region(
+    regions: Sequence[Region],
     index: tuple[NDArray[np.intp], NDArray[np.intp]],
     codes: NDArray[Any],
     call: Call,
 ) -> NDArray[Any]:
     """Release checked codes, each within its region; the region decides the channel, and is public."""
-    region_of, place_of = index
+    region_of, position_of = index
     flat = codes.ravel()
     reports = np.empty(flat.shape, np.min_scalar_type(len(region_of) - 1))
     keys = call.keys if call.keys[0] is not None else [None] * len(regions)
     for number, (region, key) in enumerate(zip(regions, keys, strict=True)):
         everywhere = np.flatnonzero(region_of[flat] == number)
         for mine, own in by_column(everywhere, [key], flat.size // max(1, len(codes))):
-            released = region.release.randomize(place_of[flat[mine]], call.codes(own))
+            released = region.release.randomize(position_of[flat[mine]], call.codes(own))
             reports[mine] = region.members[released]
     return reports.reshape(codes.shape)
+
+
+_EARTH_RADIUS_KM = 6371.0088  # mean radius, IUGG
+
+
+def euclidean(a: Points, b: Points) -> NDArray[np.float64]:
+    """Return Euclidean distances."""
+    return np.sqrt(_summed(np.square, a, b))
+
+
+def manhattan(a: Points, b: Points) -> NDArray[np.float64]:
+    """Return Manhattan distances."""
+    return _summed(np.abs, a, b)
+
+
+def _summed(term: Callable[[Points], Points], a: Points, b: Points) -> NDArray[np.float64]:
+    total = np.zeros((len(a), len(b)))
+    for axis in range(a.shape[1]):  # one (n, n) table at a time
+        total += term(a[:, axis, None] - b[None, :, axis])
+    return total
+
+
+def haversine(a: Points, b: Points) -> NDArray[np.float64]:
+    """Return great-circle distances in km; points are (latitude, longitude) in degrees."""
+    for points in (a, b):
+        if points.shape[1] != 2 or (np.abs(points[:, 0]) > 90.0).any():
+            raise ValueError(
+                "metric: 'haversine' needs (latitude, longitude) pairs, latitudes of -90 to 90 degrees"
+            )
+    (lat_a, lon_a), (lat_b, lon_b) = np.radians(a.T), np.radians(b.T)
+    half = (
+        np.sin((lat_a[:, None] - lat_b) / 2.0) ** 2
+        + np.cos(lat_a)[:, None] * np.cos(lat_b) * np.sin((lon_a[:, None] - lon_b) / 2.0) ** 2
+    )
+    distances: NDArray[np.float64] = 2.0 * _EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.minimum(half, 1.0)))
+    return distances
+
+
+def jaccard(a: Points, b: Points) -> NDArray[np.float64]:
+    """Return generalized Jaccard (Tanimoto) similarities x.y/(x.x + y.y - x.y): the larger, the better."""
+    for points in (a, b):
+        if (points < 0.0).any() or not points.any(axis=1).all():
+            raise ValueError("utility: 'jaccard' needs points with no negative coordinate, and none at zero")
+    products = a @ b.T
+    squares = np.square(a).sum(axis=1)[:, None] + np.square(b).sum(axis=1)
+    similarities: NDArray[np.float64] = products / (squares - products)
+    return similarities
+
+
+METRICS: dict[str, Metric] = {"euclidean": euclidean, "manhattan": manhattan, "haversine": haversine}
+UTILITIES: dict[str, Metric] = {"jaccard": jaccard}
+
+
+def named_loss(argument: str, value: Any, names: dict[str, Metric]) -> Metric:
+    """Return the function that a metric or utility argument means."""
+    if callable(value):
+        function: Metric = value
+        return function
+    if not isinstance(value, str) or value not in names:
+        shown = repr(value) if isinstance(value, str) else type(value).__name__
+        words = ", ".join(repr(name) for name in names)
+        raise ValueError(
+            f"{argument}: must be one of {words}, or a function of two arrays of points, got {shown}"
+        )
+    return names[value]
+
+
+def loss_table(argument: str, function: Metric, points: Points) -> NDArray[np.float64]:
+    """Return the finite (N, N) table of a metric or utility between candidates."""
+    with np.errstate(over="ignore", invalid="ignore"):  # values that are not finite are refused below
+        values = np.asarray(function(points, points), dtype=np.float64)
+    if values.shape != (len(points), len(points)):
+        raise ValueError(f"{argument}: must give a table of shape {(len(points),) * 2}, got {values.shape}")
+    if not np.isfinite(values).all():
+        raise ValueError(f"{argument}: must give finite values between all candidates")
+    return values

@@ -7,9 +7,9 @@ import hashlib
 import os
 from pathlib import Path
 
-from bitldp.base.files import replacing, resolved, sweep
+from bitldp.base.files import replacing, sweep
 
-__all__ = ["LedgerChangedError", "NoLedgerError", "place_of", "read", "write"]
+__all__ = ["LedgerChangedError", "NoLedgerError", "read", "write"]
 
 
 class LedgerChangedError(RuntimeError):
@@ -31,12 +31,7 @@ class NoLedgerError(FileNotFoundError):
         return type(self), (str(self.filename),)
 
 
-def place_of(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a ledger's file, with links followed."""
-    return resolved(path)
-
-
-def read(place: Path) -> tuple[bytes, str] | None:
+def read(path: Path) -> tuple[bytes, str] | None:
     """Return the bytes of a ledger's file, and their checksum; None where there is no file.
 
     Raises
@@ -47,26 +42,26 @@ def read(place: Path) -> tuple[bytes, str] | None:
         If it cannot be read.
     """
     try:
-        with place.open("rb") as file:
+        with path.open("rb") as file:
             names = os.fstat(file.fileno()).st_nlink
             data = file.read()
     except FileNotFoundError:
         return None
     if names > 1:
         raise ValueError(
-            f"{place}: has {names} names (hard links), each of which would become a ledger with the whole "
+            f"{path}: has {names} names (hard links), each of which would become a ledger with the whole "
             "budget; use a symbolic link"
         )
     return data, hashlib.sha256(data).hexdigest()
 
 
-def write(place: Path, text: str, seen: str | None) -> str:
+def write(path: Path, text: str, seen: str | None) -> str:
     """Replace a ledger's file, which must be the one that was seen last; return the new checksum.
 
     Parameters
     ----------
-    place : pathlib.Path
-        As of `place_of`; its lock is held.
+    path : pathlib.Path
+        The file, with links followed; its lock is held.
     text : str
         The ledger.
     seen : str, optional
@@ -77,17 +72,17 @@ def write(place: Path, text: str, seen: str | None) -> str:
     LedgerChangedError
         If the file is another, or is gone. Nothing was written.
     """
-    found = read(place)
-    if (None if found is None else found[1]) != seen:
-        if found is None:
+    present = read(path)
+    if (None if present is None else present[1]) != seen:
+        if present is None:
             problem = "is gone since it was read; its folder was emptied, or is not mounted"
         elif seen is None:
             problem = "is there already, and is not where this ledger comes from; Ledger.open reads it"
         else:
             problem = "was changed since it was read; read it again (Ledger.open keeps others out)"
-        raise LedgerChangedError(f"{place}: {problem}. Nothing was saved, and nothing may be released")
+        raise LedgerChangedError(f"{path}: {problem}. Nothing was saved, and nothing may be released")
     data = text.encode()
-    sweep(place)
-    with replacing(place) as file:
+    sweep(path)
+    with replacing(path) as file:
         file.write(data)
     return hashlib.sha256(data).hexdigest()

@@ -1,15 +1,35 @@
-"""Readers of saved JSON and saved arrays, which refuse anything else by a ValueError."""
+"""Documents: saved JSON and arrays, checked when they are read; values as JSON and HTML have them."""
 
 from __future__ import annotations
 
+import html
 import io
 import json
+import math
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["arrays", "document"]
+__all__ = ["arrays", "document", "facts_table", "jsonable"]
+
+
+def jsonable(value: Any) -> Any:
+    """Return a value with its infinities replaced by ``"infinity"`` and ``"-infinity"``, NaN by None."""
+    if isinstance(value, dict):
+        return {name: jsonable(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [jsonable(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else "infinity" if value > 0.0 else "-infinity"
+    return value
+
+
+def facts_table(caption: str, rows: Iterable[tuple[str, str]]) -> str:
+    """Return an HTML table of a name and a value a row; captions and names are escaped, values are HTML."""
+    cells = "".join(f"<tr><th>{html.escape(name)}</th><td>{value}</td></tr>" for name, value in rows)
+    return f"<table><caption>{html.escape(caption)}</caption>{cells}</table>"
 
 
 def document(text: Any) -> Any:

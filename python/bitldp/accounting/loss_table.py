@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from bitldp._core import log_ratio
 from bitldp.privacy import ONE
 
-__all__ = ["Table", "of_rows", "of_weights", "promised", "two_rows"]
+__all__ = ["LossTable", "of_rows", "of_weights", "promised", "two_rows"]
 
 _BLOCK = 1 << 21  # entries of the pairs of rows that are looked at together
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class LossTable:
     """The law of one symbol.
 
     Attributes
@@ -45,13 +45,13 @@ class Table:
             yield self.rows[one[different]], self.rows[other[different]]
 
 
-def of_weights(weights: Sequence[Sequence[int]], epsilon: float) -> Table:
+def of_weights(weights: Sequence[Sequence[int]], epsilon: float) -> LossTable:
     """Return the table of integer weights over 2**64; equal rows once, without values that never occur."""
     distinct = list(dict.fromkeys(tuple(row) for row in weights))
     return of_rows(np.array([[weight / ONE for weight in row] for row in distinct]), epsilon)
 
 
-def two_rows(one: Sequence[Fraction], other: Sequence[Fraction]) -> Table:
+def two_rows(one: Sequence[Fraction], other: Sequence[Fraction]) -> LossTable:
     """Return the table of two inputs, with its exact epsilon."""
     worst = 0.0
     for a, b in zip(one, other, strict=True):
@@ -63,9 +63,9 @@ def two_rows(one: Sequence[Fraction], other: Sequence[Fraction]) -> Table:
     return of_rows(np.array([[float(each) for each in row] for row in (one, other)]), worst)
 
 
-def of_rows(rows: NDArray[np.float64], epsilon: float) -> Table:
+def of_rows(rows: NDArray[np.float64], epsilon: float) -> LossTable:
     """Return the table of rows, without the values that never occur."""
-    return Table(rows[:, rows.any(axis=0)], epsilon)
+    return LossTable(rows[:, rows.any(axis=0)], epsilon)
 
 
 def scaled(ratio: Fraction) -> tuple[int, int]:
@@ -77,7 +77,7 @@ def scaled(ratio: Fraction) -> tuple[int, int]:
     return (numerator >> excess) + 1, max(denominator >> excess, 1)
 
 
-def promised(epsilon: float, delta: float) -> Table:
+def promised(epsilon: float, delta: float) -> LossTable:
     """Return the two laws that are the worst that an (epsilon, delta) promise allows.
 
     Any two laws that keep the promise are a post-processing of these (Kairouz, Oh and Viswanath, "The
@@ -85,10 +85,10 @@ def promised(epsilon: float, delta: float) -> Table:
     it is told truly with odds e^epsilon.
     """
     if math.isinf(epsilon):
-        return Table(np.array([[1.0, 0.0], [0.0, 1.0]]), epsilon)
+        return LossTable(np.array([[1.0, 0.0], [0.0, 1.0]]), epsilon)
     truth = (1.0 - delta) / (1.0 + math.exp(-epsilon))
     lie = (1.0 - delta) / (1.0 + math.exp(min(epsilon, 709.0)))
     if delta == 0.0:
         return of_rows(np.array([[truth, lie], [lie, truth]]), epsilon)
     rows = np.array([[delta, truth, lie, 0.0], [0.0, lie, truth, delta]])
-    return Table(rows, math.inf)
+    return LossTable(rows, math.inf)

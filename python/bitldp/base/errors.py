@@ -1,11 +1,19 @@
-"""Optional dependencies, and the sentence that says what to install."""
+"""Errors that callers catch, and the check for optional dependencies."""
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterable
 
-__all__ = ["MissingExtraError", "missing", "require"]
+__all__ = ["DataError", "MissingExtraError", "PlanError", "missing", "require"]
+
+
+class PlanError(ValueError):
+    """Error for a plan that cannot be, or does not fit a table; it names the column and what is allowed."""
+
+
+class DataError(ValueError):
+    """Error for a value of a table that cannot be released; it names row and column, and never the value."""
 
 
 class MissingExtraError(ImportError):
