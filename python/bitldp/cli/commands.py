@@ -181,6 +181,7 @@ def offering(
             parameters.append(inspect.Parameter(name, _BY_NAME, default=None, annotation=stated))
         command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         command.offered = frozenset(takers)  # type: ignore[attr-defined]
+        command.command_class = MechanismCommand  # type: ignore[attr-defined]
         return command
 
     return decorate
