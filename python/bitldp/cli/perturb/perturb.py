@@ -131,7 +131,8 @@ def _perturb(
     unchanged = Unchanged(source.path)
     array = ArrayReader(source) if source.form.kind == "npy" else None
     table = None if array is not None else open_reader(source)
-    release, warnings = None, ()
+    release: TableRelease | None = None
+    warnings: tuple[str, ...] = ()
     if array is not None:
         plan, warnings = _array_plan(request, array)
     elif table is not None and request.plan is not None:
