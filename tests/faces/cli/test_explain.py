@@ -11,8 +11,7 @@ import bitldp
 import numpy as np
 import pytest
 from bitldp.cli.catalogue import FAMILIES, entries
-from bitldp.cli.explain import overview, print_overview
-from bitldp.cli.explain import print_claims
+from bitldp.cli.explain import overview, print_claims, print_overview
 from bitldp.report.claims import claims
 from bitldp.report.totals import number
 from bitldp.report.verdicts import verdicts

@@ -292,6 +292,7 @@ class Digested:
 
 _RANDOM = 6  # bytes of the name of a temporary file
 
+
 def _lock(descriptor: int, *, wait: bool) -> bool:
     """Take the lock of a file, which goes with the process; return whether it could be had."""
     if sys.platform == "win32":
