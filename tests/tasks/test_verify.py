@@ -49,9 +49,9 @@ def test_it_stands_on_nothing_of_the_package() -> None:
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 7.0])
 @pytest.mark.parametrize("name", columns_of_every_mechanism())
 def test_it_finds_the_exact_epsilon_of_every_mechanism(name: str, epsilon: float) -> None:
-    for part in columns_of_every_mechanism(epsilon)[name].parts:
-        law = json.loads(json.dumps(law_of(part.mechanism)))
-        guarantee = part.mechanism.guarantee
+    for codec in columns_of_every_mechanism(epsilon)[name].codecs:
+        law = json.loads(json.dumps(law_of(codec.mechanism)))
+        guarantee = codec.mechanism.guarantee
         if name in UNPROVEN:
             with pytest.raises(verify.Unproven):
                 verify.epsilon_of(law)

@@ -20,7 +20,7 @@ from bitldp.report.totals import number
 
 if TYPE_CHECKING:
     from bitldp.cli.perturb.table_files import InputSource
-    pass
+
 
 __all__ = ["estimate"]
 

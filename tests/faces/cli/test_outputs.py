@@ -95,9 +95,9 @@ def test_the_second_of_two_runs_is_refused(
 
     target, made = source.with_name("out.csv"), _perturb.privacy_report
 
-    def other(*arguments: object) -> object:
+    def other(*arguments: object, **options: object) -> object:
         source.with_name(name).write_text("of another run")
-        return made(*arguments)
+        return made(*arguments, **options)
 
     monkeypatch.setattr(_perturb, "privacy_report", other)
     result = invoke("perturb", source, "-o", target, *FRR, "--columns", "x", *force)

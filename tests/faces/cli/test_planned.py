@@ -167,10 +167,12 @@ def test_what_does_not_go_together_is_said(
 
 def test_a_bad_plan_names_its_line(folder: Path, tmp_path: Path) -> None:
     bad = tmp_path / "plan.toml"
-    bad.write_text((folder / "plan.toml").read_text().replace('"GRR"', '"GRRR"', 1))
+    lines = (folder / "plan.toml").read_text().splitlines()
+    line = lines.index('mechanism = "GRR"')
+    bad.write_text("\n".join([*lines[:line], 'mechanism = "GRRR"', *lines[line + 1 :]]))
     result = invoke("perturb", folder / "people.csv", "-o", tmp_path / "x.csv", "--plan", bad)
     assert result.exit_code == 2
-    assert f"{bad}: line 9: mechanism: 'GRRR' is none of bitldp's; is GRR meant?" in result.output
+    assert f"{bad}: line {line + 1}: mechanism: 'GRRR' is none of bitldp's; is GRR meant?" in result.output
     missing = invoke(
         "perturb", folder / "people.csv", "-o", tmp_path / "x.csv", "--plan", tmp_path / "no.toml"
     )

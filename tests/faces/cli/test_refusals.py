@@ -151,7 +151,7 @@ def test_a_name_made_for_a_bit_is_not_taken_twice(tmp_path: Path) -> None:
 
 
 def test_an_unforeseen_failure_tells_no_value(people: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*arguments: object) -> None:
+    def fail(*arguments: object, **options: object) -> None:
         raise RuntimeError(f"the value was {SECRET}")
 
     monkeypatch.setattr(_perturb, "privacy_report", fail)

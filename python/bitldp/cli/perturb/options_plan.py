@@ -86,8 +86,9 @@ def plan_of_options(
         warnings.simplefilter("always", bitldp.PrivacyClaimWarning)
         made = _mechanisms(request, chosen)
         if request.label is not None and not labelled:
-            categories = _dictionary(request, request.label)
-            made.append((_label_rr(len(categories), request.label_epsilon or 0.0), label, categories, None))
+            listed_labels = _dictionary(request, request.label)
+            label_rr = _label_rr(len(listed_labels), request.label_epsilon or 0.0)
+            made.append((label_rr, label, listed_labels, None))
 
     dictionaries = {names[0] for _, names, categories, _ in made if categories is not None}
     for name in request.categories:

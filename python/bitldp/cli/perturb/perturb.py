@@ -131,7 +131,8 @@ def _perturb(
     unchanged = Unchanged(source.path)
     array = ArrayReader(source) if source.form.kind == "npy" else None
     table = None if array is not None else open_reader(source)
-    release, warnings = None, ()
+    release: TableRelease | None = None
+    warnings: tuple[str, ...] = ()
     if array is not None:
         plan, warnings = _array_plan(request, array)
     elif table is not None and request.plan is not None:
@@ -156,13 +157,13 @@ def _perturb(
                 array, codec, batch, seeds[0], request.threads, written, checked.progress, moved
             )
         elif table is not None:
+            ids = None if release is None or release.record is None else SeenIds(release.record)
 
             def released(rows: pa.Table, first: int) -> pa.Table:
                 if release is not None:
                     return release.piece(rows, first + 1, moved=moved, seen=ids)
                 return _released_batch(rows, plan, table.names, first, seeds, request.threads, moved)
 
-            ids = None if release is None or release.record is None else SeenIds(release.record)
             reads = plan.reads if release is None else release.reads
             rows = _stream(table, reads, batch, released, form, written, checked)
             if ids is not None:
