@@ -10,9 +10,7 @@ import numpy as np
 
 import bitldp
 from bitldp.base import checks
-from bitldp.federated import PrivateUpdateMod, UpdateCodec
 from bitldp.mechanism.base import Mechanism
-from bitldp_papers.run.client import Client
 from bitldp_papers.run.drive import Privacy
 from bitldp_papers.run.settings import Settings
 from bitldp.privacy import composed, share
@@ -26,8 +24,8 @@ __all__ = [
     "UNITS",
     "WITHOUT",
     "BRRSettings",
+    "needed",
     "privacy",
-    "update_mod",
 ]
 
 NAME = "brr"
@@ -161,6 +159,11 @@ class BRRSettings(Settings):
         """Whether everything that is released goes through a mechanism."""
         return self.mechanism not in (SPLIT, WITHOUT)
 
+    @property
+    def exposed(self) -> str:
+        """What leaves a client as it is, where not everything goes through a mechanism."""
+        return "" if self.private else "what it computes from its records as they are"
+
     def build(self, features: int, releases: int) -> Mechanism:
         """Return the mechanism for `features` numbers of [-1, 1], one of `releases` that share a budget."""
         epsilon = share(self.epsilon, releases) if self.unit == "record" else self.epsilon
@@ -174,17 +177,9 @@ class BRRSettings(Settings):
         return bitldp.BRR(self.points, epsilon=epsilon, m=near, interval=interval, **words)
 
 
-def update_mod(settings: BRRSettings, client: Client, codec: UpdateCodec, size: int) -> PrivateUpdateMod:
-    """Return the mod that releases an update of `size` numbers in every round."""
-    needed = composed(settings.build(size, settings.rounds).guarantee.record, settings.rounds)
-    return PrivateUpdateMod(
-        codec,
-        budget=min(needed, client.budget),
-        ledger=client.home / "ledger.json",
-        create=client.create,
-        rng=settings.seed if client.seeded else None,
-        repeat=client.home / "last-report.npz",
-    )
+def needed(settings: BRRSettings, size: int) -> float:
+    """Return the exact epsilon of a release of `size` numbers in every round."""
+    return composed(settings.build(size, settings.rounds).guarantee.record, settings.rounds)
 
 
 def privacy(settings: BRRSettings, size: int, releases: int, *, covers: str, not_covered: str) -> Privacy:

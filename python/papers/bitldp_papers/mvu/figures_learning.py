@@ -11,8 +11,7 @@ from typing import Any
 from bitldp.base.palette import STYLES
 from bitldp_papers.figures import Compared, FigureRun, Outcome, figure
 from bitldp_papers.mvu.settings import MVUSettings
-from bitldp_papers.mvu.simulated import descend
-from bitldp_papers.mvu.system import SYSTEM, privacy, size
+from bitldp_papers.mvu.system import SYSTEM, descend, privacy, size
 
 __all__ = ["front"]
 
@@ -29,7 +28,7 @@ _SHOWN = {
 def _scored(settings: MVUSettings) -> dict[str, float]:
     released = settings.release(size(settings))
     return {
-        "accuracy": descend(settings)[-1][1],
+        "accuracy": descend(settings)[-1]["accuracy"],
         "bits": float(released.report_bits),
         "exact": privacy(settings).record,
     }

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
+import math
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -21,15 +24,28 @@ from numpy.typing import NDArray
 from bitldp.base.files import replacing
 from bitldp.base.plain import jsonable
 from bitldp.federated.server.strategy import DecodingStrategy, RoundFailedError
-from bitldp_papers.run.alike import alike
 from bitldp_papers.run.folder import RunFolder
 from bitldp_papers.run.settings import Settings
 from bitldp_papers.run.share import loaded
+from bitldp_papers.run.vectors import Model
 
-__all__ = ["SUMMARY", "Privacy", "Rows", "Summary", "drive", "finishing", "folder_of", "turn_of", "watching"]
+__all__ = [
+    "SUMMARY",
+    "Privacy",
+    "Rows",
+    "Summary",
+    "alike",
+    "drive",
+    "finished",
+    "finishing",
+    "folder_of",
+    "turn_of",
+    "watching",
+]
+
+log = logging.getLogger("bitldp.federated")
 
 SUMMARY = "summary.json"
-Model = list[NDArray[Any]]
 Rows = Sequence[Mapping[str, Any]]
 Watcher = Callable[[Mapping[str, Any]], None]
 
@@ -201,7 +217,7 @@ def drive(
     folder = RunFolder(folder_of(settings, system), settings.lasting(), resume=settings.resume)
     kept = folder.checkpoint
     done = 0 if kept is None else kept.round
-    model = list(initial) if kept is None else [kept.arrays[f"{place:03}"] for place in range(len(initial))]
+    model = list(initial) if kept is None else [kept.arrays[f"{index:03}"] for index in range(len(initial))]
     seen: dict[str, Any] = {}
 
     def scored(server_round: int, arrays: ArrayRecord) -> MetricRecord | None:
@@ -212,7 +228,7 @@ def drive(
         if server_round > 0 or done == 0:
             row = {"round": done + server_round, **scores, **seen}
             seen.clear()
-            folder.record(row, {f"{place:03}": array for place, array in enumerate(current)})
+            folder.record(row, {f"{index:03}": array for index, array in enumerate(current)})
             watcher = _watcher.get()
             if watcher is not None:
                 watcher(folder.rows[-1])
@@ -222,7 +238,7 @@ def drive(
         chosen = _observed(strategy(done + 1, tuple(folder.rows)), seen, done)
         chosen.start(
             grid=grid,
-            initial_arrays=ArrayRecord({f"{place:03}": Array(array) for place, array in enumerate(model)}),
+            initial_arrays=ArrayRecord({f"{index:03}": Array(array) for index, array in enumerate(model)}),
             num_rounds=settings.rounds - done,
             timeout=timeout,
             train_config=ConfigRecord(),
@@ -329,6 +345,57 @@ def _observed(strategy: FedAvg, seen: dict[str, Any], done: int) -> FedAvg:
     strategy.configure_train = configure_train  # type: ignore[method-assign]
     strategy.aggregate_train = aggregate_train  # type: ignore[method-assign]
     return strategy
+
+
+def alike(replies: Iterable[Message], sent: ArrayRecord) -> tuple[list[Message], dict[str, int]]:
+    """Return the replies of the most frequent form, in order, and the counts of kept and dropped ones.
+
+    Dropped are replies whose arrays or metrics are not those (names, shapes, dtypes) of most, or not finite.
+    Where two kinds are equally many, arrays like those that were sent to the clients win. Error replies are
+    counted, and dropped too: Flower would log their text.
+    """
+    failed = 0
+    forms: list[tuple[Message, Any]] = []
+    for reply in replies:
+        if reply.has_error():
+            failed += 1
+            log.info("client %d sent no update: error %d", reply.metadata.src_node_id, reply.error.code)
+            continue
+        forms.append((reply, _form(reply)))
+    votes = Counter(form for _, form in forms if form is not None)
+    like = _layout(sent)
+    common = max(votes, key=lambda form: (votes[form], form[0] == like, form), default=None)
+    kept = [reply for reply, form in forms if form is not None and form == common]
+    rejected = len(forms) - len(kept)
+    if rejected:
+        log.warning("%d updates are not like the others, or not finite, and were left out", rejected)
+    return kept, {"reports": len(kept), "failed": failed, "rejected": rejected}
+
+
+def _form(reply: Message) -> Any:
+    """Return names, shapes and dtypes of a reply's arrays; None if it cannot be averaged."""
+    arrays, metrics = list(reply.content.array_records.values()), list(reply.content.metric_records.values())
+    if len(arrays) != 1 or len(metrics) != 1:
+        return None
+    weight: Any = metrics[0].get("num-examples")
+    if isinstance(weight, (list, bool)) or weight is None or not 0.0 < weight < math.inf:
+        return None
+    layout = _layout(arrays[0])
+    return None if layout is None else (layout, tuple(sorted(metrics[0])))
+
+
+def _layout(record: ArrayRecord) -> Any:
+    """Return names, shapes and dtypes; None for arrays that cannot be read, or are not finite."""
+    layout = []
+    for name, array in record.items():
+        try:
+            plain = array.numpy()
+        except Exception:  # of any kind: these bytes are a stranger's
+            return None
+        if plain.dtype.kind not in "fiub" or not np.isfinite(plain).all():
+            return None
+        layout.append((name, plain.shape, plain.dtype.str))
+    return tuple(layout)
 
 
 def _digest(reply: Message) -> bytes:
