@@ -10,10 +10,11 @@ import pytest
 pytest.importorskip("flwr", reason="the extra fl is not installed")
 pytest.importorskip("jax", reason="the extra fl is not installed")
 
+from flwr.app import Message, MetricRecord, RecordDict
+
 from bitldp.federated import flower, to_record
 from bitldp_papers.ldpfl.system import DropOne
-from bitldp_papers.run.alike import alike
-from flwr.app import Message, MetricRecord, RecordDict
+from bitldp_papers.run.drive import alike
 
 
 def reply(arrays: dict[str, Any] | None) -> Message:

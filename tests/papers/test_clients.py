@@ -13,13 +13,14 @@ import pytest
 pytest.importorskip("flwr", reason="the extra fl is not installed")
 pytest.importorskip("jax", reason="the extra fl is not installed")
 
+from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
+
 import bitldp
 from bitldp.federated import InProcessGrid, RoundFailedError, flower, run_in_process, to_record
 from bitldp.federated.client.mod import BUDGET_SENTENCE, FAILURE_SENTENCE
 from bitldp.ledger import BudgetExceededError, Ledger
 from bitldp_papers import get
 from bitldp_papers.run.client import Client, silent
-from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
 from support.small_runs import SMALL, model, run, same
 
 UPDATES = {"place": "updates", "mechanism": "hm", "epsilon": 6.0}
@@ -43,11 +44,8 @@ def asked(name: str, chosen: Any, node: dict[str, Any], arrays: Any, turn: int =
 
 
 def weights(chosen: Any) -> dict[str, np.ndarray]:
-    from bitldp_papers.bitrand import system as bitrand
-    from bitldp_papers.brr import sgd
-
-    made = bitrand.model(chosen) if hasattr(chosen, "place") else sgd.initial(chosen)
-    return {f"{place:03}": array for place, array in enumerate(made)}
+    system: Any = get("bitrand" if hasattr(chosen, "place") else "brr")
+    return {f"{index:03}": array for index, array in enumerate(system.rounds(chosen).initial())}
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,17 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from bitldp_papers.attacks.likeness import released, scores
+from bitldp.privacy import ceiling
 from bitldp_papers.attacks.subjects import (
     HONEST,
     Attacked,
     Subject,
     paper_records,
     records,
+    released,
+    scores,
     true_records,
 )
-from bitldp.privacy import ceiling
 
 __all__ = ["membership"]
 

@@ -8,7 +8,7 @@ m. A vector t is of the class j with the largest (t - m)'W s_j. A is a mean over
 report of each record is all that is asked of a client, and the server's arithmetic is a sum: no debiasing is
 left.
 
-Two ways to report x a_c' at epsilon for the whole record, of which `record_release` takes the one with less noise:
+Two ways to report x a_c' at epsilon for the whole record; `record_release` takes the one with less noise:
 
 - "joint": the r C numbers of x a_c', a vector of the same norm as x, through `CrossPolytope` at epsilon;
 - "split": x through `CrossPolytope` at one share, c through `LabelRR` at the other; the product of the

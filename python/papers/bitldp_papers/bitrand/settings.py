@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 import bitldp
 from bitldp.base import checks
 from bitldp.mechanism.base import Mechanism
-from bitldp_papers.bitrand.once import RecordRelease, record_release
 from bitldp.privacy import PrivacyClaimWarning, share
+from bitldp_papers.bitrand.once import RecordRelease, record_release
 from bitldp_papers.run.settings import Settings
 
 __all__ = [

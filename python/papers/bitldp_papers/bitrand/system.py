@@ -193,7 +193,9 @@ class Records(Dense):
         settings = self.settings
         if not settings.private or settings.place == "updates":
             return ""
-        said = "accuracy is on clean test records, randomized-accuracy on test records that were released alike"
+        said = (
+            "accuracy is on clean test records, randomized-accuracy on test records that were released alike"
+        )
         return said if math.isfinite(settings.label_epsilon) else f"labels leave as they are; {said}"
 
     def _records(self, client: Client) -> tuple[Floats, NDArray[Any]]:
@@ -382,7 +384,7 @@ class Once(Round[BitRandSettings]):
         return nets.judged(table, loaded(self.settings.data)[0].test_labels)
 
     def _original(self, held: Holding) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
-        """Return a client's records as the release takes them: the label apart, or packed with the features."""
+        """Return a client's records as they are released: the label apart, or packed with the features."""
         x = self._inside(held.x)
         if self.release.labels is not None:
             return x, held.y

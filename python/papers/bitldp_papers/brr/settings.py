@@ -11,9 +11,9 @@ import numpy as np
 import bitldp
 from bitldp.base import checks
 from bitldp.mechanism.base import Mechanism
+from bitldp.privacy import composed, share
 from bitldp_papers.run.drive import Privacy
 from bitldp_papers.run.settings import Settings
-from bitldp.privacy import composed, share
 
 __all__ = [
     "MECHANISMS",

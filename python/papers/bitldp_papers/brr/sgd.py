@@ -198,12 +198,12 @@ class Gradients(Descent[BRRSettings]):
     def train(self, turn: Turn) -> Model:
         """Return the client's gradient; without privacy the model after a step along it."""
         settings, client, model = self.settings, turn.client, turn.arrays()
-        gradient = self.gradient(
-            model, client.holding(settings), client.training_seed(settings, turn.number)
-        )
+        gradient = self.gradient(model, client.holding(settings), client.training_seed(settings, turn.number))
         if settings.mechanism == SPLIT:
             rng = client.release_seed(settings, turn.number)
-            released = sign_split(settings, gradient[None].astype(np.float64), float(turn.config[CLIP]), rng=rng)
+            released = sign_split(
+                settings, gradient[None].astype(np.float64), float(turn.config[CLIP]), rng=rng
+            )
             return shaped(released[0].astype(np.float32), model)
         if not settings.private:
             return stepped(model, self.rate * gradient)

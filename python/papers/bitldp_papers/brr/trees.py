@@ -156,9 +156,7 @@ class Trees(Round[BRRSettings]):
 
     def _structures(self, count: int, features: int) -> list[Structure]:
         settings = self.settings
-        return [
-            structure(settings.seed, number, settings.depth, features) for number in range(1, count + 1)
-        ]
+        return [structure(settings.seed, number, settings.depth, features) for number in range(1, count + 1)]
 
     def scores(self, model: Sequence[NDArray[Any]]) -> Mapping[str, float]:
         """Return the root mean squared error on test records."""

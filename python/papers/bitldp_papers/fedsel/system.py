@@ -292,7 +292,7 @@ class FedSelRound(Descent[FedSelSettings]):
         return codec(self.settings)
 
     def mod(self, turn: Turn) -> ClientAppCallable | None:
-        """Return the mod that releases a client's gradient, unless the settings say that there is no privacy."""
+        """Return the mod that releases a client's gradient, where the settings are private."""
         settings, client = self.settings, turn.client
         if not settings.private:
             return None
@@ -306,7 +306,7 @@ class FedSelRound(Descent[FedSelSettings]):
         )
 
     def train(self, turn: Turn) -> Model:
-        """Return the gradient of the client's loss; without privacy, the model after a step along its update."""
+        """Return the gradient of the client's loss; without privacy, the model after a step."""
         settings, model = self.settings, turn.arrays()
         if len(model) != 1:
             raise ValueError("arrays: a linear model has one")
@@ -339,9 +339,7 @@ class FedSelRound(Descent[FedSelSettings]):
             Memory(residual, memory.released + 1, question, update.tobytes()).save(path, identity)
         return update
 
-    def updates(
-        self, rows: Table, before: Table, rng: np.random.SeedSequence | None
-    ) -> tuple[Table, Table]:
+    def updates(self, rows: Table, before: Table, rng: np.random.SeedSequence | None) -> tuple[Table, Table]:
         """Return the mean update of some clients without privacy, and what each of them keeps for later.
 
         Parameters

@@ -1,4 +1,4 @@
-"""A client's own convolutional network: its layers, its training, and the flattened output of its convolutions.
+"""A client's own convolutional network: layers, training, and the flattened output of its convolutions.
 
 Blocks of two convolutions and a max pool, as in the paper's Figs. 3 and 4: two blocks without padding
 (28 x 28 gives 4 x 4 x 64 = 1024 numbers), or three with it (28 x 28: 1152, 32 x 32 x 3: 2048). Below 20

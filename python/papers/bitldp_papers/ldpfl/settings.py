@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import bitldp
 from bitldp.base import checks
 from bitldp.mechanism.base import Mechanism
+from bitldp.privacy import PrivacyClaimWarning
 from bitldp_papers.ldpfl.extractor import Network, Training, network_of
 from bitldp_papers.models.steps import OPTIMIZERS
 from bitldp_papers.run.settings import Settings
 from bitldp_papers.run.share import loaded
-from bitldp.privacy import PrivacyClaimWarning
 
 __all__ = ["MECHANISMS", "STARTS", "WITHOUT", "LDPFLSettings"]
 

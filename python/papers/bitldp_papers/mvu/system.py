@@ -129,7 +129,7 @@ class MVURound(Descent[MVUSettings]):
         )
 
     def mod(self, turn: Turn) -> ClientAppCallable | None:
-        """Return the mod that releases the gradients, one message after another, as the ledger counts them."""
+        """Return the mod that releases the gradients of one message after another."""
         if not self.settings.private:
             return None
         client = turn.client
@@ -159,7 +159,7 @@ class MVURound(Descent[MVUSettings]):
         return done if settings.level == "example" else done * settings.batch
 
     def train(self, turn: Turn) -> Model:
-        """Return gradients at the received model, one for each record, or their mean; a step without privacy."""
+        """Return gradients of records, or their mean; without privacy the model after a step."""
         settings, held, model = self.settings, turn.client.holding(self.settings), turn.arrays()
         rows = records_of(settings, turn.client, self._used(turn), len(held.x))
         x = convolved(held.x[rows]) if settings.features == "convolutions" else held.x[rows]

@@ -141,8 +141,8 @@ class Client:
         """
         if self.budget < math.inf and not self.uncovered:
             raise BudgetExceededError(
-                f"budget: {content} would leave this client without any mechanism; uncovered=true in the node's "
-                "configuration allows it"
+                f"budget: {content} would leave this client without any mechanism; uncovered=true in the "
+                "node's configuration allows it"
             )
 
     def holding(self, settings: Settings, most: int | None = None) -> Holding:
@@ -165,7 +165,9 @@ class Client:
                 with replacing(path) as file:
                     file.write(json.dumps(dealt).encode())
             elif json.loads(path.read_text(encoding="utf-8")) != dealt:
-                raise ValueError(f"home: {self.folder} belongs to other records; give this run another folder")
+                raise ValueError(
+                    f"home: {self.folder} belongs to other records; give this run another folder"
+                )
 
     def update_mod(self, settings: Settings, codec: UpdateCodec, needed: float) -> PrivateUpdateMod:
         """Return the mod that releases an update in every round, where all need an epsilon together."""

@@ -19,7 +19,6 @@ import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
-from numpy.typing import NDArray
 
 from bitldp.base.files import replacing
 from bitldp.base.plain import jsonable

@@ -1,4 +1,4 @@
-"""Rounds of a system, written once: Flower apps drive them between clients, a loop drives them in one process.
+"""Rounds of a system, written once: Flower apps drive them between clients, a loop in one process.
 
 A system is a `Round`: the client's step (`train`), the randomizer (`mod`) and the server's step (`strategy`).
 `run.system.System` makes its two apps. `Descent` is the round of gradient descent, which `course` drives
@@ -149,7 +149,9 @@ class Descent(Round[S]):
         """Prepare the next round from a corrected mean; return the metrics that it adds to the round's."""
         return {}
 
-    def simulated(self, rows: NDArray[Any], seed: np.random.SeedSequence) -> tuple[NDArray[np.float64], float]:
+    def simulated(
+        self, rows: NDArray[Any], seed: np.random.SeedSequence
+    ) -> tuple[NDArray[np.float64], float]:
         """Return the decoded mean of clients' rows, released as in the apps, and its standard error."""
         result = simulate(self.codec(), rows, rng=seed)
         stderr = float(np.sqrt(np.mean(np.square(result.stderr)))) if result.clients > 1 else 0.0

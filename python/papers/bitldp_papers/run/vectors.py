@@ -23,9 +23,7 @@ def flat(arrays: Sequence[NDArray[Any]], rows: int = 0) -> NDArray[Any]:
 def shaped(vector: NDArray[Any], like: Sequence[NDArray[Any]]) -> Model:
     """Return the last axis of a vector, or of a table of them, cut into arrays of the shapes of `like`."""
     parts = np.split(vector, np.cumsum([array.size for array in like])[:-1], axis=-1)
-    return [
-        part.reshape(*vector.shape[:-1], *array.shape) for part, array in zip(parts, like, strict=True)
-    ]
+    return [part.reshape(*vector.shape[:-1], *array.shape) for part, array in zip(parts, like, strict=True)]
 
 
 def stepped(model: Sequence[NDArray[Any]], step: NDArray[Any]) -> Model:
