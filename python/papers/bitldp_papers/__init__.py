@@ -8,7 +8,8 @@ from bitldp.base.extras import require
 
 require("bitldp_papers", ["flwr", "jax", "sklearn"], "fl")
 
-from bitldp_papers.run.drive import Privacy, Summary  # noqa: E402
+from bitldp_papers.run.drive import Summary  # noqa: E402
+from bitldp_papers.run.rounds import Privacy  # noqa: E402
 from bitldp_papers.run.settings import Settings  # noqa: E402
 from bitldp_papers.run.system import Runnable, System  # noqa: E402
 

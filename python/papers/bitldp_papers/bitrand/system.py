@@ -40,7 +40,7 @@ from bitldp_papers.bitrand.settings import (
 from bitldp_papers.bitrand.updates import Layers, Shuffled
 from bitldp_papers.models import nets
 from bitldp_papers.run.client import Client
-from bitldp_papers.run.drive import Privacy, Rows
+from bitldp_papers.run.rounds import Privacy, Rows
 from bitldp_papers.run.rounds import Descent, Round, Turn
 from bitldp_papers.run.share import Holding, holding, loaded
 from bitldp_papers.run.system import System

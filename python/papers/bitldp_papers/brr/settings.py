@@ -12,7 +12,7 @@ import bitldp
 from bitldp.base import checks
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import composed, share
-from bitldp_papers.run.drive import Privacy
+from bitldp_papers.run.rounds import Privacy
 from bitldp_papers.run.settings import Settings
 
 __all__ = [

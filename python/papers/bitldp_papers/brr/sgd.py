@@ -20,7 +20,7 @@ from bitldp.mechanism.base import Mechanism
 from bitldp.points.brr import BRR
 from bitldp_papers.brr.settings import SPLIT, WITHOUT, BRRSettings, needed, privacy
 from bitldp_papers.models import cnn, nets
-from bitldp_papers.run.drive import Privacy, Rows
+from bitldp_papers.run.rounds import Privacy, Rows
 from bitldp_papers.run.rounds import Descent, DescentStrategy, Turn, course
 from bitldp_papers.run.share import Holding, holding, loaded
 from bitldp_papers.run.vectors import Model, flat, shaped, stepped

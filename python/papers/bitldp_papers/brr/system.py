@@ -19,7 +19,7 @@ from bitldp_papers.brr.sgd import Gradients
 from bitldp_papers.brr.trees import Trees
 from bitldp_papers.models import nets
 from bitldp_papers.run.client import Client
-from bitldp_papers.run.drive import Privacy
+from bitldp_papers.run.rounds import Privacy
 from bitldp_papers.run.rounds import Round, Turn
 from bitldp_papers.run.share import loaded
 from bitldp_papers.run.system import System

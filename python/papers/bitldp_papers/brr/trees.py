@@ -29,7 +29,7 @@ from bitldp.channels import Matrix
 from bitldp.federated import DecodingStrategy, UpdateCodec, to_record
 from bitldp.mechanism.base import Mechanism
 from bitldp_papers.brr.settings import BRRSettings, needed, privacy
-from bitldp_papers.run.drive import Privacy, Rows
+from bitldp_papers.run.rounds import Privacy, Rows
 from bitldp_papers.run.rounds import Round, Turn
 from bitldp_papers.run.share import loaded
 from bitldp_papers.run.vectors import Model

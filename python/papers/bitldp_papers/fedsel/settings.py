@@ -16,7 +16,7 @@ from bitldp.base import checks
 from bitldp.federated import UpdateCodec
 from bitldp.mechanism.base import Mechanism
 from bitldp.numeric import Piecewise
-from bitldp_papers.run.drive import Privacy
+from bitldp_papers.run.rounds import Privacy
 from bitldp_papers.run.settings import Settings
 from bitldp.privacy import PrivacyClaimWarning, composed, share
 from bitldp.selection import Compressed, FedSel, flat

@@ -50,7 +50,7 @@ from bitldp_papers.fedsel.settings import (
     selection,
 )
 from bitldp_papers.models import linear
-from bitldp_papers.run.drive import Privacy, Rows, turn_of
+from bitldp_papers.run.rounds import Privacy, Rows, turn_of
 from bitldp_papers.run.rounds import Descent, DescentStrategy, Turn, course
 from bitldp_papers.run.share import loaded, shuffled
 from bitldp_papers.run.system import System

@@ -18,7 +18,8 @@ from bitldp.compression import CrossPolytope
 from bitldp.federated import UpdateCodec, simulate
 from bitldp.federated.wire.arrays import Layout
 from bitldp.ledger import Ledger
-from bitldp_papers.run.drive import Privacy, Summary, Watcher, finished, folder_of
+from bitldp_papers.run.drive import Summary, Watcher, finished, folder_of
+from bitldp_papers.run.rounds import Privacy
 from bitldp_papers.run.folder import RunFolder
 from bitldp_papers.run.settings import Settings
 from bitldp_papers.run.share import loaded

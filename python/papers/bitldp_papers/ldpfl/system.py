@@ -28,7 +28,7 @@ from bitldp_papers.ldpfl.settings import MECHANISMS, STARTS, WITHOUT, LDPFLSetti
 from bitldp_papers.models import nets
 from bitldp_papers.models.steps import OPTIMIZERS
 from bitldp_papers.run.client import Client
-from bitldp_papers.run.drive import Privacy, Rows
+from bitldp_papers.run.rounds import Privacy, Rows
 from bitldp_papers.run.rounds import Round, Turn, course
 from bitldp_papers.run.share import holding, loaded
 from bitldp_papers.run.system import System

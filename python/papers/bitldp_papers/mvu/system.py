@@ -27,7 +27,7 @@ from bitldp_papers.models import nets
 from bitldp_papers.mvu.inputs import FEATURES, convolved, inputs
 from bitldp_papers.mvu.settings import DITHERS, LEVELS, MAJORITIES, MECHANISMS, NAME, SIGNS, MVUSettings
 from bitldp_papers.run.client import Client
-from bitldp_papers.run.drive import Privacy, Rows
+from bitldp_papers.run.rounds import Privacy, Rows
 from bitldp_papers.run.rounds import Descent, DescentStrategy, Turn, course
 from bitldp_papers.run.share import shuffled
 from bitldp_papers.run.system import System

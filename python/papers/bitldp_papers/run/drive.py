@@ -24,28 +24,24 @@ from bitldp.base.files import replacing
 from bitldp.base.plain import jsonable
 from bitldp.federated.server.strategy import DecodingStrategy, RoundFailedError
 from bitldp_papers.run.folder import RunFolder
+from bitldp_papers.run.rounds import Privacy, Round
 from bitldp_papers.run.settings import Settings
 from bitldp_papers.run.share import loaded
-from bitldp_papers.run.vectors import Model
 
 __all__ = [
     "SUMMARY",
-    "Privacy",
-    "Rows",
     "Summary",
     "alike",
     "drive",
     "finished",
     "finishing",
     "folder_of",
-    "turn_of",
     "watching",
 ]
 
 log = logging.getLogger("bitldp.federated")
 
 SUMMARY = "summary.json"
-Rows = Sequence[Mapping[str, Any]]
 Watcher = Callable[[Mapping[str, Any]], None]
 
 _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
@@ -75,34 +71,6 @@ def finishing(finisher: Callable[[Summary], None]) -> Iterator[None]:
         yield
     finally:
         _finisher.reset(token)
-
-
-@dataclass(frozen=True)
-class Privacy:
-    """Privacy that a run promises a client.
-
-    Attributes
-    ----------
-    claimed : float
-        Epsilon that the paper, or the setting, claims.
-    record : float
-        Exact epsilon of everything that a client releases in all rounds; infinite without privacy.
-    delta : float
-    covers : str
-        Whom `record` protects: neighbouring inputs.
-    not_covered : str
-        What leaves a client beside it; empty where nothing does.
-    claimed_for : str
-        What `claimed` is of, where that is less than all that a client (or one of its records) releases;
-        empty where the claim is about the same as `record`.
-    """
-
-    claimed: float
-    record: float
-    delta: float = 0.0
-    covers: str = "one client's data against any other"
-    not_covered: str = ""
-    claimed_for: str = ""
 
 
 @dataclass(frozen=True)
@@ -149,51 +117,19 @@ class Summary:
     majority: float | None = None
 
 
-def turn_of(message: Message) -> int:
-    """Return the number of a training message's round, from 1 at the beginning of the run."""
-    config: Any = message.content["config"]
-    return int(config["server-round"])
-
-
-def drive(
-    grid: Grid,
-    settings: Settings,
-    *,
-    system: str,
-    strategy: Callable[[int, Rows], FedAvg],
-    initial: Model,
-    evaluate: Callable[[Model], Mapping[str, float]] | None,
-    privacy: Privacy,
-    metric: str = "accuracy",
-    timeout: float = 600.0,
-    caveat: str = "",
-) -> Summary:
+def drive(grid: Grid, rounds: Round[Any], system: str, *, timeout: float = 600.0) -> Summary:
     """Run the rounds that are left, keep each, and write the summary.
 
     Parameters
     ----------
     grid : Grid
         As a ServerApp is given it.
-    settings : Settings
-        Says how many rounds, and in which folder they are kept.
+    rounds : Round
+        Of the system, under the settings of the run.
     system : str
         Name of the system.
-    strategy : callable
-        ``strategy(first_round, rows)`` makes Flower's strategy for a run that begins with that round, after
-        rounds with those metrics.
-    initial : list of ndarray
-        The model before the first round.
-    evaluate : callable, optional
-        Scores of a model on clean test records, by name. None where the clients evaluate it, whose averaged
-        metrics are the scores then.
-    privacy : Privacy
-        What all rounds together cost a client.
-    metric : str
-        Which of the scores the summary gives.
     timeout : float
         Seconds to wait for the clients of a round.
-    caveat : str
-        For the summary.
 
     Returns
     -------
@@ -206,6 +142,7 @@ def drive(
     RoundFailedError
         If a round had no reports. The rounds before it are kept.
     """
+    settings, initial, privacy = rounds.settings, rounds.initial(), rounds.privacy()
     start = time.perf_counter()
     data, train, _ = loaded(settings.data)
     records = len(train)
@@ -216,14 +153,13 @@ def drive(
     folder = RunFolder(folder_of(settings, system), settings.lasting(), resume=settings.resume)
     kept = folder.checkpoint
     done = 0 if kept is None else kept.round
-    model = list(initial) if kept is None else [kept.arrays[f"{index:03}"] for index in range(len(initial))]
+    model = initial if kept is None else [kept.arrays[f"{index:03}"] for index in range(len(initial))]
     seen: dict[str, Any] = {}
 
     def scored(server_round: int, arrays: ArrayRecord) -> MetricRecord | None:
         current = arrays.to_numpy_ndarrays()
-        scores: dict[str, Any] = {
-            name: float(value) for name, value in (evaluate(current) if evaluate else {}).items()
-        }
+        scored_here = {} if rounds.clients_score else rounds.scores(current)
+        scores: dict[str, Any] = {name: float(value) for name, value in scored_here.items()}
         if server_round > 0 or done == 0:
             row = {"round": done + server_round, **scores, **seen}
             seen.clear()
@@ -234,7 +170,7 @@ def drive(
         return MetricRecord(dict(scores))
 
     if done < settings.rounds:
-        chosen = _observed(strategy(done + 1, tuple(folder.rows)), seen, done)
+        chosen = _observed(rounds.strategy(done + 1, tuple(folder.rows)), seen, done)
         chosen.start(
             grid=grid,
             initial_arrays=ArrayRecord({f"{index:03}": Array(array) for index, array in enumerate(model)}),
@@ -249,8 +185,8 @@ def drive(
         system=system,
         privacy=privacy if data.public_ranges else _with_ranges(privacy),
         seconds=time.perf_counter() - start,
-        metric=metric,
-        caveat=caveat,
+        metric=rounds.metric,
+        caveat=rounds.caveat(),
     )
 
 

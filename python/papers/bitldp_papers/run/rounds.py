@@ -22,13 +22,47 @@ from numpy.typing import NDArray
 
 from bitldp.federated import DecodingStrategy, Layout, UpdateCodec, simulate
 from bitldp_papers.run.client import Client
-from bitldp_papers.run.drive import Privacy, Rows, turn_of
 from bitldp_papers.run.settings import Settings
 from bitldp_papers.run.vectors import Model, stepped
 
-__all__ = ["Descent", "DescentStrategy", "Round", "Turn", "course"]
+__all__ = ["Descent", "DescentStrategy", "Privacy", "Round", "Rows", "Turn", "course", "turn_of"]
 
 S = TypeVar("S", bound=Settings)
+Rows = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """Privacy that a run promises a client.
+
+    Attributes
+    ----------
+    claimed : float
+        Epsilon that the paper, or the setting, claims.
+    record : float
+        Exact epsilon of everything that a client releases in all rounds; infinite without privacy.
+    delta : float
+    covers : str
+        Whom `record` protects: neighbouring inputs.
+    not_covered : str
+        What leaves a client beside it; empty where nothing does.
+    claimed_for : str
+        What `claimed` is of, where that is less than all that a client (or one of its records) releases;
+        empty where the claim is about the same as `record`.
+    """
+
+    claimed: float
+    record: float
+    delta: float = 0.0
+    covers: str = "one client's data against any other"
+    not_covered: str = ""
+    claimed_for: str = ""
+
+
+def turn_of(message: Message) -> int:
+    """Return the number of a training message's round, from 1 at the beginning of the run."""
+    config: Any = message.content["config"]
+    return int(config["server-round"])
 
 
 @dataclass(frozen=True)
@@ -41,7 +75,7 @@ class Turn:
 
     @property
     def number(self) -> int:
-        """Number of the round, from 1 at the beginning of the run."""
+        """Number of the round; see `turn_of`."""
         return turn_of(self.message)
 
     @property
@@ -52,10 +86,10 @@ class Turn:
 
     def arrays(self, record: str = "arrays") -> Model:
         """Return the arrays of a record of the message."""
-        found = self.message.content[record]
-        if not isinstance(found, ArrayRecord):
+        arrays = self.message.content[record]
+        if not isinstance(arrays, ArrayRecord):
             raise TypeError(f"{record}: must be an ArrayRecord")
-        return found.to_numpy_ndarrays()
+        return arrays.to_numpy_ndarrays()
 
 
 class Round(ABC, Generic[S]):

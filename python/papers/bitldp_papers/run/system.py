@@ -123,18 +123,7 @@ class System(Runnable):
         return Message(RecordDict({"metrics": MetricRecord(scores)}), reply_to=message)
 
     def _served(self, grid: Grid, context: Context) -> None:
-        rounds = self.rounds(self.settings.of(context.run_config))
-        drive(
-            grid,
-            rounds.settings,
-            system=self.name,
-            strategy=rounds.strategy,
-            initial=list(rounds.initial()),
-            evaluate=None if rounds.clients_score else rounds.scores,
-            privacy=rounds.privacy(),
-            metric=rounds.metric,
-            caveat=rounds.caveat(),
-        )
+        drive(grid, self.rounds(self.settings.of(context.run_config)), self.name)
 
     @cached_property
     def client_app(self) -> ClientApp:
