@@ -17,7 +17,7 @@ __all__ = ["DEPLOYMENTS", "NAMES", "Privacy", "Runnable", "Settings", "Summary",
 
 #: The systems, each a module of this package with a constant ``SYSTEM``.
 NAMES = ("bitrand", "ldpfl", "mvu", "fedsel", "brr")
-#: What runs by the same command and is no paper's.
+#: Deployments that run by the same command, and are no paper's.
 DEPLOYMENTS = ("honest",)
 
 

@@ -1,12 +1,12 @@
-"""Attacks on what clients send: who a report is of, whose it is not, and what a gradient was made of."""
+"""Attacks on clients' reports: linkage, membership, and inversion of gradients."""
 
 from __future__ import annotations
 
+from bitldp.privacy import ceiling
 from bitldp_papers.attacks.inversion import inversion
 from bitldp_papers.attacks.linkage import linkage
 from bitldp_papers.attacks.membership import membership
 from bitldp_papers.attacks.subjects import Attacked
-from bitldp.privacy import ceiling
 
 __all__ = ["ATTACKS", "Attacked", "ceiling", "inversion", "linkage", "membership"]
 

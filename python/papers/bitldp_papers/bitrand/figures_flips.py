@@ -62,8 +62,8 @@ def _honest(features: int = FEATURES, bits: int = BITS) -> str:
 
 
 def _top(flips: NDArray[np.float64]) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = np.cumsum(flips) / np.arange(1, len(flips) + 1)
-    return found
+    means: NDArray[np.float64] = np.cumsum(flips) / np.arange(1, len(flips) + 1)
+    return means
 
 
 def _by_bit(budgets: Sequence[float]) -> Outcome:
@@ -150,7 +150,7 @@ def flips_by_budget(run: FigureRun) -> Outcome:
     return _by_bit(BUDGETS)
 
 
-def _places(bits: int) -> dict[str, int]:
+def _positions(bits: int) -> dict[str, int]:
     """Return the bits that the paper draws, with m = floor(l/2) integer bits."""
     integer = bits // 2
     return {
@@ -174,14 +174,14 @@ def _by_size(
     for panel, points in panels:
         for features, bits, epsilon in points:
             law = frr_flips(features, bits, epsilon)
-            for name, place in _places(bits).items():
+            for name, position in _positions(bits).items():
                 row = {"panel": panel, "features": features, "bits": bits, "epsilon": epsilon}
-                rows.append({**row, "bit": name, "q": float(law[place])})
+                rows.append({**row, "bit": name, "q": float(law[position])})
                 paper = expected(features, bits, epsilon, name)
                 if paper is not None:
                     what = f"q of the {name}, r = {features}, l = {bits}"
                     of_record = exact(law, features)
-                    compared.append(Compared(what, paper, float(law[place]), None, of_record, epsilon))
+                    compared.append(Compared(what, paper, float(law[position]), None, of_record, epsilon))
 
     def draw(canvas: Any) -> None:
         columns = 1 if len(panels) == 1 else 3
@@ -192,7 +192,7 @@ def _by_size(
             of = [row for row in rows if row["panel"] == panel]
             shown = {
                 name: tuple(zip(*((row[axis], row["q"]) for row in of if row["bit"] == name), strict=True))
-                for name in _places(BITS)
+                for name in _positions(BITS)
             }
             label = "features r" if axis == "features" else "bits l"
             lines(axes, shown, xscale="log", xlabel=label, ylabel="flip", title=panel)
@@ -350,7 +350,7 @@ def _numeric_errors(epsilon: float) -> dict[str, float]:
     """Return E|report - value| of a feature, the record's budget split, over values of the codec's range."""
     limit = 2.0**INTEGER_BITS
     share: dict[str, Any] = {"epsilon": epsilon / FEATURES, "interval": (-limit, limit)}
-    found: dict[str, Any] = {
+    bounds: dict[str, Any] = {
         "Duchi": bitldp.Duchi(**share),
         "PM": bitldp.Piecewise(**share),
         "HM": bitldp.Hybrid(**share),
@@ -361,7 +361,7 @@ def _numeric_errors(epsilon: float) -> dict[str, float]:
     x = rng.uniform(-limit, limit, 4000)
     return {
         name: float(np.mean(np.abs(each.randomize(x, rng=1, output="values") - x)))
-        for name, each in found.items()
+        for name, each in bounds.items()
     }
 
 
@@ -377,12 +377,12 @@ def expected_error(run: FigureRun) -> Outcome:
     for epsilon, paper in zip(EPSILONS, FRR_BOUNDS, strict=True):
         mechanism = bitldp.FRR._quiet(features=FEATURES, epsilon=epsilon, calibration="paper")
         exact = mechanism.guarantee.record
-        found = {name: float(each.sum()) for name, each in bit_errors(epsilon).items()}
+        totals = {name: float(each.sum()) for name, each in bit_errors(epsilon).items()}
         compared.append(
-            Compared(f"f-RR's bound, epsilon {epsilon:g}", paper, found["f-RR"], None, exact, epsilon)
+            Compared(f"f-RR's bound, epsilon {epsilon:g}", paper, totals["f-RR"], None, exact, epsilon)
         )
-        found |= _numeric_errors(epsilon)
-        rows += [{"epsilon": epsilon, "mechanism": name, "error": value} for name, value in found.items()]
+        totals |= _numeric_errors(epsilon)
+        rows += [{"epsilon": epsilon, "mechanism": name, "error": value} for name, value in totals.items()]
         rows.append(
             {"epsilon": epsilon, "mechanism": "f-RR, E|error| itself", "error": mechanism.expected_error()}
         )

@@ -19,7 +19,7 @@ __all__ = ["PANELS", "STAND_IN", "Row", "budgets", "honest", "measured", "of", "
 
 Row = dict[str, Any]
 
-#: Data sets of the paper's panels, and what stands in for each.
+#: Data sets of the paper's panels, and the stand-in of each.
 PANELS = {"AG": "ag_news", "SEC": "breast_cancer", "FEMNIST": "mnist"}
 STAND_IN = (
     "AG: MiniLM embeddings (384 numbers; the paper's BERT has 768) of 8,000 of its 120,000 records; SEC: "
@@ -66,7 +66,7 @@ def measured(run: FigureRun, data: str, seed: int, **words: Any) -> Row:
         given["rounds"] = min(given["rounds"], 20)  # these have four times as many records
     settings = BitRandSettings(**{**given, "data": data, "seed": seed})
     key = ", ".join(f"{name} {value}" for name, value in sorted(asdict(settings).items()))
-    found = run.cached(key, lambda: dict(_learned(settings)))
+    scores = run.cached(key, lambda: dict(_learned(settings)))
     return {
         "data": data,
         "place": settings.place,
@@ -75,7 +75,7 @@ def measured(run: FigureRun, data: str, seed: int, **words: Any) -> Row:
         "epsilon": settings.epsilon,
         "label_epsilon": settings.label_epsilon,
         "seed": seed,
-        **found,
+        **scores,
     }
 
 
@@ -90,7 +90,7 @@ def spread(scores: Sequence[float]) -> float | None:
 
 
 def honest(run: FigureRun, metric: str = "accuracy", data: str = "ag_news") -> str:
-    """Return what records released once at a true epsilon are worth, in a sentence."""
+    """Return the score of records released once at a true epsilon, in a sentence."""
     said = []
     for epsilon in (8.0, 4.0, 1.0):
         words = {**BitRandSettings.presets["honest"], "epsilon": epsilon}
@@ -132,7 +132,7 @@ def _against(
     label_epsilon: float,
 ) -> Outcome:
     """Return the figure of BitRand at several budgets of labels against baselines, by data set."""
-    found: list[Row] = []
+    results: list[Row] = []
     names = panels(run)
     for panel, data in names.items():
         for seed in run.each(seeds(run), f"{panel}, seed"):
@@ -149,10 +149,10 @@ def _against(
                     name = words["name"]
                     given = {key: value for key, value in words.items() if key != "name"}
                     row = measured(run, data, seed, epsilon=epsilon, **given)
-                    found.append({**row, "panel": panel, "name": name})
+                    results.append({**row, "panel": panel, "name": name})
             row = measured(run, data, seed, mechanism="noiseless")
-            found.append({**row, "panel": panel, "name": "noiseless", "epsilon": None})
-    compared, verdict = _gains(found, metric, names, baselines, printed, label_epsilon)
+            results.append({**row, "panel": panel, "name": "noiseless", "epsilon": None})
+    compared, verdict = _gains(results, metric, names, baselines, printed, label_epsilon)
 
     def draw(canvas: Any) -> None:
         canvas.set_size_inches(4.2 * len(names) + 1.4, 5.4)
@@ -160,9 +160,9 @@ def _against(
             x = budgets(run)
             shown: dict[str, Any] = {}
             bars: dict[str, Any] = {}
-            for name in dict.fromkeys(row["name"] for row in found):
+            for name in dict.fromkeys(row["name"] for row in results):
                 each = [
-                    of(found, metric, panel=panel, name=name, epsilon=None if name == "noiseless" else e)
+                    of(results, metric, panel=panel, name=name, epsilon=None if name == "noiseless" else e)
                     for e in x
                 ]
                 shown[name] = (x, [fmean(scores) for scores in each])
@@ -171,7 +171,7 @@ def _against(
             axes.set_ylabel(f"{metric}, %")
 
     return Outcome(
-        found,
+        results,
         draw,
         compared,
         honest=honest(run, metric),
@@ -182,7 +182,7 @@ def _against(
 
 
 def _gains(
-    found: list[Row],
+    results: list[Row],
     metric: str,
     names: dict[str, str],
     baselines: Sequence[dict[str, Any]],
@@ -194,18 +194,18 @@ def _gains(
     said = []
     ours_name = f"BitRand, labels {infinite(label_epsilon)}"
     for panel in names:
-        ours = of(found, metric, panel=panel, name=ours_name, epsilon=1.0)
+        ours = of(results, metric, panel=panel, name=ours_name, epsilon=1.0)
         others = {
-            words["name"]: of(found, metric, panel=panel, name=words["name"], epsilon=1.0)
+            words["name"]: of(results, metric, panel=panel, name=words["name"], epsilon=1.0)
             for words in baselines
         }
         rival = others.pop("ldp-fl, anonymiser", None)
         best = max(others, key=lambda name: fmean(others[name]))
         gains = [a - b for a, b in zip(ours, others[best], strict=True)]
-        exact = next(row["exact"] for row in found if row["panel"] == panel and row["name"] == ours_name)
-        place = 0 if metric == "accuracy" else 1
+        exact = next(row["exact"] for row in results if row["panel"] == panel and row["name"] == ours_name)
+        column = 0 if metric == "accuracy" else 1
         what = f"{panel}: points of {metric} over the best baseline ({best})"
-        compared.append(Compared(what, printed[panel][place], fmean(gains), spread(gains), exact, 1.0))
+        compared.append(Compared(what, printed[panel][column], fmean(gains), spread(gains), exact, 1.0))
         if rival is not None:  # the paper's own Table 2 has it above, by 6.27 points on AG
             behind = [a - b for a, b in zip(ours, rival, strict=True)]
             table = -6.27 if (panel, metric) == ("AG", "accuracy") else None
@@ -214,8 +214,8 @@ def _gains(
             said.append(f"{panel} {fmean(behind):+.1f} over LDP-FL, which its Table 2 has above, too")
         compared.append(Compared(f"{panel}: {ours_name}", None, fmean(ours), spread(ours), exact, 1.0))
         test = f", p = {paired(ours, others[best]):.1g}" if len(ours) > 1 else ""
-        said.append(f"{panel} {fmean(gains):+.1f} over {best} ({printed[panel][place]:+.1f} printed{test})")
-    cost = max(row["exact"] for row in found if row["mechanism"] == OURS)
+        said.append(f"{panel} {fmean(gains):+.1f} over {best} ({printed[panel][column]:+.1f} printed{test})")
+    cost = max(row["exact"] for row in results if row["mechanism"] == OURS)
     return compared, (
         f"{'; '.join(said)}: at claimed 1, where BitRand's record costs up to {cost:,.0f} and the baselines "
         "keep what they claim or less (on features), or spend it on every coordinate (behind the anonymiser)"
@@ -230,8 +230,8 @@ def _gradients(*, anonymiser: bool) -> list[dict[str, Any]]:
     kinds = (*NUMERIC, "ldp-fl") if anonymiser else tuple(NUMERIC)
     behind = ", anonymiser" if anonymiser else ", gradients"
     words = {"place": "updates", "anonymiser": anonymiser}
-    found: list[dict[str, Any]] = [{"mechanism": name, "name": name + behind, **words} for name in kinds]
-    return [*found, *_features()[:2]]
+    results: list[dict[str, Any]] = [{"mechanism": name, "name": name + behind, **words} for name in kinds]
+    return [*results, *_features()[:2]]
 
 
 _CLAIM = "BitRand is above every baseline at every budget; at 1, {} of {} by {} points on AG."
@@ -305,7 +305,7 @@ def anonymous_auc(run: FigureRun) -> Outcome:
 
 def _labels(run: FigureRun, metric: str) -> Outcome:
     """Return the figure of label-RR against label-Laplace."""
-    found: list[Row] = []
+    results: list[Row] = []
     names = panels(run)
     kinds = ("label-rr", "label-laplace")
     label_budgets = (1.0, 2.5) if run.quick else (1.0, 2.5, 5.0, 10.0)
@@ -316,16 +316,18 @@ def _labels(run: FigureRun, metric: str) -> Outcome:
                     for kind in kinds:
                         words = {"mechanism": OURS, "label": kind, "label_epsilon": budget}
                         row = measured(run, data, seed, epsilon=epsilon, **words)
-                        found.append({**row, "panel": panel})
+                        results.append({**row, "panel": panel})
     compared, said = [], []
-    place = 0 if metric == "accuracy" else 1
+    column = 0 if metric == "accuracy" else 1
     for budget in (1.0, 2.5):
         for panel in names:
-            rr, laplace = (of(found, metric, panel=panel, label=kind, label_epsilon=budget) for kind in kinds)
+            rr, laplace = (
+                of(results, metric, panel=panel, label=kind, label_epsilon=budget) for kind in kinds
+            )
             gains = [a - b for a, b in zip(rr, laplace, strict=True)]
-            exact = next(row["exact"] for row in found if row["panel"] == panel)
+            exact = next(row["exact"] for row in results if row["panel"] == panel)
             what = f"{panel}: points of {metric}, label-RR over label-Laplace at {budget:g}"
-            paper = LABELS[budget][panel][place]
+            paper = LABELS[budget][panel][column]
             compared.append(Compared(what, paper, fmean(gains), spread(gains), exact, 1.0 + budget))
             said.append(f"{panel} at {budget:g}: {fmean(gains):+.1f} ({paper:+.1f} printed)")
 
@@ -336,7 +338,7 @@ def _labels(run: FigureRun, metric: str) -> Outcome:
                 f"{kind}, {budget:g}": (
                     budgets(run),
                     [
-                        fmean(of(found, metric, panel=panel, label=kind, label_epsilon=budget, epsilon=e))
+                        fmean(of(results, metric, panel=panel, label=kind, label_epsilon=budget, epsilon=e))
                         for e in budgets(run)
                     ],
                 )
@@ -347,7 +349,7 @@ def _labels(run: FigureRun, metric: str) -> Outcome:
             axes.set_ylabel(f"{metric}, %")
 
     return Outcome(
-        found,
+        results,
         draw,
         compared,
         honest=honest(run, metric),
@@ -402,7 +404,7 @@ UNEVEN = ("adult", "bank_marketing")
 def table_2(run: FigureRun) -> Outcome:
     """Return accuracy by claimed epsilon of both, labels as they are."""
     run.data("ag_news")
-    found: list[Row] = []
+    results: list[Row] = []
     clients = 1600 if run.quick else 2667  # the paper's 2,790, of fewer records each
     many = {"clients": clients, "rounds": 20 if run.quick else 60, "rate": 1.0}
     for seed in run.each(seeds(run), "seed"):
@@ -411,25 +413,27 @@ def table_2(run: FigureRun) -> Outcome:
                 {"mechanism": OURS},
                 {"mechanism": "ldp-fl", "place": "updates", "anonymiser": True, **many},
             )
-            found += [measured(run, "ag_news", seed, epsilon=epsilon, **words) for words in rows]
-        found.append({**measured(run, "ag_news", seed, mechanism="noiseless"), "epsilon": None})
+            results += [measured(run, "ag_news", seed, epsilon=epsilon, **words) for words in rows]
+        results.append({**measured(run, "ag_news", seed, mechanism="noiseless"), "epsilon": None})
     compared = []
     gaps = []
     for epsilon in budgets(run):
-        place = round(epsilon) - 1
+        column = round(epsilon) - 1
         both = []
         for name, mechanism, table in (("f-RR", OURS, FRR), ("LDP-FL", "ldp-fl", LDP_FL)):
-            scores = of(found, "accuracy", mechanism=mechanism, epsilon=epsilon)
-            exact = next(r["exact"] for r in found if (r["mechanism"], r["epsilon"]) == (mechanism, epsilon))
+            scores = of(results, "accuracy", mechanism=mechanism, epsilon=epsilon)
+            exact = next(
+                r["exact"] for r in results if (r["mechanism"], r["epsilon"]) == (mechanism, epsilon)
+            )
             what = f"{name}, {epsilon:g}"
-            compared.append(Compared(what, table[place], fmean(scores), spread(scores), exact, epsilon))
+            compared.append(Compared(what, table[column], fmean(scores), spread(scores), exact, epsilon))
             both.append(fmean(scores))
         gaps.append(both[1] - both[0])
-    clean = of(found, "accuracy", mechanism="noiseless")
+    clean = of(results, "accuracy", mechanism="noiseless")
     compared.append(Compared("noiseless", NOISELESS, fmean(clean), spread(clean), math.inf, math.inf))
     return Outcome(
-        found,
-        lambda canvas: _drawn(canvas, found, "accuracy", budgets(run)),
+        results,
+        lambda canvas: _drawn(canvas, results, "accuracy", budgets(run)),
         compared,
         honest=honest(run),
         stand_in=STAND_IN,
@@ -441,11 +445,11 @@ def table_2(run: FigureRun) -> Outcome:
     )
 
 
-def _drawn(canvas: Any, found: list[Row], metric: str, x: tuple[float, ...]) -> None:
+def _drawn(canvas: Any, results: list[Row], metric: str, x: tuple[float, ...]) -> None:
     axes = canvas.subplots()
     shown = {}
-    for name in dict.fromkeys(row["mechanism"] for row in found):
-        each = [of(found, metric, mechanism=name, epsilon=None if name == "noiseless" else e) for e in x]
+    for name in dict.fromkeys(row["mechanism"] for row in results):
+        each = [of(results, metric, mechanism=name, epsilon=None if name == "noiseless" else e) for e in x]
         shown[name] = (x, [fmean(scores) for scores in each])
     lines(axes, shown, xlabel="claimed epsilon", ylabel=f"{metric}, %")
 
@@ -462,28 +466,28 @@ def _uneven(run: FigureRun, baselines: list[dict[str, Any]], others: str) -> Out
         {"mechanism": OURS, "label_epsilon": each, "name": f"BitRand, labels {infinite(each)}"}
         for each in label_budgets
     ]
-    found: list[Row] = []
+    results: list[Row] = []
     for data in names:
         for seed in run.each(seeds(run), f"{data}, seed"):
             for epsilon in budgets:
                 for words in (*ours, laplace, *baselines):
                     given: dict[str, Any] = {key: value for key, value in words.items() if key != "name"}
                     row = measured(run, data, seed, epsilon=epsilon, **given)
-                    found.append({**row, "name": words["name"]})
+                    results.append({**row, "name": words["name"]})
             clean = measured(run, data, seed, mechanism="noiseless")
-            found.append({**clean, "name": "noiseless", "epsilon": None})
+            results.append({**clean, "name": "noiseless", "epsilon": None})
     compared = []
     for epsilon in budgets:
-        scores = of(found, "auc", name="BitRand, labels inf", epsilon=epsilon)
+        scores = of(results, "auc", name="BitRand, labels inf", epsilon=epsilon)
         where = ("BitRand, labels inf", epsilon)
-        exact = max(row["exact"] for row in found if (row["name"], row["epsilon"]) == where)
+        exact = max(row["exact"] for row in results if (row["name"], row["epsilon"]) == where)
         what = f"BitRand, labels as they are, {epsilon:g}"
         compared.append(Compared(what, CELEBA[epsilon], fmean(scores), spread(scores), exact, epsilon))
     best = max(
-        (fmean(of(found, "auc", name=words["name"], epsilon=1.0)), words["name"]) for words in baselines
+        (fmean(of(results, "auc", name=words["name"], epsilon=1.0)), words["name"]) for words in baselines
     )
     compared.append(Compared(f"best of {others} at 1 ({best[1]})", CELEBA_OTHERS, best[0], None, None, 1.0))
-    clean_scores = of(found, "auc", name="noiseless")
+    clean_scores = of(results, "auc", name="noiseless")
     compared.append(Compared("noiseless", CELEBA_NOISELESS, fmean(clean_scores), None, math.inf, math.inf))
     ours_at = [f"{each.ours:.1f} ({each.paper})" for each in compared[: len(budgets)]]
     return Outcome(
@@ -491,10 +495,10 @@ def _uneven(run: FigureRun, baselines: list[dict[str, Any]], others: str) -> Out
             {
                 "mechanism": name,
                 "epsilon": epsilon,
-                **{data: _mean(found, name, epsilon, data) for data in names},
-                "exact": next(r["exact"] for r in found if (r["name"], r["epsilon"]) == (name, epsilon)),
+                **{data: _mean(results, name, epsilon, data) for data in names},
+                "exact": next(r["exact"] for r in results if (r["name"], r["epsilon"]) == (name, epsilon)),
             }
-            for name, epsilon in dict.fromkeys((row["name"], row["epsilon"]) for row in found)
+            for name, epsilon in dict.fromkeys((row["name"], row["epsilon"]) for row in results)
         ],
         None,
         compared,
@@ -508,8 +512,8 @@ def _uneven(run: FigureRun, baselines: list[dict[str, Any]], others: str) -> Out
     )
 
 
-def _mean(found: list[Row], name: str, epsilon: float | None, data: str) -> float:
-    return fmean(of(found, "auc", name=name, epsilon=epsilon, data=data))
+def _mean(results: list[Row], name: str, epsilon: float | None, data: str) -> float:
+    return fmean(of(results, "auc", name=name, epsilon=epsilon, data=data))
 
 
 def _updates(*, anonymiser: bool) -> list[dict[str, Any]]:

@@ -121,7 +121,7 @@ def record_release(
     radius : float
         Of the ball that feature vectors are in, or are scaled to.
     way : {"best", "joint", "split"}
-        Which ways are compared.
+        Ways that are compared.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def scores_of(
         Averages over the clients of their answers, as of `replied`.
     x : ndarray, shape (n, features)
     clients : int
-        How many there were.
+        Number of clients.
     """
     matrix, squares = np.asarray(model[0], np.float64), float(model[1][0])
     classes = matrix.shape[1]

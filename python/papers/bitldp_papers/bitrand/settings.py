@@ -79,7 +79,7 @@ class BitRandSettings(Settings):
         Budget of the features of a record (with one of `ONCE`, of features and label together); with
         ``place="updates"``, of all updates of a client.
     label : {"label-rr", "label-laplace"}
-        What releases the label of a record. The noisy vectors of label-Laplace train as soft labels.
+        Mechanism of the label of a record. The noisy vectors of label-Laplace train as soft labels.
     label_epsilon : float
         Its budget; inf: labels leave as they are, which the run says.
     anonymiser : bool
@@ -89,7 +89,7 @@ class BitRandSettings(Settings):
     bits, integer_bits : int
         Of the fixed-point code of a feature.
     input_scale : float
-        What features of [-1, 1] are multiplied by before they are encoded: public. 0: what fills the code,
+        Factor of features of [-1, 1] before they are encoded: public. 0: the one that fills the code,
         2**integer_bits times what is known of the size of the data's features. A feature of size .05 drowns
         in the paper's step of 1/16 (10 bits, 5 of them integer).
     alpha : float
@@ -186,17 +186,17 @@ class BitRandSettings(Settings):
 
     @property
     def private(self) -> bool:
-        """Whether anything is released through a mechanism."""
+        """True where anything is released through a mechanism."""
         return self.mechanism not in WITHOUT
 
     @property
     def once(self) -> bool:
-        """Whether records are asked for once, for a linear classifier."""
+        """True where records are asked for once, for a linear classifier."""
         return self.mechanism in ONCE
 
     @property
     def labelled(self) -> bool:
-        """Whether a mechanism releases the labels of records."""
+        """True where a mechanism releases the labels of records."""
         return self.label_epsilon != math.inf
 
     @property
@@ -282,7 +282,7 @@ def feature_mechanism(
 
 
 def largest_value(mechanism: Mechanism, integer_bits: int) -> float:
-    """Return the largest number that a released feature can be: public, and what training divides by.
+    """Return the largest number that a released feature can be: public, and the divisor of training.
 
     2**m for a code word of m integer bits; the largest letter of a mechanism on numbers, which at a small
     epsilon for many features is far beyond the interval of the features (2 r/epsilon for Duchi's).

@@ -19,7 +19,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from flwr.clientapp.typing import ClientAppCallable
 from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 
@@ -40,8 +39,7 @@ from bitldp_papers.bitrand.settings import (
 from bitldp_papers.bitrand.updates import Layers, Shuffled
 from bitldp_papers.models import nets
 from bitldp_papers.run.client import Client
-from bitldp_papers.run.rounds import Privacy, Rows
-from bitldp_papers.run.rounds import Descent, Round, Turn
+from bitldp_papers.run.rounds import Descent, Mod, Privacy, Round, Rows, Turn
 from bitldp_papers.run.share import Holding, holding, loaded
 from bitldp_papers.run.system import System
 from bitldp_papers.run.vectors import Model, flat, in_ball, shaped
@@ -84,7 +82,7 @@ def targets(mechanism: Mechanism, reports: NDArray[Any]) -> NDArray[Any]:
 
 
 def randomized(settings: BitRandSettings, x: Floats, *, rng: RandomSource) -> NDArray[np.float32]:
-    """Return features as clients' records are released: what a test on randomized records is of."""
+    """Return features released as those of clients' records, for a test on randomized records."""
     if not settings.private or settings.place == "updates":
         return plain(settings, x)
     mechanism = settings.features_mechanism(x.shape[1])
@@ -109,10 +107,9 @@ def holdings(settings: BitRandSettings) -> list[Holding]:
 
 
 class Dense(Round[BitRandSettings]):
-    """Training of the paper's dense network: what its ways to release have in common."""
+    """Training of the paper's dense network, whichever way records or updates are released."""
 
     def initial(self) -> Model:
-        """Return a network of two hidden layers."""
         settings = self.settings
         data, train, _ = loaded(settings.data)
         sizes = (train.shape[1], settings.hidden, settings.hidden, data.classes)
@@ -130,7 +127,6 @@ class Dense(Round[BitRandSettings]):
         return tests
 
     def scores(self, model: Sequence[NDArray[Any]]) -> Mapping[str, float]:
-        """Return accuracy and AUC on the test records, clean and randomized, and the loss on clean ones."""
         labels = loaded(self.settings.data)[0].test_labels
         scores: dict[str, float] = {}
         for prefix, x in self._tests.items():
@@ -157,7 +153,6 @@ class Records(Dense):
     """Records released once train the network in every round; or records as they are; or none."""
 
     def exposed(self) -> str:
-        """Return what leaves without a mechanism."""
         settings = self.settings
         if settings.mechanism == "random":
             return ""
@@ -166,7 +161,6 @@ class Records(Dense):
         return "" if settings.labelled else "a model trained on the labels as they are"
 
     def privacy(self) -> Privacy:
-        """Return the cost of the one release of a record."""
         settings = self.settings
         if settings.mechanism == "random":
             return Privacy(claimed=0.0, record=0.0, covers="all records: nothing of them is looked at")
@@ -189,7 +183,6 @@ class Records(Dense):
         )
 
     def caveat(self) -> str:
-        """Return what the score is of."""
         settings = self.settings
         if not settings.private or settings.place == "updates":
             return ""
@@ -244,7 +237,6 @@ class Updates(Dense, Descent[BitRandSettings]):
 
     @property
     def rate(self) -> float:
-        """Of a difference, which is added."""
         return -1.0
 
     @cached_property
@@ -259,11 +251,9 @@ class Updates(Dense, Descent[BitRandSettings]):
         return Layers(self.initial(), settings.spread) if settings.mechanism == "ldp-fl" else None
 
     def codec(self) -> UpdateCodec:
-        """Return the codec of both sides."""
         return UpdateCodec(self.settings.update_mechanism, **self.settings.update_options())
 
     def privacy(self) -> Privacy:
-        """Return the cost of all updates of a client."""
         one = self.settings.update_mechanism(self.size).guarantee
         return Privacy(
             claimed=self.settings.epsilon,
@@ -272,8 +262,7 @@ class Updates(Dense, Descent[BitRandSettings]):
             not_covered="that the client takes part",
         )
 
-    def mod(self, turn: Turn) -> ClientAppCallable:
-        """Return the mod that releases the update."""
+    def mod(self, turn: Turn) -> Mod:
         one = self.settings.update_mechanism(self.size).guarantee
         return turn.client.update_mod(self.settings, self.codec(), composed(one.record, self.settings.rounds))
 
@@ -284,7 +273,6 @@ class Updates(Dense, Descent[BitRandSettings]):
         return model if self.layers is None else self.layers.standardized(model)
 
     def strategy(self, first_round: int, rows: Rows) -> FedAvg:
-        """Return the mean of the updates, which an anonymiser may shuffle before."""
         settings = self.settings
         return Shuffled(
             self.codec(),
@@ -354,12 +342,10 @@ class Once(Round[BitRandSettings]):
         return loaded(self.settings.data)[0].classes
 
     def initial(self) -> Model:
-        """Return a matrix of zeros."""
         features = loaded(self.settings.data)[1].shape[1]
         return list(once.replied(np.zeros((features, self._classes), np.float32)))
 
     def privacy(self) -> Privacy:
-        """Return the cost of the one release of a record."""
         return Privacy(
             claimed=self.settings.epsilon,
             record=self.release.epsilon,
@@ -368,7 +354,6 @@ class Once(Round[BitRandSettings]):
         )
 
     def caveat(self) -> str:
-        """Return how records are released."""
         return f"released as: {self.release}"
 
     def _inside(self, x: Floats) -> NDArray[np.float64]:
@@ -379,7 +364,6 @@ class Once(Round[BitRandSettings]):
         return self._inside(loaded(self.settings.data)[2])
 
     def scores(self, model: Sequence[NDArray[Any]]) -> Mapping[str, float]:
-        """Return accuracy and AUC of the linear classifier."""
         table = once.scores_of(model, self._test, self.settings.clients)
         return nets.judged(table, loaded(self.settings.data)[0].test_labels)
 

@@ -215,8 +215,8 @@ def trees(run: FigureRun) -> Outcome:
             what = f"error of BRR over Laplace, {name}, epsilon {epsilon:g}"
             compared.append(Compared(what, paper, fmean(each), stdev(each), epsilon, epsilon))
         for label in ("noiseless", "scikit-learn", "LightGBM"):
-            if found := of(name, label, None):
-                compared.append(Compared(f"{label}, {name}", None, fmean(found)))
+            if errors := of(name, label, None):
+                compared.append(Compared(f"{label}, {name}", None, fmean(errors)))
 
     def draw(canvas: Any) -> None:
         canvas.set_size_inches(7.4, 4.2)
@@ -295,9 +295,9 @@ def records(run: FigureRun) -> Outcome:
                     settings = SYSTEM.configure(**words)
                     assert isinstance(settings, BRRSettings)
                     key = f"{settings} {count}"
-                    found = run.cached(key, lambda s=settings: _scores(s, count))  # type: ignore[misc]
+                    scores = run.cached(key, lambda s=settings: _scores(s, count))  # type: ignore[misc]
                     own = {"data": data, "mechanism": name, "epsilon": None if name == WITHOUT else epsilon}
-                    rows.append({**own, "seed": seed, **found})
+                    rows.append({**own, "seed": seed, **scores})
                     if name != WITHOUT:
                         spent = privacy(settings, size, 1, covers="", not_covered="")
                         exact[data, epsilon] = spent.record

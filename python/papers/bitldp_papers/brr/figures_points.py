@@ -52,33 +52,33 @@ def _tables(of: Callable[[int, float], tuple[float, ...]], run: FigureRun) -> _T
     return {step: of(*step) for step in run.each(steps, "N, epsilon")}
 
 
-def _rows(found: _Table, what: str) -> list[dict[str, Any]]:
+def _rows(tables: _Table, what: str) -> list[dict[str, Any]]:
     return [
         {"points": count, "epsilon": epsilon, "mechanism": name, what: value}
-        for (count, epsilon), values in found.items()
+        for (count, epsilon), values in tables.items()
         for name, value in zip(_NAMES, values, strict=True)
     ]
 
 
-def _compared(found: _Table, paper: Mapping[float, tuple[float, ...]], **more: Any) -> list[Compared]:
+def _compared(tables: _Table, paper: Mapping[float, tuple[float, ...]], **more: Any) -> list[Compared]:
     return [
         Compared(what, expected, ours, None, each.guarantee.record, epsilon)
         for epsilon, values in paper.items()
         for name, each, expected, ours in zip(
-            _NAMES, mechanisms(100, epsilon, **more), values, found[100, epsilon], strict=False
+            _NAMES, mechanisms(100, epsilon, **more), values, tables[100, epsilon], strict=False
         )
         for what in (f"{name}, N = 100, epsilon {epsilon:g}",)
     ]
 
 
-def _panels(found: _Table, label: str) -> Callable[[Any], None]:
+def _panels(tables: _Table, label: str) -> Callable[[Any], None]:
     def draw(canvas: Any) -> None:
         canvas.set_size_inches(9.0, 5.4)
         grid = canvas.subplots(2, 3, sharex=True, sharey=True).flat
         for axes, count in zip(grid, SIZES, strict=False):
             shown = {
-                name: (BUDGETS, [found[count, epsilon][place] for epsilon in BUDGETS])
-                for place, name in enumerate(_NAMES)
+                name: (BUDGETS, [tables[count, epsilon][column] for epsilon in BUDGETS])
+                for column, name in enumerate(_NAMES)
             }
             lines(axes, shown, title=f"N = {count}", xlabel="epsilon", ylabel=label)
         canvas.axes[-1].set_visible(False)
@@ -93,14 +93,14 @@ def _panels(found: _Table, label: str) -> Callable[[Any], None]:
     claim="At every budget and number of points BRR loses less than GRR and the exponential mechanism.",
 )
 def quality(run: FigureRun) -> Outcome:
-    found = _tables(quality_losses, run)
-    below = all(values[0] <= min(values[1:]) for values in found.values())
-    worst = max(values[0] / values[3] for values in found.values())
+    tables = _tables(quality_losses, run)
+    below = all(values[0] <= min(values[1:]) for values in tables.values())
+    worst = max(values[0] / values[3] for values in tables.values())
     exact = bitldp.Exponential._quiet(candidates=100, epsilon=1.0, calibration="paper").guarantee.record
     return Outcome(
-        _rows(found, "qloss"),
-        _panels(found, "QLoss"),
-        _compared(found, LOSSES),
+        _rows(tables, "qloss"),
+        _panels(tables, "QLoss"),
+        _compared(tables, LOSSES),
         honest="all four are honest; the exponential mechanism as the paper calibrates it spends "
         f"{exact:.3g} of its 1 (N = 100), so that calibrated to all of it is drawn, too",
         verdict=f"{'holds' if below else 'fails'}: BRR is lowest everywhere, below the exponential "
@@ -116,17 +116,17 @@ def quality(run: FigureRun) -> Outcome:
     claim="At every budget and number of points BRR has more utility than GRR and the exponential mechanism.",
 )
 def jaccard(run: FigureRun) -> Outcome:
-    found = _tables(jaccard_utilities, run)
-    above = all(values[0] >= max(values[1:3]) for values in found.values())
-    over = sum(values[0] >= values[3] for values in found.values())
+    tables = _tables(jaccard_utilities, run)
+    above = all(values[0] >= max(values[1:3]) for values in tables.values())
+    over = sum(values[0] >= values[3] for values in tables.values())
     return Outcome(
-        _rows(found, "utility"),
-        _panels(found, "Q_g"),
-        _compared(found, JACCARD, utility="jaccard"),
+        _rows(tables, "utility"),
+        _panels(tables, "Q_g"),
+        _compared(tables, JACCARD, utility="jaccard"),
         honest="all are honest",
         verdict=f"{'holds' if above else 'fails'} against GRR and the exponential mechanism of the paper; "
         "against one that spends "
-        f"all of epsilon in {over} of {len(found)} settings",
+        f"all of epsilon in {over} of {len(tables)} settings",
     )
 
 
@@ -209,8 +209,8 @@ def ratio(run: FigureRun) -> Outcome:
 
 def _algorithm(count: int, epsilon: float) -> int:
     """Return m by Algorithm 2, from the distances of all points, sorted."""
-    places = np.arange(count, dtype=np.float64)
-    losses = np.abs(places[:, None] - places[None, :])
+    positions = np.arange(count, dtype=np.float64)
+    losses = np.abs(positions[:, None] - positions[None, :])
     order = nearest_first(losses)
     return paper_width(np.take_along_axis(losses, order, axis=1), epsilon)
 
@@ -310,7 +310,7 @@ def regions(run: FigureRun) -> Outcome:
     def draw(canvas: Any) -> None:
         canvas.set_size_inches(5.6, 5.0)
         axes = canvas.subplots()
-        shade = {name: place for place, (name, _) in enumerate(sizes.most_common())}
+        shade = {name: index for index, (name, _) in enumerate(sizes.most_common())}
         axes.scatter(*places.points.T, c=[shade[name] for name in region.tolist()], cmap="tab20", s=8)
         axes.set(xlabel="first coordinate", ylabel="second coordinate", aspect="equal")
 

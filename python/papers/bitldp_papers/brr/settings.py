@@ -50,13 +50,13 @@ class BRRSettings(Settings):
         Laplace noise; the paper's BRR-SGD, whose range depends on a coordinate's sign ("sgd" alone: its exact
         epsilon is infinite); or none.
     unit : {"feature", "record"}
-        What `epsilon` covers: one number of one release, as in the paper's comparisons, or everything that a
+        Coverage of `epsilon`: one number of one release, as in the paper's comparisons, or everything that a
         client (with ``task="vectors"``: one of its records) releases in all rounds.
     points : int
         Points that the range of a number is cut to for BRR and GRR.
     corrected : bool
         "sgd", "trees": whether the mean of BRR's reports is divided by its public gain about 0, which the
-        paper does not do: at epsilon 1 its reports are worth a third of a small number.
+        paper does not do: at epsilon 1 the mean of its reports is a third of a small number.
     net : {"dense", "cnn"}
         "sgd": one hidden layer, or the paper's convolutions, for images of 28 x 28.
     hidden, epochs, batch : int
@@ -156,12 +156,12 @@ class BRRSettings(Settings):
 
     @property
     def private(self) -> bool:
-        """Whether everything that is released goes through a mechanism."""
+        """True where everything that is released goes through a mechanism."""
         return self.mechanism not in (SPLIT, WITHOUT)
 
     @property
     def exposed(self) -> str:
-        """What leaves a client as it is, where not everything goes through a mechanism."""
+        """Data that leave a client as they are, where not everything goes through a mechanism."""
         return "" if self.private else "what it computes from its records as they are"
 
     def build(self, features: int, releases: int) -> Mechanism:
@@ -172,9 +172,9 @@ class BRRSettings(Settings):
             kind: Any = bitldp.Laplace if self.mechanism == "laplace" else bitldp.Piecewise
             noisy: Mechanism = kind(epsilon, **words)
             return noisy
-        near: Any = {"brr-best": "best", "grr": 1}.get(self.mechanism, "paper")
+        width: Any = {"brr-best": "best", "grr": 1}.get(self.mechanism, "paper")
         interval = (0.0, 1.0) if self.mechanism == SPLIT else (-1.0, 1.0)  # of what the sign leaves
-        return bitldp.BRR(self.points, epsilon=epsilon, m=near, interval=interval, **words)
+        return bitldp.BRR(self.points, epsilon=epsilon, m=width, interval=interval, **words)
 
 
 def needed(settings: BRRSettings, size: int) -> float:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord
-from flwr.clientapp.typing import ClientAppCallable
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
@@ -20,8 +19,7 @@ from bitldp.mechanism.base import Mechanism
 from bitldp.points.brr import BRR
 from bitldp_papers.brr.settings import SPLIT, WITHOUT, BRRSettings, needed, privacy
 from bitldp_papers.models import cnn, nets
-from bitldp_papers.run.rounds import Privacy, Rows
-from bitldp_papers.run.rounds import Descent, DescentStrategy, Turn, course
+from bitldp_papers.run.rounds import Descent, DescentStrategy, Mod, Privacy, Rows, Turn, course
 from bitldp_papers.run.share import Holding, holding, loaded
 from bitldp_papers.run.vectors import Model, flat, shaped, stepped
 
@@ -59,7 +57,7 @@ def gain(mechanism: Mechanism) -> float:
     middle = len(points) // 2
     slope = float(slopes[(len(points) - 2) // 2 : middle + len(points) % 2].mean())
     if not slope > 0.0:
-        raise ValueError("epsilon: at 0 the reports are worth nothing")
+        raise ValueError("epsilon: at 0 the reports do not depend on the number")
     return slope
 
 
@@ -114,7 +112,6 @@ class Gradients(Descent[BRRSettings]):
 
     @property
     def rate(self) -> float:
-        """Step size."""
         return self.settings.rate
 
     @property
@@ -134,7 +131,6 @@ class Gradients(Descent[BRRSettings]):
         return gain(mechanism) if self.settings.corrected else 1.0
 
     def initial(self) -> Model:
-        """Return the network of the settings."""
         settings = self.settings
         data, train, _ = loaded(settings.data)
         if settings.net == "cnn":
@@ -144,7 +140,6 @@ class Gradients(Descent[BRRSettings]):
         return list(nets.initial((train.shape[1], settings.hidden, data.classes), settings.seed))
 
     def privacy(self) -> Privacy:
-        """Return the cost of the gradients of all rounds."""
         return privacy(
             self.settings,
             self.size,
@@ -164,16 +159,13 @@ class Gradients(Descent[BRRSettings]):
         return self._scaled(test), data.test_labels
 
     def scores(self, model: Sequence[NDArray[Any]]) -> Mapping[str, float]:
-        """Return the accuracy and the loss on test records."""
         scores: dict[str, float] = self.net.scores(model, *self._test)
         return scores
 
     def exposed(self) -> str:
-        """Return what leaves without privacy."""
         return self.settings.exposed
 
     def codec(self) -> UpdateCodec:
-        """Return the codec of both sides for the threshold of a round."""
         # BRR with m >= 2 pulls towards the middle, by a gain that is public: see `gain`.
         return UpdateCodec(
             lambda size: self.settings.build(size, self.settings.rounds),
@@ -183,8 +175,7 @@ class Gradients(Descent[BRRSettings]):
             allow_biased=True,
         )
 
-    def mod(self, turn: Turn) -> ClientAppCallable | None:
-        """Return the mod that releases the gradient, clipped by the threshold that the server names."""
+    def mod(self, turn: Turn) -> Mod | None:
         if not self.settings.private:
             return None
         self.clip = float(turn.config[CLIP])
@@ -210,7 +201,6 @@ class Gradients(Descent[BRRSettings]):
         return shaped(gradient, model)
 
     def strategy(self, first_round: int, rows: Rows) -> FedAvg:
-        """Return the descent, with the threshold that the run goes on with."""
         options = self.settings.federation()
         known = [row[CLIP] for row in rows if row.get(CLIP) is not None]
         self.clip = float(known[-1]) if known else self.settings.clip
@@ -221,11 +211,9 @@ class Gradients(Descent[BRRSettings]):
         return DescentStrategy(self, first_round=first_round, **options)
 
     def announced(self) -> dict[str, Any]:
-        """Return the threshold of the round."""
         return {CLIP: self.clip}
 
     def corrected(self, mean: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Divide the mean of reports by their public gain."""
         return mean / self.gain if self.settings.private else mean
 
     def follow(self, mean: NDArray[np.float64], stderr: float) -> dict[str, float]:
@@ -258,7 +246,7 @@ class Gradients(Descent[BRRSettings]):
 
 
 class SplitClip(FedAvg):
-    """Gradient descent on what the paper's BRR-SGD sends, signs and all, with a threshold that follows."""
+    """Gradient descent on the paper's own reports, signs and all, with a threshold that follows."""
 
     def __init__(self, rounds: Gradients, **options: Any) -> None:
         super().__init__(**options)

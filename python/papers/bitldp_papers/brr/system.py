@@ -19,8 +19,7 @@ from bitldp_papers.brr.sgd import Gradients
 from bitldp_papers.brr.trees import Trees
 from bitldp_papers.models import nets
 from bitldp_papers.run.client import Client
-from bitldp_papers.run.rounds import Privacy
-from bitldp_papers.run.rounds import Round, Turn
+from bitldp_papers.run.rounds import Privacy, Round, Turn
 from bitldp_papers.run.share import loaded
 from bitldp_papers.run.system import System
 from bitldp_papers.run.vectors import Model
@@ -32,14 +31,12 @@ class Vectors(Round[BRRSettings]):
     """Training on records released once through BRR, feature by feature."""
 
     def initial(self) -> Model:
-        """Return a network of two hidden layers."""
         settings = self.settings
         data, train, _ = loaded(settings.data)
         sizes = (train.shape[1], settings.hidden, settings.hidden, data.classes)
         return list(nets.initial(sizes, settings.seed))
 
     def privacy(self) -> Privacy:
-        """Return the cost of the one release of a record."""
         return privacy(
             self.settings,
             loaded(self.settings.data)[1].shape[1],
@@ -49,12 +46,10 @@ class Vectors(Round[BRRSettings]):
         )
 
     def scores(self, model: Sequence[NDArray[Any]]) -> Mapping[str, float]:
-        """Return the accuracy and the loss on test records."""
         data, _, test = loaded(self.settings.data)
         return nets.scores(list(model), test, data.test_labels)
 
     def exposed(self) -> str:
-        """Return the labels, which no mechanism releases."""
         return self.settings.exposed or "a model trained on the true labels"
 
     def _features(self, client: Client) -> NDArray[np.floating]:

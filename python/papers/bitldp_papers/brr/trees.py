@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord
-from flwr.clientapp.typing import ClientAppCallable
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
@@ -29,8 +28,7 @@ from bitldp.channels import Matrix
 from bitldp.federated import DecodingStrategy, UpdateCodec, to_record
 from bitldp.mechanism.base import Mechanism
 from bitldp_papers.brr.settings import BRRSettings, needed, privacy
-from bitldp_papers.run.rounds import Privacy, Rows
-from bitldp_papers.run.rounds import Round, Turn
+from bitldp_papers.run.rounds import Mod, Privacy, Round, Rows, Turn
 from bitldp_papers.run.share import loaded
 from bitldp_papers.run.vectors import Model
 
@@ -50,7 +48,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-#: What releases a leaf of DPBoost.
+#: Releases of a leaf of DPBoost.
 LEAVES = ("brr", "laplace", "noiseless")
 
 _ENSEMBLE, _LEAVES = "ensemble", "leaves"  # records of a message
@@ -66,7 +64,7 @@ class Structure:
     Attributes
     ----------
     features : ndarray of int, shape (2**depth - 1,)
-        Which feature a node looks at.
+        Feature that a node looks at.
     thresholds : ndarray of float64, shape (2**depth - 1,)
         A record goes right where that feature is above it.
     """
@@ -129,11 +127,9 @@ class Trees(Round[BRRSettings]):
     metric = "rmse"
 
     def initial(self) -> Model:
-        """Return an ensemble of empty leaves."""
         return [np.zeros((self.settings.rounds, 1 << self.settings.depth))]
 
     def privacy(self) -> Privacy:
-        """Return the cost of the leaves of all trees."""
         data, _, _ = loaded(self.settings.data)
         return privacy(
             self.settings,
@@ -145,7 +141,6 @@ class Trees(Round[BRRSettings]):
         )
 
     def exposed(self) -> str:
-        """Return what leaves without privacy."""
         return self.settings.exposed
 
     @cached_property
@@ -159,7 +154,6 @@ class Trees(Round[BRRSettings]):
         return [structure(settings.seed, number, settings.depth, features) for number in range(1, count + 1)]
 
     def scores(self, model: Sequence[NDArray[Any]]) -> Mapping[str, float]:
-        """Return the root mean squared error on test records."""
         trees, test, truth = self._test
         return {"rmse": float(np.sqrt(np.mean(np.square(predicted(trees, model[0], test) - truth))))}
 
@@ -181,8 +175,7 @@ class Trees(Round[BRRSettings]):
         """Return the number of a tree: no server has a client grow more than there are."""
         return checks.integer("server-round", turn.number, 1, self.settings.rounds)
 
-    def mod(self, turn: Turn) -> ClientAppCallable | None:
-        """Return the mod that releases the leaves of a round's tree."""
+    def mod(self, turn: Turn) -> Mod | None:
         if not self.settings.private:
             return None
         spent = needed(self.settings, 1 << self.settings.depth)
@@ -201,7 +194,6 @@ class Trees(Round[BRRSettings]):
         return {_LEAVES: np.clip(sums / (sizes + settings.ridge), -clip, clip)}
 
     def strategy(self, first_round: int, rows: Rows) -> FedAvg:
-        """Return the strategy that grows the ensemble."""
         return Boosting(self, first_round=first_round, **self.settings.federation())
 
 
@@ -298,9 +290,9 @@ def boost(
         Budget of the whole ensemble, above zero. Neighbours: the same records with one more, whose tree is
         drawn without looking at it.
     leaves : {"brr", "laplace", "noiseless"}
-        What releases a leaf; "noiseless" takes the best splits and the leaves as they are.
+        Release of a leaf; "noiseless" takes the best splits and the leaves as they are.
     trees, depth : int
-        How many, and how deep each is.
+        Number of trees, and depth of each.
     shrinkage, ridge : float
         eta, in (0, 1), also the rate of the ensemble; lambda, above zero.
     points : int

@@ -74,9 +74,9 @@ class Runs:
                         given["epsilon"] = given.get("epsilon", FedSelSettings.epsilon) * (1.0 + MU)
                     settings = SYSTEM.configure(preset="paper", **given)
                     assert isinstance(settings, FedSelSettings)
-                    found = self._run.cached(str(settings), lambda s=settings: _scored(s))  # type: ignore[misc]
+                    scores = self._run.cached(str(settings), lambda s=settings: _scored(s))  # type: ignore[misc]
                     label = {"method": name, key: value, **more, "seed": seed}
-                    self.rows.append({**label, "accuracy": found["accuracy"], "auc": found["auc"]})
+                    self.rows.append({**label, "accuracy": scores["accuracy"], "auc": scores["auc"]})
 
     def of(self, method: str, score: str = "accuracy", **where: Any) -> list[float]:
         """Return the scores of a method by seed, of the rows that have the given values."""

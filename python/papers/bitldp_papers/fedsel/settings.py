@@ -16,12 +16,12 @@ from bitldp.base import checks
 from bitldp.federated import UpdateCodec
 from bitldp.mechanism.base import Mechanism
 from bitldp.numeric import Piecewise
-from bitldp_papers.run.rounds import Privacy
-from bitldp_papers.run.settings import Settings
 from bitldp.privacy import PrivacyClaimWarning, composed, share
 from bitldp.selection import Compressed, FedSel, flat
 from bitldp.selection.base import Selection
 from bitldp.selection.budget import selection_of
+from bitldp_papers.run.rounds import Privacy
+from bitldp_papers.run.settings import Settings
 
 __all__ = [
     "MECHANISMS",
@@ -37,12 +37,12 @@ __all__ = [
 ]
 
 NAME = "fedsel"
-#: What releases a gradient, and the baselines that send it without privacy.
+#: Releases of a gradient, and the baselines that send it without privacy.
 PRIVATE = ("fedsel", "flat", "compressed")
 WITHOUT = ("full", "random", "top")
 MECHANISMS = (*PRIVATE, *WITHOUT)
 SELECTIONS = ("PS", "EXP", "PE")
-#: What releases the value of a coordinate; "none" leaves it as it is, to look at the selection alone.
+#: Mechanisms of the value of a coordinate; "none" leaves it as it is, to look at the selection alone.
 VALUES: dict[str, Any] = {"pm": Piecewise, "hm": bitldp.Hybrid, "duchi": bitldp.Duchi, "none": None}
 MODELS = ("logistic", "svm")
 SPLITS = ("fixed", "free")
@@ -56,7 +56,7 @@ class FedSelSettings(Settings):
     Attributes
     ----------
     clients, batch, rounds : int
-        How many clients hold the records, how many of them take part in a round, and the rounds. A client
+        Clients that hold the records, those of them that take part in a round, and rounds. A client
         takes part once in each epoch, which has clients/batch rounds.
     epsilon : float
         Budget of a client over all rounds together, split evenly over the epochs.
@@ -68,7 +68,7 @@ class FedSelSettings(Settings):
     calibration : {"exact", "paper"}
         "PE": as of `bitldp.selection.PE`.
     values : {"pm", "hm", "duchi", "none"}
-        What releases a value. "none" is for "fedsel", where the selection alone gets the whole budget and
+        Mechanism of a value. "none" is for "fedsel", where the selection alone gets the whole budget and
         the value leaves as it is: no privacy.
     k : int
         "PS" and "PE": coordinates that count as large; 0 for a tenth of them.
@@ -86,7 +86,7 @@ class FedSelSettings(Settings):
     ratio : float
         "compressed": numbers after the projection, of those before.
     model : {"logistic", "svm"}
-        Which loss. More than two classes are told apart each from all others.
+        Loss. Of more than two classes, each is separated from all others.
     rate, ridge : float
         Step size alpha; weight lambda of the squared norm.
     lowest : float
@@ -173,12 +173,12 @@ class FedSelSettings(Settings):
 
     @property
     def private(self) -> bool:
-        """Whether everything that leaves a client goes through a mechanism."""
+        """True where everything that leaves a client goes through a mechanism."""
         return self.mechanism in PRIVATE and self.values != "none"
 
     @property
     def accumulates(self) -> bool:
-        """Whether a client keeps what it has not sent yet."""
+        """True where a client keeps what it has not sent yet."""
         return self.mechanism in ("fedsel", "top")
 
     @property

@@ -50,8 +50,7 @@ from bitldp_papers.fedsel.settings import (
     selection,
 )
 from bitldp_papers.models import linear
-from bitldp_papers.run.rounds import Privacy, Rows, turn_of
-from bitldp_papers.run.rounds import Descent, DescentStrategy, Turn, course
+from bitldp_papers.run.rounds import Descent, DescentStrategy, Mod, Privacy, Rows, Turn, course, turn_of
 from bitldp_papers.run.share import loaded, shuffled
 from bitldp_papers.run.system import System
 from bitldp_papers.run.vectors import Model, stepped
@@ -80,7 +79,7 @@ class Memory:
     Attributes
     ----------
     residual : ndarray of float64, shape (1, size)
-        What it accumulated and did not send.
+        Gradients that it accumulated and did not send.
     released : int
         Answers that it has made.
     question, answer : bytes
@@ -150,7 +149,7 @@ def question_of(message: Message, layout: Layout, model: Mapping[str, NDArray[An
 
 
 class RememberingMod(PrivateUpdateMod):
-    """Mod that releases a gradient, and remembers the report and what was not sent.
+    """Mod that releases a gradient, and remembers the report and the rest that was not sent.
 
     Parameters
     ----------
@@ -243,11 +242,9 @@ class FedSelRound(Descent[FedSelSettings]):
 
     @property
     def rate(self) -> float:
-        """Factor of the mean update before it is subtracted."""
         return self.settings.server_rate
 
     def initial(self) -> Model:
-        """Return a model of zeros."""
         data, train, _ = loaded(self.settings.data)
         if data.task != "classification":
             raise ValueError(f"data: {self.settings.data} has no classes to tell apart")
@@ -259,7 +256,6 @@ class FedSelRound(Descent[FedSelSettings]):
         return int(self.initial()[0].size)
 
     def privacy(self) -> Privacy:
-        """Return the cost of all rounds together for a client."""
         return privacy(self.settings, self.size)
 
     @cached_property
@@ -268,7 +264,6 @@ class FedSelRound(Descent[FedSelSettings]):
         return linear.design(test, self.settings.lowest), data.test_labels
 
     def scores(self, model: Sequence[NDArray[Any]]) -> Mapping[str, float]:
-        """Return the accuracy and the loss on test records, and of two classes the AUC."""
         x, labels = self._test
         (weights,) = model
         scores = {
@@ -280,19 +275,15 @@ class FedSelRound(Descent[FedSelSettings]):
         return scores
 
     def caveat(self) -> str:
-        """Return what biases the mean."""
         return _CAVEATS.get(self.settings.mechanism, "")
 
     def exposed(self) -> str:
-        """Return what leaves without privacy."""
         return "" if self.settings.private else "what it computes from its records as they are"
 
     def codec(self) -> UpdateCodec:
-        """Return the codec of both sides."""
         return codec(self.settings)
 
-    def mod(self, turn: Turn) -> ClientAppCallable | None:
-        """Return the mod that releases a client's gradient, where the settings are private."""
+    def mod(self, turn: Turn) -> Mod | None:
         settings, client = self.settings, turn.client
         if not settings.private:
             return None
@@ -340,7 +331,7 @@ class FedSelRound(Descent[FedSelSettings]):
         return update
 
     def updates(self, rows: Table, before: Table, rng: np.random.SeedSequence | None) -> tuple[Table, Table]:
-        """Return the mean update of some clients without privacy, and what each of them keeps for later.
+        """Return the mean update of some clients without privacy, and the rest that each keeps for later.
 
         Parameters
         ----------
@@ -371,7 +362,6 @@ class FedSelRound(Descent[FedSelSettings]):
         return np.bincount(columns, values, size) / count, after
 
     def strategy(self, first_round: int, rows: Rows) -> FedAvg:
-        """Return descent by epochs of batches."""
         if not self.settings.private:
             return Epochs(self.settings)
         return DescentEpochs(self, first_round=first_round, settings=self.settings)

@@ -19,8 +19,8 @@ from bitldp.federated import UpdateCodec, simulate
 from bitldp.federated.wire.arrays import Layout
 from bitldp.ledger import Ledger
 from bitldp_papers.run.drive import Summary, Watcher, finished, folder_of
-from bitldp_papers.run.rounds import Privacy
 from bitldp_papers.run.folder import RunFolder
+from bitldp_papers.run.rounds import Privacy
 from bitldp_papers.run.settings import Settings
 from bitldp_papers.run.share import loaded
 from bitldp_papers.run.system import Runnable
@@ -39,7 +39,7 @@ class HonestSettings(Settings):
     Attributes
     ----------
     clients, rounds : int
-        How many clients, each with one record, and in how many cohorts of (nearly) equal size they take part:
+        Clients, each with one record, and cohorts of (nearly) equal size in which they take part:
         each client once. Where they are more than the records, these are dealt again.
     epsilon : float
         Of a client, for the whole run: all that it ever sends is one report.
@@ -56,7 +56,7 @@ class HonestSettings(Settings):
     rate : float
         The largest step size: what is used without noise.
     momentum : float
-        What is kept of a step in the next, from 0 to below 1.
+        Share of a step that is kept in the next, from 0 to below 1.
     clip : float
         Norm that a gradient is clipped to: l2.
     average : float
@@ -97,7 +97,7 @@ class HonestSettings(Settings):
 
     @property
     def private(self) -> bool:
-        """Whether updates are released through a mechanism."""
+        """True where updates are released through a mechanism."""
         return self.mechanism != WITHOUT
 
     @property
@@ -167,7 +167,7 @@ def pixels(images: Array) -> Array:
 
 
 def edges(images: Array) -> Array:
-    """Return square roots of how much of an edge runs in each of four directions, by place, of length 1.
+    """Return square roots of how much of an edge runs in each of four directions, by cell, of length 1.
 
     Slopes of neighbouring pixels are dealt to the two nearest directions, and summed over windows that
     overlap by half; each direction has its mean taken off. Source: histograms of oriented gradients (Dalal
@@ -181,13 +181,13 @@ def edges(images: Array) -> Array:
 
     Returns
     -------
-    ndarray of float32, shape (n, 4 * places**2)
-        Places are a fourth of the side, at least 4.
+    ndarray of float32, shape (n, 4 * cells**2)
+        Cells are a fourth of the side, at least 4.
     """
     side = images.shape[1]
-    places = max(4, side // 4)
-    window = _windows(places, side)
-    found = np.empty((len(images), _DIRECTIONS, places, places), np.float32)
+    cells = max(4, side // 4)
+    window = _windows(cells, side)
+    sums = np.empty((len(images), _DIRECTIONS, cells, cells), np.float32)
     for start in range(0, len(images), _BLOCK):
         part = images[start : start + _BLOCK]
         across, down = np.zeros_like(part), np.zeros_like(part)
@@ -197,17 +197,17 @@ def edges(images: Array) -> Array:
         steep = np.hypot(across, down)
         for direction in range(_DIRECTIONS):
             apart = np.abs(turn - direction)
-            near = np.maximum(0.0, 1.0 - np.minimum(apart, _DIRECTIONS - apart))
-            found[start : start + _BLOCK, direction] = window @ (steep * near) @ window.T
-    rooted = np.sqrt(np.maximum(found, 0.0)).reshape(len(images), _DIRECTIONS, -1)
+            weights = np.maximum(0.0, 1.0 - np.minimum(apart, _DIRECTIONS - apart))
+            sums[start : start + _BLOCK, direction] = window @ (steep * weights) @ window.T
+    rooted = np.sqrt(np.maximum(sums, 0.0)).reshape(len(images), _DIRECTIONS, -1)
     return unit((rooted - rooted.mean(axis=2, keepdims=True)).reshape(len(images), -1))
 
 
 def _areas(count: int, side: int) -> Array:
     """Return the shares of pixels in `count` parts of equal length, shape (count, side)."""
     ends = np.linspace(0.0, side, count + 1)
-    places = np.arange(side)
-    shares = np.minimum(places + 1, ends[1:, None]) - np.maximum(places, ends[:-1, None])
+    columns = np.arange(side)
+    shares = np.minimum(columns + 1, ends[1:, None]) - np.maximum(columns, ends[:-1, None])
     return np.asarray(np.maximum(shares, 0.0) * count / side, np.float32)
 
 
@@ -216,9 +216,6 @@ def _windows(count: int, side: int) -> Array:
     centres = (np.arange(count) + 0.5) * side / count
     apart = np.abs(np.arange(side) + 0.5 - centres[:, None]) * count / side
     return np.asarray(np.maximum(0.0, 1.0 - apart), np.float32)
-
-
-Array = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,7 +254,7 @@ class Records:
 
 @dataclass
 class State:
-    """What a server keeps between rounds: the mean of the features, the weights, the last step, a sum."""
+    """State of a server between rounds: the mean of the features, the weights, the last step, a sum."""
 
     mean: Array
     weights: NDArray[np.float64]
@@ -311,13 +308,13 @@ class Honest(Runnable):
         for turn in range(done + 1, settings.rounds + 1):
             if stop is not None:
                 stop()
-            coins = np.random.SeedSequence(settings.seed, spawn_key=(0x5EED, turn)) if seeded else None
+            rng = np.random.SeedSequence(settings.seed, spawn_key=(0x5EED, turn)) if seeded else None
             cohort = members[turn - 1]
             x, y = records.train[cohort], records.labels[cohort]
             if turn <= settings.centring:
-                row = _centred(settings, state, x, turn, coins, threads)
+                row = _centred(settings, state, x, turn, rng, threads)
             else:
-                row = _stepped(settings, state, x, y, turn, rate, coins, threads)
+                row = _stepped(settings, state, x, y, turn, rate, rng, threads)
             folder.record({"round": turn, **_scores(settings, state, records, turn), **row}, vars(state))
             if watcher is not None:
                 watcher(folder.rows[-1])
@@ -343,7 +340,7 @@ def dealt(records: int, settings: HonestSettings) -> list[NDArray[np.intp]]:
 
 
 def prepared(x: Array, mean: Array) -> Array:
-    """Return features less the mean, of length 1: what each client computes for itself."""
+    """Return features less the mean, of length 1, as each client computes them for itself."""
     return unit(x - mean) if mean.any() else x
 
 
@@ -368,24 +365,24 @@ def _released(
     size: int,
     clients: int,
     clip: float,
-    coins: Any,
+    rng: Any,
     threads: int,
 ) -> tuple[NDArray[np.float64], dict[str, Any]]:
     """Return the mean of the clients' clipped vectors, as a server has it, and the metrics of the round."""
     codec = settings.codec(clip)
     if settings.private:
         ledger = Ledger(settings.epsilon)  # of this cohort, whose clients have taken no part before
-        found = simulate(codec, rows, clients=clients, ledger=ledger, rng=coins, threads=threads)
-        spread = float(np.sqrt(np.mean(np.square(found.stderr))))
-        metrics = {"stderr": spread, "bytes-up": found.bytes_up, "spent": ledger.spent}
-        return found.value, {"reports": clients, **metrics}
+        result = simulate(codec, rows, clients=clients, ledger=ledger, rng=rng, threads=threads)
+        spread = float(np.sqrt(np.mean(np.square(result.stderr))))
+        metrics = {"stderr": spread, "bytes-up": result.bytes_up, "spent": ledger.spent}
+        return result.value, {"reports": clients, **metrics}
     plan = codec.plan(Layout(("update",), ((size,),), ("<f8",)))
     mean = plan.clipped_rows(np.asarray(rows(0, clients), np.float64)).mean(axis=0)
     return mean, {"reports": clients, "bytes-up": 8 * size * clients}
 
 
 def _centred(
-    settings: HonestSettings, state: State, x: Array, turn: int, coins: Any, threads: int
+    settings: HonestSettings, state: State, x: Array, turn: int, rng: Any, threads: int
 ) -> dict[str, Any]:
     """Let a cohort report its features, and add them to the mean of those that did before.
 
@@ -393,8 +390,8 @@ def _centred(
     taken off where little is known.
     """
     size = x.shape[1]
-    found, metrics = _released(settings, lambda a, b: x[a:b], size, len(x), 1.0, coins, threads)
-    state.summed = state.summed + np.pad(found[:, None], ((0, 0), (0, state.weights.shape[1] - 1)))
+    reported, metrics = _released(settings, lambda a, b: x[a:b], size, len(x), 1.0, rng, threads)
+    state.summed = state.summed + np.pad(reported[:, None], ((0, 0), (0, state.weights.shape[1] - 1)))
     mean = state.summed[:, 0] / turn
     noise = size * metrics.get("stderr", 0.0) ** 2 / turn
     state.mean = (mean * max(0.0, 1.0 - noise / max(float(mean @ mean), 1e-300))).astype(np.float32)
@@ -410,7 +407,7 @@ def _stepped(
     y: NDArray[np.int64],
     turn: int,
     rate: float,
-    coins: Any,
+    rng: Any,
     threads: int,
 ) -> dict[str, Any]:
     """Let a cohort report its gradients, and take a step."""
@@ -419,8 +416,8 @@ def _stepped(
     def rows(start: int, stop: int) -> NDArray[np.float32]:
         return gradients(features[start:stop], y[start:stop], state.weights)
 
-    found, metrics = _released(settings, rows, state.weights.size, len(x), settings.clip, coins, threads)
-    state.moved = settings.momentum * state.moved + found.reshape(state.weights.shape)
+    step, metrics = _released(settings, rows, state.weights.size, len(x), settings.clip, rng, threads)
+    state.moved = settings.momentum * state.moved + step.reshape(state.weights.shape)
     state.weights = state.weights - rate * state.moved
     if turn > settings.rounds - settings.averaged:
         state.summed = state.summed + state.weights

@@ -139,13 +139,13 @@ def dense_network(
     ends: dict[str, list[float]] = {}
     for seed in run.each(seeds(run), "seed"):
         for mechanism in ("uer-paper", WITHOUT):
-            found = ran(run, settings_of(run, spec, seed, data=data, mechanism=mechanism))
-            ends.setdefault(mechanism, []).append(100 * found["accuracy"][-1])
-            for turn, (hit, loss) in enumerate(zip(found["accuracy"], found["loss"], strict=True), 1):
+            course = ran(run, settings_of(run, spec, seed, data=data, mechanism=mechanism))
+            ends.setdefault(mechanism, []).append(100 * course["accuracy"][-1])
+            for turn, (hit, loss) in enumerate(zip(course["accuracy"], course["loss"], strict=True), 1):
                 scores = {"accuracy": 100 * hit, "loss": loss}
                 rows.append({"mechanism": mechanism, "seed": seed, "round": turn, **scores})
             if mechanism != WITHOUT:
-                exact = found["exact"]
+                exact = course["exact"]
     rounds = sorted({row["round"] for row in rows})
 
     def draw(canvas: Any) -> None:
@@ -266,8 +266,8 @@ def global_fashion(run: FigureRun) -> Outcome:
 )
 def table_1(run: FigureRun) -> Outcome:
     """Return the table, LDPFL and training without noise run here, the rest as printed."""
-    found = dense_network(run, FASHION, "fashion_mnist", 81.0, "accuracy", "")
-    ours, clean = found.compared
+    outcome = dense_network(run, FASHION, "fashion_mnist", 81.0, "accuracy", "")
+    ours, clean = outcome.compared
     rows: list[Row] = [
         {"method": "non-private", "paper, %": "~90", "ours, %": clean.ours, "exact epsilon": math.inf},
         {"method": "SMC", "paper, %": "~90", "ours, %": None, "exact epsilon": None},
@@ -283,7 +283,7 @@ def table_1(run: FigureRun) -> Outcome:
         stand_in="",
         verdict=f"the table's own alpha-CLDP-Fed (85.28 to 86.93) is above LDPFL (81; ours {ours.ours:.1f}); "
         f"LDPFL's {ours.exact:,.0f} is not the strictest privacy of the five",
-        parameters=found.parameters,
+        parameters=outcome.parameters,
     )
 
 
@@ -300,9 +300,9 @@ def _crowd(run: FigureRun, metric: str, paper: float | None) -> Outcome:
                 words |= {"extractor_epochs": 3, "filters": 16}
             else:
                 words["rounds"] = 500
-            found = ran(run, settings_of(run, MNIST, seed, **words))
-            for turn, (hit, loss) in enumerate(zip(found["accuracy"], found["loss"], strict=True), 1):
-                scores = {"accuracy": 100 * hit, "loss": loss, "exact": found["exact"]}
+            course = ran(run, settings_of(run, MNIST, seed, **words))
+            for turn, (hit, loss) in enumerate(zip(course["accuracy"], course["loss"], strict=True), 1):
+                scores = {"accuracy": 100 * hit, "loss": loss, "exact": course["exact"]}
                 rows.append({"clients": count, "seed": seed, "round": turn, **scores})
     rounds = sorted({row["round"] for row in rows})
 
@@ -396,8 +396,8 @@ def sweep(run: FigureRun) -> Outcome:
             words: dict[str, Any] = {"data": "mnist", "epsilon": epsilon, "alpha": alpha}
             if not run.quick:
                 words["rounds"] = 20
-            found = ran(run, settings_of(run, MNIST, seed, **words))
-            scores = {"accuracy": 100 * found["accuracy"][-1], "exact": found["exact"]}
+            course = ran(run, settings_of(run, MNIST, seed, **words))
+            scores = {"accuracy": 100 * course["accuracy"][-1], "exact": course["exact"]}
             rows.append({"panel": panel, "epsilon": epsilon, "alpha": alpha, "seed": seed, **scores})
 
     def at(panel: str, value: float) -> list[float]:

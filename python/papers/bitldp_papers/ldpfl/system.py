@@ -28,8 +28,7 @@ from bitldp_papers.ldpfl.settings import MECHANISMS, STARTS, WITHOUT, LDPFLSetti
 from bitldp_papers.models import nets
 from bitldp_papers.models.steps import OPTIMIZERS
 from bitldp_papers.run.client import Client
-from bitldp_papers.run.rounds import Privacy, Rows
-from bitldp_papers.run.rounds import Round, Turn, course
+from bitldp_papers.run.rounds import Privacy, Round, Rows, Turn, course
 from bitldp_papers.run.share import holding, loaded
 from bitldp_papers.run.system import System
 from bitldp_papers.run.vectors import Model
@@ -109,8 +108,8 @@ class OwnNetwork:
 
 def own_networks(settings: LDPFLSettings) -> tuple[OwnNetwork, ...]:
     """Return the networks of all clients of a run; those that are the same are trained once."""
-    others = ("mechanism", "epsilon", "alpha", "bits", "integer_bits", "hidden", "rounds", "epochs")
-    others += ("batch", "rate", "optimizer", "out", "resume")
+    dense = ("bits", "integer_bits", "hidden", "rounds", "epochs", "batch", "rate", "optimizer")
+    others = ("mechanism", "epsilon", "alpha", *dense, "out", "resume")
     usual = LDPFLSettings()
     return _own_networks(replace(settings, **{name: getattr(usual, name) for name in others}))
 
@@ -142,14 +141,12 @@ class LDPFLRound(Round[LDPFLSettings]):
     clients_score = True
 
     def initial(self) -> Model:
-        """Return the dense network before the first round."""
         settings = self.settings
         data, _, _ = loaded(settings.data)
         sizes = (settings.flat() * settings.bits, settings.hidden, data.classes)
         return list(nets.initial(sizes, settings.seed))
 
     def privacy(self) -> Privacy:
-        """Return the cost of the one release of a record's bits."""
         settings = self.settings
         if settings.mechanism == WITHOUT:
             return Privacy(claimed=np.inf, record=np.inf, covers="nothing: this run has no privacy")
@@ -162,7 +159,6 @@ class LDPFLRound(Round[LDPFLSettings]):
         )
 
     def exposed(self) -> str:
-        """Return the labels and the accuracy, which no mechanism releases."""
         return "a model trained on the true labels, and the accuracy of its own extractor"
 
     def _bits(self, client: Client) -> NDArray[Any]:
@@ -210,7 +206,6 @@ class LDPFLRound(Round[LDPFLSettings]):
         return nets.scores(turn.arrays(), bits, tested(self.settings)[1])
 
     def strategy(self, first_round: int, rows: Rows) -> FedAvg:
-        """Return federated averaging without one client's update, scored by the clients."""
         scored = {"fraction_evaluate": 1.0, "min_evaluate_nodes": self.settings.clients}
         return DropOne(self.settings.seed, **{**self.settings.federation(), **scored})
 
@@ -230,7 +225,6 @@ class LDPFLRound(Round[LDPFLSettings]):
         return clients
 
     def scores(self, model: Sequence[NDArray[Any]]) -> Mapping[str, float]:
-        """Return the accuracy and the loss, averaged over the clients."""
         labels = tested(self.settings)[1]
         scores = [nets.scores(list(model), tests, labels) for _, _, tests in self._clients]
         return {name: float(np.mean([each[name] for each in scores])) for name in ("accuracy", "loss")}

@@ -139,23 +139,23 @@ def lowest_share(variances: Mapping[str, NDArray[np.float64]]) -> float:
 def variances(run: FigureRun) -> Outcome:
     budgets = (1.0, 3.0, 5.0)
     x = np.linspace(*ENDS, _PLACES)
-    found = {epsilon: scalar_variances(epsilon, x) for epsilon in budgets}
+    variances = {epsilon: scalar_variances(epsilon, x) for epsilon in budgets}
     rows = [
-        {"epsilon": epsilon, "mechanism": name, "x": float(place), "variance": float(value)}
-        for epsilon, each in found.items()
+        {"epsilon": epsilon, "mechanism": name, "x": float(number), "variance": float(value)}
+        for epsilon, each in variances.items()
         for name, values in each.items()
-        for place, value in zip(x[::20], values[::20], strict=True)
+        for number, value in zip(x[::20], values[::20], strict=True)
     ]
 
     def draw(canvas: Any) -> None:
         canvas.set_size_inches(9.0, 4.2)
-        for axes, (epsilon, each) in zip(canvas.subplots(1, 3), found.items(), strict=True):
+        for axes, (epsilon, each) in zip(canvas.subplots(1, 3), variances.items(), strict=True):
             shown = {name: (x[::50], values[::50]) for name, values in each.items()}
             lines(axes, shown, yscale="log", xlabel="input", title=f"epsilon {epsilon:g}")
             axes.set_ylabel("variance")
 
-    shares = {epsilon: lowest_share(each) for epsilon, each in found.items()}
-    apart = max(float(np.abs(each["MVU, 1 bit"] / each["CLDP"] - 1.0).max()) for each in found.values())
+    shares = {epsilon: lowest_share(each) for epsilon, each in variances.items()}
+    apart = max(float(np.abs(each["MVU, 1 bit"] / each["CLDP"] - 1.0).max()) for each in variances.values())
     compared = [
         *(
             Compared(
@@ -176,8 +176,8 @@ def variances(run: FigureRun) -> Outcome:
         draw,
         compared,
         honest=f"at epsilon 3 the recommended mechanism of one number is {type(best.mechanism).__name__}, "
-        "worst variance "
-        f"{best.mechanism.worst_variance():.3g}; MVU's, 3 bits: {float(found[3.0]['MVU, 3 bits'].max()):.3g}",
+        f"worst variance {best.mechanism.worst_variance():.3g}; MVU's, 3 bits: "
+        f"{float(variances[3.0]['MVU, 3 bits'].max()):.3g}",
         verdict="not everywhere: MVU with 3 bits is lowest on "
         + ", ".join(f"{share:.0%} of the inputs at epsilon {epsilon:g}" for epsilon, share in shares.items())
         + "; MVU with 1 bit is CLDP",
@@ -308,8 +308,8 @@ def vectors(seed: int, norm: int) -> NDArray[np.float64]:
 
 def closed_error(mechanism: Any, x: NDArray[np.float64]) -> float:
     """Return the mean squared error of the estimated mean, exactly, from the law: variance over n."""
-    found: float = float(np.mean(mechanism.variance(x[:400]))) / VECTORS
-    return found
+    error: float = float(np.mean(mechanism.variance(x[:400]))) / VECTORS
+    return error
 
 
 def _compared(
@@ -478,8 +478,8 @@ def sweep(run: FigureRun) -> Outcome:
             words = {"mechanism": name, "epsilon": epsilon, "rate": rate, "clip": clip, "seed": seed}
             settings = SYSTEM.configure(preset="paper", rounds=rounds, **words)
             assert isinstance(settings, MVUSettings)
-            found = run.cached(str(settings), lambda s=settings: _scored(s))  # type: ignore[misc]
-            rows.append({**words, **found})
+            scored = run.cached(str(settings), lambda s=settings: _scored(s))  # type: ignore[misc]
+            rows.append({**words, **scored})
 
     def best(name: str, epsilon: float) -> list[dict[str, Any]]:
         """Return the rows of the seeds at the rate and clip whose mean is the largest."""

@@ -27,8 +27,7 @@ from bitldp_papers.models import nets
 from bitldp_papers.mvu.inputs import FEATURES, convolved, inputs
 from bitldp_papers.mvu.settings import DITHERS, LEVELS, MAJORITIES, MECHANISMS, NAME, SIGNS, MVUSettings
 from bitldp_papers.run.client import Client
-from bitldp_papers.run.rounds import Privacy, Rows
-from bitldp_papers.run.rounds import Descent, DescentStrategy, Turn, course
+from bitldp_papers.run.rounds import Descent, DescentStrategy, Mod, Privacy, Rows, Turn, course
 from bitldp_papers.run.share import shuffled
 from bitldp_papers.run.system import System
 from bitldp_papers.run.vectors import Model, in_ball, shaped, stepped
@@ -95,24 +94,19 @@ class MVURound(Descent[MVUSettings]):
 
     @property
     def rate(self) -> float:
-        """Step size."""
         return self.settings.rate
 
     def initial(self) -> Model:
-        """Return the network of the settings."""
         return list(nets.initial(self.settings.sizes(), self.settings.seed))
 
     def privacy(self) -> Privacy:
-        """See `privacy`."""
         return privacy(self.settings)
 
     def scores(self, model: Sequence[NDArray[Any]]) -> Mapping[str, float]:
-        """Return the accuracy and the loss on test records."""
         data, _, test = inputs(self.settings.data, self.settings.features)
         return nets.scores(list(model), test, data.test_labels)
 
     def exposed(self) -> str:
-        """Return what leaves without privacy."""
         return "" if self.settings.private else "what it computes from its records as they are"
 
     def _account(self, client: Client) -> ComposedAccount:
@@ -128,8 +122,7 @@ class MVURound(Descent[MVUSettings]):
             identity=" ".join(map(str, who)),
         )
 
-    def mod(self, turn: Turn) -> ClientAppCallable | None:
-        """Return the mod that releases the gradients of one message after another."""
+    def mod(self, turn: Turn) -> Mod | None:
         if not self.settings.private:
             return None
         client = turn.client
@@ -147,7 +140,6 @@ class MVURound(Descent[MVUSettings]):
         return one_by_one
 
     def codec(self) -> UpdateCodec:
-        """Return the codec that all clients of a process share."""
         return self.settings.codec()
 
     def _used(self, turn: Turn) -> int:
@@ -171,13 +163,11 @@ class MVURound(Descent[MVUSettings]):
         return shaped(gradients if settings.rows > 1 else gradients[0], model)
 
     def strategy(self, first_round: int, rows: Rows) -> Any:
-        """Return gradient descent on decoded means; without privacy the mean of the clients' models."""
         if not self.settings.private:
             return super().strategy(first_round, rows)
         return DescentStrategy(self, first_round=first_round, **self.settings.federation())
 
     def corrected(self, mean: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `corrected`."""
         return corrected(self.settings, mean)
 
     def mean(self, model: Model, turn: int) -> tuple[NDArray[np.float64], float]:

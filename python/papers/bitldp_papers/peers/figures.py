@@ -155,7 +155,7 @@ def _our_updates(epsilon: float, size: int) -> list[Peer]:
     return [_of_mean(each) for each in made]
 
 
-#: What loads the peers of each library, for an epsilon.
+#: Loaders of the peers of each library, for an epsilon.
 NUMBERS: dict[str, Callable[[float], list[Peer]]] = {
     "diffprivlib": _diffprivlib_number,
     "opendp": _opendp_number,
@@ -178,16 +178,16 @@ _MANY = 1 << 16  # records of who takes arrays; of the others as many as take ab
 
 def _peers(loaders: Mapping[str, Callable[[], list[Peer]]]) -> tuple[list[Peer], list[str]]:
     """Return the peers that can be had, and the libraries that cannot be imported, with the reason."""
-    found: list[Peer] = []
+    peers: list[Peer] = []
     absent: list[str] = []
     for library, load in loaders.items():
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # deprecations of what they import are not ours to show
-                found += load()
+                peers += load()
         except ImportError as error:  # not installed, or what it imports is not or is another
             absent.append(f"{library} ({error})")
-    return found, absent
+    return peers, absent
 
 
 def _installed(library: str) -> str:
@@ -242,10 +242,10 @@ def _outcome(
     truth: Callable[[NDArray[Any]], NDArray[Any]],
     task: str,
 ) -> Outcome:
-    found, absent = _peers(loaders)
+    peers, absent = _peers(loaders)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        rows = [_row(peer, draw, truth, run) for peer in run.each(found)]
+        rows = [_row(peer, draw, truth, run) for peer in run.each(peers)]
 
     def drawn(canvas: Any) -> None:
         axes = canvas.subplots()

@@ -1,4 +1,4 @@
-"""A client of a run: what it knows by itself, and not from the configuration, which the server writes."""
+"""A client of a run: its number, folder and budget, none of which the server may write."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ class Client:
     Attributes
     ----------
     index, clients : int
-        Which one, counted from 0, and of how many: "partition-id" and "num-partitions" of the node.
+        Its number, counted from 0, and how many there are: "partition-id" and "num-partitions" of the node.
     folder : pathlib.Path
-        Its own, inside the node's "home": what it released, and its ledger.
+        Its own, inside the node's "home": its releases, and its ledger.
     seeded : bool
         Whether its releases take their randomness from the run's seed: for experiments only.
     budget : float

@@ -8,7 +8,7 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field, replace
@@ -91,7 +91,7 @@ class Summary:
     seconds : float
         Of this process, resumed rounds only.
     caveat : str
-        What a reader of the score should know beside it; empty where there is nothing.
+        Caveat of the score; empty where there is none.
     mechanism : str
         The setting of that name; empty where a system has none.
     seed : int
@@ -99,7 +99,7 @@ class Summary:
     scores : mapping of str to float
         Metrics of the last round by name, `score` among them, but for counts; None where one is not finite.
     majority : float, optional
-        What a classifier reaches that looks at no feature: the share of test records of the most frequent
+        Accuracy of a classifier that looks at no feature: the share of test records of the most frequent
         class. None where the metric is no accuracy.
     """
 

@@ -9,7 +9,7 @@ clients are left out there.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -25,10 +25,11 @@ from bitldp_papers.run.client import Client
 from bitldp_papers.run.settings import Settings
 from bitldp_papers.run.vectors import Model, stepped
 
-__all__ = ["Descent", "DescentStrategy", "Privacy", "Round", "Rows", "Turn", "course", "turn_of"]
+__all__ = ["Descent", "DescentStrategy", "Mod", "Privacy", "Round", "Rows", "Turn", "course", "turn_of"]
 
 S = TypeVar("S", bound=Settings)
 Rows = Sequence[Mapping[str, Any]]
+Mod = Callable[[Message, Context, ClientAppCallable], Message]
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,9 @@ class Privacy:
     covers : str
         Whom `record` protects: neighbouring inputs.
     not_covered : str
-        What leaves a client beside it; empty where nothing does.
+        Data that leave a client beside it; empty where none do.
     claimed_for : str
-        What `claimed` is of, where that is less than all that a client (or one of its records) releases;
+        Coverage of `claimed`, where that is less than all that a client (or one of its records) releases;
         empty where the claim is about the same as `record`.
     """
 
@@ -82,7 +83,7 @@ class Turn:
     def config(self) -> Mapping[str, Any]:
         """Values that the server sent beside the arrays."""
         config: Any = self.message.content["config"]
-        return config  # type: ignore[no-any-return]
+        return config
 
     def arrays(self, record: str = "arrays") -> Model:
         """Return the arrays of a record of the message."""
@@ -131,10 +132,10 @@ class Round(ABC, Generic[S]):
         """Return the client's answer to a round, which `mod` releases; without names, those that came."""
 
     def exposed(self) -> str:
-        """Return what leaves a client without a mechanism; empty where nothing does."""
+        """Return the data that leave a client without a mechanism; empty where none do."""
         return ""
 
-    def mod(self, turn: Turn) -> ClientAppCallable | None:
+    def mod(self, turn: Turn) -> Mod | None:
         """Return the mod that releases the client's answer; None where it is made of released records."""
         return None
 
@@ -147,7 +148,7 @@ class Round(ABC, Generic[S]):
         return FedAvg(**self.settings.federation())
 
     def caveat(self) -> str:
-        """Return what a reader of the score should know beside it; empty where there is nothing."""
+        """Return the caveat of the score; empty where there is none."""
         return ""
 
     def played(self, model: Model, turn: int) -> Model:
@@ -210,7 +211,7 @@ class DescentStrategy(DecodingStrategy):
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        """Send the model, and what the round announces."""
+        """Send the model, and the values that the round announces."""
         self.codec = self._rounds.codec()
         config.update(self._rounds.announced())
         return super().configure_train(server_round, arrays, config, grid)

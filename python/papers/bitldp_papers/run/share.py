@@ -53,7 +53,7 @@ def holding(name: str, client: int, clients: int, *, seed: int, most: int | None
     name : str
         A data set of `bitldp_papers.data`.
     client, clients : int
-        Which one, counted from 0, and of how many.
+        Number of the client, counted from 0, and of all clients.
     seed : int
         Seed of the order.
     most : int, optional

@@ -31,13 +31,13 @@ class Runnable(ABC):
     Attributes
     ----------
     name : str
-        What ``bitldp fl`` calls it.
+        Its name in ``bitldp fl``.
     summary : str
         One line.
     settings : type
         Its `Settings`.
     choices : mapping of str to tuple of str
-        What each setting that is a word can be.
+        Values of each setting that is a word.
     """
 
     name: str
@@ -105,13 +105,12 @@ class System(Runnable):
         return rounds, Turn(Client.of(context, self.name), message, context)
 
     def _released(self, message: Message, context: Context, call_next: ClientAppCallable) -> Message:
-        """Release the client's answer, unless the client refuses what would leave as it is."""
+        """Release the client's answer, unless the client refuses data that would leave as they are."""
         rounds, turn = self._begun(message, context)
         if exposed := rounds.exposed():
             turn.client.expose(exposed)
-        mod: Any = rounds.mod(turn)
-        reply: Message = call_next(message, context) if mod is None else mod(message, context, call_next)
-        return reply
+        mod = rounds.mod(turn)
+        return call_next(message, context) if mod is None else mod(message, context, call_next)
 
     def _trained(self, message: Message, context: Context) -> Message:
         rounds, turn = self._begun(message, context)
