@@ -39,8 +39,8 @@ from bitldp_papers.bitrand.settings import (
 from bitldp_papers.bitrand.updates import Layers, Shuffled
 from bitldp_papers.models import nets
 from bitldp_papers.run.client import Client
-from bitldp_papers.run.rounds import Descent, Mod, Privacy, Round, Rows, Turn
-from bitldp_papers.run.share import Holding, holding, loaded
+from bitldp_papers.run.rounds import NO_PRIVACY, Descent, Mod, Privacy, Round, Rows, Turn
+from bitldp_papers.run.share import Holding, holdings, loaded
 from bitldp_papers.run.system import System
 from bitldp_papers.run.vectors import Model, flat, in_ball, shaped
 
@@ -96,14 +96,6 @@ def randomized(settings: BitRandSettings, x: Floats, *, rng: RandomSource) -> ND
 def seeded(settings: BitRandSettings, *key: int) -> np.random.SeedSequence:
     """Return a seed of a run without messages."""
     return np.random.SeedSequence(settings.seed, spawn_key=key)
-
-
-def holdings(settings: BitRandSettings) -> list[Holding]:
-    """Return the records of every client."""
-    return [
-        holding(settings.data, index, settings.clients, seed=settings.seed)
-        for index in range(settings.clients)
-    ]
 
 
 class Dense(Round[BitRandSettings]):
@@ -165,7 +157,7 @@ class Records(Dense):
         if settings.mechanism == "random":
             return Privacy(claimed=0.0, record=0.0, covers="all records: nothing of them is looked at")
         if not settings.private:
-            return Privacy(claimed=np.inf, record=np.inf, covers="nothing: this run has no privacy")
+            return NO_PRIVACY
         data, train, _ = loaded(settings.data)
         features = settings.features_mechanism(train.shape[1]).guarantee.record
         if not settings.labelled:
@@ -285,7 +277,7 @@ class Updates(Dense, Descent[BitRandSettings]):
     @cached_property
     def _held(self) -> tuple[NDArray[np.float32], NDArray[Any]]:
         """Every client's records, (clients, n, features) and (clients, n): as many of each."""
-        held = holdings(self.settings)
+        held = holdings(self.settings.data, self.settings.clients, seed=self.settings.seed)
         least = min(len(each.x) for each in held)
         return (
             np.stack([plain(self.settings, each.x[:least]) for each in held]),
@@ -395,7 +387,9 @@ class Once(Round[BitRandSettings]):
         features: Any = self.release.features
         labels: Any = self.release.labels
         answers = []
-        for index, held in enumerate(holdings(self.settings)):
+        for index, held in enumerate(
+            holdings(self.settings.data, self.settings.clients, seed=self.settings.seed)
+        ):
             x, y = self._original(held)
             if y is not None:
                 y = labels.randomize(y, rng=seeded(self.settings, _LABELS, index))

@@ -12,7 +12,7 @@ import bitldp
 from bitldp.base import checks
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import composed, share
-from bitldp_papers.run.rounds import Privacy
+from bitldp_papers.run.rounds import NO_PRIVACY, Privacy
 from bitldp_papers.run.settings import Settings
 
 __all__ = [
@@ -159,11 +159,6 @@ class BRRSettings(Settings):
         """True where everything that is released goes through a mechanism."""
         return self.mechanism not in (SPLIT, WITHOUT)
 
-    @property
-    def exposed(self) -> str:
-        """Data that leave a client as they are, where not everything goes through a mechanism."""
-        return "" if self.private else "what it computes from its records as they are"
-
     def build(self, features: int, releases: int) -> Mechanism:
         """Return the mechanism for `features` numbers of [-1, 1], one of `releases` that share a budget."""
         epsilon = share(self.epsilon, releases) if self.unit == "record" else self.epsilon
@@ -192,7 +187,7 @@ def privacy(settings: BRRSettings, size: int, releases: int, *, covers: str, not
             claimed_for="one number of one release",
         )
     if not settings.private:
-        return Privacy(claimed=np.inf, record=np.inf, covers="nothing: this run has no privacy")
+        return NO_PRIVACY
     exact = settings.build(size, releases).guarantee
     return Privacy(
         claimed=settings.epsilon,

@@ -19,8 +19,8 @@ from bitldp.mechanism.base import Mechanism
 from bitldp.points.brr import BRR
 from bitldp_papers.brr.settings import SPLIT, WITHOUT, BRRSettings, needed, privacy
 from bitldp_papers.models import cnn, nets
-from bitldp_papers.run.rounds import Descent, DescentStrategy, Mod, Privacy, Rows, Turn, course
-from bitldp_papers.run.share import Holding, holding, loaded
+from bitldp_papers.run.rounds import Descent, Mod, Privacy, Rows, Turn, course
+from bitldp_papers.run.share import Holding, holdings, loaded
 from bitldp_papers.run.vectors import Model, flat, shaped, stepped
 
 __all__ = ["Gradients", "descend", "gain", "next_clip", "sign_split"]
@@ -162,9 +162,6 @@ class Gradients(Descent[BRRSettings]):
         scores: dict[str, float] = self.net.scores(model, *self._test)
         return scores
 
-    def exposed(self) -> str:
-        return self.settings.exposed
-
     def codec(self) -> UpdateCodec:
         # BRR with m >= 2 pulls towards the middle, by a gain that is public: see `gain`.
         return UpdateCodec(
@@ -201,14 +198,11 @@ class Gradients(Descent[BRRSettings]):
         return shaped(gradient, model)
 
     def strategy(self, first_round: int, rows: Rows) -> FedAvg:
-        options = self.settings.federation()
         known = [row[CLIP] for row in rows if row.get(CLIP) is not None]
         self.clip = float(known[-1]) if known else self.settings.clip
         if self.settings.mechanism == SPLIT:
-            return SplitClip(self, **options)
-        if not self.settings.private:
-            return super().strategy(first_round, rows)
-        return DescentStrategy(self, first_round=first_round, **options)
+            return SplitClip(self, **self.settings.federation())
+        return super().strategy(first_round, rows)
 
     def announced(self) -> dict[str, Any]:
         return {CLIP: self.clip}
@@ -224,11 +218,7 @@ class Gradients(Descent[BRRSettings]):
 
     @cached_property
     def _held(self) -> list[Holding]:
-        settings = self.settings
-        return [
-            holding(settings.data, index, settings.clients, seed=settings.seed)
-            for index in range(settings.clients)
-        ]
+        return holdings(self.settings.data, self.settings.clients, seed=self.settings.seed)
 
     def mean(self, model: Model, turn: int) -> tuple[NDArray[np.float64], float]:
         """Release the gradients of all clients."""

@@ -50,7 +50,7 @@ class Vectors(Round[BRRSettings]):
         return nets.scores(list(model), test, data.test_labels)
 
     def exposed(self) -> str:
-        return self.settings.exposed or "a model trained on the true labels"
+        return super().exposed() or "a model trained on the true labels"
 
     def _features(self, client: Client) -> NDArray[np.floating]:
         settings = self.settings

@@ -140,9 +140,6 @@ class Trees(Round[BRRSettings]):
             + ("" if data.classes else "; the range of the targets, which was learned from all records"),
         )
 
-    def exposed(self) -> str:
-        return self.settings.exposed
-
     @cached_property
     def _test(self) -> tuple[list[Structure], NDArray[np.float32], Floats]:
         data, _, test = loaded(self.settings.data)

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
-import numpy as np
-
 import bitldp
 from bitldp.base import checks
 from bitldp.federated import UpdateCodec
@@ -20,7 +18,7 @@ from bitldp.privacy import PrivacyClaimWarning, composed, share
 from bitldp.selection import Compressed, FedSel, flat
 from bitldp.selection.base import Selection
 from bitldp.selection.budget import selection_of
-from bitldp_papers.run.rounds import Privacy
+from bitldp_papers.run.rounds import NO_PRIVACY, Privacy
 from bitldp_papers.run.settings import Settings
 
 __all__ = [
@@ -263,7 +261,7 @@ def codec(settings: FedSelSettings) -> UpdateCodec:
 def privacy(settings: FedSelSettings, size: int) -> Privacy:
     """Return the cost of all rounds together for a client."""
     if not settings.private:
-        return Privacy(claimed=np.inf, record=np.inf, covers="nothing: this run has no privacy")
+        return NO_PRIVACY
     times = "in its one round" if settings.releases == 1 else f"in all {settings.releases} of its rounds"
     return Privacy(
         claimed=settings.epsilon,

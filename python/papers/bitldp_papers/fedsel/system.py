@@ -277,9 +277,6 @@ class FedSelRound(Descent[FedSelSettings]):
     def caveat(self) -> str:
         return _CAVEATS.get(self.settings.mechanism, "")
 
-    def exposed(self) -> str:
-        return "" if self.settings.private else "what it computes from its records as they are"
-
     def codec(self) -> UpdateCodec:
         return codec(self.settings)
 

@@ -20,7 +20,7 @@ from bitldp.federated.wire.arrays import Layout
 from bitldp.ledger import Ledger
 from bitldp_papers.run.drive import Summary, Watcher, finished, folder_of
 from bitldp_papers.run.folder import RunFolder
-from bitldp_papers.run.rounds import Privacy
+from bitldp_papers.run.rounds import NO_PRIVACY, Privacy
 from bitldp_papers.run.settings import Settings
 from bitldp_papers.run.share import loaded
 from bitldp_papers.run.system import Runnable
@@ -434,7 +434,7 @@ def _scores(settings: HonestSettings, state: State, records: Records, turn: int)
 
 def _privacy(settings: HonestSettings, exact: float) -> Privacy:
     if not settings.private:
-        return Privacy(np.inf, np.inf, covers="nothing: this run has no privacy")
+        return NO_PRIVACY
     return Privacy(
         settings.epsilon,
         exact,

@@ -28,8 +28,8 @@ from bitldp_papers.ldpfl.settings import MECHANISMS, STARTS, WITHOUT, LDPFLSetti
 from bitldp_papers.models import nets
 from bitldp_papers.models.steps import OPTIMIZERS
 from bitldp_papers.run.client import Client
-from bitldp_papers.run.rounds import Privacy, Round, Rows, Turn, course
-from bitldp_papers.run.share import holding, loaded
+from bitldp_papers.run.rounds import NO_PRIVACY, Privacy, Round, Rows, Turn, course
+from bitldp_papers.run.share import holdings, loaded
 from bitldp_papers.run.system import System
 from bitldp_papers.run.vectors import Model
 
@@ -119,8 +119,8 @@ def _own_networks(settings: LDPFLSettings) -> tuple[OwnNetwork, ...]:
     network = settings.network()
     tests, labels = tested(settings)
     networks = []
-    for index in range(settings.clients):
-        held = holding(settings.data, index, settings.clients, seed=settings.seed, most=settings.most)
+    held_by = holdings(settings.data, settings.clients, seed=settings.seed, most=settings.most)
+    for index, held in enumerate(held_by):
         seed = np.random.SeedSequence(settings.seed, spawn_key=(_TRAIN, index, 0))
         epochs: list[tuple[float, float]] = []
 
@@ -149,7 +149,7 @@ class LDPFLRound(Round[LDPFLSettings]):
     def privacy(self) -> Privacy:
         settings = self.settings
         if settings.mechanism == WITHOUT:
-            return Privacy(claimed=np.inf, record=np.inf, covers="nothing: this run has no privacy")
+            return NO_PRIVACY
         return Privacy(
             claimed=settings.epsilon,
             record=settings.build(settings.flat()).guarantee.record,

@@ -27,7 +27,7 @@ from bitldp_papers.models import nets
 from bitldp_papers.mvu.inputs import FEATURES, convolved, inputs
 from bitldp_papers.mvu.settings import DITHERS, LEVELS, MAJORITIES, MECHANISMS, NAME, SIGNS, MVUSettings
 from bitldp_papers.run.client import Client
-from bitldp_papers.run.rounds import Descent, DescentStrategy, Mod, Privacy, Rows, Turn, course
+from bitldp_papers.run.rounds import NO_PRIVACY, Descent, Mod, Privacy, Turn, course
 from bitldp_papers.run.share import shuffled
 from bitldp_papers.run.system import System
 from bitldp_papers.run.vectors import Model, in_ball, shaped, stepped
@@ -59,7 +59,7 @@ def corrected(settings: MVUSettings, mean: NDArray[np.float64]) -> NDArray[np.fl
 def privacy(settings: MVUSettings) -> Privacy:
     """Return the cost of all rounds together, for a record or a client."""
     if not settings.private:
-        return Privacy(claimed=np.inf, record=np.inf, covers="nothing: this run has no privacy")
+        return NO_PRIVACY
     spent = settings.spent(size(settings))
     whose = "one record" if settings.level == "example" else "all records"
     against = "any other" if settings.level == "example" else "any others"
@@ -105,9 +105,6 @@ class MVURound(Descent[MVUSettings]):
     def scores(self, model: Sequence[NDArray[Any]]) -> Mapping[str, float]:
         data, _, test = inputs(self.settings.data, self.settings.features)
         return nets.scores(list(model), test, data.test_labels)
-
-    def exposed(self) -> str:
-        return "" if self.settings.private else "what it computes from its records as they are"
 
     def _account(self, client: Client) -> ComposedAccount:
         """Return the client's account: of one of its records, which take turns, or of all of them."""
@@ -161,11 +158,6 @@ class MVURound(Descent[MVUSettings]):
         if not settings.private:
             return stepped(model, self.rate * in_ball(gradients, settings.clip).mean(axis=0))
         return shaped(gradients if settings.rows > 1 else gradients[0], model)
-
-    def strategy(self, first_round: int, rows: Rows) -> Any:
-        if not self.settings.private:
-            return super().strategy(first_round, rows)
-        return DescentStrategy(self, first_round=first_round, **self.settings.federation())
 
     def corrected(self, mean: NDArray[np.float64]) -> NDArray[np.float64]:
         return corrected(self.settings, mean)

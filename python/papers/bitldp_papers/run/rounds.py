@@ -25,7 +25,18 @@ from bitldp_papers.run.client import Client
 from bitldp_papers.run.settings import Settings
 from bitldp_papers.run.vectors import Model, stepped
 
-__all__ = ["Descent", "DescentStrategy", "Mod", "Privacy", "Round", "Rows", "Turn", "course", "turn_of"]
+__all__ = [
+    "NO_PRIVACY",
+    "Descent",
+    "DescentStrategy",
+    "Mod",
+    "Privacy",
+    "Round",
+    "Rows",
+    "Turn",
+    "course",
+    "turn_of",
+]
 
 S = TypeVar("S", bound=Settings)
 Rows = Sequence[Mapping[str, Any]]
@@ -58,6 +69,10 @@ class Privacy:
     covers: str = "one client's data against any other"
     not_covered: str = ""
     claimed_for: str = ""
+
+
+#: Of a run without any mechanism.
+NO_PRIVACY = Privacy(claimed=np.inf, record=np.inf, covers="nothing: this run has no privacy")
 
 
 def turn_of(message: Message) -> int:
@@ -133,7 +148,7 @@ class Round(ABC, Generic[S]):
 
     def exposed(self) -> str:
         """Return the data that leave a client without a mechanism; empty where none do."""
-        return ""
+        return "" if self.settings.private else "what it computes from its records as they are"
 
     def mod(self, turn: Turn) -> Mod | None:
         """Return the mod that releases the client's answer; None where it is made of released records."""
@@ -183,6 +198,12 @@ class Descent(Round[S]):
     def follow(self, mean: NDArray[np.float64], stderr: float) -> dict[str, float]:
         """Prepare the next round from a corrected mean; return the metrics that it adds to the round's."""
         return {}
+
+    def strategy(self, first_round: int, rows: Rows) -> FedAvg:
+        """Return steps along decoded means; without privacy the mean of the clients' models."""
+        if not self.settings.private:
+            return super().strategy(first_round, rows)
+        return DescentStrategy(self, first_round=first_round, **self.settings.federation())
 
     def simulated(
         self, rows: NDArray[Any], seed: np.random.SeedSequence

@@ -58,6 +58,11 @@ class Settings:
         checks.budget("epsilon", self.epsilon)
         checks.integer("seed", self.seed, 0)
 
+    @property
+    def private(self) -> bool:
+        """True where a mechanism releases what a client computes from its records."""
+        return True
+
     def config(self) -> dict[str, Any]:
         """Return the scalars of ``Context.run_config``, named with dashes as in Flower's own."""
         return dashed(asdict(self))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bitldp.base import checks
 from bitldp_papers.data import Dataset, load
 
-__all__ = ["Holding", "holding", "loaded", "shuffled"]
+__all__ = ["Holding", "holding", "holdings", "loaded", "shuffled"]
 
 
 class Holding:
@@ -71,3 +71,8 @@ def holding(name: str, client: int, clients: int, *, seed: int, most: int | None
         raise ValueError(f"clients: {clients} are more than the {len(order)} records of {name}")
     mine = np.sort(order[client::clients])
     return Holding(train[mine], data.train_labels[mine])
+
+
+def holdings(name: str, clients: int, *, seed: int, most: int | None = None) -> list[Holding]:
+    """Return the records of every client; see `holding`."""
+    return [holding(name, client, clients, seed=seed, most=most) for client in range(clients)]
