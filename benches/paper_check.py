@@ -25,13 +25,13 @@ from typing import Any
 
 from bitldp.base.documents import jsonable
 from bitldp_papers import get
-from bitldp_papers.bitrand import direct as bitrand
-from bitldp_papers.bitrand.mechanisms import FEATURES, UPDATES
-from bitldp_papers.brr import simulated as brr
-from bitldp_papers.fedsel import simulated as fedsel
+from bitldp_papers.bitrand import system as bitrand
+from bitldp_papers.bitrand.settings import FEATURES, UPDATES
+from bitldp_papers.brr import sgd as brr
+from bitldp_papers.fedsel import system as fedsel
 from bitldp_papers.figures import FigureRun
-from bitldp_papers.ldpfl import direct as ldpfl
-from bitldp_papers.mvu import simulated as mvu
+from bitldp_papers.ldpfl import system as ldpfl
+from bitldp_papers.mvu import system as mvu
 from bitldp_papers.run.many import paired
 
 RECORD = Path(__file__).parent / "records" / "paper.json"
@@ -86,7 +86,7 @@ def brr_over_laplace(run: FigureRun) -> Found:
     given = {"net": "dense", "hidden": 32, "rounds": 100}
 
     def score(settings: Any) -> dict[str, float]:
-        return {"accuracy": brr.descend(settings, every=settings.rounds)[-1][1]}
+        return {"accuracy": brr.descend(settings, every=settings.rounds)[-1]["accuracy"]}
 
     numbers, holds = [], True
     for epsilon in _EPSILONS:
@@ -150,7 +150,7 @@ def mvu_near_gaussian(run: FigureRun) -> Found:
     """Look at MVU with one bit a coordinate, and at Gaussian noise of twelve, at epsilon 5."""
 
     def score(settings: Any) -> dict[str, float]:
-        return {"accuracy": mvu.descend(settings)[-1][1]}
+        return {"accuracy": mvu.descend(settings)[-1]["accuracy"]}
 
     numbers = [
         _number(what, _column(_scores(run, "mvu", score, {"epsilon": 5.0, **given})), 5.0, 5.0)

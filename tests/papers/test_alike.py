@@ -12,7 +12,7 @@ pytest.importorskip("jax", reason="the extra fl is not installed")
 
 from bitldp.federated import flower, to_record
 from bitldp_papers.ldpfl.system import DropOne
-from bitldp_papers.run.alike import alike
+from bitldp_papers.run.drive import alike
 from flwr.app import Message, MetricRecord, RecordDict
 
 

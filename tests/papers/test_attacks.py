@@ -15,9 +15,8 @@ pytest.importorskip("jax", reason="the extra fl is not installed")
 
 import bitldp
 from bitldp_papers.attacks import ATTACKS, Attacked, ceiling, inversion, linkage
-from bitldp_papers.attacks.likeness import released, scores
 from bitldp_papers.attacks.outcomes import outcome
-from bitldp_papers.attacks.subjects import records
+from bitldp_papers.attacks.subjects import records, released, scores
 from bitldp_papers.data import load
 
 

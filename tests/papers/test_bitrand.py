@@ -14,10 +14,9 @@ pytest.importorskip("jax", reason="the extra fl is not installed")
 
 from bitldp.federated import RoundFailedError, run_in_process
 from bitldp_papers import get
-from bitldp_papers.bitrand import records
-from bitldp_papers.bitrand.direct import learned, trained
-from bitldp_papers.bitrand.mechanisms import FEATURES, largest_value
-from bitldp_papers.bitrand.settings import BitRandSettings
+from bitldp_papers.bitrand import system
+from bitldp_papers.bitrand.settings import FEATURES, BitRandSettings, largest_value
+from bitldp_papers.bitrand.system import learned, trained
 from bitldp_papers.bitrand.updates import Layers, shuffled
 from bitldp_papers.models import nets
 from support.small_runs import model, run
@@ -114,7 +113,7 @@ def test_label_laplace_trains_on_soft_labels(tmp_path: Path) -> None:
     assert {"accuracy", "auc", "randomized-accuracy", "randomized-auc"} <= rows[-1].keys()
     assert 0.0 <= summary.scores["randomized-accuracy"] <= 1.0
     mechanism: Any = settings(label="label-laplace", label_epsilon=1.0).label_mechanism(4)
-    soft = records.targets(mechanism, mechanism.randomize(np.arange(100) % 4, rng=1))
+    soft = system.targets(mechanism, mechanism.randomize(np.arange(100) % 4, rng=1))
     assert soft.shape == (100, 4)
     assert soft.min() >= 0.0
     assert np.allclose(soft.sum(axis=1), 1.0, atol=1e-5)
@@ -124,7 +123,7 @@ def test_label_laplace_trains_on_soft_labels(tmp_path: Path) -> None:
 def test_released_features_are_scaled_by_their_public_range(name: str) -> None:
     chosen = settings(mechanism=name, epsilon=1.0, integer_bits=5, input_scale=32.0)
     x = np.random.default_rng(3).uniform(-1.0, 1.0, (200, 20)).astype(np.float32)
-    released = records.randomized(chosen, x, rng=4)
+    released = system.randomized(chosen, x, rng=4)
     assert np.abs(released).max() <= 1.0
     mechanism = chosen.features_mechanism(20)
     assert largest_value(mechanism, 5) >= (32.0 if name in ("bitrand", "latent", "ome") else 1.0)
@@ -133,8 +132,8 @@ def test_released_features_are_scaled_by_their_public_range(name: str) -> None:
 def test_a_scale_of_the_inputs_fills_the_code() -> None:
     x = np.full((2000, 4), 0.05, np.float32)
     fine = {"mechanism": "bitrand", "epsilon": 4000.0, "integer_bits": 5}
-    plain = records.randomized(settings(**fine), x, rng=1) * 32.0
-    scaled = records.randomized(settings(**fine, input_scale=32.0), x, rng=1)
+    plain = system.randomized(settings(**fine), x, rng=1) * 32.0
+    scaled = system.randomized(settings(**fine, input_scale=32.0), x, rng=1)
     assert abs(plain.mean()) < 1e-3  # a step of 1/16 is above .05
     assert abs(scaled.mean() - 0.05) < 0.002
     # The paper's, of AG: 384 numbers of norm 1, times 2**5 times 8.

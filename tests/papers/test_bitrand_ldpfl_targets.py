@@ -15,10 +15,9 @@ pytest.importorskip("jax", reason="the extra fl is not installed")
 if "BITLDP_DATA" not in os.environ:
     pytest.skip("BITLDP_DATA is not set: AG and MNIST are not at hand", allow_module_level=True)
 
-from bitldp_papers.bitrand.direct import learned
-from bitldp_papers.bitrand.mechanisms import NUMERIC
-from bitldp_papers.bitrand.settings import BitRandSettings
-from bitldp_papers.ldpfl import direct
+from bitldp_papers.bitrand.settings import NUMERIC, BitRandSettings
+from bitldp_papers.bitrand.system import learned
+from bitldp_papers.ldpfl import system
 from bitldp_papers.ldpfl.settings import LDPFLSettings
 
 _SHAPE: dict[str, Any] = {"hidden": 64, "rounds": 80, "rate": 0.4}
@@ -65,6 +64,6 @@ def test_ldpfl_with_two_clients_of_5000_records(seed: int) -> None:
         **{"clients": 2, "records": 10_000, "tested": 2000, "extractor_epochs": 3, "extractor_rate": 0.03},
         **{"hidden": 128, "rounds": 4, "epochs": 2, "rate": 0.1},
     )
-    found = direct.learned(settings)
+    found = system.learned(settings)
     assert found["accuracy"][-1] >= 0.90
     assert (found["claimed"], math.floor(found["exact"])) == (0.5, 34_884)

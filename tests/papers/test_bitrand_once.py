@@ -14,8 +14,9 @@ import bitldp
 from bitldp.federated import PrivateData
 from bitldp.ledger import Ledger
 from bitldp_papers.bitrand import once
-from bitldp_papers.bitrand.direct import learned
 from bitldp_papers.bitrand.settings import BitRandSettings
+from bitldp_papers.bitrand.system import learned
+from bitldp_papers.run.vectors import in_ball
 from support.small_runs import run
 
 HONEST = {"mechanism": "once", "epsilon": 12.0, "rounds": 1, "label_epsilon": 0.0}
@@ -29,37 +30,37 @@ def test_the_corners_are_a_regular_simplex(classes: int) -> None:
 
 
 @pytest.mark.parametrize("way", ["joint", "split"])
-def test_reports_are_unbiased_and_as_noisy_as_the_plan_says(way: str) -> None:
+def test_reports_are_unbiased_and_as_noisy_as_the_release_says(way: str) -> None:
     classes, features, records = 3, 12, 60_000
     rng = np.random.default_rng(5)
     x = rng.normal(size=(records, features))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     y = rng.integers(0, classes, records)
     x[:, 0] = 0.6 * (y - 1.0)  # something to find
-    x = once.in_ball(x, 1.0)
-    plan = once.plan(features, classes, 4.0, 1.0, way)
-    assert plan.epsilon <= 4.0 + 1e-9
-    rows = once.packed(x, y, classes) if plan.joint else x
-    reports = plan.features.randomize(rows, rng=6)  # type: ignore[attr-defined]
-    labels = None if plan.labels is None else plan.labels.randomize(y, rng=7)  # type: ignore[attr-defined]
+    x = in_ball(x, 1.0)
+    release = once.record_release(features, classes, 4.0, 1.0, way)
+    assert release.epsilon <= 4.0 + 1e-9
+    rows = once.packed(x, y, classes) if release.joint else x
+    reports = release.features.randomize(rows, rng=6)  # type: ignore[attr-defined]
+    labels = None if release.labels is None else release.labels.randomize(y, rng=7)  # type: ignore[attr-defined]
     flat = np.hstack([part.reshape(records, -1) for part in reports])
-    found = once.cross(plan, flat, labels, classes)
+    found = once.cross(release, flat, labels, classes)
     truth = once.packed(x, y, classes).mean(axis=0).reshape(features, classes)
     assert np.abs(truth).max() > 0.1
     error = float(np.square(found - truth)[:, :-1].sum())
     # The sum of 24 squared errors is within a factor 2 of its mean but for 1 in 10,000.
-    assert error < 2.0 * plan.noise / records
-    assert error > 0.3 * plan.noise / records
+    assert error < 2.0 * release.noise / records
+    assert error > 0.3 * release.noise / records
 
 
-def test_the_best_plan_is_the_less_noisy_one() -> None:
+def test_the_best_release_is_the_less_noisy_one() -> None:
     for epsilon in (1.0, 4.0, 8.0):
-        ways = {way: once.plan(384, 4, epsilon, 1.0, way) for way in ("joint", "split", "best")}
+        ways = {way: once.record_release(384, 4, epsilon, 1.0, way) for way in ("joint", "split", "best")}
         assert ways["best"].noise == min(ways["joint"].noise, ways["split"].noise)
         assert ways["joint"].noise < ways["split"].noise
         assert all(way.epsilon <= epsilon + 1e-9 for way in ways.values())
     with pytest.raises(ValueError, match="epsilon: must be above zero"):
-        once.plan(384, 4, 0.0, 1.0)
+        once.record_release(384, 4, 0.0, 1.0)
 
 
 @pytest.mark.parametrize("mechanism", ["once-joint", "once-split"])

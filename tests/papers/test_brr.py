@@ -16,8 +16,7 @@ pytest.importorskip("jax", reason="the extra fl is not installed")
 import bitldp
 from bitldp_papers import get
 from bitldp_papers.brr.settings import MECHANISMS
-from bitldp_papers.brr.simulated import descend
-from bitldp_papers.brr.steps import gain, next_clip, sign_split
+from bitldp_papers.brr.sgd import descend, gain, next_clip, sign_split
 from bitldp_papers.models import cnn
 
 SMALL: dict[str, Any] = {"clients": 5, "rounds": 3, "data": "breast_cancer", "hidden": 4}
@@ -76,23 +75,23 @@ def test_the_papers_ranges_tell_the_sign(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_every_mechanism_learns_something(mechanism: str) -> None:
     scores = descend(settings(mechanism=mechanism, epsilon=8.0, rounds=20, hidden=16, batch=90), every=20)
-    assert scores[0][0] == 0
-    assert scores[-1][0] == 20
+    assert scores[0]["round"] == 0
+    assert scores[-1]["round"] == 20
     # 113 test records, 0.63 of them of one class.
-    assert scores[-1][1] > 0.7
+    assert scores[-1]["accuracy"] > 0.7
 
 
 def test_rounds_on_tables_are_those_of_messages_without_noise(tmp_path: Path) -> None:
     chosen = settings(mechanism="noiseless", rounds=4, batch=1000, rate=0.3, out=str(tmp_path))
     # All of a client's records in every round: no draw differs between the two.
     summary = get("brr").run(chosen, seeded=True)
-    assert descend(chosen)[-1][1] == pytest.approx(summary.score, abs=1e-12)
+    assert descend(chosen)[-1]["accuracy"] == pytest.approx(summary.score, abs=1e-12)
 
 
 def test_the_correction_is_what_brings_brr_above_laplace_on_digits() -> None:
     words: dict[str, Any] = {"data": "digits", "clients": 20, "hidden": 32, "rounds": 15, "epsilon": 0.25}
     corrected, plain, laplace = (
-        fmean(descend(settings(**words, seed=seed, **more), every=15)[-1][1] for seed in (1, 2))
+        fmean(descend(settings(**words, seed=seed, **more), every=15)[-1]["accuracy"] for seed in (1, 2))
         for more in ({}, {"corrected": False}, {"mechanism": "laplace"})
     )
     assert corrected > laplace > plain
@@ -119,7 +118,7 @@ def test_figure_9_brr_above_laplace_at_small_epsilon_and_close_above() -> None:
     def score(mechanism: str, epsilon: float) -> float:
         given = {**words, "mechanism": mechanism, "epsilon": epsilon}
         runs = [get("brr").configure(preset="paper", **given, seed=seed) for seed in range(1, 6)]
-        return fmean(descend(run, every=40)[-1][1] for run in runs)  # type: ignore[arg-type]
+        return fmean(descend(run, every=40)[-1]["accuracy"] for run in runs)  # type: ignore[arg-type]
 
     for epsilon in (0.1, 0.3):
         assert score("brr", epsilon) > score("laplace", epsilon)

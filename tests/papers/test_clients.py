@@ -43,11 +43,8 @@ def asked(name: str, chosen: Any, node: dict[str, Any], arrays: Any, turn: int =
 
 
 def weights(chosen: Any) -> dict[str, np.ndarray]:
-    from bitldp_papers.bitrand import system as bitrand
-    from bitldp_papers.brr import sgd
-
-    made = bitrand.model(chosen) if hasattr(chosen, "place") else sgd.initial(chosen)
-    return {f"{place:03}": array for place, array in enumerate(made)}
+    system: Any = get("bitrand" if hasattr(chosen, "place") else "brr")
+    return {f"{index:03}": array for index, array in enumerate(system.rounds(chosen).initial())}
 
 
 @pytest.mark.parametrize(

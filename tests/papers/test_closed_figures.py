@@ -11,10 +11,10 @@ pytest.importorskip("flwr", reason="the extra fl is not installed")
 pytest.importorskip("jax", reason="the extra fl is not installed")
 
 from bitldp.bits import frr_flips
-from bitldp_papers.bitrand import figures_bounds, figures_flips, figures_means
+from bitldp_papers.bitrand import figures_flips, figures_means
 from bitldp_papers.brr import figures_points
 from bitldp_papers.figures import FigureResult, FigureRun
-from bitldp_papers.mvu import figures_scalar, figures_vector
+from bitldp_papers.mvu import figures as mvu_figures
 
 
 def near(value: float) -> object:
@@ -32,11 +32,11 @@ def ours(outcome: FigureResult, what: str) -> float:
 
 
 def test_bitrand_3(run: FigureRun) -> None:
-    outcome = figures_bounds.expected_error(run)
+    outcome = figures_flips.expected_error(run)
     assert [each.ours for each in outcome.compared] == [
         near(each) for each in (38.83, 29.58, 19.11, 3.272, 0.326)
     ]
-    for epsilon in figures_bounds.EPSILONS:
+    for epsilon in figures_flips.EPSILONS:
         errors = {row["mechanism"]: row["error"] for row in outcome.rows if row["epsilon"] == epsilon}
         itself = errors.pop("f-RR, E|error| itself")
         assert min(errors, key=errors.get) == "f-RR"
@@ -98,16 +98,16 @@ def test_bitrand_10(run: FigureRun) -> None:
 def test_mvu_2() -> None:
     x = np.linspace(-1.0, 1.0, 801)
     for epsilon, expected in ((1.0, 0.83), (3.0, 0.93), (5.0, 0.0)):
-        found = figures_scalar.scalar_variances(epsilon, x)
-        assert figures_scalar.lowest_share(found) == pytest.approx(expected, abs=0.01)
+        found = mvu_figures.scalar_variances(epsilon, x)
+        assert mvu_figures.lowest_share(found) == pytest.approx(expected, abs=0.01)
         assert found["MVU, 1 bit"] == near(found["CLDP"])
 
 
 def test_mvu_3_where_it_is_a_closed_form() -> None:
     from bitldp import compression
 
-    x1, x2 = figures_vector.vectors(1, 1), figures_vector.vectors(1, 2)
-    features, delta = figures_vector.FEATURES, figures_vector.DELTA
+    x1, x2 = mvu_figures.vectors(1, 1), mvu_figures.vectors(1, 2)
+    features, delta = mvu_figures.FEATURES, mvu_figures.DELTA
     for epsilon, two, one in (
         (0.5, 3.20e-3, 8.0e-4),
         (1.0, 8.0e-4, 2.0e-4),
@@ -116,16 +116,16 @@ def test_mvu_3_where_it_is_a_closed_form() -> None:
     ):
         for scale, expected in ((1.0, two), (2.0, one)):
             made = compression.LaplaceBall(features, epsilon=scale * epsilon)
-            assert figures_vector.closed_error(made, x1) == near(expected)
+            assert mvu_figures.closed_error(made, x1) == near(expected)
     for epsilon, expected in ((0.5, 6.95e-3), (1.0, 2.03e-3), (3.0, 2.99e-4), (5.0, 1.27e-4)):
         made = compression.BallGaussian(features, epsilon=epsilon, delta=delta, radius=0.5**0.5)
-        assert figures_vector.closed_error(made, x2) == pytest.approx(expected, rel=0.012)
+        assert mvu_figures.closed_error(made, x2) == pytest.approx(expected, rel=0.012)
     for epsilon, one_bit in ((0.5, 1.69e-2), (1.0, 4.85e-3), (3.0, 6.94e-4), (5.0, 2.87e-4)):
         made = compression.VectorMVU(features, epsilon=epsilon, delta=delta, output_bits=1)
-        assert figures_vector.closed_error(made, x2) == near(one_bit)
+        assert mvu_figures.closed_error(made, x2) == near(one_bit)
     for epsilon, cldp in ((0.5, 1.67e-3), (1.0, 4.68e-4), (3.0, 1.22e-4), (5.0, 1.03e-4)):
         made = compression.CLDP(features, epsilon=epsilon)
-        assert figures_vector.closed_error(made, x1) == near(cldp)
+        assert mvu_figures.closed_error(made, x1) == near(cldp)
 
 
 def test_brr_points() -> None:

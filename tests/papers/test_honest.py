@@ -16,9 +16,7 @@ pytest.importorskip("flwr", reason="the extra fl is not installed")
 pytest.importorskip("jax", reason="the extra fl is not installed")
 
 from bitldp_papers import Summary, get
-from bitldp_papers.honest.features import edges, pixels
-from bitldp_papers.honest.settings import HonestSettings
-from bitldp_papers.honest.system import dealt, gradients, softmax
+from bitldp_papers.honest.system import HonestSettings, dealt, edges, gradients, pixels, softmax
 from bitldp_papers.run.many import run_many
 
 SMALL = {"clients": 3000, "rounds": 10, "centring": 2, "epsilon": 8.0}

@@ -12,11 +12,10 @@ pytest.importorskip("flwr", reason="the extra fl is not installed")
 pytest.importorskip("jax", reason="the extra fl is not installed")
 
 import jax.numpy as jnp
-from bitldp_papers.ldpfl import extractor, features
-from bitldp_papers.ldpfl.direct import learned
-from bitldp_papers.ldpfl.extractor import Training
-from bitldp_papers.ldpfl.network import Network, network_of
+from bitldp_papers.ldpfl import extractor, system
+from bitldp_papers.ldpfl.extractor import Network, Training, network_of
 from bitldp_papers.ldpfl.settings import LDPFLSettings
+from bitldp_papers.ldpfl.system import learned
 from bitldp_papers.models.steps import OPTIMIZERS, stepper
 from support.small_runs import run
 
@@ -64,7 +63,7 @@ def test_all_clients_begin_alike_but_where_they_do_not() -> None:
     for start, same in (("shared", True), ("own", False)):
         settings = LDPFLSettings(**{**SMALL, "extractor_rate": 1e-9}, extractor_start=start)
         one, other = (
-            features.own_network(settings, x, y, np.random.SeedSequence(1, spawn_key=(place,)))
+            system.own_network(settings, x, y, np.random.SeedSequence(1, spawn_key=(place,)))
             for place in (0, 1)
         )
         assert np.allclose(one[0], other[0], atol=1e-6) is same
@@ -110,10 +109,10 @@ def test_without_messages_it_is_the_same_run(tmp_path: Path) -> None:
 
 def test_fewer_records_and_tests_where_that_is_asked() -> None:
     settings = LDPFLSettings(**SMALL, records=90, tested=40)
-    assert features.tested(settings)[0].shape == (40, 64)
-    from bitldp_papers.ldpfl.direct import clients
+    assert system.tested(settings)[0].shape == (40, 64)
+    from bitldp_papers.ldpfl.system import own_networks
 
-    assert [len(each.labels) for each in clients(settings)] == [30, 30, 30]
+    assert [len(each.labels) for each in own_networks(settings)] == [30, 30, 30]
     assert Network(8, 1, 10).flat == 256
     for given in ({"blocks": 4}, {"optimizer": "newton"}, {"extractor_start": "none"}, {"records": -1}):
         with pytest.raises(ValueError, match=next(iter(given))):

@@ -29,7 +29,7 @@ from bitldp.federated.client.account import UPDATE, Charge
 from bitldp.federated.client.composed import composed
 from bitldp.ledger import BudgetExceededError, Ledger
 from bitldp_papers import get
-from bitldp_papers.mvu.system import _places
+from bitldp_papers.mvu.system import records_of
 from bitldp_papers.run.client import Client
 
 SMALL = {"clients": 3, "rounds": 2, "batch": 3, "data": "wine"}
@@ -103,7 +103,7 @@ def test_records_take_turns(tmp_path: Path) -> None:
     client = Client(1, 3, tmp_path, seeded=True, budget=math.inf)
     uses = np.zeros(10, int)
     for turn in range(20):
-        uses += np.bincount(_places(settings, client, 7 * turn, 10), minlength=10)
+        uses += np.bincount(records_of(settings, client, 7 * turn, 10), minlength=10)
         assert uses.max() <= math.ceil(7 * (turn + 1) / 10)
         assert uses.max() - uses.min() <= 1
 

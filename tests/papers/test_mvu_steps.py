@@ -16,10 +16,9 @@ pytest.importorskip("jax", reason="the extra fl is not installed")
 from bitldp.compression import InterpolatedMVU, SignSGD, VectorMVU
 from bitldp.federated.client.composed import composed
 from bitldp_papers import get
-from bitldp_papers.mvu.figures_learning import front
+from bitldp_papers.mvu.figures import front
 from bitldp_papers.mvu.inputs import convolved, inputs
-from bitldp_papers.mvu.simulated import descend
-from bitldp_papers.mvu.steps import corrected
+from bitldp_papers.mvu.system import corrected, descend
 
 SMALL: dict[str, Any] = {"data": "wine", "clients": 3, "rounds": 2, "batch": 10, "features": "features"}
 SIZE = 42  # coordinates of a linear model of wine
@@ -93,7 +92,7 @@ def test_public_features_depend_on_the_image_alone() -> None:
 def test_rounds_on_tables_are_those_of_messages_without_noise(tmp_path: Path) -> None:
     chosen = settings(mechanism="noiseless", clients=1, batch=143, rounds=3, out=str(tmp_path))
     summary = get("mvu").run(chosen, seeded=True)
-    assert descend(chosen)[-1][1] == pytest.approx(summary.score, abs=1e-12)
+    assert descend(chosen)[-1]["accuracy"] == pytest.approx(summary.score, abs=1e-12)
     with pytest.raises(ValueError, match="level: must be 'example'"):
         descend(settings(level="client"))
 
@@ -101,7 +100,7 @@ def test_rounds_on_tables_are_those_of_messages_without_noise(tmp_path: Path) ->
 def test_a_large_budget_learns_digits() -> None:
     words: dict[str, Any] = {"features": "convolutions", "rounds": 20, "batch": 50, "rate": 5.0}
     chosen = get("mvu").configure(preset="quick", epsilon=30.0, **words)
-    assert descend(chosen)[-1][1] > 0.3  # ten classes
+    assert descend(chosen)[-1]["accuracy"] > 0.3  # ten classes
 
 
 def test_the_front_is_what_no_other_point_beats() -> None:
@@ -116,7 +115,7 @@ def test_figure_4_one_bit_is_near_the_gaussian_mechanism_with_twelve_times_fewer
         runs = [
             get("mvu").configure(preset="paper", mechanism=name, epsilon=5.0, seed=seed) for seed in (1, 2, 3)
         ]
-        scores[name] = fmean(descend(run)[-1][1] for run in runs)  # type: ignore[arg-type]
+        scores[name] = fmean(descend(run)[-1]["accuracy"] for run in runs)  # type: ignore[arg-type]
         bits[name] = runs[0].release(650).report_bits  # type: ignore[attr-defined]
     assert bits["gaussian"] == 12 * bits["mvu"]
     assert scores["mvu"] > scores["gaussian"] - 0.05

@@ -11,11 +11,9 @@ import pytest
 pytest.importorskip("flwr", reason="the extra fl is not installed")
 pytest.importorskip("jax", reason="the extra fl is not installed")
 
-import numpy as np
 from bitldp.federated import InProcessGrid, flower, to_record
 from bitldp.federated.client.mod import FAILURE_SENTENCE
 from bitldp_papers import get
-from bitldp_papers.brr import sgd
 from flwr.app import ConfigRecord, Message, RecordDict
 from support.small_runs import SMALL
 
@@ -29,26 +27,15 @@ GIVEN: dict[str, dict[str, Any]] = {
 
 def asked(name: str, home: Path, turn: int, **node: Any) -> Any:
     """Ask the only client for a round."""
-    system = get(name)
+    system: Any = get(name)
     chosen: Any = system.configure(
         preset="quick", **{**SMALL[name], "out": str(home.parent / "run"), **GIVEN[name]}
     )
     grid = InProcessGrid(
         system.client_app, chosen.clients, run_config=chosen.config(), node_config={"home": str(home), **node}
     )
-    if name == "brr":
-        arrays = list(sgd.initial(chosen))
-    else:
-        import importlib
-
-        module: Any = importlib.import_module(f"bitldp_papers.{name}.system")
-        arrays = (
-            module._initial(chosen)
-            if name == "fedsel"
-            else list(getattr(module, "model" if name == "bitrand" else "_model")(chosen))
-        )
     with flower.identity(1):
-        sent = to_record({"000": arrays} if isinstance(arrays, np.ndarray) else list(arrays))
+        sent = to_record(system.rounds(chosen).initial())
         content = RecordDict({"arrays": sent, "config": ConfigRecord({"server-round": turn, "clip": 0.1})})
         (reply,) = grid.send_and_receive([Message(content, 2, "train")])
     return reply

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from bitldp.base.errors import require
 
 if TYPE_CHECKING:
-    from bitldp_papers.run.drive import Privacy, Summary
+    from bitldp_papers.run.drive import Summary
+    from bitldp_papers.run.rounds import Privacy
     from bitldp_papers.run.settings import Settings
     from bitldp_papers.run.system import Runnable, System
 
@@ -21,7 +22,7 @@ DEPLOYMENTS = ("honest",)
 
 #: Imported when they are asked for: Flower and jax take seconds, which the commands' help need not.
 _LATER = {
-    "Privacy": "run.drive",
+    "Privacy": "run.rounds",
     "Runnable": "run.system",
     "Settings": "run.settings",
     "Summary": "run.drive",

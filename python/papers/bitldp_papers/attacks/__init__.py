@@ -1,4 +1,4 @@
-"""Attacks on what clients send: who a report is of, whose it is not, and what a gradient was made of."""
+"""Attacks on clients' reports: linkage, membership, and inversion of gradients."""
 
 from __future__ import annotations
 

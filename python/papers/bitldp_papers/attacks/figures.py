@@ -13,11 +13,11 @@ _DATA = "ag_news"
 def _attacked(run: FigureRun, name: str, quick: int, full: int) -> FigureResult:
     run.data(_DATA)
     trials = quick if run.quick else full
-    found = list[Attacked]()
+    attacked = list[Attacked]()
     for each in ATTACKS[name](_DATA, seeds=run.seeds, trials=trials):
         next(run.each((each.mechanism,), name))
-        found.append(each)
-    return outcome(name, _DATA, found, trials)
+        attacked.append(each)
+    return outcome(name, _DATA, attacked, trials)
 
 
 @figure(

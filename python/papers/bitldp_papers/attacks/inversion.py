@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import bitldp
 import numpy as np
-from bitldp.federated import letters_of
-from bitldp.federated.wire.codec import ReportForm, letters_of
+from bitldp.federated import ReportForm, letters_of
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import ceiling
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ __all__ = ["inversion"]
 
 @dataclass(frozen=True)
 class Update:
-    """How updates are released: a mechanism of numbers within the clip, or none."""
+    """Release of updates: a mechanism of numbers within the clip, or none."""
 
     name: str
     claimed: float
@@ -32,12 +31,12 @@ class Update:
         """Exact epsilon of the whole update."""
         return math.inf if self.mechanism is None else self.mechanism.guarantee.record
 
-    def worth(self, updates: NDArray[np.float32], coins: np.random.SeedSequence) -> NDArray[np.float64]:
-        """Return what a server decodes of updates."""
+    def decoded(self, updates: NDArray[np.float32], rng: np.random.SeedSequence) -> NDArray[np.float64]:
+        """Return updates as a server decodes them."""
         if self.mechanism is None:
             return np.asarray(updates, np.float64)
         form = ReportForm(self.mechanism)
-        reports = self.mechanism.randomize(updates, rng=coins, output=form.output)
+        reports = self.mechanism.randomize(updates, rng=rng, output=form.output)
         letters = letters_of(self.mechanism, allow_biased=True)(reports)
         return np.asarray(letters, np.float64).reshape(updates.shape)
 
@@ -47,17 +46,17 @@ def released_updates(size: int, epsilons: Sequence[float]) -> list[Update]:
 
     Coordinates of an update of norm 1 are about 1/sqrt(size); the public range of one is thrice that.
     """
-    found = [Update("clipped, no noise", math.inf, None)]
+    updates = [Update("clipped, no noise", math.inf, None)]
     ends = (-3.0 / math.sqrt(size), 3.0 / math.sqrt(size))
     for claimed in (1.0, 4.0):
         # Behind an anonymiser every coordinate spends the whole budget (Sun et al., as BitRand runs it).
         each: Mechanism = bitldp.Duchi(claimed, features=size, unit="feature", spend="split", interval=ends)
-        found.append(Update("Duchi, the budget a coordinate", claimed, each))
+        updates.append(Update("Duchi, the budget a coordinate", claimed, each))
         each = bitldp.BRR(21, epsilon=claimed, m="paper", interval=ends, features=size, unit="feature")
-        found.append(Update("BRR, the budget a coordinate", claimed, each))
+        updates.append(Update("BRR, the budget a coordinate", claimed, each))
     for epsilon in epsilons:
-        found.append(Update("CrossPolytope", epsilon, bitldp.CrossPolytope(size, epsilon=epsilon)))
-    return found
+        updates.append(Update("CrossPolytope", epsilon, bitldp.CrossPolytope(size, epsilon=epsilon)))
+    return updates
 
 
 def inversion(
@@ -98,15 +97,15 @@ def inversion(
     labels = np.asarray(given, np.int64)
     count, size = len(candidates), candidates.shape[1] * classes
     for update in released_updates(size, epsilons):
-        found = np.array([_inverted(update, candidates, labels, classes, seed, trials) for seed in seeds])
+        shares = np.array([_inverted(update, candidates, labels, classes, seed, trials) for seed in seeds])
         yield Attacked(
             update.name,
             update.claimed,
             update.exact,
-            tuple(found[:, 0].tolist()),
+            tuple(shares[:, 0].tolist()),
             ceiling(update.exact, count),
             1.0 / count,
-            {"cosine": float(found[:, 1].mean()), "label": float(found[:, 2].mean())},
+            {"cosine": float(shares[:, 1].mean()), "label": float(shares[:, 2].mean())},
         )
 
 
@@ -124,14 +123,14 @@ def _inverted(
     x, y = candidates[chosen], labels[chosen]
     errors = np.full((classes, classes), 1.0 / classes, np.float32) - np.eye(classes, dtype=np.float32)
     tables = x[:, :, None] * errors[y][:, None, :]  # of the model that is all zeros
-    coins = np.random.SeedSequence(seed, spawn_key=(0x5EEF,))
-    worth = update.worth(tables.reshape(len(x), -1), coins).reshape(tables.shape)
+    key = np.random.SeedSequence(seed, spawn_key=(0x5EEF,))
+    decoded = update.decoded(tables.reshape(len(x), -1), key).reshape(tables.shape)
     right = np.empty((len(x), 2), bool)
-    for place, table in enumerate(worth):
+    for index, table in enumerate(decoded):
         products = candidates @ (table @ errors).astype(np.float32)  # with each label in turn
         best = int(products.argmax())
-        right[place] = best // classes == chosen[place], best % classes == y[place]
-    left, _, shares = np.linalg.svd(worth, full_matrices=False)
+        right[index] = best // classes == chosen[index], best % classes == y[index]
+    left, _, shares = np.linalg.svd(decoded, full_matrices=False)
     largest = np.take_along_axis(shares[:, 0], np.abs(shares[:, 0]).argmax(axis=1)[:, None], axis=1)
     cosine = np.einsum("ij,ij->i", left[:, :, 0] * -np.sign(largest), x)
     return float(right[:, 0].mean()), float(cosine.mean()), float(right[:, 1].mean())

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from bitldp.privacy import ceiling
 
-from bitldp_papers.attacks.likeness import released, scores
 from bitldp_papers.attacks.subjects import (
     HONEST,
     Attacked,
     Subject,
     paper_records,
     records,
+    released,
+    scores,
     true_records,
 )
 
@@ -50,26 +51,26 @@ def linkage(
     features, count = candidates.shape[1], len(candidates)
     subjects = [*paper_records(features), *true_records(features, epsilons)]
     for subject in subjects:
-        found = [_places(subject, candidates, seed, min(trials, count)) for seed in seeds]
+        ranks = [_ranks(subject, candidates, seed, min(trials, count)) for seed in seeds]
         yield Attacked(
             subject.name,
             subject.claimed,
             subject.exact,
-            tuple(float(np.mean(places == 0)) for places in found),
+            tuple(float(np.mean(each == 0)) for each in ranks),
             ceiling(subject.exact, count),
             1.0 / count,
-            {"among ten": float(np.mean([np.mean(places < 10) for places in found]))},
+            {"among ten": float(np.mean([np.mean(each < 10) for each in ranks]))},
         )
 
 
-def _places(subject: Subject, candidates: np.ndarray, seed: int, trials: int) -> np.ndarray:
+def _ranks(subject: Subject, candidates: np.ndarray, seed: int, trials: int) -> np.ndarray:
     """Return how many candidates are at least as likely as the source of each report, but for itself."""
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0xA77A,)))
     chosen = rng.choice(len(candidates), trials, replace=False)
-    coins = np.random.SeedSequence(seed, spawn_key=(0x5EED,))
+    key = np.random.SeedSequence(seed, spawn_key=(0x5EED,))
     known = candidates * np.float32(subject.scale)
-    reports = released(subject.mechanism, known[chosen], coins)
-    found = scores(subject.mechanism, reports, known)
-    own = found[np.arange(trials), chosen]
+    reports = released(subject.mechanism, known[chosen], key)
+    table = scores(subject.mechanism, reports, known)
+    own = table[np.arange(trials), chosen]
     # ties count against the attacker: a report that says nothing finds nobody
-    return (found >= own[:, None]).sum(axis=1) - 1
+    return (table >= own[:, None]).sum(axis=1) - 1

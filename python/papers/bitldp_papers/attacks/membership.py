@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from bitldp.privacy import ceiling
 
-from bitldp_papers.attacks.likeness import released, scores
 from bitldp_papers.attacks.subjects import (
     HONEST,
     Attacked,
     Subject,
     paper_records,
     records,
+    released,
+    scores,
     true_records,
 )
 
@@ -67,8 +68,8 @@ def _called(subject: Subject, candidates: np.ndarray, seed: int, trials: int) ->
     known = candidates * np.float32(subject.scale)
     x = known[pairs[np.arange(trials), other]]
     reports = released(subject.mechanism, x, np.random.SeedSequence(seed, spawn_key=(0x5EEE,)))
-    both, places = np.unique(pairs, return_inverse=True)
-    found = scores(subject.mechanism, reports, known[both])
-    first, second = (found[np.arange(trials), places.reshape(trials, 2)[:, side]] for side in (0, 1))
+    both, columns = np.unique(pairs, return_inverse=True)
+    table = scores(subject.mechanism, reports, known[both])
+    first, second = (table[np.arange(trials), columns.reshape(trials, 2)[:, side]] for side in (0, 1))
     calls = np.where(first == second, rng.integers(0, 2, trials), (second > first).astype(np.int64))
     return float(np.mean(calls == other))

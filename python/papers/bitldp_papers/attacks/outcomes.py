@@ -1,4 +1,4 @@
-"""An attack's table and drawing: its success against the exact epsilon, below what that epsilon allows."""
+"""Table and drawing of an attack: its success against the exact epsilon, below that epsilon's ceiling."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from bitldp_papers.figures.result import Compared, FigureResult
 
 __all__ = ["WORDS", "outcome"]
 
-#: What each attack is said to do, for titles and tables.
+#: Each attack in words, for titles and tables.
 WORDS = {
     "linkage": "source of a report found",
     "membership": "target told from another person",
-    "inversion": "record found from a gradient",
+    "inversion": "record attacked from a gradient",
 }
 _MOST = 3e4  # where an infinite epsilon is drawn
 
 
-def outcome(attack: str, data: str, found: Sequence[Attacked], trials: int) -> FigureResult:
+def outcome(attack: str, data: str, attacked: Sequence[Attacked], trials: int) -> FigureResult:
     """Return the results of an attack as those of a figure.
 
     Parameters
@@ -31,11 +31,11 @@ def outcome(attack: str, data: str, found: Sequence[Attacked], trials: int) -> F
     attack : {"linkage", "membership", "inversion"}
     data : str
         Whose records were attacked.
-    found : sequence of Attacked
+    attacked : sequence of Attacked
     trials : int
         For each seed.
     """
-    candidates = round(1.0 / found[0].chance)
+    candidates = round(1.0 / attacked[0].chance)
     among = f"{attack} among {candidates:,}" if candidates > 2 else attack
     compared = [
         Compared(
@@ -46,19 +46,19 @@ def outcome(attack: str, data: str, found: Sequence[Attacked], trials: int) -> F
             each.exact,
             each.claimed,
         )
-        for each in found
+        for each in attacked
     ]
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
-        names = list(dict.fromkeys(each.mechanism for each in found))
+        names = list(dict.fromkeys(each.mechanism for each in attacked))
         shown: dict[str, tuple[list[float], list[float]]] = {}
         spread: dict[str, list[float]] = {}
         for name in names:
-            own = [each for each in found if each.mechanism == name]
+            own = [each for each in attacked if each.mechanism == name]
             shown[name] = ([min(each.exact, _MOST) for each in own], [each.mean for each in own])
             spread[name] = [0.0 if math.isnan(each.deviation) else each.deviation for each in own]
-        steps = [10.0 ** (place / 20.0 - 1.0) for place in range(111)]
+        steps = [10.0 ** (step / 20.0 - 1.0) for step in range(111)]
         axes.plot(
             steps,
             [ceiling(step, candidates) for step in steps],
@@ -70,11 +70,11 @@ def outcome(attack: str, data: str, found: Sequence[Attacked], trials: int) -> F
         lines(axes, shown, spread=spread, xscale="log", xlabel=label, ylabel=f"share: {WORDS[attack]}")
         axes.set_ylim(-0.02, 1.04)
 
-    worst = max(found, key=lambda each: each.mean if math.isfinite(each.exact) else 0.0)
-    honest = [each for each in found if each.exact <= each.claimed]
+    worst = max(attacked, key=lambda each: each.mean if math.isfinite(each.exact) else 0.0)
+    honest = [each for each in attacked if each.exact <= each.claimed]
     least = min(honest, key=lambda each: each.exact)
     return FigureResult(
-        [{"data": data, **each.row(attack)} for each in found],
+        [{"data": data, **each.row(attack)} for each in attacked],
         draw,
         compared,
         honest=f"at an exact epsilon of {least.exact:.3g} no attack succeeds more often than "

@@ -1,4 +1,4 @@
-"""What is attacked: mechanisms at the papers' settings and at a true epsilon; and what epsilon allows."""
+"""Subjects of the attacks: mechanisms at the papers' settings and at a true epsilon, and likely sources."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bitldp_papers.data import load
 
-__all__ = ["HONEST", "Attacked", "Subject", "paper_records", "records", "true_records"]
+__all__ = ["HONEST", "Attacked", "Subject", "paper_records", "records", "released", "scores", "true_records"]
 
 #: True budgets that are attacked beside the papers' settings.
 HONEST = (1.0, 4.0, 8.0)
@@ -90,7 +90,7 @@ class Subject:
     mechanism : Mechanism
     claimed : float
     scale : float
-        What records are multiplied by before they are released: public.
+        Factor of records before they are released: public.
     """
 
     name: str
@@ -112,31 +112,31 @@ def quiet(make: Callable[..., Mechanism], **parameters: Any) -> Mechanism:
 
 
 def paper_records(features: int) -> list[Subject]:
-    """Return what releases records of `features` numbers in the papers, at the epsilons that they state."""
-    found = []
+    """Return the papers' mechanisms for records of `features` numbers, at the epsilons that they state."""
+    subjects = []
     for claimed in (0.1, 1.0):
         words = {"bits": 10, "integer_bits": 5, "epsilon": claimed, "calibration": "paper"}
         frr = quiet(bitldp.FRR, features=features, **words)
-        found.append(Subject("f-RR, BitRand's setting", frr, claimed, _filling(5, features)))
+        subjects.append(Subject("f-RR, BitRand's setting", frr, claimed, _filling(5, features)))
     words = {"bits": 10, "integer_bits": 4, "epsilon": 0.5, "alpha": 10.0, "calibration": "paper"}
     uer = quiet(bitldp.UER, features=features, **words)
-    found.append(Subject("UER, LDPFL's setting", uer, 0.5, _filling(4, features)))
-    return found
+    subjects.append(Subject("UER, LDPFL's setting", uer, 0.5, _filling(4, features)))
+    return subjects
 
 
 def true_records(features: int, epsilons: Sequence[float]) -> list[Subject]:
-    """Return what releases such records at epsilons that are true: bits, and the recommended mechanism."""
-    found = []
+    """Return mechanisms of such records at epsilons that are true: bits, and the recommended one."""
+    subjects = []
     for epsilon in epsilons:
         bits = bitldp.FRR(features=features, bits=10, integer_bits=5, epsilon=epsilon, calibration="exact")
-        found.append(Subject("f-RR, exact", bits, epsilon, _filling(5, features)))
+        subjects.append(Subject("f-RR, exact", bits, epsilon, _filling(5, features)))
         polytope = bitldp.CrossPolytope(features, epsilon=epsilon)
-        found.append(Subject("CrossPolytope", polytope, epsilon))
-    return found
+        subjects.append(Subject("CrossPolytope", polytope, epsilon))
+    return subjects
 
 
 def _filling(integer_bits: int, features: int) -> float:
-    """Return what records of length 1 are multiplied by, so that most of their numbers fill a code.
+    """Return the factor of records of length 1 with which most of their numbers fill a code.
 
     A number of such a record is about 1/sqrt(r), and seldom more than two and a half times that.
     """
@@ -154,5 +154,39 @@ def records(name: str) -> tuple[Array, NDArray[np.generic], int]:
     lengths = np.linalg.norm(test, axis=1, keepdims=True)
     every = (test / np.maximum(lengths, 1e-9)).astype(np.float32)
     _, first = np.unique(every, axis=0, return_index=True)
-    places = np.sort(first)
-    return every[places], data.test_labels[places] if data.classes else np.zeros(0), data.classes
+    rows = np.sort(first)
+    return every[rows], data.test_labels[rows] if data.classes else np.zeros(0), data.classes
+
+
+_TINY = 1e-300
+
+
+def released(mechanism: Mechanism, x: NDArray[np.float32], seed: np.random.SeedSequence) -> Any:
+    """Return reports about records, as `scores` takes them."""
+    return mechanism.randomize(x, rng=seed, output="bits" if _of_bits(mechanism) else "codes")
+
+
+def scores(mechanism: Mechanism, reports: Any, candidates: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the scores of candidates, shape (reports, candidates).
+
+    Of mechanisms of bits it is the log-likelihood, up to what is the same for all candidates: with chances p
+    and q that a bit of 1 and of 0 is reported as 1, a candidate's bit of 1 adds ln(p/q) where 1 came, and
+    ln((1 - p)/(1 - q)) where 0 did. Of others it is the product of the candidate and of what the report is
+    worth, which orders candidates of the same length as their distance does.
+    """
+    if not _of_bits(mechanism):
+        decoded = np.asarray(mechanism.decode(reports), np.float32)
+        return np.asarray(decoded @ candidates.T, np.float32)
+    words: Any = mechanism
+    law = np.maximum(words.probabilities(), _TINY)
+    p, q = (np.broadcast_to(law[..., side], (words.features, words.bits)).ravel() for side in (0, 1))
+    one, none = np.log(p / q), np.log(np.maximum(1.0 - p, _TINY) / np.maximum(1.0 - q, _TINY))
+    shifts = np.arange(words.bits - 1, -1, -1, dtype=np.uint16)  # the sign is the highest bit
+    codes = words.codec.encode(np.ascontiguousarray(candidates))
+    own = ((codes[:, :, None] >> shifts) & 1).reshape(len(candidates), -1).astype(np.float32)
+    evidence = np.where(reports.reshape(len(reports), -1) == 1, one, none).astype(np.float32)
+    return np.asarray(evidence @ own.T, np.float32)
+
+
+def _of_bits(mechanism: Mechanism) -> bool:
+    return "bits" in mechanism.outputs

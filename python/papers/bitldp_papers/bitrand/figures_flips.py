@@ -1,4 +1,4 @@
-"""BitRand, Figures 4 to 7 and 12 to 14: flip probabilities, by bit, by the record's size, by classes."""
+"""BitRand, Figures 3 to 7 and 11 to 14: flip probabilities by bit, size and classes, and expected errors."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def _honest(features: int = FEATURES, bits: int = BITS) -> str:
 
 
 def _top(flips: NDArray[np.float64]) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = np.cumsum(flips) / np.arange(1, len(flips) + 1)
-    return found
+    means: NDArray[np.float64] = np.cumsum(flips) / np.arange(1, len(flips) + 1)
+    return means
 
 
 def _by_bit(budgets: Sequence[float]) -> FigureResult:
@@ -150,7 +150,7 @@ def flips_by_budget(run: FigureRun) -> FigureResult:
     return _by_bit(BUDGETS)
 
 
-def _places(bits: int) -> dict[str, int]:
+def _positions(bits: int) -> dict[str, int]:
     """Return the bits that the paper draws, with m = floor(l/2) integer bits."""
     integer = bits // 2
     return {
@@ -174,14 +174,14 @@ def _by_size(
     for panel, points in panels:
         for features, bits, epsilon in points:
             law = frr_flips(features, bits, epsilon)
-            for name, place in _places(bits).items():
+            for name, position in _positions(bits).items():
                 row = {"panel": panel, "features": features, "bits": bits, "epsilon": epsilon}
-                rows.append({**row, "bit": name, "q": float(law[place])})
+                rows.append({**row, "bit": name, "q": float(law[position])})
                 paper = expected(features, bits, epsilon, name)
                 if paper is not None:
                     what = f"q of the {name}, r = {features}, l = {bits}"
                     of_record = exact(law, features)
-                    compared.append(Compared(what, paper, float(law[place]), None, of_record, epsilon))
+                    compared.append(Compared(what, paper, float(law[position]), None, of_record, epsilon))
 
     def draw(canvas: Any) -> None:
         columns = 1 if len(panels) == 1 else 3
@@ -192,7 +192,7 @@ def _by_size(
             of = [row for row in rows if row["panel"] == panel]
             shown = {
                 name: tuple(zip(*((row[axis], row["q"]) for row in of if row["bit"] == name), strict=True))
-                for name in _places(BITS)
+                for name in _positions(BITS)
             }
             label = "features r" if axis == "features" else "bits l"
             lines(axes, shown, xscale="log", xlabel=label, ylabel="flip", title=panel)
@@ -311,4 +311,167 @@ def label_flips(run: FigureRun) -> FigureResult:
         honest="label-RR is honest: its exact epsilon is the claimed one",
         verdict="holds, and says little: of 100 classes at epsilon 1 the true one is reported with "
         f"{stays:.3f}",
+    )
+
+
+FEATURES, BITS, INTEGER_BITS = 1000, 10, 5
+EPSILONS = (0.1, 1.0, 2.0, 5.0, 10.0)
+#: Bounds of f-RR at `EPSILONS`, to be met to 1 %.
+FRR_BOUNDS = (38.83, 29.58, 19.11, 3.272, 0.326)
+
+
+def sensitivities(bits: int, integer_bits: int) -> NDArray[np.float64]:
+    """Return how far a flip of each bit moves a value: 2^(m + 1) for the sign, 2^(m - i) for bit i."""
+    steps = 2.0 ** (integer_bits - np.arange(bits, dtype=np.float64))
+    steps[0] = 2.0 ** (integer_bits + 1)
+    return steps
+
+
+def bit_errors(epsilon: float) -> dict[str, NDArray[np.float64]]:
+    """Return flip probability times sensitivity of every bit; of LATENT and OME on a bit 0 or 1 equally."""
+    moved = sensitivities(BITS, INTEGER_BITS)
+    latent, ome = corrected_latent(FEATURES, BITS, epsilon), corrected_ome(FEATURES, BITS, epsilon)
+    return {
+        "f-RR": frr_flips(FEATURES, BITS, epsilon) * moved,
+        "f-RR, not bit-aware": frr_flips(FEATURES, BITS, epsilon, bit_aware=False) * moved,
+        "corrected LATENT": _wrong(latent) * moved,
+        "corrected OME": _wrong(ome) * moved,
+    }
+
+
+def _wrong(mechanism: Any) -> NDArray[np.float64]:
+    """Return how often each bit is reported wrong, over a true 0 and a true 1."""
+    law = mechanism.probabilities()[0]
+    wrong: NDArray[np.float64] = 0.5 * (1.0 - law[:, 0] + law[:, 1])
+    return wrong
+
+
+def _numeric_errors(epsilon: float) -> dict[str, float]:
+    """Return E|report - value| of a feature, the record's budget split, over values of the codec's range."""
+    limit = 2.0**INTEGER_BITS
+    share: dict[str, Any] = {"epsilon": epsilon / FEATURES, "interval": (-limit, limit)}
+    bounds: dict[str, Any] = {
+        "Duchi": bitldp.Duchi(**share),
+        "PM": bitldp.Piecewise(**share),
+        "HM": bitldp.Hybrid(**share),
+        "PM-SUB": bitldp.PiecewiseSub(**share),
+        "Laplace": bitldp.Laplace(**share),
+    }
+    rng = np.random.default_rng(1)
+    x = rng.uniform(-limit, limit, 4000)
+    return {
+        name: float(np.mean(np.abs(each.randomize(x, rng=1, output="values") - x)))
+        for name, each in bounds.items()
+    }
+
+
+@figure(
+    "bitrand-3",
+    source="BitRand (ICLR 2022 submission), Fig. 3",
+    title="Expected error of a feature, 1000 features of 10 bits",
+    claim="f-RR has the tightest expected error at every budget, and the gap grows with it.",
+)
+def expected_error(run: FigureRun) -> FigureResult:
+    rows: list[dict[str, Any]] = []
+    compared = []
+    for epsilon, paper in zip(EPSILONS, FRR_BOUNDS, strict=True):
+        mechanism = bitldp.FRR._quiet(features=FEATURES, epsilon=epsilon, calibration="paper")
+        exact = mechanism.guarantee.record
+        totals = {name: float(each.sum()) for name, each in bit_errors(epsilon).items()}
+        compared.append(
+            Compared(f"f-RR's bound, epsilon {epsilon:g}", paper, totals["f-RR"], None, exact, epsilon)
+        )
+        totals |= _numeric_errors(epsilon)
+        rows += [{"epsilon": epsilon, "mechanism": name, "error": value} for name, value in totals.items()]
+        rows.append(
+            {"epsilon": epsilon, "mechanism": "f-RR, E|error| itself", "error": mechanism.expected_error()}
+        )
+
+    def draw(canvas: Any) -> None:
+        names = dict.fromkeys(row["mechanism"] for row in rows)
+        shown = {
+            name: (EPSILONS, [row["error"] for row in rows if row["mechanism"] == name]) for name in names
+        }
+        lines(
+            canvas.subplots(),
+            shown,
+            xlabel="claimed epsilon",
+            ylabel="expected error",
+            xscale="log",
+            yscale="log",
+        )
+
+    honest = bitldp.HypercubePrivUnit(FEATURES, epsilon=1.0)
+    deviation = 2.0**INTEGER_BITS * honest.mean_variance() ** 0.5
+    return FigureResult(
+        rows,
+        draw,
+        compared,
+        honest=f"at an exact epsilon of 1 for the record, the best release of {FEATURES} numbers of "
+        f"[-32, 32] (HypercubePrivUnit) has a standard deviation of {deviation:,.0f} a feature: the mean of "
+        "many records can be had, not one record",
+        verdict="holds as drawn: the bound is met to the digit; what it leaves out is that epsilon 1 is "
+        f"{compared[1].exact:,.0f}",
+        parameters={"features": FEATURES, "bits": BITS, "integer_bits": INTEGER_BITS},
+    )
+
+
+@figure(
+    "bitrand-11",
+    source="BitRand, Fig. 11",
+    title="Expected error by bit, and its mean over the first k",
+    claim="f-RR's error is smaller on the significant bits, and smaller for the first k bits at every k.",
+)
+def expected_error_by_bit(run: FigureRun) -> FigureResult:
+    rows: list[dict[str, Any]] = []
+    compared = []
+    budgets = (0.1, 1.0, 2.0)
+    for epsilon in budgets:
+        errors = bit_errors(epsilon)
+        record = exact(frr_flips(FEATURES, BITS, epsilon), FEATURES)
+        for name, by_bit in errors.items():
+            top = np.cumsum(by_bit) / np.arange(1, BITS + 1)
+            rows += [
+                {
+                    "epsilon": epsilon,
+                    "law": name,
+                    "bit": bit,
+                    "error": float(by_bit[bit]),
+                    "mean": float(top[bit]),
+                }
+                for bit in range(BITS)
+            ]
+            ours = f"{by_bit[0]:.3g} / {top[-1]:.3g}"
+            compared.append(
+                Compared(
+                    f"{name}, sign / mean of all, epsilon {epsilon:g}",
+                    None,
+                    ours,
+                    None,
+                    record if name == "f-RR" else None,
+                    epsilon,
+                )
+            )
+
+    def draw(canvas: Any) -> None:
+        canvas.set_size_inches(9.0, 6.0)
+        grid = canvas.subplots(2, 3, sharex=True)
+        for column, epsilon in zip(grid.T, budgets, strict=True):
+            for axes, key in zip(column, ("error", "mean"), strict=True):
+                of = [row for row in rows if row["epsilon"] == epsilon]
+                shown = {
+                    name: (range(BITS), [row[key] for row in of if row["law"] == name])
+                    for name in dict.fromkeys(row["law"] for row in of)
+                }
+                lines(axes, shown, yscale="log", title=f"claimed epsilon {epsilon:g}")
+            column[1].set_xlabel("bit, from the sign on")
+        grid[0, 0].set_ylabel("expected error of the bit")
+        grid[1, 0].set_ylabel("mean of the first k")
+
+    return FigureResult(
+        rows,
+        draw,
+        compared,
+        verdict="holds: f-RR is below on the first bits and for every k; the last "
+        "bits of f-RR err more than a fair coin, and the exact epsilon is in the thousands",
     )

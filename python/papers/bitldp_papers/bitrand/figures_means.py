@@ -1,4 +1,4 @@
-"""BitRand, Figures 9 and 10: what the baselines' budgets are corrected to, and errors of means."""
+"""BitRand, Figures 9 and 10: corrected budgets of the baselines, and errors of means."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ MEANS = (
 
 
 def _means_of(features: int, epsilon: float) -> dict[str, tuple[Any, Any]]:
-    """Return each mechanism and what its reports are worth to the paper."""
+    """Return each mechanism and the paper's estimate of a mean from its reports."""
     words = {"bits": BITS, "integer_bits": 0}
     biased = {
         "f-RR": bitldp.FRR(features=features, epsilon=epsilon, calibration="paper", **words),

@@ -1,4 +1,4 @@
-"""Records released once at an epsilon that is true, and a linear classifier of what the reports are worth.
+"""Records released once at an epsilon that is true, and a linear classifier of the decoded reports.
 
 A record is a feature vector x in a ball and a class c. Let s_1, ..., s_C be the corners of a regular simplex
 of C - 1 dimensions, and a_c = (sqrt(1 - k) s_c, sqrt(k)) a unit vector of C. All that the classifier needs is
@@ -8,7 +8,7 @@ m. A vector t is of the class j with the largest (t - m)'W s_j. A is a mean over
 report of each record is all that is asked of a client, and the server's arithmetic is a sum: no debiasing is
 left.
 
-Two ways to report x a_c' at epsilon for the whole record, of which `plan` takes the one with less noise:
+Two ways to report x a_c' at epsilon for the whole record; `record_release` takes the one with less noise:
 
 - "joint": the r C numbers of x a_c', a vector of the same norm as x, through `CrossPolytope` at epsilon;
 - "split": x through `CrossPolytope` at one share, c through `LabelRR` at the other; the product of the
@@ -31,7 +31,7 @@ import numpy as np
 from bitldp.mechanism.base import Mechanism
 from numpy.typing import NDArray
 
-__all__ = ["Plan", "corners", "cross", "in_ball", "packed", "plan", "replied", "scores_of"]
+__all__ = ["RecordRelease", "corners", "cross", "packed", "record_release", "replied", "scores_of"]
 
 _SHARES = 24  # splits of epsilon that are compared
 _MEAN = (
@@ -44,23 +44,23 @@ def corners(classes: int) -> NDArray[np.float64]:
     """Return the corners of a regular simplex around 0, unit rows, shape (classes, classes - 1)."""
     centred = np.eye(classes) - 1.0 / classes
     basis = np.linalg.svd(centred)[2][: classes - 1]
-    found: NDArray[np.float64] = centred @ basis.T
-    found /= np.linalg.norm(found, axis=1, keepdims=True)
-    found.flags.writeable = False
-    return found
+    rows: NDArray[np.float64] = centred @ basis.T
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    rows.flags.writeable = False
+    return rows
 
 
 @lru_cache(maxsize=64)
 def marks(classes: int) -> NDArray[np.float64]:
     """Return the unit vectors a_c that stand for the classes, shape (classes, classes)."""
-    found = np.hstack([np.sqrt(1.0 - _MEAN) * corners(classes), np.full((classes, 1), np.sqrt(_MEAN))])
-    found.flags.writeable = False
-    return found
+    vectors = np.hstack([np.sqrt(1.0 - _MEAN) * corners(classes), np.full((classes, 1), np.sqrt(_MEAN))])
+    vectors.flags.writeable = False
+    return vectors
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What releases a record, and how noisy that makes the classifier.
+class RecordRelease:
+    """Release of a record, and how noisy it makes the classifier.
 
     Attributes
     ----------
@@ -97,16 +97,18 @@ def _gain(labels: Mechanism) -> float:
     return float(law[0, 0] - law[0, 1])
 
 
-def _split(features: int, classes: int, one: float, other: float, radius: float) -> Plan:
+def _split(features: int, classes: int, one: float, other: float, radius: float) -> RecordRelease:
     vectors = bitldp.CrossPolytope(features, epsilon=one, radius=radius)
     labels = bitldp.LabelRR(classes, epsilon=other)
     length = radius**2
     noise = (1.0 - _MEAN) * ((vectors.total_variance() + length) / _gain(labels) ** 2 - length)
-    return Plan(False, vectors, labels, noise, vectors.guarantee.record + labels.guarantee.record)
+    return RecordRelease(False, vectors, labels, noise, vectors.guarantee.record + labels.guarantee.record)
 
 
 @lru_cache(maxsize=64)
-def plan(features: int, classes: int, epsilon: float, radius: float, way: str = "best") -> Plan:
+def record_release(
+    features: int, classes: int, epsilon: float, radius: float, way: str = "best"
+) -> RecordRelease:
     """Return the way to release a record with the least noise, found without any data.
 
     Parameters
@@ -118,7 +120,7 @@ def plan(features: int, classes: int, epsilon: float, radius: float, way: str = 
     radius : float
         Of the ball that feature vectors are in, or are scaled to.
     way : {"best", "joint", "split"}
-        Which ways are compared.
+        Ways that are compared.
 
     Raises
     ------
@@ -127,22 +129,16 @@ def plan(features: int, classes: int, epsilon: float, radius: float, way: str = 
     """
     if not epsilon > 0.0:
         raise ValueError("epsilon: must be above zero, for reports to say anything")
-    found: list[Plan] = []
+    ways: list[RecordRelease] = []
     if way != "split":
         vectors = bitldp.CrossPolytope(features * classes, epsilon=epsilon, radius=radius)
         noise = vectors.total_variance() * (classes - 1) / classes
-        found.append(Plan(True, vectors, None, noise, vectors.guarantee.record))
+        ways.append(RecordRelease(True, vectors, None, noise, vectors.guarantee.record))
     if way != "joint":
         for part in range(1, _SHARES):
             one = epsilon * part / _SHARES
-            found.append(_split(features, classes, one, epsilon - one, radius))
-    return min(found, key=lambda each: each.noise)
-
-
-def in_ball(x: NDArray[np.floating], radius: float) -> NDArray[np.float64]:
-    """Return rows, those outside the ball scaled to it."""
-    lengths = np.linalg.norm(x, axis=1, keepdims=True)
-    return np.asarray(x * np.minimum(1.0, radius / np.maximum(lengths, 1e-30)), np.float64)
+            ways.append(_split(features, classes, one, epsilon - one, radius))
+    return min(ways, key=lambda each: each.noise)
 
 
 def packed(x: NDArray[np.floating], labels: NDArray[Any], classes: int) -> NDArray[np.float64]:
@@ -152,13 +148,13 @@ def packed(x: NDArray[np.floating], labels: NDArray[Any], classes: int) -> NDArr
 
 
 def cross(
-    chosen: Plan, reports: NDArray[np.integer], labels: NDArray[np.integer] | None, classes: int
+    chosen: RecordRelease, reports: NDArray[np.integer], labels: NDArray[np.integer] | None, classes: int
 ) -> NDArray[np.float32]:
-    """Return what released records are worth on average: an unbiased estimate of A.
+    """Return an unbiased estimate of A, the mean of the decoded records.
 
     Parameters
     ----------
-    chosen : Plan
+    chosen : RecordRelease
     reports : ndarray of int, shape (n, 2 reports)
         Rotations and codes of `CrossPolytope` side by side, as `PrivateData` keeps them.
     labels : ndarray of int, shape (n,), optional
@@ -177,14 +173,14 @@ def cross(
         mean = decoded.mean(axis=0).reshape(-1, classes)
     else:
         assert labels is not None
-        worth = marks(classes)[labels] / _gain(chosen.labels)
-        worth[:, -1] = np.sqrt(_MEAN)  # the same for every class, so that nothing of it was randomized
-        mean = decoded.T @ worth / len(decoded)
+        vectors = marks(classes)[labels] / _gain(chosen.labels)
+        vectors[:, -1] = np.sqrt(_MEAN)  # the same for every class, so that nothing of it was randomized
+        mean = decoded.T @ vectors / len(decoded)
     return np.asarray(mean, np.float32)
 
 
 def replied(matrix: NDArray[np.float32]) -> list[NDArray[np.float32]]:
-    """Return what a client sends: its estimate of A, and the sum of its squares."""
+    """Return a client's answer: its estimate of A, and the sum of its squares."""
     return [matrix, np.array([np.square(matrix, dtype=np.float64).sum()], np.float32)]
 
 
@@ -196,10 +192,10 @@ def scores_of(
     Parameters
     ----------
     model : sequence of two ndarray
-        Averages over the clients of what `replied` returns.
+        Averages over the clients of their answers, as of `replied`.
     x : ndarray, shape (n, features)
     clients : int
-        How many there were.
+        Number of clients.
     """
     matrix, squares = np.asarray(model[0], np.float64), float(model[1][0])
     classes = matrix.shape[1]

@@ -3,21 +3,56 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import bitldp
+import numpy as np
 from bitldp.base import checks
 from bitldp.mechanism.base import Mechanism
-from bitldp.privacy import share
+from bitldp.privacy import PrivacyClaimWarning, share
+from numpy.typing import NDArray
 
-from bitldp_papers.bitrand.mechanisms import FEATURES, UPDATES, feature_mechanism
-from bitldp_papers.bitrand.once import Plan, plan
+from bitldp_papers.bitrand.once import RecordRelease, record_release
 from bitldp_papers.run.settings import Settings
 
-__all__ = ["LABELS", "MECHANISMS", "ONCE", "PLACES", "BitRandSettings"]
+__all__ = [
+    "ALPHAS",
+    "BITWISE",
+    "FEATURES",
+    "LABELS",
+    "MECHANISMS",
+    "NUMERIC",
+    "ONCE",
+    "PLACES",
+    "UPDATES",
+    "BitRandSettings",
+    "feature_mechanism",
+    "largest_value",
+]
 
+#: Bit mechanisms on the features of a record, each with the calibration it runs under.
+BITWISE: dict[str, tuple[Any, str]] = {
+    "bitrand": (bitldp.FRR, "exact"),
+    "bitrand-paper": (bitldp.FRR, "paper"),
+    "latent": (bitldp.MOUE, "paper"),
+    "ome": (bitldp.UER, "paper"),
+}
+#: The alpha that the paper of BitRand gives its baselines (Appendices I and J).
+ALPHAS = {"latent": 7.0, "ome": 1.0}
+#: Mechanisms on numbers, for features.
+NUMERIC: dict[str, Any] = {
+    "duchi": bitldp.Duchi,
+    "pm": bitldp.Piecewise,
+    "pm-sub": bitldp.PiecewiseSub,
+    "hm": bitldp.Hybrid,
+    "three-outputs": bitldp.ThreeOutputs,
+}
+FEATURES = (*BITWISE, *NUMERIC)
+#: Mechanisms of an update, coordinate by coordinate.
+UPDATES: dict[str, Any] = {**NUMERIC, "ldp-fl": bitldp.LDPFLDuchi}
 #: Runs without any release.
 WITHOUT = ("noiseless", "random")
 #: Records released once at a true epsilon, for a linear classifier: how features and label share it.
@@ -44,7 +79,7 @@ class BitRandSettings(Settings):
         Budget of the features of a record (with one of `ONCE`, of features and label together); with
         ``place="updates"``, of all updates of a client.
     label : {"label-rr", "label-laplace"}
-        What releases the label of a record. The noisy vectors of label-Laplace train as soft labels.
+        Mechanism of the label of a record. The noisy vectors of label-Laplace train as soft labels.
     label_epsilon : float
         Its budget; inf: labels leave as they are, which the run says.
     anonymiser : bool
@@ -54,7 +89,7 @@ class BitRandSettings(Settings):
     bits, integer_bits : int
         Of the fixed-point code of a feature.
     input_scale : float
-        What features of [-1, 1] are multiplied by before they are encoded: public. 0: what fills the code,
+        Factor of features of [-1, 1] before they are encoded: public. 0: the one that fills the code,
         2**integer_bits times what is known of the size of the data's features. A feature of size .05 drowns
         in the paper's step of 1/16 (10 bits, 5 of them integer).
     alpha : float
@@ -151,27 +186,27 @@ class BitRandSettings(Settings):
 
     @property
     def private(self) -> bool:
-        """Whether anything is released through a mechanism."""
+        """True where anything is released through a mechanism."""
         return self.mechanism not in WITHOUT
 
     @property
     def once(self) -> bool:
-        """Whether records are asked for once, for a linear classifier."""
+        """True where records are asked for once, for a linear classifier."""
         return self.mechanism in ONCE
 
     @property
     def labelled(self) -> bool:
-        """Whether a mechanism releases the labels of records."""
+        """True where a mechanism releases the labels of records."""
         return self.label_epsilon != math.inf
 
     @property
     def factor(self) -> float:
-        """What features of [-1, 1] are multiplied by, so that they lie in the code's range."""
+        """Factor of features of [-1, 1] that brings them into the code's range."""
         return self.input_scale or 2.0**self.integer_bits * _USUAL_SCALE.get(self.data, 1.0)
 
-    def plan(self, features: int, classes: int) -> Plan:
-        """Return what releases a record, with one of `ONCE`."""
-        return plan(features, classes, self.epsilon, self.radius, ONCE[self.mechanism])
+    def record_release(self, features: int, classes: int) -> RecordRelease:
+        """Return the release of a record, with one of `ONCE`."""
+        return record_release(features, classes, self.epsilon, self.radius, ONCE[self.mechanism])
 
     def features_mechanism(self, features: int) -> Mechanism:
         """Return the mechanism for the features of a record."""
@@ -205,3 +240,54 @@ class BitRandSettings(Settings):
         if self.mechanism == "ldp-fl":  # weights, each layer standardised by its public range
             return {"clip": 1.0, "norm": "linf", "update": "replace"}
         return {"clip": self.clip, "norm": "l2"}
+
+
+def feature_mechanism(
+    name: str,
+    features: int,
+    epsilon: float,
+    *,
+    bits: int,
+    integer_bits: int,
+    alpha: float,
+    correct: bool,
+) -> Mechanism:
+    """Return the mechanism of one of `FEATURES` for a record.
+
+    Parameters
+    ----------
+    name : str
+    features : int
+    epsilon : float
+        Claimed for the record: the exact one for all but the paper's own calibrations.
+    bits, integer_bits : int
+        Of the fixed-point code, where the mechanism is one of `BITWISE`.
+    alpha : float
+        Of LATENT and OME; 0 for the paper's.
+    correct : bool
+        Whether LATENT and OME get the budget whose corrected epsilon (Theorems 5 and 6) is `epsilon`, as in
+        the paper, or `epsilon` itself.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyClaimWarning)  # the summary shows both epsilons
+        if name in NUMERIC:
+            numeric: Mechanism = NUMERIC[name](epsilon, features=features)
+            return numeric
+        kind, calibration = BITWISE[name]
+        words: dict[str, Any] = {"bits": bits, "integer_bits": integer_bits, "calibration": calibration}
+        if name in ALPHAS:
+            words |= {"alpha": alpha or ALPHAS[name], "calibration": "corrected" if correct else "paper"}
+        made: Mechanism = kind(features, epsilon=epsilon, **words)
+        return made
+
+
+def largest_value(mechanism: Mechanism, integer_bits: int) -> float:
+    """Return the largest number that a released feature can be: public, and the divisor of training.
+
+    2**m for a code word of m integer bits; the largest letter of a mechanism on numbers, which at a small
+    epsilon for many features is far beyond the interval of the features (2 r/epsilon for Duchi's).
+    """
+    if type(mechanism) in {kind for kind, _ in BITWISE.values()}:
+        return 2.0**integer_bits
+    letters: NDArray[np.float64] = np.asarray(mechanism.letters)  # type: ignore[attr-defined]
+    return max(1.0, float(np.abs(letters).max()))

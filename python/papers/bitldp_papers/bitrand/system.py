@@ -4,268 +4,460 @@ Beside it are the baselines of the paper: other mechanisms on the features, or o
 an anonymiser, and training without privacy; and the honest deployment (`once`), which releases a record once
 at an epsilon that is true. Flower's own commands start the same two apps:
 ``bitldp_papers.bitrand:server_app`` and ``:client_app``.
+
+Without messages (`learned`), clients that take one step on all of their records, and hold equally many, make
+together one step on all records: a round is one gradient, and what the paper sweeps (ten budgets by five, by
+mechanism, by seed) takes minutes in place of days.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from bitldp.federated import PrivateData, PrivateUpdateMod, Released
-from bitldp.federated.client.data import Released
+from bitldp.base.keys import RandomSource
+from bitldp.estimate import project_simplex
+from bitldp.federated import Released, UpdateCodec
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import added, composed
-from flwr.app import ArrayRecord, Context, Message
-from flwr.clientapp import ClientApp
-from flwr.clientapp.typing import ClientAppCallable
-from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 
-from bitldp_papers.bitrand import once, records
-from bitldp_papers.bitrand.settings import LABELS, MECHANISMS, PLACES, BitRandSettings
+from bitldp_papers.bitrand import once
+from bitldp_papers.bitrand.settings import (
+    BITWISE,
+    LABELS,
+    MECHANISMS,
+    PLACES,
+    BitRandSettings,
+    largest_value,
+)
 from bitldp_papers.bitrand.updates import Layers, Shuffled
 from bitldp_papers.models import nets
-from bitldp_papers.run.client import Client, answered, silent
-from bitldp_papers.run.drive import Privacy, Rows, drive, turn_of
-from bitldp_papers.run.share import Holding, loaded
+from bitldp_papers.run.client import Client
+from bitldp_papers.run.rounds import NO_PRIVACY, Descent, Mod, Privacy, Round, Rows, Turn
+from bitldp_papers.run.share import Holding, holdings, loaded
 from bitldp_papers.run.system import System
+from bitldp_papers.run.vectors import Model, flat, in_ball, shaped
 
-__all__ = ["SYSTEM", "client_app", "model", "privacy", "scorer", "server_app"]
+__all__ = ["SYSTEM", "client_app", "learned", "rounds_of", "server_app", "trained"]
 
-NAME = "bitrand"
+_RELEASE, _LABELS = 0x5EED, 0x1ABE  # of the seed, without messages
 _TEST = 0x7E57  # of the seed of the randomized test records
+_BLOCK = 1 << 24  # numbers of updates that are held at a time
+_ASIDE = "that the client takes part, and how many records it holds"
+
+Floats = NDArray[np.floating]
 
 
-def _private_mod(settings: BitRandSettings, client: Client) -> PrivateUpdateMod:
-    size = sum(array.size for array in model(settings))
-    budget = composed(settings.update_mechanism(size).guarantee.record, settings.rounds)
-    return PrivateUpdateMod(
-        settings.update_mechanism,
-        budget=min(budget, client.budget),
-        ledger=client.home / "ledger.json",
-        create=client.create,
-        rng=settings.seed if client.seeded else None,
-        repeat=client.home / "last-report.npz",
-        **settings.update_options(),
-    )
+def plain(settings: BitRandSettings, x: Floats) -> NDArray[np.float32]:
+    """Return features as a network without noise sees them: in [-1, 1], the range of the code."""
+    share = settings.factor / 2.0**settings.integer_bits
+    return np.clip(np.asarray(x) * share, -1.0, 1.0).astype(np.float32)
 
 
-def _mod(message: Message, context: Context, call_next: ClientAppCallable) -> Message:
-    """Release updates, where the settings say so; else a reply is computed from released records alone."""
-    settings = BitRandSettings.of(context.run_config)
-    if settings.place == "features" or not settings.private:
-        return call_next(message, context)
-    return _private_mod(settings, Client.of(context, NAME))(message, context, call_next)
+def sources(settings: BitRandSettings, x: Floats) -> NDArray[np.float32]:
+    """Return features as their mechanism takes them: in the code's range, or in [-1, 1] for numbers."""
+    inside = plain(settings, x)
+    return inside * np.float32(2.0**settings.integer_bits) if settings.mechanism in BITWISE else inside
 
 
-client_app = ClientApp(mods=[silent, _mod])
+def ranged(settings: BitRandSettings, values: Floats, mechanism: Mechanism) -> NDArray[np.float32]:
+    """Return released features divided by their public range, so that they lie in [-1, 1]."""
+    return np.asarray(values / largest_value(mechanism, settings.integer_bits), np.float32)
 
 
-def _kept(
-    settings: BitRandSettings, client: Client, features: Mechanism, labels: Mechanism | None, output: str
-) -> Released:
-    """Return the client's records as they were released, once."""
-    client.same(settings)
-    data, _, _ = loaded(settings.data)
-    cost = added(features.guarantee.record, 0.0 if labels is None else labels.guarantee.record)
+def targets(mechanism: Mechanism, reports: NDArray[Any]) -> NDArray[Any]:
+    """Return released labels as a network trains on them: classes, or soft labels of label-Laplace's vectors.
 
-    def original() -> tuple[NDArray[Any], NDArray[Any] | None]:
-        held = client.holding(settings)
-        if not settings.once:
-            return records.sources(settings, held.x), held.y if labels is not None else None
-        inside = once.in_ball(held.x, settings.radius)
-        if labels is not None:
-            return inside, held.y
-        return once.packed(inside, held.y, data.classes), None
-
-    kept = PrivateData(
-        client.home / "released.npz",
-        features,
-        labels=labels,
-        output=output,
-        ledger=client.home / "ledger.json",
-        create=client.create,
-        budget=min(client.budget, cost),
-    )
-    return kept.get(original, rng=client.release_seed(settings))
+    The noisy vectors are projected to the simplex, which costs nothing: a cross-entropy of negative labels
+    has no least value.
+    """
+    decoded: NDArray[Any] = np.asarray(mechanism.decode(reports))
+    return project_simplex(decoded).astype(np.float32) if decoded.ndim == 2 else decoded
 
 
-def _records(settings: BitRandSettings, client: Client) -> Holding:
-    """Return what a client trains on: its records as they were released, or as they are."""
-    if not settings.private:
-        client.expose("a model trained on the records as they are")
+def randomized(settings: BitRandSettings, x: Floats, *, rng: RandomSource) -> NDArray[np.float32]:
+    """Return features released as those of clients' records, for a test on randomized records."""
     if not settings.private or settings.place == "updates":
-        held = client.holding(settings)
-        return Holding(records.plain(settings, held.x), held.y)
-    data, train, _ = loaded(settings.data)
-    features = settings.features_mechanism(train.shape[1])
-    labels = settings.label_mechanism(data.classes) if settings.labelled else None
-    if labels is None:
-        client.expose("a model trained on the labels as they are")
-    released = _kept(settings, client, features, labels, "values")
-    x = records.release(settings, np.asarray(released.features), features)
-    if labels is None:
-        return Holding(x, client.holding(settings).y)
-    assert released.labels is not None
-    return Holding(x, records.targets(labels, released.labels))
+        return plain(settings, x)
+    mechanism = settings.features_mechanism(x.shape[1])
+    randomize: Callable[..., Any] = mechanism.randomize
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # one key for an experiment's test records, said in the settings
+        values = randomize(sources(settings, x), rng=rng, output="values")
+    return ranged(settings, values, mechanism)
 
 
-@client_app.train()
-def train(message: Message, context: Context) -> Message:
-    """Train the received model on the client's records, or sum up what they are worth."""
-    settings = BitRandSettings.of(context.run_config)
-    client = Client.of(context, NAME)
-    record = message.content["arrays"]
-    assert isinstance(record, ArrayRecord)
-    current = record.to_numpy_ndarrays()
-    if settings.once:
+def seeded(settings: BitRandSettings, *key: int) -> np.random.SeedSequence:
+    """Return a seed of a run without messages."""
+    return np.random.SeedSequence(settings.seed, spawn_key=key)
+
+
+class Dense(Round[BitRandSettings]):
+    """Training of the paper's dense network, whichever way records or updates are released."""
+
+    def initial(self) -> Model:
+        settings = self.settings
         data, train, _ = loaded(settings.data)
-        chosen = settings.plan(train.shape[1], data.classes)
-        released = _kept(settings, client, chosen.features, chosen.labels, "codes")
-        found = once.cross(chosen, released.features, released.labels, data.classes)
-        return answered(message, once.replied(found))
-    if settings.mechanism != "random":
-        held = _records(settings, client)
-        current = nets.train(
-            current,
-            held.x,
-            held.y,
+        sizes = (train.shape[1], settings.hidden, settings.hidden, data.classes)
+        return list(nets.initial(sizes, settings.seed))
+
+    @cached_property
+    def _tests(self) -> dict[str, NDArray[np.float32]]:
+        """Features of the test records, clean and (where records are) randomized, by a prefix of scores."""
+        settings = self.settings
+        _, _, test = loaded(settings.data)
+        tests = {"": plain(settings, test)}
+        if settings.private and settings.place == "features":
+            seed = np.random.SeedSequence([settings.seed, _TEST])
+            tests["randomized-"] = randomized(settings, test, rng=seed)
+        return tests
+
+    def scores(self, model: Sequence[NDArray[Any]]) -> Mapping[str, float]:
+        labels = loaded(self.settings.data)[0].test_labels
+        scores: dict[str, float] = {}
+        for prefix, x in self._tests.items():
+            for name, score in nets.judged(nets.logits(list(model), x), labels).items():
+                scores[prefix + name] = score
+        return {**scores, "loss": nets.loss(list(model), self._tests[""], labels)}
+
+    def fitted(self, turn: Turn, x: Floats, y: NDArray[Any]) -> Model:
+        """Return the received network after training on a client's records."""
+        settings = self.settings
+        model = nets.train(
+            turn.arrays(),
+            x,
+            y,
             epochs=settings.epochs,
-            batch=settings.batch or len(held.x),
+            batch=settings.batch or len(x),
             rate=settings.rate,
-            seed=client.training_seed(settings, turn_of(message)),
+            seed=turn.client.training_seed(settings, turn.number),
         )
-    if settings.mechanism == "ldp-fl":
-        current = list(Layers(model(settings), settings.spread).standardized(current))
-    return answered(message, current)
+        return list(model)
 
 
-server_app = ServerApp()
+class Records(Dense):
+    """Records released once train the network in every round; or records as they are; or none."""
 
+    def exposed(self) -> str:
+        settings = self.settings
+        if settings.mechanism == "random":
+            return ""
+        if not settings.private:
+            return "a model trained on the records as they are"
+        return "" if settings.labelled else "a model trained on the labels as they are"
 
-def model(settings: BitRandSettings) -> list[NDArray[np.float32]]:
-    """Return the model before the first round."""
-    data, train, _ = loaded(settings.data)
-    if settings.once:
-        return once.replied(np.zeros((train.shape[1], data.classes), np.float32))
-    return nets.initial((train.shape[1], settings.hidden, settings.hidden, data.classes), settings.seed)
-
-
-def privacy(settings: BitRandSettings) -> Privacy:
-    """Return what all rounds together cost a client, or one of its records."""
-    if not settings.private:
+    def privacy(self) -> Privacy:
+        settings = self.settings
         if settings.mechanism == "random":
             return Privacy(claimed=0.0, record=0.0, covers="all records: nothing of them is looked at")
-        return Privacy(claimed=np.inf, record=np.inf, covers="nothing: this run has no privacy")
-    data, train, _ = loaded(settings.data)
-    aside = "that the client takes part, and how many records it holds"
-    if settings.once:
-        return Privacy(
-            claimed=settings.epsilon,
-            record=settings.plan(train.shape[1], data.classes).epsilon,
-            covers="one record (features and label) of a client against any other",
-            not_covered=aside,
-        )
-    if settings.place == "features":
+        if not settings.private:
+            return NO_PRIVACY
+        data, train, _ = loaded(settings.data)
         features = settings.features_mechanism(train.shape[1]).guarantee.record
         if not settings.labelled:
             return Privacy(
                 claimed=settings.epsilon,
                 record=features,
                 covers="the features of one record of a client against any others",
-                not_covered=f"the labels, which train the network as they are (label_epsilon=inf); {aside}",
-                claimed_for="",
+                not_covered=f"the labels, which train the network as they are (label_epsilon=inf); {_ASIDE}",
             )
         return Privacy(
             claimed=added(settings.epsilon, settings.label_epsilon),
             record=added(features, settings.label_mechanism(data.classes).guarantee.record),
             covers="one record (features and label) of a client against any other",
-            not_covered=aside,
+            not_covered=_ASIDE,
         )
-    one = settings.update_mechanism(sum(array.size for array in model(settings))).guarantee
-    return Privacy(
-        claimed=settings.epsilon,
-        record=composed(one.record, settings.rounds),
-        covers="all records of a client together, against any others",
-        not_covered="that the client takes part",
-    )
+
+    def caveat(self) -> str:
+        settings = self.settings
+        if not settings.private or settings.place == "updates":
+            return ""
+        said = (
+            "accuracy is on clean test records, randomized-accuracy on test records that were released alike"
+        )
+        return said if math.isfinite(settings.label_epsilon) else f"labels leave as they are; {said}"
+
+    def _records(self, client: Client) -> tuple[Floats, NDArray[Any]]:
+        """Return the records that a client trains on: as they were released, or as they are."""
+        settings = self.settings
+        if not settings.private:
+            held = client.holding(settings)
+            return plain(settings, held.x), held.y
+        data, train, _ = loaded(settings.data)
+        features = settings.features_mechanism(train.shape[1])
+        labels = settings.label_mechanism(data.classes) if settings.labelled else None
+
+        def original() -> tuple[NDArray[Any], NDArray[Any] | None]:
+            held = client.holding(settings)
+            return sources(settings, held.x), held.y if labels is not None else None
+
+        released = released_once(settings, client, features, labels, "values", original)
+        x = ranged(settings, np.asarray(released.features), features)
+        if labels is None:
+            return x, client.holding(settings).y
+        assert released.labels is not None
+        return x, targets(labels, released.labels)
+
+    def train(self, turn: Turn) -> Model:
+        """Train the received model on the client's records."""
+        if self.settings.mechanism == "random":
+            return turn.arrays()
+        return self.fitted(turn, *self._records(turn.client))
+
+    def trained(self) -> Model:
+        """Return the model after all rounds, without messages: each is one step on all records."""
+        settings = self.settings
+        if settings.mechanism == "random":
+            return self.initial()
+        data, train, _ = loaded(settings.data)
+        x, y = randomized(settings, train, rng=seeded(settings, _RELEASE)), data.train_labels
+        if settings.private and settings.labelled:
+            labels: Any = settings.label_mechanism(data.classes)
+            y = targets(labels, labels.randomize(y, rng=seeded(settings, _LABELS)))
+        words: Any = {"batch": len(x), "rate": settings.rate, "seed": settings.seed}
+        return list(nets.train(self.initial(), x, y, epochs=settings.rounds, **words))
 
 
-def scorer(settings: BitRandSettings) -> Any:
-    """Return a function of a model: its scores on the test records, clean and (where they are) randomized."""
-    data, _, test = loaded(settings.data)
-    if settings.once:
-        inside = once.in_ball(test, settings.radius)
+class Updates(Dense, Descent[BitRandSettings]):
+    """The network's updates, or LDP-FL's weights, are released in every round."""
 
-        def linear(current: list[NDArray[Any]]) -> Mapping[str, float]:
-            return nets.judged(once.scores_of(current, inside, settings.clients), data.test_labels)
+    @property
+    def rate(self) -> float:
+        return -1.0
 
-        return linear
-    clean = records.plain(settings, test)
-    noisy = None
-    if settings.private and settings.place == "features":
-        noisy = records.randomized(settings, test, rng=np.random.SeedSequence([settings.seed, _TEST]))
+    @cached_property
+    def size(self) -> int:
+        """Number of weights."""
+        return sum(array.size for array in self.initial())
 
-    def dense(current: list[NDArray[Any]]) -> Mapping[str, float]:
-        found = dict(nets.judged(nets.logits(current, clean), data.test_labels))
-        if noisy is not None:
-            other = nets.judged(nets.logits(current, noisy), data.test_labels)
-            found |= {f"randomized-{name}": other[name] for name in ("accuracy", "auc")}
-        return {**found, "loss": nets.loss(current, clean, data.test_labels)}
+    @cached_property
+    def layers(self) -> Layers | None:
+        """Ranges of LDP-FL's weights."""
+        settings = self.settings
+        return Layers(self.initial(), settings.spread) if settings.mechanism == "ldp-fl" else None
 
-    return dense
+    def codec(self) -> UpdateCodec:
+        return UpdateCodec(self.settings.update_mechanism, **self.settings.update_options())
 
+    def privacy(self) -> Privacy:
+        one = self.settings.update_mechanism(self.size).guarantee
+        return Privacy(
+            claimed=self.settings.epsilon,
+            record=composed(one.record, self.settings.rounds),
+            covers="all records of a client together, against any others",
+            not_covered="that the client takes part",
+        )
 
-@server_app.main()
-def main(grid: Grid, context: Context) -> None:
-    """Average the clients' models, or the means of their released updates, round by round."""
-    settings = BitRandSettings.of(context.run_config)
-    options = settings.federation()
+    def mod(self, turn: Turn) -> Mod:
+        one = self.settings.update_mechanism(self.size).guarantee
+        return turn.client.update_mod(self.settings, self.codec(), composed(one.record, self.settings.rounds))
 
-    def strategy(first_round: int, rows: Rows) -> FedAvg:
-        if settings.place == "features" or not settings.private:
-            return FedAvg(**options)
-        layers = Layers(model(settings), settings.spread) if settings.mechanism == "ldp-fl" else None
+    def train(self, turn: Turn) -> Model:
+        """Train the received model on the client's records."""
+        held = turn.client.holding(self.settings)
+        model = self.fitted(turn, plain(self.settings, held.x), held.y)
+        return model if self.layers is None else self.layers.standardized(model)
+
+    def strategy(self, first_round: int, rows: Rows) -> FedAvg:
+        settings = self.settings
         return Shuffled(
-            settings.update_mechanism,
+            self.codec(),
             anonymiser=settings.anonymiser,
-            layers=layers,
+            layers=self.layers,
             first_round=first_round,
-            **settings.update_options(),
-            **options,
+            **settings.federation(),
         )
 
-    drive(
-        grid,
-        settings,
-        system=NAME,
-        strategy=strategy,
-        initial=list(model(settings)),
-        evaluate=scorer(settings),
-        privacy=privacy(settings),
-        caveat=_caveat(settings),
-    )
+    @cached_property
+    def _held(self) -> tuple[NDArray[np.float32], NDArray[Any]]:
+        """Every client's records, (clients, n, features) and (clients, n): as many of each."""
+        held = holdings(self.settings.data, self.settings.clients, seed=self.settings.seed)
+        least = min(len(each.x) for each in held)
+        return (
+            np.stack([plain(self.settings, each.x[:least]) for each in held]),
+            np.stack([each.y[:least] for each in held]),
+        )
+
+    def mean(self, model: Model, turn: int) -> tuple[NDArray[np.float64], float]:
+        """Release the updates of all clients after one step each, block by block.
+
+        An anonymiser shuffles each coordinate over the clients, which leaves the mean, all that the server
+        takes: it is left out here, and not in the apps.
+        """
+        settings, (x, y) = self.settings, self._held
+        mechanism: Any = settings.update_mechanism(self.size)
+        clip, total = settings.update_options()["clip"], np.zeros(self.size)
+        block = max(1, _BLOCK // self.size)
+        for first in range(0, len(x), block):
+            slopes = nets.group_gradients(model, x[first : first + block], y[first : first + block])
+            if self.layers is None:
+                rows = in_ball(-settings.rate * flat(slopes, len(slopes[0])), clip) / np.float32(clip)
+            else:
+                weights = [w - settings.rate * g for w, g in zip(model, slopes, strict=True)]
+                rows = flat(self.layers.standardized(weights), len(weights[0]))
+            seed = seeded(settings, _RELEASE, turn - 1, first)
+            total += mechanism.randomize(rows, rng=seed, output="values").sum(axis=0, dtype=np.float64)
+        return clip * (total / len(x)), 0.0
+
+    def played(self, model: Model, turn: int) -> Model:
+        """Return the model after a round; LDP-FL's mean takes its place."""
+        if self.layers is None:
+            return super().played(model, turn)
+        mean, _ = self.mean(model, turn)
+        return self.layers.restored(shaped(mean.astype(np.float32), model))
+
+    def trained(self) -> Model:
+        """Return the model after all rounds, without messages."""
+        model = self.initial()
+        for turn in range(1, self.settings.rounds + 1):
+            model = self.played(model, turn)
+        return model
 
 
-def _caveat(settings: BitRandSettings) -> str:
-    """Say what was chosen, and what the score is of."""
-    data, train, _ = loaded(settings.data)
+class Once(Round[BitRandSettings]):
+    """Records released once at a true epsilon: each client sends its estimate of the classifier's matrix."""
+
+    @cached_property
+    def release(self) -> once.RecordRelease:
+        """Release of a record."""
+        data, train, _ = loaded(self.settings.data)
+        return self.settings.record_release(train.shape[1], data.classes)
+
+    @property
+    def _classes(self) -> int:
+        return loaded(self.settings.data)[0].classes
+
+    def initial(self) -> Model:
+        features = loaded(self.settings.data)[1].shape[1]
+        return list(once.replied(np.zeros((features, self._classes), np.float32)))
+
+    def privacy(self) -> Privacy:
+        return Privacy(
+            claimed=self.settings.epsilon,
+            record=self.release.epsilon,
+            covers="one record (features and label) of a client against any other",
+            not_covered=_ASIDE,
+        )
+
+    def caveat(self) -> str:
+        return f"released as: {self.release}"
+
+    def _inside(self, x: Floats) -> NDArray[np.float64]:
+        return in_ball(x, self.settings.radius).astype(np.float64)
+
+    @cached_property
+    def _test(self) -> NDArray[np.float64]:
+        return self._inside(loaded(self.settings.data)[2])
+
+    def scores(self, model: Sequence[NDArray[Any]]) -> Mapping[str, float]:
+        table = once.scores_of(model, self._test, self.settings.clients)
+        return nets.judged(table, loaded(self.settings.data)[0].test_labels)
+
+    def _original(self, held: Holding) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
+        """Return a client's records as they are released: the label apart, or packed with the features."""
+        x = self._inside(held.x)
+        if self.release.labels is not None:
+            return x, held.y
+        return once.packed(x, held.y, self._classes), None
+
+    def _answer(self, features: NDArray[Any], labels: NDArray[Any] | None) -> Model:
+        return list(once.replied(once.cross(self.release, features, labels, self._classes)))
+
+    def train(self, turn: Turn) -> Model:
+        """Return the client's estimate, from its released records."""
+        client, release = turn.client, self.release
+        released = released_once(
+            self.settings,
+            client,
+            release.features,
+            release.labels,
+            "codes",
+            lambda: self._original(client.holding(self.settings)),
+        )
+        return self._answer(released.features, released.labels)
+
+    def trained(self) -> Model:
+        """Return the mean of all clients' estimates, without messages."""
+        features: Any = self.release.features
+        labels: Any = self.release.labels
+        answers = []
+        for index, held in enumerate(
+            holdings(self.settings.data, self.settings.clients, seed=self.settings.seed)
+        ):
+            x, y = self._original(held)
+            if y is not None:
+                y = labels.randomize(y, rng=seeded(self.settings, _LABELS, index))
+            reports = features.randomize(x, rng=seeded(self.settings, _RELEASE, index))
+            columns = np.hstack([part.reshape(len(x), -1) for part in reports])
+            answers.append(self._answer(columns, y))
+        return [np.mean(each, axis=0) for each in zip(*answers, strict=True)]
+
+
+def released_once(
+    settings: BitRandSettings,
+    client: Client,
+    features: Mechanism,
+    labels: Mechanism | None,
+    output: str,
+    original: Callable[[], tuple[NDArray[Any], NDArray[Any] | None]],
+) -> Released:
+    """Return the client's records as they were released, the first time that they are asked for."""
+    client.same(settings)
+    needed = added(features.guarantee.record, 0.0 if labels is None else labels.guarantee.record)
+    kept = client.private_data(features, needed, labels=labels, output=output)
+    return kept.get(original, rng=client.release_seed(settings))
+
+
+def rounds_of(settings: BitRandSettings) -> Records | Updates | Once:
+    """Return the rounds that the settings name."""
     if settings.once:
-        return f"released as: {settings.plan(train.shape[1], data.classes)}"
-    if not settings.private or settings.place == "updates":
-        return ""
-    said = "accuracy is on clean test records, randomized-accuracy on test records that were released alike"
-    return said if math.isfinite(settings.label_epsilon) else f"labels leave as they are; {said}"
+        return Once(settings)
+    return Updates(settings) if settings.private and settings.place == "updates" else Records(settings)
+
+
+def learned(settings: BitRandSettings) -> dict[str, float]:
+    """Return the scores of a whole run without messages, with its claimed and its exact epsilon.
+
+    Parameters
+    ----------
+    settings : BitRandSettings
+        With ``batch=0`` and ``epochs=1``: one step a client and round. Releases take their randomness from
+        the seed: for experiments only.
+
+    Returns
+    -------
+    dict
+        "accuracy" and "auc" on clean test records, "randomized-accuracy" and "randomized-auc" on test records
+        that were released alike, where features are; "loss"; "claimed" and "exact", epsilons.
+
+    Raises
+    ------
+    ValueError
+        For settings whose rounds are not one step of each client.
+    """
+    rounds = rounds_of(settings)
+    about = rounds.privacy()
+    return {**rounds.scores(trained(settings)), "claimed": about.claimed, "exact": about.record}
+
+
+def trained(settings: BitRandSettings) -> Model:
+    """Return the model after all rounds; see `learned`."""
+    if not settings.once and (settings.batch, settings.epochs) != (0, 1):
+        raise ValueError("batch, epochs: must be 0 and 1, so that a round is one step on all records")
+    return rounds_of(settings).trained()
 
 
 SYSTEM = System(
-    name=NAME,
+    name="bitrand",
     summary="records randomized once, bit by bit, and a dense network trained on them (BitRand, Algorithm 1)",
     settings=BitRandSettings,
-    client_app=client_app,
-    server_app=server_app,
+    rounds=rounds_of,
     choices={"mechanism": MECHANISMS, "place": PLACES, "label": LABELS},
 )
+client_app, server_app = SYSTEM.client_app, SYSTEM.server_app

@@ -18,7 +18,7 @@ _BLOCK = 1 << 22  # numbers that are shuffled at a time
 
 
 class Layers:
-    """Where the weights of each layer lie in LDP-FL: in [c - r, c + r], which the public initial model gives.
+    """Ranges of LDP-FL's weights by layer: [c - r, c + r], which the public initial model gives.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def shuffled(reports: NDArray[np.floating], rng: np.random.Generator | None = No
 
 
 class Shuffled(DecodingStrategy):
-    """A decoding strategy behind an anonymiser: what it averages are shuffled coordinates, not reports.
+    """A decoding strategy behind an anonymiser: it averages shuffled coordinates, not reports.
 
     In one process the anonymiser is this object: reports come in, are decoded, split and shuffled, and only
     then is anything averaged. In a network it has to be a party of its own, which is trusted not to tell.
@@ -92,7 +92,7 @@ class Shuffled(DecodingStrategy):
         self._anonymiser, self._layers = anonymiser, layers
 
     def _collect(self, plan: Any, replies: Iterable[Message]) -> tuple[ReportMean, dict[str, int]]:
-        """Decode what came, and shuffle it before it is averaged."""
+        """Decode the replies, and shuffle them before they are averaged."""
         if not self._anonymiser:
             return super()._collect(plan, replies)
         keeper = _Keeper(plan)
@@ -105,14 +105,14 @@ class Shuffled(DecodingStrategy):
 
     def updated(self, layout: Any, mean: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
         """Return the new arrays of the model."""
-        found = super().updated(layout, mean)
+        arrays = super().updated(layout, mean)
         if self._layers is None:
-            return found
-        return dict(zip(found, self._layers.restored(list(found.values())), strict=True))
+            return arrays
+        return dict(zip(arrays, self._layers.restored(list(arrays.values())), strict=True))
 
 
 class _Keeper:
-    """Plan that keeps what it decodes, for the anonymiser, in single precision."""
+    """Plan that keeps the vectors it decodes, for the anonymiser, in single precision."""
 
     def __init__(self, plan: Any) -> None:
         self.header = plan.header

@@ -9,12 +9,10 @@ from typing import Any, ClassVar
 import bitldp
 import numpy as np
 from bitldp.base import checks
-from bitldp.federated import PrivateUpdateMod, UpdateCodec
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import composed, share
 
-from bitldp_papers.run.client import Client
-from bitldp_papers.run.drive import Privacy
+from bitldp_papers.run.rounds import NO_PRIVACY, Privacy
 from bitldp_papers.run.settings import Settings
 
 __all__ = [
@@ -26,8 +24,8 @@ __all__ = [
     "UNITS",
     "WITHOUT",
     "BRRSettings",
+    "needed",
     "privacy",
-    "update_mod",
 ]
 
 NAME = "brr"
@@ -52,13 +50,13 @@ class BRRSettings(Settings):
         Laplace noise; the paper's BRR-SGD, whose range depends on a coordinate's sign ("sgd" alone: its exact
         epsilon is infinite); or none.
     unit : {"feature", "record"}
-        What `epsilon` covers: one number of one release, as in the paper's comparisons, or everything that a
+        Coverage of `epsilon`: one number of one release, as in the paper's comparisons, or everything that a
         client (with ``task="vectors"``: one of its records) releases in all rounds.
     points : int
         Points that the range of a number is cut to for BRR and GRR.
     corrected : bool
         "sgd", "trees": whether the mean of BRR's reports is divided by its public gain about 0, which the
-        paper does not do: at epsilon 1 its reports are worth a third of a small number.
+        paper does not do: at epsilon 1 the mean of its reports is a third of a small number.
     net : {"dense", "cnn"}
         "sgd": one hidden layer, or the paper's convolutions, for images of 28 x 28.
     hidden, epochs, batch : int
@@ -158,7 +156,7 @@ class BRRSettings(Settings):
 
     @property
     def private(self) -> bool:
-        """Whether everything that is released goes through a mechanism."""
+        """True where everything that is released goes through a mechanism."""
         return self.mechanism not in (SPLIT, WITHOUT)
 
     def build(self, features: int, releases: int) -> Mechanism:
@@ -169,22 +167,14 @@ class BRRSettings(Settings):
             kind: Any = bitldp.Laplace if self.mechanism == "laplace" else bitldp.Piecewise
             noisy: Mechanism = kind(epsilon, **words)
             return noisy
-        near: Any = {"brr-best": "best", "grr": 1}.get(self.mechanism, "paper")
+        width: Any = {"brr-best": "best", "grr": 1}.get(self.mechanism, "paper")
         interval = (0.0, 1.0) if self.mechanism == SPLIT else (-1.0, 1.0)  # of what the sign leaves
-        return bitldp.BRR(self.points, epsilon=epsilon, m=near, interval=interval, **words)
+        return bitldp.BRR(self.points, epsilon=epsilon, m=width, interval=interval, **words)
 
 
-def update_mod(settings: BRRSettings, client: Client, codec: UpdateCodec, size: int) -> PrivateUpdateMod:
-    """Return the mod that releases an update of `size` numbers in every round."""
-    needed = composed(settings.build(size, settings.rounds).guarantee.record, settings.rounds)
-    return PrivateUpdateMod(
-        codec,
-        budget=min(needed, client.budget),
-        ledger=client.home / "ledger.json",
-        create=client.create,
-        rng=settings.seed if client.seeded else None,
-        repeat=client.home / "last-report.npz",
-    )
+def needed(settings: BRRSettings, size: int) -> float:
+    """Return the exact epsilon of a release of `size` numbers in every round."""
+    return composed(settings.build(size, settings.rounds).guarantee.record, settings.rounds)
 
 
 def privacy(settings: BRRSettings, size: int, releases: int, *, covers: str, not_covered: str) -> Privacy:
@@ -197,7 +187,7 @@ def privacy(settings: BRRSettings, size: int, releases: int, *, covers: str, not
             claimed_for="one number of one release",
         )
     if not settings.private:
-        return Privacy(claimed=np.inf, record=np.inf, covers="nothing: this run has no privacy")
+        return NO_PRIVACY
     exact = settings.build(size, releases).guarantee
     return Privacy(
         claimed=settings.epsilon,

@@ -57,7 +57,7 @@ def errors_by_round(data: Dataset, name: str, epsilon: float, seed: int, clients
     dimensions = x.shape[1]
     mechanism = selection(name, dimensions, epsilon) if name in SELECTIONS else None
     weights = np.zeros(dimensions, np.float32)
-    found = []
+    errors = []
     test, wanted = test[:TESTED], wanted[:TESTED]
     batches = np.array_split(rng.permutation(len(x))[:clients], ROUNDS)
     for turn, batch in enumerate(batches, 1):
@@ -73,8 +73,8 @@ def errors_by_round(data: Dataset, name: str, epsilon: float, seed: int, clients
                 update *= dimensions  # unbiased
         weights -= RATE * update
         if turn % STRIDE == 0:
-            found.append(float(np.mean(np.sign(test @ weights) != wanted)))
-    return found
+            errors.append(float(np.mean(np.sign(test @ weights) != wanted)))
+    return errors
 
 
 def _ends(run: FigureRun, name: str, budgets: Sequence[float]) -> list[dict[str, Any]]:
@@ -102,26 +102,28 @@ def _ends(run: FigureRun, name: str, budgets: Sequence[float]) -> list[dict[str,
     ]
 
 
-def _last(found: Sequence[dict[str, Any]], method: str, epsilon: float | None = None) -> NDArray[np.float64]:
+def _last(
+    results: Sequence[dict[str, Any]], method: str, epsilon: float | None = None
+) -> NDArray[np.float64]:
     return np.array(
         [
             each["errors"][-1]
-            for each in found
+            for each in results
             if each["method"] == method and epsilon in (None, each["epsilon"])
         ]
     )
 
 
 def _by_round(name: str, run: FigureRun) -> FigureResult:
-    found = _ends(run, name, (4.0,))
+    results = _ends(run, name, (4.0,))
     means = {
-        method: np.mean([each["errors"] for each in found if each["method"] == method], axis=0)
+        method: np.mean([each["errors"] for each in results if each["method"] == method], axis=0)
         for method in (*WITHOUT, *SELECTIONS)
     }
     rows = [
-        {"method": method, "round": STRIDE * (place + 1), "misclassification": float(value)}
+        {"method": method, "round": STRIDE * (index + 1), "misclassification": float(value)}
         for method, values in means.items()
-        for place, value in enumerate(values)
+        for index, value in enumerate(values)
     ]
 
     def draw(canvas: Any) -> None:
@@ -138,18 +140,18 @@ def _by_round(name: str, run: FigureRun) -> FigureResult:
             4.0 if method in SELECTIONS else None,
         )
         for method in means
-        for last in (_last(found, method),)
+        for last in (_last(results, method),)
     ]
-    random = _last(found, WITHOUT[1])
-    wins = {each: int(np.sum(_last(found, each) < random)) for each in SELECTIONS}
+    random = _last(results, WITHOUT[1])
+    wins = {each: int(np.sum(_last(results, each) < random)) for each in SELECTIONS}
     return FigureResult(
         rows,
         draw,
         compared,
         honest=_HONEST,
         stand_in=_stand_in(run, name),
-        verdict=f"holds: NP-K is at NP ({_last(found, WITHOUT[2]).mean():.3f}, "
-        f"{_last(found, WITHOUT[0]).mean():.3f}), and EXP, "
+        verdict=f"holds: NP-K is at NP ({_last(results, WITHOUT[2]).mean():.3f}, "
+        f"{_last(results, WITHOUT[0]).mean():.3f}), and EXP, "
         f"PE, PS are below a random coordinate ({random.mean():.3f}) in "
         + ", ".join(f"{wins[each]} of {len(random)}" for each in SELECTIONS)
         + " seeds",
@@ -159,7 +161,7 @@ def _by_round(name: str, run: FigureRun) -> FigureResult:
 
 def _by_budget(name: str, run: FigureRun) -> FigureResult:
     budgets = (4.0, 1.0, 8.0) if run.quick else (4.0, 0.5, 1.0, 2.0, 8.0)
-    found = _ends(run, name, budgets)
+    results = _ends(run, name, budgets)
     order = sorted(budgets)
     rows = [
         {
@@ -168,12 +170,12 @@ def _by_budget(name: str, run: FigureRun) -> FigureResult:
             "seed": each["seed"],
             "accuracy": 1.0 - each["errors"][-1],
         }
-        for each in found
+        for each in results
     ]
     shown = {
-        each: (order, [1.0 - float(_last(found, each, e).mean()) for e in order]) for each in SELECTIONS
-    } | {each: (order, [1.0 - float(_last(found, each).mean())] * len(order)) for each in WITHOUT}
-    spread = {each: [float(_last(found, each, e).std(ddof=1)) for e in order] for each in SELECTIONS}
+        each: (order, [1.0 - float(_last(results, each, e).mean()) for e in order]) for each in SELECTIONS
+    } | {each: (order, [1.0 - float(_last(results, each).mean())] * len(order)) for each in WITHOUT}
+    spread = {each: [float(_last(results, each, e).std(ddof=1)) for e in order] for each in SELECTIONS}
 
     def draw(canvas: Any) -> None:
         lines(
@@ -186,10 +188,10 @@ def _by_budget(name: str, run: FigureRun) -> FigureResult:
         )
 
     compared = [
-        Compared(f"{each}, epsilon {e:g}", None, shown[each][1][place], spread[each][place], None, e)
+        Compared(f"{each}, epsilon {e:g}", None, shown[each][1][index], spread[each][index], None, e)
         for each in SELECTIONS
-        for place, e in enumerate(order)
-    ] + [Compared(each, None, shown[each][1][0], float(_last(found, each).std(ddof=1))) for each in WITHOUT]
+        for index, e in enumerate(order)
+    ] + [Compared(each, None, shown[each][1][0], float(_last(results, each).std(ddof=1))) for each in WITHOUT]
     top, best = shown[WITHOUT[2]][1][0], {each: shown[each][1][-1] for each in SELECTIONS}
     return FigureResult(
         rows,

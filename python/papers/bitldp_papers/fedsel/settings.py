@@ -10,15 +10,15 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 import bitldp
-import numpy as np
 from bitldp.base import checks
 from bitldp.federated import UpdateCodec
 from bitldp.mechanism.base import Mechanism
 from bitldp.numeric import Piecewise
 from bitldp.privacy import PrivacyClaimWarning, composed, share
-from bitldp.selection import EXP, PE, PS, Compressed, FedSel, flat, selection_of
+from bitldp.selection import Compressed, FedSel, flat, selection_of
+from bitldp.selection.base import Selection
 
-from bitldp_papers.run.drive import Privacy
+from bitldp_papers.run.rounds import NO_PRIVACY, Privacy
 from bitldp_papers.run.settings import Settings
 
 __all__ = [
@@ -35,12 +35,12 @@ __all__ = [
 ]
 
 NAME = "fedsel"
-#: What releases a gradient, and the baselines that send it without privacy.
+#: Releases of a gradient, and the baselines that send it without privacy.
 PRIVATE = ("fedsel", "flat", "compressed")
 WITHOUT = ("full", "random", "top")
 MECHANISMS = (*PRIVATE, *WITHOUT)
 SELECTIONS = ("PS", "EXP", "PE")
-#: What releases the value of a coordinate; "none" leaves it as it is, to look at the selection alone.
+#: Mechanisms of the value of a coordinate; "none" leaves it as it is, to look at the selection alone.
 VALUES: dict[str, Any] = {"pm": Piecewise, "hm": bitldp.Hybrid, "duchi": bitldp.Duchi, "none": None}
 MODELS = ("logistic", "svm")
 SPLITS = ("fixed", "free")
@@ -54,7 +54,7 @@ class FedSelSettings(Settings):
     Attributes
     ----------
     clients, batch, rounds : int
-        How many clients hold the records, how many of them take part in a round, and the rounds. A client
+        Clients that hold the records, those of them that take part in a round, and rounds. A client
         takes part once in each epoch, which has clients/batch rounds.
     epsilon : float
         Budget of a client over all rounds together, split evenly over the epochs.
@@ -66,7 +66,7 @@ class FedSelSettings(Settings):
     calibration : {"exact", "paper"}
         "PE": as of `bitldp.selection.PE`.
     values : {"pm", "hm", "duchi", "none"}
-        What releases a value. "none" is for "fedsel", where the selection alone gets the whole budget and
+        Mechanism of a value. "none" is for "fedsel", where the selection alone gets the whole budget and
         the value leaves as it is: no privacy.
     k : int
         "PS" and "PE": coordinates that count as large; 0 for a tenth of them.
@@ -84,7 +84,7 @@ class FedSelSettings(Settings):
     ratio : float
         "compressed": numbers after the projection, of those before.
     model : {"logistic", "svm"}
-        Which loss. More than two classes are told apart each from all others.
+        Loss. Of more than two classes, each is separated from all others.
     rate, ridge : float
         Step size alpha; weight lambda of the squared norm.
     lowest : float
@@ -171,12 +171,12 @@ class FedSelSettings(Settings):
 
     @property
     def private(self) -> bool:
-        """Whether everything that leaves a client goes through a mechanism."""
+        """True where everything that leaves a client goes through a mechanism."""
         return self.mechanism in PRIVATE and self.values != "none"
 
     @property
     def accumulates(self) -> bool:
-        """Whether a client keeps what it has not sent yet."""
+        """True where a client keeps what it has not sent yet."""
         return self.mechanism in ("fedsel", "top")
 
     @property
@@ -237,7 +237,7 @@ def selecting(settings: FedSelSettings, size: int) -> FedSel:
 
 
 @lru_cache(maxsize=8)
-def selection(settings: FedSelSettings, size: int) -> EXP | PE | PS:
+def selection(settings: FedSelSettings, size: int) -> Selection:
     """Return the selection that has the whole budget, for ``values="none"``."""
     epsilon = share(settings.epsilon, settings.releases)
     with warnings.catch_warnings():
@@ -261,7 +261,7 @@ def codec(settings: FedSelSettings) -> UpdateCodec:
 def privacy(settings: FedSelSettings, size: int) -> Privacy:
     """Return the cost of all rounds together for a client."""
     if not settings.private:
-        return Privacy(claimed=np.inf, record=np.inf, covers="nothing: this run has no privacy")
+        return NO_PRIVACY
     times = "in its one round" if settings.releases == 1 else f"in all {settings.releases} of its rounds"
     return Privacy(
         claimed=settings.epsilon,

@@ -1,4 +1,4 @@
-"""Accuracy against a client's true epsilon, beside what the papers' settings cost."""
+"""Accuracy against a client's true epsilon, beside the exact epsilons of the papers' settings."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import bitldp
 import numpy as np
 from bitldp.base.palette import INK, STYLES
+from bitldp.privacy import PrivacyClaimWarning
 
 from bitldp_papers.figures import Compared, FigureResult, FigureRun, figure
 from bitldp_papers.figures.drawing import lines
@@ -28,14 +29,14 @@ def papers_cost() -> dict[str, tuple[float, float]]:
 
 
 def accuracy(data: str, mechanism: str, epsilon: float, seed: int) -> dict[str, float]:
-    """Run the deployment once; return what it reached and what it cost a client."""
+    """Run the deployment once; return its accuracy, its exact epsilon and its bytes for a client."""
     with tempfile.TemporaryDirectory() as folder:
         settings = SYSTEM.configure(
             data=data, mechanism=mechanism, epsilon=epsilon, seed=seed, out=f"{folder}/run"
         )
-        found = SYSTEM.run(settings)
-    each = found.bytes_up / settings.clients
-    return {"accuracy": found.score, "exact": found.privacy.record, "bytes": each}
+        summary = SYSTEM.run(settings)
+    each = summary.bytes_up / settings.clients
+    return {"accuracy": summary.score, "exact": summary.privacy.record, "bytes": each}
 
 
 @figure(
@@ -55,8 +56,8 @@ def updates(run: FigureRun) -> FigureResult:
     for data, mechanism, epsilon in run.each(cases, "honest"):
         for seed in run.seeds:
             step = (data, mechanism, epsilon, seed)
-            found = run.cached(f"updates {step}", lambda step=step: accuracy(*step))  # type: ignore[misc]
-            rows.append({"data": data, "mechanism": mechanism, "epsilon": epsilon, "seed": seed, **found})
+            scores = run.cached(f"updates {step}", lambda step=step: accuracy(*step))  # type: ignore[misc]
+            rows.append({"data": data, "mechanism": mechanism, "epsilon": epsilon, "seed": seed, **scores})
 
     def of(data: str, mechanism: str, epsilon: float) -> list[float]:
         wanted = (data, mechanism, epsilon)

@@ -12,15 +12,14 @@ from bitldp.base import checks
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import PrivacyClaimWarning
 
-from bitldp_papers.ldpfl.extractor import Training
-from bitldp_papers.ldpfl.network import Network, network_of
+from bitldp_papers.ldpfl.extractor import Network, Training, network_of
 from bitldp_papers.models.steps import OPTIMIZERS
 from bitldp_papers.run.settings import Settings
 from bitldp_papers.run.share import loaded
 
 __all__ = ["MECHANISMS", "STARTS", "WITHOUT", "LDPFLSettings"]
 
-#: What randomizes the bits, by the name in the settings; "noiseless" leaves them as they are.
+#: Mechanisms of the bits, by the name in the settings; "noiseless" leaves them as they are.
 MECHANISMS: dict[str, Callable[..., Mechanism]] = {
     "uer-paper": lambda features, **words: bitldp.UER(features, calibration="paper", **words),
     "moue-paper": lambda features, **words: bitldp.MOUE(features, calibration="paper", **words),
@@ -39,7 +38,7 @@ class LDPFLSettings(Settings):
     mechanism : str
         One of `MECHANISMS`, or "noiseless".
     epsilon : float
-        What the paper's theorem, or the exact calibration, promises for a record's bits.
+        Promised for a record's bits, by the paper's theorem or the exact calibration.
     alpha : float
         As of `MOUE`.
     bits, integer_bits : int
@@ -171,7 +170,7 @@ class LDPFLSettings(Settings):
 
     @property
     def training(self) -> Training:
-        """How a client trains its own network."""
+        """Training of a client's own network."""
         return Training(
             self.extractor_epochs,
             self.extractor_rate,

@@ -45,13 +45,13 @@ def _largest(x: Any) -> Any:
 
 def _logits(parameters: Any, x: Any) -> Any:
     images = x.reshape(-1, SIDE, SIDE, 1)
-    for place, padding in ((0, "SAME"), (2, "VALID")):
+    for layer, padding in ((0, "SAME"), (2, "VALID")):
         words: dict[str, Any] = {
             "window_strides": (2, 2),
             "padding": padding,
             "dimension_numbers": ("NHWC", "HWIO", "NHWC"),
         }
-        images = jax.lax.conv_general_dilated(images, parameters[place], **words) + parameters[place + 1]
+        images = jax.lax.conv_general_dilated(images, parameters[layer], **words) + parameters[layer + 1]
         images = _largest(jax.nn.relu(images))
     hidden = jax.nn.relu(images.reshape(len(images), -1) @ parameters[4] + parameters[5])
     return hidden @ parameters[6] + parameters[7]
@@ -68,8 +68,8 @@ _predict = jax.jit(_logits)
 
 def gradient(parameters: Parameters, x: NDArray[Any], y: NDArray[Any]) -> Parameters:
     """Return the gradient of the mean cross-entropy over images of shape (n, 784)."""
-    found = _gradient(parameters, jnp.asarray(x, jnp.float32), jnp.asarray(y, jnp.int32))
-    return [np.asarray(each, np.float32) for each in found]
+    slopes = _gradient(parameters, jnp.asarray(x, jnp.float32), jnp.asarray(y, jnp.int32))
+    return [np.asarray(each, np.float32) for each in slopes]
 
 
 def scores(parameters: Parameters, x: NDArray[Any], y: NDArray[Any]) -> dict[str, float]:

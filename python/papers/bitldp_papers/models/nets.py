@@ -55,8 +55,8 @@ def initial(sizes: Sequence[int], seed: int) -> Parameters:
 
 def _logits(parameters: Any, x: Any) -> Any:
     x = x.astype(jnp.float32)  # bits stay bytes until here
-    for place in range(0, len(parameters) - 2, 2):
-        x = jax.nn.relu(x @ parameters[place] + parameters[place + 1])
+    for layer in range(0, len(parameters) - 2, 2):
+        x = jax.nn.relu(x @ parameters[layer] + parameters[layer + 1])
     return x @ parameters[-2] + parameters[-1]
 
 
@@ -77,11 +77,11 @@ _each = jax.jit(jax.vmap(lambda p, x, y: jax.grad(_loss)(p, x[None], y[None]), i
 
 @partial(jax.jit, donate_argnums=(0, 1), static_argnames=("optimizer",))
 def _epoch(parameters: Any, state: Any, x: Any, y: Any, batches: Any, rate: Any, optimizer: str) -> Any:
-    """Take one step for each row of `batches`, which holds places of x and y."""
+    """Take one step for each row of `batches`, which holds rows of x and y."""
     chosen = stepper(optimizer, momentum=0.0)
 
-    def step(current: Any, places: Any) -> tuple[Any, None]:
-        slope = jax.grad(_loss)(current[0], x[places], y[places])
+    def step(current: Any, rows: Any) -> tuple[Any, None]:
+        slope = jax.grad(_loss)(current[0], x[rows], y[rows])
         return chosen.take(current[0], slope, current[1], rate), None
 
     return jax.lax.scan(step, (parameters, state), batches)[0]
@@ -144,8 +144,8 @@ def gradient(parameters: Parameters, x: NDArray[Any], y: NDArray[Any]) -> Parame
 
 def example_gradients(parameters: Parameters, x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float32]:
     """Return the gradient of each record's cross-entropy, flattened: shape (n, parameters)."""
-    found = _each(parameters, _inputs(x), jnp.asarray(y, jnp.int32))
-    return np.concatenate([np.asarray(each).reshape(len(x), -1) for each in found], axis=1)
+    slopes = _each(parameters, _inputs(x), jnp.asarray(y, jnp.int32))
+    return np.concatenate([np.asarray(each).reshape(len(x), -1) for each in slopes], axis=1)
 
 
 def group_gradients(parameters: Parameters, x: NDArray[Any], y: NDArray[Any]) -> list[NDArray[np.float32]]:

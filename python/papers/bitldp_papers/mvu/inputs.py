@@ -52,13 +52,13 @@ def convolved(images: NDArray[Any]) -> NDArray[np.float32]:
     kernels -= kernels.mean(axis=(0, 1), keepdims=True)  # a grey image has no features
     block = (side - width + 1) // _BLOCKS
     kept = block * _BLOCKS
-    found = []
+    parts = []
     for start in range(0, len(images), _STEP):
         some = np.asarray(images[start : start + _STEP], np.float32).reshape(-1, side, side, 1)
         maps = np.abs(np.asarray(_convolution(some, kernels))[:, :kept, :kept])
         means = maps.reshape(len(some), _BLOCKS, block, _BLOCKS, block, _KERNELS).mean(axis=(2, 4))
-        found.append(means.reshape(len(some), -1))
-    rows: NDArray[np.float32] = np.concatenate(found)
+        parts.append(means.reshape(len(some), -1))
+    rows: NDArray[np.float32] = np.concatenate(parts)
     rows -= rows.mean(axis=1, keepdims=True)  # else all images point the same way
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.float32(1e-12))
 

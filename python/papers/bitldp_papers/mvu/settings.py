@@ -76,7 +76,7 @@ class MVUSettings(Settings):
         Bits of a coordinate with Gaussian and Skellam noise, which need many; 0: as many as cost 1 % of the
         variance.
     features : {"features", "convolutions"}
-        What the model is given: a record's features, or a fixed random convolution of an image, which stands
+        Inputs of the model: a record's features, or a fixed random convolution of an image, which stands
         in for the paper's scattering network.
     clip : float
         Norm that a gradient is clipped to: l2, but l1 with "cldp".
@@ -144,7 +144,7 @@ class MVUSettings(Settings):
 
     @property
     def private(self) -> bool:
-        """Whether anything is released through a mechanism."""
+        """True where anything is released through a mechanism."""
         return self.mechanism != WITHOUT
 
     @property
@@ -229,8 +229,8 @@ def _chosen(settings: MVUSettings, size: int, count: int) -> Mechanism:
         if more.worst_variance() * _WORTH > best.worst_variance():
             break
         best = more
-    found: Mechanism = best
-    return found
+    chosen: Mechanism = best
+    return chosen
 
 
 @lru_cache(maxsize=16)

@@ -37,7 +37,7 @@ class Peer:
     exact : float
         Epsilon by the formula of its mechanism; of bitldp, of its integers.
     note : str
-        What a reader should know.
+        Remarks.
     """
 
     library: str
@@ -81,7 +81,7 @@ def _pure_ldp(epsilon: float, categories: int) -> list[Peer]:
             for report in randomize(x):
                 server.aggregate(report)
             return np.array(
-                [server.estimate(place, suppress_warnings=True) for place in range(categories)]
+                [server.estimate(category, suppress_warnings=True) for category in range(categories)]
             ) / len(x)
 
         return Peer("pure-ldp", mechanism, randomize, estimate, bits, epsilon)
@@ -190,7 +190,7 @@ def _ours(epsilon: float, categories: int) -> list[Peer]:
     return [peer(name, kind(categories, epsilon=epsilon)) for name, kind in kinds.items()]
 
 
-#: What loads the peers of each library, for (epsilon, categories); ImportError where it is not installed.
+#: Loaders of the peers of each library, for (epsilon, categories); ImportError where it is not installed.
 LOADERS: dict[str, Callable[[float, int], list[Peer]]] = {
     "pure-ldp": _pure_ldp,
     "multi-freq-ldpy": _multi_freq_ldpy,

@@ -1,4 +1,4 @@
-"""Knowledge of a client that does not come from the run's configuration, which the server writes."""
+"""A client of a run: its number, folder and budget, none of which the server may write."""
 
 from __future__ import annotations
 
@@ -14,8 +14,19 @@ import numpy as np
 from bitldp.base import checks
 from bitldp.base.files import replacing
 from bitldp.base.lock import locked
-from bitldp.federated import BUDGET_SENTENCE, FAILURE_SENTENCE, flower, to_record
+from bitldp.federated import (
+    BUDGET_SENTENCE,
+    FAILURE_SENTENCE,
+    PrivateData,
+    PrivateUpdateMod,
+    UpdateCodec,
+    flower,
+    to_record,
+)
 from bitldp.ledger import BudgetExceededError, Ledger
+from bitldp.mechanism.base import Mechanism
+from flwr.app import Context, Message, MetricRecord, RecordDict
+from flwr.clientapp.typing import ClientAppCallable
 
 from bitldp_papers.run.settings import Settings
 from bitldp_papers.run.share import Holding, holding
@@ -58,10 +69,10 @@ class Client:
 
     Attributes
     ----------
-    place, clients : int
-        Which one, counted from 0, and of how many: "partition-id" and "num-partitions" of the node.
-    home : pathlib.Path
-        Its own folder: what it released, and its ledger.
+    index, clients : int
+        Its number, counted from 0, and how many there are: "partition-id" and "num-partitions" of the node.
+    folder : pathlib.Path
+        Its own, inside the node's "home": its releases, and its ledger.
     seeded : bool
         Whether its releases take their randomness from the run's seed: for experiments only.
     budget : float
@@ -83,9 +94,9 @@ class Client:
     `System.run` in one process.
     """
 
-    place: int
+    index: int
     clients: int
-    home: Path
+    folder: Path
     seeded: bool
     budget: float
     delta: float = math.nextafter(1.0, 0.0)
@@ -99,29 +110,34 @@ class Client:
         Raises
         ------
         ValueError, TypeError
-            If the node's configuration lacks its place, or has a value of a wrong type.
+            If the node's configuration lacks its number, or has a value of a wrong type.
         BudgetExceededError
             If its ledger was begun with more than its budget of now.
         """
         node = context.node_config
         clients = checks.integer("num-partitions", node.get("num-partitions"), 1)
-        place = checks.integer("partition-id", node.get("partition-id"), 0, clients - 1)
-        home = Path(str(node.get("home", f".bitldp-fl/{system}"))) / f"{place:05}"
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        index = checks.integer("partition-id", node.get("partition-id"), 0, clients - 1)
+        folder = Path(str(node.get("home", f".bitldp-fl/{system}"))) / f"{index:05}"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         budget = node.get("budget", math.inf)
         if isinstance(budget, (bool, str)) or not budget >= 0.0:
             raise ValueError("budget: must be a number, zero or more, in the node's configuration")
         delta = node.get("delta", cls.delta)
         if isinstance(delta, (bool, str)) or not 0.0 <= delta < 1.0:
             raise ValueError("delta: must be a number in [0, 1), in the node's configuration")
-        ledger = home / "ledger.json"
+        ledger = folder / "ledger.json"
         if budget < math.inf and ledger.exists() and Ledger.load(ledger).budget > budget:
             raise BudgetExceededError("budget: the ledger was begun with more than the node's configuration")
         seeded, uncovered = node.get("seeded") is True, node.get("uncovered") is True
         create = budget == math.inf or node.get("create") is True
-        return cls(place, clients, home, seeded, float(budget), float(delta), uncovered, create)
+        return cls(index, clients, folder, seeded, float(budget), float(delta), uncovered, create)
 
-    def expose(self, what: str) -> None:
+    @property
+    def ledger(self) -> Path:
+        """File of the client's ledger."""
+        return self.folder / "ledger.json"
+
+    def expose(self, content: str) -> None:
         """Agree to a release without a mechanism, or refuse it.
 
         Raises
@@ -131,8 +147,8 @@ class Client:
         """
         if self.budget < math.inf and not self.uncovered:
             raise BudgetExceededError(
-                f"budget: {what} would leave this client without any mechanism; uncovered=true in the node's "
-                "configuration allows it"
+                f"budget: {content} would leave this client without any mechanism; uncovered=true in the "
+                "node's configuration allows it"
             )
 
     def holding(self, settings: Settings, most: int | None = None) -> Holding:
@@ -144,25 +160,49 @@ class Client:
             If its folder belongs to other records: what was released of those would be mixed with these.
         """
         self.same(settings, most)
-        return holding(settings.data, self.place, self.clients, seed=settings.seed, most=most)
+        return holding(settings.data, self.index, self.clients, seed=settings.seed, most=most)
 
     def same(self, settings: Settings, most: int | None = None) -> None:
         """Raise unless the folder belongs to the records that the settings deal to this client."""
         dealt = {"data": settings.data, "seed": settings.seed, "clients": self.clients, "most": most}
-        path = self.home / "holding.json"
+        path = self.folder / "holding.json"
         with locked(path):
             if not path.exists():
                 with replacing(path) as file:
                     file.write(json.dumps(dealt).encode())
             elif json.loads(path.read_text(encoding="utf-8")) != dealt:
-                raise ValueError(f"home: {self.home} belongs to other records; give this run another folder")
+                raise ValueError(
+                    f"home: {self.folder} belongs to other records; give this run another folder"
+                )
+
+    def update_mod(self, settings: Settings, codec: UpdateCodec, needed: float) -> PrivateUpdateMod:
+        """Return the mod that releases an update in every round, where all need an epsilon together."""
+        return PrivateUpdateMod(
+            codec,
+            budget=min(needed, self.budget),
+            ledger=self.ledger,
+            create=self.create,
+            rng=settings.seed if self.seeded else None,
+            repeat=self.folder / "last-report.npz",
+        )
+
+    def private_data(self, mechanism: Mechanism, needed: float, **options: Any) -> PrivateData:
+        """Return the client's records as a mechanism releases them, once, at an epsilon of so much."""
+        return PrivateData(
+            self.folder / "released.npz",
+            mechanism,
+            ledger=self.ledger,
+            create=self.create,
+            budget=min(self.budget, needed),
+            **options,
+        )
 
     def release_seed(self, settings: Settings, *turn: int) -> np.random.SeedSequence | None:
         """Return the seed of a release; None is a fresh key of the operating system."""
         if not self.seeded:
             return None
-        return np.random.SeedSequence(settings.seed, spawn_key=(0x5EED, self.place, *turn))
+        return np.random.SeedSequence(settings.seed, spawn_key=(0x5EED, self.index, *turn))
 
     def training_seed(self, settings: Settings, turn: int) -> np.random.SeedSequence:
         """Return the seed of the order of the records in a round."""
-        return np.random.SeedSequence(settings.seed, spawn_key=(0x02DE, self.place, turn))
+        return np.random.SeedSequence(settings.seed, spawn_key=(0x02DE, self.index, turn))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
+import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field, replace
@@ -19,18 +22,26 @@ from bitldp.federated import DecodingStrategy, RoundFailedError
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
-from numpy.typing import NDArray
 
-from bitldp_papers.run.alike import alike
 from bitldp_papers.run.folder import RunFolder
+from bitldp_papers.run.rounds import Privacy, Round
 from bitldp_papers.run.settings import Settings
 from bitldp_papers.run.share import loaded
 
-__all__ = ["SUMMARY", "Privacy", "Rows", "Summary", "drive", "finishing", "folder_of", "turn_of", "watching"]
+__all__ = [
+    "SUMMARY",
+    "Summary",
+    "alike",
+    "drive",
+    "finished",
+    "finishing",
+    "folder_of",
+    "watching",
+]
+
+log = logging.getLogger("bitldp.federated")
 
 SUMMARY = "summary.json"
-Model = list[NDArray[Any]]
-Rows = Sequence[Mapping[str, Any]]
 Watcher = Callable[[Mapping[str, Any]], None]
 
 _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
@@ -63,34 +74,6 @@ def finishing(finisher: Callable[[Summary], None]) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Privacy:
-    """Privacy that a run promises a client.
-
-    Attributes
-    ----------
-    claimed : float
-        Epsilon that the paper, or the setting, claims.
-    record : float
-        Exact epsilon of everything that a client releases in all rounds; infinite without privacy.
-    delta : float
-    covers : str
-        Whom `record` protects: neighbouring inputs.
-    not_covered : str
-        What leaves a client beside it; empty where nothing does.
-    claimed_for : str
-        What `claimed` is of, where that is less than all that a client (or one of its records) releases;
-        empty where the claim is about the same as `record`.
-    """
-
-    claimed: float
-    record: float
-    delta: float = 0.0
-    covers: str = "one client's data against any other"
-    not_covered: str = ""
-    claimed_for: str = ""
-
-
-@dataclass(frozen=True)
 class Summary:
     """Results at the end of a run.
 
@@ -108,7 +91,7 @@ class Summary:
     seconds : float
         Of this process, resumed rounds only.
     caveat : str
-        What a reader of the score should know beside it; empty where there is nothing.
+        Caveat of the score; empty where there is none.
     mechanism : str
         The setting of that name; empty where a system has none.
     seed : int
@@ -116,7 +99,7 @@ class Summary:
     scores : mapping of str to float
         Metrics of the last round by name, `score` among them, but for counts; None where one is not finite.
     majority : float, optional
-        What a classifier reaches that looks at no feature: the share of test records of the most frequent
+        Accuracy of a classifier that looks at no feature: the share of test records of the most frequent
         class. None where the metric is no accuracy.
     """
 
@@ -134,51 +117,19 @@ class Summary:
     majority: float | None = None
 
 
-def turn_of(message: Message) -> int:
-    """Return the number of a training message's round, from 1 at the beginning of the run."""
-    config: Any = message.content["config"]
-    return int(config["server-round"])
-
-
-def drive(
-    grid: Grid,
-    settings: Settings,
-    *,
-    system: str,
-    strategy: Callable[[int, Rows], FedAvg],
-    initial: Model,
-    evaluate: Callable[[Model], Mapping[str, float]] | None,
-    privacy: Privacy,
-    metric: str = "accuracy",
-    timeout: float = 600.0,
-    caveat: str = "",
-) -> Summary:
+def drive(grid: Grid, rounds: Round[Any], system: str, *, timeout: float = 600.0) -> Summary:
     """Run the rounds that are left, keep each, and write the summary.
 
     Parameters
     ----------
     grid : Grid
         As a ServerApp is given it.
-    settings : Settings
-        Says how many rounds, and in which folder they are kept.
+    rounds : Round
+        Of the system, under the settings of the run.
     system : str
         Name of the system.
-    strategy : callable
-        ``strategy(first_round, rows)`` makes Flower's strategy for a run that begins with that round, after
-        rounds with those metrics.
-    initial : list of ndarray
-        The model before the first round.
-    evaluate : callable, optional
-        Scores of a model on clean test records, by name. None where the clients evaluate it, whose averaged
-        metrics are the scores then.
-    privacy : Privacy
-        What all rounds together cost a client.
-    metric : str
-        Which of the scores the summary gives.
     timeout : float
         Seconds to wait for the clients of a round.
-    caveat : str
-        For the summary.
 
     Returns
     -------
@@ -191,6 +142,7 @@ def drive(
     RoundFailedError
         If a round had no reports. The rounds before it are kept.
     """
+    settings, initial, privacy = rounds.settings, rounds.initial(), rounds.privacy()
     start = time.perf_counter()
     data, train, _ = loaded(settings.data)
     records = len(train)
@@ -201,28 +153,27 @@ def drive(
     folder = RunFolder(folder_of(settings, system), settings.lasting(), resume=settings.resume)
     kept = folder.checkpoint
     done = 0 if kept is None else kept.round
-    model = list(initial) if kept is None else [kept.arrays[f"{place:03}"] for place in range(len(initial))]
+    model = initial if kept is None else [kept.arrays[f"{index:03}"] for index in range(len(initial))]
     seen: dict[str, Any] = {}
 
     def scored(server_round: int, arrays: ArrayRecord) -> MetricRecord | None:
         current = arrays.to_numpy_ndarrays()
-        scores: dict[str, Any] = {
-            name: float(value) for name, value in (evaluate(current) if evaluate else {}).items()
-        }
+        scored_here = {} if rounds.clients_score else rounds.scores(current)
+        scores: dict[str, Any] = {name: float(value) for name, value in scored_here.items()}
         if server_round > 0 or done == 0:
             row = {"round": done + server_round, **scores, **seen}
             seen.clear()
-            folder.record(row, {f"{place:03}": array for place, array in enumerate(current)})
+            folder.record(row, {f"{index:03}": array for index, array in enumerate(current)})
             watcher = _watcher.get()
             if watcher is not None:
                 watcher(folder.rows[-1])
         return MetricRecord(dict(scores))
 
     if done < settings.rounds:
-        chosen = _observed(strategy(done + 1, tuple(folder.rows)), seen, done)
+        chosen = _observed(rounds.strategy(done + 1, tuple(folder.rows)), seen, done)
         chosen.start(
             grid=grid,
-            initial_arrays=ArrayRecord({f"{place:03}": Array(array) for place, array in enumerate(model)}),
+            initial_arrays=ArrayRecord({f"{index:03}": Array(array) for index, array in enumerate(model)}),
             num_rounds=settings.rounds - done,
             timeout=timeout,
             train_config=ConfigRecord(),
@@ -234,8 +185,8 @@ def drive(
         system=system,
         privacy=privacy if data.public_ranges else _with_ranges(privacy),
         seconds=time.perf_counter() - start,
-        metric=metric,
-        caveat=caveat,
+        metric=rounds.metric,
+        caveat=rounds.caveat(),
     )
 
 
@@ -329,6 +280,57 @@ def _observed(strategy: FedAvg, seen: dict[str, Any], done: int) -> FedAvg:
     strategy.configure_train = configure_train  # type: ignore[method-assign]
     strategy.aggregate_train = aggregate_train  # type: ignore[method-assign]
     return strategy
+
+
+def alike(replies: Iterable[Message], sent: ArrayRecord) -> tuple[list[Message], dict[str, int]]:
+    """Return the replies of the most frequent form, in order, and the counts of kept and dropped ones.
+
+    Dropped are replies whose arrays or metrics are not those (names, shapes, dtypes) of most, or not finite.
+    Where two kinds are equally many, arrays like those that were sent to the clients win. Error replies are
+    counted, and dropped too: Flower would log their text.
+    """
+    failed = 0
+    forms: list[tuple[Message, Any]] = []
+    for reply in replies:
+        if reply.has_error():
+            failed += 1
+            log.info("client %d sent no update: error %d", reply.metadata.src_node_id, reply.error.code)
+            continue
+        forms.append((reply, _form(reply)))
+    votes = Counter(form for _, form in forms if form is not None)
+    like = _layout(sent)
+    common = max(votes, key=lambda form: (votes[form], form[0] == like, form), default=None)
+    kept = [reply for reply, form in forms if form is not None and form == common]
+    rejected = len(forms) - len(kept)
+    if rejected:
+        log.warning("%d updates are not like the others, or not finite, and were left out", rejected)
+    return kept, {"reports": len(kept), "failed": failed, "rejected": rejected}
+
+
+def _form(reply: Message) -> Any:
+    """Return names, shapes and dtypes of a reply's arrays; None if it cannot be averaged."""
+    arrays, metrics = list(reply.content.array_records.values()), list(reply.content.metric_records.values())
+    if len(arrays) != 1 or len(metrics) != 1:
+        return None
+    weight: Any = metrics[0].get("num-examples")
+    if isinstance(weight, (list, bool)) or weight is None or not 0.0 < weight < math.inf:
+        return None
+    layout = _layout(arrays[0])
+    return None if layout is None else (layout, tuple(sorted(metrics[0])))
+
+
+def _layout(record: ArrayRecord) -> Any:
+    """Return names, shapes and dtypes; None for arrays that cannot be read, or are not finite."""
+    layout = []
+    for name, array in record.items():
+        try:
+            plain = array.numpy()
+        except Exception:  # of any kind: these bytes are a stranger's
+            return None
+        if plain.dtype.kind not in "fiub" or not np.isfinite(plain).all():
+            return None
+        layout.append((name, plain.shape, plain.dtype.str))
+    return tuple(layout)
 
 
 def _digest(reply: Message) -> bytes:

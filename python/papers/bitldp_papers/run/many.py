@@ -1,4 +1,4 @@
-"""Runs of a system with several seeds and mechanisms, and what their scores say together."""
+"""Runs of a system with several seeds and mechanisms, and the comparison of their scores."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def run_many(
     for name in names or (getattr(settings, "mechanism", ""),):
         words: dict[str, Any] = {"mechanism": name} if names else {}
         for seed in turns:
-            place = folder / name / f"seed-{seed}"
-            chosen.append(replace(settings, seed=seed, out=str(place), **words))
+            path = folder / name / f"seed-{seed}"
+            chosen.append(replace(settings, seed=seed, out=str(path), **words))
     return [run(one) for one in chosen]
 
 
@@ -112,10 +112,10 @@ def compare(summaries: Sequence[Summary]) -> list[Scored]:
     for summary in summaries:
         scores.setdefault(summary.mechanism, []).append(summary)
     first = tuple(each.score for each in next(iter(scores.values())))
-    found = []
-    for place, (mechanism, those) in enumerate(scores.items()):
+    compared = []
+    for index, (mechanism, those) in enumerate(scores.items()):
         own = tuple(each.score for each in those)
-        found.append(
+        compared.append(
             Scored(
                 mechanism=mechanism,
                 metric=those[0].metric,
@@ -123,10 +123,10 @@ def compare(summaries: Sequence[Summary]) -> list[Scored]:
                 mean=statistics.fmean(own),
                 deviation=statistics.stdev(own) if len(own) > 1 else math.nan,
                 difference=statistics.fmean(own) - statistics.fmean(first),
-                p=paired(own, first) if place and len(own) > 1 else math.nan,
+                p=paired(own, first) if index and len(own) > 1 else math.nan,
             )
         )
-    return found
+    return compared
 
 
 def paired(ours: Sequence[float], theirs: Sequence[float]) -> float:

@@ -25,7 +25,7 @@ class Settings:
     data : str
         A data set of `bitldp_papers.data`.
     clients, rounds : int
-        How many.
+        Number of clients, and of rounds.
     epsilon : float
         Budget of a client, over all rounds together.
     seed : int
@@ -52,11 +52,16 @@ class Settings:
     differences: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        """Check what all systems have in common; a subclass adds its own and calls this."""
+        """Check the settings of all systems; a subclass checks its own and calls this."""
         checks.integer("clients", self.clients, 1, 1 << 20)
         checks.integer("rounds", self.rounds, 1, 1 << 20)
         checks.budget("epsilon", self.epsilon)
         checks.integer("seed", self.seed, 0)
+
+    @property
+    def private(self) -> bool:
+        """True where a mechanism releases what a client computes from its records."""
+        return True
 
     def config(self) -> dict[str, Any]:
         """Return the scalars of ``Context.run_config``, named with dashes as in Flower's own."""
@@ -71,12 +76,12 @@ class Settings:
         ValueError, TypeError
             For a value of the wrong type or out of its range; the message names it.
         """
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for field in fields(cls):
             key = field.name.replace("_", "-")
             if key in config:
-                found[field.name] = _typed(field.name, config[key], type(field.default))
-        return cls(**found)
+                values[field.name] = _typed(field.name, config[key], type(field.default))
+        return cls(**values)
 
     def federation(self) -> dict[str, Any]:
         """Return the options of Flower's strategies: all clients train, the server evaluates."""

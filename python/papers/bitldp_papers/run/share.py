@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bitldp_papers.data import Dataset, load
 
-__all__ = ["Holding", "holding", "loaded", "shuffled"]
+__all__ = ["Holding", "holding", "holdings", "loaded", "shuffled"]
 
 
 class Holding:
@@ -53,7 +53,7 @@ def holding(name: str, client: int, clients: int, *, seed: int, most: int | None
     name : str
         A data set of `bitldp_papers.data`.
     client, clients : int
-        Which one, counted from 0, and of how many.
+        Number of the client, counted from 0, and of all clients.
     seed : int
         Seed of the order.
     most : int, optional
@@ -71,3 +71,8 @@ def holding(name: str, client: int, clients: int, *, seed: int, most: int | None
         raise ValueError(f"clients: {clients} are more than the {len(order)} records of {name}")
     mine = np.sort(order[client::clients])
     return Holding(train[mine], data.train_labels[mine])
+
+
+def holdings(name: str, clients: int, *, seed: int, most: int | None = None) -> list[Holding]:
+    """Return the records of every client; see `holding`."""
+    return [holding(name, client, clients, seed=seed, most=most) for client in range(clients)]

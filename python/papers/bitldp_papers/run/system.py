@@ -1,4 +1,4 @@
-"""Federated system of a paper: two Flower apps, their settings, and how to run them in this process."""
+"""Federated system of a paper: its rounds as two Flower apps, their settings, and a run in this process."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from bitldp.federated import Recorder, run_in_process
-from flwr.app import Context, Message
+from flwr.app import Context, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
-from flwr.serverapp import ServerApp
+from flwr.clientapp.typing import ClientAppCallable
+from flwr.serverapp import Grid, ServerApp
 
-from bitldp_papers.run.drive import Summary, Watcher, finishing, folder_of, watching
+from bitldp_papers.run.client import Client, answered, silent
+from bitldp_papers.run.drive import Summary, Watcher, drive, finishing, folder_of, watching
+from bitldp_papers.run.rounds import Round, Turn
 from bitldp_papers.run.settings import Settings, dashed
 
 __all__ = ["Runnable", "System"]
@@ -22,18 +26,18 @@ __all__ = ["Runnable", "System"]
 
 @dataclass(frozen=True, kw_only=True)
 class Runnable(ABC):
-    """What ``bitldp fl`` runs.
+    """System or deployment that ``bitldp fl`` runs.
 
     Attributes
     ----------
     name : str
-        What ``bitldp fl`` calls it.
+        Its name in ``bitldp fl``.
     summary : str
         One line.
     settings : type
         Its `Settings`.
     choices : mapping of str to tuple of str
-        What each setting that is a word can be.
+        Values of each setting that is a word.
     """
 
     name: str
@@ -89,12 +93,51 @@ class System(Runnable):
     ----------
     name, summary, settings, choices
         As of `Runnable`.
-    client_app, server_app : ClientApp, ServerApp
-        The same that ``flwr run`` starts.
+    rounds : callable
+        From settings to the `Round` that both apps drive.
     """
 
-    client_app: ClientApp
-    server_app: ServerApp
+    rounds: Callable[[Any], Round[Any]]
+
+    def _begun(self, message: Message, context: Context) -> tuple[Round[Any], Turn]:
+        """Return the rounds that a client is asked for, and its turn in them."""
+        rounds = self.rounds(self.settings.of(context.run_config))
+        return rounds, Turn(Client.of(context, self.name), message, context)
+
+    def _released(self, message: Message, context: Context, call_next: ClientAppCallable) -> Message:
+        """Release the client's answer, unless the client refuses data that would leave as they are."""
+        rounds, turn = self._begun(message, context)
+        if exposed := rounds.exposed():
+            turn.client.expose(exposed)
+        mod = rounds.mod(turn)
+        return call_next(message, context) if mod is None else mod(message, context, call_next)
+
+    def _trained(self, message: Message, context: Context) -> Message:
+        rounds, turn = self._begun(message, context)
+        return answered(message, rounds.train(turn))
+
+    def _scored(self, message: Message, context: Context) -> Message:
+        rounds, turn = self._begun(message, context)
+        scores: dict[str, Any] = {**rounds.score(turn), "num-examples": 1}
+        return Message(RecordDict({"metrics": MetricRecord(scores)}), reply_to=message)
+
+    def _served(self, grid: Grid, context: Context) -> None:
+        drive(grid, self.rounds(self.settings.of(context.run_config)), self.name)
+
+    @cached_property
+    def client_app(self) -> ClientApp:
+        """The app of a client, which ``flwr run`` starts, too."""
+        app = ClientApp(mods=[silent, self._released])
+        app.train()(self._trained)
+        app.evaluate()(self._scored)
+        return app
+
+    @cached_property
+    def server_app(self) -> ServerApp:
+        """The app of the server, which ``flwr run`` starts, too."""
+        app = ServerApp()
+        app.main()(self._served)
+        return app
 
     def run(
         self,
@@ -135,7 +178,7 @@ class System(Runnable):
         ValueError, RoundFailedError
             See `drive`.
         """
-        found: list[Summary] = []
+        summaries: list[Summary] = []
 
         def client_app(message: Message, context: Context) -> Message:
             if stop is not None:
@@ -145,7 +188,7 @@ class System(Runnable):
         with ExitStack() as stack:
             if watcher is not None:
                 stack.enter_context(watching(watcher))
-            stack.enter_context(finishing(found.append))
+            stack.enter_context(finishing(summaries.append))
             run_in_process(
                 self.server_app,
                 client_app,  # type: ignore[arg-type]  # called like one
@@ -157,4 +200,4 @@ class System(Runnable):
                 recorder=recorder,
                 durable=durable,
             )
-        return found[0]
+        return summaries[0]

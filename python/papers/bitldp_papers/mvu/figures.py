@@ -1,0 +1,536 @@
+"""MVU, Figures 1 to 4 and Appendix B: designs of a number, means of vectors, and DP-SGD by budget."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
+from itertools import product
+from statistics import fmean, stdev
+from typing import Any
+
+import bitldp
+import numpy as np
+from bitldp.base.palette import STYLES
+from bitldp.compression import (
+    CLDP,
+    MVU,
+    BallGaussian,
+    BitwiseRR,
+    GeneralizedRR,
+    InterpolatedMVU,
+    LaplaceBall,
+    Skellam,
+    VectorMVU,
+)
+from numpy.typing import NDArray
+
+from bitldp_papers.figures import Compared, FigureResult, FigureRun, figure
+from bitldp_papers.figures.drawing import lines
+from bitldp_papers.mvu.settings import MVUSettings
+from bitldp_papers.mvu.system import SYSTEM, descend, privacy
+from bitldp_papers.mvu.system import size as size_of
+
+__all__ = ["front"]
+
+ENDS = (-1.0, 1.0)
+#: Shares of the inputs on which MVU with 3 bits is the lowest of the compressed ones, at epsilon 1, 3, 5.
+LOWEST = {1.0: 0.83, 3.0: 0.93, 5.0: 0.0}
+_PLACES = 801  # inputs at which variances are compared
+
+
+@figure(
+    "mvu-1",
+    source="MVU (UAI 2022), Fig. 1",
+    title="MVU with 3 bits: the chances of each report, and what it is worth",
+    claim="At epsilon 1 the rows are alike and the letters far out; at 10 P is near the identity, a_j near "
+    "j/7.",
+)
+def designs(run: FigureRun) -> FigureResult:
+    budgets = (1.0, 3.0, 5.0, 10.0)
+    made = {epsilon: MVU(epsilon, interval=(0.0, 1.0)) for epsilon in budgets}
+    order = {epsilon: np.argsort(each.letters) for epsilon, each in made.items()}
+    rows = [
+        {
+            "epsilon": epsilon,
+            "input": row,
+            "report": report,
+            "probability": float(each.probabilities()[row, code]),
+            "letter": float(each.letters[code]),
+        }
+        for epsilon, each in made.items()
+        for row in range(8)
+        for report, code in enumerate(order[epsilon])
+    ]
+
+    def draw(canvas: Any) -> None:
+        canvas.set_size_inches(9.0, 4.4)
+        top, bottom = canvas.subplots(2, 4, height_ratios=(2, 1))
+        for axes, under, (epsilon, each) in zip(top, bottom, made.items(), strict=True):
+            axes.imshow(each.probabilities()[:, order[epsilon]], cmap="Blues", vmin=0.0, vmax=1.0)
+            axes.set(title=f"epsilon {epsilon:g}", xlabel="report j", ylabel="input i")
+            axes.grid(visible=False)
+            under.stem(range(8), each.letters[order[epsilon]])
+            under.set(xlabel="report j", ylabel="worth")
+
+    ideal = np.arange(8) / 7.0
+    last = np.sort(made[10.0].letters)
+    compared = [
+        *(
+            Compared(
+                f"largest letter, epsilon {epsilon:g}",
+                None,
+                float(each.letters.max()),
+                None,
+                each.guarantee.record,
+                epsilon,
+            )
+            for epsilon, each in made.items()
+        ),
+        Compared("largest |a_j - j/7|, epsilon 10", "near 0", float(np.abs(last - ideal).max())),
+        Compared(
+            "mean chance of the true report, epsilon 10",
+            "near 1",
+            float(np.diag(made[10.0].probabilities()[:, order[10.0]]).mean()),
+        ),
+    ]
+    return FigureResult(
+        rows,
+        draw,
+        compared,
+        honest="the exact epsilon is the claimed one",
+        verdict="holds: the tables and letters are of the shapes that the paper draws",
+        parameters={"input_bits": 3, "output_bits": 3},
+    )
+
+
+def _scalar(epsilon: float) -> dict[str, Any]:
+    """Return the mechanisms of Figure 2, each of a number of [-1, 1]."""
+    return {
+        "MVU, 3 bits": MVU(epsilon, interval=ENDS),
+        "MVU, 1 bit": MVU(epsilon, input_bits=1, output_bits=1, interval=ENDS),
+        "CLDP": CLDP(1, epsilon=epsilon),
+        "bitwise RR, 3 bits": BitwiseRR(epsilon, bits=3, interval=ENDS),
+        "generalized RR, 3 bits": GeneralizedRR(epsilon, bits=3, interval=ENDS),
+        "Laplace": bitldp.Laplace(epsilon, interval=ENDS),
+    }
+
+
+def scalar_variances(epsilon: float, x: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+    """Return the variance of one report at each of `x`, by mechanism."""
+    return {
+        name: np.asarray(each.variance(x[:, None] if name == "CLDP" else x)).reshape(-1)
+        for name, each in _scalar(epsilon).items()
+    }
+
+
+def lowest_share(variances: Mapping[str, NDArray[np.float64]]) -> float:
+    """Return on how many inputs MVU with 3 bits has the least variance of all that compress."""
+    others = [each for name, each in variances.items() if name not in ("MVU, 3 bits", "Laplace")]
+    return float(np.mean(variances["MVU, 3 bits"] < np.min(others, axis=0)))
+
+
+@figure(
+    "mvu-2",
+    source="MVU, Fig. 2",
+    title="Variance of one number, by input",
+    claim="With one bit MVU is CLDP; with 3 bits it has the least variance of all that compress, everywhere.",
+)
+def variances(run: FigureRun) -> FigureResult:
+    budgets = (1.0, 3.0, 5.0)
+    x = np.linspace(*ENDS, _PLACES)
+    variances = {epsilon: scalar_variances(epsilon, x) for epsilon in budgets}
+    rows = [
+        {"epsilon": epsilon, "mechanism": name, "x": float(number), "variance": float(value)}
+        for epsilon, each in variances.items()
+        for name, values in each.items()
+        for number, value in zip(x[::20], values[::20], strict=True)
+    ]
+
+    def draw(canvas: Any) -> None:
+        canvas.set_size_inches(9.0, 4.2)
+        for axes, (epsilon, each) in zip(canvas.subplots(1, 3), variances.items(), strict=True):
+            shown = {name: (x[::50], values[::50]) for name, values in each.items()}
+            lines(axes, shown, yscale="log", xlabel="input", title=f"epsilon {epsilon:g}")
+            axes.set_ylabel("variance")
+
+    shares = {epsilon: lowest_share(each) for epsilon, each in variances.items()}
+    apart = max(float(np.abs(each["MVU, 1 bit"] / each["CLDP"] - 1.0).max()) for each in variances.values())
+    compared = [
+        *(
+            Compared(
+                f"share of inputs on which MVU, 3 bits, is lowest, epsilon {epsilon:g}",
+                1.0,
+                share,
+                None,
+                epsilon,
+                epsilon,
+            )
+            for epsilon, share in shares.items()
+        ),
+        Compared("largest relative gap between MVU, 1 bit, and CLDP", 0.0, apart),
+    ]
+    best = bitldp.recommend("mean", 3.0)
+    return FigureResult(
+        rows,
+        draw,
+        compared,
+        honest=f"at epsilon 3 the recommended mechanism of one number is {type(best.mechanism).__name__}, "
+        f"worst variance {best.mechanism.worst_variance():.3g}; MVU's, 3 bits: "
+        f"{float(variances[3.0]['MVU, 3 bits'].max()):.3g}",
+        verdict="not everywhere: MVU with 3 bits is lowest on "
+        + ", ".join(f"{share:.0%} of the inputs at epsilon {epsilon:g}" for epsilon, share in shares.items())
+        + "; MVU with 1 bit is CLDP",
+    )
+
+
+@figure(
+    "mvu-b1",
+    source="MVU, Appendix B",
+    title="Variance against the bits of a report",
+    claim="As epsilon falls, more bits give less and less.",
+    minutes=(0.2, 1.0),
+)
+def variance_by_bits(run: FigureRun) -> FigureResult:
+    budgets, most = (0.5, 1.0, 3.0, 5.0), 3 if run.quick else 4
+    rows: list[dict[str, Any]] = []
+    for epsilon in run.each(budgets, "epsilon"):
+        for bits in range(1, most + 1):
+            made = MVU(epsilon, input_bits=bits, output_bits=bits, interval=ENDS)
+            rows.append(
+                {
+                    "epsilon": epsilon,
+                    "bits": bits,
+                    "variance": made.mean_variance(),
+                    "worst": made.worst_variance(),
+                }
+            )
+
+    def of(epsilon: float) -> list[float]:
+        return [row["variance"] for row in rows if row["epsilon"] == epsilon]
+
+    def draw(canvas: Any) -> None:
+        shown = {f"epsilon {epsilon:g}": (range(1, most + 1), of(epsilon)) for epsilon in budgets}
+        axes = canvas.subplots()
+        lines(axes, shown, yscale="log", xlabel="bits in and out", ylabel="mean variance")
+        axes.set_xticks(range(1, most + 1))
+
+    gains = {epsilon: of(epsilon)[0] / of(epsilon)[2] for epsilon in budgets}
+    compared = [
+        Compared(
+            f"variance with 1 bit over that with 3, epsilon {epsilon:g}", None, gain, None, epsilon, epsilon
+        )
+        for epsilon, gain in gains.items()
+    ]
+    return FigureResult(
+        rows,
+        draw,
+        compared,
+        verdict=f"holds: 3 bits in place of 1 divide the variance by "
+        f"{gains[0.5]:.2f} at epsilon 0.5 and by {gains[5.0]:.2f} at 5",
+    )
+
+
+@figure(
+    "mvu-b2",
+    source="MVU, Appendix B",
+    title="Growth of a vector's norm under dither",
+    claim="The norm of a vector grows by a small additive amount when it is dithered.",
+)
+def norm_growth(run: FigureRun) -> FigureResult:
+    sizes, depths = (16, 64, 128, 512, 2048), (3, 5, 7, 9)
+    rows: list[dict[str, Any]] = []
+    for seed in run.seeds:
+        rng = np.random.default_rng(seed)
+        for size in sizes:
+            x = np.abs(rng.normal(size=(200, size)))
+            x /= np.linalg.norm(x, axis=1, keepdims=True)
+            for bits in depths:
+                step = 2.0 / ((1 << bits) - 1)
+                dithered = np.floor((x + 1.0) / step + rng.random(x.shape)) * step - 1.0
+                rows.append(
+                    {
+                        "seed": seed,
+                        "features": size,
+                        "bits": bits,
+                        "norm": float(np.linalg.norm(dithered, axis=1).mean()),
+                    }
+                )
+
+    def of(bits: int, size: int) -> list[float]:
+        return [row["norm"] for row in rows if (row["bits"], row["features"]) == (bits, size)]
+
+    def draw(canvas: Any) -> None:
+        shown = {
+            f"b_in {bits}": (sizes, [float(np.mean(of(bits, size))) for size in sizes]) for bits in depths
+        }
+        lines(
+            canvas.subplots(),
+            shown,
+            xscale="log",
+            yscale="log",
+            xlabel="coordinates d",
+            ylabel="norm after dither",
+        )
+
+    compared = [
+        Compared(
+            f"norm of a unit vector after dither, d = 128, b_in {bits}",
+            "1 and a little",
+            float(np.mean(of(bits, 128))),
+            float(np.std(of(bits, 128), ddof=1)),
+        )
+        for bits in depths
+    ]
+    return FigureResult(
+        rows,
+        draw,
+        compared,
+        verdict="small for many input bits only: with 3 bits and d = 128 the norm is "
+        f"{compared[0].ours:.3g}, which an l2 guarantee must be accounted at",
+        parameters={"vectors": 200},
+    )
+
+
+VECTORS, FEATURES = 10_000, 128
+DELTA = 1.0 / (VECTORS + 1)
+BUDGETS = (0.5, 1.0, 3.0, 5.0)
+
+_Build = Callable[[float], Any]
+
+
+def vectors(seed: int, norm: int) -> NDArray[np.float64]:
+    """Return the paper's vectors: of [0, 1]^d over their l1 norm, or of the sphere's non-negative part."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(size=(VECTORS, FEATURES)) if norm == 1 else np.abs(rng.normal(size=(VECTORS, FEATURES)))
+    return np.asarray(x / np.linalg.norm(x, ord=norm, axis=1, keepdims=True))
+
+
+def closed_error(mechanism: Any, x: NDArray[np.float64]) -> float:
+    """Return the mean squared error of the estimated mean, exactly, from the law: variance over n."""
+    error: float = float(np.mean(mechanism.variance(x[:400]))) / VECTORS
+    return error
+
+
+def _compared(
+    run: FigureRun, norm: int, mechanisms: Mapping[str, _Build]
+) -> tuple[list[dict[str, Any]], list[Compared], Callable[[Any], None]]:
+    """Return rows, comparison and drawing: closed errors, and simulated ones over the seeds."""
+    rows: list[dict[str, Any]] = []
+    compared: list[Compared] = []
+    steps = [(name, epsilon) for name in mechanisms for epsilon in BUDGETS]
+    for name, epsilon in run.each(steps, ""):
+        step = run.cached(f"{norm} {name} {epsilon}", partial(_step, run, norm, mechanisms[name], epsilon))
+        rows.append({"mechanism": name, "epsilon": epsilon, **step})
+        what = f"{name}, epsilon {epsilon:g}"
+        compared.append(Compared(what, None, step["error"], step["spread"], step["exact"], epsilon))
+
+    def draw(canvas: Any) -> None:
+        canvas.set_size_inches(5.6, 4.8)
+        shown = {
+            name: (BUDGETS, [row["error"] for row in rows if row["mechanism"] == name]) for name in mechanisms
+        }
+        lines(
+            canvas.subplots(), shown, yscale="log", xlabel="epsilon", ylabel="mean squared error of the mean"
+        )
+
+    return rows, compared, draw
+
+
+def _step(run: FigureRun, norm: int, build: _Build, epsilon: float) -> dict[str, float]:
+    """Return the error of a mechanism: closed, simulated with its spread, its bits, its exact epsilon."""
+    mechanism, simulated = build(epsilon), []
+    for seed in run.seeds:
+        x = vectors(seed, norm)
+        # Noise for neighbours that are nearer than the ball's diameter: that of a smaller ball, about 0.
+        given = x if getattr(mechanism, "radius", 1.0) == 1.0 else np.zeros_like(x)
+        estimate = mechanism.estimate_mean(mechanism.randomize(given, rng=seed)).value
+        simulated.append(float(np.mean((estimate - given.mean(axis=0)) ** 2)))
+    return {
+        "error": closed_error(mechanism, vectors(run.seeds[0], norm)),
+        "simulated": float(np.mean(simulated)),
+        "spread": float(np.std(simulated, ddof=1)),
+        "bits": mechanism.report_bits,
+        "exact": mechanism.guarantee.record,
+        "delta": mechanism.guarantee.delta,
+    }
+
+
+@figure(
+    "mvu-3-left",
+    source="MVU, Fig. 3, left",
+    title="Mean of 10,000 vectors of the l1 ball, d = 128",
+    claim="MVU with 3 bits is close to Laplace; CLDP and Skellam are more than ten times worse.",
+    minutes=(0.2, 0.3),
+)
+def l1(run: FigureRun) -> FigureResult:
+    mechanisms: dict[str, _Build] = {
+        "Laplace, sensitivity 2": lambda e: LaplaceBall(FEATURES, epsilon=e),
+        "Laplace, sensitivity 1 (paper)": lambda e: LaplaceBall(FEATURES, epsilon=2.0 * e),
+        "MVU, 3 bits": lambda e: VectorMVU(FEATURES, epsilon=e, norm="l1"),
+        "MVU, 1 bit": lambda e: VectorMVU(FEATURES, epsilon=e, norm="l1", output_bits=1),
+        "CLDP": lambda e: CLDP(FEATURES, epsilon=e),
+        "CrossPolytope": lambda e: bitldp.CrossPolytope(FEATURES, epsilon=e),
+    }
+    rows, compared, draw = _compared(run, 1, mechanisms)
+    error = {(row["mechanism"], row["epsilon"]): row["error"] for row in rows}
+    one, half = error["MVU, 3 bits", 1.0], error["Laplace, sensitivity 2", 1.0]
+    return FigureResult(
+        rows,
+        draw,
+        compared,
+        honest=f"CrossPolytope at the same exact epsilon: {error['CrossPolytope', 1.0]:.3g} at 1, "
+        f"{error['CrossPolytope', 5.0]:.3g} at 5",
+        verdict="two vectors of the l1 ball are 2 apart, the paper's Laplace is calibrated to 1 (half the "
+        "noise; its exact "
+        f"epsilon is 2 epsilon). Against the right one MVU with 3 bits is ahead at epsilon 1, {one:.3g} to "
+        f"{half:.3g}; CLDP is "
+        f"ahead of both there, {error['CLDP', 1.0]:.3g}, and behind from 3 on",
+        parameters={"vectors": VECTORS, "features": FEATURES},
+    )
+
+
+@figure(
+    "mvu-3-right",
+    source="MVU, Fig. 3, right",
+    title="Mean of 10,000 vectors of the l2 ball, d = 128",
+    claim="MVU in the l1 metric with 3 bits slightly outperforms CLDP and Skellam.",
+    minutes=(0.3, 0.5),
+)
+def l2(run: FigureRun) -> FigureResult:
+    common: dict[str, Any] = {"delta": DELTA}
+    mechanisms: dict[str, _Build] = {
+        "Gaussian, diameter 2": lambda e: BallGaussian(FEATURES, epsilon=e, **common),
+        "Gaussian, orthant": lambda e: BallGaussian(FEATURES, epsilon=e, radius=math.sqrt(0.5), **common),
+        "MVU, 3 bits": lambda e: VectorMVU(FEATURES, epsilon=e, **common),
+        "MVU, 1 bit": lambda e: VectorMVU(FEATURES, epsilon=e, output_bits=1, **common),
+        "InterpolatedMVU, 3 bits": lambda e: InterpolatedMVU(FEATURES, epsilon=e, output_bits=3, **common),
+        "Skellam": lambda e: Skellam(FEATURES, epsilon=e, **common),
+        "CLDP": lambda e: CLDP(FEATURES, epsilon=e, norm="l2"),
+        "CrossPolytope": lambda e: bitldp.CrossPolytope(FEATURES, epsilon=e),
+    }
+    rows, compared, draw = _compared(run, 2, mechanisms)
+    error = {(row["mechanism"], row["epsilon"]): row["error"] for row in rows}
+    return FigureResult(
+        rows,
+        draw,
+        compared,
+        honest="CrossPolytope, without delta and in "
+        f"{next(r['bits'] for r in rows if r['mechanism'] == 'CrossPolytope')} bits a "
+        f"record: {error['CrossPolytope', 1.0]:.3g} at 1, {error['CrossPolytope', 5.0]:.3g} at 5, below "
+        "every mechanism of the paper",
+        verdict=f"MVU with 3 bits is {error['MVU, 3 bits', 1.0] / error['Gaussian, diameter 2', 1.0]:.2f} "
+        "times the Gaussian of "
+        "32 bits at epsilon 1; Skellam is not worse than MVU here; CLDP for the l2 ball, drawn far above, "
+        "is below both. The "
+        "data are of the orthant, where neighbours are sqrt(2) apart: the Gaussian so calibrated is drawn, "
+        "too",
+        parameters={"vectors": VECTORS, "features": FEATURES, "delta": DELTA},
+    )
+
+
+_SHOWN = {
+    "mvu": "MVU, 1 bit",
+    "gaussian": "Gaussian, 12 bits",
+    "signsgd-noise": "signSGD, noise accounted (the paper)",
+    "signsgd": "signSGD, bits accounted",
+    "signsgd-mean": "mean of signs, bits accounted",
+}
+
+
+@lru_cache(maxsize=512)
+def _scored(settings: MVUSettings) -> dict[str, float]:
+    released = settings.release(size_of(settings))
+    return {
+        "accuracy": descend(settings)[-1]["accuracy"],
+        "bits": float(released.report_bits),
+        "exact": privacy(settings).record,
+    }
+
+
+def front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the points (epsilon, score) that no other one beats at as small an epsilon, by epsilon."""
+    best: list[tuple[float, float]] = []
+    for epsilon, score in sorted(points, key=lambda point: (point[0], -point[1])):
+        if not best or score > best[-1][1]:
+            best.append((epsilon, score))
+    return best
+
+
+@figure(
+    "mvu-4",
+    source="MVU, Fig. 4 (Section 5.2)",
+    title="DP-SGD on MNIST: accuracy against epsilon over a grid of settings, with the best of each",
+    claim="MVU with one bit a coordinate is above signSGD at nearly all budgets, and near the Gaussian "
+    "mechanism.",
+    minutes=(1.0, 40.0),
+)
+def sweep(run: FigureRun) -> FigureResult:
+    data = run.data("mnist")
+    budgets = (1.0, 3.0, 5.0) if run.quick else (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 8.0)
+    rates = (2.0, 5.0) if run.quick else (0.5, 1.0, 2.0, 5.0, 10.0)
+    clips = (1.0,) if run.quick else (0.5, 1.0)
+    rounds = 15 if run.quick else 30
+    names = ("mvu", "gaussian", "signsgd-noise") if run.quick else (*_SHOWN, "interpolated", "skellam")
+    rows: list[dict[str, Any]] = []
+    for name, epsilon in run.each(list(product(names, budgets))):
+        for rate, clip, seed in product(rates, clips, run.seeds):
+            words = {"mechanism": name, "epsilon": epsilon, "rate": rate, "clip": clip, "seed": seed}
+            settings = SYSTEM.configure(preset="paper", rounds=rounds, **words)
+            assert isinstance(settings, MVUSettings)
+            scored = run.cached(str(settings), lambda s=settings: _scored(s))  # type: ignore[misc]
+            rows.append({**words, **scored})
+
+    def best(name: str, epsilon: float) -> list[dict[str, Any]]:
+        """Return the rows of the seeds at the rate and clip whose mean is the largest."""
+        grid = {
+            (rate, clip): [
+                row
+                for row in rows
+                if (row["mechanism"], row["epsilon"], row["rate"], row["clip"]) == (name, epsilon, rate, clip)
+            ]
+            for rate, clip in product(rates, clips)
+        }
+        return max(grid.values(), key=lambda some: fmean(row["accuracy"] for row in some))
+
+    compared = []
+    for name, epsilon in product(names, budgets):
+        own = best(name, epsilon)
+        scores = [row["accuracy"] for row in own]
+        what = f"{_SHOWN.get(name, name)}, epsilon {epsilon:g}"
+        compared.append(Compared(what, None, fmean(scores), stdev(scores), own[0]["exact"], epsilon))
+    mean = {key: fmean(row["accuracy"] for row in best(*key)) for key in product(names, budgets)}
+    signs = [epsilon for epsilon in budgets if mean["mvu", epsilon] > mean["signsgd-noise", epsilon]]
+    gap = mean["gaussian", 5.0] - mean["mvu", 5.0]
+    ratio = best("gaussian", 5.0)[0]["bits"] / best("mvu", 5.0)[0]["bits"]
+
+    def draw(canvas: Any) -> None:
+        canvas.set_size_inches(5.6, 4.8)
+        axes = canvas.subplots()
+        for name, (color, marker) in zip(names, STYLES, strict=False):
+            points = [(row["epsilon"], row["accuracy"]) for row in rows if row["mechanism"] == name]
+            axes.plot(*zip(*points, strict=True), color=color, marker=marker, linestyle="", alpha=0.35)
+            line = front([(epsilon, mean[name, epsilon]) for epsilon in budgets])
+            axes.plot(*zip(*line, strict=True), color=color, linestyle="--", label=_SHOWN.get(name, name))
+        axes.set(xlabel="epsilon of a record", ylabel="accuracy")
+
+    return FigureResult(
+        rows=rows,
+        draw=draw,
+        compared=[*compared, Compared("majority class", None, data.majority)],
+        honest="Epsilon is a record's, over all rounds, and exact: these claims hold. What leaves is one "
+        "record's "
+        "gradient; for a whole client's update see `bitldp fl honest`.",
+        stand_in="a fixed random convolution of 64 features for the scattering network; CIFAR-10 is left out",
+        verdict=f"MVU with {ratio:.0f} times fewer bits is {100 * abs(gap):.1f} points "
+        f"{'below' if gap > 0 else 'above'} the Gaussian mechanism at epsilon 5, and above the paper's "
+        f"signSGD at {len(signs)} of {len(budgets)} budgets; accounted by its bits, signs need less noise.",
+        parameters={
+            "rates": rates,
+            "clips": clips,
+            "clients": 100,
+            "batch": 20,
+            "rounds": rounds,
+            "delta": 1e-5,
+        },
+    )
