@@ -220,7 +220,7 @@ def test_pure_privacy_of_one_bit(norm, exact):
 
 def test_large_tables_are_not_looked_at():
     rows = np.full((600, 2), 0.5)
-    table = bounds.Table(rows, 0.0)
+    table = bounds.LossTable(rows, 0.0)
     assert bounds._looked(table, 2.0, 599.0, 2, 3, False) == math.inf
     assert bounds.pure(table, 599.0, 2, 3) == pytest.approx(bounds.steepest(rows) * 599 * math.sqrt(3))
 
