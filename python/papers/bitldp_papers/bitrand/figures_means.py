@@ -180,7 +180,7 @@ MEANS = (
 
 def _means_of(features: int, epsilon: float) -> dict[str, tuple[Any, Any]]:
     """Return each mechanism and the paper's estimate of a mean from its reports."""
-    words = {"bits": BITS, "integer_bits": 0}
+    words: dict[str, Any] = {"bits": BITS, "integer_bits": 0}
     biased = {
         "f-RR": bitldp.FRR(features=features, epsilon=epsilon, calibration="paper", **words),
         "corrected LATENT": corrected_latent(features, BITS, epsilon, integer_bits=0),

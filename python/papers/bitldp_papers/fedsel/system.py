@@ -231,7 +231,11 @@ class RememberingMod(PrivateUpdateMod):
         return answer
 
     def _selected(
-        self, plan: UpdatePlan, residual: NDArray[np.float64], gradient: NDArray[np.float64], rng: RandomSource
+        self,
+        plan: UpdatePlan,
+        residual: NDArray[np.float64],
+        gradient: NDArray[np.float64],
+        rng: RandomSource,
     ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
         """Return the new residual, and the report of one coordinate of it (Algorithm 1, LocalUpdate)."""
         fedsel = selecting(self._settings, gradient.size).fresh()
