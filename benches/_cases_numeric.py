@@ -27,14 +27,14 @@ def cases() -> list[Case]:
     """Return the numeric cases, with inputs and outputs allocated and touched."""
     rng = np.random.default_rng(SEED + 3)
     x = rng.uniform(-1.0, 1.0, SAMPLES).astype(np.float32)
-    three = ThreeOutputs(EPSILON)
+    three = ThreeOutputs(epsilon=EPSILON)
     letter = float(three.letters[2])
     # Bytes of keystream a sample: 1 of dither, then half a one of flips, 4 of a window or a table, 2 of
     # noise.
     return [
-        *_numeric(Duchi(EPSILON), x, 1.5, _windowed, lambda: reference.duchi(x, EPSILON, rng), rng),
-        *_numeric(Piecewise(EPSILON), x, 5.0, _windowed, lambda: reference.piecewise(x, EPSILON, rng), rng),
-        *_numeric(Hybrid(EPSILON), x, 10.0, _mixed, lambda: reference.hybrid(x, EPSILON, rng), rng),
+        *_numeric(Duchi(epsilon=EPSILON), x, 1.5, _windowed, lambda: reference.duchi(x, EPSILON, rng), rng),
+        *_numeric(Piecewise(epsilon=EPSILON), x, 5.0, _windowed, lambda: reference.piecewise(x, EPSILON, rng), rng),
+        *_numeric(Hybrid(epsilon=EPSILON), x, 10.0, _mixed, lambda: reference.hybrid(x, EPSILON, rng), rng),
         *_numeric(
             three,
             x,
@@ -43,7 +43,7 @@ def cases() -> list[Case]:
             lambda: reference.three_outputs(x, three.probabilities(), letter, rng),
             rng,
         ),
-        *_numeric(Laplace(NOISE_EPSILON), x, 3.0, _noisy, None, rng),
+        *_numeric(Laplace(epsilon=NOISE_EPSILON), x, 3.0, _noisy, None, rng),
         *_table(8, 8, rng),
         *_table(64, 32, rng),
     ]

@@ -26,7 +26,7 @@ def cases() -> list[Case]:
 def _selections(rng: np.random.Generator) -> list[Case]:
     """Return PS against a partition, and EXP against a sort."""
     x = rng.normal(size=(CLIENTS, DIMENSIONS)).astype(np.float32)
-    largest, ranked = bitldp.PS(DIMENSIONS, LARGEST, epsilon=1.0), bitldp.EXP(DIMENSIONS, epsilon=1.0)
+    largest, ranked = bitldp.PS(DIMENSIONS, k=LARGEST, epsilon=1.0), bitldp.EXP(DIMENSIONS, epsilon=1.0)
     share, law = float(largest.probabilities()[-LARGEST:].sum()), ranked.probabilities()
 
     def case(mechanism: bitldp.PS | bitldp.EXP, plain: Callable[[], Array]) -> Case:

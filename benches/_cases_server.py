@@ -42,7 +42,7 @@ def cases() -> list[Case]:
             lambda codes: np.bincount(codes, minlength=CATEGORIES),
         )
     )
-    for mechanism in (bitldp.Duchi(2.0), bitldp.Piecewise(2.0), bitldp.MVU(1.0)):
+    for mechanism in (bitldp.Duchi(epsilon=2.0), bitldp.Piecewise(epsilon=2.0), bitldp.MVU(epsilon=1.0)):
         found.append(_numbers(mechanism, number))
     return [*found, *_others(rng), *_alone(words, x)]
 
@@ -122,13 +122,13 @@ def _others(rng: np.random.Generator) -> list[Case]:
     numbers = rng.uniform(-1.0, 1.0, 1 << 18).astype(np.float32)
     numeric = bitldp.numeric
     mechanisms: list[tuple[str, Any, Array]] = [
-        ("Warner", bitldp.WarnerRR(1.0), rng.integers(0, 2, 1 << 18, dtype=np.uint8)),
-        ("Hybrid", numeric.Hybrid(2.0), numbers),
-        ("ThreeOutputs", numeric.ThreeOutputs(2.0), numbers),
-        ("Laplace", numeric.Laplace(1.0), numbers),
-        ("Gaussian", numeric.Gaussian(1.0, delta=1e-6), numbers),
-        ("Duchi, sampled", bitldp.Duchi(2.0, features=64, spend="sample", k=4), records),
-        ("Duchi, cube", bitldp.Duchi(2.0, features=64, spend="cube"), records),
+        ("Warner", bitldp.WarnerRR(epsilon=1.0), rng.integers(0, 2, 1 << 18, dtype=np.uint8)),
+        ("Hybrid", numeric.Hybrid(epsilon=2.0), numbers),
+        ("ThreeOutputs", numeric.ThreeOutputs(epsilon=2.0), numbers),
+        ("Laplace", numeric.Laplace(epsilon=1.0), numbers),
+        ("Gaussian", numeric.Gaussian(epsilon=1.0, delta=1e-6), numbers),
+        ("Duchi, sampled", bitldp.Duchi(epsilon=2.0, features=64, spend="sample", k=4), records),
+        ("Duchi, cube", bitldp.Duchi(epsilon=2.0, features=64, spend="cube"), records),
         ("MOUE", bitldp.MOUE(768, epsilon=768.0, alpha=2.0), signs),
         ("HypercubePrivUnit", bitldp.HypercubePrivUnit(768, epsilon=8.0), signs),
         ("SampledSigns", bitldp.SampledSigns(768, epsilon=8.0), signs),

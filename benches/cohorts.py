@@ -24,8 +24,8 @@ GOALS = {100_000: 2.0, 1_000_000: 20.0}
 MECHANISMS = {
     "CrossPolytope": lambda size: bitldp.CrossPolytope(size, epsilon=4.0),
     "HypercubePrivUnit": lambda size: bitldp.HypercubePrivUnit(size, epsilon=4.0),
-    "Duchi": lambda size: bitldp.Duchi(4.0, features=size),
-    "Piecewise, sampled": lambda size: bitldp.Piecewise(4.0, features=size, spend="sample"),
+    "Duchi": lambda size: bitldp.Duchi(epsilon=4.0, features=size),
+    "Piecewise, sampled": lambda size: bitldp.Piecewise(epsilon=4.0, features=size, spend="sample"),
 }
 _ROWS = np.random.default_rng(1).normal(scale=0.05, size=(8192, COORDINATES))
 _MEMORY = 64  # megabytes of a round, whatever the number of clients

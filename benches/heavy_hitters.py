@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--epsilon", type=float, default=4.0)
     options = parser.parse_args()
-    mechanism = bitldp.HeavyHitters(options.epsilon)
+    mechanism = bitldp.HeavyHitters(epsilon=options.epsilon)
     complete, errors = 0, []
     for seed in range(options.seeds):
         frequent, x = words_of(options.users, seed)

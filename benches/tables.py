@@ -58,8 +58,8 @@ def plan() -> TablePlan:
     """Return four columns: two of numbers, one of categories, one of numbers on points."""
     return TablePlan(
         [
-            Column(bitldp.Piecewise(2.0, interval=(120.0, 220.0)), "height"),
-            Column(bitldp.Piecewise(2.0, interval=(30.0, 150.0)), "weight"),
+            Column(bitldp.Piecewise(epsilon=2.0, interval=(120.0, 220.0)), "height"),
+            Column(bitldp.Piecewise(epsilon=2.0, interval=(30.0, 150.0)), "weight"),
             Column(bitldp.GRR(3, epsilon=2.0), "city", categories=CITIES),
             Column(bitldp.GRR(10, epsilon=2.0), "age", interval=(0.0, 99.0), output="codes"),
         ]

@@ -59,10 +59,10 @@ def cases() -> dict[str, tuple[type, Callable[[NDArray[np.floating]], object]]]:
     frr = bitldp.FRR(features=NUMBERS, bits=10, integer_bits=5, epsilon=1e4)
     wide = bitldp.FRR(features=NUMBERS, bits=20, integer_bits=5, epsilon=1e4)
     numeric = {
-        "Duchi": bitldp.numeric.Duchi(1.0),
-        "Duchi, cube": bitldp.numeric.Duchi(1.0, features=16, spend="cube"),
-        "Piecewise": bitldp.numeric.Piecewise(1.0),
-        "MVU": bitldp.MVU(1.0, input_bits=4, output_bits=4),
+        "Duchi": bitldp.numeric.Duchi(epsilon=1.0),
+        "Duchi, cube": bitldp.numeric.Duchi(epsilon=1.0, features=16, spend="cube"),
+        "Piecewise": bitldp.numeric.Piecewise(epsilon=1.0),
+        "MVU": bitldp.MVU(epsilon=1.0, input_bits=4, output_bits=4),
     }
     zero_end = _core.Grid(300, low=0.0, high=1e6)
     window = _core.Window(300, 30, 0.5)

@@ -33,7 +33,7 @@ LAW = 1.0  # epsilon of the laws that are drawn
 SLOW = {"Skellam", "VectorMVU", "SignSGD", "InterpolatedMVU", "MetricMVU", "BallGaussian"}
 
 #: What there is no command for.
-BESIDE = {"TwoStage": lambda epsilon: bitldp.TwoStage(**bitldp.TwoStage.usual(epsilon))}
+BESIDE = {"TwoStage": lambda epsilon: bitldp.TwoStage(**bitldp.TwoStage._usual(epsilon))}
 
 _MOST = 60  # points of a law that are drawn
 _VARIANCE = {
@@ -58,7 +58,7 @@ def sheets(*, slow: bool = True) -> dict[str, Any]:
 
 def _builders() -> Iterator[tuple[str, str, Any]]:
     for entry in entries().values():
-        takes = "points" if entry.family == "points" else str(entry.kind.takes)
+        takes = "points" if entry.family == "points" else str(entry.kind._takes)
         yield entry.kind.__name__, takes, lambda epsilon, entry=entry: entry.example(epsilon, {})
     for name, build in BESIDE.items():
         yield name, "scores", build
@@ -98,7 +98,7 @@ def _errors(name: str, takes: str, built: list[Any]) -> tuple[str, list[float]]:
             float(each.probabilities()[-1].max()) for each in built
         ]
     if name == "TwoStage":
-        even = np.linspace(-1.0, 1.0, built[0].dimensions)[None]
+        even = np.linspace(-1.0, 1.0, built[0].features)[None]
         return "mean variance of a coordinate", [float(each.variance(even).mean()) for each in built]
     return _VARIANCE[takes], [each.mean_variance() for each in built]
 

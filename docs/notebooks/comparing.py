@@ -13,7 +13,7 @@ from bitldp.report import plot_variance
 # Everything in the table is computed from the integers of mechanisms that were built for it.
 
 # %%
-bitldp.recommend("mean", 1.0)
+bitldp.recommend("mean", epsilon=1.0)
 
 # %% [markdown]
 # ## Variance against ε

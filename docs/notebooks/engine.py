@@ -23,7 +23,7 @@ people = pl.DataFrame(
 # %%
 plan = TablePlan(
     [
-        Column(bitldp.Piecewise(1.0, interval=(140, 210)), "height"),
+        Column(bitldp.Piecewise(epsilon=1.0, interval=(140, 210)), "height"),
         Column(bitldp.GRR(3, epsilon=1.0), "city", categories=["Paris", "Rome", "Oslo"]),
     ],
     keep=["survey"],

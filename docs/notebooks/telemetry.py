@@ -16,7 +16,7 @@ users = 200_000
 # %%
 browsers = ["fire", "chrome", "safari", "other"]
 answers = rng.choice(4, users, p=[0.1, 0.6, 0.25, 0.05])
-question = bitldp.recommend("frequency", 1.0, categories=4).mechanism
+question = bitldp.recommend("frequency", epsilon=1.0, categories=4).mechanism
 shares = question.estimate_frequencies(question.randomize(answers, rng=1))
 truth = np.bincount(answers) / users
 for i, name in enumerate(browsers):
@@ -27,11 +27,11 @@ for i, name in enumerate(browsers):
 
 # %%
 minutes = rng.gamma(2.0, 15.0, users).clip(0, 120)
-mean = bitldp.Piecewise(1.0, interval=(0.0, 120.0))
+mean = bitldp.Piecewise(epsilon=1.0, interval=(0.0, 120.0))
 estimate = mean.estimate_mean(mean.randomize(minutes, rng=2))
 print(f"mean   {estimate.value[0]:.2f} ± {estimate.stderr[0]:.2f}   truth {minutes.mean():.2f}")
 
-wave = bitldp.SquareWave(1.0, interval=(0.0, 120.0), cells=128)
+wave = bitldp.SquareWave(epsilon=1.0, interval=(0.0, 120.0), cells=128)
 reports = wave.randomize(minutes, rng=3)
 median = float(np.ravel(wave.estimate_quantile(reports, 0.5).value)[0])
 print(f"median {median:.2f}           truth {np.median(minutes):.2f}")

@@ -175,7 +175,7 @@ def _row(
 ) -> str:
     cells = []
     for epsilon in epsilons:
-        best = bitldp.recommend(asked.task, epsilon, **size).rows[0]  # type: ignore[arg-type]
+        best = bitldp.recommend(asked.task, epsilon=epsilon, **size).rows[0]  # type: ignore[arg-type]
         kind = type(best.mechanism).__name__
         if kind not in shades:
             shades.append(kind)

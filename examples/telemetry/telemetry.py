@@ -60,11 +60,11 @@ def simulate(users: int, seed: int) -> Users:
 
 # What is public: the questions, their mechanisms, the ends of what is asked for. Each user answers all.
 MECHANISMS = {
-    "minutes": bitldp.Piecewise(1.0, interval=(0.0, 240.0)),
-    "plan": bitldp.BlockDesign(PLANS, 1.0),
-    "seconds": bitldp.SquareWave(1.0, interval=(0.0, 10.0)),
+    "minutes": bitldp.Piecewise(epsilon=1.0, interval=(0.0, 240.0)),
+    "plan": bitldp.BlockDesign(PLANS, epsilon=1.0),
+    "seconds": bitldp.SquareWave(epsilon=1.0, interval=(0.0, 10.0)),
     "opened": bitldp.Hierarchy(1440, epsilon=1.0),
-    "word": bitldp.HeavyHitters(4.0, alphabet=string.ascii_lowercase, length=LONGEST),
+    "word": bitldp.HeavyHitters(epsilon=4.0, alphabet=string.ascii_lowercase, length=LONGEST),
 }
 
 

@@ -80,7 +80,7 @@ class FeatureRandomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
         features = X.shape[1]
         if self.mechanism is None:
             self.mechanism_: Mechanism = Piecewise(
-                self.epsilon,
+                epsilon=self.epsilon,
                 features=features,
                 interval=self.interval,
                 spend="split" if features == 1 else "sample",

@@ -97,8 +97,8 @@ def test_every_form_says_the_same(name: str) -> None:
         plain = mechanism.randomize(*records, rng=3, output=output)
         for one, two in zip(*(x if isinstance(x, tuple) else (x,) for x in (other, plain)), strict=True):
             assert (one.dtype, one.shape) == (two.dtype, two.shape)
-        if output == "packed" and isinstance(other, np.ndarray) and len(mechanism.report_parts) == 1:
-            columns, bits = mechanism.report_parts[0]
+        if output == "packed" and isinstance(other, np.ndarray) and len(mechanism._report_parts) == 1:
+            columns, bits = mechanism._report_parts[0]
             bits = 1 if first == "bits" else bits
             unpacked = bitldp.unpack(other, bits, other.size * 8 // bits)[: rows * columns]
             assert np.array_equal(unpacked, np.asarray(reports).ravel())
@@ -132,7 +132,7 @@ def whole_record(mechanism: Any) -> bool:
     """Return whether one report is of all values of a record."""
     return (
         mechanism.columns == 1
-        or bool(mechanism.whole)
+        or bool(mechanism._whole)
         or hasattr(mechanism, "selection")
         or (type(mechanism).__name__ in ("EXP", "PE", "PS"))
     )
@@ -168,17 +168,17 @@ def test_coins_hold_their_key_to_themselves() -> None:
 
 
 def test_a_single_record_is_an_array_of_one() -> None:
-    duchi = bitldp.Duchi(1.0)
+    duchi = bitldp.Duchi(epsilon=1.0)
     with pytest.raises(ValueError, match="ids: 1 of them do not fit a single value"):
         duchi.randomize_keyed(0.5, key=KEY, ids=IDS[:1])
     assert duchi.randomize_keyed([0.5], key=KEY, ids=IDS[:1]).shape == (1,)
     with pytest.raises(ValueError, match=r"x: shape must be \(n, 3\)"):
-        bitldp.Duchi(1.0, features=3).randomize_keyed(np.zeros(3), key=KEY, ids=IDS[:3])
+        bitldp.Duchi(epsilon=1.0, features=3).randomize_keyed(np.zeros(3), key=KEY, ids=IDS[:3])
 
 
 def test_a_projection_may_round_otherwise() -> None:
     """A matrix product of one row is not to the last bit that of many: bound coins do not hear it."""
-    mechanism = Compressed(100, 20, epsilon=2.0, seed=1)
+    mechanism = Compressed(100, compressed=20, epsilon=2.0, public_seed=1)
     x = np.random.default_rng(2).normal(size=(RECORDS, 100))
     whole = drawn(mechanism, (x,))
     single = [drawn(mechanism, (x[i : i + 1],), ids=IDS[i : i + 1]) for i in range(RECORDS)]

@@ -46,7 +46,7 @@ def example(name: str) -> Any:
     kind = EXPORTED[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", bitldp.PrivacyClaimWarning)
-        return kind.for_record(**kind.usual(2.0))
+        return kind._for_record(**kind._usual(2.0))
 
 
 def records_of(mechanism: Any, rows: int) -> tuple[np.ndarray, ...]:
@@ -74,7 +74,7 @@ def test_the_families_export_every_mechanism_of_the_package() -> None:
 def test_it_is_accounted(name: str) -> None:
     mechanism = example(name)
     guarantee = mechanism.guarantee
-    assert mechanism.symbols()
+    assert mechanism._symbols()
     account = bitldp.account([(mechanism, 3)], delta=1e-5)
     assert 0.0 < account.epsilon <= 3.0 * guarantee.record * (1.0 + 1e-12)
 
@@ -123,11 +123,11 @@ def test_it_is_put_on_the_wire(name: str) -> None:
 @pytest.mark.slow
 @EVERY
 def test_it_is_explained(name: str) -> None:
-    facts = example(name).facts(100)
+    facts = example(name)._facts(100)
     assert facts["errors"]
     json.dumps(facts)
     assert inspect.getdoc(EXPORTED[name]).split("\n")[0].endswith(".")
-    if EXPORTED[name].takes is None:  # a composite of others, whose parameters no command line can give
+    if EXPORTED[name]._takes is None:  # a composite of others, whose parameters no command line can give
         assert not of_command(name)
         return
     assert of_command(name)
@@ -146,7 +146,7 @@ def test_it_is_explained(name: str) -> None:
 
 def options_of(entry: CatalogueEntry) -> dict[str, object]:
     """Return the options that give an example of a mechanism, but for those that are its own defaults."""
-    parameters = entry.kind.usual(2.0, entry.usual_size)
+    parameters = entry.kind._usual(2.0, entry.usual_size)
     given = {}
     for option, known in entry.options.items():
         if known.field in parameters:
@@ -196,7 +196,7 @@ def test_it_perturbs_columns(name: str, tmp_path: Path) -> None:
     assert math.isfinite(exact)
 
 
-SIZES = ("--features", "--classes", "--points")
+SIZES = ("--features", "--categories", "--points")
 
 # Rooms that ask a mechanism, and know none by its name. A label of `perturb` is randomized by label-RR.
 ASKING = (

@@ -33,9 +33,9 @@ def _accumulators() -> list[tuple[Any, str]]:
     for mechanism, x in (
         (bitldp.GRR(5, epsilon=1.0), np.arange(50) % 5),
         (bitldp.OUE(5, epsilon=1.0), np.arange(50) % 5),
-        (bitldp.Duchi(1.0, features=2), np.zeros((20, 2))),
+        (bitldp.Duchi(epsilon=1.0, features=2), np.zeros((20, 2))),
         (bitldp.FRR(2, epsilon=20.0), np.zeros((20, 2), np.float32)),
-        (bitldp.Duchi(1.0, features=3, spend="sample", k=1), np.zeros((20, 3))),
+        (bitldp.Duchi(epsilon=1.0, features=3, spend="sample", k=1), np.zeros((20, 3))),
     ):
         accumulator = mechanism.accumulator()
         accumulator.update(mechanism.randomize(x, rng=1))

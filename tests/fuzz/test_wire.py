@@ -22,9 +22,9 @@ LAYOUT = Layout.of({"w": np.zeros((4, 2), np.float32), "b": np.zeros(4)})
 PLANS = [
     UpdateCodec(mechanism, clip=1.0).plan(LAYOUT)
     for mechanism in (
-        lambda d: bitldp.Duchi(6.0, features=d),
-        lambda d: bitldp.Duchi(6.0, features=d, spend="sample", k=5),
-        lambda d: bitldp.Piecewise(30.0, features=d),
+        lambda d: bitldp.Duchi(epsilon=6.0, features=d),
+        lambda d: bitldp.Duchi(epsilon=6.0, features=d, spend="sample", k=5),
+        lambda d: bitldp.Piecewise(epsilon=30.0, features=d),
         bitldp.FRR(6, epsilon=40.0),
         bitldp.BRR(9, epsilon=4.0, m=1, interval=(0.0, 1.0), rounding="dither"),
     )

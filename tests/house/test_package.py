@@ -123,7 +123,7 @@ import bitldp
 import numpy as np
 from numpy.typing import NDArray
 
-advice = bitldp.recommend("frequency", 1.0, categories=16)
+advice = bitldp.recommend("frequency", epsilon=1.0, categories=16)
 mechanism = advice.mechanism
 reports = mechanism.randomize(np.arange(16))
 estimate = mechanism.estimate_frequencies(np.asarray(reports))
@@ -131,14 +131,14 @@ low, high = estimate.confidence_interval(level=0.9)
 share: float = float(estimate.value[0] - low[0] + high[0])
 print(estimate, share, mechanism.outside([1, 2]))
 
-cities = bitldp.GRR(["Paris", "Rome"], 1.0)
+cities = bitldp.GRR(["Paris", "Rome"], epsilon=1.0)
 codes: NDArray[np.generic] = cities.randomize(["Paris", "Rome"])
 print(codes.dtype, codes.shape, cities.decode(codes), cities.randomize("Rome"))
 
-bits = bitldp.OUE(4, 1.0).randomize(np.array([1, 2]))
+bits = bitldp.OUE(4, epsilon=1.0).randomize(np.array([1, 2]))
 print(bits.sum(axis=0))
 
-number = bitldp.Duchi(1.0, interval=(0, 10))
+number = bitldp.Duchi(epsilon=1.0, interval=(0, 10))
 values: NDArray[np.float64] = number.randomize(np.array([3, 4]), output="values")
 print(values.mean(), number.randomize(3), number.estimate_mean(number.randomize([1.5, 2.5])))
 

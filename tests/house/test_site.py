@@ -185,7 +185,7 @@ def test_the_decision_page_is_what_recommend_answers() -> None:
     text = choosing.tables(mechanisms.sections(), (2.0,))
     assert text.count('<table class="choice">') == len(choosing.TASKS)
     assert {each.task for each in choosing.TASKS} == set(TASKS)
-    best = bitldp.recommend("frequency", 2.0, categories=1000)
+    best = bitldp.recommend("frequency", epsilon=2.0, categories=1000)
     assert f">{type(best.mechanism).__name__}</a>" in text
     for call in re.findall(r"`bitldp\.recommend\((.*)\)`", text):
         assert eval(f"recommend({call})", {"recommend": bitldp.recommend}).rows

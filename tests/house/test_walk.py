@@ -76,8 +76,8 @@ def climbs(steps: list[Step]) -> set[tuple[str, str, str]]:
 
 
 def test_a_numeric_mechanism_is_built_and_called_in_few_steps() -> None:
-    bitldp.Piecewise(0.123456)  # reads the declared parameters, once a class
-    mechanism, built = walk(lambda: bitldp.Piecewise(0.654321))
+    bitldp.Piecewise(epsilon=0.123456)  # reads the declared parameters, once a class
+    mechanism, built = walk(lambda: bitldp.Piecewise(epsilon=0.654321))
     assert len(built) <= 35, built
     assert len({step.room for step in built}) <= 6, built
     assert len({step.module for step in built}) <= 10, built
@@ -104,7 +104,7 @@ def test_a_released_file_is_a_straight_way_down(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("height,city\n" + "170,Rome\n182,Oslo\n" * 20)
     TablePlan(
         [
-            Column(bitldp.Piecewise(4.0, interval=(40.0, 220.0)), "height"),
+            Column(bitldp.Piecewise(epsilon=4.0, interval=(40.0, 220.0)), "height"),
             Column(bitldp.GRR(2, epsilon=1.0), "city", categories=["Rome", "Oslo"]),
         ]
     ).write(tmp_path / "plan.toml")
@@ -118,7 +118,7 @@ def test_a_released_file_is_a_straight_way_down(tmp_path: Path) -> None:
 
 
 def test_reading_a_numeric_mechanism_opens_few_files() -> None:
-    release = bitldp.Piecewise(1.0)._release
+    release = bitldp.Piecewise(epsilon=1.0)._release
     files = {
         inspect.getsourcefile(kind)
         for kind in (*bitldp.Piecewise.__mro__, *type(release).__mro__)

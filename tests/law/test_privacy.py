@@ -115,7 +115,7 @@ def test_windows_in_space_by_enumeration():
 
 
 def test_categories_by_enumeration():
-    for mechanism in (bitldp.GRR(5, epsilon=0.3), bitldp.LabelRR(7, epsilon=2.0), bitldp.WarnerRR(1.0)):
+    for mechanism in (bitldp.GRR(5, epsilon=0.3), bitldp.LabelRR(7, epsilon=2.0), bitldp.WarnerRR(epsilon=1.0)):
         exact = oracle.epsilon_of(oracle.window_law(mechanism.channel))
         assert exact <= mechanism.guarantee.record <= exact * (1.0 + 1e-12)
 
@@ -184,18 +184,18 @@ def test_a_feature_takes_its_share():
 
 
 def test_bitrand_adds_up():
-    both = bitldp.BitRand(6, classes=3, epsilon_x=2.0, epsilon_y=0.5)
+    both = bitldp.BitRand(6, categories=3, epsilon_x=2.0, epsilon_y=0.5)
     x, y = both.features_mechanism.guarantee, both.label_mechanism.guarantee
     assert x.record + y.record <= both.guarantee.record <= both.guarantee.claimed
     assert both.guarantee.claimed == 2.5
     assert both.guarantee.holds
     assert both.guarantee.bit == both.guarantee.feature == y.record  # the label is the worst of both
-    by_field = bitldp.BitRand(6, classes=3, epsilon_x=2.0, epsilon_y=0.5, unit="feature").guarantee
+    by_field = bitldp.BitRand(6, categories=3, epsilon_x=2.0, epsilon_y=0.5, unit="feature").guarantee
     assert by_field.feature == pytest.approx(2.0, rel=1e-9)
     assert by_field.claimed == 2.0
     assert by_field.holds
     with pytest.warns(bitldp.PrivacyClaimWarning, match="BitRand") as caught:
-        both = bitldp.BitRand(6, classes=3, epsilon_x=2.0, epsilon_y=0.5, calibration="paper")
+        both = bitldp.BitRand(6, categories=3, epsilon_x=2.0, epsilon_y=0.5, calibration="paper")
     assert len(caught) == 1
     assert not both.guarantee.holds
 

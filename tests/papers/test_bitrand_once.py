@@ -92,6 +92,6 @@ def test_reports_of_two_parts_are_kept_side_by_side(tmp_path: Path) -> None:
     kept = data.get(lambda: (x, None), rng=9).features
     assert kept.shape == (9, 2)
     assert np.array_equal(data.get(lambda: 1 / 0).features, kept)  # type: ignore[arg-type, return-value]
-    decoded = mechanism.decode(mechanism.join([kept[:, :1], kept[:, 1:]]))
+    decoded = mechanism.decode(mechanism._join([kept[:, :1], kept[:, 1:]]))
     seed = np.random.SeedSequence(9).spawn(2)[0]
     assert np.array_equal(decoded, mechanism.decode(mechanism.randomize(x, rng=seed)))

@@ -44,7 +44,7 @@ def test_the_gain_is_the_slope_of_the_mean_report_about_zero(points: int, epsilo
 
 def test_mechanisms_that_are_right_on_average_need_no_correction() -> None:
     assert gain(bitldp.BRR(21, epsilon=1.0, m=1, interval=(-1.0, 1.0))) == 1.0
-    assert gain(bitldp.Piecewise(1.0)) == 1.0
+    assert gain(bitldp.Piecewise(epsilon=1.0)) == 1.0
     with pytest.raises(ValueError, match="epsilon: at 0"):
         gain(bitldp.BRR(21, epsilon=0.0, m=5, interval=(-1.0, 1.0)))
 

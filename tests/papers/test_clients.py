@@ -98,7 +98,7 @@ def test_a_client_may_take_part_all_the_same(tmp_path: Path) -> None:
 def test_a_budget_that_was_lowered_holds(tmp_path: Path) -> None:
     (tmp_path / "00000").mkdir()
     ledger = Ledger(10.0)
-    ledger.charge(bitldp.Duchi(2.0))
+    ledger.charge(bitldp.Duchi(epsilon=2.0))
     ledger.save(tmp_path / "00000" / "ledger.json")
     context = Context(1, 2, {"partition-id": 0, "num-partitions": 1, "home": str(tmp_path)}, RecordDict(), {})
     Client.of(context, "bitrand")

@@ -112,7 +112,7 @@ def test_the_count_of_an_account_is_of_the_record_that_was_released_most() -> No
     from flwr.app import Context, RecordDict
 
     context = Context(1, 1, {}, RecordDict(), {})
-    mechanism = bitldp.WarnerRR(1.0)
+    mechanism = bitldp.WarnerRR(epsilon=1.0)
     held = ComposedAccount(budget=3.0, delta=1e-6, turns=10)
     for done in range(1, 31):
         held.check(context, [Charge(mechanism, 1, UPDATE)])
@@ -127,11 +127,11 @@ def test_the_count_of_an_account_is_of_the_record_that_was_released_most() -> No
     assert held.ledger(context).to_json() == before
     # Another mechanism begins anew, and adds to it.
     with pytest.raises(BudgetExceededError):
-        held.charge(context, [Charge(bitldp.WarnerRR(0.5), 1, UPDATE)])
+        held.charge(context, [Charge(bitldp.WarnerRR(epsilon=0.5), 1, UPDATE)])
 
 
 def test_the_best_accountant_is_taken() -> None:
-    pure = bitldp.WarnerRR(0.1)
+    pure = bitldp.WarnerRR(epsilon=0.1)
     assert composed(pure, 1, 0.0) == (pure.guarantee.record, 0.0, "basic")
     many = composed(pure, 400, 1e-6)
     assert many.method == "pld"
@@ -211,10 +211,10 @@ def test_bad_settings_and_arguments() -> None:
         with pytest.raises(ValueError, match=fragment):
             get("mvu").configure(**given)
     with pytest.raises(TypeError, match="the account has delta"):
-        PrivateUpdateMod(bitldp.Duchi(1.0), clip=1.0, budget=ComposedAccount(1.0), delta=1e-5)
+        PrivateUpdateMod(bitldp.Duchi(epsilon=1.0), clip=1.0, budget=ComposedAccount(1.0), delta=1e-5)
     with pytest.raises(ValueError, match="turns"):
         ComposedAccount(1.0, turns=0)
     with pytest.raises(TypeError, match="identity"):
         ComposedAccount(1.0, identity=3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="rows"):
-        DecodingStrategy(bitldp.Duchi(1.0), clip=1.0, rows=0)
+        DecodingStrategy(bitldp.Duchi(epsilon=1.0), clip=1.0, rows=0)

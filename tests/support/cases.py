@@ -63,11 +63,11 @@ CASES = [
     Case("BlockDesign", lambda: bitldp.BlockDesign(90, epsilon=2.0), _codes(90), ("codes", "packed")),
     Case("BlockDesign-steps", lambda: bitldp.BlockDesign(37, epsilon=1.0), _codes(37), ("codes", "packed")),
     Case("OLH", lambda: bitldp.OLH(37, epsilon=2.0), _codes(37), ("codes", "packed")),
-    Case("HadamardResponse", lambda: bitldp.HadamardResponse(37, 2.0), _codes(37), ("codes", "packed")),
+    Case("HadamardResponse", lambda: bitldp.HadamardResponse(37, epsilon=2.0), _codes(37), ("codes", "packed")),
     Case("GRR", lambda: bitldp.GRR(11, epsilon=2.0), _codes(11), ("codes", "packed")),
     Case("GRR-3", lambda: bitldp.GRR(300, epsilon=6.0, features=3), _codes(300, 3), ("codes", "packed")),
     Case("LabelRR", lambda: bitldp.LabelRR(5, epsilon=1.0), _codes(5), ("codes", "packed")),
-    Case("WarnerRR", lambda: bitldp.WarnerRR(0.7), _codes(2), ("codes", "packed")),
+    Case("WarnerRR", lambda: bitldp.WarnerRR(epsilon=0.7), _codes(2), ("codes", "packed")),
     Case("BRR", lambda: bitldp.BRR(40, epsilon=1.5), _codes(40), ("codes", "values", "packed")),
     Case(
         "BRR-interval",
@@ -87,7 +87,7 @@ CASES = [
     ),
     Case(
         "BitRand",
-        lambda: bitldp.BitRand(5, classes=4, epsilon_x=4.0, epsilon_y=1.0),
+        lambda: bitldp.BitRand(5, categories=4, epsilon_x=4.0, epsilon_y=1.0),
         lambda rng, n: (rng.normal(0.0, 3.0, (n, 5)), rng.integers(0, 4, n)),
         _BITS,
     ),
@@ -101,21 +101,21 @@ _FIVE: dict[str, Any] = {"features": 5, "spend": "sample", "k": 2}
 # Those of numbers, compression and selection: `families/mechanism` holds them to what all have in common.
 # No table here comes from a solver that may be of another version elsewhere.
 FAMILIES = [
-    Case("Duchi", lambda: bitldp.Duchi(1.5), _floats(1, 0.5), _VALUES),
-    Case("Duchi-sample", lambda: bitldp.Duchi(1.5, **_FIVE), _floats(5, 0.5), _VALUES),
-    Case("Duchi-cube", lambda: bitldp.Duchi(1.5, features=4, spend="cube"), _floats(4, 0.5), _VALUES),
-    Case("LDPFLDuchi", lambda: bitldp.LDPFLDuchi(2.0, center=1.0, features=2), _floats(2, 0.5), _VALUES),
-    Case("Piecewise", lambda: bitldp.Piecewise(3.0, features=3), _floats(3, 0.5), _VALUES),
-    Case("Piecewise-sample", lambda: bitldp.Piecewise(1.5, **_FIVE), _floats(5, 0.5), _VALUES),
-    Case("PiecewiseSub", lambda: bitldp.PiecewiseSub(1.5), _floats(1, 0.5), _VALUES),
-    Case("SquareWave", lambda: bitldp.SquareWave(2.0, cells=40), _floats(1, 0.5), _VALUES),
-    Case("SquareWave-sample", lambda: bitldp.SquareWave(2.0, cells=9, **_FIVE), _floats(5, 0.5), _VALUES),
-    Case("Hybrid", lambda: bitldp.Hybrid(3.0), _floats(1, 0.5), _VALUES),
-    Case("Hybrid-sample", lambda: bitldp.Hybrid(3.0, **_FIVE), _floats(5, 0.5), _VALUES),
-    Case("ThreeOutputs", lambda: bitldp.ThreeOutputs(6.0, features=3), _floats(3, 0.5), _VALUES),
-    Case("BitBudgets", lambda: bitldp.BitBudgets(4.0, bits=3), _floats(1, 0.5), _VALUES),
-    Case("Laplace", lambda: bitldp.Laplace(3.0, features=3), _floats(3, 0.5), _VALUES),
-    Case("Gaussian", lambda: bitldp.Gaussian(1.5, 1e-6), _floats(1, 0.5), _VALUES),
+    Case("Duchi", lambda: bitldp.Duchi(epsilon=1.5), _floats(1, 0.5), _VALUES),
+    Case("Duchi-sample", lambda: bitldp.Duchi(epsilon=1.5, **_FIVE), _floats(5, 0.5), _VALUES),
+    Case("Duchi-cube", lambda: bitldp.Duchi(epsilon=1.5, features=4, spend="cube"), _floats(4, 0.5), _VALUES),
+    Case("LDPFLDuchi", lambda: bitldp.LDPFLDuchi(epsilon=2.0, center=1.0, features=2), _floats(2, 0.5), _VALUES),
+    Case("Piecewise", lambda: bitldp.Piecewise(epsilon=3.0, features=3), _floats(3, 0.5), _VALUES),
+    Case("Piecewise-sample", lambda: bitldp.Piecewise(epsilon=1.5, **_FIVE), _floats(5, 0.5), _VALUES),
+    Case("PiecewiseSub", lambda: bitldp.PiecewiseSub(epsilon=1.5), _floats(1, 0.5), _VALUES),
+    Case("SquareWave", lambda: bitldp.SquareWave(epsilon=2.0, cells=40), _floats(1, 0.5), _VALUES),
+    Case("SquareWave-sample", lambda: bitldp.SquareWave(epsilon=2.0, cells=9, **_FIVE), _floats(5, 0.5), _VALUES),
+    Case("Hybrid", lambda: bitldp.Hybrid(epsilon=3.0), _floats(1, 0.5), _VALUES),
+    Case("Hybrid-sample", lambda: bitldp.Hybrid(epsilon=3.0, **_FIVE), _floats(5, 0.5), _VALUES),
+    Case("ThreeOutputs", lambda: bitldp.ThreeOutputs(epsilon=6.0, features=3), _floats(3, 0.5), _VALUES),
+    Case("BitBudgets", lambda: bitldp.BitBudgets(epsilon=4.0, bits=3), _floats(1, 0.5), _VALUES),
+    Case("Laplace", lambda: bitldp.Laplace(epsilon=3.0, features=3), _floats(3, 0.5), _VALUES),
+    Case("Gaussian", lambda: bitldp.Gaussian(epsilon=1.5, delta=1e-6), _floats(1, 0.5), _VALUES),
     Case("LabelLaplace", lambda: bitldp.LabelLaplace(4, epsilon=2.0), _codes(4), _VALUES),
     Case("HypercubePrivUnit", lambda: bitldp.HypercubePrivUnit(6, epsilon=2.0), _floats(6, 0.5), _VALUES),
     Case("SampledSigns", lambda: bitldp.SampledSigns(6, epsilon=3.0, k=3), _floats(6, 0.5), _VALUES),
@@ -131,12 +131,12 @@ FAMILIES = [
         _codes(4, 3),
         _CODES,
     ),
-    Case("MVU", lambda: bitldp.MVU(2.0, interval=(-1.0, 1.0)), _floats(1, 0.5), _VALUES),
+    Case("MVU", lambda: bitldp.MVU(epsilon=2.0, interval=(-1.0, 1.0)), _floats(1, 0.5), _VALUES),
     Case(
-        "MVU-one-bit", lambda: bitldp.MVU(2.0, output_bits=1, features=2, **_UNIT), _floats(2, 0.5), _VALUES
+        "MVU-one-bit", lambda: bitldp.MVU(epsilon=2.0, output_bits=1, features=2, **_UNIT), _floats(2, 0.5), _VALUES
     ),
-    Case("GeneralizedRR", lambda: bitldp.GeneralizedRR(2.0, bits=4, **_UNIT), _floats(1, 0.5), _VALUES),
-    Case("BitwiseRR", lambda: bitldp.BitwiseRR(4.0, bits=3, features=2, **_UNIT), _floats(2, 0.5), _VALUES),
+    Case("GeneralizedRR", lambda: bitldp.GeneralizedRR(epsilon=2.0, bits=4, **_UNIT), _floats(1, 0.5), _VALUES),
+    Case("BitwiseRR", lambda: bitldp.BitwiseRR(epsilon=4.0, bits=3, features=2, **_UNIT), _floats(2, 0.5), _VALUES),
     Case("CLDP", lambda: CLDP(6, epsilon=2.0), _floats(6, 0.1), _CODES),
     Case("LaplaceBall", lambda: LaplaceBall(6, epsilon=2.0), _floats(6, 0.1), _VALUES),
     Case("BallGaussian", lambda: BallGaussian(6, epsilon=2.0, delta=1e-6), _floats(6, 0.1), _VALUES),
@@ -149,7 +149,7 @@ FAMILIES = [
     Case("CrossPolytope", lambda: bitldp.CrossPolytope(40, epsilon=3.0), _floats(40, 0.1), _CODES),
     Case(
         "CrossPolytope-haar",
-        lambda: bitldp.CrossPolytope(6, epsilon=9.0, radius=2.0, rotation="haar", seed=3),
+        lambda: bitldp.CrossPolytope(6, epsilon=9.0, radius=2.0, rotation="haar", public_seed=3),
         _floats(6, 0.5),
         _CODES,
     ),
@@ -157,15 +157,15 @@ FAMILIES = [
         "RandomCodebook", lambda: bitldp.RandomCodebook(6, epsilon=2.0, radius=2.0), _floats(6, 0.5), _CODES
     ),
     Case("EXP", lambda: bitldp.EXP(6, epsilon=2.0), _floats(6, 0.5), _CODES),
-    Case("PS", lambda: bitldp.PS(6, 2, epsilon=2.0), _floats(6, 0.5), _CODES),
-    Case("PE", lambda: bitldp.PE(6, 2, epsilon=2.0), _floats(6, 0.5), _CODES),
+    Case("PS", lambda: bitldp.PS(6, k=2, epsilon=2.0), _floats(6, 0.5), _CODES),
+    Case("PE", lambda: bitldp.PE(6, k=2, epsilon=2.0), _floats(6, 0.5), _CODES),
     Case(
         "TwoStage",
-        lambda: bitldp.TwoStage(bitldp.PE(6, 2, epsilon=2.0), bitldp.Duchi(2.0)),
+        lambda: bitldp.TwoStage(bitldp.PE(6, k=2, epsilon=2.0), bitldp.Duchi(epsilon=2.0)),
         _floats(6, 0.5),
         _CODES,
     ),
-    Case("Compressed", lambda: Compressed(6, 3, epsilon=2.0, seed=1), _floats(6, 0.3), _CODES),
+    Case("Compressed", lambda: Compressed(6, compressed=3, epsilon=2.0, public_seed=1), _floats(6, 0.3), _CODES),
     Case("Exponential", lambda: bitldp.Exponential(8, epsilon=2.0), _codes(8), _VALUES),
     Case("LSRR", lambda: bitldp.LSRR(8, epsilon=2.0), _codes(8), _VALUES),
 ]
@@ -173,7 +173,7 @@ FAMILIES = [
 # Those whose reports are several arrays, public coins among them.
 ORDERED = [
     Case("Hierarchy", lambda: bitldp.Hierarchy(100, epsilon=2.0), _codes(100), _CODES),
-    Case("HeavyHitters", lambda: bitldp.HeavyHitters(2.0, bits=30), _codes(1 << 30), _CODES),
+    Case("HeavyHitters", lambda: bitldp.HeavyHitters(epsilon=2.0, bits=30), _codes(1 << 30), _CODES),
     Case(
         "BlockDesign-public",
         lambda: bitldp.BlockDesign(37, epsilon=1.0, public=True),
@@ -186,7 +186,7 @@ ORDERED = [
 MIXED = [
     Case(
         "MixedRecord",
-        lambda: bitldp.MixedRecord(5, (4, 4), epsilon=6.0, spend="split", number="Duchi", oracle="GRR"),
+        lambda: bitldp.MixedRecord((4, 4), features=5, epsilon=6.0, spend="split", number="Duchi", oracle="GRR"),
         lambda rng, n: (rng.normal(0.0, 3.0, (n, 5)), rng.integers(0, 4, (n, 2))),
         _CODES,
     ),

@@ -41,7 +41,7 @@ def plan() -> TablePlan:
     """Return a plan of numbers, of categories and of numbers on points, with two columns kept."""
     return TablePlan(
         [
-            Column(bitldp.Piecewise(2.0, interval=(120.0, 220.0)), "height"),
+            Column(bitldp.Piecewise(epsilon=2.0, interval=(120.0, 220.0)), "height"),
             Column(bitldp.GRR(3, epsilon=2.0), "city", categories=CITIES),
             Column(bitldp.GRR(10, epsilon=2.0), "age", interval=(0.0, 99.0), output="codes"),
         ],

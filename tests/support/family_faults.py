@@ -32,7 +32,7 @@ class CoinFromData(bitldp.Hybrid):
 
     def randomize(self, x, *, rng=None, output="codes"):
         codes = super().randomize(x, rng=rng)
-        duchi = bitldp.Duchi(self.epsilon).randomize(x, rng=rng) + (self.alphabet - 2)
+        duchi = bitldp.Duchi(epsilon=self.epsilon).randomize(x, rng=rng) + (self.alphabet - 2)
         return np.where(np.asarray(x) > 0.9, duchi, codes)
 
 
@@ -91,7 +91,7 @@ class AttributeFromData(bitldp.CategoricalRecord):
     def randomize(self, x, **options):
         x = np.asarray(x)
         chosen = np.argmax(x > 0, axis=1)
-        part = self.attributes[0]
+        part = self.mechanisms[0]
         codes = part.randomize(np.take_along_axis(x, chosen[:, None], axis=1)[:, 0], **options)
         return bitldp.SampledReports(chosen[:, None].astype(np.uint8), codes[:, None])
 
@@ -102,8 +102,8 @@ class WidestSize(bitldp.CategoricalRecord):
     def randomize(self, x, **options):
         indices, codes = super().randomize(x, **options)
         true = np.take_along_axis(np.asarray(x), indices.astype(np.intp), axis=1)
-        wide = self.attributes[-1].randomize(true.ravel(), rng=options.get("rng"))
-        fits = wide < np.array(self.sizes)[indices.ravel()]
+        wide = self.mechanisms[-1].randomize(true.ravel(), rng=options.get("rng"))
+        fits = wide < np.array(self.attributes)[indices.ravel()]
         return bitldp.SampledReports(indices, np.where(fits, wide, true.ravel())[:, None].astype(codes.dtype))
 
 
@@ -113,7 +113,7 @@ class LargestSampled(bitldp.Duchi):
     def randomize(self, x, **options):
         x = np.asarray(x)
         order = np.argsort(-np.abs(x), axis=1, kind="stable")[:, : self.k]
-        one = bitldp.Duchi(self.epsilon / self.k)
+        one = bitldp.Duchi(epsilon=self.epsilon / self.k)
         codes = one.randomize(np.take_along_axis(x, order, axis=1).ravel(), **options)
         return bitldp.SampledReports(order.astype(np.uint8), codes.reshape(order.shape))
 
@@ -123,7 +123,7 @@ class TrueClassOnly(bitldp.LabelLaplace):
 
     def randomize(self, x, **options):
         codes = super().randomize(x, **options)
-        zeros = np.asarray(x)[:, None] != np.arange(self.classes)
+        zeros = np.asarray(x)[:, None] != np.arange(self.categories)
         codes[zeros] = self.channel.offset
         return codes
 
@@ -151,7 +151,7 @@ class RankNotScaled(bitldp.EXP):
     """A rank is not divided by d - 1: the weight is e^(epsilon z)."""
 
     def randomize(self, x, **options):
-        steep = bitldp.EXP(self.dimensions, epsilon=self.epsilon * (self.dimensions - 1))
+        steep = bitldp.EXP(self.features, epsilon=self.epsilon * (self.features - 1))
         return steep.randomize(x, **options)
 
 
@@ -169,7 +169,7 @@ class PaperPE(bitldp.PE):
     """Exact calibration asked for, the paper's given."""
 
     def randomize(self, x, **options):
-        channel = pe_channel(self.dimensions, self.k, self.epsilon, "paper")[0]
+        channel = pe_channel(self.features, self.k, self.epsilon, "paper")[0]
         return channel.randomize(x, key(options.get("rng")), "codes", None, None, 0)
 
 
@@ -234,9 +234,9 @@ class LevelOfTheValue(bitldp.Hierarchy):
 
     def randomize(self, x, **options):
         reports = super().randomize(x, **options)
-        last = bitldp.Hierarchy(self.size, epsilon=self.epsilon, branching=self.size)
+        last = bitldp.Hierarchy(self.categories, epsilon=self.epsilon, branching=self.categories)
         codes = last.randomize(x, rng=options.get("rng")).codes.astype(reports.codes.dtype)
-        large = (np.asarray(x).reshape(-1, 1) > self.size // 2) & (reports.indices == 0)
+        large = (np.asarray(x).reshape(-1, 1) > self.categories // 2) & (reports.indices == 0)
         where = np.where(large, len(self.levels) - 1, reports.indices)
         return bitldp.SampledReports(where, np.where(large, codes, reports.codes))
 
@@ -245,7 +245,7 @@ class StrongerAnswers(bitldp.Hierarchy):
     """A record answers with twice the budget."""
 
     def randomize(self, x, **options):
-        twice = bitldp.Hierarchy(self.size, epsilon=2.0 * self.epsilon, branching=self.branching)
+        twice = bitldp.Hierarchy(self.categories, epsilon=2.0 * self.epsilon, branching=self.branching)
         return twice.randomize(x, **options)
 
 

@@ -13,7 +13,7 @@ from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid, ServerApp
 
 EPSILON = 12.0
-CODEC = UpdateCodec(lambda size: bitldp.Duchi(EPSILON, features=size), clip=0.5, norm="linf")
+CODEC = UpdateCodec(lambda size: bitldp.Duchi(epsilon=EPSILON, features=size), clip=0.5, norm="linf")
 
 
 def initial() -> dict[str, np.ndarray]:

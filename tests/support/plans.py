@@ -22,11 +22,11 @@ def columns_of_every_mechanism(epsilon: float = 4.0) -> dict[str, Column]:
         kind = getattr(bitldp, name)
         if not (inspect.isclass(kind) and issubclass(kind, Mechanism)) or inspect.isabstract(kind):
             continue
-        if kind.takes not in TAKEN:
+        if kind._takes not in TAKEN:
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", bitldp.PrivacyClaimWarning)
-            found[name] = _column(kind.for_record(**kind.usual(epsilon)))
+            found[name] = _column(kind._for_record(**kind._usual(epsilon)))
     return found
 
 
@@ -36,9 +36,9 @@ def _column(mechanism: Any) -> Column:
         classes = mechanism.parameters["classes"]
         names = [f"x{j}" for j in range(mechanism.parameters["features"])]
         return Column(mechanism, names, label="y", categories=[f"c{i}" for i in range(classes)])
-    if mechanism.takes in ("numbers", "reals") or mechanism.ends is not None:
+    if mechanism._takes in ("numbers", "reals") or mechanism._span is not None:
         return Column(mechanism, names)
-    size = mechanism.usual_size if mechanism.sized_by is None else mechanism.parameters[mechanism.sized_by]
+    size = mechanism._usual_size if mechanism._sized_by is None else mechanism.parameters[mechanism._sized_by]
     return Column(mechanism, "y", categories=[f"c{i}" for i in range(size)])
 
 
@@ -51,7 +51,7 @@ def table_for(column: Column, rows: int, seed: int) -> pa.Table:
             shares = np.arange(1.0, len(codec.categories) + 1.0)
             made[codec.columns[0]] = rng.choice(codec.categories, rows, p=shares / shares.sum())
             continue
-        low, high = codec.mechanism.ends or (0.0, 1.0)
+        low, high = codec.mechanism._span or (0.0, 1.0)
         for name in codec.columns:
             made[name] = low + (high - low) * rng.beta(2.0, 4.0, rows)
     return pa.table({**made, "id": np.arange(rows), "group": rng.choice(["a", "b"], rows)})
@@ -79,7 +79,7 @@ def plan() -> TablePlan:
     """Return a plan for `people`."""
     return TablePlan(
         [
-            Column(bitldp.Piecewise(4.0, features=2, interval=(40.0, 220.0)), ["height", "weight"]),
+            Column(bitldp.Piecewise(epsilon=4.0, features=2, interval=(40.0, 220.0)), ["height", "weight"]),
             Column(bitldp.GRR(3, epsilon=1.0), "city", categories=["Paris", "Rome", "Oslo"]),
             Column(bitldp.GRR(11, epsilon=2.0), "age", interval=(0.0, 100.0)),
             Column(bitldp.OUE(3, epsilon=2.0), "drink", categories=["tea", "coffee"], nulls="category"),

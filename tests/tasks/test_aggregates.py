@@ -50,9 +50,9 @@ def epsilon_of(rows, n, summed, delta, high):
 
 
 SMALL = [
-    (bitldp.WarnerRR(1.5), 5),
+    (bitldp.WarnerRR(epsilon=1.5), 5),
     (bitldp.GRR(3, epsilon=1.0), 4),
-    (bitldp.Duchi(2.0), 4),
+    (bitldp.Duchi(epsilon=2.0), 4),
     (bitldp.BRR(4, epsilon=1.0, m=2), 3),
     (Matrix(np.array([[0.5, 0.3, 0.2], [0.2, 0.2, 0.6]])), 4),
     (Shift(3, 3, geometric_weights(0.8, 2), 0), 3),
@@ -114,7 +114,7 @@ def test_sums_of_noise_are_those_of_dp_accounting(n, epsilon):
 
 
 def test_a_sum_of_noise_is_that_of_one_by_the_channel():
-    channel = bitldp.Gaussian(1.0, 1e-6).channels[0]
+    channel = bitldp.Gaussian(epsilon=1.0, delta=1e-6).channels[0]
     noise = np.array(channel.weights(), dtype=np.float64) / 2.0**64
     for epsilon in (0.1, 0.7, 1.0):
         assert channel.delta(epsilon) <= noised(noise, channel.inputs - 1, 1, epsilon) * (1.0 + 1e-12)
@@ -128,23 +128,23 @@ def test_many_users():
     found = [shuffled_histogram_central_epsilon(grr, n, 1e-6) for n in (1_000, 10_000)]
     assert found[1] < 0.4 * found[0] < 0.4
     assert 3.0 * found[1] < shuffled_central_epsilon(1.0, 10_000, 1e-6)
-    noise = bitldp.Gaussian(2.0, 1e-6)
+    noise = bitldp.Gaussian(epsilon=2.0, delta=1e-6)
     sums = [summed_central_epsilon(noise, n, 1e-6) for n in (1, 100, 10_000)]
     assert sums[0] == pytest.approx(2.0, rel=1e-3)
     assert sums[0] > 5.0 * sums[1] > 25.0 * sums[2]
-    assert summed_central_epsilon(bitldp.WarnerRR(0.0), 10, 1e-6) == 0.0
+    assert summed_central_epsilon(bitldp.WarnerRR(epsilon=0.0), 10, 1e-6) == 0.0
 
 
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ((bitldp.Duchi(1.0, features=3), 10, 1e-6), ValueError, "mechanism"),
+        ((bitldp.Duchi(epsilon=1.0, features=3), 10, 1e-6), ValueError, "mechanism"),
         ((bitldp.OUE(3, epsilon=1.0), 10, 1e-6), (TypeError, ValueError), "mechanism"),
         ((1.0, 10, 1e-6), TypeError, "mechanism"),
-        ((bitldp.WarnerRR(1.0), 0, 1e-6), ValueError, "n: "),
-        ((bitldp.WarnerRR(1.0), 2.0, 1e-6), TypeError, "n: "),
-        ((bitldp.WarnerRR(1.0), 10, 0.0), ValueError, "delta"),
-        ((bitldp.WarnerRR(1.0), 10, 1.0), ValueError, "delta"),
+        ((bitldp.WarnerRR(epsilon=1.0), 0, 1e-6), ValueError, "n: "),
+        ((bitldp.WarnerRR(epsilon=1.0), 2.0, 1e-6), TypeError, "n: "),
+        ((bitldp.WarnerRR(epsilon=1.0), 10, 0.0), ValueError, "delta"),
+        ((bitldp.WarnerRR(epsilon=1.0), 10, 1.0), ValueError, "delta"),
     ],
 )
 def test_bad_arguments_are_refused(arguments, error, message):

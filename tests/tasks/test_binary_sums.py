@@ -80,7 +80,7 @@ def test_many_users_by_the_tails_of_scipy(p, q):
 @pytest.mark.slow
 def test_a_million_users_take_seconds():
     start = time.perf_counter()
-    found = [summed_central_epsilon(bitldp.WarnerRR(1.0), n, 1e-6) for n in (5_000, 100_000, 1_000_000)]
+    found = [summed_central_epsilon(bitldp.WarnerRR(epsilon=1.0), n, 1e-6) for n in (5_000, 100_000, 1_000_000)]
     assert time.perf_counter() - start < 60.0
     assert found[0] > 4.0 * found[1] > 12.0 * found[2] > 0.0
     # The sum is near a normal one of variance n p (1 - p), which two inputs move by p - q.
@@ -90,13 +90,13 @@ def test_a_million_users_take_seconds():
         -mu / 2 - found[2] / mu
     )
     assert normal == pytest.approx(1e-6, rel=0.05)
-    assert summed_central_delta(bitldp.WarnerRR(1.0), 1_000_000, found[2]) <= 1e-6 * (1.0 + 1e-6)
+    assert summed_central_delta(bitldp.WarnerRR(epsilon=1.0), 1_000_000, found[2]) <= 1e-6 * (1.0 + 1e-6)
 
 
 @pytest.mark.slow
 def test_what_it_joins_on_to():
     """The step from all data sets to some at a time is not seen; both are far below the shuffled bound."""
-    warner = bitldp.WarnerRR(1.0)
+    warner = bitldp.WarnerRR(epsilon=1.0)
     less, more = (summed_central_epsilon(warner, n, 1e-5) for n in (1000, 1001))
     assert more == pytest.approx(less, rel=5e-3)
     assert shuffled_histogram_central_epsilon(warner, 1001, 1e-5) == pytest.approx(more, rel=1e-6)

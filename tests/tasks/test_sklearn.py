@@ -55,12 +55,12 @@ def test_clones_and_pickles_are_equal_and_hold_no_data() -> None:
     made = FeatureRandomizer(partial(_duchi, 3.0), ledger=None)
     assert str(clone(made)) == str(made)
     fitted = pickle.loads(pickle.dumps(made.fit(np.array([[0.123456789]]))))
-    assert fitted.mechanism_ == bitldp.Duchi(3.0, features=1)
+    assert fitted.mechanism_ == bitldp.Duchi(epsilon=3.0, features=1)
     assert b"123456789" not in pickle.dumps(made)
 
 
 def _duchi(epsilon: float, features: int) -> bitldp.Duchi:
-    return bitldp.Duchi(epsilon, features=features)
+    return bitldp.Duchi(epsilon=epsilon, features=features)
 
 
 def test_its_numbers_are_unbiased() -> None:
@@ -96,7 +96,7 @@ def test_labels_keep_their_type_and_unknown_ones_are_refused() -> None:
 
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match="takes 2 features, X has 3"):
-        FeatureRandomizer(bitldp.Duchi(1.0, features=2)).fit(np.zeros((2, 3)))
+        FeatureRandomizer(bitldp.Duchi(epsilon=1.0, features=2)).fit(np.zeros((2, 3)))
     with pytest.raises(ValueError, match="releases no numbers"):
         FeatureRandomizer(bitldp.GRR(3, epsilon=1.0)).fit(np.zeros((2, 1)))
     with pytest.raises(ValueError, match="NaN"):

@@ -115,7 +115,7 @@ def account(
     --------
     >>> import bitldp
     >>> from bitldp.accounting import account
-    >>> rounds = [(bitldp.Duchi(0.1), 100)]
+    >>> rounds = [(bitldp.Duchi(epsilon=0.1), 100)]
     >>> for method in ("basic", "renyi", "pld"):
     ...     print(account(rounds, delta=1e-6, method=method))
     100 releases: local epsilon 10 at delta 1e-06 (basic)

@@ -59,7 +59,7 @@ def renyi(release: Any, orders: ArrayLike = ORDERS) -> NDArray[np.float64]:
     --------
     >>> import bitldp
     >>> from bitldp.accounting import renyi
-    >>> renyi(bitldp.WarnerRR(1.0), [2.0, 32.0]).round(6).tolist()
+    >>> renyi(bitldp.WarnerRR(epsilon=1.0), [2.0, 32.0]).round(6).tolist()
     [0.735326, 0.989895]
     """
     alphas = check_orders(orders)

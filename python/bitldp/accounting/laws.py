@@ -41,7 +41,7 @@ def parts(release: Any) -> list[Tables]:
     Parameters
     ----------
     release
-        A channel, a mechanism (which names its channels: `Mechanism.symbols`), or a `Guarantee`, which stands
+        A channel, a mechanism (which names its channels: `Mechanism._symbols`), or a `Guarantee`, which stands
         for the worst law that it allows of a record.
 
     Raises
@@ -49,7 +49,7 @@ def parts(release: Any) -> list[Tables]:
     TypeError
         If it is none of them.
     """
-    stated = getattr(release, "symbols", None)  # a mechanism's own word; no kind of mechanism is known here
+    stated = getattr(release, "_symbols", None)  # a mechanism's own word; no kind of mechanism is known here
     if not callable(stated):
         name = type(release).__name__
         raise TypeError(f"release: must be a mechanism, a channel or a Guarantee, not {name}")

@@ -64,7 +64,7 @@ def pld(release: Any, *, interval: float | None = None) -> Any:
     --------
     >>> import bitldp
     >>> from bitldp.accounting import pld
-    >>> loss = pld(bitldp.WarnerRR(1.0)).self_compose(100)
+    >>> loss = pld(bitldp.WarnerRR(epsilon=1.0)).self_compose(100)
     >>> round(loss.get_epsilon_for_delta(1e-6), 1)
     83.5
     """

@@ -85,7 +85,7 @@ def summed_central_epsilon(mechanism: Any, n: int, delta: float) -> float:
     --------
     >>> import bitldp
     >>> from bitldp.amplification import summed_central_epsilon
-    >>> round(summed_central_epsilon(bitldp.WarnerRR(1.0), 100, 1e-6), 3)
+    >>> round(summed_central_epsilon(bitldp.WarnerRR(epsilon=1.0), 100, 1e-6), 3)
     0.484
     """
     return _epsilon(mechanism, n, delta, True)

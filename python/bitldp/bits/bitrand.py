@@ -23,7 +23,7 @@ from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.means import MeanAccumulator
 from bitldp.mechanism.base import Mechanism, Part, Takes
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
-from bitldp.mechanism.parameters import Budget, Calibration, Categories, Features, Option, Unit
+from bitldp.mechanism.parameters import Budget, Calibration, Categories, Features, FieldId, Option, Unit
 from bitldp.privacy import Guarantee, added
 from bitldp.release.base import Call, called
 from bitldp.release.keyed import Ids, coins_of, fitting
@@ -39,7 +39,7 @@ class BitRand(Mechanism):
     ----------
     features : int
         Features r of a record.
-    classes : int, sequence or Categories
+    categories : int, sequence or Categories
         Classes C of the label, 2 or more: how many, or their labels, as of `GRR`.
     epsilon_x : float
         Budget of the features, as `epsilon` of `FRR`.
@@ -62,7 +62,7 @@ class BitRand(Mechanism):
     Examples
     --------
     >>> import numpy as np, bitldp
-    >>> both = bitldp.BitRand(features=3, classes=4, epsilon_x=2.0, epsilon_y=1.0)
+    >>> both = bitldp.BitRand(features=3, categories=4, epsilon_x=2.0, epsilon_y=1.0)
     >>> codes, labels = both.randomize(np.zeros((5, 3)), np.arange(5) % 4, rng=7)
     >>> codes.shape, labels.shape
     ((5, 3), (5,))
@@ -70,7 +70,7 @@ class BitRand(Mechanism):
 
     features: Features
     _: KW_ONLY
-    classes: Categories
+    categories: Annotated[Categories, FieldId("classes")]
     epsilon_x: Annotated[Budget, Option("epsilon")]
     epsilon_y: Annotated[Budget, Option("label_epsilon")]
     bits: int = 10
@@ -80,8 +80,8 @@ class BitRand(Mechanism):
     sign: Sign = "bitrand"
     infinities: Infinities = "refuse"
 
-    takes: ClassVar[Takes | None] = "numbers"
-    command: ClassVar[str] = "bitrand"
+    _takes: ClassVar[Takes | None] = "numbers"
+    _command: ClassVar[str] = "bitrand"
     outputs: ClassVar[tuple[str, ...]] = FRR.outputs
     _x: FRR = field(init=False, repr=False, compare=False)
     _y: LabelRR = field(init=False, repr=False, compare=False)
@@ -98,7 +98,7 @@ class BitRand(Mechanism):
             sign=self.sign,
             infinities=self.infinities,
         )
-        y = LabelRR._quiet(classes=self.classes, epsilon=epsilon_y)
+        y = LabelRR._quiet(categories=self.categories, epsilon=epsilon_y)
         label = y.guarantee.record
         guarantee = Guarantee(
             claimed=added(epsilon_x, epsilon_y) if self.unit == "record" else max(epsilon_x, epsilon_y),
@@ -117,13 +117,13 @@ class BitRand(Mechanism):
         )
 
     @classmethod
-    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+    def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
         """Return the parameters of an example: half of the budget for the features, half for the label."""
-        parameters = FRR.usual(epsilon / 2.0, size)
-        return parameters | {"classes": LabelRR.usual_size, "epsilon_y": epsilon / 2.0}
+        parameters = FRR._usual(epsilon / 2.0, size)
+        return parameters | {"categories": LabelRR._usual_size, "epsilon_y": epsilon / 2.0}
 
     @classmethod
-    def for_record(cls, **parameters: Any) -> Any:
+    def _for_record(cls, **parameters: Any) -> Any:
         """Construct from a command line's options; `epsilon` is the budget of the features."""
         return cls(epsilon_x=parameters.pop("epsilon"), **parameters)
 
@@ -143,11 +143,11 @@ class BitRand(Mechanism):
         return self._y
 
     @property
-    def report_parts(self) -> tuple[Part, ...]:
+    def _report_parts(self) -> tuple[Part, ...]:
         """(columns, bits) of the features' code words, and of the label."""
-        return self._x.report_parts + self._y.report_parts
+        return self._x._report_parts + self._y._report_parts
 
-    def join(self, parts: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _join(self, parts: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return reports, as `decode` takes them, of the arrays of features and of labels."""
         return parts[0], parts[1].ravel()
 
@@ -165,9 +165,9 @@ class BitRand(Mechanism):
         """Return how many features saturate: `FRR.outside`; see `Mechanism.outside`."""
         return self._x.outside(x)
 
-    def symbols(self) -> tuple[Symbols, ...]:
+    def _symbols(self) -> tuple[Symbols, ...]:
         """Return the channels of the features' bits and of the label."""
-        return self._x.symbols() + self._y.symbols()
+        return self._x._symbols() + self._y._symbols()
 
     def extremes(self, pair: Pair | None = None) -> Experiment:
         """Return records that differ in every bit and in the label; see `Mechanism.extremes`."""
@@ -200,7 +200,7 @@ class BitRand(Mechanism):
         x : array_like of float32 or float64, shape (n, features) or (features,)
             Features of the records, as of `FRR.randomize`.
         y : array_like, shape (n,) or ()
-            Labels: integers in [0, classes), or labels where `classes` are labels.
+            Labels: integers in [0, categories), or labels where `categories` are labels.
         rng, threads
             As of `FRR.randomize`; features and labels get a key each.
         output : {"codes", "bits", "values", "packed"}

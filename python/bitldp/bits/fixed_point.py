@@ -49,7 +49,7 @@ class FixedPointBits(Means):
     sign: Sign = "bitrand"
     infinities: Infinities = "refuse"
 
-    takes: ClassVar[Takes | None] = "numbers"
+    _takes: ClassVar[Takes | None] = "numbers"
     outputs: ClassVar[tuple[str, ...]] = ("codes", "bits", "values", "packed")
 
     # Derived of the parameters while the mechanism is built.
@@ -94,7 +94,7 @@ class FixedPointBits(Means):
     def _words(self) -> Any:
         return self._release.letters
 
-    def symbols(self) -> tuple[Symbols, ...]:
+    def _symbols(self) -> tuple[Symbols, ...]:
         """Return the channel of all bits of a record."""
         return (Symbols((self.channel,), 1),)
 
@@ -274,16 +274,16 @@ class FixedPointBits(Means):
         return self._words.variance(self.codec.encode(values))
 
     @classmethod
-    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+    def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
         """Return the parameters of an example: 8 bits on [-1, 1], so that variances compare."""
-        return super().usual(epsilon, size) | {"bits": 8, "integer_bits": 0}
+        return super()._usual(epsilon, size) | {"bits": 8, "integer_bits": 0}
 
     def _bounds(self) -> dict[str, float]:
         """Return a paper's bounds of the errors."""
         return {}
 
-    def facts(self, users: int | None = None) -> dict[str, Any]:
-        """Return the laws of the bits and the errors of reports; see `Mechanism.facts`."""
+    def _facts(self, users: int | None = None) -> dict[str, Any]:
+        """Return the laws of the bits and the errors of reports; see `Mechanism._facts`."""
         return facts(self, self._bounds(), users)
 
     def worst_variance(self) -> float:
@@ -347,7 +347,7 @@ def facts(mechanism: Any, bounds: dict[str, float], users: int | None) -> dict[s
     bounds : dict
         A paper's bounds of its errors.
     users : int or None
-        As of `Mechanism.facts`.
+        As of `Mechanism._facts`.
     """
     codec = mechanism.codec
     laws = [

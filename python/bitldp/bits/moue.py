@@ -232,9 +232,9 @@ class UER(_Asymmetric):
     """
 
     @classmethod
-    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+    def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
         """Return the parameters of an example: those of the paper, since no others keep `alpha`."""
-        return super().usual(epsilon, size) | {"calibration": "paper"}
+        return super()._usual(epsilon, size) | {"calibration": "paper"}
 
     def _bits(self) -> tuple[Bits, NDArray[np.intp] | None]:
         if self.calibration == "paper" or (self.calibration == "corrected" and self.alpha == 1.0):

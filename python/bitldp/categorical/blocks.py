@@ -21,7 +21,7 @@ from bitldp.estimate.accumulators import CountAccumulator, unpacked
 from bitldp.estimate.estimates import Estimate, frequencies
 from bitldp.mechanism.base import Part
 from bitldp.mechanism.frequencies import labelled
-from bitldp.mechanism.parameters import Budget, CategoryNames, Flag, Option, categories, whole
+from bitldp.mechanism.parameters import Budget, CategoryNames, FieldId, Flag, Option, categories, whole
 from bitldp.privacy import ONE, Guarantee, calibrated
 from bitldp.release.base import Call, Direct, Source, called
 from bitldp.release.draws import public_key, whole_numbers
@@ -161,7 +161,7 @@ class BlockDesign(DesignCodes, Supported):
     public : bool
         Whether the step of a progression is a public coin: part of a report by itself, or, with `first`,
         implied by a number that both sides know, so that a report is a cell alone, of log2(v) bits.
-    seed : int
+    public_seed : int
         Of implied steps, 0 or more. It is public: the server needs it, and no privacy rests on it.
 
     Raises
@@ -209,10 +209,15 @@ class BlockDesign(DesignCodes, Supported):
     """
 
     categories: Annotated[CategoryNames, categories(_MOST)]
-    epsilon: Budget
     _: KW_ONLY
+    epsilon: Budget
     public: Flag = False
-    seed: Annotated[int, whole(0, MOST_SEED), Option(name="step_seed", short="Public seed of the steps.")] = 0
+    public_seed: Annotated[
+        int,
+        whole(0, MOST_SEED),
+        Option(name="step_seed", short="Public seed of the steps."),
+        FieldId("seed"),
+    ] = 0
 
     _steps: Steps | None = field(init=False, repr=False, compare=False)  # None where a report is one code
     _blocks: Blocks = field(init=False, repr=False, compare=False)
@@ -221,8 +226,8 @@ class BlockDesign(DesignCodes, Supported):
         count = self._name(self.categories)
         if count > _MOST:  # labels, of which there may be more
             raise ValueError(f"categories: must be at most {_MOST}, got {count}")
-        if self.seed and not self.public:
-            raise ValueError("seed: is for public=True; otherwise no step is implied")
+        if self.public_seed and not self.public:
+            raise ValueError("public_seed: is for public=True; otherwise no step is implied")
         blocks, channel = _channel(count, self.epsilon, self.public)
         exact, v, b = channel.epsilon, blocks.cells, blocks.width
         p = Fraction(channel.high, ONE)
@@ -230,7 +235,7 @@ class BlockDesign(DesignCodes, Supported):
         self._set(
             _blocks=blocks,
             _channel=channel,
-            _steps=Steps(channel, self.seed) if self.public and blocks.family == "steps" else None,
+            _steps=Steps(channel, self.public_seed) if self.public and blocks.family == "steps" else None,
             _law=(float(p), float(q), float(p * (b - 1) / (v - 1))),
             _guarantee=Guarantee.judge(self.epsilon, (exact, exact, exact)),
         )
@@ -241,14 +246,14 @@ class BlockDesign(DesignCodes, Supported):
         return self._blocks
 
     @property
-    def report_parts(self) -> tuple[Part, ...]:
+    def _report_parts(self) -> tuple[Part, ...]:
         """(columns, bits) of a report: one code, or a public step and a cell."""
-        return super().report_parts if self._steps is None else self._steps.parts
+        return super()._report_parts if self._steps is None else self._steps.parts
 
-    def join(self, parts: Sequence[NDArray[Any]]) -> Any:
+    def _join(self, parts: Sequence[NDArray[Any]]) -> Any:
         """Return reports, as `decode` takes them, of one array of shape (n, 1) for each part."""
         return (
-            super().join(parts) if self._steps is None else SteppedReports(*(each.ravel() for each in parts))
+            super()._join(parts) if self._steps is None else SteppedReports(*(each.ravel() for each in parts))
         )
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from operator import attrgetter
@@ -84,6 +84,7 @@ class HadamardResponse(DesignCodes):
     """
 
     categories: Annotated[CategoryNames, categories(_MOST)]
+    _: KW_ONLY
     epsilon: Budget
 
     # Derived of the parameters while the mechanism is built.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar
@@ -77,9 +77,10 @@ class OLH(Supported):
     """
 
     categories: Annotated[CategoryNames, categories(_MOST)]
+    _: KW_ONLY
     epsilon: Budget
 
-    report_names: ClassVar[tuple[str, ...]] = ("a", "b", "value")
+    _report_names: ClassVar[tuple[str, ...]] = ("a", "b", "value")
 
     _release: WindowRelease = field(init=False, repr=False, compare=False)
     _prime: int = field(init=False, repr=False, compare=False)
@@ -121,11 +122,11 @@ class OLH(Supported):
         return self._prime
 
     @property
-    def report_parts(self) -> tuple[Part, ...]:
+    def _report_parts(self) -> tuple[Part, ...]:
         """(columns, bits) of a report: a, b and the value, all below the prime."""
         return ((3, (self._prime - 1).bit_length()),)
 
-    def symbols(self) -> tuple[Symbols, ...]:
+    def _symbols(self) -> tuple[Symbols, ...]:
         """Return the channel of the hashed value; none at epsilon 0."""
         return (Symbols((self._release.channel,), 1),) if self._release.epsilon else ()
 
@@ -142,7 +143,7 @@ class OLH(Supported):
         hashed = (a * codes + b) % self._prime * self.values // self._prime
         drawn = self._release.randomize(hashed, call.codes(key))
         reports = np.stack([a, b, drawn], axis=1).astype(np.uint32)
-        given = pack(reports, self.report_parts[0][1]) if call.output == "packed" else reports
+        given = pack(reports, self._report_parts[0][1]) if call.output == "packed" else reports
         return given if call.out is None else fill(call.out, given)
 
     @staticmethod
@@ -172,7 +173,7 @@ class OLH(Supported):
         self, reports: Any, records: int | None = None, threads: int | None = None
     ) -> tuple[int, NDArray[np.int64]]:
         if records is not None:
-            bits = self.report_parts[0][1]
+            bits = self._report_parts[0][1]
             reports = unpack(checks.plain("reports", reports), bits, 3 * records).reshape(-1, 3)
         triples = self._check_triples(reports).reshape(-1, 3)
         counts = count_hashes(triples, self._size, self._prime, self.values, threads=threads)

@@ -17,7 +17,7 @@ from bitldp.base import checks
 from bitldp.mechanism.base import Part, Takes
 from bitldp.mechanism.frequencies import Labelled, TwoChances
 from bitldp.mechanism.law import Experiment, Pair, Symbols, codes_of, of_rows
-from bitldp.mechanism.parameters import Budget, Categories, Features, Unit, optional
+from bitldp.mechanism.parameters import Budget, Categories, Features, FieldId, Unit, optional
 from bitldp.privacy import Guarantee, composed, rounding, share
 from bitldp.release.base import Call, Direct
 from bitldp.release.window import WindowRelease, window
@@ -30,9 +30,9 @@ _UNIT_IN_LAST_PLACE = 2.0**-53
 class CategoricalWindow(Labelled, TwoChances):
     """Base of the mechanisms that report the true category with p, any other with q."""
 
-    takes: ClassVar[Takes | None] = "categories"
-    sized_by: ClassVar[str | None] = "categories"
-    usual_size: ClassVar[int] = 10
+    _takes: ClassVar[Takes | None] = "categories"
+    _sized_by: ClassVar[str | None] = "categories"
+    _usual_size: ClassVar[int] = 10
 
     # Derived of the parameters while the mechanism is built.
     _release: WindowRelease
@@ -48,11 +48,11 @@ class CategoricalWindow(Labelled, TwoChances):
         return self._release.alphabet
 
     @property
-    def report_parts(self) -> tuple[Part, ...]:
+    def _report_parts(self) -> tuple[Part, ...]:
         """(columns, bits) of a report: as few bits a feature as tell its reports apart."""
         return ((self.columns, self._release.bits),)
 
-    def symbols(self) -> tuple[Symbols, ...]:
+    def _symbols(self) -> tuple[Symbols, ...]:
         """Return the channels behind a report: one a feature."""
         laws = self._release.laws
         return (Symbols(laws, self.columns),) if laws else ()
@@ -104,11 +104,11 @@ class CategoricalWindow(Labelled, TwoChances):
         """Return how far the mean of a reported point may be from the true one."""
         return self._release.bias_on(np.asarray(points, dtype=np.float64))
 
-    def facts(self, users: int | None = None) -> dict[str, Any]:
-        """Return the two probabilities and the errors of a frequency; see `Mechanism.facts`."""
+    def _facts(self, users: int | None = None) -> dict[str, Any]:
+        """Return the two probabilities and the errors of a frequency; see `Mechanism._facts`."""
         truth, other = self._release.chances()
         law = {"the_true_category": truth, "each_other_category": other}
-        return {"probabilities": law, **super().facts(users)}
+        return {"probabilities": law, **super()._facts(users)}
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return the law of one category: P[x, y] = P(report y | x), shape (categories, categories)."""
@@ -151,18 +151,18 @@ class GRR(CategoricalWindow):
     >>> reports = mechanism.randomize(np.full(10_000, 3), rng=1)
     >>> bool(abs(mechanism.estimate_frequencies(reports).value[3] - 1.0) < 0.05)
     True
-    >>> cities = bitldp.GRR(["Paris", "Rome", "Oslo"], 6.0)
+    >>> cities = bitldp.GRR(["Paris", "Rome", "Oslo"], epsilon=6.0)
     >>> cities.decode(cities.randomize(["Rome", "Rome", "Paris"], rng=1)).tolist()
     ['Rome', 'Rome', 'Paris']
     """
 
     categories: Categories
-    epsilon: Budget
     _: KW_ONLY
+    epsilon: Budget
     features: Features = 1
     unit: Unit = "record"
 
-    on_points: ClassVar[bool] = True
+    _on_points: ClassVar[bool] = True
 
     def _build(self) -> None:
         epsilon, features = self.epsilon, self.features
@@ -188,7 +188,7 @@ class LabelRR(CategoricalWindow):
 
     Parameters
     ----------
-    classes : int, sequence or Categories
+    categories : int, sequence or Categories
         Classes C, 2 or more: how many, or their labels, as of `GRR`.
     epsilon : float
         Privacy budget, finite, zero or more.
@@ -211,15 +211,15 @@ class LabelRR(CategoricalWindow):
     local differential privacy in federated learning" (submitted to ICLR 2022), Eq. 3 and Theorem 3.
     """
 
-    classes: Categories
-    epsilon: Budget
+    categories: Annotated[Categories, FieldId("classes")]
     _: KW_ONLY
+    epsilon: Budget
     beta: Annotated[float | None, optional(checks.real)] = None
 
-    sized_by: ClassVar[str | None] = "classes"
+    _sized_by: ClassVar[str | None] = "categories"
 
     def _build(self) -> None:
-        epsilon, beta, count = self.epsilon, self.beta, self._name(self.classes)
+        epsilon, beta, count = self.epsilon, self.beta, self._name(self.categories)
         release = window(count, 1, epsilon) if beta is None else _beta(count, epsilon, beta)
         exact = release.epsilon
         self._set(_release=release, _guarantee=Guarantee.judge(epsilon, (exact, exact, exact)))
@@ -262,19 +262,20 @@ class WarnerRR(CategoricalWindow):
     Examples
     --------
     >>> import numpy as np, bitldp
-    >>> mechanism = bitldp.WarnerRR(1.0)
+    >>> mechanism = bitldp.WarnerRR(epsilon=1.0)
     >>> answers = mechanism.randomize(np.array([True, False, True]), rng=3)
     >>> answers.dtype, answers.shape
     (dtype('uint8'), (3,))
     """
 
+    _: KW_ONLY
     epsilon: Budget
 
-    sized_by: ClassVar[str | None] = None
-    usual_size: ClassVar[int] = 2  # and no other
+    _sized_by: ClassVar[str | None] = None
+    _usual_size: ClassVar[int] = 2  # and no other
 
     def _hint(self) -> str:
-        return 'answers are True and False, or 1 and 0; for two labels take bitldp.GRR(["no", "yes"], ...)'
+        return 'answers are True and False, or 1 and 0; for two labels take bitldp.GRR(["no", "yes"], epsilon=...)'
 
     def _build(self) -> None:
         release = window(2, 1, self.epsilon)

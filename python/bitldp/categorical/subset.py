@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from operator import attrgetter
@@ -78,6 +78,7 @@ class SubsetSelection(BitStrings, Supported):
     """
 
     categories: Annotated[CategoryNames, categories(_MOST)]
+    _: KW_ONLY
     epsilon: Budget
 
     _channel: Subset = field(init=False, repr=False, compare=False)
@@ -106,7 +107,7 @@ class SubsetSelection(BitStrings, Supported):
         """Categories of a report, w."""
         return self._channel.size
 
-    def symbols(self) -> tuple[Symbols, ...]:
+    def _symbols(self) -> tuple[Symbols, ...]:
         """Return the channel of a report; none at epsilon 0."""
         return (Symbols((self._channel,), 1),) if self._channel.epsilon else ()
 

@@ -50,10 +50,10 @@ class Supported(Labelled, TwoChances):
     one together with `_both`.
     """
 
-    takes: ClassVar[Takes | None] = "categories"
-    sized_by: ClassVar[str | None] = "categories"
-    usual_size: ClassVar[int] = 10
-    alike: ClassVar[bool] = False
+    _takes: ClassVar[Takes | None] = "categories"
+    _sized_by: ClassVar[str | None] = "categories"
+    _usual_size: ClassVar[int] = 10
+    _alike: ClassVar[bool] = False
     _exclusive: ClassVar[bool] = False
 
     # Derived of the parameters while the mechanism is built.
@@ -119,11 +119,11 @@ class Supported(Labelled, TwoChances):
         letters: NDArray[np.float64] = np.where(supported, (1.0 - q) / (p - q), -q / (p - q))
         return letters
 
-    def facts(self, users: int | None = None) -> dict[str, Any]:
-        """Return the two probabilities and the errors of a frequency; see `Mechanism.facts`."""
+    def _facts(self, users: int | None = None) -> dict[str, Any]:
+        """Return the two probabilities and the errors of a frequency; see `Mechanism._facts`."""
         p, q, _ = self._law
         law = {"a_report_counts_for_the_true_category": p, "and_for_each_other_one": q}
-        return {"probabilities": law, **super().facts(users)}
+        return {"probabilities": law, **super()._facts(users)}
 
     def probabilities(self) -> tuple[float, float]:
         """Return (p, q): the chances that a report counts for the true category, and for another."""
@@ -133,10 +133,10 @@ class Supported(Labelled, TwoChances):
 class DesignCodes(Labelled, Frequencies):
     """Base of the mechanisms whose report is a code of a `bitldp._core.Design`."""
 
-    takes: ClassVar[Takes | None] = "categories"
-    sized_by: ClassVar[str | None] = "categories"
-    usual_size: ClassVar[int] = 10
-    alike: ClassVar[bool] = False
+    _takes: ClassVar[Takes | None] = "categories"
+    _sized_by: ClassVar[str | None] = "categories"
+    _usual_size: ClassVar[int] = 10
+    _alike: ClassVar[bool] = False
     _channel: Design
 
     @property
@@ -145,11 +145,11 @@ class DesignCodes(Labelled, Frequencies):
         return self._channel
 
     @property
-    def report_parts(self) -> tuple[Part, ...]:
+    def _report_parts(self) -> tuple[Part, ...]:
         """(columns, bits) of a report: one code."""
         return ((1, (self._channel.outputs - 1).bit_length()),)
 
-    def symbols(self) -> tuple[Symbols, ...]:
+    def _symbols(self) -> tuple[Symbols, ...]:
         """Return the channel of a report; none at epsilon 0."""
         return (Symbols((self._channel,), 1),) if self._channel.epsilon else ()
 

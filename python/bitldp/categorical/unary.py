@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
@@ -27,11 +27,11 @@ __all__ = ["OUE", "SUE", "BitStrings"]
 class BitStrings(Labelled, TwoChances):
     """Base of the mechanisms whose report is one bit for each category."""
 
-    takes: ClassVar[Takes | None] = "categories"
-    sized_by: ClassVar[str | None] = "categories"
-    usual_size: ClassVar[int] = 10
+    _takes: ClassVar[Takes | None] = "categories"
+    _sized_by: ClassVar[str | None] = "categories"
+    _usual_size: ClassVar[int] = 10
     outputs: ClassVar[tuple[str, ...]] = ("bits", "packed")
-    wire_output: ClassVar[str] = "bits"
+    _wire_output: ClassVar[str] = "bits"
     _exclusive: ClassVar[bool] = False
     _channel: Unary | Subset
 
@@ -40,7 +40,7 @@ class BitStrings(Labelled, TwoChances):
         return self._size
 
     @property
-    def report_parts(self) -> tuple[Part, ...]:
+    def _report_parts(self) -> tuple[Part, ...]:
         """(columns, bits) of a report: one bit a category."""
         return ((self._size, 1),)
 
@@ -123,6 +123,7 @@ class UnaryEncoding(BitStrings):
     """Base of the mechanisms that answer the k bits of a one-hot vector independently."""
 
     categories: Annotated[CategoryNames, categories(_MOST)]
+    _: KW_ONLY
     epsilon: Budget
 
     _channel: Unary = field(init=False, repr=False, compare=False)
@@ -152,7 +153,7 @@ class UnaryEncoding(BitStrings):
         """
         return self._channel.epsilon_arbitrary
 
-    def symbols(self) -> tuple[Symbols, ...]:
+    def _symbols(self) -> tuple[Symbols, ...]:
         """Return the channel behind a report, whose bits are independent."""
         return (Symbols((self._channel,), 1),)
 
@@ -205,10 +206,10 @@ class UnaryEncoding(BitStrings):
         ]
         return letters
 
-    def facts(self, users: int | None = None) -> dict[str, Any]:
-        """Return the two probabilities and the errors of a frequency; see `Mechanism.facts`."""
+    def _facts(self, users: int | None = None) -> dict[str, Any]:
+        """Return the two probabilities and the errors of a frequency; see `Mechanism._facts`."""
         p, q = self._law()
-        result = super().facts(users)
+        result = super()._facts(users)
         errors = {"epsilon_on_arbitrary_bit_strings": self.epsilon_arbitrary, **result["errors"]}
         return {"probabilities": {"own_bit_is_1": p, "another_bit_is_1": q}, "errors": errors}
 

@@ -39,7 +39,7 @@ def audit(
 
     Exits with 1 if the bound exceeds what is exact.
 
-    Example: bitldp audit grr --classes 10 --epsilon 1 --n 1000000
+    Example: bitldp audit grr --categories 10 --epsilon 1 --n 1000000
     """
     options = given_options(given)
     with sentences():

@@ -62,9 +62,7 @@ def bounded(option: str, value: int | None, most: int) -> int | None:
 SIZES = MappingProxyType(
     {
         "features": "features",
-        "dimensions": "features",
-        "categories": "classes",
-        "classes": "classes",
+        "categories": "categories",
         "candidates": "points",
     }
 )
@@ -157,7 +155,7 @@ def options_of(kind: type[Mechanism]) -> Mapping[str, Given]:
     for parameter, (stated, notes) in annotated(kind).items():
         special = next((note for note in notes if isinstance(note, Option)), Option())
         name = special.name or SIZES.get(parameter, parameter)
-        if special.hidden or name == "epsilon" or (parameter == "features" and kind.sized_by != "features"):
+        if special.hidden or name == "epsilon" or (parameter == "features" and kind._sized_by != "features"):
             continue  # columns that a mechanism takes one by one are not features of it
         # A size may be more than a number in Python: labels, or points of their own.
         value, words = (int, ()) if parameter in SIZES else _value(stated)
@@ -177,10 +175,10 @@ def options_of(kind: type[Mechanism]) -> Mapping[str, Given]:
                 read=special.read,
                 short=special.short,
             )
-    if kind.takes == "reals" and "low" not in result:
+    if kind._takes == "reals" and "low" not in result:
         ends = _ENDS.items()
         result |= {end: Given(end, "interval", float, default=None, about=text) for end, text in ends}
-    if kind.takes == "categories" and "unit" not in result:  # of a file, each column is a record's feature
+    if kind._takes == "categories" and "unit" not in result:  # of a file, each column is a record's feature
         _, words = _value(get_args(Unit)[0])
         result["unit"] = Given("unit", "", str, words, about="What --epsilon covers: a row, or each column.")
     return MappingProxyType(result)
@@ -209,7 +207,7 @@ def _about(kind: type) -> Mapping[str, str]:
 
 
 #: The most that the option of a size may be.
-MOST = {"features": MOST_FEATURES, "classes": MOST_CATEGORIES, "points": MOST_CATEGORIES}
+MOST = {"features": MOST_FEATURES, "categories": MOST_CATEGORIES, "points": MOST_CATEGORIES}
 _COLUMNS = ("numbers", "reals", "categories", "points")
 
 
@@ -249,17 +247,17 @@ class CatalogueEntry:
     @property
     def takes(self) -> tuple[str, ...]:
         """Kinds of input that it takes, see `bitldp.mechanism.base.Takes`."""
-        return (str(self.kind.takes), *(("points",) if self.kind.on_points else ()))
+        return (str(self.kind._takes), *(("points",) if self.kind._on_points else ()))
 
     @property
     def perturbs(self) -> bool:
         """True if it takes columns of a file."""
-        return self.kind.takes in _COLUMNS
+        return self.kind._takes in _COLUMNS
 
     @property
     def size_option(self) -> str | None:
         """Name of the option that says how large an input is; None where there is one size only."""
-        return None if self.kind.sized_by is None else SIZES[self.kind.sized_by]
+        return None if self.kind._sized_by is None else SIZES[self.kind._sized_by]
 
     def check(self, options: Mapping[str, Any], others: Mapping[str, CatalogueEntry]) -> None:
         """Refuse options that say nothing to this mechanism, rather than ignore them, and unknown words."""
@@ -280,7 +278,7 @@ class CatalogueEntry:
         rest = dict(options)
         if self.size_option is None:
             return self.construct(epsilon, self.usual_size, rest)
-        size = rest.pop(self.size_option, 1 if self.kind.takes == "reals" else None)
+        size = rest.pop(self.size_option, 1 if self.kind._takes == "reals" else None)
         return self.construct(epsilon, needed(shown(self.size_option), size), rest)
 
     def construct(self, epsilon: float, size: int, options: Mapping[str, Any]) -> Any:
@@ -304,8 +302,8 @@ class CatalogueEntry:
         if asked:
             raise UsageError(f"{asked[0]} is needed")
         parameters: dict[str, Any] = {**self.fixed, "epsilon": epsilon}
-        if self.kind.sized_by is not None:
-            parameters[self.kind.sized_by] = size
+        if self.kind._sized_by is not None:
+            parameters[self.kind._sized_by] = size
         elif size != self.usual_size:
             raise UsageError(f"{self.name}: takes a column of {self.usual_size} categories, got {size}")
         for name, value in options.items():
@@ -315,16 +313,16 @@ class CatalogueEntry:
         if "low" in options:
             parameters["interval"] = (options["low"], options["high"])
         with self._refusing():
-            return self.kind.for_record(**parameters)
+            return self.kind._for_record(**parameters)
 
     def example(self, epsilon: float, sizes: Mapping[str, int]) -> Any:
         """Build the example of a table of all mechanisms, of the sizes that are given."""
         size = sizes.get(self.size_option or "", self.usual_size)
-        parameters = {**self.kind.usual(epsilon, size), **self.fixed}
-        more = {SIZES[name]: name for name in parameters if name in SIZES and name != self.kind.sized_by}
+        parameters = {**self.kind._usual(epsilon, size), **self.fixed}
+        more = {SIZES[name]: name for name in parameters if name in SIZES and name != self.kind._sized_by}
         parameters |= {more[name]: given for name, given in sizes.items() if name in more}
         with self._refusing():
-            return self.kind.for_record(**parameters)
+            return self.kind._for_record(**parameters)
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
@@ -373,12 +371,12 @@ def _exported(family: str) -> Iterator[CatalogueEntry]:
     package = importlib.import_module(f"bitldp.{family}")
     for name in package.__all__:
         kind = getattr(package, name)
-        if not (inspect.isclass(kind) and issubclass(kind, Mechanism) and kind.takes):
+        if not (inspect.isclass(kind) and issubclass(kind, Mechanism) and kind._takes):
             continue
         summary = (kind.__doc__ or "").split("\n", 1)[0].rstrip(".")
-        command = vars(kind).get("command") or _kebab(kind.__name__)
-        yield CatalogueEntry(command, family, kind, summary, kind.usual_size)
-        for variant in vars(kind).get("variants", ()):
+        command = vars(kind).get("_command") or _kebab(kind.__name__)
+        yield CatalogueEntry(command, family, kind, summary, kind._usual_size)
+        for variant in vars(kind).get("_variants", ()):
             yield CatalogueEntry(
                 variant.name, family, kind, variant.summary, variant.usual_size, variant.parameters
             )

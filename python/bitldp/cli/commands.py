@@ -147,7 +147,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of tables.")]
 _CHOSEN, _HELPING = "bitldp.chosen", "bitldp.helping"
 _BY_NAME = inspect.Parameter.KEYWORD_ONLY
 _FEW = 6  # mechanisms that are named beside an option
-_ALIASES = {"classes": ("--categories",)}
+_ALIASES = {"categories": ("--classes",)}
 
 
 def offering(
@@ -221,7 +221,7 @@ class MechanismCommand(Once):
         params, chosen = super().get_params(ctx), ctx.meta.get(_CHOSEN)
         if chosen is None or not ctx.meta.get(_HELPING):
             return params
-        own = {*chosen.options, *(("low", "high", "points") if chosen.kind.on_points else ())}
+        own = {*chosen.options, *(("low", "high", "points") if chosen.kind._on_points else ())}
         of_others = set(getattr(self.callback, "offered", ())) - own
         result = [copy.copy(param) for param in params if param.name not in of_others]
         for param in result:

@@ -337,8 +337,8 @@ def _digits() -> pa.Table:
 def _plan() -> TablePlan:
     return TablePlan(
         [
-            Column(bitldp.Piecewise(2.0, interval=(0.0, 16.0)), "ink"),
-            Column(bitldp.MVU(2.0, input_bits=3, output_bits=3, interval=(0.0, 64.0)), "dark"),
+            Column(bitldp.Piecewise(epsilon=2.0, interval=(0.0, 16.0)), "ink"),
+            Column(bitldp.MVU(epsilon=2.0, input_bits=3, output_bits=3, interval=(0.0, 64.0)), "dark"),
             Column(bitldp.GRR(2, epsilon=1.0), "heavier", categories=["top", "bottom"]),
             Column(bitldp.OUE(10, epsilon=3.0), "digit", categories=[str(digit) for digit in range(10)]),
         ]
@@ -360,11 +360,11 @@ def _on_engines(release: TableRelease, table: pa.Table) -> str:
 
 #: Numeric, compressed and whole-record mechanisms for a record of r numbers of [-1, 1], at one budget.
 _VECTORS: dict[str, Callable[[int], Any]] = {
-    "Laplace, budget split": lambda r: bitldp.Laplace(EPSILON, features=r),
-    "Piecewise, budget split": lambda r: bitldp.Piecewise(EPSILON, features=r),
-    "Piecewise, sampled": lambda r: bitldp.Piecewise(EPSILON, features=r, spend="sample"),
+    "Laplace, budget split": lambda r: bitldp.Laplace(epsilon=EPSILON, features=r),
+    "Piecewise, budget split": lambda r: bitldp.Piecewise(epsilon=EPSILON, features=r),
+    "Piecewise, sampled": lambda r: bitldp.Piecewise(epsilon=EPSILON, features=r, spend="sample"),
     "MVU 3 bits, sampled": lambda r: bitldp.MVU(
-        EPSILON, features=r, interval=(-1.0, 1.0), spend="sample", k=1
+        epsilon=EPSILON, features=r, interval=(-1.0, 1.0), spend="sample", k=1
     ),
     "SampledSigns": lambda r: bitldp.SampledSigns(r, epsilon=EPSILON),
     "HypercubePrivUnit": lambda r: bitldp.HypercubePrivUnit(r, epsilon=EPSILON),
@@ -405,8 +405,8 @@ def _selection(console: Console) -> None:
     shares = []
     mechanisms = (
         bitldp.EXP(dimensions, epsilon=EPSILON),
-        bitldp.PE(dimensions, k, epsilon=EPSILON),
-        bitldp.PS(dimensions, k, epsilon=EPSILON),
+        bitldp.PE(dimensions, k=k, epsilon=EPSILON),
+        bitldp.PS(dimensions, k=k, epsilon=EPSILON),
     )
     for mechanism, seed in zip(mechanisms, np.random.SeedSequence(SEED + 1).spawn(3), strict=True):
         chosen = mechanism.randomize(scores, rng=seed)

@@ -18,6 +18,7 @@ from bitldp.cli.catalogue import FAMILIES, MOST, CatalogueEntry, bounded, entrie
 from bitldp.cli.commands import AsJson, given_options, offering
 from bitldp.cli.files import UsageError
 from bitldp.cli.screen import print_whole, sentences, wide_console
+from bitldp.mechanism.identity import plain_parameters
 from bitldp.privacy import PrivacyClaimWarning
 from bitldp.report.totals import number, total
 
@@ -67,10 +68,10 @@ def _facts(mechanism: Any, users: int | None) -> dict[str, Any]:
     described = mechanism.fingerprint()
     return {
         "mechanism": described["name"],
-        "parameters": described["parameters"],
+        "parameters": plain_parameters(mechanism.parameters),
         "guarantee": asdict(mechanism.guarantee),
         "bits_on_the_wire": mechanism.report_bits,
-        **mechanism.facts(users),
+        **mechanism._facts(users),
     }
 
 
@@ -82,7 +83,7 @@ def overview(epsilon: float, sizes: Mapping[str, int]) -> list[dict[str, Any]]:
     epsilon : float
         Budget of a record, for all of them.
     sizes : mapping of str to int
-        Of "features", "classes" and "points", those that are given; else the usual ones of each mechanism.
+        Of "features", "categories" and "points", those that are given; else the usual ones of each mechanism.
 
     Returns
     -------
@@ -108,7 +109,7 @@ def _row(chosen: CatalogueEntry, epsilon: float, sizes: Mapping[str, int]) -> di
     described = mechanism.fingerprint()
     row |= {
         "mechanism": described["name"],
-        "parameters": described["parameters"],
+        "parameters": plain_parameters(mechanism.parameters),
         "guarantee": asdict(mechanism.guarantee),
         "bits_on_the_wire": mechanism.report_bits,
     }

@@ -94,7 +94,7 @@ class MVU(Designed, Numeric):
     --------
     >>> import numpy as np
     >>> from bitldp.compression import MVU
-    >>> mechanism = MVU(1.0, input_bits=3, output_bits=3)
+    >>> mechanism = MVU(epsilon=1.0, input_bits=3, output_bits=3)
     >>> reports = mechanism.randomize(np.full(80_000, 0.25), rng=1, output="packed")
     >>> len(reports)
     30000
@@ -164,7 +164,7 @@ class MetricMVU(Designed, Numeric):
     Examples
     --------
     >>> from bitldp.compression import MetricMVU
-    >>> mechanism = MetricMVU(1.0, metric=1.0, input_bits=2, output_bits=2)
+    >>> mechanism = MetricMVU(epsilon=1.0, metric=1.0, input_bits=2, output_bits=2)
     >>> mechanism.distance_epsilon(0, 1) <= 2.0 / 3.0
     True
     """
@@ -176,7 +176,7 @@ class MetricMVU(Designed, Numeric):
     interval: Interval = (-1.0, 1.0)
 
     @classmethod
-    def for_record(cls, **parameters: Any) -> Any:
+    def _for_record(cls, **parameters: Any) -> Any:
         """Construct from a command line's options; `epsilon` is for the greatest distance of a record."""
         low, high = parameters.get("interval", cls.interval)
         budget = parameters.pop("epsilon") / ((high - low) * parameters.get("features", cls.features))

@@ -101,7 +101,7 @@ class GeneralizedRR(Response):
     Examples
     --------
     >>> from bitldp.compression import GeneralizedRR
-    >>> mechanism = GeneralizedRR(1.0, bits=3)
+    >>> mechanism = GeneralizedRR(epsilon=1.0, bits=3)
     >>> mechanism.report_bits, round(mechanism.worst_variance(), 3)
     (3, 15.941)
     """
@@ -141,7 +141,7 @@ class BitwiseRR(Response):
     Examples
     --------
     >>> from bitldp.compression import BitwiseRR
-    >>> mechanism = BitwiseRR(1.0, bits=2, interval=(-1.0, 1.0))
+    >>> mechanism = BitwiseRR(epsilon=1.0, bits=2, interval=(-1.0, 1.0))
     >>> print(round(mechanism.guarantee.bit, 6), mechanism.letters.round(2))
     0.5 [-4.08 -1.36  1.36  4.08]
     """

@@ -38,10 +38,10 @@ class Accumulated(Protocol):
         """Return an empty accumulator."""
 
     @property
-    def report_parts(self) -> tuple[tuple[int, int], ...]:
+    def _report_parts(self) -> tuple[tuple[int, int], ...]:
         """(columns, bits) of each array of codes that makes one record's report."""
 
-    def join(self, parts: Any) -> Any:
+    def _join(self, parts: Any) -> Any:
         """Return reports of one array of shape (n, columns) for each part."""
 
 
@@ -159,11 +159,11 @@ def unpacked(mechanism: Accumulated, reports: Any, records: int | None) -> Any:
     """Return packed reports of so many records as arrays of codes; others as they are."""
     if records is None:
         return reports
-    parts = mechanism.report_parts
+    parts = mechanism._report_parts
     arrays = reports if isinstance(reports, tuple) else (reports,)
     if len(arrays) != len(parts):
         raise ValueError(f"reports: {len(parts)} packed arrays are needed, got {len(arrays)}")
-    return mechanism.join(
+    return mechanism._join(
         [
             unpack(checks.plain("reports", array), bits, records * columns).reshape(records, columns)
             for array, (columns, bits) in zip(arrays, parts, strict=True)

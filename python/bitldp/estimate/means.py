@@ -122,14 +122,14 @@ class MeanAccumulator(BatchAccumulator):
 
     def _shaped(self, reports: Any, output: str, records: int | None) -> tuple[int, Any] | None:
         """Return how many records there are, and the reports as the core counts them."""
-        columns = self.mechanism.report_parts[0][0]
+        columns = self.mechanism._report_parts[0][0]
         if records is not None:
             return records, checks.plain("reports", reports)
         array = countable("reports", reports)
         if output == "codes":
             checks.records("reports", array, columns)
             return array.size // columns, array
-        width = columns * self.mechanism.report_parts[0][1]
+        width = columns * self.mechanism._report_parts[0][1]
         if array.ndim != 2 or array.shape[1] != width:
             raise ValueError(f"reports: shape must be (n, {width}), got {array.shape}")
         return len(array), array

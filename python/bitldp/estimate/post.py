@@ -176,7 +176,7 @@ def likeliest_frequencies(
     >>> bool(estimate.value.min() >= 0.0), round(float(estimate.value.sum()), 6)
     (True, 1.0)
     """
-    parts: Any = getattr(mechanism, "report_parts", ())
+    parts: Any = getattr(mechanism, "_report_parts", ())
     law: NDArray[Any] = np.zeros(0)
     if len(parts) == 1:
         law = np.asarray(mechanism.probabilities())

@@ -56,16 +56,16 @@ class Mechanism(ABC):
     random stream can be copied with it. (There is none: keys live as long as one call.)
     """
 
-    takes: ClassVar[Takes | None] = None  # None where no command line can give its parameters
-    on_points: ClassVar[bool] = False  # whether its categories may also be the points of an interval
-    command: ClassVar[str] = ""  # its name on the command line, where it is not that of the class
-    alike: ClassVar[bool] = True  # whether a code that is reported is one that it takes
-    report_names: ClassVar[tuple[str, ...]] = ()  # of the numbers of a report, where they are not alike
-    sized_by: ClassVar[str | None] = "features"  # the parameter that says how large an input is
-    usual_size: ClassVar[int] = 1  # of the input of an example, or the only one
-    variants: ClassVar[tuple[Variant, ...]] = ()  # settings that have a name of their own
+    _takes: ClassVar[Takes | None] = None  # None where no command line can give its parameters
+    _on_points: ClassVar[bool] = False  # whether its categories may also be the points of an interval
+    _command: ClassVar[str] = ""  # its name on the command line, where it is not that of the class
+    _alike: ClassVar[bool] = True  # whether a code that is reported is one that it takes
+    _report_names: ClassVar[tuple[str, ...]] = ()  # of the numbers of a report, where they are not alike
+    _sized_by: ClassVar[str | None] = "features"  # the parameter that says how large an input is
+    _usual_size: ClassVar[int] = 1  # of the input of an example, or the only one
+    _variants: ClassVar[tuple[Variant, ...]] = ()  # settings that have a name of their own
     outputs: ClassVar[tuple[str, ...]] = ("codes", "packed")
-    wire_output: ClassVar[str] = "codes"
+    _wire_output: ClassVar[str] = "codes"
     _no_mean: ClassVar[str] = "its reports are not numbers"
     _no_frequencies: ClassVar[str] = "its reports are not categories"
     _no_letters: ClassVar[str] = "the mean of its reports does not tell the input"
@@ -339,11 +339,11 @@ class Mechanism(ABC):
         return 1
 
     @property
-    def whole(self) -> bool:
+    def _whole(self) -> bool:
         """True where all numbers of a record are released together, as one symbol."""
         return False
 
-    def symbols(self) -> tuple[Symbols, ...]:
+    def _symbols(self) -> tuple[Symbols, ...]:
         """Return the independent channels behind a report, and how often each is used.
 
         Returns
@@ -355,10 +355,10 @@ class Mechanism(ABC):
 
     @property
     @abstractmethod
-    def report_parts(self) -> tuple[Part, ...]:
+    def _report_parts(self) -> tuple[Part, ...]:
         """(columns, bits) of each array of codes that makes one record's report."""
 
-    def join(self, parts: Sequence[NDArray[Any]]) -> Any:
+    def _join(self, parts: Sequence[NDArray[Any]]) -> Any:
         """Return reports, as `decode` takes them, of one array of shape (n, columns) for each part."""
         return parts[0] if len(parts) == 1 else tuple(parts)
 
@@ -368,7 +368,7 @@ class Mechanism(ABC):
         return 1
 
     @property
-    def ends(self) -> tuple[float, float] | None:
+    def _span(self) -> tuple[float, float] | None:
         """Where a record's numbers lie: (low, high); None for what is not a number."""
         return None
 
@@ -392,7 +392,7 @@ class Mechanism(ABC):
         ValueError, TypeError
             For NaN, or for what are no numbers.
         """
-        ends = self.ends
+        ends = self._span
         if ends is None:
             return 0
         values = checks.numbers("x", x)
@@ -415,9 +415,9 @@ class Mechanism(ABC):
             None where nothing says what the inputs or their law are. Without a law in closed form, its
             `blocks` are empty.
         """
-        if pair is not None or self.ends is None:
+        if pair is not None or self._span is None:
             return None
-        return far_ends(self.ends, self.columns)
+        return far_ends(self._span, self.columns)
 
     @abstractmethod
     def decode(self, reports: Any) -> Any:
@@ -426,10 +426,10 @@ class Mechanism(ABC):
     @property
     def report_bits(self) -> int:
         """Bits of one record's report in its packed form."""
-        return sum(columns * bits for columns, bits in self.report_parts)
+        return sum(columns * bits for columns, bits in self._report_parts)
 
     @classmethod
-    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+    def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
         """Return the parameters of an example, as `for_record` takes them.
 
         Parameters
@@ -439,11 +439,11 @@ class Mechanism(ABC):
         size : int, optional
             Size of an input; None: `usual_size`.
         """
-        sized = {} if cls.sized_by is None else {cls.sized_by: cls.usual_size if size is None else size}
+        sized = {} if cls._sized_by is None else {cls._sized_by: cls._usual_size if size is None else size}
         return {"epsilon": epsilon, **sized}
 
     @classmethod
-    def for_record(cls, **parameters: Any) -> Any:
+    def _for_record(cls, **parameters: Any) -> Any:
         """Construct from what a command line gives.
 
         Those of the constructor, but that `epsilon` is the budget of a record (or of one `unit`), and that
@@ -456,7 +456,7 @@ class Mechanism(ABC):
         """The independent mechanisms that each answer for a part of a record."""
         return (self,)
 
-    def facts(self, users: int | None = None) -> dict[str, Any]:
+    def _facts(self, users: int | None = None) -> dict[str, Any]:
         """Return what is known of reports before there are any, as JSON values.
 
         Parameters

@@ -37,7 +37,7 @@ class Lettered(Protocol):
 
 
 def letter_facts(mechanism: Lettered, users: int | None) -> dict[str, Any]:
-    """Return the errors of a letter and of an estimate; see `Mechanism.facts`."""
+    """Return the errors of a letter and of an estimate; see `Mechanism._facts`."""
     try:
         deviations = {
             "for_the_worst_input": math.sqrt(mechanism.worst_variance()),

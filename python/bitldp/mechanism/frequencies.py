@@ -152,10 +152,10 @@ class Frequencies(OneArray):
     def variance(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return the variance of one report's unbiased indicator of every category, on one more axis."""
 
-    def facts(self, users: int | None = None) -> dict[str, Any]:
+    def _facts(self, users: int | None = None) -> dict[str, Any]:
         """Return the errors of a frequency, of a category that nobody has and that all have.
 
-        See `Mechanism.facts`.
+        See `Mechanism._facts`.
         """
         try:
             everybody, nobody = np.sqrt(self.variance([0])[0, :2]).tolist()

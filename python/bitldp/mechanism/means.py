@@ -121,19 +121,19 @@ class Means(ArrayOrPair):
         return self._release.alphabet
 
     @property
-    def report_parts(self) -> tuple[Part, ...]:
+    def _report_parts(self) -> tuple[Part, ...]:
         """(columns, bits) of a report: a code a feature; of sampled features, their indices first."""
         code = self._release.bits
         if self.k is None:
             return ((self.features, code),)
         return ((self.k, index_bits(self.features)), (self.k, code))
 
-    def join(self, parts: Sequence[NDArray[Any]]) -> Any:
+    def _join(self, parts: Sequence[NDArray[Any]]) -> Any:
         """Return reports, as `decode` takes them, of the arrays of their parts."""
         return parts[0] if self.k is None else SampledReports(*parts)
 
     @property
-    def whole(self) -> bool:
+    def _whole(self) -> bool:
         """True where all numbers of a record are released together, as one symbol."""
         return self._release.whole
 
@@ -143,7 +143,7 @@ class Means(ArrayOrPair):
         return self.features
 
     @property
-    def ends(self) -> Interval:
+    def _span(self) -> Interval:
         """Where every number lies: (low, high)."""
         return self._ends
 
@@ -156,7 +156,7 @@ class Means(ArrayOrPair):
         plain = type(self)._perturb is Means._perturb and self.k is None
         return not (plain and self._release.straight)
 
-    def symbols(self) -> tuple[Symbols, ...]:
+    def _symbols(self) -> tuple[Symbols, ...]:
         """Return the channels behind a report: one a released number, or one for the whole record."""
         laws = self._release.laws
         times = 1 if self._release.whole else self.k or self.features

@@ -23,8 +23,8 @@ _BUDGET_OF_ONE = 2.5  # what a sampled coordinate is given, about: Wang et al., 
 class Numeric(Means):
     """Base of the mechanisms that release numbers of an interval with letters whose mean is the number."""
 
-    epsilon: Budget
     _: KW_ONLY
+    epsilon: Budget
     features: Features = 1
     spend: Spend = "split"
     k: int | None = None
@@ -32,7 +32,7 @@ class Numeric(Means):
     unit: Unit = "record"
     interval: Interval = (-1.0, 1.0)
 
-    takes: ClassVar[Takes | None] = "reals"
+    _takes: ClassVar[Takes | None] = "reals"
 
     @abstractmethod
     def _released(self, epsilon: float, interval: tuple[float, float]) -> Release:

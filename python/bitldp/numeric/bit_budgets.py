@@ -171,10 +171,10 @@ class BitBudgets(Numeric):
     Examples
     --------
     >>> import bitldp
-    >>> mechanism = bitldp.BitBudgets(4.0, bits=4)
+    >>> mechanism = bitldp.BitBudgets(epsilon=4.0, bits=4)
     >>> mechanism.budgets.round(4).tolist()
     [1.7476, 1.1103, 0.7006, 0.4415]
-    >>> bitldp.BitBudgets(2.0).bits, bitldp.BitBudgets(4.0).bits
+    >>> bitldp.BitBudgets(epsilon=2.0).bits, bitldp.BitBudgets(epsilon=4.0).bits
     (1, 2)
     """
 

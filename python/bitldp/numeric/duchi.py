@@ -85,7 +85,7 @@ class Duchi(Numeric):
     --------
     >>> import numpy as np, bitldp
     >>> from bitldp.numeric import Duchi
-    >>> mechanism = Duchi(1.0, interval=(0.0, 10.0))
+    >>> mechanism = Duchi(epsilon=1.0, interval=(0.0, 10.0))
     >>> reports = mechanism.randomize(np.full(100_000, 7.0), rng=1)
     >>> bool(abs(mechanism.estimate_mean(reports).value[0] - 7.0) < 0.2)
     True
@@ -95,7 +95,7 @@ class Duchi(Numeric):
     spend: AnySpend = "split"  # type: ignore[assignment]  # one more than the others
     calibration: Calibration = "exact"
 
-    variants: ClassVar[tuple[Variant, ...]] = (
+    _variants: ClassVar[tuple[Variant, ...]] = (
         Variant(
             "duchi-cube",
             "Duchi in d dimensions: half of the cube's corners are likelier",
@@ -164,7 +164,7 @@ class LDPFLDuchi(Numeric):
     interval: Interval = field(init=False, repr=False, compare=False)  # follows from the two
 
     @classmethod
-    def for_record(cls, **parameters: Any) -> Any:
+    def _for_record(cls, **parameters: Any) -> Any:
         """Construct from a command line's options; center and radius follow from the interval."""
         low, high = parameters.pop("interval", (-1.0, 1.0))
         radius = (high - low) / 2.0

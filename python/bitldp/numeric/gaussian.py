@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -165,19 +165,20 @@ class Gaussian(Numeric):
     Examples
     --------
     >>> from bitldp.numeric import Gaussian
-    >>> mechanism = Gaussian(1.0, 1e-6, features=768)
+    >>> mechanism = Gaussian(epsilon=1.0, delta=1e-6, features=768)
     >>> mechanism.report_bits // 768, round(mechanism.worst_variance() / 768)
     (11, 71)
     >>> mechanism.guarantee.delta <= 1e-6 and mechanism.guarantee.record <= 1.0
     True
     """
 
+    _: KW_ONLY
     delta: Annotated[float, checks.chance]
 
     @classmethod
-    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+    def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
         """Return the parameters of an example, at a delta of 1e-6."""
-        return super().usual(epsilon, size) | {"delta": 1e-6}
+        return super()._usual(epsilon, size) | {"delta": 1e-6}
 
     def _released(self, epsilon: float, interval: Interval) -> Release:
         return self._of(designed(epsilon, self.delta, 1)[0], interval)

@@ -106,7 +106,7 @@ class Hybrid(Numeric):
     --------
     >>> import numpy as np, bitldp
     >>> from bitldp.numeric import Hybrid
-    >>> mechanism = Hybrid(2.0)
+    >>> mechanism = Hybrid(epsilon=2.0)
     >>> mechanism.variance([-1.0, 0.0, 1.0]).round(2).tolist()
     [1.04, 1.04, 1.04]
     """

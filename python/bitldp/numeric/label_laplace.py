@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,7 @@ from bitldp.estimate.statistics import of_letters
 from bitldp.mechanism.base import Part, Takes
 from bitldp.mechanism.frequencies import Labelled, LabelledMeans
 from bitldp.mechanism.law import Block, Experiment, Pair
-from bitldp.mechanism.parameters import Budget, Categories
+from bitldp.mechanism.parameters import Budget, Categories, FieldId
 from bitldp.numeric.laplace import noisy
 from bitldp.privacy import Guarantee, composed, share
 from bitldp.release.base import Call, Release
@@ -33,7 +33,7 @@ class LabelLaplace(Labelled):
 
     Parameters
     ----------
-    classes : int, sequence or Categories
+    categories : int, sequence or Categories
         Classes C, at least 2: how many, or their labels, as of `GRR`.
     epsilon : float
         Exact epsilon of a label, finite, zero or more.
@@ -67,18 +67,19 @@ class LabelLaplace(Labelled):
     ((20000, 4), True)
     """
 
-    classes: Categories
+    categories: Annotated[Categories, FieldId("classes")]
+    _: KW_ONLY
     epsilon: Budget
 
-    takes: ClassVar[Takes | None] = "categories"
-    sized_by: ClassVar[str | None] = "classes"
-    usual_size: ClassVar[int] = 10
+    _takes: ClassVar[Takes | None] = "categories"
+    _sized_by: ClassVar[str | None] = "categories"
+    _usual_size: ClassVar[int] = 10
     outputs: ClassVar[tuple[str, ...]] = ("codes", "values", "packed")
     _release: Release = field(init=False, repr=False, compare=False)
     _no_mean: ClassVar[str] = "its reports are labels; use estimate_frequencies"
 
     def _build(self) -> None:
-        self._name(self.classes)
+        self._name(self.categories)
         release = noisy(share(self.epsilon, 2), (0.0, 1.0))
         both = composed(release.epsilon, 2)
         guarantee = Guarantee.judge(self.epsilon, (release.epsilon, both, both), given="one-hot input")
@@ -96,7 +97,7 @@ class LabelLaplace(Labelled):
         return self._release.alphabet
 
     @property
-    def report_parts(self) -> tuple[Part, ...]:
+    def _report_parts(self) -> tuple[Part, ...]:
         """(columns, bits) of a report: one entry a class."""
         return ((self._size, self._release.bits),)
 

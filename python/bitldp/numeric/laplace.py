@@ -100,7 +100,7 @@ class Laplace(Numeric):
     --------
     >>> import numpy as np, bitldp
     >>> from bitldp.numeric import Laplace
-    >>> mechanism = Laplace(2.0)
+    >>> mechanism = Laplace(epsilon=2.0)
     >>> mechanism.alphabet, mechanism.report_bits, round(mechanism.mean_variance(), 2)
     (97, 7, 2.0)
     >>> reports = mechanism.randomize(np.full(10_000, 0.3), rng=7)

@@ -103,7 +103,7 @@ class MinimaxVariance(Designed, Numeric):
     """
 
     _: KW_ONLY
-    command: ClassVar[str] = "minimax"
+    _command: ClassVar[str] = "minimax"
 
     grid_points: Annotated[int | None, optional(whole(2, _MOST))] = None
 

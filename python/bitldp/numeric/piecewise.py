@@ -73,7 +73,7 @@ class Piecewise(Numeric):
     --------
     >>> import numpy as np, bitldp
     >>> from bitldp.numeric import Piecewise
-    >>> mechanism = Piecewise(2.0, features=768, spend="sample")
+    >>> mechanism = Piecewise(epsilon=2.0, features=768, spend="sample")
     >>> mechanism.k, round(mechanism.worst_variance() / mechanism.features, 2)
     (1, 2.23)
     """

@@ -74,7 +74,7 @@ class HeavyHitters(Mechanism):
     Examples
     --------
     >>> import numpy as np, bitldp
-    >>> mechanism = bitldp.HeavyHitters(4.0, alphabet="abcdefghijklmnopqrstuvwxyz", length=6)
+    >>> mechanism = bitldp.HeavyHitters(epsilon=4.0, alphabet="abcdefghijklmnopqrstuvwxyz", length=6)
     >>> words = ["apple", "banana", "cherry"] * 10_000
     >>> top = mechanism.estimate_top(mechanism.randomize(words, rng=1), 3)
     >>> sorted(top.labels.tolist())
@@ -83,15 +83,15 @@ class HeavyHitters(Mechanism):
     True
     """
 
-    epsilon: Budget
     _: KW_ONLY
+    epsilon: Budget
     bits: Annotated[int | None, optional(whole(1, 64))] = None
     alphabet: Annotated[str | None, optional(letters_of), Option(form="LETTERS", read=str)] = None
     length: Annotated[int | None, optional(whole(1, _MOST_LENGTH))] = None
     step: Annotated[int | None, optional(whole(1, 20))] = None
 
-    takes: ClassVar[Takes | None] = "words"
-    sized_by: ClassVar[str | None] = None
+    _takes: ClassVar[Takes | None] = "words"
+    _sized_by: ClassVar[str | None] = None
     _no_mean: ClassVar[str] = "its reports are of words; use estimate_top"
     _no_frequencies: ClassVar[str] = "nobody could list its words; use estimate_top"
     _words: Words = field(init=False, repr=False, compare=False)
@@ -123,11 +123,11 @@ class HeavyHitters(Mechanism):
         return self._hashed.cells
 
     @property
-    def report_parts(self) -> tuple[Part, ...]:
+    def _report_parts(self) -> tuple[Part, ...]:
         """(columns, bits) of group, hash function and code."""
         return ((1, index_bits(len(self._lengths))), (1, SEED_BITS), (1, self._hashed.release.bits))
 
-    def join(self, parts: Sequence[NDArray[Any]]) -> WordReports:
+    def _join(self, parts: Sequence[NDArray[Any]]) -> WordReports:
         """Return reports, as `estimate_top` takes them, of the arrays of their parts."""
         return joined(parts)
 
@@ -135,7 +135,7 @@ class HeavyHitters(Mechanism):
     def _streams(self) -> int:
         return 3
 
-    def symbols(self) -> tuple[Symbols, ...]:
+    def _symbols(self) -> tuple[Symbols, ...]:
         """Return the channel of the code; group and function are public random numbers."""
         laws = self._hashed.release.laws
         return (Symbols(laws, 1),) if laws else ()
@@ -154,7 +154,7 @@ class HeavyHitters(Mechanism):
         table = np.array([[1.0 - one - other, one, other], [1.0 - one - other, other, one]])
 
         def read(reports: Any) -> NDArray[np.int64]:
-            groups, functions, codes = self.join(reports)
+            groups, functions, codes = self._join(reports)
             mine, theirs = (
                 hash_cells(
                     functions, self._keys(np.repeat(each[None], len(groups), axis=0), groups), self.cells
@@ -214,7 +214,7 @@ class HeavyHitters(Mechanism):
         reports = WordReports(groups, functions, codes)
         if call.output != "packed":
             return reports
-        sizes = (bits for _, bits in self.report_parts)
+        sizes = (bits for _, bits in self._report_parts)
         packed: list[Any] = [pack(part, size) for part, size in zip(reports, sizes, strict=True)]
         return WordReports(*packed)
 
@@ -303,8 +303,8 @@ class HeavyHitters(Mechanism):
         p, q = self._check_informative()
         return len(self._lengths) * q * (1.0 - q) / (p - q) ** 2
 
-    def facts(self, users: int | None = None) -> dict[str, Any]:
-        """Return the errors of a word's share; see `Mechanism.facts`."""
+    def _facts(self, users: int | None = None) -> dict[str, Any]:
+        """Return the errors of a word's share; see `Mechanism._facts`."""
         try:
             p, q = self._check_informative()
         except ValueError as error:

@@ -16,7 +16,7 @@ from bitldp.estimate.estimates import Estimate
 from bitldp.mechanism.attributes.base import Attributes
 from bitldp.mechanism.described import spreads
 from bitldp.mechanism.law import Experiment, Pair
-from bitldp.mechanism.parameters import Budget, at_least, whole
+from bitldp.mechanism.parameters import Budget, FieldId, at_least, whole
 from bitldp.ordered.ranges import (
     Consistency,
     NodeLaw,
@@ -43,7 +43,7 @@ class Hierarchy(Attributes):
 
     Parameters
     ----------
-    size : int
+    categories : int
         Values: integers 0 to size - 1, in order; 2 to 1,000,000.
     epsilon : float
         Exact epsilon of a record, finite, zero or more: a record answers once, with all of it.
@@ -79,7 +79,7 @@ class Hierarchy(Attributes):
     True
     """
 
-    size: Annotated[int, at_least(2, _MOST)]
+    categories: Annotated[int, at_least(2, _MOST), FieldId("size")]
     _: KW_ONLY
     epsilon: Budget
     branching: Annotated[int, whole(2, 1024)] = 4
@@ -90,7 +90,7 @@ class Hierarchy(Attributes):
     _consistency: Consistency | None = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
-        tree = Tree(self.size, self.branching)
+        tree = Tree(self.categories, self.branching)
         self._set(_tree=tree, spend="sample", k=1)  # as the parameters of `Attributes`
         oracles = [part for part in self._spend(len(tree.sizes)) if isinstance(part, BlockDesign)]
         laws = tuple(
@@ -101,12 +101,12 @@ class Hierarchy(Attributes):
         self._set(_laws=laws, _consistency=consistency)
 
     def _of(self, epsilon: float) -> list[Any]:
-        return [BlockDesign(size, epsilon) for size in self._tree.sizes]
+        return [BlockDesign(size, epsilon=epsilon) for size in self._tree.sizes]
 
     @classmethod
-    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+    def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
         """Return the parameters of an example: a hundred values."""
-        return {"epsilon": epsilon, "size": 100}
+        return {"epsilon": epsilon, "categories": 100}
 
     @property
     def levels(self) -> tuple[int, ...]:
@@ -114,10 +114,10 @@ class Hierarchy(Attributes):
         return self._tree.sizes
 
     def _ends(self) -> tuple[Any, Any]:
-        return 0, self.size - 1
+        return 0, self.categories - 1
 
     def _values(self, record: Any) -> list[Any]:
-        value = checks.codes("pair", np.atleast_1d(record), self.size).astype(np.int64)
+        value = checks.codes("pair", np.atleast_1d(record), self.categories).astype(np.int64)
         result: list[int] = self._tree.ancestors(value)[0].tolist()
         return result
 
@@ -139,7 +139,7 @@ class Hierarchy(Attributes):
     def _perturb(self, x: NDArray[Any], call: Call) -> Any:
         if x.ndim > 2 or (x.ndim == 2 and x.shape[1] != 1):
             raise ValueError(f"x: shape must be (n,) or (n, 1), got {x.shape}")
-        values = checks.codes("x", x.reshape(-1), self.size).astype(np.int64)
+        values = checks.codes("x", x.reshape(-1), self.categories).astype(np.int64)
         return self._released([(0, self._tree.ancestors(values))], len(values), call)
 
     def _check_informative(self) -> Consistency:
@@ -254,19 +254,19 @@ class Hierarchy(Attributes):
         """
         consistency = self._check_informative()
         starts, stops = np.broadcast_arrays(
-            checks.codes("start", start, self.size + 1), checks.codes("stop", stop, self.size + 1)
+            checks.codes("start", start, self.categories + 1), checks.codes("stop", stop, self.categories + 1)
         )
-        levels, shares = len(self.levels), np.full(self.size, 1.0 / self.size)
+        levels, shares = len(self.levels), np.full(self.categories, 1.0 / self.categories)
         reports = np.full(levels, 1.0 / levels)
         result = [
             spread_of(consistency, self._laws, queries, shares, reports)
-            for queries in inside(starts.ravel(), stops.ravel(), self.size)
+            for queries in inside(starts.ravel(), stops.ravel(), self.categories)
         ]
         return np.concatenate([np.zeros(0), *result]).reshape(starts.shape)
 
     def _typical(self) -> NDArray[np.float64]:
         """Return the variances of ranges between ends that are spread evenly over the values."""
-        return self.range_variance(*typical_ends(self.size))
+        return self.range_variance(*typical_ends(self.categories))
 
     def _mean_of(self, parts: Sequence[Any], scale: float) -> float:
         return float(self._typical().mean())
@@ -291,8 +291,8 @@ class Hierarchy(Attributes):
         """
         return float(self._typical().max())
 
-    def facts(self, users: int | None = None) -> dict[str, Any]:
-        """Return the errors of the share of a range; see `Mechanism.facts`."""
+    def _facts(self, users: int | None = None) -> dict[str, Any]:
+        """Return the errors of the share of a range; see `Mechanism._facts`."""
         try:
             deviations = {
                 "of_the_worst_range": math.sqrt(self.worst_variance()),

@@ -87,7 +87,7 @@ class SquareWave(Numeric):
     --------
     >>> import numpy as np, bitldp
     >>> ages = np.random.default_rng(1).normal(40.0, 12.0, 50_000)
-    >>> mechanism = bitldp.SquareWave(1.0, interval=(0.0, 100.0), cells=64)
+    >>> mechanism = bitldp.SquareWave(epsilon=1.0, interval=(0.0, 100.0), cells=64)
     >>> reports = mechanism.randomize(ages, rng=2)
     >>> median = mechanism.estimate_quantile(reports, 0.5)
     >>> bool(abs(median.value - 40.0) < 2.0)
@@ -340,7 +340,7 @@ class DistributionAccumulator(Distributed):
         letters: NDArray[np.float64],
         records: Callable[[ArrayLike], NDArray[np.float64]],
     ) -> None:
-        features = mechanism.report_parts[0][0]
+        features = mechanism._report_parts[0][0]
         super().__init__(mechanism, features, records, kept(CodeCounts(features, letters)))
         self.distribution = distribution
 

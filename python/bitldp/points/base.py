@@ -50,9 +50,9 @@ class CandidateRelease(Frequencies):
     Not a dataclass: a subclass has the parameters, each in its own order.
     """
 
-    takes: ClassVar[Takes | None] = "points"
-    sized_by: ClassVar[str | None] = "candidates"
-    usual_size: ClassVar[int] = 16
+    _takes: ClassVar[Takes | None] = "points"
+    _sized_by: ClassVar[str | None] = "candidates"
+    _usual_size: ClassVar[int] = 16
     outputs: ClassVar[tuple[str, ...]] = ("codes", "values", "packed")
 
     # Parameters of every subclass.
@@ -114,7 +114,7 @@ class CandidateRelease(Frequencies):
         return parts
 
     @property
-    def report_parts(self) -> tuple[Part, ...]:
+    def _report_parts(self) -> tuple[Part, ...]:
         """(columns, bits) of a report: as few bits a feature as tell the candidates apart."""
         return ((self.features, max(1, (len(self._points) - 1).bit_length())),)
 
@@ -124,11 +124,11 @@ class CandidateRelease(Frequencies):
         return self.features
 
     @property
-    def ends(self) -> tuple[float, float] | None:
+    def _span(self) -> tuple[float, float] | None:
         """The ends of the interval; None where inputs are codes."""
         return self.interval
 
-    def symbols(self) -> tuple[Symbols, ...]:
+    def _symbols(self) -> tuple[Symbols, ...]:
         """Return the channel of a value; of all regions, one of which applies."""
         laws = tuple(law for region in self._regions for law in region.release.laws)
         return (Symbols(laws, self.features),) if laws else ()
@@ -250,7 +250,7 @@ class CandidateRelease(Frequencies):
         codes = checks.codes("x", x, len(self._points))
         reports = release_by_region(self._regions, self._region_index, codes, call)
         if call.output == "packed":
-            return pack(reports, self.report_parts[0][1])
+            return pack(reports, self._report_parts[0][1])
         return self._points[reports] if call.output == "values" else reports
 
     def decode(self, reports: ArrayLike) -> NDArray[np.float64]:

@@ -115,8 +115,8 @@ class BRR(CandidateRelease, TwoChances):
     """
 
     candidates: Candidates
-    epsilon: Budget
     _: KW_ONLY
+    epsilon: Budget
     m: Annotated[Any, Option(form="paper|best|N", read=_width)] = "paper"
     prior: Any = None
     metric: Any = "euclidean"
@@ -233,10 +233,10 @@ class BRR(CandidateRelease, TwoChances):
     def _worst(self) -> float:
         return max(part.worst_error() for part in self._regions)
 
-    def facts(self, users: int | None = None) -> dict[str, Any]:
+    def _facts(self, users: int | None = None) -> dict[str, Any]:
         """Return the near points, the expected error, GRR's beside it, and the errors of a mean.
 
-        See `Mechanism.facts`.
+        See `Mechanism._facts`.
         """
         if len(self._regions) > 1 or self.utility is not None or self._points.ndim > 1:
             return letter_facts(self, users)

@@ -25,8 +25,8 @@ class CandidateMatrix(CandidateRelease):
     """Base of the mechanisms that release a candidate by a table of their own making."""
 
     candidates: Candidates
-    epsilon: Budget
     _: KW_ONLY
+    epsilon: Budget
     metric: Any = "euclidean"
     utility: Any = None
     interval: tuple[float, float] | None = None
@@ -115,9 +115,9 @@ class CandidateMatrix(CandidateRelease):
         """
         return self._letters
 
-    def facts(self, users: int | None = None) -> dict[str, Any]:
-        """Return the errors of a report and of a frequency; see `Mechanism.facts`."""
-        result = super().facts(users)
+    def _facts(self, users: int | None = None) -> dict[str, Any]:
+        """Return the errors of a report and of a frequency; see `Mechanism._facts`."""
+        result = super()._facts(users)
         if self.utility is not None:
             return result
         return {"errors": {"expected_absolute_error": self.expected_error(), **result["errors"]}}

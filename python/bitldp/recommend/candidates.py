@@ -53,7 +53,7 @@ _SECONDS = 8  # bits of a step: a search among a million records takes seconds; 
 
 
 def _wave(cells: int) -> Maker:
-    return lambda s: SquareWave(s.epsilon, interval=s.interval, cells=cells)
+    return lambda s: SquareWave(epsilon=s.epsilon, interval=s.interval, cells=cells)
 
 
 def _tree(branching: int) -> Maker:
@@ -93,7 +93,7 @@ def _words(step: int) -> Maker:
     def make(s: Question) -> Mechanism:
         if step > _SECONDS and not s.thorough:
             raise ValueError("the server searches for minutes; thorough=True compares it, too")
-        return HeavyHitters(s.epsilon, bits=(s.size - 1).bit_length(), step=step)
+        return HeavyHitters(epsilon=s.epsilon, bits=(s.size - 1).bit_length(), step=step)
 
     return make
 
@@ -116,7 +116,7 @@ def _numeric(kind: Kind, spend: str, **options: Any) -> Maker:
     def make(s: Question) -> Mechanism:
         if s.features == 1 and spend == "sample":
             raise ValueError("a record of one number has nothing to sample")
-        return kind(s.epsilon, features=s.features, spend=spend, interval=s.interval, **options)
+        return kind(epsilon=s.epsilon, features=s.features, spend=spend, interval=s.interval, **options)
 
     return make
 
@@ -195,7 +195,7 @@ def _attributes(spend: Any, oracle: str = "best") -> Maker:
     def make(s: Question) -> Mechanism:
         if s.numbers:
             return MixedRecord(
-                s.numbers, s.sizes, epsilon=s.epsilon, spend=spend, oracle=oracle, interval=s.interval
+                s.sizes, features=s.numbers, epsilon=s.epsilon, spend=spend, oracle=oracle, interval=s.interval
             )
         return CategoricalRecord(s.sizes, epsilon=s.epsilon, spend=spend, oracle=oracle)
 
@@ -211,7 +211,7 @@ def _grr_split(s: Question) -> Mechanism:
 def _warner(s: Question) -> Mechanism:
     if s.sizes != (2,):
         raise ValueError("is for one answer of two categories")
-    return WarnerRR(s.epsilon)
+    return WarnerRR(epsilon=s.epsilon)
 
 
 def _ball(kind: Kind, *norms: str, **options: Any) -> Maker:
@@ -245,7 +245,7 @@ REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
         *((f"GeneralizedRR, {how}", _response(how)) for how in ("split", "sample")),
         ("HypercubePrivUnit, record", _whole(HypercubePrivUnit)),
         ("SampledSigns, record", _whole(SampledSigns)),
-        ("Duchi, record", lambda s: Duchi(s.epsilon, features=s.features, spend="cube", interval=s.interval)),
+        ("Duchi, record", lambda s: Duchi(epsilon=s.epsilon, features=s.features, spend="cube", interval=s.interval)),
     ),
     "vector": (
         ("CrossPolytope", _ball(CrossPolytope, "l1", "l2")),
@@ -254,7 +254,7 @@ REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
         ("CLDP", _ball(CLDP, "l1")),
         ("HypercubePrivUnit", _whole(HypercubePrivUnit)),
         ("SampledSigns", _whole(SampledSigns)),
-        ("Duchi, record", lambda s: Duchi(s.epsilon, features=s.features, spend="cube")),
+        ("Duchi, record", lambda s: Duchi(epsilon=s.epsilon, features=s.features, spend="cube")),
         *((f"{name}, sample", _numeric(kind, "sample", **more)) for name, kind, more in _KINDS),
     ),
     "frequency": (

@@ -178,5 +178,5 @@ def asked(
         if isinstance(question.metric, str):
             named_loss("metric", question.metric, METRICS)
     if interval is not None or task == "mean":  # refuses what no mechanism takes
-        Duchi(budget, features=question.features, interval=question.interval)
+        Duchi(epsilon=budget, features=question.features, interval=question.interval)
     return question

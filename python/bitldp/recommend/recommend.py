@@ -116,7 +116,7 @@ def recommend(
     Examples
     --------
     >>> import bitldp
-    >>> advice = bitldp.recommend("frequency", 2.0, categories=65_536)
+    >>> advice = bitldp.recommend("frequency", epsilon=2.0, categories=65_536)
     >>> type(advice.mechanism).__name__, advice.mechanism.report_bits
     ('BlockDesign', 17)
     """

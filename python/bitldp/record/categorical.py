@@ -14,7 +14,7 @@ from bitldp.base import checks
 from bitldp.base.arrays import first
 from bitldp.estimate.estimates import Estimate
 from bitldp.mechanism.attributes.base import Attributes, AttributesAccumulator
-from bitldp.mechanism.parameters import Budget, Option, one_of
+from bitldp.mechanism.parameters import Budget, FieldId, Option, one_of
 from bitldp.record.choice import ORACLES, indicators, indicators_worst, mean_indicators, oracle
 from bitldp.release.base import Call
 
@@ -92,7 +92,7 @@ class CategoricalRecord(Attributes):
 
     Parameters
     ----------
-    sizes : sequence of int
+    attributes : sequence of int
         Categories of each attribute, 2 or more; they may differ.
     epsilon : float
         Exact epsilon of a record, finite, zero or more.
@@ -141,7 +141,7 @@ class CategoricalRecord(Attributes):
     [1.0, 1.0, 1.0]
     """
 
-    sizes: Sizes
+    attributes: Annotated[Sizes, FieldId("sizes")]
     _: KW_ONLY
     epsilon: Budget
     spend: Spend = "sample"
@@ -151,28 +151,28 @@ class CategoricalRecord(Attributes):
     _no_mean: ClassVar[str] = "its reports are categories; use estimate_frequencies"
 
     def _build(self) -> None:
-        parts = self._spend(len(self.sizes))
+        parts = self._spend(len(self.attributes))
         self._set(oracle=tuple(type(each).__name__ for each in parts))
 
     def _of(self, epsilon: float) -> list[Any]:
-        return chosen(self.oracle, self.sizes, epsilon)
+        return chosen(self.oracle, self.attributes, epsilon)
 
     def _mean_of(self, parts: Sequence[Any], scale: float) -> float:
-        return mean_indicators(parts, self.sizes, scale)
+        return mean_indicators(parts, self.attributes, scale)
 
     @classmethod
-    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+    def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
         """Return the parameters of an example: three attributes."""
-        return {"epsilon": epsilon, "sizes": (2, 5, 16)}
+        return {"epsilon": epsilon, "attributes": (2, 5, 16)}
 
     def _ends(self) -> tuple[Any, Any]:
-        return np.zeros(len(self.sizes), np.int64), np.array(self.sizes) - 1
+        return np.zeros(len(self.attributes), np.int64), np.array(self.attributes) - 1
 
     def _values(self, record: Any) -> list[Any]:
-        return [int(each) for each in admitted("pair", record, self.sizes)[0]]
+        return [int(each) for each in admitted("pair", record, self.attributes)[0]]
 
     def _perturb(self, x: NDArray[Any], call: Call) -> Any:
-        table = admitted("x", x, self.sizes)
+        table = admitted("x", x, self.attributes)
         return self._released([(0, table)], len(table), call)
 
     def _admit(self, x: Any) -> NDArray[Any]:
@@ -234,10 +234,10 @@ class CategoricalRecord(Attributes):
         ValueError
             If no unbiased decode exists (epsilon 0), or for a category out of range.
         """
-        table = admitted("x", x, self.sizes)
+        table = admitted("x", x, self.attributes)
         return tuple(
             indicators(part, table[:, position], size, self._scale)
-            for position, (part, size) in enumerate(zip(self.attributes, self.sizes, strict=True))
+            for position, (part, size) in enumerate(zip(self.mechanisms, self.attributes, strict=True))
         )
 
     def worst_variance(self) -> float:
@@ -248,5 +248,5 @@ class CategoricalRecord(Attributes):
         ValueError
             If no unbiased decode exists (epsilon 0).
         """
-        both = zip(self.attributes, self.sizes, strict=True)
+        both = zip(self.mechanisms, self.attributes, strict=True)
         return max(indicators_worst(part, size, self._scale) for part, size in dict.fromkeys(both))

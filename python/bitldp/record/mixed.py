@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from bitldp.estimate.estimates import Estimate
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.attributes.base import Attributes, AttributesAccumulator
 from bitldp.mechanism.means import refuse_outside
-from bitldp.mechanism.parameters import Budget, Features, Flag, Interval, Option, one_of
+from bitldp.mechanism.parameters import Budget, Features, FieldId, Flag, Interval, Option, one_of
 from bitldp.record.categorical import Oracles, Sizes, Spend, admitted, chosen
 from bitldp.record.choice import NUMBERS, indicators, indicators_worst, mean_indicators, number_mechanism
 from bitldp.release.base import called
@@ -33,7 +33,7 @@ class MixedRecord(Attributes):
     ----------
     features : int
         Numbers of a record, 1 or more; its first attributes.
-    sizes : sequence of int
+    attributes : sequence of int
         Categories of each further attribute, 2 or more; at least one attribute.
     epsilon : float
         Exact epsilon of a record, finite, zero or more.
@@ -70,7 +70,7 @@ class MixedRecord(Attributes):
     Examples
     --------
     >>> import numpy as np, bitldp
-    >>> mechanism = bitldp.MixedRecord(2, [3, 4], epsilon=2.0)
+    >>> mechanism = bitldp.MixedRecord([3, 4], features=2, epsilon=2.0)
     >>> x, y = np.tile([0.5, -0.25], (100_000, 1)), np.tile([2, 0], (100_000, 1))
     >>> reports = mechanism.randomize(x, y, rng=1)
     >>> means = mechanism.estimate_mean(reports)
@@ -81,8 +81,8 @@ class MixedRecord(Attributes):
     ((3,), (4,))
     """
 
-    features: Features
-    sizes: Sizes
+    features: Features = field(kw_only=True)
+    attributes: Annotated[Sizes, FieldId("sizes")]
     _: KW_ONLY
     epsilon: Budget
     spend: Spend = "sample"
@@ -96,43 +96,43 @@ class MixedRecord(Attributes):
     interval: Interval = (-1.0, 1.0)
     clip: Flag = True
 
-    sized_by: ClassVar[str | None] = "features"
-    usual_size: ClassVar[int] = 2
+    _sized_by: ClassVar[str | None] = "features"
+    _usual_size: ClassVar[int] = 2
     _no_mean: ClassVar[str] = "only its numbers have one"
 
     def _build(self) -> None:
-        one, *parts = self._spend(self.features + len(self.sizes))
+        one, *parts = self._spend(self.features + len(self.attributes))
         names = tuple(type(part).__name__ for part in parts[self.features - 1 :])
         self._set(number=type(one).__name__, oracle=names)
 
     def _of(self, epsilon: float) -> list[Any]:
         one = number_mechanism(self.number, epsilon, self.interval, self.clip)
-        return [one] * self.features + chosen(self.oracle, self.sizes, epsilon)
+        return [one] * self.features + chosen(self.oracle, self.attributes, epsilon)
 
     def _mean_of(self, parts: Sequence[Any], scale: float) -> float:
         number = parts[0]._check_spread().scaled(scale).mean()
-        categories = mean_indicators(parts[self.features :], self.sizes, scale)
-        return float(np.average([number, categories], weights=[self.features, sum(self.sizes)]))
+        categories = mean_indicators(parts[self.features :], self.attributes, scale)
+        return float(np.average([number, categories], weights=[self.features, sum(self.attributes)]))
 
     @classmethod
-    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+    def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
         """Return the parameters of an example: numbers, and two categories."""
-        return {**super().usual(epsilon, size), "sizes": (2, 16)}
+        return {**super()._usual(epsilon, size), "attributes": (2, 16)}
 
     def _ends(self) -> tuple[Any, Any]:
         low, high = (np.full(self.features, end) for end in self.interval)
-        return (low, np.zeros(len(self.sizes), np.int64)), (high, np.array(self.sizes) - 1)
+        return (low, np.zeros(len(self.attributes), np.int64)), (high, np.array(self.attributes) - 1)
 
     def _values(self, record: Any) -> list[Any]:
         numbers, categories = record
         return [
             *np.asarray(numbers, float).reshape(-1),
-            *admitted("pair", categories, self.sizes)[0].tolist(),
+            *admitted("pair", categories, self.attributes)[0].tolist(),
         ]
 
     def outside(self, x: ArrayLike) -> int:
         """Return how many numbers are clipped when they are released; see `Mechanism.outside`."""
-        return self.attributes[0].outside(x)
+        return self.mechanisms[0].outside(x)
 
     def randomize(  # type: ignore[override]
         self,
@@ -205,7 +205,7 @@ class MixedRecord(Attributes):
         numbers = checked_floats(numbers).reshape(-1, self.features)
         if not self.clip:
             refuse_outside(numbers, self.interval)
-        categories = admitted("y", y, self.sizes)
+        categories = admitted("y", y, self.attributes)
         if len(categories) != len(numbers):
             raise ValueError(f"y: must be of {len(numbers)} records, as x is, got {len(categories)}")
         return [(0, numbers), (self.features, categories)], len(numbers)
@@ -287,7 +287,7 @@ class MixedRecord(Attributes):
         """
         numbers = np.asarray(x, dtype=np.float64).reshape(-1, self.features)
         checked_floats(numbers)
-        table = admitted("y", y, self.sizes)
+        table = admitted("y", y, self.attributes)
         return (
             self._spread.at(numbers),
             *(
@@ -299,12 +299,12 @@ class MixedRecord(Attributes):
     @property
     def _spread(self) -> Spread:
         """Variance of a number, sampling included: where it is not sampled it counts as the middle."""
-        one: Any = self.attributes[0]
+        one: Any = self.mechanisms[0]
         spread: Spread = one._check_spread().scaled(self._scale)
         return spread
 
     def _categorical(self) -> list[tuple[Any, int]]:
-        return list(zip(self.attributes[self.features :], self.sizes, strict=True))
+        return list(zip(self.mechanisms[self.features :], self.attributes, strict=True))
 
     def worst_variance(self) -> float:
         """Return the largest `variance` of any number, indicator and record.

@@ -70,15 +70,15 @@ class HypercubePrivUnit(Means):
     """
 
     features: Annotated[int, at_least(1, MOST)]
-    epsilon: Budget
     _: KW_ONLY
+    epsilon: Budget
     interval: Interval = (-1.0, 1.0)
     threshold: int | None = None
     clip: Flag = True
 
-    takes: ClassVar[Takes | None] = "reals"
-    command: ClassVar[str] = "privunit"
-    usual_size: ClassVar[int] = 100
+    _takes: ClassVar[Takes | None] = "reals"
+    _command: ClassVar[str] = "privunit"
+    _usual_size: ClassVar[int] = 100
 
     def _build(self) -> None:
         features, epsilon = self.features, self.epsilon

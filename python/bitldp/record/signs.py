@@ -87,14 +87,14 @@ class SampledSigns(Means):
     """
 
     features: Features
-    epsilon: Budget
     _: KW_ONLY
+    epsilon: Budget
     k: int | None = None
     interval: Interval = (-1.0, 1.0)
     clip: Flag = True
 
-    takes: ClassVar[Takes | None] = "reals"
-    usual_size: ClassVar[int] = 100
+    _takes: ClassVar[Takes | None] = "reals"
+    _usual_size: ClassVar[int] = 100
     _size: int = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
@@ -121,11 +121,11 @@ class SampledSigns(Means):
         return channel
 
     @property
-    def report_parts(self) -> tuple[Part, ...]:
+    def _report_parts(self) -> tuple[Part, ...]:
         """(columns, bits): the indices, and the symbol."""
         return ((self._size, index_bits(self.features)), (1, self._size))
 
-    def join(self, parts: Sequence[NDArray[Any]]) -> SampledReports:
+    def _join(self, parts: Sequence[NDArray[Any]]) -> SampledReports:
         """Return reports, as `decode` takes them, of the arrays of their parts."""
         return SampledReports(parts[0], parts[1].ravel())
 

@@ -91,15 +91,15 @@ _SETTINGS: tuple[_Setting, ...] = (
     (
         "PE, 2 dimensions, k 1, paper",
         "FedSel, Lemma 2",
-        lambda: bitldp.PE(2, 1, epsilon=1.0, calibration="paper"),
+        lambda: bitldp.PE(2, k=1, epsilon=1.0, calibration="paper"),
     ),
-    ("PS, 100 dimensions, k 10", "FedSel, Lemma 3", lambda: bitldp.PS(100, 10, epsilon=1.0)),
+    ("PS, 100 dimensions, k 10", "FedSel, Lemma 3", lambda: bitldp.PS(100, k=10, epsilon=1.0)),
     (
         "Duchi, 2 dimensions by half-cubes, paper",
         "Duchi et al. 2018",
-        lambda: bitldp.Duchi(1.0, features=2, spend="cube", calibration="paper"),
+        lambda: bitldp.Duchi(epsilon=1.0, features=2, spend="cube", calibration="paper"),
     ),
-    ("MVU, 3 bits", "Chaudhuri et al. 2022", lambda: bitldp.MVU(1.0)),
+    ("MVU, 3 bits", "Chaudhuri et al. 2022", lambda: bitldp.MVU(epsilon=1.0)),
 )
 
 

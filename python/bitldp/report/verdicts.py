@@ -118,11 +118,11 @@ def _mvu_lowest() -> _Judged:
     shares = []
     for epsilon in (1.0, 3.0, 5.0):
         others: list[np.ndarray[tuple[int, ...], np.dtype[np.float64]]] = [
-            BitwiseRR(epsilon, bits=3).variance(x),
-            GeneralizedRR(epsilon, bits=3).variance(x),
+            BitwiseRR(epsilon=epsilon, bits=3).variance(x),
+            GeneralizedRR(epsilon=epsilon, bits=3).variance(x),
             CLDP(1, epsilon=epsilon).variance(x[:, None]).reshape(-1),
         ]
-        ours = MVU(epsilon).variance(x)
+        ours = MVU(epsilon=epsilon).variance(x)
         shares.append(float(np.mean(ours < np.min(others, axis=0))))
     shown = ", ".join(f"{share:.0%}" for share in shares)
     return min(shares) == 1.0, f"with 3 bits it is lowest on {shown} of the inputs at epsilon 1, 3, 5"
@@ -148,7 +148,7 @@ def _metric() -> _Judged:
 
 
 def _slope(epsilon: float) -> float:
-    return MetricMVU(epsilon, metric=1.0, interval=(0.0, 1.0)).slope
+    return MetricMVU(epsilon=epsilon, metric=1.0, interval=(0.0, 1.0)).slope
 
 
 def _sign_split() -> _Judged:

@@ -26,7 +26,7 @@ class Selection(OneArray):
     Not a dataclass: a subclass says in which order its parameters come.
     """
 
-    dimensions: int
+    features: int
     epsilon: float
 
     # Derived of the parameters while the mechanism is built.
@@ -35,9 +35,9 @@ class Selection(OneArray):
     _no_frequencies: ClassVar[str] = "its law is about ranks, and not about a set of largest coordinates"
     _no_letters: ClassVar[str] = _no_frequencies
 
-    takes: ClassVar[Takes | None] = "scores"
-    sized_by: ClassVar[str | None] = "dimensions"
-    usual_size: ClassVar[int] = 100
+    _takes: ClassVar[Takes | None] = "scores"
+    _sized_by: ClassVar[str | None] = "features"
+    _usual_size: ClassVar[int] = 100
 
     def _finish(self, channel: Select) -> None:
         exact = channel.epsilon
@@ -49,30 +49,30 @@ class Selection(OneArray):
         return self._channel
 
     @property
-    def report_parts(self) -> tuple[Part, ...]:
+    def _report_parts(self) -> tuple[Part, ...]:
         """(columns, bits) of a report: one index."""
         return ((1, max(1, (self._channel.outputs - 1).bit_length())),)
 
-    def join(self, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    def _join(self, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
         """Return reports, as `decode` takes them: one index a vector."""
         return parts[0].ravel()
 
     @property
     def columns(self) -> int:
         """Coordinates of a vector."""
-        return self.dimensions
+        return self.features
 
-    def symbols(self) -> tuple[Symbols, ...]:
+    def _symbols(self) -> tuple[Symbols, ...]:
         """Return the channel behind a report."""
         return (Symbols((self._channel,), 1),)
 
     def extremes(self, pair: Pair | None = None) -> Experiment:
         """Return vectors of opposite order and the law of the index; see `Mechanism.extremes`."""
-        vectors, names = opposite_vectors(self.dimensions)
+        vectors, names = opposite_vectors(self.features)
         if pair is not None:
             vectors, names = [np.asarray(each, dtype=np.float64) for each in pair], ["pair[0]", "pair[1]"]
-            if any(each.shape != (self.dimensions,) for each in vectors):
-                raise ValueError(f"pair: two vectors of shape ({self.dimensions},) are needed")
+            if any(each.shape != (self.features,) for each in vectors):
+                raise ValueError(f"pair: two vectors of shape ({self.features},) are needed")
         block = self.index_block(vectors)
         return Experiment(vectors, names, [block], [worst_pair(block.table[:, 0])], {"output": "codes"})
 
@@ -93,10 +93,10 @@ class Selection(OneArray):
         return checks.numbers("x", x)
 
     def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
-        """Select one coordinate of each vector of finite numbers, shape (n, dimensions).
+        """Select one coordinate of each vector of finite numbers, shape (n, features).
 
         What counts is the order of the magnitudes; equal ones (zeros of either sign among them) are ranked at
-        random. A report is an index, 0 to dimensions - 1; `PE` also reports `dimensions`, for none.
+        random. A report is an index, 0 to features - 1; `PE` also reports `features`, for none.
         """
         (key, *_), output, out, threads, first_chunk = call
         return self._channel.randomize(x, key, output, out, threads, first_chunk)
@@ -106,7 +106,7 @@ class Selection(OneArray):
 
         Returns
         -------
-        ndarray of float64, shape (dimensions,) or (dimensions + 1,)
+        ndarray of float64, shape (features,) or (features + 1,)
         """
         weights, nothing = self._channel.weights(), self._channel.nothing
         law = weights / float(self._channel.total)
@@ -117,7 +117,7 @@ class Selection(OneArray):
 
         Parameters
         ----------
-        scores : array_like of float, shape (n, dimensions)
+        scores : array_like of float, shape (n, features)
             Finite numbers.
 
         Returns

@@ -19,7 +19,7 @@ from bitldp.estimate.means import MeanAccumulator
 from bitldp.mechanism.base import Mechanism, Part
 from bitldp.mechanism.law import Experiment, Pair, Symbols
 from bitldp.mechanism.numeric import Numeric
-from bitldp.mechanism.parameters import Budget, at_least
+from bitldp.mechanism.parameters import Budget, FieldId, at_least
 from bitldp.numeric import Piecewise, SampledReports
 from bitldp.release.base import Call
 from bitldp.selection.two_stage import floats
@@ -86,19 +86,19 @@ class Compressed(Mechanism):
 
     Parameters
     ----------
-    dimensions : int
+    features : int
         Coordinates d of a vector, 2 or more.
     compressed : int
         Numbers q after the projection, 2 to d.
     epsilon : float
         Privacy budget of a vector; each sampled number is released at epsilon/c.
-    seed : int
+    public_seed : int
         Public seed of the projection: the same for all clients and the server.
     c : int
         Numbers that are sampled, 1 to q.
     bound : float
         Projected numbers are clipped to [-bound, bound].
-    values : type
+    release : type
         `Piecewise`, `Duchi`, `Hybrid`, ...
 
     Raises
@@ -119,16 +119,16 @@ class Compressed(Mechanism):
     differential privacy", IEEE TKDE 30 (2018), as FedSel (DASFAA 2020, Section 3.1) states it.
     """
 
-    dimensions: Annotated[int, at_least(2)]
+    features: Annotated[int, at_least(2), FieldId("dimensions")]
+    _: KW_ONLY
     compressed: int
     epsilon: Budget
-    _: KW_ONLY
-    seed: Annotated[int, at_least(0, 1 << 256)]
+    public_seed: Annotated[int, at_least(0, 1 << 256), FieldId("seed")]
     c: int = 1
     bound: Annotated[float, checks.positive] = 1.0
-    values: type[Numeric] = Piecewise
+    release: Annotated[type[Numeric], FieldId("values")] = Piecewise
 
-    usual_size: ClassVar[int] = 100
+    _usual_size: ClassVar[int] = 100
     _numbers: Numeric = field(init=False, repr=False, compare=False)
     _no_mean: ClassVar[str] = (
         "a projection to fewer dimensions cannot be undone, so that no unbiased estimate exists; "
@@ -138,21 +138,21 @@ class Compressed(Mechanism):
     _no_letters: ClassVar[str] = "a projection to fewer dimensions cannot be undone"
 
     @classmethod
-    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+    def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
         """Return the parameters of an example: a projection to 10 numbers, or to all."""
-        dimensions = cls.usual_size if size is None else size
-        return {"dimensions": dimensions, "compressed": min(10, dimensions), "epsilon": epsilon, "seed": 0}
+        dimensions = cls._usual_size if size is None else size
+        return {"features": dimensions, "compressed": min(10, dimensions), "epsilon": epsilon, "public_seed": 0}
 
     def _build(self) -> None:
-        dimensions = self.dimensions
+        dimensions = self.features
         compressed = checks.integer("compressed", self.compressed, 2, dimensions)
         if dimensions * compressed > _ENTRIES:
             raise ValueError(f"compressed: the projection must have at most {_ENTRIES} entries")
         c = checks.integer("c", self.c, 1, compressed)
-        if not (isinstance(self.values, type) and issubclass(self.values, Numeric)):
-            raise TypeError("values: must be a class of numeric mechanisms, such as Piecewise")
+        if not (isinstance(self.release, type) and issubclass(self.release, Numeric)):
+            raise TypeError("release: must be a class of numeric mechanisms, such as Piecewise")
         options: dict[str, Any] = {"features": compressed, "spend": "sample", "k": c}
-        numbers = self.values(self.epsilon, interval=(-self.bound, self.bound), **options)
+        numbers = self.release(epsilon=self.epsilon, interval=(-self.bound, self.bound), **options)
         self._set(compressed=compressed, c=c, _numbers=numbers, _guarantee=numbers.guarantee)
 
     @property
@@ -162,26 +162,26 @@ class Compressed(Mechanism):
 
     @property
     def projection(self) -> NDArray[np.float64]:
-        """The public matrix, shape (dimensions, compressed); read-only."""
-        return _projection(self.dimensions, self.compressed, self.seed)[0]
+        """The public matrix, shape (features, compressed); read-only."""
+        return _projection(self.features, self.compressed, self.public_seed)[0]
 
     @property
-    def report_parts(self) -> tuple[Part, ...]:
+    def _report_parts(self) -> tuple[Part, ...]:
         """(columns, bits) of a record's indices, which are below `compressed`, and of its codes."""
-        return self._numbers.report_parts
+        return self._numbers._report_parts
 
-    def join(self, parts: Sequence[NDArray[Any]]) -> SampledReports:
+    def _join(self, parts: Sequence[NDArray[Any]]) -> SampledReports:
         """Return reports, as `decode` takes them, of the arrays of their parts."""
         return SampledReports(*parts)
 
     @property
     def columns(self) -> int:
         """Coordinates of a vector."""
-        return self.dimensions
+        return self.features
 
-    def symbols(self) -> tuple[Symbols, ...]:
+    def _symbols(self) -> tuple[Symbols, ...]:
         """Return the channels of the projected numbers."""
-        return self._numbers.symbols()
+        return self._numbers._symbols()
 
     def extremes(self, pair: Pair | None = None) -> Experiment | None:
         """Return vectors whose projections are clipped at opposite ends; see `Mechanism.extremes`."""
@@ -203,7 +203,7 @@ class Compressed(Mechanism):
         return reports
 
     def _project(self, x: ArrayLike) -> NDArray[np.float64]:
-        projected: NDArray[np.float64] = floats("x", x, self.dimensions).astype(np.float64) @ self.projection
+        projected: NDArray[np.float64] = floats("x", x, self.features).astype(np.float64) @ self.projection
         return projected
 
     def outside(self, x: ArrayLike) -> int:
@@ -211,15 +211,15 @@ class Compressed(Mechanism):
         return self._numbers.outside(self._project(x))
 
     def decode(self, reports: Any) -> NDArray[np.float64]:
-        """Return the letters of reports, recovered: shape (n, dimensions)."""
-        back = _projection(self.dimensions, self.compressed, self.seed)[1]
+        """Return the letters of reports, recovered: shape (n, features)."""
+        back = _projection(self.features, self.compressed, self.public_seed)[1]
         recovered: NDArray[np.float64] = self._numbers.decode(reports) @ back
         return recovered
 
     def recover(self, reports: Any) -> NDArray[np.float64]:
-        """Return the mean of the vectors by the pseudo-inverse, biased (see Notes): shape (dimensions,)."""
+        """Return the mean of the vectors by the pseudo-inverse, biased (see Notes): shape (features,)."""
         mean = self._numbers.estimate_mean(reports).value
-        recovered: NDArray[np.float64] = mean @ _projection(self.dimensions, self.compressed, self.seed)[1]
+        recovered: NDArray[np.float64] = mean @ _projection(self.features, self.compressed, self.public_seed)[1]
         return recovered
 
     def variance(self, x: ArrayLike) -> NoReturn:

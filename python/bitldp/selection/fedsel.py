@@ -26,7 +26,7 @@ class FedSel:
 
     Parameters
     ----------
-    dimensions : int
+    features : int
         Coordinates d of a gradient.
     epsilon : float
         Privacy budget of a client over all its rounds, above zero.
@@ -38,8 +38,8 @@ class FedSel:
         The selection.
     k : int, optional
         How many coordinates count as large, for "PS" and "PE". None: a tenth of them, at least 1.
-    values : type
-        Mechanism of the value, built as ``values(epsilon)`` for one number of [-1, 1]: `Piecewise`, `Duchi`,
+    release : type
+        Mechanism of the value, built as ``release(epsilon=...)`` for one number of [-1, 1]: `Piecewise`, `Duchi`,
         `Hybrid`, `ThreeOutputs`, ...
     mu : float, optional
         Part of a round's budget that the selection gets, in [0, 1). None: `split_budget`, for which
@@ -53,7 +53,7 @@ class FedSel:
     calibration : {"exact", "paper"}
         Of "PE".
     dtype : dtype
-        float64 or float32: of the residuals, which take ``clients * dimensions`` of them.
+        float64 or float32: of the residuals, which take ``clients * features`` of them.
 
     Raises
     ------
@@ -88,14 +88,14 @@ class FedSel:
 
     def __init__(
         self,
-        dimensions: int,
+        features: int,
         *,
         epsilon: float,
         rounds: int,
         clients: int = 1,
         select: Literal["PS", "EXP", "PE"] = "PS",
         k: int | None = None,
-        values: type[Numeric] = Piecewise,
+        release: type[Numeric] = Piecewise,
         mu: float | None = None,
         batch: int | None = None,
         threshold: float = 0.2,
@@ -103,21 +103,21 @@ class FedSel:
         calibration: Calibration = "exact",
         dtype: DTypeLike = np.float64,
     ) -> None:
-        dimensions = checks.integer("dimensions", dimensions, 2)
+        features = checks.integer("features", features, 2)
         epsilon = checks.positive("epsilon", epsilon)
         self._rounds = checks.integer("rounds", rounds, 1)
         clients = checks.count("clients", clients, 1)
         self._momentum = checks.budget("momentum", momentum)
-        if not (isinstance(values, type) and issubclass(values, Numeric)):
-            raise TypeError("values: must be a class of numeric mechanisms, such as Piecewise")
+        if not (isinstance(release, type) and issubclass(release, Numeric)):
+            raise TypeError("release: must be a class of numeric mechanisms, such as Piecewise")
         if np.dtype(dtype) not in (np.float32, np.float64):
             raise TypeError(f"dtype: must be float32 or float64, not {np.dtype(dtype)}")
-        first, second = budget_of(share(epsilon, self._rounds), dimensions, mu, batch, threshold)
-        selection = selection_of(select, dimensions, k, first, calibration)
-        self._stages = TwoStage(selection, values(second))
+        first, second = budget_of(share(epsilon, self._rounds), features, mu, batch, threshold)
+        selection = selection_of(select, features, k, first, calibration)
+        self._stages = TwoStage(selection, release(epsilon=second))
         total = composed(self._stages.guarantee.record, self._rounds)
         self._guarantee = Guarantee.judge(epsilon, (total, total, total), given=self._stages.guarantee.given)
-        self._residual: NDArray[Any] = np.zeros((clients, dimensions), dtype)
+        self._residual: NDArray[Any] = np.zeros((clients, features), dtype)
         self._released: NDArray[np.int64] = np.zeros(clients, np.int64)
 
     @property
@@ -164,7 +164,7 @@ class FedSel:
 
         Parameters
         ----------
-        gradients : array_like of float32 or float64, shape (n, dimensions)
+        gradients : array_like of float32 or float64, shape (n, features)
             One gradient a client, finite.
         clients : array_like of int, shape (n,), optional
             Which clients take part, each once. None: all of them, in order.
@@ -254,7 +254,7 @@ class FedSel:
         Returns
         -------
         dict
-            "residual", shape (clients, dimensions), and "released", shape (clients,).
+            "residual", shape (clients, features), and "released", shape (clients,).
         """
         return {"residual": self._residual.copy(), "released": self._released.copy()}
 
@@ -348,7 +348,7 @@ def budget_of(
     if mu is None:
         if batch is None:
             raise ValueError("mu: give it, or give batch, the clients of a round, to derive it")
-        return split_budget(epsilon, dimensions, batch=batch, threshold=threshold)
+        return split_budget(dimensions, epsilon=epsilon, batch=batch, threshold=threshold)
     mu = checks.real("mu", mu)
     if not 0.0 <= mu < 1.0:
         raise ValueError(f"mu: must be in [0, 1), got {mu}")
@@ -369,5 +369,5 @@ def selection_of(
         return EXP(dimensions, epsilon=epsilon)
     top = max(1, round(_SHARE_OF_TOP * dimensions)) if k is None else k
     if select == "PS":
-        return PS(dimensions, top, epsilon=epsilon)
-    return PE(dimensions, top, epsilon=epsilon, calibration=calibration)
+        return PS(dimensions, k=top, epsilon=epsilon)
+    return PE(dimensions, k=top, epsilon=epsilon, calibration=calibration)

@@ -24,7 +24,7 @@ from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.means import countable
 from bitldp.estimate.statistics import counts_of
-from bitldp.mechanism.parameters import Budget, Calibration, at_least
+from bitldp.mechanism.parameters import Budget, Calibration, FieldId, at_least
 from bitldp.privacy import calibrated
 from bitldp.selection.base import MOST, Selection
 
@@ -51,10 +51,10 @@ class TopSelection(Selection):
     """Base of PS and PE: each of the k largest is reported with one probability, each other with another."""
 
     @classmethod
-    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+    def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
         """Return the parameters of an example: the 10 largest coordinates, or all but one."""
-        parameters = super().usual(epsilon, size)
-        return parameters | {"k": max(1, min(10, parameters["dimensions"] - 1))}
+        parameters = super()._usual(epsilon, size)
+        return parameters | {"k": max(1, min(10, parameters["features"] - 1))}
 
     def _chances(self) -> tuple[float, float]:
         """Return P(a given top coordinate) and P(a given other one), which must differ."""
@@ -79,7 +79,7 @@ class TopSelection(Selection):
 
         Returns
         -------
-        ndarray of float64, shape (n, dimensions)
+        ndarray of float64, shape (n, features)
             ``(indicator - b)/(a - b)``, a and b being the chances of a top coordinate and of another one.
             Ties at the k-th place count with the chance to be in the top k.
 
@@ -107,7 +107,7 @@ class TopSelection(Selection):
         Returns
         -------
         Estimate
-            Shape (dimensions,).
+            Shape (features,).
 
         Raises
         ------
@@ -147,12 +147,12 @@ class TopSelection(Selection):
 
         Parameters
         ----------
-        scores : array_like of float, shape (n, dimensions)
+        scores : array_like of float, shape (n, features)
             Vectors.
 
         Returns
         -------
-        ndarray of float64, shape (n, dimensions)
+        ndarray of float64, shape (n, features)
             P (1 - P)/(a - b)^2, P the probability to report the coordinate.
 
         Raises
@@ -199,7 +199,7 @@ class EXP(Selection):
 
     Parameters
     ----------
-    dimensions : int
+    features : int
         Coordinates d of a vector, 2 to 2**24.
     epsilon : float
         Privacy budget of a vector, finite, zero or more; the exact epsilon is at most that (see Notes).
@@ -228,11 +228,12 @@ class EXP(Selection):
     array([1], dtype=uint8)
     """
 
-    dimensions: Annotated[int, at_least(2, MOST)]
+    features: Annotated[int, at_least(2, MOST), FieldId("dimensions")]
+    _: KW_ONLY
     epsilon: Budget
 
     def _build(self) -> None:
-        self._finish(exp_channel(self.dimensions, self.epsilon))
+        self._finish(exp_channel(self.features, self.epsilon))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -243,7 +244,7 @@ class PS(TopSelection):
 
     Parameters
     ----------
-    dimensions : int
+    features : int
         Coordinates d of a vector, 2 to 2**24.
     k : int
         How many coordinates count as large, 1 to d - 1.
@@ -268,20 +269,21 @@ class PS(TopSelection):
     --------
     >>> import numpy as np
     >>> from bitldp.selection import PS
-    >>> mechanism = PS(100, 10, epsilon=1.0)
+    >>> mechanism = PS(100, k=10, epsilon=1.0)
     >>> mechanism.probabilities()[[0, -1]].round(6)
     array([0.008534, 0.023197])
     >>> mechanism.randomize(np.zeros((4, 100)), rng=1).shape
     (4,)
     """
 
-    dimensions: Annotated[int, at_least(2, MOST)]
+    features: Annotated[int, at_least(2, MOST), FieldId("dimensions")]
+    _: KW_ONLY
     k: int
     epsilon: Budget
 
     def _build(self) -> None:
-        self._set(k=checks.integer("k", self.k, 1, self.dimensions - 1))
-        self._finish(ps_channel(self.dimensions, self.k, self.epsilon))
+        self._set(k=checks.integer("k", self.k, 1, self.features - 1))
+        self._finish(ps_channel(self.features, self.k, self.epsilon))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -290,7 +292,7 @@ class PE(TopSelection):
 
     Parameters
     ----------
-    dimensions : int
+    features : int
         Coordinates d of a vector, 2 to 2**24.
     k : int
         How many coordinates count as large, 1 to d - 1.
@@ -311,7 +313,7 @@ class PE(TopSelection):
     Neighbours are any two vectors. Only one index leaves, so the d bits are not drawn one by one: by symmetry
     the index is each of the k largest with one probability, p E 1/(1 + Bin(k - 1, p) + Bin(d - k, 1 - p)),
     each other one with another, (1 - p) E 1/(1 + Bin(k, p) + Bin(d - k - 1, 1 - p)), and none (reported as
-    `dimensions`) with (1 - p)^k p^(d - k), whatever the vector is. The integers that are sampled are those.
+    `features`) with (1 - p)^k p^(d - k), whatever the vector is. The integers that are sampled are those.
 
     The proof of Lemma 2 takes the number of ones to be the same for both vectors; it is not, which is the
     excess. Calibrated, `PE` was never better than `PS`.
@@ -319,21 +321,21 @@ class PE(TopSelection):
     Examples
     --------
     >>> from bitldp.selection import PE
-    >>> round(PE(100, 10, epsilon=4.0).p, 7)
+    >>> round(PE(100, k=10, epsilon=4.0).p, 7)
     0.9805119
     """
 
-    dimensions: Annotated[int, at_least(2, MOST)]
+    features: Annotated[int, at_least(2, MOST), FieldId("dimensions")]
+    _: KW_ONLY
     k: int
     epsilon: Budget
-    _: KW_ONLY
     calibration: Calibration = "exact"
 
     _p: float = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
-        self._set(k=checks.integer("k", self.k, 1, self.dimensions - 1))
-        channel, p = pe_channel(self.dimensions, self.k, self.epsilon, self.calibration)
+        self._set(k=checks.integer("k", self.k, 1, self.features - 1))
+        channel, p = pe_channel(self.features, self.k, self.epsilon, self.calibration)
         self._finish(channel)
         self._set(_p=p)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,7 @@ from bitldp.estimate.means import MeanAccumulator
 from bitldp.mechanism.base import Mechanism, Part
 from bitldp.mechanism.law import Block, Experiment, Pair
 from bitldp.mechanism.means import Means
+from bitldp.mechanism.parameters import FieldId
 from bitldp.numeric.duchi import Duchi
 from bitldp.privacy import Guarantee, added
 from bitldp.release.base import Call, called
@@ -102,7 +103,7 @@ class TwoStage(Mechanism):
     ----------
     selection : EXP, PS or PE
         The first stage.
-    values : Duchi, Piecewise, PiecewiseSub, Hybrid or ThreeOutputs
+    release : Duchi, Piecewise, PiecewiseSub, Hybrid or ThreeOutputs
         The second: a mechanism of one number that clips to its interval.
 
     Raises
@@ -128,14 +129,14 @@ class TwoStage(Mechanism):
     >>> import numpy as np
     >>> from bitldp.numeric import Piecewise
     >>> from bitldp.selection import PS, TwoStage
-    >>> both = TwoStage(PS(4, 1, epsilon=20.0), Piecewise(8.0))
+    >>> both = TwoStage(PS(4, k=1, epsilon=20.0), Piecewise(epsilon=8.0))
     >>> reports = both.randomize(np.array([[0.1, -0.9, 0.2, 0.0]]), rng=1)
     >>> both.guarantee.record, both.decode(reports).round(1)
     (28.0, array([[ 0. , -0.9,  0. ,  0. ]]))
     """
 
     selection: Selection
-    values: Means
+    release: Annotated[Means, FieldId("values")]
 
     _no_mean: ClassVar[str] = (
         "a coordinate that was not selected counts as 0, so that no unbiased estimate of the mean of the "
@@ -146,19 +147,19 @@ class TwoStage(Mechanism):
     _no_frequencies: ClassVar[str] = "estimate them from the indices, by the selection"
 
     @classmethod
-    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+    def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
         """Return the parameters of an example: half of the budget for the selection, half for the value."""
         half = epsilon / 2.0
-        return {"selection": PS.for_record(**PS.usual(half, size)), "values": Duchi(half)}
+        return {"selection": PS._for_record(**PS._usual(half, size)), "release": Duchi(epsilon=half)}
 
     def _build(self) -> None:
-        selection, values = self.selection, self.values
+        selection, values = self.selection, self.release
         if not isinstance(selection, Selection):
             raise TypeError(f"selection: must be EXP, PS or PE, not {type(selection).__name__}")
         if not isinstance(values, Means):
-            raise TypeError(f"values: must be a mechanism of numbers, not {type(values).__name__}")
+            raise TypeError(f"release: must be a mechanism of numbers, not {type(values).__name__}")
         if values.features != 1 or not values.clip or values.guarantee.delta:
-            raise ValueError("values: must be a pure mechanism of one feature, with clip=True")
+            raise ValueError("release: must be a pure mechanism of one feature, with clip=True")
         first, second = selection.guarantee, values.guarantee
         exact = added(first.record, second.record)
         none = selection.channel.nothing is not None
@@ -170,28 +171,28 @@ class TwoStage(Mechanism):
         self._set(_guarantee=guarantee)
 
     @property
-    def dimensions(self) -> int:
+    def features(self) -> int:
         """Coordinates of a vector."""
         return self.selection.channel.dimensions
 
     @property
-    def report_parts(self) -> tuple[Part, ...]:
+    def _report_parts(self) -> tuple[Part, ...]:
         """(columns, bits) of a record's index and of its code; "none" is an index, too."""
         return (1, self.selection.report_bits), (1, self._code_bits)
 
-    def join(self, parts: Sequence[NDArray[Any]]) -> SelectedReports:
+    def _join(self, parts: Sequence[NDArray[Any]]) -> SelectedReports:
         """Return reports, as `decode` takes them, of the arrays of indices and of codes."""
         return SelectedReports(parts[0].ravel(), parts[1].ravel())
 
     @property
     def columns(self) -> int:
         """Coordinates of a vector."""
-        return self.dimensions
+        return self.features
 
     @property
-    def ends(self) -> tuple[float, float]:
+    def _span(self) -> tuple[float, float]:
         """Where values lie: (low, high)."""
-        return self.values.ends
+        return self.release._span
 
     def extremes(self, pair: Pair | None = None) -> Experiment | None:
         """Return vectors of opposite order and the law of their reports; see `Mechanism.extremes`."""
@@ -199,9 +200,9 @@ class TwoStage(Mechanism):
         # does not depend on the index, and the law is a product. With a report of none it is not.
         if pair is not None:
             return None
-        vectors, names = opposite_vectors(self.dimensions)
-        values, nothing = self.values, self.selection.channel.nothing
-        if nothing is not None or values.ends != (-1.0, 1.0) or values.alphabet > _PRINTED:
+        vectors, names = opposite_vectors(self.features)
+        values, nothing = self.release, self.selection.channel.nothing
+        if nothing is not None or values._span != (-1.0, 1.0) or values.alphabet > _PRINTED:
             return Experiment(vectors[:2], names[:2])
         law = values.probabilities()
         rows = np.stack([law[-1], law[0], law[-1]])
@@ -211,7 +212,7 @@ class TwoStage(Mechanism):
 
     @property
     def _code_bits(self) -> int:
-        return max(1, (self.values.alphabet - 1).bit_length())
+        return max(1, (self.release.alphabet - 1).bit_length())
 
     @property
     def chunk(self) -> int:
@@ -220,7 +221,7 @@ class TwoStage(Mechanism):
 
     def fingerprint(self) -> dict[str, Any]:
         """Return name and parameters as JSON values: the fingerprints of both stages."""
-        stages = {"selection": self.selection.fingerprint(), "values": self.values.fingerprint()}
+        stages = {"selection": self.selection.fingerprint(), "values": self.release.fingerprint()}
         return {"name": type(self).__name__, "parameters": stages}
 
     def randomize(  # type: ignore[override]
@@ -237,10 +238,10 @@ class TwoStage(Mechanism):
 
         Parameters
         ----------
-        scores : array_like of float32 or float64, shape (n, dimensions)
+        scores : array_like of float32 or float64, shape (n, features)
             One vector a client, finite: the larger a magnitude, the likelier it is selected.
-        values : array_like of float32 or float64, shape (n, dimensions), optional
-            What is released of the selected coordinate, clipped to the interval of ``values``; finite. None:
+        values : array_like of float32 or float64, shape (n, features), optional
+            What is released of the selected coordinate, clipped to the interval of `release`; finite. None:
             the scores.
         rng, threads
             As of `Mechanism.randomize`.
@@ -286,12 +287,12 @@ class TwoStage(Mechanism):
 
     @property
     def _streams(self) -> int:
-        return 1 + int(self.values._release.streams)
+        return 1 + int(self.release._release.streams)
 
     def _admit_pair(self, scores: ArrayLike, values: ArrayLike | None) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return scores and values as checked arrays of one shape."""
-        sizes = floats("scores", scores, self.dimensions)
-        table = sizes if values is None else floats("values", values, self.dimensions)
+        sizes = floats("scores", scores, self.features)
+        table = sizes if values is None else floats("values", values, self.features)
         if table.shape != sizes.shape:
             raise ValueError(f"values: shape must be that of scores, {sizes.shape}, got {table.shape}")
         return sizes, table
@@ -307,13 +308,13 @@ class TwoStage(Mechanism):
         positions[none] = 0
         chosen = np.take_along_axis(table, positions[:, None], axis=1)[:, 0]
         chosen[none] = self._middle
-        codes = self.values._release.randomize(chosen, call.codes(rest))
+        codes = self.release._release.randomize(chosen, call.codes(rest))
         reports = SelectedReports(indices, codes)
         return self.pack(reports) if call.output == "packed" else reports
 
     @property
     def _middle(self) -> float:
-        low, high = self.values._ends
+        low, high = self.release._ends
         return low + (high - low) / 2.0
 
     def pack(self, reports: Any) -> SelectedReports:
@@ -325,7 +326,7 @@ class TwoStage(Mechanism):
         if not isinstance(reports, (tuple, list)) or len(reports) != 2:
             raise TypeError("reports: must be a pair (indices, codes), as randomize gives it")
         indices = checks.codes("reports.indices", reports[0], self.selection.channel.outputs)
-        codes = checks.codes("reports.codes", reports[1], self.values.alphabet)
+        codes = checks.codes("reports.codes", reports[1], self.release.alphabet)
         if indices.ndim != 1 or indices.shape != codes.shape:
             raise ValueError(
                 f"reports: shapes must be (n,), the same for both, got {indices.shape} and {codes.shape}"
@@ -342,16 +343,16 @@ class TwoStage(Mechanism):
 
         Returns
         -------
-        ndarray of float64, shape (n, dimensions)
+        ndarray of float64, shape (n, features)
             The letter of the code at the selected coordinate (right on average, given that it was selected),
             0 elsewhere; zeros where none was selected.
 
         Raises
         ------
         ValueError, TypeError
-            If the codes are uninformative (epsilon 0 of `values`), or for reports of another form.
+            If the codes are uninformative (epsilon 0 of `release`), or for reports of another form.
         """
-        letters = self.values.letters
+        letters = self.release.letters
         indices, codes = self._check(reports)
         dense = np.zeros((len(codes), self.selection.channel.dimensions + 1))
         dense[np.arange(len(codes)), indices.astype(np.intp)] = letters[codes]
@@ -368,7 +369,7 @@ class TwoStage(Mechanism):
         Returns
         -------
         Estimate
-            Shape (dimensions,). Not an unbiased estimate of the mean of the vectors (see Notes of the class).
+            Shape (features,). Not an unbiased estimate of the mean of the vectors (see Notes of the class).
 
         Raises
         ------
@@ -385,30 +386,30 @@ class TwoStage(Mechanism):
         Raises
         ------
         ValueError
-            If the codes are uninformative (epsilon 0 of `values`).
+            If the codes are uninformative (epsilon 0 of `release`).
         """
-        return SelectedMeanAccumulator(self, self.values.letters, self._check)
+        return SelectedMeanAccumulator(self, self.release.letters, self._check)
 
     def variance(self, scores: ArrayLike, values: ArrayLike | None = None) -> NDArray[np.float64]:
         """Return the variance of a sparse update in each coordinate, in closed form.
 
         Parameters
         ----------
-        scores, values : array_like of float, shape (n, dimensions)
+        scores, values : array_like of float, shape (n, features)
             As of `randomize`.
 
         Returns
         -------
-        ndarray of float64, shape (n, dimensions)
+        ndarray of float64, shape (n, features)
             ``P (V + s^2) - (P s)^2``: P the probability to select the coordinate, s its clipped value, V the
             variance of the letter of s.
 
         Raises
         ------
         ValueError
-            If the codes are uninformative (epsilon 0 of `values`), or for numbers that are not finite.
+            If the codes are uninformative (epsilon 0 of `release`), or for numbers that are not finite.
         """
         chance = self.selection.law(scores)[:, : self.selection.channel.dimensions]
-        s = np.clip(np.asarray(scores if values is None else values, dtype=np.float64), *self.values._ends)
-        spread: NDArray[np.float64] = chance * (self.values.variance(s) + s * s) - np.square(chance * s)
+        s = np.clip(np.asarray(scores if values is None else values, dtype=np.float64), *self.release._ends)
+        spread: NDArray[np.float64] = chance * (self.release.variance(s) + s * s) - np.square(chance * s)
         return spread

@@ -221,13 +221,13 @@ class ColumnCodec(ABC):
             if output not in (None, "bits"):
                 raise PlanError(f"{asked}: a report of {name} is one bit for each category; use bits")
             return "bits"
-        if not mechanism.alike:
-            if len(mechanism.report_parts) > 1:
+        if not mechanism._alike:
+            if len(mechanism._report_parts) > 1:
                 raise PlanError(f"{name}: a report has two parts; with public=False it is one code")
             if output not in (None, "codes"):
                 raise PlanError(f"{asked}: a report of {name} is a code, and none of a category; use codes")
             return "codes"
-        if output == "codes" and len(mechanism.report_parts) > 1:
+        if output == "codes" and len(mechanism._report_parts) > 1:
             sampled = spelled("spend", "sample")
             raise PlanError(f"{asked}: with {sampled} a report is indices and codes; use values")
         if output == "bits" and "bits" not in mechanism.outputs:

@@ -106,7 +106,7 @@ class Column:
         if self.categories is not None:
             if isinstance(self.categories, str):
                 raise PlanError("categories: must be a list of values, not one text")
-            listed = _texts if self.mechanism.takes == "record" else text_of
+            listed = _texts if self.mechanism._takes == "record" else text_of
             self._set("categories", tuple(listed(value) for value in self.categories))
         if self.interval is not None:
             self._set("interval", checks.interval("interval", self.interval))
@@ -156,9 +156,9 @@ class Column:
         return self._codec(features, replace(both, categories=None)), self._codec(label, alone)
 
     def _codec(self, mechanism: Any, settings: Settings) -> ColumnCodec:
-        takes = mechanism.takes
+        takes = mechanism._takes
         if takes in ("categories", "points"):  # of an interval, or of a public list
-            takes = "categories" if mechanism.ends is None and settings.interval is None else "points"
+            takes = "categories" if mechanism._span is None and settings.interval is None else "points"
         if takes not in KINDS:
             raise PlanError(f"{type(mechanism).__name__}: takes no columns of a table")
         return KINDS[takes](mechanism, settings)
@@ -232,16 +232,16 @@ def _texts(values: Any) -> tuple[str, ...]:
 
 def _labels_of(mechanism: Mechanism) -> Categories | None:
     """Return the labels that a mechanism was given in place of a number of categories."""
-    size = None if mechanism.sized_by is None else mechanism.parameters[mechanism.sized_by]
+    size = None if mechanism._sized_by is None else mechanism.parameters[mechanism._sized_by]
     return size if isinstance(size, Categories) else None
 
 
 def _without_labels(mechanism: Mechanism) -> Mechanism:
     """Return a mechanism of numbered categories with the law of one with labels."""
     labels = _labels_of(mechanism)
-    if labels is None or mechanism.sized_by is None:
+    if labels is None or mechanism._sized_by is None:
         return mechanism
-    return type(mechanism)._quiet(**{**mechanism.parameters, mechanism.sized_by: len(labels)})
+    return type(mechanism)._quiet(**{**mechanism.parameters, mechanism._sized_by: len(labels)})
 
 
 # -- mechanisms as JSON values

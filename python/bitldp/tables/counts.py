@@ -57,10 +57,10 @@ class Unestimated:
         return Uncounted(self)
 
     @property
-    def report_parts(self) -> Any:
+    def _report_parts(self) -> Any:
         """The arrays of a report."""
-        return self.mechanism.report_parts
+        return self.mechanism._report_parts
 
-    def join(self, parts: Any) -> Any:
+    def _join(self, parts: Any) -> Any:
         """Return reports of their arrays."""
-        return self.mechanism.join(parts)
+        return self.mechanism._join(parts)

@@ -166,9 +166,9 @@ class Labels(ColumnCodec, takes="categories"):
     def _size(self) -> int:
         """Number of categories of the mechanism."""
         mechanism = self.mechanism
-        if mechanism.sized_by is None:
-            return int(mechanism.usual_size)
-        size = mechanism.parameters[mechanism.sized_by]
+        if mechanism._sized_by is None:
+            return int(mechanism._usual_size)
+        size = mechanism.parameters[mechanism._sized_by]
         return int(size) if isinstance(size, (int, np.integer)) else len(size)
 
     @cached_property
@@ -191,7 +191,7 @@ class Labels(ColumnCodec, takes="categories"):
     @property
     def _split(self) -> bool:
         """True if a report is several numbers."""
-        return bool(self.mechanism.report_parts[0][0] > 1)
+        return bool(self.mechanism._report_parts[0][0] > 1)
 
     @property
     def _several(self) -> bool:
@@ -203,8 +203,8 @@ class Labels(ColumnCodec, takes="categories"):
 
         The bits of a category are drawn a record at a time, and so is what stands for no category.
         """
-        if self._split and self.output != "bits" and self.mechanism.alike:
-            return int(self.mechanism.report_parts[0][0])
+        if self._split and self.output != "bits" and self.mechanism._alike:
+            return int(self.mechanism._report_parts[0][0])
         return 1
 
     def _options(self) -> dict[str, Any]:
@@ -217,9 +217,9 @@ class Labels(ColumnCodec, takes="categories"):
         The numbers of a report that stand for no category have names of their own, ``column_part``.
         """
         column = self.columns[0]
-        if self.mechanism.report_names:
-            return [f"{column}_{part}" for part in self.mechanism.report_names]
-        width = int(self.mechanism.report_parts[0][0])
+        if self.mechanism._report_names:
+            return [f"{column}_{part}" for part in self.mechanism._report_names]
+        width = int(self.mechanism._report_parts[0][0])
         if self.output == "bits" and width == 1:
             width = int(self.mechanism.report_bits)
         every = [f"{column}={label}" for label in self.categories]

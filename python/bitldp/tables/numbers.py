@@ -144,7 +144,7 @@ class Reals(NumericColumns, takes="reals"):
     @property
     def interval(self) -> tuple[float, float]:
         """The ends of the interval."""
-        low, high = self.mechanism.ends
+        low, high = self.mechanism._span
         return low, high
 
     def _decoding(self) -> Decoding:
@@ -182,7 +182,7 @@ class Reals(NumericColumns, takes="reals"):
     @property
     def whole(self) -> bool:
         """True if a record of numbers is released as one symbol."""
-        return bool(self.mechanism.whole)
+        return bool(self.mechanism._whole)
 
     def _options(self) -> dict[str, Any]:
         return {"output": self.output}
@@ -202,12 +202,12 @@ class Reals(NumericColumns, takes="reals"):
         mechanism = self.mechanism
         features, k = len(self.columns), int(mechanism.k)
         # All sampled coordinates together may be one symbol, a bit each.
-        signs = mechanism.report_parts[1] == (1, k)
+        signs = mechanism._report_parts[1] == (1, k)
 
         def reports(indices: NDArray[Any], codes: NDArray[Any]) -> Any:
             if signs:
                 codes = (codes.astype(np.int64) << np.arange(k - 1, -1, -1)).sum(axis=1, keepdims=True)
-            return mechanism.join([indices.astype(np.uint32), codes])
+            return mechanism._join([indices.astype(np.uint32), codes])
 
         # A record for each code, which all of its sampled coordinates report.
         every = np.repeat(np.arange(2 if signs else mechanism.alphabet)[:, None], k, axis=1)

@@ -54,7 +54,7 @@ class TablePlan:
     >>> from bitldp.tables import Column, TablePlan
     >>> plan = TablePlan(
     ...     [
-    ...         Column(bitldp.Piecewise(1.0, interval=(120, 220)), "height"),
+    ...         Column(bitldp.Piecewise(epsilon=1.0, interval=(120, 220)), "height"),
     ...         Column(bitldp.GRR(3, epsilon=1.0), "city", categories=["Paris", "Rome", "Oslo"]),
     ...     ],
     ...     keep=["survey"],
@@ -520,7 +520,7 @@ def _signed(codec: ColumnCodec, values: Any) -> Any:
     if isinstance(values, np.ndarray) and values.dtype.kind == "u":
         if codec.output == "bits":
             return pa.array(values.astype(np.int8))
-        wide = max(bits for _, bits in codec.mechanism.report_parts) > _INT32
+        wide = max(bits for _, bits in codec.mechanism._report_parts) > _INT32
         return pa.array(values.astype(np.int64 if wide else np.int32))
     return pa.array(values) if isinstance(values, np.ndarray) else values
 

@@ -31,25 +31,25 @@ class Points(ColumnCodec, takes="points"):
         settings, mechanism = self.settings, self.mechanism
         settings.refuse_count(mechanism)
         settings.refuse_several()
-        if mechanism.ends is not None and settings.interval is not None:
+        if mechanism._span is not None and settings.interval is not None:
             raise PlanError(f"{settings.title}: interval: {settings.mechanism} has its own")
-        if mechanism.ends is None and not mechanism.on_points:
+        if mechanism._span is None and not mechanism._on_points:
             raise PlanError(f"{settings.title}: interval: {settings.mechanism} takes categories")
         settings.refuse_unless_numeric()
 
     @property
     def interval(self) -> tuple[float, float]:
         """The ends of the interval, both of which are points."""
-        low, high = self.mechanism.ends or self.settings.interval or (0.0, 1.0)
+        low, high = self.mechanism._span or self.settings.interval or (0.0, 1.0)
         return low, high
 
     @property
     def points(self) -> int:
         """Number of points."""
         mechanism = self.mechanism
-        size = mechanism.usual_size
-        if mechanism.sized_by is not None:
-            size = mechanism.parameters[mechanism.sized_by]
+        size = mechanism._usual_size
+        if mechanism._sized_by is not None:
+            size = mechanism.parameters[mechanism._sized_by]
         return int(size) if isinstance(size, (int, np.integer)) else len(size)
 
     @property
@@ -60,7 +60,7 @@ class Points(ColumnCodec, takes="points"):
     @property
     def _indexed(self) -> bool:
         """True if the mechanism takes the indices of points; otherwise it takes numbers."""
-        return self.mechanism.ends is None
+        return self.mechanism._span is None
 
     @property
     def _dithered(self) -> bool:
@@ -160,11 +160,11 @@ class _PointLaw:
         return PointCounts(self)
 
     @property
-    def report_parts(self) -> Any:
-        return self.mechanism.report_parts
+    def _report_parts(self) -> Any:
+        return self.mechanism._report_parts
 
-    def join(self, parts: Any) -> Any:
-        return self.mechanism.join(parts)
+    def _join(self, parts: Any) -> Any:
+        return self.mechanism._join(parts)
 
 
 class PointCounts(BatchAccumulator):

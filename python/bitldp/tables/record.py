@@ -110,13 +110,13 @@ class Record(ColumnCodec, takes="record"):
     def names(self) -> list[str]:
         """Names of the numbers of a report, after the first column."""
         first, sampled = self.columns[0], self.mechanism.k is not None
-        counts = [columns for columns, _ in self.mechanism.report_parts]
+        counts = [columns for columns, _ in self.mechanism._report_parts]
         drawn = [f"{first}_attribute{i}" for i in range(counts[0])] if sampled else []
         return [*drawn, *(f"{first}_code{i}" for i in range(sum(counts[1:] if sampled else counts)))]
 
     def written(self, reports: Any, arrow_type: pa.DataType) -> list[tuple[str, Any]]:
         """Return a column for each number of a report."""
-        parts = zip(reports, self.mechanism.report_parts, strict=True)
+        parts = zip(reports, self.mechanism._report_parts, strict=True)
         arrays = [np.asarray(each).reshape(-1, count) for each, (count, _) in parts]
         columns = [np.ascontiguousarray(each[:, j]) for each in arrays for j in range(each.shape[1])]
         return list(zip(self.names, columns, strict=True))
@@ -126,8 +126,8 @@ class Record(ColumnCodec, takes="record"):
         return {self.columns[0]: written}
 
     def _from_codes(self, codes: NDArray[Any]) -> tuple[Any, str]:
-        counts = [columns for columns, _ in self.mechanism.report_parts]
-        return self.mechanism.join(np.split(codes, np.cumsum(counts)[:-1], axis=1)), "codes"
+        counts = [columns for columns, _ in self.mechanism._report_parts]
+        return self.mechanism._join(np.split(codes, np.cumsum(counts)[:-1], axis=1)), "codes"
 
     def answers(self, counts: Any, level: float) -> Iterator[dict[str, Any]]:
         """Yield the answers of each column by itself: a mean, or a share for each category."""

@@ -17,13 +17,13 @@ def invoke(*arguments):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("grr", "--classes", 5),
+        ("grr", "--categories", 5),
         ("warner-rr",),
-        ("oue", "--classes", 5),
+        ("oue", "--categories", 5),
         ("brr", "--points", 20, "--m", "best", "--low", 0, "--high", 9),
         ("frr", "--features", 3, "--bits", 6, "--integer-bits", 2),
         ("uer", "--features", 2, "--calibration", "paper"),
-        ("bitrand", "--features", 2, "--classes", 3, "--label-epsilon", 1),
+        ("bitrand", "--features", 2, "--categories", 3, "--label-epsilon", 1),
     ],
 )
 def test_command(arguments):
@@ -39,7 +39,7 @@ def test_command(arguments):
 def test_command_fails_with_the_audit(monkeypatch):
     faulty = faults.StaleOUE(5, epsilon=1.0)
     monkeypatch.setattr("bitldp.cli.audit._built", lambda *_: faulty)
-    result = invoke("oue", "--classes", 5, "--epsilon", 1)
+    result = invoke("oue", "--categories", 5, "--epsilon", 1)
     assert result.exit_code == 1
     assert "FAILS" in result.stdout
     assert "infinite" in result.stdout
@@ -48,12 +48,12 @@ def test_command_fails_with_the_audit(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("grr", "--epsilon", 1), "--classes is needed"),
+        (("grr", "--epsilon", 1), "--categories is needed"),
         (("none", "--epsilon", 1), "no mechanism 'none'"),
-        (("grr", "--epsilon", 1, "--classes", 1), "grr: categories: must be at least 2"),
-        (("grr", "--epsilon", 1, "--classes", 4, "--bits", 3), "--bits does not apply to grr"),
-        (("grr", "--epsilon", 1, "--classes", 4, "--confidence", 1), "--confidence: must be 0.5 or more"),
-        (("bitrand", "--epsilon", 1, "--features", 4), "give --classes and --label-epsilon"),
+        (("grr", "--epsilon", 1, "--categories", 1), "grr: categories: must be at least 2"),
+        (("grr", "--epsilon", 1, "--categories", 4, "--bits", 3), "--bits does not apply to grr"),
+        (("grr", "--epsilon", 1, "--categories", 4, "--confidence", 1), "--confidence: must be 0.5 or more"),
+        (("bitrand", "--epsilon", 1, "--features", 4), "give --categories and --label-epsilon"),
     ],
 )
 def test_command_refuses(arguments, sentence):

@@ -96,7 +96,7 @@ def test_numbers_on_points(table: pa.Table, parquet: Path, tmp_path: Path, mecha
 
 def test_numbers_of_an_interval(table: pa.Table, parquet: Path, tmp_path: Path) -> None:
     common = ("--columns", "height,weight", "--low", -2, "--high", 2, "--epsilon", 6, "--seed", 5)
-    mechanism = bitldp.ThreeOutputs(6.0, features=2, interval=(-2.0, 2.0))
+    mechanism = bitldp.ThreeOutputs(epsilon=6.0, features=2, interval=(-2.0, 2.0))
     x = np.stack([table.column(name).to_numpy() for name in ("height", "weight")], axis=1)
     seed = np.random.SeedSequence(5).spawn(1)[0]
     for output in ("values", "codes"):

@@ -37,26 +37,26 @@ def test_list_of_mechanisms() -> None:
 
 SETTINGS: dict[str, tuple[object, ...]] = {
     "frr": ("--features", 12),
-    "bitrand": ("--features", 12, "--classes", 4, "--label-epsilon", 1),
+    "bitrand": ("--features", 12, "--categories", 4, "--label-epsilon", 1),
     "moue": ("--features", 12),
     "uer": ("--features", 12, "--calibration", "paper"),
-    "sue": ("--classes", 9),
-    "oue": ("--classes", 9),
-    "grr": ("--classes", 9),
-    "label-rr": ("--classes", 9),
+    "sue": ("--categories", 9),
+    "oue": ("--categories", 9),
+    "grr": ("--categories", 9),
+    "label-rr": ("--categories", 9),
     "warner-rr": (),
-    "subset-selection": ("--classes", 9),
-    "block-design": ("--classes", 9),
-    "olh": ("--classes", 9),
-    "rappor": ("--classes", 9),
-    "hadamard-response": ("--classes", 9),
+    "subset-selection": ("--categories", 9),
+    "block-design": ("--categories", 9),
+    "olh": ("--categories", 9),
+    "rappor": ("--categories", 9),
+    "hadamard-response": ("--categories", 9),
     "categorical-record": ("--sizes", "3,9,2"),
     "mixed-record": ("--features", 2, "--sizes", "3,9"),
     "brr": ("--points", 30, "--low", 0, "--high", 1, "--m", 1),
     "exponential": ("--points", 9, "--low", 0, "--high", 1),
     "lsrr": ("--points", 9, "--low", 0, "--high", 1),
     "optimal-utility": ("--points", 9),
-    "label-laplace": ("--classes", 9),
+    "label-laplace": ("--categories", 9),
     "gaussian": ("--delta", 1e-6),
     "vector-mvu": ("--features", 3, "--delta", 1e-6),
     "interpolated-mvu": ("--features", 3, "--delta", 1e-6),
@@ -133,11 +133,11 @@ def test_all_mechanisms_in_one_table() -> None:
             assert row["no_variance"] in table.replace("\n", " ")
         else:
             assert 0.0 < row["mean_variance"] <= row["worst_variance"]
-    duchi = bitldp.Duchi(1.0)
+    duchi = bitldp.Duchi(epsilon=1.0)
     assert rows["duchi"]["worst_variance"] == duchi.worst_variance()
     assert rows["duchi"]["mean_variance"] == duchi.mean_variance()
     assert rows["grr"]["worst_variance"] == bitldp.GRR(10, epsilon=1.0).variance([0]).max()
-    given = json.loads(invoke("explain", "--all", "--epsilon", 1, "--classes", 50, "--json").stdout)
+    given = json.loads(invoke("explain", "--all", "--epsilon", 1, "--categories", 50, "--json").stdout)
     assert {row["name"]: row for row in given}["oue"]["bits_on_the_wire"] == 50
 
 
@@ -187,7 +187,7 @@ def test_frr_against_the_reference_case(vectors: dict[int, dict[str, Any]]) -> N
 
 @pytest.mark.parametrize("name", ["grr", "oue", "sue"])
 def test_standard_error_of_a_frequency(name: str) -> None:
-    (part,) = explain(name, "--epsilon", 1, "--classes", 5, "--users", 2000)["mechanisms"]
+    (part,) = explain(name, "--epsilon", 1, "--categories", 5, "--users", 2000)["mechanisms"]
     mechanism = getattr(bitldp, name.upper())(5, epsilon=1.0)
     rng = np.random.default_rng(2)
     nobody, everybody = [], []
@@ -204,7 +204,7 @@ def test_standard_error_of_a_frequency(name: str) -> None:
 def test_where_nothing_unbiased_exists() -> None:
     (frr,) = explain("frr", "--epsilon", 0, "--features", 1)["mechanisms"]
     assert "no unbiased decode exists" in frr["errors"]["unbiased"]
-    (grr,) = explain("grr", "--epsilon", 0, "--classes", 3)["mechanisms"]
+    (grr,) = explain("grr", "--epsilon", 0, "--categories", 3)["mechanisms"]
     assert "no unbiased decode exists" in grr["errors"]["unbiased"]
     (brr,) = explain("brr", "--epsilon", 1, "--points", 50)["mechanisms"]
     assert "no unbiased decode exists" in brr["errors"]["unbiased"]
@@ -234,22 +234,22 @@ def test_claims() -> None:
     [
         (("frr",), "--epsilon is needed"),
         (("frr", "--epsilon", 1), "--features is needed"),
-        (("grr", "--epsilon", 1), "--classes is needed"),
+        (("grr", "--epsilon", 1), "--categories is needed"),
         (("brr", "--epsilon", 1), "--points is needed"),
-        (("bitrand", "--epsilon", 1, "--features", 3), "give --classes and --label-epsilon"),
-        (("grr", "--epsilon", 1, "--classes", 1), "categories: must be at least 2"),
-        (("grr", "--epsilon", 1, "--classes", 3, "--bits", 4), "--bits does not apply to grr"),
+        (("bitrand", "--epsilon", 1, "--features", 3), "give --categories and --label-epsilon"),
+        (("grr", "--epsilon", 1, "--categories", 1), "categories: must be at least 2"),
+        (("grr", "--epsilon", 1, "--categories", 3, "--bits", 4), "--bits does not apply to grr"),
         (("rrf", "--epsilon", 1), "no mechanism 'rrf'"),
         (("frr", "--epsilon", 1, "--features", 3, "--points", 9), "--points does not apply to frr"),
         (
-            ("grr", "--epsilon", 1, "--classes", 3, "--label-epsilon", 1),
+            ("grr", "--epsilon", 1, "--categories", 3, "--label-epsilon", 1),
             "--label-epsilon does not apply to grr",
         ),
         (("frr", "--epsilon", 1, "--features", 3, "--unit", "row"), "--unit row: must be one of"),
-        (("grr", "--epsilon", 1, "--classes", 3, "--unit", "row"), "--unit row: must be one of"),
+        (("grr", "--epsilon", 1, "--categories", 3, "--unit", "row"), "--unit row: must be one of"),
         (("brr", "--epsilon", 1, "--points", 3, "--low", 0), "--low and --high go together"),
         (("brr", "--epsilon", 1, "--points", 30, "--users", 9), "--users does not apply to brr here: no unb"),
-        (("grr", "--epsilon", 0, "--classes", 3, "--users", 9), "--users does not apply to grr here: "),
+        (("grr", "--epsilon", 0, "--categories", 3, "--users", 9), "--users does not apply to grr here: "),
         (("--epsilon", 1), "--epsilon says nothing without a mechanism"),
         (("--users", 1), "--users says nothing without a mechanism"),
         (("brr", "--epsilon", 1, "--points", 9, "--m", "²"), "brr: m: "),
@@ -263,7 +263,7 @@ def test_claims() -> None:
         (("--claims", "--users", 1), "--users says nothing with --claims"),
         (("frr", "--claims"), "a mechanism says nothing with --claims"),
         (("frr", "--epsilon", 1, "--features", 10**12), "--features: must be at most 1,048,576"),
-        (("grr", "--epsilon", 1, "--classes", 10**30), "--classes: must be at most 65,536"),
+        (("grr", "--epsilon", 1, "--categories", 10**30), "--categories: must be at most 65,536"),
         (("brr", "--epsilon", 1, "--points", 10**9), "--points: must be at most 65,536"),
         (("frr", "--epsilon", 1, "--features", 3, "--bits", 10**30), "bits: must be between 2 and 32"),
     ],
@@ -309,7 +309,7 @@ def test_standard_error_of_a_mean_by_brr() -> None:
 @pytest.mark.parametrize("name", ["grr", "oue", "brr", "frr"])
 def test_the_unit_is_the_one_asked_for(name: str) -> None:
     sizes = {"brr": "--points", "frr": "--features"}
-    arguments = (name, "--epsilon", 1, sizes.get(name, "--classes"), 5, "--unit", "feature")
+    arguments = (name, "--epsilon", 1, sizes.get(name, "--categories"), 5, "--unit", "feature")
     (part,) = explain(*arguments)["mechanisms"]
     assert part["guarantee"]["unit"] == "feature"
     assert part["parameters"].get("unit", "feature") == "feature"
@@ -322,12 +322,12 @@ def test_the_unit_is_the_one_asked_for(name: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "fragment"),
     [
-        (("grr", "--epsilon", 1), "--classes is needed"),
-        (("grr", "--epsilon", 1, "--classes", 3, "--points", 9), "--points does not apply to grr"),
+        (("grr", "--epsilon", 1), "--categories is needed"),
+        (("grr", "--epsilon", 1, "--categories", 3, "--points", 9), "--points does not apply to grr"),
         (("brr", "--epsilon", 1, "--points", 9, "--high", 9), "--low and --high go together"),
         (("frr", "--epsilon", 1, "--features", 10**12), "--features: must be at most 1,048,576"),
-        (("bitrand", "--epsilon", 1, "--features", 3), "give --classes and --label-epsilon"),
-        (("grr", "--epsilon", 1, "--classes", 3, "--confidence", 0.2), "--confidence: must be 0.5 or more"),
+        (("bitrand", "--epsilon", 1, "--features", 3), "give --categories and --label-epsilon"),
+        (("grr", "--epsilon", 1, "--categories", 3, "--confidence", 0.2), "--confidence: must be 0.5 or more"),
     ],
 )
 def test_refusals_of_an_audit(arguments: tuple[object, ...], fragment: str) -> None:

@@ -62,7 +62,7 @@ def test_equals_the_library(table: pa.Table, parquet: Path, tmp_path: Path) -> N
     assert out.column("colour").to_pylist() == [COLOURS[label] for label in labels]
 
     report = report_of(target)
-    both = bitldp.BitRand(2, classes=3, epsilon_x=6.0, epsilon_y=1.5, bits=12, integer_bits=4)
+    both = bitldp.BitRand(2, categories=3, epsilon_x=6.0, epsilon_y=1.5, bits=12, integer_bits=4)
     assert report["total_per_record"]["epsilon_exact"] == pytest.approx(both.guarantee.record, abs=1e-12)
     assert report["total_per_record"]["epsilon_claimed"] == 7.5
 

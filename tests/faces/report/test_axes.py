@@ -17,7 +17,7 @@ def test_variance_is_drawn_at_the_exact_epsilon() -> None:
     found = report.plot_variance({"Duchi": bitldp.Duchi, "PM": bitldp.Piecewise}, [0.5, 1.0, 2.0], ax=ax)
     assert found is ax
     duchi, _ = ax.get_lines()
-    made = [bitldp.Duchi(e) for e in (0.5, 1.0, 2.0)]
+    made = [bitldp.Duchi(epsilon=e) for e in (0.5, 1.0, 2.0)]
     np.testing.assert_array_equal(duchi.get_xdata(), [each.guarantee.record for each in made])
     np.testing.assert_array_equal(duchi.get_ydata(), [each.mean_variance() for each in made])
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["Duchi", "PM"]

@@ -193,7 +193,7 @@ def test_no_unbiased_decode_where_a_bit_is_silent():
 
 def test_bitrand_is_frr_and_label_rr():
     x, y = np.random.default_rng(0).normal(0, 3, (200, 3)), np.arange(200) % 4
-    both = bitldp.BitRand(3, classes=4, epsilon_x=20.0, epsilon_y=1.0)
+    both = bitldp.BitRand(3, categories=4, epsilon_x=20.0, epsilon_y=1.0)
     codes, labels = both.randomize(x, y, rng=4)
     np.testing.assert_array_equal(codes, bitldp.FRR(3, epsilon=20.0).randomize(x, rng=4))
     assert not np.array_equal(labels, bitldp.LabelRR(4, epsilon=1.0).randomize(y, rng=4))  # a key of its own
@@ -240,7 +240,7 @@ def test_the_bias_of_a_spelled_word_by_enumeration(mechanism):
 
 @pytest.mark.parametrize("classes", [4, ["a", "b", "c", "d"]])
 def test_a_refused_label_leaves_zeros_and_a_call_that_does_not_fit_nothing(classes):
-    mechanism = bitldp.BitRand(3, classes=classes, epsilon_x=4.0, epsilon_y=1.0)
+    mechanism = bitldp.BitRand(3, categories=classes, epsilon_x=4.0, epsilon_y=1.0)
     x, names = np.full((5, 3), 0.5, np.float32), np.asarray(range(4) if classes == 4 else classes)
     labels, wrong = names[[0, 1, 2, 3, 0]], np.array([0, 1, 9, 3, 0]) if classes == 4 else list("abxda")
     for output, width in (("codes", 3), ("values", 3), ("bits", 30)):

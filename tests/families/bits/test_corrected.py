@@ -80,7 +80,7 @@ def test_what_has_no_corrected_budget():
 
 
 def test_explain_tells_both_budgets():
-    errors = bitldp.MOUE(100, epsilon=1.0, alpha=7.0, calibration="corrected").facts()["errors"]
+    errors = bitldp.MOUE(100, epsilon=1.0, alpha=7.0, calibration="corrected")._facts()["errors"]
     assert errors["epsilon_of_the_formula"] == pytest.approx(7 / 32, rel=1e-3)
     assert errors["reported_as_corrected_epsilon"] == pytest.approx(1.0, rel=1e-12)
-    assert "epsilon_of_the_formula" not in bitldp.MOUE(100, epsilon=1.0).facts()["errors"]
+    assert "epsilon_of_the_formula" not in bitldp.MOUE(100, epsilon=1.0)._facts()["errors"]

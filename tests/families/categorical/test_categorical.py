@@ -20,7 +20,7 @@ N = 1 << 20
         bitldp.GRR(128, epsilon=4.0),
         bitldp.LabelRR(10, epsilon=2.5),
         bitldp.LabelRR(4, epsilon=3.0, beta=-3.0),
-        bitldp.WarnerRR(0.5),
+        bitldp.WarnerRR(epsilon=0.5),
         bitldp.GRR(6, epsilon=0.0),
     ],
     ids=["GRR-7", "GRR-128", "LabelRR", "LabelRR-beta", "WarnerRR", "GRR-0"],
@@ -55,7 +55,7 @@ def test_probabilities_are_the_formulas():
     assert q == pytest.approx(1 / (1 + math.exp(2)), rel=1e-12)
     law = bitldp.GRR(9, epsilon=2.0).probabilities()
     assert np.diagonal(law) == pytest.approx(math.exp(2) / (math.exp(2) + 8), rel=1e-12)
-    law = bitldp.WarnerRR(2.0).probabilities()
+    law = bitldp.WarnerRR(epsilon=2.0).probabilities()
     assert law[1, 0] == pytest.approx(1 / (1 + math.exp(2)), rel=1e-12)
 
 
@@ -132,7 +132,7 @@ def test_several_features_are_estimated_apart():
 
 
 def test_categories_have_no_mean():
-    for mechanism in (bitldp.GRR(3, epsilon=1.0), bitldp.OUE(3, epsilon=1.0), bitldp.WarnerRR(1.0)):
+    for mechanism in (bitldp.GRR(3, epsilon=1.0), bitldp.OUE(3, epsilon=1.0), bitldp.WarnerRR(epsilon=1.0)):
         with pytest.raises(ValueError, match="use estimate_frequencies"):
             mechanism.estimate_mean([0, 1])
 

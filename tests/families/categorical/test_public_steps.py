@@ -174,7 +174,7 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match="first: is for public=True"):
         plain.randomize([1], first=0)
     with pytest.raises(ValueError, match="seed: is for public=True"):
-        bitldp.BlockDesign(50, epsilon=1.0, seed=3)
+        bitldp.BlockDesign(50, epsilon=1.0, public_seed=3)
     with pytest.raises(ValueError, match="first"):
         mechanism.randomize([1], first=-1)
     with pytest.raises(ValueError, match="x: "):

@@ -40,7 +40,7 @@ def strings(mechanism: bitldp.RAPPOR, value: int, steps: int) -> dict[tuple[int,
 
 @pytest.mark.parametrize(("epsilon", "first"), BUDGETS)
 def test_both_epsilons_are_those_of_the_strings(epsilon: float, first: float) -> None:
-    mechanism = bitldp.RAPPOR(3, epsilon, first=first)
+    mechanism = bitldp.RAPPOR(3, epsilon=epsilon, first=first)
     for steps, guarantee in ((1, mechanism.guarantee), (2, mechanism.first_guarantee)):
         laws = [strings(mechanism, value, steps) for value in range(3)]
         ratio = max(one[bits] / other[bits] for one in laws for other in laws for bits in one)
@@ -58,7 +58,7 @@ def test_a_report_follows_its_law() -> None:
     n = 400,000, 7 degrees of freedom, whose quantile at alpha = 1e-6 is 40.5; fixed keys.
     """
     n = 400_000
-    mechanism = bitldp.RAPPOR(3, 3.0, first=1.5)
+    mechanism = bitldp.RAPPOR(3, epsilon=3.0, first=1.5)
     law = strings(mechanism, 1, 2)
     values = np.full(n, 1)
     answers = mechanism.permanent(values, key=KEY, ids=np.arange(n, dtype=np.uint64))
@@ -73,7 +73,7 @@ def test_answers_stay_and_reports_do_not() -> None:
     """Of one value always the same, of another one independent: n = 100,000, five standard errors."""
     n = 100_000
     users = np.arange(n, dtype=np.uint64)
-    mechanism = bitldp.RAPPOR(5, 2.0)
+    mechanism = bitldp.RAPPOR(5, epsilon=2.0)
     threes, twos = (mechanism.permanent(np.full(n, v), key=KEY, ids=users) for v in (3, 2))
     assert np.array_equal(mechanism.permanent(np.full(n, 3), key=KEY, ids=users, threads=2), threes)
     q = mechanism.channel.thresholds()[1] / ONE
@@ -92,7 +92,7 @@ def test_estimates_are_of_one_report() -> None:
     """Every frequency is within five standard errors: n = 100,000 users."""
     n = 100_000
     values = np.arange(n) % 4
-    mechanism = bitldp.RAPPOR(["a", "b", "c", "d", "e"], 4.0, first=2.0)
+    mechanism = bitldp.RAPPOR(["a", "b", "c", "d", "e"], epsilon=4.0, first=2.0)
     words = np.array(["a", "b", "c", "d"])[values]
     answers = mechanism.permanent(words, key=KEY, ids=np.arange(n, dtype=np.uint64))
     for reports in (mechanism.report(answers, rng=1), mechanism.randomize(words, rng=2)):
@@ -104,7 +104,7 @@ def test_estimates_are_of_one_report() -> None:
 
 
 def test_chunks_concatenate() -> None:
-    mechanism = bitldp.RAPPOR(70, 2.0)
+    mechanism = bitldp.RAPPOR(70, epsilon=2.0)
     chunk = mechanism.channel.chunk
     x = np.arange(2 * chunk + 5) % 70
     for output in ("bits", "packed"):
@@ -116,12 +116,12 @@ def test_chunks_concatenate() -> None:
 
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match=r"first: must be at most epsilon=1\.0, got 2"):
-        bitldp.RAPPOR(5, 1.0, first=2.0)
-    for silent in (bitldp.RAPPOR(5, 0.0), bitldp.RAPPOR(5, 1.0, first=0.0)):
+        bitldp.RAPPOR(5, epsilon=1.0, first=2.0)
+    for silent in (bitldp.RAPPOR(5, epsilon=0.0), bitldp.RAPPOR(5, epsilon=1.0, first=0.0)):
         assert silent.first_guarantee.record == 0.0
         with pytest.raises(ValueError, match="no unbiased decode"):
             silent.estimate_frequencies(silent.randomize([1, 2], rng=1))
-    mechanism = bitldp.RAPPOR(5, 1.0)
+    mechanism = bitldp.RAPPOR(5, epsilon=1.0)
     assert mechanism.first == 0.5
     assert "a value that changes" in mechanism.guarantee.given
     with pytest.raises(ValueError, match="reports"):

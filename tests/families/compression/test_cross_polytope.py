@@ -39,7 +39,7 @@ def test_epsilon_is_the_log_ratio_of_the_two_weights(features, epsilon):
     mechanism = CrossPolytope(features, epsilon=epsilon, reports=1)
     weights = mechanism.channel.weights().tolist()
     exact = math.log1p((max(weights) - min(weights)) / min(weights))
-    assert len(weights) == 2 * mechanism.codec.dimensions == 1 << mechanism.report_parts[1][1]
+    assert len(weights) == 2 * mechanism.codec.dimensions == 1 << mechanism._report_parts[1][1]
     assert weights == sorted(weights)
     assert len(set(weights)) == (2 if epsilon else 1)
     assert exact * (1 - 1e-12) <= mechanism.guarantee.record <= epsilon
@@ -128,7 +128,7 @@ def test_the_goals_are_met_by_computation(features, place):
 def test_a_hundred_thousand_features_take_18_bits():
     mechanism = CrossPolytope(100_000, epsilon=4.0)
     assert mechanism.total_variance() == pytest.approx(43_532, rel=0.001)
-    assert mechanism.report_parts == ((1, 32), (1, 18))
+    assert mechanism._report_parts == ((1, 32), (1, 18))
     x = np.zeros((2, 100_000), np.float32)
     assert len(mechanism.randomize(x, first=5, output="packed")) == 5  # 36 bits
 
@@ -205,14 +205,14 @@ def test_streams_do_not_depend_on_threads_and_batches_concatenate(kind):
 
 
 def test_rotations_are_public_and_no_part_of_the_key():
-    mechanism = CrossPolytope(20, epsilon=3.0, seed=9)
+    mechanism = CrossPolytope(20, epsilon=3.0, public_seed=9)
     x = np.random.default_rng(1).normal(0.0, 0.2, (300, 20))
     codes = mechanism.randomize(x, first=(1 << 32) - 100, rng=3)
     assert codes.shape == (300,)
     pair = mechanism.numbered(codes, (1 << 32) - 100)
     assert pair.rotations[[0, 99, 100, 299]].tolist() == [(1 << 32) - 100, (1 << 32) - 1, 0, 199]
     assert (mechanism.decode(codes, first=(1 << 32) - 100) == mechanism.decode(pair)).all()
-    other = CrossPolytope(20, epsilon=3.0, seed=10)
+    other = CrossPolytope(20, epsilon=3.0, public_seed=10)
     assert (other.decode(pair) != mechanism.decode(pair)).any()
     # a report's rotation is drawn anew each time, and by another key than the report
     drawn = [mechanism.randomize(x).rotations for _ in range(2)]
@@ -282,11 +282,11 @@ def test_cohorts_are_summed_before_their_rotation_is_undone():
 def test_a_budget_beyond_one_report_is_split():
     one = CrossPolytope(10, epsilon=20.0, reports=1, rotation="haar")
     mechanism = CrossPolytope(10, epsilon=20.0, rotation="haar")
-    count = mechanism.report_parts[0][0]
+    count = mechanism._report_parts[0][0]
     assert count > 1
     assert mechanism.total_variance() < 0.6 * one.total_variance()
     assert 20.0 * (1 - 1e-9) < mechanism.guarantee.record <= 20.0
-    assert CrossPolytope(10, epsilon=math.log(32.0) + 0.9, rotation="haar").report_parts[0][0] == 1
+    assert CrossPolytope(10, epsilon=math.log(32.0) + 0.9, rotation="haar")._report_parts[0][0] == 1
     # n = 4,000; the sum of squares within 5 standard errors (alpha = 6e-7)
     x = np.full(10, 0.2)
     reports = mechanism.randomize(np.tile(x, (4_000, 1)), rng=1)
@@ -305,7 +305,7 @@ def test_packed_reports_are_the_codes(parameters):
     mechanism = CrossPolytope(50, epsilon=4.0, **parameters)
     x = np.random.default_rng(1).normal(0.0, 0.1, (501, 50))
     plain, packed = (mechanism.randomize(x, rng=2, output=output) for output in ("codes", "packed"))
-    bits = mechanism.report_parts
+    bits = mechanism._report_parts
     assert [len(part) for part in packed] == [(501 * columns * width + 7) // 8 for columns, width in bits]
     one, other = mechanism.accumulator(), mechanism.accumulator()
     one.update(plain)
@@ -316,7 +316,7 @@ def test_packed_reports_are_the_codes(parameters):
 def test_silence_and_wrong_reports_are_refused():
     silent = CrossPolytope(5, epsilon=0.0)
     assert silent.guarantee.record == 0.0
-    assert silent.symbols() == ()
+    assert silent._symbols() == ()
     reports = silent.randomize(np.zeros((3, 5)))
     for ask in (silent.decode, silent.estimate_mean, silent.variance):
         with pytest.raises(ValueError, match="epsilon 0"):

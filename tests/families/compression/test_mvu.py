@@ -37,13 +37,13 @@ MVU_33 = {
 
 # All with designs that are shipped, or need no solver.
 MECHANISMS = [
-    MVU(1.0),
-    MVU(2.0, input_bits=2, output_bits=3, interval=(-5.0, 3.0), features=4, unit="feature"),
-    MVU(5.0, features=8, spend="sample", interval=(-1.0, 1.0)),
-    MVU(1.0, input_bits=6, output_bits=1),
-    GeneralizedRR(1.5, bits=4, interval=(-1.0, 2.0)),
-    BitwiseRR(2.0, bits=5, features=2),
-    BitwiseRR(3.0, bits=6),
+    MVU(epsilon=1.0),
+    MVU(epsilon=2.0, input_bits=2, output_bits=3, interval=(-5.0, 3.0), features=4, unit="feature"),
+    MVU(epsilon=5.0, features=8, spend="sample", interval=(-1.0, 1.0)),
+    MVU(epsilon=1.0, input_bits=6, output_bits=1),
+    GeneralizedRR(epsilon=1.5, bits=4, interval=(-1.0, 2.0)),
+    BitwiseRR(epsilon=2.0, bits=5, features=2),
+    BitwiseRR(epsilon=3.0, bits=6),
 ]
 
 
@@ -52,7 +52,7 @@ UNIT = {"interval": (0.0, 1.0)}
 
 @pytest.fixture(scope="module")
 def near():
-    return MetricMVU(2.0, input_bits=2, output_bits=2, **UNIT)
+    return MetricMVU(epsilon=2.0, input_bits=2, output_bits=2, **UNIT)
 
 
 def weights(mechanism):
@@ -62,7 +62,7 @@ def weights(mechanism):
 def test_vector_21(vectors):
     case = vectors[21]
     expected = case["expected"]
-    mechanism = MVU(1.0, input_bits=1, output_bits=1, **UNIT)
+    mechanism = MVU(epsilon=1.0, input_bits=1, output_bits=1, **UNIT)
     tight = {"rtol": 0, "atol": case["tolerance"]}
     np.testing.assert_allclose(mechanism.letters, expected["alphabet"], **tight)
     np.testing.assert_allclose(mechanism.probabilities(), expected["P"], **tight)
@@ -83,16 +83,16 @@ def test_vector_23(vectors):
     count, epsilon = 8, 3.0
     points = np.arange(count) / (count - 1)
     letters = (points * (count + math.exp(epsilon) - 1) - count / 2) / math.expm1(epsilon)
-    np.testing.assert_allclose(GeneralizedRR(epsilon, bits=3, **UNIT).letters, letters, atol=1e-12)
+    np.testing.assert_allclose(GeneralizedRR(epsilon=epsilon, bits=3, **UNIT).letters, letters, atol=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", MVU_33)
 def test_the_table_of_errors(epsilon):
-    mechanism = MVU(float(epsilon), interval=(-1.0, 1.0))
+    mechanism = MVU(epsilon=float(epsilon), interval=(-1.0, 1.0))
     found = (mechanism.mean_variance(), mechanism.worst_variance())
     np.testing.assert_allclose(found, MVU_33[epsilon], rtol=0.01)
     bits = best_bits(GeneralizedRR, float(epsilon))
-    response = GeneralizedRR(float(epsilon), bits=bits, interval=(-1.0, 1.0))
+    response = GeneralizedRR(epsilon=float(epsilon), bits=bits, interval=(-1.0, 1.0))
     found = (response.mean_variance(), response.worst_variance())
     np.testing.assert_allclose(found, GRR_BEST[epsilon], rtol=0.01)
 
@@ -100,7 +100,7 @@ def test_the_table_of_errors(epsilon):
 def test_best_bits_is_the_best():
     for criterion in ("mean", "worst"):
         bits = best_bits(GeneralizedRR, 4.0, criterion=criterion)
-        errors = [getattr(GeneralizedRR(4.0, bits=each), f"{criterion}_variance")() for each in range(1, 9)]
+        errors = [getattr(GeneralizedRR(epsilon=4.0, bits=each), f"{criterion}_variance")() for each in range(1, 9)]
         assert errors[bits - 1] == min(errors)
     assert best_bits(BitwiseRR, 1.0) == 1
     with pytest.raises(ValueError, match="criterion"):
@@ -146,7 +146,7 @@ def test_simulation_agrees_with_the_closed_forms(mechanism):
 
 @pytest.mark.parametrize("bits", range(1, 9))
 def test_reports_pack_to_their_bits(bits):
-    made = [GeneralizedRR(2.0, bits=bits), BitwiseRR(2.0, bits=bits), MVU(0.0, output_bits=bits)]
+    made = [GeneralizedRR(epsilon=2.0, bits=bits), BitwiseRR(epsilon=2.0, bits=bits), MVU(epsilon=0.0, output_bits=bits)]
     for mechanism in made:
         assert mechanism.report_bits == bits
         packed = mechanism.randomize(np.linspace(0, 1, 8000), rng=3, output="packed")
@@ -173,11 +173,11 @@ def test_copies_are_equal(mechanism):
     assert hash(again) == hash(mechanism)
     np.testing.assert_array_equal(again.probabilities(), mechanism.probabilities())
     assert repr(mechanism).startswith(type(mechanism).__name__)
-    assert mechanism != MVU(1.0, interval=(0.0, 2.0))
+    assert mechanism != MVU(epsilon=1.0, interval=(0.0, 2.0))
 
 
 def test_no_budget_means_no_information():
-    for mechanism in (MVU(0.0), GeneralizedRR(0.0, bits=2), BitwiseRR(0.0, bits=2)):
+    for mechanism in (MVU(epsilon=0.0), GeneralizedRR(epsilon=0.0, bits=2), BitwiseRR(epsilon=0.0, bits=2)):
         assert mechanism.guarantee.record == 0.0
         assert len(np.unique(mechanism.probabilities().round(12))) == 1
         reports = mechanism.randomize(np.zeros(10), rng=1)
@@ -186,29 +186,29 @@ def test_no_budget_means_no_information():
 
 
 def test_a_record_is_split_and_composed():
-    mechanism = MVU(4.0, features=4)
+    mechanism = MVU(epsilon=4.0, features=4)
     assert 3.99 < mechanism.guarantee.record <= 4.0
     assert mechanism.guarantee.feature <= 1.0
-    np.testing.assert_array_equal(mechanism.letters, MVU(1.0).letters)
+    np.testing.assert_array_equal(mechanism.letters, MVU(epsilon=1.0).letters)
     assert mechanism.report_bits == 12
 
 
 def test_bitwise_answers_are_those_of_each_bit():
     epsilon, bits = 1.5, 3
-    mechanism = BitwiseRR(epsilon, bits=bits)
+    mechanism = BitwiseRR(epsilon=epsilon, bits=bits)
     keep = 1 / (1 + math.exp(-epsilon / bits))
     one = np.array([[keep, 1 - keep], [1 - keep, keep]])
     table = np.kron(np.kron(one, one), one)
     np.testing.assert_allclose(mechanism.probabilities(), table, rtol=1e-12)
     assert math.isclose(mechanism.guarantee.bit, epsilon / bits, rel_tol=1e-9)
-    assert MVU(epsilon).worst_variance() < mechanism.worst_variance()
+    assert MVU(epsilon=epsilon).worst_variance() < mechanism.worst_variance()
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 50.0, 300.0])
 def test_extreme_budgets_keep_the_promise(epsilon):
-    for mechanism in (BitwiseRR(epsilon, bits=3), GeneralizedRR(epsilon, bits=3)):
+    for mechanism in (BitwiseRR(epsilon=epsilon, bits=3), GeneralizedRR(epsilon=epsilon, bits=3)):
         assert mechanism.guarantee.record <= epsilon
-    assert BitwiseRR(epsilon, bits=3).guarantee.record > min(epsilon, 30.0) * (1 - 1e-6)
+    assert BitwiseRR(epsilon=epsilon, bits=3).guarantee.record > min(epsilon, 30.0) * (1 - 1e-6)
 
 
 @settings(max_examples=30, deadline=None)
@@ -216,8 +216,8 @@ def test_extreme_budgets_keep_the_promise(epsilon):
 @example(epsilon=12.246091882407933, bits=1, low=0.0, length=1.0)  # rounded letters hold it above the budget
 def test_one_bit_is_duchis_mechanism(epsilon, bits, low, length):
     interval = (low, low + length)
-    one = MVU(epsilon, input_bits=bits, output_bits=1, interval=interval)
-    other = bitldp.Duchi(epsilon, interval=interval)
+    one = MVU(epsilon=epsilon, input_bits=bits, output_bits=1, interval=interval)
+    other = bitldp.Duchi(epsilon=epsilon, interval=interval)
     scale = float(np.abs(other.letters).max())
     np.testing.assert_allclose(one.letters, other.letters, rtol=1e-9, atol=1e-9 * scale)
     assert math.isclose(one.worst_variance(), other.worst_variance(), rel_tol=1e-6)
@@ -253,11 +253,11 @@ def test_bad_parameters_are_named(kind, options, error, match):
 
 
 def test_bad_inputs_are_refused():
-    mechanism = MVU(1.0, clip=False)
+    mechanism = MVU(epsilon=1.0, clip=False)
     with pytest.raises(ValueError, match="index"):
         mechanism.randomize(np.array([0.5, 1.5]))
     with pytest.raises(ValueError, match="x"):
-        MVU(1.0).randomize(np.array([np.nan]))
+        MVU(epsilon=1.0).randomize(np.array([np.nan]))
     with pytest.raises(ValueError, match="reports"):
         mechanism.decode(np.array([8]))
 
@@ -294,18 +294,18 @@ def test_the_slope_covers_numbers_between_the_points(near):
 
 @pytest.mark.slow
 def test_a_metric_in_the_units_of_the_interval(near):
-    wide = MetricMVU(1.0, input_bits=2, output_bits=2, interval=(-1.0, 1.0), features=3)
+    wide = MetricMVU(epsilon=1.0, input_bits=2, output_bits=2, interval=(-1.0, 1.0), features=3)
     np.testing.assert_allclose(wide.probabilities(), near.probabilities(), rtol=1e-12)
     assert math.isclose(wide.slope, near.slope / 2, rel_tol=1e-12)
     assert wide.guarantee.claimed == 6.0  # three features, each up to a distance of 2
     assert wide.guarantee.holds
-    table = MetricMVU(2.0, input_bits=2, output_bits=2, **UNIT, metric=lambda x, y: abs(x - y))
+    table = MetricMVU(epsilon=2.0, input_bits=2, output_bits=2, **UNIT, metric=lambda x, y: abs(x - y))
     assert table == pickle.loads(pickle.dumps(table))
     assert not table.metric.flags.writeable
     assert math.isclose(table.mean_variance(), near.mean_variance(), rel_tol=1e-2)
 
 
-@pytest.mark.parametrize("mechanism", [MVU(1.0, features=2), BitwiseRR(1.0, bits=2)], ids=str)
+@pytest.mark.parametrize("mechanism", [MVU(epsilon=1.0, features=2), BitwiseRR(epsilon=1.0, bits=2)], ids=str)
 def test_the_audit_knows_the_law(mechanism):
     found = audit(mechanism, n=20_000, rng=2)
     assert found.passed
@@ -317,9 +317,9 @@ def test_the_audit_passes_a_metric(near):
 
 
 def test_designs_are_made_once(monkeypatch):
-    MVU(3.0, interval=(0.0, 7.0))
+    MVU(epsilon=3.0, interval=(0.0, 7.0))
     monkeypatch.setattr(design, "_solve", None)
-    assert MVU(3.0, interval=(0.0, 8.0)).letters[-1] > 8.0
+    assert MVU(epsilon=3.0, interval=(0.0, 8.0)).letters[-1] > 8.0
 
 
 @pytest.mark.slow
@@ -327,7 +327,7 @@ def test_designs_are_made_once(monkeypatch):
 def test_where_the_shortest_way_leads_over_other_points(power, inputs, outputs, tmp_path, monkeypatch):
     """The farthest points are nearer than their distance: letters must reach far, and do."""
     monkeypatch.setenv("BITLDP_CACHE", str(tmp_path))
-    mechanism = MetricMVU(5.0, metric=power, input_bits=inputs, output_bits=outputs, **UNIT)
+    mechanism = MetricMVU(epsilon=5.0, metric=power, input_bits=inputs, output_bits=outputs, **UNIT)
     rows, points = mechanism.probabilities(), np.linspace(0.0, 1.0, 1 << inputs)
     np.testing.assert_allclose(rows @ mechanism.letters, points, atol=1e-9)
     apart = np.abs(points[:, None] - points) ** power
@@ -341,6 +341,6 @@ def test_where_the_shortest_way_leads_over_other_points(power, inputs, outputs, 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [MVU, MetricMVU, GeneralizedRR, BitwiseRR])
 def test_the_interval_is_that_of_all_numeric_mechanisms(kind):
-    mechanism = kind(1.0)
-    assert mechanism.interval == bitldp.Duchi(1.0).interval == (-1.0, 1.0)
+    mechanism = kind(epsilon=1.0)
+    assert mechanism.interval == bitldp.Duchi(epsilon=1.0).interval == (-1.0, 1.0)
     assert mechanism.outside(np.array([-1.0, -0.5, 1.0, 1.5, -7.0])) == 2

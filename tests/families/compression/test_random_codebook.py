@@ -145,7 +145,7 @@ def test_norms_do_not_leak():
 
 
 def test_batches_concatenate_and_numbers_may_be_implied():
-    mechanism = RandomCodebook(4, epsilon=3.0, seed=9)
+    mechanism = RandomCodebook(4, epsilon=3.0, public_seed=9)
     n = 5 * mechanism.channel.chunk
     x = np.random.default_rng(1).normal(0.0, 0.3, (n, 4))
     whole = mechanism.randomize(x, rng=4, threads=1)
@@ -159,7 +159,7 @@ def test_batches_concatenate_and_numbers_may_be_implied():
     pair = mechanism.numbered(codes, 77)
     assert pair.rotations.tolist() == list(range(77, 77 + n))
     assert (mechanism.decode(codes, first=77) == mechanism.decode(pair)).all()
-    other = RandomCodebook(4, epsilon=3.0, seed=10)
+    other = RandomCodebook(4, epsilon=3.0, public_seed=10)
     assert (other.decode(pair) != mechanism.decode(pair)).any()
     packed = mechanism.randomize(x, rng=4, output="packed")
     one, two = mechanism.accumulator(), mechanism.accumulator()

@@ -25,7 +25,7 @@ SHAPES = ({"input_bits": 9, "output_bits": 1}, {"input_bits": 2, "output_bits": 
 
 def law(mechanism, x):
     """Return the law of a record's codes, one row a coordinate."""
-    rows, (low, high) = mechanism.probabilities(), mechanism.ends
+    rows, (low, high) = mechanism.probabilities(), mechanism._span
     place = (x - low) / (high - low) * (len(rows) - 1)
     first = np.clip(np.floor(place).astype(int), 0, len(rows) - 2)
     share = (place - first)[:, None]

@@ -89,11 +89,11 @@ def test_moue(epsilon, alpha):
 def test_the_others(epsilon):
     makers = [
         *(
-            lambda d=d: bitldp.Duchi(epsilon, features=d, spend="cube", calibration="paper")
+            lambda d=d: bitldp.Duchi(epsilon=epsilon, features=d, spend="cube", calibration="paper")
             for d in (1, 3, 101)
         ),
         *(lambda d=d: bitldp.EXP(d, epsilon=epsilon) for d in (2, 10, 1000)),
-        *(lambda d=d: bitldp.PS(d, 1, epsilon=epsilon) for d in (2, 10, 1000)),
+        *(lambda d=d: bitldp.PS(d, k=1, epsilon=epsilon) for d in (2, 10, 1000)),
         *(
             lambda c=c: bitldp.LabelRR(c, epsilon=epsilon, beta=epsilon - math.log(c - 1))
             for c in (2, 3, 10, 1000, 10**6, 10**9)

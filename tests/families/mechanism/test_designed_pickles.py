@@ -23,9 +23,9 @@ def plain(mechanism):
 @pytest.mark.parametrize(
     ("make", "modules"),
     [
-        (lambda: MVU(2.0, features=3), [mvu]),
-        (lambda: MVU(1.7, input_bits=2, output_bits=2, interval=(-1.0, 1.0)), [mvu]),
-        (lambda: MetricMVU(2.0, input_bits=2, output_bits=2, features=2), [mvu]),
+        (lambda: MVU(epsilon=2.0, features=3), [mvu]),
+        (lambda: MVU(epsilon=1.7, input_bits=2, output_bits=2, interval=(-1.0, 1.0)), [mvu]),
+        (lambda: MetricMVU(epsilon=2.0, input_bits=2, output_bits=2, features=2), [mvu]),
         (lambda: VectorMVU(4, epsilon=3.0, norm="l1", input_bits=2, output_bits=2), [vector_mvu]),
     ],
     ids=["shipped", "solved", "metric", "vector"],
@@ -59,7 +59,7 @@ def test_the_vector_of_a_delta_keeps_the_last_table(monkeypatch):
 
 @pytest.mark.parametrize(
     "mechanism",
-    [MVU(2.0), MetricMVU(2.0, input_bits=2, output_bits=2), MinimaxVariance(2.0, grid_points=4)],
+    [MVU(epsilon=2.0), MetricMVU(epsilon=2.0, input_bits=2, output_bits=2), MinimaxVariance(epsilon=2.0, grid_points=4)],
     ids=lambda each: type(each).__name__,
 )
 def test_a_table_of_other_parameters_is_refused(mechanism):
@@ -71,7 +71,7 @@ def test_a_table_of_other_parameters_is_refused(mechanism):
 
 def test_reports_of_different_tables_are_not_added_up():
     """The same parameters, but a table of another solver: the fingerprints differ."""
-    mechanism = MVU(2.0)
+    mechanism = MVU(epsilon=2.0)
     rebuild, (kind, parameters, tables) = mechanism.__reduce__()
     weights, letters = tables[0]
     moved = [letters[0] - 1e-12, *letters[1:]]

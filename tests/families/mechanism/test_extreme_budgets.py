@@ -20,21 +20,21 @@ ONE_NUMBER = {
     "Laplace": bitldp.Laplace,
     "LDPFLDuchi": bitldp.LDPFLDuchi,
     "BitBudgets": bitldp.BitBudgets,
-    "BitBudgets-8": lambda epsilon: bitldp.BitBudgets(epsilon, bits=8),
-    "MVU-1": lambda epsilon: bitldp.MVU(epsilon, output_bits=1),
-    "GeneralizedRR": lambda epsilon: bitldp.GeneralizedRR(epsilon, bits=8),
-    "BitwiseRR": lambda epsilon: bitldp.BitwiseRR(epsilon, bits=8),
-    "BitwiseRR-1": lambda epsilon: bitldp.BitwiseRR(epsilon, bits=1),
+    "BitBudgets-8": lambda epsilon: bitldp.BitBudgets(epsilon=epsilon, bits=8),
+    "MVU-1": lambda epsilon: bitldp.MVU(epsilon=epsilon, output_bits=1),
+    "GeneralizedRR": lambda epsilon: bitldp.GeneralizedRR(epsilon=epsilon, bits=8),
+    "BitwiseRR": lambda epsilon: bitldp.BitwiseRR(epsilon=epsilon, bits=8),
+    "BitwiseRR-1": lambda epsilon: bitldp.BitwiseRR(epsilon=epsilon, bits=1),
 }
 RECORDS = {
-    "Duchi-cube": lambda epsilon: bitldp.Duchi(epsilon, features=4, spend="cube"),
+    "Duchi-cube": lambda epsilon: bitldp.Duchi(epsilon=epsilon, features=4, spend="cube"),
     "HypercubePrivUnit": lambda epsilon: bitldp.HypercubePrivUnit(4, epsilon=epsilon),
     "SampledSigns": lambda epsilon: bitldp.SampledSigns(4, epsilon=epsilon),
     "CLDP": lambda epsilon: CLDP(4, epsilon=epsilon),
     "SignSGD": lambda epsilon: SignSGD(4, epsilon=epsilon),
     "EXP": lambda epsilon: bitldp.EXP(4, epsilon=epsilon),
-    "PS": lambda epsilon: bitldp.PS(4, 2, epsilon=epsilon),
-    "PE": lambda epsilon: bitldp.PE(4, 2, epsilon=epsilon),
+    "PS": lambda epsilon: bitldp.PS(4, k=2, epsilon=epsilon),
+    "PE": lambda epsilon: bitldp.PE(4, k=2, epsilon=epsilon),
 }
 
 
@@ -78,14 +78,14 @@ def test_labels_with_laplace_noise(epsilon):
 
 def test_the_paper_s_pe_at_any_budget():
     for epsilon in (700.0, 1e4, 1e308):
-        mechanism = bitldp.PE(7, 3, epsilon=epsilon, calibration="paper")
+        mechanism = bitldp.PE(7, k=3, epsilon=epsilon, calibration="paper")
         assert mechanism.p == 1.0
         assert mechanism.guarantee.record < 45.0
 
 
 def test_sums_beyond_the_doubles_are_infinite():
     assert added(1e308, 1e308) == math.inf
-    both = bitldp.TwoStage(bitldp.PS(5, 2, epsilon=1e308), bitldp.Duchi(1e308))
+    both = bitldp.TwoStage(bitldp.PS(5, k=2, epsilon=1e308), bitldp.Duchi(epsilon=1e308))
     assert both.guarantee.claimed == math.inf
     assert both.guarantee.record < 90.0
 

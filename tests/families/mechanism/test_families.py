@@ -254,9 +254,9 @@ VECTORS = [
     Case("SignSGD", lambda: SignSGD(4, epsilon=4.0), lambda *_: (), ()),
     Case("signs", lambda: bitldp.SampledSigns(6, epsilon=3.0, k=3), lambda *_: (), ()),
     Case("one sign", lambda: bitldp.SampledSigns(1, epsilon=3.0), lambda *_: (), ()),
-    Case("weights", lambda: bitldp.LDPFLDuchi(2.0, center=1.0), lambda *_: (), ()),
-    Case("none", lambda: bitldp.TwoStage(bitldp.PE(6, 2, epsilon=2.0), bitldp.Duchi(2.0)), lambda *_: (), ()),
-    Case("projected", lambda: Compressed(6, 3, epsilon=2.0, seed=1), lambda *_: (), ()),
+    Case("weights", lambda: bitldp.LDPFLDuchi(epsilon=2.0, center=1.0), lambda *_: (), ()),
+    Case("none", lambda: bitldp.TwoStage(bitldp.PE(6, k=2, epsilon=2.0), bitldp.Duchi(epsilon=2.0)), lambda *_: (), ()),
+    Case("projected", lambda: Compressed(6, compressed=3, epsilon=2.0, public_seed=1), lambda *_: (), ()),
 ]
 
 
@@ -294,7 +294,7 @@ def test_variances_of_indicators():
         table = mechanism.variance(np.arange(8))
         assert mechanism.mean_variance() == pytest.approx(table.mean())
         assert mechanism.worst_variance() == table.max()
-    mechanism = bitldp.PS(6, 2, epsilon=2.0)
+    mechanism = bitldp.PS(6, k=2, epsilon=2.0)
     table = mechanism.variance(np.array([[0.1, -0.2, 0.3, 0.4, 0.5, 0.6]]))
     assert mechanism.mean_variance() == pytest.approx(table.mean())
     assert mechanism.worst_variance() == pytest.approx(table.max())
@@ -309,7 +309,7 @@ def test_the_coordinates_tell_nothing_of_the_codes():
 
     200,000 reports of one number that is -1 everywhere; 20 coordinates, each within 5 standard errors.
     """
-    mechanism = bitldp.Duchi(1.0, features=20, spend="sample", k=1)
+    mechanism = bitldp.Duchi(epsilon=1.0, features=20, spend="sample", k=1)
     reports = mechanism.randomize(np.full((200_000, 20), -1.0), rng=11)
     chance = mechanism.probabilities()[0, 1]
     for place in range(20):

@@ -59,11 +59,11 @@ def _categories(case) -> int:
             return mechanism.categories
         return mechanism.size if case.name == "Hierarchy" else 1 << mechanism.bits
     if "Record" in case.name:
-        return min(mechanism.sizes)
+        return min(mechanism.attributes)
     if case in FAMILIES:
-        return mechanism.classes if case.name == "LabelLaplace" else len(mechanism.points)
+        return mechanism.categories if case.name == "LabelLaplace" else len(mechanism.points)
     if case.name == "BitRand":
-        return mechanism.classes
+        return mechanism.categories
     return (
         len(mechanism.points)
         if case.name.startswith("BRR")

@@ -169,7 +169,7 @@ def test_labels_of_any_integer_type(dtype):
 
 def test_answers_as_booleans():
     answers = np.array([True, False, True, True])
-    mechanism = bitldp.WarnerRR(1.0)
+    mechanism = bitldp.WarnerRR(epsilon=1.0)
     np.testing.assert_array_equal(
         mechanism.randomize(answers, rng=1), mechanism.randomize(answers.astype(int), rng=1)
     )
@@ -275,7 +275,7 @@ def test_reports_are_checked():
 
 
 def test_bitrand_matches_records_and_labels():
-    both = bitldp.BitRand(3, classes=5, epsilon_x=1.0, epsilon_y=1.0)
+    both = bitldp.BitRand(3, categories=5, epsilon_x=1.0, epsilon_y=1.0)
     x = np.full((4, 3), SECRET)
     refused(ValueError, r"y: shape must be \(4,\)", both, x, [0, 1, 2])
     refused(ValueError, "y: shape", both, x, [[0], [1], [2], [3]])

@@ -34,7 +34,7 @@ class Categorical:
 @pytest.mark.parametrize("kind", MAKERS.values(), ids=MAKERS)
 def test_labels_in_labels_out(kind):
     """The law and the stream are those of the codes; only the names are new."""
-    named, coded = kind(CITIES, 3.0), kind(4, 3.0)
+    named, coded = kind(CITIES, epsilon=3.0), kind(4, epsilon=3.0)
     assert named.guarantee == coded.guarantee
     assert named.labels.tolist() == CITIES
     assert coded.labels is None
@@ -56,20 +56,20 @@ def test_labels_in_labels_out(kind):
 
 def test_reports_decode_to_labels():
     for kind in (bitldp.GRR, bitldp.LabelRR):
-        mechanism = kind(CITIES, 6.0)
+        mechanism = kind(CITIES, epsilon=6.0)
         codes = mechanism.randomize(NAMES, rng=1)
         assert codes.dtype == np.uint8
         assert mechanism.decode(codes).tolist() == np.array(CITIES)[codes].tolist()
-    mechanism = bitldp.LabelLaplace(CITIES, 30.0)
+    mechanism = bitldp.LabelLaplace(CITIES, epsilon=30.0)
     assert np.mean(mechanism.classify(mechanism.randomize(NAMES, rng=1)) == NAMES) > 0.9
-    mechanism = bitldp.GRR([1, 5, 9], 6.0)  # integers as labels are labels, too
+    mechanism = bitldp.GRR([1, 5, 9], epsilon=6.0)  # integers as labels are labels, too
     assert set(mechanism.decode(mechanism.randomize([9, 9, 1, 5], rng=1)).tolist()) <= {1, 5, 9}
     with pytest.raises(ValueError, match=r"x: the label at index \(1,\)"):
         mechanism.randomize(np.array([9, 2]))
 
 
 def test_several_features():
-    mechanism = bitldp.GRR(CITIES, 20.0, features=2)
+    mechanism = bitldp.GRR(CITIES, epsilon=20.0, features=2)
     x = np.stack([NAMES, np.full(len(NAMES), "Oslo")], axis=1)
     estimate = mechanism.estimate_frequencies(mechanism.randomize(x, rng=1))
     assert estimate.value.shape == (2, 4)
@@ -77,8 +77,8 @@ def test_several_features():
 
 
 def test_labels_beside_features():
-    both = bitldp.BitRand(3, classes=CITIES, epsilon_x=9.0, epsilon_y=2.0)
-    plain = bitldp.BitRand(3, classes=4, epsilon_x=9.0, epsilon_y=2.0)
+    both = bitldp.BitRand(3, categories=CITIES, epsilon_x=9.0, epsilon_y=2.0)
+    plain = bitldp.BitRand(3, categories=4, epsilon_x=9.0, epsilon_y=2.0)
     x = np.zeros((len(NAMES), 3))
     reports, expected = both.randomize(x, NAMES, rng=1), plain.randomize(x, TRUTH, rng=1)
     np.testing.assert_array_equal(reports[1], expected[1])
@@ -95,23 +95,23 @@ def test_labels_beside_features():
 @pytest.mark.parametrize("kind", MAKERS.values(), ids=MAKERS)
 def test_what_is_saved(kind):
     """Pickles hold the labels, fingerprints a digest of them; without labels both are as they were."""
-    named = kind(CITIES, 1.0)
+    named = kind(CITIES, epsilon=1.0)
     again = pickle.loads(pickle.dumps(named))
     assert again == named
     assert hash(again) == hash(named)
     assert again.labels.tolist() == CITIES
     assert named == kind(bitldp.Categories(CITIES), epsilon=1.0)
-    assert named != kind(CITIES[::-1], 1.0)
-    assert named != kind(4, 1.0)
+    assert named != kind(CITIES[::-1], epsilon=1.0)
+    assert named != kind(4, epsilon=1.0)
     name = "classes" if "classes" in named.parameters else "categories"
-    assert json.dumps(named.fingerprint()) != json.dumps(kind(CITIES[::-1], 1.0).fingerprint())
-    assert kind(4, 1.0).fingerprint()["parameters"][name] == 4
+    assert json.dumps(named.fingerprint()) != json.dumps(kind(CITIES[::-1], epsilon=1.0).fingerprint())
+    assert kind(4, epsilon=1.0).fingerprint()["parameters"][name] == 4
     assert repr(named).startswith(f"{kind.__name__}({name}=Categories(4 labels), epsilon=1.0")
 
 
 def test_dictionary_arrays_of_arrow():
     pa = pytest.importorskip("pyarrow", reason='needs pip install "bitldp[cli]"')
-    mechanism = bitldp.GRR(CITIES, 3.0)
+    mechanism = bitldp.GRR(CITIES, epsilon=3.0)
     expected = mechanism.randomize(NAMES, rng=2)
     column = pa.array(NAMES.tolist()).dictionary_encode()
     for same in (column, pa.chunked_array([column, column.slice(0, 0)]), pa.array(NAMES.tolist())):
@@ -122,7 +122,7 @@ def test_dictionary_arrays_of_arrow():
 
 @pytest.mark.parametrize("kind", MAKERS.values(), ids=MAKERS)
 def test_refusals(kind):
-    mechanism = kind(CITIES, 1.0)
+    mechanism = kind(CITIES, epsilon=1.0)
     for bad, error, message in (
         (["Paris", "Secretville"], ValueError, r"^x: the label at index \(1,\) is not one of the 4 labels"),
         ("Secretville", ValueError, r"^x: the label"),
@@ -146,15 +146,15 @@ def test_refusals(kind):
         (1, ValueError, "must be at least 2"),
     ):
         with pytest.raises(error, match=f"^(categories|classes): {message}"):
-            kind(bad, 1.0)
+            kind(bad, epsilon=1.0)
 
 
 def test_labels_without_names_show_the_way():
-    for mechanism in (bitldp.GRR(4, 1.0), bitldp.OUE(4, 1.0), bitldp.LabelRR(4, 1.0)):
+    for mechanism in (bitldp.GRR(4, epsilon=1.0), bitldp.OUE(4, epsilon=1.0), bitldp.LabelRR(4, epsilon=1.0)):
         for labels in (["Paris", "Rome"], NAMES, Categorical(TRUTH), "Paris"):
             with pytest.raises(
                 TypeError, match=r'\(\["red", "green"\], ...\), or encode .* bitldp.Categories'
             ):
                 mechanism.randomize(labels)
     with pytest.raises(TypeError, match=r'take bitldp.GRR\(\["no", "yes"\], ...\)'):
-        bitldp.WarnerRR(1.0).randomize(["yes", "no"])
+        bitldp.WarnerRR(epsilon=1.0).randomize(["yes", "no"])

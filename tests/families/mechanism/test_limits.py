@@ -39,7 +39,7 @@ def test_exact_calibration_ends_at_a_ceiling(epsilon):
     bit = -math.log(2.0**-53)
     ceilings = [
         (bitldp.GRR(5, epsilon=epsilon), bit + math.log(4)),
-        (bitldp.WarnerRR(epsilon), bit),
+        (bitldp.WarnerRR(epsilon=epsilon), bit),
         (bitldp.LabelRR(5, epsilon=epsilon), bit + math.log(4)),
         (bitldp.SUE(5, epsilon=epsilon), 2 * bit),
         (bitldp.OUE(5, epsilon=epsilon), -math.log(2.0**-60)),
@@ -58,10 +58,10 @@ def test_exact_calibration_ends_at_a_ceiling(epsilon):
     [
         (lambda: bitldp.FRR(3, epsilon=10**400), "epsilon: must be finite in double precision"),
         (lambda: bitldp.GRR(3, epsilon=10**400), "epsilon: must be finite in double precision"),
-        (lambda: bitldp.Duchi(10**400), "epsilon: must be finite in double precision"),
+        (lambda: bitldp.Duchi(epsilon=10**400), "epsilon: must be finite in double precision"),
         (lambda: bitldp.LabelRR(3, epsilon=1.0, beta=-(10**400)), "beta: must be finite in double"),
         (lambda: bitldp.MOUE(3, epsilon=1.0, alpha=10**400), "alpha: must be finite in double"),
-        (lambda: bitldp.Piecewise(1.0, interval=(0, 10**400)), "interval: must be finite in double"),
+        (lambda: bitldp.Piecewise(epsilon=1.0, interval=(0, 10**400)), "interval: must be finite in double"),
         (lambda: bitldp.BRR(3, epsilon=1.0, interval=(0, 10**400)), "interval: must be finite in double"),
         (
             lambda: bitldp.FRR(2**63, epsilon=1.0),
@@ -71,15 +71,15 @@ def test_exact_calibration_ends_at_a_ceiling(epsilon):
         (lambda: bitldp.FRR(10**5000, epsilon=1.0), "features: must be at most 4294967295, got a number of"),
         (lambda: bitldp.MOUE(10**12, epsilon=1.0), "features: must be at most 4294967295"),
         (
-            lambda: bitldp.BitRand(10**12, classes=2, epsilon_x=1.0, epsilon_y=1.0),
+            lambda: bitldp.BitRand(10**12, categories=2, epsilon_x=1.0, epsilon_y=1.0),
             "features: must be at most",
         ),
-        (lambda: bitldp.BitRand(3, classes=2**33, epsilon_x=1.0, epsilon_y=1.0), "classes: must be at most"),
+        (lambda: bitldp.BitRand(3, categories=2**33, epsilon_x=1.0, epsilon_y=1.0), "classes: must be at most"),
         (
             lambda: bitldp.UER(10**8, bits=5, integer_bits=2, epsilon=1.0, calibration="paper"),
             "features: must be at most 16777216 where bits is odd",
         ),
-        (lambda: bitldp.Duchi(1.0, features=10**400), "features: must be at most 4294967295"),
+        (lambda: bitldp.Duchi(epsilon=1.0, features=10**400), "features: must be at most 4294967295"),
         (lambda: bitldp.GRR(2**33, epsilon=1.0), "categories: must be at most 4294967295, got 8589934592"),
         (lambda: bitldp.GRR(3, epsilon=1.0, features=10**400), "features: must be at most 4294967295"),
         (lambda: bitldp.LabelRR(2**33, epsilon=1.0), "classes: must be at most 4294967295"),
@@ -100,7 +100,7 @@ def test_many_features_are_built_and_decoded():
 
 @pytest.mark.parametrize("output", [None, 1, b"codes"])
 def test_the_form_is_named_when_it_is_no_word(output):
-    both = bitldp.BitRand(3, classes=4, epsilon_x=1.0, epsilon_y=1.0)
+    both = bitldp.BitRand(3, categories=4, epsilon_x=1.0, epsilon_y=1.0)
     for mechanism, inputs in (
         (bitldp.FRR(3, epsilon=1.0), (np.zeros(3),)),
         (bitldp.GRR(3, epsilon=1.0), ([0],)),
@@ -124,7 +124,7 @@ def test_the_form_is_named_when_it_is_no_word(output):
     ],
 )
 def test_bad_labels_are_called_y(labels, error, message):
-    both = bitldp.BitRand(3, classes=4, epsilon_x=1.0, epsilon_y=1.0)
+    both = bitldp.BitRand(3, categories=4, epsilon_x=1.0, epsilon_y=1.0)
     out = np.full((4, 3), 9, np.uint16)
     with pytest.raises(error, match=f"^{message}") as caught:
         both.randomize(np.zeros((4, 3)), labels, out=out)
@@ -133,7 +133,7 @@ def test_bad_labels_are_called_y(labels, error, message):
 
 
 def test_first_chunk_of_a_record_is_within_the_stream():
-    both = bitldp.BitRand(3, classes=4, epsilon_x=1.0, epsilon_y=1.0)
+    both = bitldp.BitRand(3, categories=4, epsilon_x=1.0, epsilon_y=1.0)
     with pytest.raises(ValueError, match=r"^first_chunk"):
         both.randomize(np.zeros(3), 0, first_chunk=2**62)
 

@@ -82,7 +82,7 @@ def test_outputs_agree(case):
             plain = decoded[0] if case.name == "BitRand" else decoded
             np.testing.assert_array_equal(values.astype(plain.dtype), plain)
         elif form == "packed":
-            bits = mechanism.report_parts[0][1]
+            bits = mechanism._report_parts[0][1]
             np.testing.assert_array_equal(bitldp.unpack(values, bits, codes.size), codes.ravel())
         elif form == "bits":
             np.testing.assert_array_equal(
@@ -169,11 +169,11 @@ def test_labels_are_checked():
     with pytest.raises(ValueError, match="beta: must be finite"):
         bitldp.LabelRR(3, epsilon=1.0, beta=np.nan)
     with pytest.raises(ValueError, match="epsilon_x"):
-        bitldp.BitRand(3, classes=2, epsilon_x=-1.0, epsilon_y=1.0)
+        bitldp.BitRand(3, categories=2, epsilon_x=-1.0, epsilon_y=1.0)
     with pytest.raises(ValueError, match="epsilon_y"):
-        bitldp.BitRand(3, classes=2, epsilon_x=1.0, epsilon_y=np.inf)
+        bitldp.BitRand(3, categories=2, epsilon_x=1.0, epsilon_y=np.inf)
     with pytest.raises(ValueError, match="classes"):
-        bitldp.BitRand(3, classes=0, epsilon_x=1.0, epsilon_y=1.0)
+        bitldp.BitRand(3, categories=0, epsilon_x=1.0, epsilon_y=1.0)
 
 
 def test_functions_are_shown_by_name():

@@ -72,7 +72,7 @@ def test_other_values_questions_and_keys_have_independent_reports() -> None:
 
 def test_a_record_of_numbers_is_one_value() -> None:
     """One feature that is another leaves nothing as it was: n = 100,000, five standard errors."""
-    daily = Memoized(bitldp.Duchi(2.0, features=3, spend="cube"), KEY)
+    daily = Memoized(bitldp.Duchi(epsilon=2.0, features=3, spend="cube"), KEY)
     x = np.zeros((N, 3))
     x[:, 0] = 1.0
     changed = x.copy()

@@ -15,29 +15,29 @@ from support.cases import CASES, FAMILIES
 ALL = {case.name: case for case in [*CASES, *FAMILIES]}
 NUMBERS = [bitldp.Duchi, bitldp.Piecewise, bitldp.Hybrid, bitldp.ThreeOutputs, bitldp.Laplace]
 ONE_NUMBER = [
-    *(kind(2.0) for kind in NUMBERS),
-    bitldp.Gaussian(2.0, 1e-6),
-    bitldp.BitBudgets(4.0),
+    *(kind(epsilon=2.0) for kind in NUMBERS),
+    bitldp.Gaussian(epsilon=2.0, delta=1e-6),
+    bitldp.BitBudgets(epsilon=4.0),
     bitldp.FRR(1, epsilon=9.0),
-    bitldp.BRR(21, 1.0, interval=(-1.0, 1.0)),
-    bitldp.Exponential(9, 1.0, interval=(-1.0, 1.0)),
-    bitldp.HypercubePrivUnit(1, 1.0),
-    bitldp.MVU(2.0, interval=(-1.0, 1.0)),
-    bitldp.Duchi(2.0, spend="sample"),
-    bitldp.SampledSigns(1, 1.0),
-    CLDP(1, 1.0),
+    bitldp.BRR(21, epsilon=1.0, interval=(-1.0, 1.0)),
+    bitldp.Exponential(9, epsilon=1.0, interval=(-1.0, 1.0)),
+    bitldp.HypercubePrivUnit(1, epsilon=1.0),
+    bitldp.MVU(epsilon=2.0, interval=(-1.0, 1.0)),
+    bitldp.Duchi(epsilon=2.0, spend="sample"),
+    bitldp.SampledSigns(1, epsilon=1.0),
+    CLDP(1, epsilon=1.0),
 ]
 ONE_CATEGORY = [
-    bitldp.GRR(5, 1.0),
-    bitldp.GRR(5, 0.0),
-    bitldp.LabelRR(5, 1.0),
-    bitldp.OUE(5, 1.0),
-    bitldp.SUE(5, 1.0),
-    bitldp.WarnerRR(1.0),
-    bitldp.LabelLaplace(5, 1.0),
-    bitldp.BRR(5, 1.0),
-    bitldp.Exponential(5, 1.0),
-    bitldp.BRR(4, 1.0, regions=[0, 0, 1, 1]),
+    bitldp.GRR(5, epsilon=1.0),
+    bitldp.GRR(5, epsilon=0.0),
+    bitldp.LabelRR(5, epsilon=1.0),
+    bitldp.OUE(5, epsilon=1.0),
+    bitldp.SUE(5, epsilon=1.0),
+    bitldp.WarnerRR(epsilon=1.0),
+    bitldp.LabelLaplace(5, epsilon=1.0),
+    bitldp.BRR(5, epsilon=1.0),
+    bitldp.Exponential(5, epsilon=1.0),
+    bitldp.BRR(4, epsilon=1.0, regions=[0, 0, 1, 1]),
 ]
 
 
@@ -93,16 +93,16 @@ def test_the_report_of_a_single_value_is_one_record(mechanism):
 
 
 def test_a_scalar_is_hashable_and_an_index():
-    report = bitldp.GRR(4, 1.0).randomize(3)
+    report = bitldp.GRR(4, epsilon=1.0).randomize(3)
     assert ["a", "b", "c", "d"][report] in {"a", "b", "c", "d"}
     assert {report: 1}[report] == 1
 
 
 def test_a_record_of_several_is_no_single_value():
     for mechanism in (
-        bitldp.Duchi(1.0, features=3),
+        bitldp.Duchi(epsilon=1.0, features=3),
         bitldp.FRR(3, epsilon=9.0),
-        bitldp.GRR(4, 1.0, features=3),
+        bitldp.GRR(4, epsilon=1.0, features=3),
     ):
         with pytest.raises(ValueError, match=r"^x: "):
             mechanism.randomize(1)
@@ -163,12 +163,12 @@ def test_what_is_clipped_is_counted(name):
     if isinstance(mechanism, (bitldp.EXP, bitldp.PS, bitldp.PE)) or x.dtype.kind != "f":
         assert mechanism.outside(x) == 0  # scores are ranked, categories refused
         return
-    if mechanism.takes == "ball":
+    if mechanism._takes == "ball":
         far = 10.0 * x
         norms = np.linalg.norm(far.astype(np.float64), getattr(mechanism, "_power", 1), axis=1)
         expected = np.count_nonzero(norms > mechanism.radius)
     else:
-        low, high = mechanism.ends if mechanism.ends is not None else mechanism.features_mechanism.ends
+        low, high = mechanism._span if mechanism._span is not None else mechanism.features_mechanism._span
         far = np.clip(x, low, high) + np.where(np.arange(len(x)) % 4, 0.0, 8.0 * (high - low)).reshape(
             -1, *[1] * (x.ndim - 1)
         )
@@ -183,14 +183,14 @@ def test_what_is_clipped_is_counted(name):
 
 
 def test_projected_numbers_are_counted():
-    mechanism = Compressed(6, 3, epsilon=2.0, seed=1)
+    mechanism = Compressed(6, compressed=3, epsilon=2.0, public_seed=1)
     x = np.random.default_rng(0).normal(0.0, 2.0, (100, 6))
     expected = np.count_nonzero(np.abs(x @ mechanism.projection) > 1.0)
     assert mechanism.outside(x) == expected > 0
 
 
 def test_integers_and_single_values_are_counted_too():
-    mechanism = bitldp.Duchi(1.0, interval=(0.0, 10.0))
+    mechanism = bitldp.Duchi(epsilon=1.0, interval=(0.0, 10.0))
     assert mechanism.outside([3, 11, -2, 10]) == 2
     assert mechanism.outside(11) == 1
     assert mechanism.outside(np.float16(5)) == 0
@@ -212,7 +212,7 @@ EPSILON_SECOND = [
     lambda *e, **k: bitldp.PE(9, 2, *e, **k),
     lambda *e, **k: bitldp.SignSGD(9, *e, **k),
     lambda *e, **k: CLDP(9, *e, **k),
-    lambda *e, **k: Compressed(9, 3, *e, seed=1, **k),
+    lambda *e, **k: Compressed(9, 3, *e, public_seed=1, **k),
 ]
 
 
@@ -249,15 +249,15 @@ def test_the_short_way_is_the_long_one(name):
 
 def test_who_takes_the_short_way():
     """Those that a client calls for one value do, but where something is checked or converted first."""
-    for mechanism in (bitldp.GRR(4, 1.0), bitldp.Duchi(1.0), bitldp.Piecewise(1.0), bitldp.BRR(9, 1.0)):
+    for mechanism in (bitldp.GRR(4, epsilon=1.0), bitldp.Duchi(epsilon=1.0), bitldp.Piecewise(epsilon=1.0), bitldp.BRR(9, epsilon=1.0)):
         assert mechanism._direct is not None
     for mechanism in (
-        bitldp.GRR(["a", "b"], 1.0),  # labels are looked up
-        bitldp.GRR(4, 0.0),  # nothing is said of the input
-        bitldp.Duchi(1.0, clip=False),  # what is outside is refused
-        bitldp.Duchi(1.0, features=3, spend="sample"),
-        bitldp.Duchi(1.0, features=3, spend="cube"),
-        bitldp.BRR(4, 1.0, regions=[0, 0, 1, 1]),
-        bitldp.LabelLaplace(4, 1.0),
+        bitldp.GRR(["a", "b"], epsilon=1.0),  # labels are looked up
+        bitldp.GRR(4, epsilon=0.0),  # nothing is said of the input
+        bitldp.Duchi(epsilon=1.0, clip=False),  # what is outside is refused
+        bitldp.Duchi(epsilon=1.0, features=3, spend="sample"),
+        bitldp.Duchi(epsilon=1.0, features=3, spend="cube"),
+        bitldp.BRR(4, epsilon=1.0, regions=[0, 0, 1, 1]),
+        bitldp.LabelLaplace(4, epsilon=1.0),
     ):
         assert mechanism._direct is None

@@ -21,7 +21,7 @@ def noise(weights, budgets):
 
 def test_vector_24(vectors):
     given, expected = vectors[24]["inputs"], vectors[24]["expected"]
-    mechanism = BitBudgets(given["eps_bits"], bits=given["l"])
+    mechanism = BitBudgets(epsilon=given["eps_bits"], bits=given["l"])
     np.testing.assert_allclose(mechanism.budgets, expected["waterfill_eps_msb_first"], atol=1e-9)
     variances = mechanism.variance(mechanism.points)
     np.testing.assert_allclose(variances, expected["waterfill_variance_on_grid"], atol=1e-9)
@@ -47,7 +47,7 @@ def test_the_shares_are_optimal(bits, epsilon):
 @pytest.mark.parametrize("bits", [1, 2, 3])
 @pytest.mark.parametrize("epsilon", [0.3, 2.0, 9.0])
 def test_exact_epsilon_and_means_by_enumeration(bits, epsilon):
-    mechanism = BitBudgets(epsilon, bits=bits, interval=(-1.0, 3.0))
+    mechanism = BitBudgets(epsilon=epsilon, bits=bits, interval=(-1.0, 3.0))
     law = oracle.bits_law(mechanism.channel.thresholds()[0])
     assert mechanism.guarantee.record == pytest.approx(oracle.epsilon_of(law), rel=1e-13)
     assert epsilon * (1 - 1e-9) <= mechanism.guarantee.record <= epsilon
@@ -61,7 +61,7 @@ def test_exact_epsilon_and_means_by_enumeration(bits, epsilon):
 
 def test_one_bit_is_duchi():
     for epsilon in (0.2, 1.0, 5.0):
-        one, duchi = BitBudgets(epsilon, bits=1), bitldp.Duchi(epsilon)
+        one, duchi = BitBudgets(epsilon=epsilon, bits=1), bitldp.Duchi(epsilon=epsilon)
         np.testing.assert_allclose(one.letters, duchi.letters, rtol=1e-9)
         assert one.worst_variance() == pytest.approx(duchi.worst_variance(), rel=1e-9)
 
@@ -69,18 +69,18 @@ def test_one_bit_is_duchi():
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.5, 4.0, 8.0, 20.0])
 def test_the_best_length(epsilon):
-    chosen = BitBudgets(epsilon)
-    worst = [BitBudgets(epsilon, bits=bits).worst_variance() for bits in range(1, 9)]
+    chosen = BitBudgets(epsilon=epsilon)
+    worst = [BitBudgets(epsilon=epsilon, bits=bits).worst_variance() for bits in range(1, 9)]
     assert chosen.worst_variance() == min(worst)
     assert chosen.bits == 1 + int(np.argmin(worst))
     if chosen.bits > 1:  # and still worse than one symbol for the number
-        assert chosen.worst_variance() > bitldp.Piecewise(epsilon).worst_variance()
+        assert chosen.worst_variance() > bitldp.Piecewise(epsilon=epsilon).worst_variance()
 
 
 @pytest.mark.parametrize("x", [-1.0, -0.31, 0.5])
 def test_mean_and_variance_by_simulation(x):
     """Both within 5 standard errors, the variance's by the fourth moment of the sample; n = 2^18."""
-    mechanism = BitBudgets(6.0, bits=3)
+    mechanism = BitBudgets(epsilon=6.0, bits=3)
     letters = mechanism.decode(mechanism.randomize(np.full(N, x), rng=5))
     variance = float(mechanism.variance(x))
     assert abs(letters.mean() - x) < 5 * np.sqrt(variance / N)
@@ -90,7 +90,7 @@ def test_mean_and_variance_by_simulation(x):
 
 def test_goodness_of_fit():
     """Chi-squared over all codes, between two points too, n = 2^18, alpha = 1e-6."""
-    mechanism = BitBudgets(3.0, bits=3)
+    mechanism = BitBudgets(epsilon=3.0, bits=3)
     law, points = mechanism.probabilities(), mechanism.points
     for place, share in ((0, 0.0), (2, 0.25), (7, 0.0)):
         after = min(place + 1, 7)
@@ -102,7 +102,7 @@ def test_goodness_of_fit():
 def test_forms_of_the_reports():
     x = np.random.default_rng(3).uniform(-1.0, 1.0, (500, 4)).astype(np.float32)
     for spend in ("split", "sample"):
-        mechanism = BitBudgets(12.0, features=4, bits=3, spend=spend)
+        mechanism = BitBudgets(epsilon=12.0, features=4, bits=3, spend=spend)
         codes = mechanism.randomize(x, rng=1)
         values = mechanism.randomize(x, rng=1, output="values")
         np.testing.assert_allclose(values, mechanism.decode(codes), rtol=1e-6)
@@ -118,12 +118,12 @@ def test_forms_of_the_reports():
 
 
 def test_pickle():
-    for mechanism in (BitBudgets(4.0), BitBudgets(4.0, bits=2, features=3)):
+    for mechanism in (BitBudgets(epsilon=4.0), BitBudgets(epsilon=4.0, bits=2, features=3)):
         again = pickle.loads(pickle.dumps(mechanism))
         assert again == mechanism
         assert hash(again) == hash(mechanism)
         np.testing.assert_array_equal(again.letters, mechanism.letters)
-    assert BitBudgets(4.0) == BitBudgets(4.0, bits=BitBudgets(4.0).bits)
+    assert BitBudgets(epsilon=4.0) == BitBudgets(epsilon=4.0, bits=BitBudgets(epsilon=4.0).bits)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_bad_parameters(arguments, options, message):
 
 
 def test_bad_inputs():
-    mechanism = BitBudgets(2.0, bits=2)
+    mechanism = BitBudgets(epsilon=2.0, bits=2)
     with pytest.raises(ValueError, match="NaN"):
         mechanism.randomize(np.array([np.nan]))
     with pytest.raises(ValueError, match="outside"):
@@ -151,6 +151,6 @@ def test_bad_inputs():
 
 
 def test_audit_finds_the_budget():
-    result = audit(BitBudgets(2.0, bits=2), n=40_000, rng=1)
+    result = audit(BitBudgets(epsilon=2.0, bits=2), n=40_000, rng=1)
     assert result.passed
     assert 0.8 < result.lower <= 2.0

@@ -22,18 +22,18 @@ PLACES = 40_000  # numbers of the interval that are looked at
 
 def best_response(epsilon: float) -> GeneralizedRR:
     """Return GRR on the 2^l points with the least mean error."""
-    return GeneralizedRR(epsilon, bits=best_bits(GeneralizedRR, epsilon), interval=ENDS)
+    return GeneralizedRR(epsilon=epsilon, bits=best_bits(GeneralizedRR, epsilon), interval=ENDS)
 
 
 def mvu_small(epsilon: float) -> MVU:
-    return MVU(epsilon, input_bits=3, output_bits=3, interval=ENDS)
+    return MVU(epsilon=epsilon, input_bits=3, output_bits=3, interval=ENDS)
 
 
 @cache
 def mvu_large(epsilon: float) -> MVU:
     """Return MVU(6, 5), which takes two or three seconds to design: once for all tests."""
     pytest.importorskip("scipy")
-    return MVU(epsilon, input_bits=6, output_bits=5, interval=ENDS)
+    return MVU(epsilon=epsilon, input_bits=6, output_bits=5, interval=ENDS)
 
 
 TABLE: dict[str, tuple[Callable[[float], Any], dict[float, tuple[float, float]]]] = {
@@ -99,7 +99,7 @@ def test_entry(name, epsilon):
 def test_minimax_at_the_points_of_its_grid(epsilon, worst):
     """No unbiased mechanism on 16 points has a smaller worst case, and none of the table has one."""
     pytest.importorskip("scipy")
-    mechanism = MinimaxVariance(epsilon, grid_points=16)
+    mechanism = MinimaxVariance(epsilon=epsilon, grid_points=16)
     at_points = mechanism.variance(mechanism.points)
     law, letters = mechanism.probabilities(), mechanism.letters
     np.testing.assert_allclose(

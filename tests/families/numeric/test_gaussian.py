@@ -21,7 +21,7 @@ ONE = 1 << 64
     ("epsilon", "delta"), [(0.0, 0.02), (0.1, 1e-6), (1.0, 1e-6), (4.0, 1e-9), (20.0, 1e-5)]
 )
 def test_delta_of_one_number_is_exact_and_used_up(epsilon, delta):
-    mechanism = Gaussian(epsilon, delta)
+    mechanism = Gaussian(epsilon=epsilon, delta=delta)
     guarantee = mechanism.guarantee
     assert guarantee.holds
     assert guarantee.record == epsilon
@@ -42,7 +42,7 @@ def test_delta_of_one_number_is_exact_and_used_up(epsilon, delta):
     [(1.0, 1e-6, 1), (1.0, 1e-5, 2), (0.5, 1e-9, 10), (8.0, 1e-6, 768), (2.0, 0.01, 30)],
 )
 def test_noise_is_about_that_of_the_continuous_mechanism(epsilon, delta, features):
-    mechanism = Gaussian(epsilon, delta, features=features)
+    mechanism = Gaussian(epsilon=epsilon, delta=delta, features=features)
     continuous = 2.0 * continuous_sigma(epsilon, delta) * math.sqrt(features)
     assert mechanism.sigma == pytest.approx(continuous, rel=1e-3)
     assert 0.999 * delta <= mechanism.delta_at(epsilon) <= delta
@@ -53,11 +53,11 @@ def test_noise_is_about_that_of_the_continuous_mechanism(epsilon, delta, feature
 
 
 def test_delta_falls_with_epsilon_and_rises_with_the_numbers():
-    mechanism = Gaussian(1.0, 1e-5, features=5)
+    mechanism = Gaussian(epsilon=1.0, delta=1e-5, features=5)
     deltas = [mechanism.delta_at(epsilon) for epsilon in (0.0, 0.5, 1.0, 2.0, 4.0)]
     assert deltas == sorted(deltas, reverse=True)
     assert deltas[2] <= 1e-5
-    single = Gaussian(1.0, 1e-5, features=5, unit="feature")
+    single = Gaussian(epsilon=1.0, delta=1e-5, features=5, unit="feature")
     assert single.guarantee.feature == 1.0 < single.guarantee.record < 5.0
     assert single.delta_at(single.guarantee.record) <= 1e-5
     # d numbers at the epsilon of one need a larger delta.
@@ -67,7 +67,7 @@ def test_delta_falls_with_epsilon_and_rises_with_the_numbers():
 
 def test_letters_are_unbiased_and_the_variance_is_that_of_the_law():
     for epsilon, interval in [(1.0, (-1.0, 1.0)), (6.0, (3.0, 7.0)), (30.0, (0.0, 1.0))]:
-        mechanism = Gaussian(epsilon, 1e-6, interval=interval)
+        mechanism = Gaussian(epsilon=epsilon, delta=1e-6, interval=interval)
         law, letters, points = mechanism.probabilities(), mechanism.letters, mechanism.points
         assert np.abs(law @ letters - points).max() <= 1e-12 * np.abs(letters).max()
         variance = law @ np.square(letters) - np.square(law @ letters)
@@ -77,7 +77,7 @@ def test_letters_are_unbiased_and_the_variance_is_that_of_the_law():
 def test_simulation():
     """With n = 400,000; five standard errors, fixed key."""
     for options in ({}, {"spend": "sample", "k": 2}):
-        mechanism = Gaussian(2.0, 1e-4, features=3, **options)
+        mechanism = Gaussian(epsilon=2.0, delta=1e-4, features=3, **options)
         x = np.array([-0.9, 0.1, 0.7])
         values = mechanism.decode(mechanism.randomize(np.tile(x, (400_000, 1)), rng=5))
         variance = mechanism.variance(x)
@@ -86,7 +86,7 @@ def test_simulation():
 
 
 def test_threads_and_chunks_change_nothing():
-    mechanism = Gaussian(1.0, 1e-5)
+    mechanism = Gaussian(epsilon=1.0, delta=1e-5)
     x = np.linspace(-1.0, 1.0, 2 * CHUNK + 5)
     whole = mechanism.randomize(x, rng=3)
     assert np.array_equal(mechanism.randomize(x, rng=3, threads=2), whole)
@@ -96,12 +96,12 @@ def test_threads_and_chunks_change_nothing():
 
 
 def test_pickle_hash_repr():
-    mechanism = Gaussian(1.0, 1e-5, features=3, interval=(0.0, 2.0))
+    mechanism = Gaussian(epsilon=1.0, delta=1e-5, features=3, interval=(0.0, 2.0))
     again = pickle.loads(pickle.dumps(mechanism))
     assert again == mechanism
     assert hash(again) == hash(mechanism)
     assert repr(again) == repr(mechanism)
-    assert again != Gaussian(1.0, 2e-5, features=3, interval=(0.0, 2.0))
+    assert again != Gaussian(epsilon=1.0, delta=2e-5, features=3, interval=(0.0, 2.0))
 
 
 @pytest.mark.parametrize(
@@ -127,8 +127,8 @@ def test_bad_parameters_are_refused(error, name, arguments):
 
 def test_bad_inputs_are_refused():
     with pytest.raises(ValueError, match=r"^interval"):
-        Gaussian(1.0, 1e-6, interval=(1.0, 1.0))
-    mechanism = Gaussian(1.0, 1e-6, clip=False)
+        Gaussian(epsilon=1.0, delta=1e-6, interval=(1.0, 1.0))
+    mechanism = Gaussian(epsilon=1.0, delta=1e-6, clip=False)
     for x in (np.array([0.0, np.nan]), np.array([0.0, 1.0001])):
         with pytest.raises(ValueError, match=r"^x"):
             mechanism.randomize(x)
@@ -139,5 +139,5 @@ def test_bad_inputs_are_refused():
 
 
 def test_audit_agrees():
-    found = bitldp.audit.audit(Gaussian(2.0, 1e-3), n=20_000, rng=1, pair=(-1.0, 1.0))
+    found = bitldp.audit.audit(Gaussian(epsilon=2.0, delta=1e-3), n=20_000, rng=1, pair=(-1.0, 1.0))
     assert found.passed

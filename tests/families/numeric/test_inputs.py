@@ -80,8 +80,8 @@ def test_parameters_of_ldpfl(error, name, options):
 @pytest.mark.parametrize("kind", [Piecewise, PiecewiseSub, Hybrid])
 def test_intervals_that_doubles_blur(kind):
     with pytest.raises(ValueError, match=r"^interval: .* too narrow"):
-        kind(2.0, interval=(1e9, 1e9 + 1e-3))
-    assert kind(2.0, interval=(1e9, 1e9 + 1e3)).guarantee.holds
+        kind(epsilon=2.0, interval=(1e9, 1e9 + 1e-3))
+    assert kind(epsilon=2.0, interval=(1e9, 1e9 + 1e3)).guarantee.holds
 
 
 SPENDS = [{}, {"spend": "sample", "k": 2}]
@@ -93,7 +93,7 @@ SPENDS = [{}, {"spend": "sample", "k": 2}]
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_nan(kind, options, epsilon, dtype):
     for clip in (True, False):
-        mechanism = kind(epsilon, features=3, clip=clip, **options)
+        mechanism = kind(epsilon=epsilon, features=3, clip=clip, **options)
         x = np.full((4000, 3), SECRET, dtype)
         x[3999, 1] = np.nan
         message = refused(ValueError, r"^x: ", mechanism.randomize, x)
@@ -109,7 +109,7 @@ def test_nan(kind, options, epsilon, dtype):
 @pytest.mark.parametrize("options", SPENDS, ids=["split", "sample"])
 @pytest.mark.parametrize("bad", [1.0000001, -1.5, np.inf, -np.inf])
 def test_outside_is_refused_on_request(kind, options, bad):
-    mechanism = kind(4.0, features=3, clip=False, **options)
+    mechanism = kind(epsilon=4.0, features=3, clip=False, **options)
     x = np.full((100, 3), SECRET)
     mechanism.randomize(x)
     mechanism.randomize(np.array([[-1.0, 1.0, 0.0]], np.float32))
@@ -120,27 +120,27 @@ def test_outside_is_refused_on_request(kind, options, bad):
 
 
 def test_an_end_that_single_precision_cannot_hold_is_inside():
-    mechanism = Piecewise(1.0, interval=(-0.1, 0.1), clip=False)
+    mechanism = Piecewise(epsilon=1.0, interval=(-0.1, 0.1), clip=False)
     assert mechanism.randomize(np.array([-0.1, 0.1], np.float32)).shape == (2,)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("options", SPENDS, ids=["split", "sample"])
 def test_shapes_and_dtypes(kind, options):
-    mechanism = kind(4.0, features=3, **options)
+    mechanism = kind(epsilon=4.0, features=3, **options)
     for shape in ((), (4,), (3, 4), (2, 3, 3), (5, 0), (0,)):
         refused(ValueError, r"^x: shape must be \(n, 3\) or \(3,\)", mechanism.randomize, np.zeros(shape))
     for dtype in (np.longdouble, np.complex128, np.bool_, object):
         refused(TypeError, "^x: ", mechanism.randomize, np.zeros((2, 3), dtype))
     refused(TypeError, "^x: ", mechanism.randomize, [["a", "b", "c"]])
     refused(ValueError, "^x: shape must be", mechanism.randomize, None)
-    refused(ValueError, r"^x: shape must be \(n,\) or \(n, 1\)", kind(1.0).randomize, np.zeros((2, 2)))
+    refused(ValueError, r"^x: shape must be \(n,\) or \(n, 1\)", kind(epsilon=1.0).randomize, np.zeros((2, 2)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_options_of_randomize(kind):
     x = np.zeros((5, 3))
-    split, sampled = kind(4.0, features=3), kind(4.0, features=3, spend="sample")
+    split, sampled = kind(epsilon=4.0, features=3), kind(epsilon=4.0, features=3, spend="sample")
     for mechanism in (split, sampled):
         refused(ValueError, "^output: ", mechanism.randomize, x, output="bits")
         refused(ValueError, "^threads: ", mechanism.randomize, x, threads=0)
@@ -161,7 +161,7 @@ def test_options_of_randomize(kind):
 @pytest.mark.parametrize("options", SPENDS, ids=["split", "sample"])
 def test_no_budget(kind, options):
     """At epsilon 0 reports are made, and say nothing: all that needs letters is refused."""
-    mechanism = kind(0.0, features=3, **options)
+    mechanism = kind(epsilon=0.0, features=3, **options)
     assert mechanism.guarantee.record == 0.0
     assert mechanism.guarantee.holds
     x = np.stack([np.full((20_000, 3), end) for end in (-1.0, 1.0)])
@@ -184,7 +184,7 @@ def test_no_budget(kind, options):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_reports(kind):
-    mechanism = kind(4.0, features=3)
+    mechanism = kind(epsilon=4.0, features=3)
     for call in (mechanism.decode, mechanism.estimate_mean, mechanism.accumulator().update):
         bad = np.zeros((5, 3), np.int64)
         bad[4, 1] = mechanism.alphabet
@@ -198,7 +198,7 @@ def test_reports(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_reports_of_sampled_coordinates(kind):
-    mechanism = kind(6.0, features=4, spend="sample")
+    mechanism = kind(epsilon=6.0, features=4, spend="sample")
     good = np.array([[0, 3], [2, 1]], np.uint8), np.zeros((2, 2), np.uint8)
     accumulator = mechanism.accumulator()
     accumulator.update((good[0].astype(np.uint64), good[1].tolist()))

@@ -19,7 +19,7 @@ BUDGETS = [1e-3, 0.01, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0]
 
 @pytest.mark.parametrize("epsilon", BUDGETS)
 def test_epsilon_is_used_up_and_never_exceeded(epsilon):
-    mechanism = Laplace(epsilon)
+    mechanism = Laplace(epsilon=epsilon)
     law = mechanism.probabilities()
     exact = np.log(law.max(axis=0) / law.min(axis=0)).max()
     assert mechanism.guarantee.holds
@@ -37,7 +37,7 @@ def test_epsilon_is_used_up_and_never_exceeded(epsilon):
 )
 def test_letters_are_unbiased_and_the_variance_is_that_of_the_law(epsilon, place):
     low, high = place[0], place[0] + place[1]
-    mechanism = Laplace(epsilon, interval=(low, high))
+    mechanism = Laplace(epsilon=epsilon, interval=(low, high))
     law, letters, points = mechanism.probabilities(), mechanism.letters, mechanism.points
     scale = np.abs(letters).max()
     assert np.abs(law @ letters - points).max() <= 1e-12 * scale
@@ -52,28 +52,28 @@ def test_letters_are_unbiased_and_the_variance_is_that_of_the_law(epsilon, place
 
 @pytest.mark.parametrize(("epsilon", "expected"), [(0.5, 32), (1, 8), (2, 2), (4, 0.5), (8, 0.125)])
 def test_table_of_mean_squared_errors(epsilon, expected):
-    assert Laplace(epsilon).mean_variance() == pytest.approx(expected, rel=0.01)
+    assert Laplace(epsilon=epsilon).mean_variance() == pytest.approx(expected, rel=0.01)
 
 
 def test_reference_cases(vectors):
     case = vectors[23]
     for epsilon, expected in zip(case["inputs"]["eps"], case["expected"]["laplace"], strict=True):
         # The continuous law's; the discrete one is as near as its grid.
-        assert Laplace(epsilon, interval=(0.0, 1.0)).mean_variance() == pytest.approx(expected, rel=0.01)
+        assert Laplace(epsilon=epsilon, interval=(0.0, 1.0)).mean_variance() == pytest.approx(expected, rel=0.01)
     case = vectors[24]
-    found = Laplace(case["inputs"]["eps"]).variance(case["inputs"]["x"])
+    found = Laplace(epsilon=case["inputs"]["eps"]).variance(case["inputs"]["x"])
     assert found == pytest.approx(case["expected"]["laplace"], rel=0.01)
 
 
 def test_a_tiny_budget_is_kept_with_less_variance():
-    mechanism = Laplace(1e-4)
+    mechanism = Laplace(epsilon=1e-4)
     assert 0.0 < mechanism.guarantee.record <= 1e-4
     assert np.abs(mechanism.probabilities() @ mechanism.letters - mechanism.points).max() < 1e-9
     assert mechanism.mean_variance() < 8.0 / 1e-8
 
 
 def test_epsilon_zero_says_nothing():
-    mechanism = Laplace(0.0)
+    mechanism = Laplace(epsilon=0.0)
     assert mechanism.guarantee.record == 0.0
     a, b = (mechanism.randomize(np.full(100, x), rng=3) for x in (-1.0, 1.0))
     assert np.array_equal(a, b)
@@ -88,7 +88,7 @@ def test_epsilon_zero_says_nothing():
 def test_simulation():
     """With n = 400,000; five standard errors, fixed key."""
     for features, spend in [(1, "split"), (4, "split"), (4, "sample")]:
-        mechanism = Laplace(3.0, features=features, spend=spend, interval=(-2.0, 1.0))
+        mechanism = Laplace(epsilon=3.0, features=features, spend=spend, interval=(-2.0, 1.0))
         x = np.linspace(-1.9, 0.9, features)
         values = mechanism.decode(mechanism.randomize(np.tile(x, (400_000, 1)), rng=5))
         variance = mechanism.variance(x)
@@ -96,7 +96,7 @@ def test_simulation():
         assert values.var(axis=0) == pytest.approx(variance, rel=0.03)
 
 
-@pytest.mark.parametrize("mechanism", [Laplace(1.0), LabelLaplace(4, epsilon=1.0)])
+@pytest.mark.parametrize("mechanism", [Laplace(epsilon=1.0), LabelLaplace(4, epsilon=1.0)])
 def test_threads_and_chunks_change_nothing(mechanism):
     label = isinstance(mechanism, LabelLaplace)
     x = np.arange(2 * CHUNK + 5) % 4 if label else np.linspace(-1.0, 1.0, 2 * CHUNK + 5)
@@ -112,7 +112,7 @@ def test_threads_and_chunks_change_nothing(mechanism):
     assert np.array_equal(values, mechanism.decode(whole))
 
 
-@pytest.mark.parametrize("mechanism", [Laplace(1.5, features=3), LabelLaplace(5, epsilon=0.7)])
+@pytest.mark.parametrize("mechanism", [Laplace(epsilon=1.5, features=3), LabelLaplace(5, epsilon=0.7)])
 def test_pickle_hash_repr(mechanism):
     again = pickle.loads(pickle.dumps(mechanism))
     assert again == mechanism
@@ -168,19 +168,19 @@ def test_bad_labels_and_parameters_are_refused():
         (ValueError, "reports", lambda: LabelLaplace(3, epsilon=1.0).decode([[0, 1, 9999]])),
         (ValueError, "LabelLaplace", lambda: LabelLaplace(3, epsilon=0.0).accumulator()),
         (ValueError, "LabelLaplace", lambda: LabelLaplace(3, epsilon=1.0).estimate_mean([0])),
-        (ValueError, "interval", lambda: Laplace(1.0, interval=(1.0, -1.0))),
-        (ValueError, "interval", lambda: Laplace(1.0, interval=(0.0, math.nan))),
-        (ValueError, "interval", lambda: Laplace(1.0, interval=(1e15, 1e15 + 1.0))),
-        (ValueError, "epsilon", lambda: Laplace(math.inf)),
-        (ValueError, "x", lambda: Laplace(1.0).randomize(np.array([0.0, np.nan]))),
-        (ValueError, "x", lambda: Laplace(1.0, clip=False).randomize(np.array([0.0, 1.5]))),
-        (TypeError, "x", lambda: Laplace(1.0).randomize(np.array([True]))),
+        (ValueError, "interval", lambda: Laplace(epsilon=1.0, interval=(1.0, -1.0))),
+        (ValueError, "interval", lambda: Laplace(epsilon=1.0, interval=(0.0, math.nan))),
+        (ValueError, "interval", lambda: Laplace(epsilon=1.0, interval=(1e15, 1e15 + 1.0))),
+        (ValueError, "epsilon", lambda: Laplace(epsilon=math.inf)),
+        (ValueError, "x", lambda: Laplace(epsilon=1.0).randomize(np.array([0.0, np.nan]))),
+        (ValueError, "x", lambda: Laplace(epsilon=1.0, clip=False).randomize(np.array([0.0, 1.5]))),
+        (TypeError, "x", lambda: Laplace(epsilon=1.0).randomize(np.array([True]))),
     ]:
         with pytest.raises(error, match=f"^{name}"):
             call()
 
 
-@pytest.mark.parametrize("mechanism", [Laplace(1.0), LabelLaplace(3, epsilon=1.0)])
+@pytest.mark.parametrize("mechanism", [Laplace(epsilon=1.0), LabelLaplace(3, epsilon=1.0)])
 def test_audit_agrees(mechanism):
     found = bitldp.audit.audit(mechanism, n=20_000, rng=1)
     assert found.passed

@@ -60,7 +60,7 @@ def exact_letters(channel, low, high):
 @pytest.mark.parametrize("kind", WINDOWS)
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0, 7.0])
 def test_the_mean_of_the_letters_is_the_point_exactly(kind, epsilon):
-    mechanism = kind(epsilon, interval=(-0.5, 3.0))
+    mechanism = kind(epsilon=epsilon, interval=(-0.5, 3.0))
     (channel,) = mechanism.channels
     letters = exact_letters(channel, -0.5, 3.0)
     slides = channel.cells - channel.width
@@ -74,7 +74,7 @@ def test_the_mean_of_the_letters_is_the_point_exactly(kind, epsilon):
 
 @pytest.mark.parametrize("epsilon", [0.3, 0.8, 1.0, 3.0, 5.0, 6.0, 9.0, 30.0])
 def test_the_mean_of_three_outputs_is_the_point_exactly(epsilon):
-    mechanism = ThreeOutputs(epsilon)
+    mechanism = ThreeOutputs(epsilon=epsilon)
     weights = mechanism.channels[0].weights()
     assert all(sum(row) == oracle.ONE for row in weights)
     letter = Fraction(oracle.ONE, weights[2][2] - weights[2][0])
@@ -87,7 +87,7 @@ def test_the_mean_of_three_outputs_is_the_point_exactly(epsilon):
 @pytest.mark.parametrize("epsilon", [0.05, 0.7, 2.0, 9.0])
 @pytest.mark.parametrize("interval", [(-1.0, 1.0), (0.0, 255.0), (-7.0, -6.5)])
 def test_unbiased_by_the_table(kind, epsilon, interval):
-    mechanism = kind(epsilon, interval=interval)
+    mechanism = kind(epsilon=epsilon, interval=interval)
     law = mechanism.probabilities()
     assert law.shape == (len(mechanism.points), mechanism.alphabet)
     np.testing.assert_allclose(law.sum(axis=1), 1.0, rtol=1e-12)
@@ -99,7 +99,7 @@ def test_unbiased_by_the_table(kind, epsilon, interval):
 @pytest.mark.parametrize("epsilon", [0.05, 0.7, 2.0, 9.0])
 def test_variance_is_that_of_the_table(kind, epsilon):
     """Also between the points, where the law is the dither's mixture of two rows."""
-    mechanism = kind(epsilon, interval=(2.0, 6.0))
+    mechanism = kind(epsilon=epsilon, interval=(2.0, 6.0))
     points, law = mechanism.points, mechanism.probabilities()
     x = np.concatenate([points, np.linspace(2.0, 6.0, 57)])
     place = np.minimum(np.searchsorted(points, x, side="right") - 1, len(points) - 2)
@@ -118,7 +118,7 @@ def test_variance_is_that_of_the_table(kind, epsilon):
 def test_table_of_mean_squared_errors(kind, epsilon):
     """Mean over uniform inputs, and worst, within 1 % of the continuous mechanisms'."""
     mean, worst = TABLE[kind][epsilon]
-    mechanism = kind(epsilon)
+    mechanism = kind(epsilon=epsilon)
     assert mechanism.mean_variance() == pytest.approx(mean, rel=0.01)
     assert mechanism.worst_variance() == pytest.approx(worst, rel=0.01)
 
@@ -128,9 +128,9 @@ def test_vector_24(vectors):
     case = vectors[24]
     epsilon, x = case["inputs"]["eps"], case["inputs"]["x"]
     expected = case["expected"]
-    assert float(Duchi(epsilon).variance(x)) == pytest.approx(expected["duchi"], abs=case["tolerance"])
-    assert float(Piecewise(epsilon).variance(x)) == pytest.approx(expected["pm"], rel=2e-3)
-    assert float(Hybrid(epsilon).variance(x)) == pytest.approx(expected["hm"], rel=2e-3)
+    assert float(Duchi(epsilon=epsilon).variance(x)) == pytest.approx(expected["duchi"], abs=case["tolerance"])
+    assert float(Piecewise(epsilon=epsilon).variance(x)) == pytest.approx(expected["pm"], rel=2e-3)
+    assert float(Hybrid(epsilon=epsilon).variance(x)) == pytest.approx(expected["hm"], rel=2e-3)
 
 
 def continuous(x, epsilon, root):
@@ -146,7 +146,7 @@ def continuous(x, epsilon, root):
 @pytest.mark.parametrize("epsilon", [0.01, 0.2, 0.9, 1.7, 3.3, 5.0, 7.5, 10.0, 13.0, 16.0, 18.0, 20.0])
 def test_piecewise_is_near_the_continuous_one(kind, root, epsilon):
     """Within 1 % at every x, at most 16 bits."""
-    mechanism = kind(epsilon)
+    mechanism = kind(epsilon=epsilon)
     x = np.linspace(-1.0, 1.0, 101)
     np.testing.assert_allclose(mechanism.variance(x), continuous(x, epsilon, root), rtol=0.01)
     assert mechanism.alphabet <= 1 << 16
@@ -160,10 +160,10 @@ def test_the_closed_form_of_pm():
 
 def test_hybrid_has_one_variance_for_all():
     for epsilon in (0.7, 1.0, 3.0, 6.0):
-        variances = Hybrid(epsilon).variance(np.linspace(-1.0, 1.0, 301))
+        variances = Hybrid(epsilon=epsilon).variance(np.linspace(-1.0, 1.0, 301))
         assert variances.max() / variances.min() < 1.01
-    assert Hybrid(0.61).channels == Duchi(0.61).channels
-    assert len(Hybrid(0.62).channels) == 2
+    assert Hybrid(epsilon=0.61).channels == Duchi(epsilon=0.61).channels
+    assert len(Hybrid(epsilon=0.62).channels) == 2
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 0.69, 0.7, 1.0, 2.0, 3.5, 5.0, 5.5, 5.6, 7.0])
@@ -174,7 +174,7 @@ def test_three_outputs_minimise_the_worst_case(epsilon):
     letter = e * (e + 1) / ((e - 1) * (e - a))
     x = np.minimum(letter**2 * a * (1 - 1 / e) / 2, 1.0)  # the vertex of the parabola in x, or the end
     worst = letter**2 * (1 - a + a * (1 - 1 / e) * x) - x**2
-    mechanism = ThreeOutputs(epsilon)
+    mechanism = ThreeOutputs(epsilon=epsilon)
     assert mechanism.worst_variance() <= worst.min() * (1 + 1e-9)
     assert mechanism.worst_variance() == pytest.approx(worst.min(), rel=1e-4)
     middle = mechanism.probabilities()[1, 1]
@@ -186,7 +186,7 @@ def test_three_outputs_minimise_the_worst_case(epsilon):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 0.61, 0.62, 1.0, 5.0, 12.0, 17.0])
 def test_exact_epsilon_is_the_budget(kind, epsilon):
-    guarantee = kind(epsilon).guarantee
+    guarantee = kind(epsilon=epsilon).guarantee
     assert guarantee.holds
     assert guarantee.record <= epsilon
     assert guarantee.record == pytest.approx(epsilon, rel=1e-9)
@@ -196,7 +196,7 @@ def test_exact_epsilon_is_the_budget(kind, epsilon):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("epsilon", [30.0, 40.0, 100.0, 1e4])
 def test_large_budgets_are_kept(kind, epsilon):
-    mechanism = kind(epsilon)
+    mechanism = kind(epsilon=epsilon)
     assert 25.0 < mechanism.guarantee.record <= epsilon
     assert 0.0 < mechanism.worst_variance() <= 1.001
 
@@ -224,14 +224,14 @@ def rows_of(mechanism):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("epsilon", [0.4, 2.0, 6.0])
 def test_exact_epsilon_by_enumeration(kind, epsilon):
-    mechanism = kind(epsilon)
+    mechanism = kind(epsilon=epsilon)
     assert mechanism.guarantee.record == pytest.approx(oracle.epsilon_of(rows_of(mechanism)), rel=1e-14)
 
 
 @pytest.mark.parametrize(("features", "k"), [(3, 1), (3, 2), (2, 2)])
 def test_exact_epsilon_of_sampled_coordinates_by_enumeration(features, k):
     """Over all records at the corners, all choices of coordinates and all codes."""
-    mechanism = Duchi(2.0, features=features, spend="sample", k=k)
+    mechanism = Duchi(epsilon=2.0, features=features, spend="sample", k=k)
     law = window_rows(mechanism.channels[0])
     subsets = list(itertools.combinations(range(features), k))
     rows = []
@@ -251,14 +251,14 @@ def test_exact_epsilon_of_sampled_coordinates_by_enumeration(features, k):
 
 def test_sampling_beats_splitting():
     """768 features, epsilon 4: mean variance of a coordinate 2.0e5 split, 361 sampled, within 1 %."""
-    split, sampled = (Piecewise(4.0, features=768, spend=spend) for spend in ("split", "sample"))
+    split, sampled = (Piecewise(epsilon=4.0, features=768, spend=spend) for spend in ("split", "sample"))
     assert sampled.k == 1
     assert split.k is None
     assert split.mean_variance() == pytest.approx(2.0e5, rel=0.02)
     assert sampled.mean_variance() == pytest.approx(361, rel=0.01)
     for kind in KINDS:
         for epsilon in (1.0, 4.0, 16.0):
-            split, sampled = (kind(epsilon, features=768, spend=spend) for spend in ("split", "sample"))
+            split, sampled = (kind(epsilon=epsilon, features=768, spend=spend) for spend in ("split", "sample"))
             assert sampled.k == max(1, math.floor(epsilon / 2.5))
             assert sampled.worst_variance() < split.worst_variance() / 40
             assert split.guarantee.record == pytest.approx(epsilon, rel=1e-9)
@@ -268,25 +268,25 @@ def test_sampling_beats_splitting():
 
 @pytest.mark.parametrize(("epsilon", "features", "k"), [(1.0, 9, 1), (4.9, 9, 1), (5.0, 9, 2), (100.0, 9, 9)])
 def test_how_many_coordinates_are_sampled(epsilon, features, k):
-    assert Hybrid(epsilon, features=features, spend="sample").k == k
+    assert Hybrid(epsilon=epsilon, features=features, spend="sample").k == k
 
 
 def test_what_a_budget_covers():
     for spend, k, parts in (("split", None, 6), ("sample", 2, 2)):
-        record = Piecewise(3.0, features=6, spend=spend, k=k).guarantee
+        record = Piecewise(epsilon=3.0, features=6, spend=spend, k=k).guarantee
         assert record.record == pytest.approx(3.0, rel=1e-9)
         assert record.feature == pytest.approx(3.0 / parts, rel=1e-9)
-        feature = Piecewise(3.0, features=6, spend=spend, k=k, unit="feature").guarantee
+        feature = Piecewise(epsilon=3.0, features=6, spend=spend, k=k, unit="feature").guarantee
         assert feature.feature == pytest.approx(3.0, rel=1e-9)
         assert feature.record == pytest.approx(3.0 * parts, rel=1e-9)
         assert feature.holds
 
 
 def test_ldpfl_is_duchi_on_another_interval():
-    mechanism = LDPFLDuchi(1.5, center=0.25, radius=0.5)
+    mechanism = LDPFLDuchi(epsilon=1.5, center=0.25, radius=0.5)
     reach = 0.5 * (math.exp(1.5) + 1) / (math.exp(1.5) - 1)
     np.testing.assert_allclose(mechanism.letters, [0.25 - reach, 0.25 + reach], rtol=1e-12)
-    same = Duchi(1.5, interval=(-0.25, 0.75))
+    same = Duchi(epsilon=1.5, interval=(-0.25, 0.75))
     np.testing.assert_array_equal(mechanism.letters, same.letters)
     x = np.linspace(-0.5, 1.0, 1000)
     np.testing.assert_array_equal(mechanism.randomize(x, rng=1), same.randomize(x, rng=1))

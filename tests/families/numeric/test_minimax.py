@@ -29,7 +29,7 @@ OF_SIXTEEN = {1.0: 3.9925, 2.0: 0.8682, 4.0: 0.1304}
 @pytest.mark.parametrize("epsilon", LP)
 def test_it_is_minimax(epsilon):
     """Within 1 % of the program, at the budgets for which it was solved."""
-    mechanism = MinimaxVariance(epsilon)
+    mechanism = MinimaxVariance(epsilon=epsilon)
     assert mechanism.worst_variance() <= 1.01 * min(LP[epsilon], GOALS.get(epsilon, math.inf))
     assert mechanism.mean_variance() <= mechanism.worst_variance()
     assert epsilon * (1 - 1e-8) <= mechanism.guarantee.record <= epsilon
@@ -53,7 +53,7 @@ def test_between_the_budgets_that_are_shipped(epsilon):
 @pytest.mark.parametrize("epsilon", OF_SIXTEEN)
 def test_table_of_mean_squared_errors(epsilon):
     """The program itself, with few points: at epsilon 4 the dither is 3 % of the worst case."""
-    mechanism = MinimaxVariance(epsilon, grid_points=16)
+    mechanism = MinimaxVariance(epsilon=epsilon, grid_points=16)
     assert mechanism.worst_variance() == pytest.approx(OF_SIXTEEN[epsilon], rel=1e-3)
     fine = mechanism.variance(np.linspace(-1.0, 1.0, 20_001))
     assert mechanism.worst_variance() == pytest.approx(fine.max(), rel=1e-5)
@@ -63,15 +63,15 @@ def test_table_of_mean_squared_errors(epsilon):
 
 def test_more_points_cost_less_dither():
     counts = (2, 3, 8, 16, 40, 65, 257, 513)
-    worst = [MinimaxVariance(4.0, grid_points=count).worst_variance() for count in counts]
+    worst = [MinimaxVariance(epsilon=4.0, grid_points=count).worst_variance() for count in counts]
     assert worst == sorted(worst, reverse=True)
-    assert worst[0] == pytest.approx(bitldp.Duchi(4.0).worst_variance(), rel=1e-6)
+    assert worst[0] == pytest.approx(bitldp.Duchi(epsilon=4.0).worst_variance(), rel=1e-6)
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 3.0, 8.0, 12.0])
 @pytest.mark.parametrize("points", [3, 8, 65])
 def test_exact_epsilon_and_means_by_enumeration(epsilon, points):
-    mechanism = MinimaxVariance(epsilon, grid_points=points, interval=(-1.0, 3.0))
+    mechanism = MinimaxVariance(epsilon=epsilon, grid_points=points, interval=(-1.0, 3.0))
     (channel,) = mechanism.channels
     law = [[Fraction(weight, oracle.ONE) for weight in row] for row in channel.weights()]
     assert all(sum(row) == 1 for row in law)
@@ -89,7 +89,7 @@ def test_exact_epsilon_and_means_by_enumeration(epsilon, points):
 @pytest.mark.parametrize("x", [-1.0, -0.31, 0.5])
 def test_mean_and_variance_by_simulation(x):
     """Both within 5 standard errors, the variance's by the fourth moment of the sample; n = 2^18."""
-    mechanism = MinimaxVariance(2.0, grid_points=8)
+    mechanism = MinimaxVariance(epsilon=2.0, grid_points=8)
     letters = mechanism.decode(mechanism.randomize(np.full(N, x), rng=5))
     variance = float(mechanism.variance(x))
     assert abs(letters.mean() - x) < 5 * np.sqrt(variance / N)
@@ -98,7 +98,7 @@ def test_mean_and_variance_by_simulation(x):
 
 
 def test_records():
-    mechanism = MinimaxVariance(6.0, features=4, spend="sample", grid_points=8)
+    mechanism = MinimaxVariance(epsilon=6.0, features=4, spend="sample", grid_points=8)
     assert mechanism.k == 2
     x = np.random.default_rng(1).uniform(-1.0, 1.0, (20_000, 4))
     estimate = mechanism.estimate_mean(mechanism.randomize(x, rng=2))
@@ -108,7 +108,7 @@ def test_records():
 
 
 def test_pickles_carry_the_table(monkeypatch):
-    mechanism = MinimaxVariance(2.0, grid_points=8, interval=(0.0, 5.0))
+    mechanism = MinimaxVariance(epsilon=2.0, grid_points=8, interval=(0.0, 5.0))
     data = pickle.dumps(mechanism)
     monkeypatch.setattr(minimax, "least_worst", lambda *_: pytest.fail("the table was designed anew"))
     again = pickle.loads(data)
@@ -121,7 +121,7 @@ def test_pickles_carry_the_table(monkeypatch):
 
 
 def test_another_table_has_another_fingerprint():
-    mechanism = MinimaxVariance(2.0, grid_points=3)
+    mechanism = MinimaxVariance(epsilon=2.0, grid_points=3)
     other = pickle.loads(pickle.dumps(mechanism))
     other._made[0] = other._made[0]._replace(letters=other._made[0].letters * 1.5)
     assert other.fingerprint() != mechanism.fingerprint()
@@ -177,10 +177,10 @@ def test_a_failed_solve_raises(monkeypatch):
 
     monkeypatch.setattr(optimize, "linprog", fails)
     with pytest.raises(DesignError, match="failed: infeasible"):
-        MinimaxVariance(2.345, grid_points=4)
+        MinimaxVariance(epsilon=2.345, grid_points=4)
 
 
 def test_audit_finds_the_budget():
-    result = audit(MinimaxVariance(2.0, grid_points=4), n=40_000, rng=1)
+    result = audit(MinimaxVariance(epsilon=2.0, grid_points=4), n=40_000, rng=1)
     assert result.passed
     assert 0.8 < result.lower <= 2.0

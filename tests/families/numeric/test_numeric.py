@@ -19,17 +19,17 @@ N = 1 << 18
 
 KINDS = [Duchi, Piecewise, PiecewiseSub, Hybrid, ThreeOutputs]
 CASES = [
-    *(kind(1.5, interval=(0.0, 10.0)) for kind in KINDS),
-    LDPFLDuchi(2.0, center=5.0, radius=2.0),
-    Piecewise(8.0, interval=(0.0, 10.0)),
-    Hybrid(9.0, interval=(0.0, 10.0)),
-    Hybrid(0.5, interval=(0.0, 10.0)),
+    *(kind(epsilon=1.5, interval=(0.0, 10.0)) for kind in KINDS),
+    LDPFLDuchi(epsilon=2.0, center=5.0, radius=2.0),
+    Piecewise(epsilon=8.0, interval=(0.0, 10.0)),
+    Hybrid(epsilon=9.0, interval=(0.0, 10.0)),
+    Hybrid(epsilon=0.5, interval=(0.0, 10.0)),
 ]
 IDS = [f"{type(case).__name__}-{case.epsilon}" for case in CASES]
 WIDE = [
-    *(kind(6.0, features=4, interval=(0.0, 10.0)) for kind in KINDS),
-    *(kind(6.0, features=4, interval=(0.0, 10.0), spend="sample") for kind in KINDS),
-    LDPFLDuchi(6.0, features=4, center=5.0, radius=5.0, spend="sample", k=3),
+    *(kind(epsilon=6.0, features=4, interval=(0.0, 10.0)) for kind in KINDS),
+    *(kind(epsilon=6.0, features=4, interval=(0.0, 10.0), spend="sample") for kind in KINDS),
+    LDPFLDuchi(epsilon=6.0, features=4, center=5.0, radius=5.0, spend="sample", k=3),
 ]
 WIDE_IDS = [f"{type(case).__name__}-{case.spend}" for case in WIDE]
 RECORDS = np.random.default_rng(11).uniform([0, 2, 4, 6], [4, 6, 8, 10], (40_000, 4))
@@ -106,7 +106,7 @@ def test_accumulators_merge_and_serialise(mechanism):
 
 
 def test_one_record_has_no_standard_error():
-    for mechanism in (Piecewise(2.0, features=4), Piecewise(2.0, features=4, spend="sample")):
+    for mechanism in (Piecewise(epsilon=2.0, features=4), Piecewise(epsilon=2.0, features=4, spend="sample")):
         reports = mechanism.randomize(np.zeros(4), rng=1)
         estimate = mechanism.estimate_mean(reports)
         assert estimate.n == 1
@@ -139,8 +139,8 @@ def test_forms_of_the_reports_agree(mechanism):
 
 
 def test_shapes():
-    one, four = Duchi(1.0), Hybrid(9.0, features=4)
-    sampled = Duchi(5.0, features=4, spend="sample")
+    one, four = Duchi(epsilon=1.0), Hybrid(epsilon=9.0, features=4)
+    sampled = Duchi(epsilon=5.0, features=4, spend="sample")
     for shape in ((0,), (7,), (7, 1), (0, 1), (1, 1)):
         assert one.randomize(np.zeros(shape)).shape == shape
         assert one.decode(one.randomize(np.zeros(shape))).shape == shape
@@ -150,7 +150,7 @@ def test_shapes():
         assert reports.codes.shape == reports.indices.shape == (*shape[:-1], 2)
         assert sampled.randomize(np.zeros(shape), output="values").shape == shape
         assert sampled.decode(reports).shape == (len(np.zeros(shape).reshape(-1, 4)), 4)
-    alone = Duchi(1.0, spend="sample")
+    alone = Duchi(epsilon=1.0, spend="sample")
     assert alone.randomize(np.zeros(5)).codes.shape == (5, 1)
     assert alone.randomize(np.zeros(5), output="values").shape == (5,)
     assert one.randomize([0.5, -0.5]).shape == (2,)
@@ -171,7 +171,7 @@ def test_sampled_coordinates_are_uniform():
 
 
 def test_sampled_coordinates_do_not_depend_on_the_data():
-    mechanism = Piecewise(5.0, features=300, spend="sample")
+    mechanism = Piecewise(epsilon=5.0, features=300, spend="sample")
     first, second = (mechanism.randomize(np.full((50, 300), x), rng=4).indices for x in (-1.0, 1.0))
     np.testing.assert_array_equal(first, second)
     assert first.dtype == np.uint16
@@ -215,7 +215,7 @@ def test_what_is_outside_is_clipped_and_counted():
     clipped = np.clip(x, -1.0, 1.0)
     for kind in KINDS:
         for dtype in (np.float32, np.float64):
-            mechanism = kind(2.0)
+            mechanism = kind(epsilon=2.0)
             assert mechanism.outside(x.astype(dtype)) == 4
             # One by one: a draw that needs more bits takes them from a stream that a batch shares, and which
             # one does so depends on where beyond the end a number is.
@@ -227,24 +227,24 @@ def test_what_is_outside_is_clipped_and_counted():
 
 
 def test_shuffled_weights_keep_every_estimate():
-    mechanism = LDPFLDuchi(4.0, features=3, center=1.0, radius=0.5)
+    mechanism = LDPFLDuchi(epsilon=4.0, features=3, center=1.0, radius=0.5)
     reports = mechanism.randomize(RECORDS[:2000, :3], rng=1)
     shuffled = mechanism.shuffle(reports, rng=2)
     assert shuffled.dtype == reports.dtype
     assert (shuffled != reports).any()
     np.testing.assert_array_equal(np.sort(shuffled, axis=0), np.sort(reports, axis=0))
-    alike = LDPFLDuchi(4.0, features=3).shuffle(
+    alike = LDPFLDuchi(epsilon=4.0, features=3).shuffle(
         np.repeat(np.arange(2), 1000)[:, None] * np.ones(3, int), rng=1
     )
     assert (alike != alike[:, :1]).any()  # each weight goes its own way
     before, after = mechanism.estimate_mean(reports), mechanism.estimate_mean(shuffled)
     np.testing.assert_allclose(after.value, before.value, rtol=1e-12)
     np.testing.assert_allclose(after.stderr, before.stderr, rtol=1e-12)
-    single = LDPFLDuchi(1.0)
+    single = LDPFLDuchi(epsilon=1.0)
     flat = single.randomize(np.linspace(-1.0, 1.0, 100), rng=1)
     assert np.sort(single.shuffle(flat)).tolist() == np.sort(flat).tolist()
     with pytest.raises(ValueError, match="reports: with spend='sample'"):
-        LDPFLDuchi(1.0, features=3, spend="sample").shuffle(reports)
+        LDPFLDuchi(epsilon=1.0, features=3, spend="sample").shuffle(reports)
 
 
 def test_permutations_are_uniform_and_independent():
@@ -258,4 +258,4 @@ def test_permutations_are_uniform_and_independent():
 
 def test_no_frequencies():
     with pytest.raises(ValueError, match="Duchi has no frequencies to estimate"):
-        Duchi(1.0).estimate_frequencies(np.zeros(3, np.uint8))
+        Duchi(epsilon=1.0).estimate_frequencies(np.zeros(3, np.uint8))

@@ -19,17 +19,17 @@ LETTERS = string.ascii_lowercase
 
 
 def test_the_beginnings_grow_to_whole_words() -> None:
-    assert bitldp.HeavyHitters(1.0).lengths == (10, 16, 22, 28, 34, 40, 46, 52, 58, 64)
-    assert bitldp.HeavyHitters(1.0, bits=12).lengths == (12,)
-    assert bitldp.HeavyHitters(1.0, bits=13, step=5).lengths == (8, 13)
-    assert bitldp.HeavyHitters(1.0, alphabet=LETTERS, length=5).lengths == (2, 3, 4, 5)
-    assert bitldp.HeavyHitters(1.0, alphabet="ACGT", length=30, step=5).lengths == (5, 10, 15, 20, 25, 30)
+    assert bitldp.HeavyHitters(epsilon=1.0).lengths == (10, 16, 22, 28, 34, 40, 46, 52, 58, 64)
+    assert bitldp.HeavyHitters(epsilon=1.0, bits=12).lengths == (12,)
+    assert bitldp.HeavyHitters(epsilon=1.0, bits=13, step=5).lengths == (8, 13)
+    assert bitldp.HeavyHitters(epsilon=1.0, alphabet=LETTERS, length=5).lengths == (2, 3, 4, 5)
+    assert bitldp.HeavyHitters(epsilon=1.0, alphabet="ACGT", length=30, step=5).lengths == (5, 10, 15, 20, 25, 30)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 2.0, 4.0, 8.0])
 def test_the_law_of_a_report_by_enumeration(epsilon: float) -> None:
     """For every function and any two words, cells are e^epsilon-close; over functions, q is 1/cells."""
-    mechanism = bitldp.HeavyHitters(epsilon, bits=16)
+    mechanism = bitldp.HeavyHitters(epsilon=epsilon, bits=16)
     law = mechanism._hashed.release.probabilities()
     assert math.log((law.max(axis=0) / law.min(axis=0)).max()) <= mechanism.guarantee.record + 1e-12
     assert mechanism.guarantee.record <= epsilon
@@ -45,7 +45,7 @@ def test_the_law_of_a_report_by_enumeration(epsilon: float) -> None:
 
 def test_reports_are_the_cells_of_beginnings() -> None:
     """At a large epsilon the code is the cell of the beginning under the seed's function: n = 20,000."""
-    mechanism = bitldp.HeavyHitters(20.0)
+    mechanism = bitldp.HeavyHitters(epsilon=20.0)
     x = np.random.default_rng(1).integers(0, 1 << 64, 20_000, dtype=np.uint64)
     groups, seeds, codes = mechanism.randomize(x, rng=1)
     assert (np.bincount(groups, minlength=10) > 1700).all()  # 2000 each, standard deviation 42
@@ -56,7 +56,7 @@ def test_reports_are_the_cells_of_beginnings() -> None:
 
 
 def test_coins_do_not_depend_on_the_words() -> None:
-    mechanism = bitldp.HeavyHitters(1.0, bits=20)
+    mechanism = bitldp.HeavyHitters(epsilon=1.0, bits=20)
     one, other = (mechanism.randomize(np.full(500, word), rng=3) for word in (0, 999_999))
     assert (one.groups == other.groups).all()
     assert (one.seeds == other.seeds).all()
@@ -64,7 +64,7 @@ def test_coins_do_not_depend_on_the_words() -> None:
 
 
 def test_chunks_and_threads_make_no_difference() -> None:
-    mechanism = bitldp.HeavyHitters(2.0)
+    mechanism = bitldp.HeavyHitters(epsilon=2.0)
     x = np.arange(20_000, dtype=np.uint64) << np.uint64(50)
     whole = mechanism.randomize(x, rng=5)
     for threads in (1, 3):
@@ -80,7 +80,7 @@ def test_estimates_are_unbiased() -> None:
 
     The mean of 200 has a standard error of stderr/sqrt(200); five of them for 40 words: alpha 2e-5.
     """
-    mechanism = bitldp.HeavyHitters(1.0, bits=12)
+    mechanism = bitldp.HeavyHitters(epsilon=1.0, bits=12)
     x = np.repeat(np.arange(40) * 101, 75)
     words, p, q = np.arange(40, dtype=np.uint64) * 101, *mechanism._hashed.chances()
     shares = []
@@ -111,7 +111,7 @@ def test_eight_byte_words_are_found() -> None:
     A group has 10,000 reports, so the standard error of a share is .0028: 3 % is eleven of them. The same
     with 10^6 users and shares of 1 % is `benches/heavy_hitters.py`.
     """
-    mechanism = bitldp.HeavyHitters(4.0)
+    mechanism = bitldp.HeavyHitters(epsilon=4.0)
     shares = [0.06, 0.05, 0.045, 0.04, 0.035, 0.03]
     found, errors = [], []
     for seed in range(20):
@@ -132,7 +132,7 @@ def test_eight_byte_words_are_found() -> None:
 
 
 def test_words_of_an_alphabet_are_found() -> None:
-    mechanism = bitldp.HeavyHitters(4.0, alphabet=LETTERS + " ", length=20)
+    mechanism = bitldp.HeavyHitters(epsilon=4.0, alphabet=LETTERS + " ", length=20)
     words = ["a", "to be or not", "supercalifragilistic"[:20], "toad", "to"]
     x = np.array(words)[np.arange(60_000) % 5]
     top = mechanism.estimate_top(mechanism.randomize(x, rng=1), 5)
@@ -143,7 +143,7 @@ def test_words_of_an_alphabet_are_found() -> None:
 
 
 def test_a_small_domain_is_listed() -> None:
-    mechanism = bitldp.HeavyHitters(3.0, alphabet="ab", length=2)
+    mechanism = bitldp.HeavyHitters(epsilon=3.0, alphabet="ab", length=2)
     top = mechanism.estimate_top(mechanism.randomize(["", "a", "ab", "ab"] * 5000, rng=1), 10)
     assert sorted(top.labels.tolist()) == ["", "a", "aa", "ab", "b", "ba", "bb"]
     assert top.labels[0] == "ab"
@@ -167,7 +167,7 @@ def test_candidates_and_keys() -> None:
 
 
 def test_bytes_are_their_integers() -> None:
-    mechanism = bitldp.HeavyHitters(2.0, bits=24)
+    mechanism = bitldp.HeavyHitters(epsilon=2.0, bits=24)
     x = [b"abc", b"xyz"]
     numbers = [int.from_bytes(each, "big") for each in x]
     for mine, theirs in zip(mechanism.randomize(x, rng=1), mechanism.randomize(numbers, rng=1), strict=True):
@@ -176,8 +176,8 @@ def test_bytes_are_their_integers() -> None:
 
 def test_one_word_alone() -> None:
     for mechanism, word in (
-        (bitldp.HeavyHitters(2.0), 17),
-        (bitldp.HeavyHitters(2.0, alphabet=LETTERS, length=4), "word"),
+        (bitldp.HeavyHitters(epsilon=2.0), 17),
+        (bitldp.HeavyHitters(epsilon=2.0, alphabet=LETTERS, length=4), "word"),
     ):
         report = mechanism.randomize(word, rng=1)
         several = mechanism.randomize([word], rng=1)
@@ -185,7 +185,7 @@ def test_one_word_alone() -> None:
 
 
 def test_accumulators_merge_and_are_saved() -> None:
-    mechanism = bitldp.HeavyHitters(4.0, bits=16)
+    mechanism = bitldp.HeavyHitters(epsilon=4.0, bits=16)
     x = np.arange(8000) % 5
     whole = mechanism.accumulator()
     whole.update(mechanism.randomize(x, rng=1))
@@ -211,7 +211,7 @@ def test_accumulators_merge_and_are_saved() -> None:
 
 @pytest.mark.parametrize("words", [{"bits": 40}, {"alphabet": LETTERS, "length": 7}])
 def test_an_audit_comes_near_to_epsilon(words: dict[str, object]) -> None:
-    result = audit(bitldp.HeavyHitters(1.0, **words), n=20_000, rng=1)
+    result = audit(bitldp.HeavyHitters(epsilon=1.0, **words), n=20_000, rng=1)
     assert result.passed
     assert 0.8 < result.lower <= 1.0
 
@@ -227,8 +227,8 @@ def test_what_is_refused() -> None:
         ({"alphabet": LETTERS, "length": 9, "step": 5}, "step: must be at most 4"),
     ):
         with pytest.raises(ValueError, match=f"^{said}"):
-            bitldp.HeavyHitters(1.0, **parameters)
-    numbers = bitldp.HeavyHitters(1.0, bits=8)
+            bitldp.HeavyHitters(epsilon=1.0, **parameters)
+    numbers = bitldp.HeavyHitters(epsilon=1.0, bits=8)
     for x, said in (([1, 300], r"the integer at index \(1,\) is"), ([-1], r"at index \(0,\) is")):
         with pytest.raises(ValueError, match=said):
             numbers.randomize(x)
@@ -236,7 +236,7 @@ def test_what_is_refused() -> None:
         numbers.randomize([0.5])
     with pytest.raises(ValueError, match=r"^x: shape must be \(n,\)"):
         numbers.randomize([[1, 2]])
-    words = bitldp.HeavyHitters(1.0, alphabet=LETTERS, length=4)
+    words = bitldp.HeavyHitters(epsilon=1.0, alphabet=LETTERS, length=4)
     for x in (["fine", "Bad"], ["fine", "longer"], ["fine", "a\0b"]):
         with pytest.raises(ValueError, match=r"^x: the word at index \(1,\) has other") as caught:
             words.randomize(x)
@@ -248,7 +248,7 @@ def test_what_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one is needed"):
         words.accumulator().estimate()
     with pytest.raises(ValueError, match="no unbiased decode exists at epsilon 0"):
-        bitldp.HeavyHitters(0.0).estimate_top(([], [], []))
+        bitldp.HeavyHitters(epsilon=0.0).estimate_top(([], [], []))
     with pytest.raises(TypeError, match="must be \\(groups, seeds, codes\\)"):
         words.estimate_top(np.zeros(4, np.uint8))
     with pytest.raises(ValueError, match=r"^t: must be between 1 and 4096"):

@@ -52,7 +52,7 @@ def test_consistency_is_the_weighted_least_squares(size: int, branching: int) ->
 )
 def test_the_variance_of_a_level_by_enumeration(size: int, epsilon: float) -> None:
     """For all reports of all values: second moments of weighted indicators, at even shares and others."""
-    oracle = bitldp.BlockDesign(size, epsilon)
+    oracle = bitldp.BlockDesign(size, epsilon=epsilon)
     law = sets_law(*oracle.probabilities(), oracle.blocks.cells, oracle.blocks.width)
     rng = np.random.default_rng(size)
     supports = oracle._support(np.arange(oracle.blocks.outputs), np.arange(size)).astype(np.float64)
@@ -108,7 +108,7 @@ def test_range_errors_are_the_closed_form(size: int, branching: int, epsilon: fl
 def test_it_is_better_than_a_sum_of_leaves_for_wide_ranges() -> None:
     """Half of 1024 values: the sum of 512 frequencies has 512 times the variance of one, about."""
     mechanism = bitldp.Hierarchy(1024, epsilon=1.0)
-    flat = bitldp.BlockDesign(1024, 1.0).mean_variance()
+    flat = bitldp.BlockDesign(1024, epsilon=1.0).mean_variance()
     assert mechanism.range_variance(100, 612) < 0.1 * 512 * flat
     assert mechanism.range_variance(0, 1024) == pytest.approx(0.0, abs=1e-9)
     means = {b: bitldp.Hierarchy(1024, epsilon=1.0, branching=b).mean_variance() for b in (2, 4, 8, 16, 32)}
@@ -168,7 +168,7 @@ def test_a_report_is_epsilon_close_whatever_the_level() -> None:
     for epsilon in (0.3, 1.0, 4.0):
         mechanism = bitldp.Hierarchy(200, epsilon=epsilon, branching=5)
         assert mechanism.levels == (2, 8, 40, 200)
-        exact = [part.guarantee.record for part in mechanism.attributes]
+        exact = [part.guarantee.record for part in mechanism.mechanisms]
         assert mechanism.guarantee.record == max(exact) <= epsilon
         assert min(exact) > epsilon * (1.0 - 1e-9)
 

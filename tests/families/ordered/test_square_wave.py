@@ -31,7 +31,7 @@ def test_the_half_width_holds_where_the_closed_form_loses_its_digits() -> None:
 @pytest.mark.parametrize("cells", [2, 17, 100])
 def test_the_law_by_enumeration(epsilon: float, cells: int) -> None:
     """Every input has a whole window; its cells are e^epsilon times as likely as the others."""
-    mechanism = bitldp.SquareWave(epsilon, interval=UNIT, cells=cells)
+    mechanism = bitldp.SquareWave(epsilon=epsilon, interval=UNIT, cells=cells)
     width = max(1, round(2.0 * half_width(epsilon) * cells))
     law = mechanism.probabilities()
     assert law.shape == (cells, cells + width - 1)
@@ -54,7 +54,7 @@ def expected(mechanism: bitldp.SquareWave, masses: np.ndarray, n: int) -> np.nda
 
 def test_the_reports_of_a_smooth_distribution_give_it_back() -> None:
     """Without chance in the reports, what is left is the bias of the smoothing."""
-    mechanism = bitldp.SquareWave(2.0, interval=UNIT, cells=64)
+    mechanism = bitldp.SquareWave(epsilon=2.0, interval=UNIT, cells=64)
     masses = np.exp(-0.5 * np.square((mechanism.points - 0.4) / 0.15))
     masses /= masses.sum()
     reports = expected(mechanism, masses, 4_000_000)
@@ -102,7 +102,7 @@ def test_it_is_nearer_than_bins(draw, epsilon: float, distance: float) -> None:
     .017. The margins are over four standard deviations of a mean of 20.
     """
     n, wave, bins, quantiles = 50_000, [], [], []
-    mechanism = bitldp.SquareWave(epsilon, interval=UNIT)
+    mechanism = bitldp.SquareWave(epsilon=epsilon, interval=UNIT)
     for seed in range(20):
         x = draw(np.random.default_rng(seed), n)
         reports = mechanism.randomize(x, rng=seed)
@@ -112,7 +112,7 @@ def test_it_is_nearer_than_bins(draw, epsilon: float, distance: float) -> None:
         quantiles.append([quantile_error(edges, masses, x)])
         bins.append([])
         for k in (16, 32, 64):
-            oracle = bitldp.OUE(k, epsilon)
+            oracle = bitldp.OUE(k, epsilon=epsilon)
             answers = oracle.randomize(np.minimum((x * k).astype(np.int64), k - 1), rng=1000 + seed)
             shares = oracle.estimate_frequencies(answers, project=True).value
             bins[-1].append(wasserstein(np.linspace(0.0, 1.0, k + 1), shares, x))
@@ -129,7 +129,7 @@ def test_standard_errors_are_those_of_repetitions() -> None:
     The spread of 60 has a relative standard deviation of 9 %, and smoothing makes the bootstrap's a little
     small: within a factor of 1.6.
     """
-    mechanism = bitldp.SquareWave(1.5, interval=UNIT, cells=64)
+    mechanism = bitldp.SquareWave(epsilon=1.5, interval=UNIT, cells=64)
     x = np.random.default_rng(5).beta(3.0, 3.0, 20_000)
     estimates = [
         mechanism.estimate_quantile(mechanism.randomize(x, rng=seed), [0.25, 0.5, 0.75], resamples=30)
@@ -142,7 +142,7 @@ def test_standard_errors_are_those_of_repetitions() -> None:
 
 def test_the_mean_is_unbiased() -> None:
     """N = 200,000; six standard errors: alpha 2e-9."""
-    mechanism = bitldp.SquareWave(1.0, interval=(0.0, 10.0), cells=50)
+    mechanism = bitldp.SquareWave(epsilon=1.0, interval=(0.0, 10.0), cells=50)
     x = np.random.default_rng(1).beta(5.0, 2.0, 200_000) * 10.0
     mean = mechanism.estimate_mean(mechanism.randomize(x, rng=4))
     assert abs(mean.value[0] - x.mean()) < 6.0 * mean.stderr[0]
@@ -154,7 +154,7 @@ def test_several_features_sampled_and_packed() -> None:
     """Features are estimated by themselves, from packed reports, merged accumulators and their JSON alike."""
     x = np.random.default_rng(3).beta([[5.0, 2.0, 1.0]], [[2.0, 5.0, 1.0]], (30_000, 3))
     for spend in ({}, {"spend": "sample", "k": 1}):
-        mechanism = bitldp.SquareWave(6.0, interval=UNIT, cells=32, features=3, **spend)
+        mechanism = bitldp.SquareWave(epsilon=6.0, interval=UNIT, cells=32, features=3, **spend)
         reports = mechanism.randomize(x, rng=1)
         found = mechanism.estimate_quantile(reports, [0.5], resamples=3)
         assert found.value.shape == (3, 1)
@@ -174,7 +174,7 @@ def test_several_features_sampled_and_packed() -> None:
 
 
 def test_what_is_refused() -> None:
-    mechanism = bitldp.SquareWave(1.0, interval=UNIT, cells=8)
+    mechanism = bitldp.SquareWave(epsilon=1.0, interval=UNIT, cells=8)
     reports = mechanism.randomize(np.linspace(0.0, 1.0, 100), rng=1)
     for q in (-0.1, 1.1, np.nan, [0.5, 2.0]):
         with pytest.raises(ValueError, match=r"^q: must be from 0 to 1"):
@@ -186,11 +186,11 @@ def test_what_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^reports: at least one"):
         mechanism.estimate_distribution(reports[:0])
     with pytest.raises(ValueError, match=r"^cells: must be between 2 and 4096"):
-        bitldp.SquareWave(1.0, cells=1)
+        bitldp.SquareWave(epsilon=1.0, cells=1)
     with pytest.raises(ValueError, match="no unbiased decode exists at epsilon 0"):
-        bitldp.SquareWave(0.0, interval=UNIT, cells=8).estimate_distribution(reports)
+        bitldp.SquareWave(epsilon=0.0, interval=UNIT, cells=8).estimate_distribution(reports)
     with pytest.raises(ValueError, match=r"^features: 30000 of"):
-        bitldp.SquareWave(1.0, features=30_000, unit="feature").accumulator()
-    sampled = bitldp.SquareWave(1.0, cells=8, features=40, spend="sample", k=1)
+        bitldp.SquareWave(epsilon=1.0, features=30_000, unit="feature").accumulator()
+    sampled = bitldp.SquareWave(epsilon=1.0, cells=8, features=40, spend="sample", k=1)
     with pytest.raises(ValueError, match="none is about feature"):
         sampled.estimate_distribution(sampled.randomize(np.zeros((3, 40)), rng=1))

@@ -329,7 +329,7 @@ def test_what_can_be_inverted_is_estimated():
     merged = mechanism.accumulator()
     merged.update(reports[:100])
     assert merged.n == 100
-    assert "standard_error_of_a_mean" in mechanism.facts(10)["errors"]
+    assert "standard_error_of_a_mean" in mechanism._facts(10)["errors"]
 
 
 def test_a_law_without_full_rank_is_refused():

@@ -35,7 +35,7 @@ def test_an_even_prior_changes_nothing():
     for candidates in (24, POINTS):
         plain, even = (
             BRR(candidates, epsilon=1.0, m="best"),
-            BRR(candidates, 1.0, m="best", prior=np.full(24, 7)),
+            BRR(candidates, epsilon=1.0, m="best", prior=np.full(24, 7)),
         )
         assert plain.m == even.m
         assert plain.expected_error() == pytest.approx(even.expected_error(), rel=1e-12)

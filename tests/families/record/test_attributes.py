@@ -69,7 +69,7 @@ def test_epsilon_by_enumeration(epsilon, oracle):
     for spend in ("sample", "split"):
         k = 1 if spend == "sample" else None
         mechanism = CategoricalRecord(sizes, epsilon=epsilon, oracle=oracle, spend=spend, k=k)
-        tables = [rows(part, size) for part, size in zip(mechanism.attributes, sizes, strict=True)]
+        tables = [rows(part, size) for part, size in zip(mechanism.mechanisms, sizes, strict=True)]
         worst = [np.log(table.max(axis=0) / table.min(axis=0)).max() for table in tables]
         whole = max(worst) if spend == "sample" else sum(worst)
         assert mechanism.guarantee.record == pytest.approx(whole, rel=1e-9)
@@ -79,7 +79,7 @@ def test_epsilon_by_enumeration(epsilon, oracle):
 
 def test_two_of_several_cost_the_two_worst():
     mechanism = record(k=2, epsilon=3.0)
-    each = sorted(part.guarantee.record for part in mechanism.attributes)
+    each = sorted(part.guarantee.record for part in mechanism.mechanisms)
     assert mechanism.guarantee.record == pytest.approx(each[-1] + each[-2], rel=1e-12)
     assert 2.9999 < mechanism.guarantee.record <= 3.0
 
@@ -92,7 +92,7 @@ def test_estimates(options):
     estimates = mechanism.estimate_frequencies(mechanism.randomize(x, rng=rng))
     variances = mechanism.variance(x)
     share = 1.0 if mechanism.k is None else mechanism.k / 3
-    for place, (estimate, size) in enumerate(zip(estimates, mechanism.sizes, strict=True)):
+    for place, (estimate, size) in enumerate(zip(estimates, mechanism.attributes, strict=True)):
         truth = np.bincount(x[:, place], minlength=size) / N
         assert estimate.value.shape == (size,)
         assert (np.abs(estimate.value - truth) < 5.0 * estimate.stderr).all()
@@ -111,8 +111,8 @@ def test_variance_by_simulation(options):
     mechanism, x, n = record(**options), np.array([1, 3, 29]), 100_000
     reports = mechanism.randomize(np.tile(x, (n, 1)), rng=6)
     said = mechanism.variance(x)
-    for place, (answers, size) in enumerate(zip(mechanism.answers(reports), mechanism.sizes, strict=True)):
-        part = mechanism.attributes[place]
+    for place, (answers, size) in enumerate(zip(mechanism.answers(reports), mechanism.attributes, strict=True)):
+        part = mechanism.mechanisms[place]
         p, q = part._check_informative()
         bits = answers.reports
         if bits.ndim == 1:
@@ -133,7 +133,7 @@ def test_the_coin_does_not_look(kind):
     if kind == "categories":
         mechanism, x = record(k=2), (np.tile([1, 4, 29], (N, 1)),)
     else:
-        mechanism = MixedRecord(2, [9], epsilon=1.0, k=2)
+        mechanism = MixedRecord([9], features=2, epsilon=1.0, k=2)
         x = (np.tile([0.3, 1.0], (N, 1)), np.full((N, 1), 8))
     zeros = tuple(np.zeros_like(each) for each in x)
     one, other = (mechanism.randomize(*each, rng=3) for each in (x, zeros))
@@ -203,7 +203,7 @@ def test_the_best_oracle_is_held():
     assert mechanism != record(oracle="GRR")
     assert mechanism.fingerprint()["parameters"]["oracle"] == ["GRR", "GRR", "BlockDesign"]
     for size, epsilon in itertools.product((2, 3, 8, 40, 200), (0.5, 1.0, 3.0, 6.0)):
-        (best,) = CategoricalRecord([size], epsilon=epsilon).attributes
+        (best,) = CategoricalRecord([size], epsilon=epsilon).mechanisms
         others = [kind(size, epsilon=epsilon) for kind in ORACLES.values()]
         assert type(best).__name__ in ("GRR", "OUE", "SubsetSelection", "BlockDesign")
         least = min(each.mean_variance() for each in others)
@@ -216,7 +216,7 @@ def test_the_best_oracle_is_held():
 def test_the_best_number_of_attributes_is_sampled(epsilon):
     for make in (
         lambda **more: CategoricalRecord([2, 2, 3, 9, 2], epsilon=epsilon, **more),
-        lambda **more: MixedRecord(3, [2, 5], epsilon=epsilon, **more),
+        lambda **more: MixedRecord([2, 5], features=3, epsilon=epsilon, **more),
     ):
         every = {k: make(k=k).mean_variance() for k in range(1, 6)}
         assert make().k == min(every, key=every.get)
@@ -258,7 +258,7 @@ def test_what_is_not_sampled_is_checked_as_well():
             record().randomize(x, rng=seed)
     numbers = np.zeros((50, 2))
     numbers[7, 1] = np.nan
-    mechanism = MixedRecord(2, [4], epsilon=1.0)
+    mechanism = MixedRecord([4], features=2, epsilon=1.0)
     for seed in range(20):
         with pytest.raises(ValueError, match=r"^x: the value at index \(7, 1\) is NaN"):
             mechanism.randomize(numbers, np.zeros((50, 1), int), rng=seed)
@@ -287,7 +287,7 @@ def test_bad_parameters(arguments, message):
 
 
 def test_at_epsilon_zero_nothing_is_said():
-    for mechanism in (record(epsilon=0.0), MixedRecord(1, [3], epsilon=0.0)):
+    for mechanism in (record(epsilon=0.0), MixedRecord([3], features=1, epsilon=0.0)):
         assert mechanism.guarantee.record == 0.0
         with pytest.raises(ValueError, match="epsilon 0"):
             mechanism.accumulator()
@@ -329,7 +329,7 @@ def test_audits_pass(options):
     """Samples of 20,000; a right mechanism fails with a chance of 1e-3 were the seed drawn."""
     from bitldp.audit import audit
 
-    for mechanism in (record(**options), MixedRecord(1, [2, 8], epsilon=2.0, **options)):
+    for mechanism in (record(**options), MixedRecord([2, 8], features=1, epsilon=2.0, **options)):
         result = audit(mechanism, n=20_000, rng=1)
         assert result.passed
         assert result.lower > 0.9
@@ -338,7 +338,7 @@ def test_audits_pass(options):
 def test_a_public_choice_is_no_product():
     """Accounted as the worst attribute, not as all of them together."""
     sampled, split = record(), record(spend="split")
-    assert [each.times for each in sampled.symbols()] == [1]
-    assert sum(each.times for each in split.symbols()) == 3
+    assert [each.times for each in sampled._symbols()] == [1]
+    assert sum(each.times for each in split._symbols()) == 3
     for mechanism in (sampled, split):
         assert bitldp.account([(mechanism, 1)], delta=1e-9).epsilon == pytest.approx(2.0, rel=1e-3)

@@ -38,7 +38,7 @@ def law_of(mechanism):
 def duchi(epsilon, features, calibration="exact"):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyClaimWarning)
-        return Duchi(epsilon, features=features, spend="cube", calibration=calibration)
+        return Duchi(epsilon=epsilon, features=features, spend="cube", calibration=calibration)
 
 
 SMALL = [
@@ -98,7 +98,7 @@ def test_duchi_has_the_letters_of_the_paper(epsilon):
             near = sum(math.comb(d, a) for a in range(d // 2 + 1, d + 1))
             expected = (math.exp(epsilon) * near + 2**d - near) / math.comb(d - 1, d // 2)
             assert math.isclose(exact, expected / math.expm1(epsilon), rel_tol=1e-9)
-    one, cube = Duchi(epsilon), duchi(epsilon, 1)
+    one, cube = Duchi(epsilon=epsilon), duchi(epsilon, 1)
     np.testing.assert_allclose(cube.letters, one.letters, rtol=1e-9)
     np.testing.assert_allclose(cube.probabilities(), one.probabilities(), rtol=1e-9)
     np.testing.assert_allclose(cube.variance([-1.0, 0.3]), one.variance([-1.0, 0.3]), rtol=1e-9)
@@ -109,7 +109,7 @@ def test_the_papers_claim_fails_for_an_even_number(epsilon):
     """Ties are in both halves: ln(e^eps + 1), which never goes below ln 2."""
     for d in (2, 6, 768):
         with pytest.warns(PrivacyClaimWarning, match="claimed epsilon"):
-            mechanism = Duchi(epsilon, features=d, spend="cube", calibration="paper")
+            mechanism = Duchi(epsilon=epsilon, features=d, spend="cube", calibration="paper")
         assert not mechanism.guarantee.holds
         assert math.isclose(mechanism.guarantee.record, math.log(math.exp(epsilon) + 1), rel_tol=1e-9)
         assert duchi(epsilon, d).guarantee.holds
@@ -159,8 +159,8 @@ def test_vector_of_privunit(vectors):
 
 
 WIDE = [
-    Duchi(4.0, features=5, spend="cube", interval=(0.0, 10.0)),
-    Duchi(4.0, features=6, spend="cube", interval=(0.0, 10.0)),
+    Duchi(epsilon=4.0, features=5, spend="cube", interval=(0.0, 10.0)),
+    Duchi(epsilon=4.0, features=6, spend="cube", interval=(0.0, 10.0)),
     HypercubePrivUnit(7, epsilon=3.0, interval=(0.0, 10.0)),
     HypercubePrivUnit(7, epsilon=3.0, interval=(0.0, 10.0), threshold=6),
     HypercubePrivUnit(1, epsilon=3.0, interval=(0.0, 10.0)),
@@ -232,7 +232,7 @@ STREAM = """
 import hashlib, numpy as np, bitldp
 x = (np.arange(40_000).reshape(100, 400) * 7919 % 2003 - 1001) / 1001.0
 one = bitldp.HypercubePrivUnit(400, epsilon=4.0).randomize(x, rng=1)
-two = bitldp.Duchi(4.0, features=10, spend="cube").randomize(x.reshape(-1, 10).astype(np.float32), rng=1)
+two = bitldp.Duchi(epsilon=4.0, features=10, spend="cube").randomize(x.reshape(-1, 10).astype(np.float32), rng=1)
 print(hashlib.sha256(one.tobytes() + two.tobytes()).hexdigest())
 """
 
@@ -308,10 +308,10 @@ def test_reference_samplers_follow_the_law():
         (lambda: HypercubePrivUnit(5, epsilon=1.0, threshold=2.0), TypeError, "threshold: "),
         (lambda: HypercubePrivUnit(5, epsilon=1.0, clip=1), TypeError, "clip: "),
         (lambda: HypercubePrivUnit(5, epsilon=1.0, interval=(1.0, 1.0)), ValueError, "interval: "),
-        (lambda: Duchi(1.0, features=5, spend="cube", k=2), ValueError, "k: "),
-        (lambda: Duchi(1.0, features=5, spend="whole"), ValueError, "spend: "),
-        (lambda: Duchi(1.0, features=5, calibration="best"), ValueError, "calibration: "),
-        (lambda: bitldp.Piecewise(1.0, features=5, spend="cube"), ValueError, "spend: "),
+        (lambda: Duchi(epsilon=1.0, features=5, spend="cube", k=2), ValueError, "k: "),
+        (lambda: Duchi(epsilon=1.0, features=5, spend="whole"), ValueError, "spend: "),
+        (lambda: Duchi(epsilon=1.0, features=5, calibration="best"), ValueError, "calibration: "),
+        (lambda: bitldp.Piecewise(epsilon=1.0, features=5, spend="cube"), ValueError, "spend: "),
     ],
 )
 def test_parameters_out_of_range(build, error, text):

@@ -25,7 +25,7 @@ MIXED = [{}, {"k": 2}, {"spend": "split"}, {"number": "Piecewise", "oracle": "GR
 @pytest.mark.parametrize("options", MIXED)
 def test_numbers_and_categories(options):
     """60,000 records: means and frequencies within 5 standard errors; those of means as the variance says."""
-    mechanism = MixedRecord(2, [3, 20], epsilon=3.0, interval=(0.0, 4.0), **options)
+    mechanism = MixedRecord([3, 20], features=2, epsilon=3.0, interval=(0.0, 4.0), **options)
     rng = np.random.default_rng(7)
     x, y = rng.beta(2.0, 5.0, (N, 2)) * 4.0, drawn(rng, (3, 20))
     reports = mechanism.randomize(x, y, rng=rng)
@@ -49,14 +49,14 @@ def test_numbers_and_categories(options):
 
 def test_variance_of_a_number_that_is_sampled():
     """As of any sampled coordinate: what is not sampled counts as the middle."""
-    mechanism = MixedRecord(3, [2, 2], epsilon=2.0, number="Hybrid")
-    alone = bitldp.Hybrid(2.0, features=5, spend="sample", k=1)
+    mechanism = MixedRecord([2, 2], features=3, epsilon=2.0, number="Hybrid")
+    alone = bitldp.Hybrid(epsilon=2.0, features=5, spend="sample", k=1)
     x = np.array([[0.5, -1.0, 0.0]])
     np.testing.assert_allclose(mechanism.variance(x, [[0, 1]])[0], alone.variance(x), rtol=1e-12)
 
 
 def test_mixed_refusals():
-    mechanism = MixedRecord(2, [3, 4], epsilon=1.0)
+    mechanism = MixedRecord([3, 4], features=2, epsilon=1.0)
     with pytest.raises(ValueError, match=r"^y: must be of 5 records"):
         mechanism.randomize(np.zeros((5, 2)), np.zeros((4, 2), int))
     with pytest.raises(ValueError, match=r"^x: shape"):
@@ -66,9 +66,9 @@ def test_mixed_refusals():
     with pytest.raises(ValueError, match=r"^out: not offered"):
         mechanism.randomize(np.zeros((5, 2)), np.zeros((5, 2), int), out=np.zeros(3))
     with pytest.raises(ValueError, match=r"^number: must be one of"):
-        MixedRecord(2, [3], epsilon=1.0, number="Duchy")
+        MixedRecord([3], features=2, epsilon=1.0, number="Duchy")
     for spend in ("sample", "split"):
-        strict = MixedRecord(1, [2], epsilon=1.0, spend=spend, clip=False)
+        strict = MixedRecord([2], features=1, epsilon=1.0, spend=spend, clip=False)
         for seed in range(10):  # whatever is drawn
             with pytest.raises(ValueError, match="clip=False refuses"):
                 strict.randomize([[3.0]], [[0]], rng=seed)

@@ -13,10 +13,10 @@ from bitldp.audit import audit
 from bitldp.selection import Compressed, flat, split_budget
 
 STAGES = {
-    "PS-PM": lambda: TwoStage(PS(6, 2, epsilon=1.0), Piecewise(1.0)),
-    "EXP-Duchi": lambda: TwoStage(EXP(6, epsilon=1.0), Duchi(2.0)),
-    "PE-HM": lambda: TwoStage(PE(6, 2, epsilon=1.0), Hybrid(2.0)),
-    "PE-3": lambda: TwoStage(PE(6, 2, epsilon=1.0), ThreeOutputs(2.0)),
+    "PS-PM": lambda: TwoStage(PS(6, k=2, epsilon=1.0), Piecewise(epsilon=1.0)),
+    "EXP-Duchi": lambda: TwoStage(EXP(6, epsilon=1.0), Duchi(epsilon=2.0)),
+    "PE-HM": lambda: TwoStage(PE(6, k=2, epsilon=1.0), Hybrid(epsilon=2.0)),
+    "PE-3": lambda: TwoStage(PE(6, k=2, epsilon=1.0), ThreeOutputs(epsilon=2.0)),
 }
 
 
@@ -28,10 +28,10 @@ def stages(request):
 
 def test_the_exact_epsilon_is_that_of_the_enumerated_pair():
     """All reports of vectors whose order and whose values are at their worst."""
-    for selection in (PS(3, 1, epsilon=0.7), EXP(3, epsilon=0.7), PE(3, 1, epsilon=0.7)):
-        both = TwoStage(selection, Duchi(1.1))
+    for selection in (PS(3, k=1, epsilon=0.7), EXP(3, epsilon=0.7), PE(3, k=1, epsilon=0.7)):
+        both = TwoStage(selection, Duchi(epsilon=1.1))
         vectors = np.array([[3.0, 2.0, 1.0], [-1.0, -2.0, -3.0], [1.0, 3.0, -2.0], [0.2, -0.1, 0.3]])
-        value_law = both.values.probabilities()
+        value_law = both.release.probabilities()
         law = selection.law(vectors)
         pairs = np.empty((4, law.shape[1], 2))
         for row, vector in enumerate(vectors):
@@ -68,8 +68,8 @@ def test_updates_have_the_stated_mean_and_variance(stages):
 
 def test_no_selection_comes_with_a_fixed_value():
     """Where PE reports none, the code is that of the middle, whatever the vector; alpha = 1e-6."""
-    both = TwoStage(PE(2, 1, epsilon=0.5), ThreeOutputs(3.0))
-    law = both.values.probabilities()
+    both = TwoStage(PE(2, k=1, epsilon=0.5), ThreeOutputs(epsilon=3.0))
+    law = both.release.probabilities()
     for value in (-5.0, 5.0):
         reports = both.randomize(np.full((60_000, 2), value), rng=1)
         codes = reports.codes[reports.indices == 2]
@@ -109,10 +109,10 @@ def test_stages_are_mechanisms(stages):
 @pytest.mark.parametrize(
     ("selection", "values", "error", "message"),
     [
-        (Duchi(1.0), Duchi(1.0), TypeError, "selection: must be EXP, PS or PE"),
+        (Duchi(epsilon=1.0), Duchi(epsilon=1.0), TypeError, "selection: must be EXP, PS or PE"),
         (EXP(3, epsilon=1.0), EXP(3, epsilon=1.0), TypeError, "values: must be a mechanism of numbers"),
-        (EXP(3, epsilon=1.0), Duchi(1.0, features=2), ValueError, "values: must be a pure mechanism of one"),
-        (EXP(3, epsilon=1.0), Duchi(1.0, clip=False), ValueError, "with clip=True"),
+        (EXP(3, epsilon=1.0), Duchi(epsilon=1.0, features=2), ValueError, "values: must be a pure mechanism of one"),
+        (EXP(3, epsilon=1.0), Duchi(epsilon=1.0, clip=False), ValueError, "with clip=True"),
     ],
 )
 def test_stages_that_do_not_fit(selection, values, error, message):
@@ -145,28 +145,28 @@ def test_stages_refuse_bad_vectors(stages):
 
 
 def test_audit_of_stages():
-    both = TwoStage(PS(8, 2, epsilon=1.0), Duchi(1.0))
+    both = TwoStage(PS(8, k=2, epsilon=1.0), Duchi(epsilon=1.0))
     result = audit(both, n=5000, rng=1)
     assert result.passed
     assert result.lower > 1.0
 
 
 def test_split_budget():
-    first, second = split_budget(2.0, 100, batch=10**6)
+    first, second = split_budget(100, epsilon=2.0, batch=10**6)
     assert (first, second) == (0.4, pytest.approx(1.6))  # plenty: the selection gets theta
     need = math.sqrt(100 * math.log(100) / 200)
-    first, second = split_budget(1.6, 100, batch=200)
+    first, second = split_budget(100, epsilon=1.6, batch=200)
     assert first == pytest.approx(1.6 - need)
     assert second == pytest.approx(need)
-    assert split_budget(1.0, 100, batch=5) == (0.0, 1.0)
+    assert split_budget(100, epsilon=1.0, batch=5) == (0.0, 1.0)
     for bad in ({"batch": 0}, {"batch": 9, "threshold": 1.0}, {"batch": 9, "threshold": math.nan}):
         with pytest.raises(ValueError, match=next(iter(reversed(bad)))):
-            split_budget(1.0, 100, **bad)
+            split_budget(100, epsilon=1.0, **bad)
 
 
 def test_a_client_accumulates_sends_and_resets():
     """By hand: with huge budgets the largest coordinate is sent, as it is, and forgotten."""
-    fedsel = FedSel(3, epsilon=300.0, rounds=3, select="PS", k=1, values=Piecewise, mu=0.5, momentum=0.5)
+    fedsel = FedSel(3, epsilon=300.0, rounds=3, select="PS", k=1, release=Piecewise, mu=0.5, momentum=0.5)
     sent = fedsel.release(np.array([[0.5, -0.2, 0.1]]), rng=1)
     assert sent.indices.tolist() == [0]
     assert fedsel.stages.decode(sent)[0, 0] == pytest.approx(0.5, abs=0.01)
@@ -207,7 +207,7 @@ def test_clients_take_part_by_batches_and_are_charged_one_by_one():
 @pytest.mark.parametrize("select", ["PS", "EXP", "PE"])
 @pytest.mark.parametrize("values", [Duchi, Piecewise, Hybrid, ThreeOutputs])
 def test_every_round_keeps_its_part_of_the_budget(select, values):
-    fedsel = FedSel(20, epsilon=3.0, rounds=7, select=select, values=values, batch=2000)
+    fedsel = FedSel(20, epsilon=3.0, rounds=7, select=select, release=values, batch=2000)
     assert fedsel.guarantee.holds
     assert fedsel.guarantee.record == pytest.approx(3.0, rel=1e-6)
     assert fedsel.stages.guarantee.record <= 3.0 / 7
@@ -243,7 +243,7 @@ def test_bad_parameters_of_clients(parameters, error, message):
 
 
 def test_flat_is_the_sampled_numeric_mechanism():
-    assert flat(30, epsilon=2.0, c=3, values=Duchi) == Duchi(2.0, features=30, spend="sample", k=3)
+    assert flat(30, epsilon=2.0, c=3, release=Duchi) == Duchi(epsilon=2.0, features=30, spend="sample", k=3)
     with pytest.raises(ValueError, match="c: must be between 1 and 30"):
         flat(30, epsilon=2.0, c=31)
 
@@ -252,7 +252,7 @@ def test_compressed_recovers_what_the_projection_keeps():
     """At a large budget it is the orthogonal projection of the mean; without compression, the mean."""
     x = np.repeat(np.random.default_rng(5).normal(0.0, 0.1, (1, 8)), 2_000, axis=0)
     for q in (3, 8):
-        mechanism = Compressed(8, q, epsilon=40.0, seed=11, c=q, bound=2.0)
+        mechanism = Compressed(8, compressed=q, epsilon=40.0, public_seed=11, c=q, bound=2.0)
         basis = mechanism.projection
         kept = x[0] @ basis @ np.linalg.pinv(basis)
         reports = mechanism.randomize(x, rng=1)
@@ -264,14 +264,14 @@ def test_compressed_recovers_what_the_projection_keeps():
     assert again == mechanism
     np.testing.assert_array_equal(again.projection, mechanism.projection)
     assert mechanism.guarantee.record <= 40.0
-    large = Compressed(2000, 50, epsilon=1.0, seed=3).projection
+    large = Compressed(2000, compressed=50, epsilon=1.0, public_seed=3).projection
     assert abs(large.mean()) < 5.0 * math.sqrt(1 / 50 / large.size)  # entries are N(0, 1/50)
     assert large.var() == pytest.approx(1 / 50, rel=0.03)
     for refused in (mechanism.estimate_mean, mechanism.variance):
         with pytest.raises(ValueError, match=r"unbiased|biased"):
             refused(reports)
     with pytest.raises(ValueError, match="compressed: must be between 2 and 8"):
-        Compressed(8, 9, epsilon=1.0, seed=1)
+        Compressed(8, compressed=9, epsilon=1.0, public_seed=1)
     with pytest.raises(ValueError, match="not finite"):
         mechanism.randomize(np.full((1, 8), np.nan))
 

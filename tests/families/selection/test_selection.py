@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 KINDS = {
     "EXP": lambda d, epsilon: EXP(d, epsilon=epsilon),
-    "PS": lambda d, epsilon: PS(d, max(1, d // 3), epsilon=epsilon),
-    "PE": lambda d, epsilon: PE(d, max(1, d // 3), epsilon=epsilon),
+    "PS": lambda d, epsilon: PS(d, k=max(1, d // 3), epsilon=epsilon),
+    "PE": lambda d, epsilon: PE(d, k=max(1, d // 3), epsilon=epsilon),
 }
 
 
@@ -61,7 +61,7 @@ def test_vector_15_exp(vectors):
 
 def test_vector_16_ps(vectors):
     case, expected = vectors[16], vectors[16]["expected"]
-    mechanism = PS(case["inputs"]["d"], case["inputs"]["k"], epsilon=case["inputs"]["eps1"])
+    mechanism = PS(case["inputs"]["d"], k=case["inputs"]["k"], epsilon=case["inputs"]["eps1"])
     law = mechanism.probabilities()
     assert law[-1] == pytest.approx(expected["each_top"], abs=case["tolerance"])
     assert law[0] == pytest.approx(expected["each_other"], abs=case["tolerance"])
@@ -72,9 +72,9 @@ def test_vector_16_ps(vectors):
 def test_vector_17_pe(vectors):
     expected, tolerance = vectors[17]["expected"], vectors[17]["tolerance"]
     with pytest.warns(PrivacyClaimWarning, match="claimed epsilon 4 per record, but the exact one is 4.08"):
-        paper = PE(100, 10, epsilon=4.0, calibration="paper")
+        paper = PE(100, k=10, epsilon=4.0, calibration="paper")
     assert paper.guarantee.record == pytest.approx(expected["exact_100_10_4"], abs=tolerance)
-    exact = PE(100, 10, epsilon=4.0)
+    exact = PE(100, k=10, epsilon=4.0)
     assert exact.p == pytest.approx(expected["calibrated_p_100_10_4"], abs=tolerance)
     assert exact.guarantee.holds
     small = quiet_pe(2, 1, epsilon=1.0, calibration="paper")
@@ -139,7 +139,7 @@ def test_pe_chances_add_up_in_large_dimensions(d, k, u):
 @given(d=st.integers(2, 300), share=st.floats(0.0, 1.0), epsilon=st.floats(1e-6, 20.0))
 def test_exact_epsilon_is_the_budget(d, share, epsilon):
     k = min(d - 1, max(1, int(share * d)))
-    for mechanism in (EXP(d, epsilon=epsilon), PS(d, k, epsilon=epsilon), PE(d, k, epsilon=epsilon)):
+    for mechanism in (EXP(d, epsilon=epsilon), PS(d, k=k, epsilon=epsilon), PE(d, k=k, epsilon=epsilon)):
         weights = mechanism.channel.weights().astype(object)
         exact = math.log(max(weights)) - math.log(min(weights))
         assert mechanism.guarantee.record == pytest.approx(exact, rel=1e-9, abs=1e-12)
@@ -152,7 +152,7 @@ def test_exact_epsilon_is_the_budget(d, share, epsilon):
 
 @pytest.mark.parametrize("epsilon", [0.0, 1e-9, 50.0, 1e3, 1e300])
 def test_extreme_budgets(kind, epsilon):
-    mechanism = kind(100, epsilon)
+    mechanism = kind(100, epsilon=epsilon)
     assert 0.0 <= mechanism.guarantee.record <= min(epsilon, 45.0)
     if epsilon == 0.0:
         assert len(set(mechanism.channel.weights().tolist())) == 1
@@ -162,7 +162,7 @@ def test_extreme_budgets(kind, epsilon):
 
 def test_reports_follow_the_law(kind):
     """With n = 60,000 copies of a vector with ties and zeros of both signs; alpha = 1e-6."""
-    mechanism = kind(7, 1.5)
+    mechanism = kind(7, epsilon=1.5)
     vector = np.array([0.5, -0.0, 2.0, -0.5, 0.0, 9.0, -0.5])
     law = mechanism.law(vector[None])[0]
     assert law[0] == law[3] == law[6]
@@ -173,7 +173,7 @@ def test_reports_follow_the_law(kind):
 
 def test_equal_magnitudes_are_drawn_uniformly(kind):
     """With n = 20,000; past one block of the search for equals; alpha = 1e-6."""
-    mechanism = kind(1200, 3.0)
+    mechanism = kind(1200, epsilon=3.0)
     codes = mechanism.randomize(np.full((20_000, 1200), -2.5, np.float32), rng=6)
     codes = codes[codes < 1200]
     assert_follows(codes // 100, np.full(12, 1 / 12))
@@ -186,7 +186,7 @@ def test_selects_the_largest_where_the_budget_is_large():
         for dtype in (np.float32, np.float64):
             x = rng.normal(size=(20, d)).astype(dtype)
             np.testing.assert_array_equal(
-                PS(d, 1, epsilon=100.0).randomize(x, rng=1), np.abs(x).argmax(axis=1)
+                PS(d, k=1, epsilon=100.0).randomize(x, rng=1), np.abs(x).argmax(axis=1)
             )
 
 
@@ -205,7 +205,7 @@ def test_every_rank_is_found():
 
 
 def test_bad_vectors_are_refused_and_leave_zeros(kind):
-    mechanism = kind(4, 1.0)
+    mechanism = kind(4, epsilon=1.0)
     x = np.ones((3, 4))
     out = np.full(3, 77, np.uint8)
     for bad in (np.nan, np.inf, -np.inf):
@@ -242,16 +242,16 @@ def test_bad_vectors_are_refused_and_leave_zeros(kind):
 @pytest.mark.parametrize(
     ("build", "error", "message"),
     [
-        (lambda: PS(5, 5, epsilon=1.0), ValueError, "k: must be between 1 and 4"),
-        (lambda: PS(5, 6, epsilon=1.0), ValueError, "k: must be between 1 and 4"),
-        (lambda: PE(5, 0, epsilon=1.0), ValueError, "k: must be between 1 and 4"),
-        (lambda: PE(5, 1.0, epsilon=1.0), TypeError, "k: must be an integer"),
+        (lambda: PS(5, k=5, epsilon=1.0), ValueError, "k: must be between 1 and 4"),
+        (lambda: PS(5, k=6, epsilon=1.0), ValueError, "k: must be between 1 and 4"),
+        (lambda: PE(5, k=0, epsilon=1.0), ValueError, "k: must be between 1 and 4"),
+        (lambda: PE(5, k=1.0, epsilon=1.0), TypeError, "k: must be an integer"),
         (lambda: EXP(1, epsilon=1.0), ValueError, "dimensions: must be at least 2"),
         (lambda: EXP(1 << 25, epsilon=1.0), ValueError, "dimensions: must be at most"),
         (lambda: EXP(3, epsilon=-1.0), ValueError, "epsilon: must be zero or more"),
-        (lambda: PS(3, 1, epsilon=math.nan), ValueError, "epsilon: must be finite"),
-        (lambda: PE(3, 1, epsilon="1"), TypeError, "epsilon: must be a real number"),
-        (lambda: PE(3, 1, epsilon=1.0, calibration="lemma"), ValueError, "calibration: must be one of"),
+        (lambda: PS(3, k=1, epsilon=math.nan), ValueError, "epsilon: must be finite"),
+        (lambda: PE(3, k=1, epsilon="1"), TypeError, "epsilon: must be a real number"),
+        (lambda: PE(3, k=1, epsilon=1.0, calibration="lemma"), ValueError, "calibration: must be one of"),
     ],
 )
 def test_bad_parameters(build, error, message):
@@ -275,10 +275,10 @@ def test_bad_laws(counts, weights, nothing, message):
 
 
 def test_frozen_equal_and_pickled_by_parameters(kind):
-    mechanism = kind(9, 2.0)
-    assert mechanism == kind(9, 2.0)
-    assert hash(mechanism) == hash(kind(9, 2.0))
-    assert mechanism != kind(9, 1.0)
+    mechanism = kind(9, epsilon=2.0)
+    assert mechanism == kind(9, epsilon=2.0)
+    assert hash(mechanism) == hash(kind(9, epsilon=2.0))
+    assert mechanism != kind(9, epsilon=1.0)
     again = pickle.loads(pickle.dumps(mechanism))
     assert again == mechanism
     assert again.guarantee == mechanism.guarantee
@@ -292,13 +292,13 @@ def test_frozen_equal_and_pickled_by_parameters(kind):
 
 def test_report_bits():
     assert EXP(2, epsilon=1.0).report_bits == 1
-    assert PS(256, 3, epsilon=1.0).report_bits == 8
-    assert PE(256, 3, epsilon=1.0).report_bits == 9
-    assert PE(256, 3, epsilon=1.0).randomize(np.ones((2, 256))).dtype == np.uint16
+    assert PS(256, k=3, epsilon=1.0).report_bits == 8
+    assert PE(256, k=3, epsilon=1.0).report_bits == 9
+    assert PE(256, k=3, epsilon=1.0).randomize(np.ones((2, 256))).dtype == np.uint16
 
 
 def test_letters_are_unbiased_for_the_top_k_and_have_the_stated_variance(kind):
-    mechanism = kind(6, 1.0)
+    mechanism = kind(6, epsilon=1.0)
     x = np.array([[1.0, 2.0, 2.0, 0.0, -5.0, 0.1]])
     if isinstance(mechanism, EXP):
         for refused in (mechanism.decode, mechanism.estimate_frequencies, mechanism.variance):
@@ -336,7 +336,7 @@ def test_references_follow_the_same_laws():
     """With n = 40,000 with ties; alpha = 1e-6."""
     rng = np.random.default_rng(8)
     x = np.repeat(np.array([[1.0, -2.0, 2.0, 0.0, 5.0]]), 40_000, axis=0)
-    exp, ps, pe = EXP(5, epsilon=1.5), PS(5, 2, epsilon=1.5), PE(5, 2, epsilon=1.5)
+    exp, ps, pe = EXP(5, epsilon=1.5), PS(5, k=2, epsilon=1.5), PE(5, k=2, epsilon=1.5)
     assert_follows(reference.select_by_rank(x, exp.probabilities(), rng), exp.law(x[:1])[0])
     inside = float(ps.probabilities()[3:].sum())
     assert_follows(reference.select_top(x, 2, inside, rng), ps.law(x[:1])[0])
@@ -344,7 +344,7 @@ def test_references_follow_the_same_laws():
 
 
 def test_the_audit_knows_selections(kind):
-    result = audit(kind(12, 2.0), n=4000, rng=1)
+    result = audit(kind(12, epsilon=2.0), n=4000, rng=1)
     assert result.passed
     assert result.lower > 0.8
 
@@ -353,9 +353,9 @@ class Always:
     """A planted fault: PS that hardly ever leaves the top k."""
 
     def __init__(self) -> None:
-        self.honest = PS(12, 4, epsilon=1.0)
+        self.honest = PS(12, k=4, epsilon=1.0)
         self.guarantee = self.honest.guarantee
-        self.faulty = PS(12, 4, epsilon=6.0)
+        self.faulty = PS(12, k=4, epsilon=6.0)
 
     def randomize(self, scores, *, rng=None):
         return self.faulty.randomize(scores, rng=rng)

@@ -14,8 +14,8 @@ from bitldp._core import available_isas
 
 KINDS = {
     "EXP": lambda d, epsilon: EXP(d, epsilon=epsilon),
-    "PS": lambda d, epsilon: PS(d, max(1, d // 3), epsilon=epsilon),
-    "PE": lambda d, epsilon: PE(d, max(1, d // 3), epsilon=epsilon),
+    "PS": lambda d, epsilon: PS(d, k=max(1, d // 3), epsilon=epsilon),
+    "PE": lambda d, epsilon: PE(d, k=max(1, d // 3), epsilon=epsilon),
 }
 
 
@@ -26,7 +26,7 @@ def kind(request):
 
 
 def test_threads_chunks_and_forms_change_nothing(kind):
-    mechanism = kind(300, 2.0)
+    mechanism = kind(300, epsilon=2.0)
     x = np.random.default_rng(3).normal(size=(300, 300)).astype(np.float32)
     chunk = mechanism.channel.chunk
     whole = mechanism.randomize(x, rng=9)
@@ -52,7 +52,7 @@ import numpy as np, bitldp
 for d in (5, 300, 9000):
     for dtype in (np.float32, np.float64):
         x = ((np.arange(8 * d) * 7919 % 20011 - 10005) / 256.0).astype(dtype).reshape(8, d)
-        for kind in (bitldp.EXP(d, epsilon=3.0), bitldp.PE(d, 2, epsilon=3.0)):
+        for kind in (bitldp.EXP(d, epsilon=3.0), bitldp.PE(d, k=2, epsilon=3.0)):
             print(*kind.randomize(x, rng=1))
 """
 
@@ -85,5 +85,5 @@ GOLDEN = [
 def test_golden_stream():
     """The reports of a seed never change."""
     x = ((np.arange(20 * 50) * 7919 % 2003 - 1001) / 256.0).reshape(20, 50)
-    found = [kind(50, 4.0).randomize(x, rng=20_260_101).tolist() for kind in KINDS.values()]
+    found = [kind(50, epsilon=4.0).randomize(x, rng=20_260_101).tolist() for kind in KINDS.values()]
     assert found == GOLDEN

@@ -149,6 +149,6 @@ def test_first_chunk_is_checked(first_chunk):
     with pytest.raises((ValueError, TypeError)):
         bitldp.FRR(2, epsilon=1.0).randomize(np.zeros((1, 2)), first_chunk=first_chunk)
     with pytest.raises((ValueError, TypeError), match="first_chunk"):
-        bitldp.BitRand(2, classes=2, epsilon_x=1.0, epsilon_y=1.0).randomize(
+        bitldp.BitRand(2, categories=2, epsilon_x=1.0, epsilon_y=1.0).randomize(
             np.zeros((1, 2)), [0], first_chunk=first_chunk
         )

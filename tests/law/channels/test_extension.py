@@ -68,7 +68,7 @@ def test_arrays_that_lie_askew_are_copied() -> None:
 
 def test_masked_arrays_are_refused() -> None:
     masked = np.ma.masked_equal(np.array([[0.5, -999.0]]), -999.0)
-    for mechanism in (FRR(2, epsilon=1.0), Piecewise(1.0, features=2, interval=(-1e3, 1e3))):
+    for mechanism in (FRR(2, epsilon=1.0), Piecewise(epsilon=1.0, features=2, interval=(-1e3, 1e3))):
         with pytest.raises(TypeError, match="x: a masked array is not allowed"):
             mechanism.randomize(masked)
     for categorical in (GRR(4, epsilon=1.0), OUE(4, epsilon=1.0), BRR(4, epsilon=1.0)):

@@ -67,14 +67,14 @@ import bitldp, numpy as np
 key, ids = bytes(range(32)), np.arange(500, dtype=np.uint64)
 x = np.linspace(-1.0, 1.0, 2500).reshape(500, 5)
 for mechanism, *records in (
-    (bitldp.OUE(21, 1.0), ids % 21),
-    (bitldp.SubsetSelection(21, 1.0), ids % 21),
-    (bitldp.BlockDesign(21, 1.0), ids % 21),
+    (bitldp.OUE(21, epsilon=1.0), ids % 21),
+    (bitldp.SubsetSelection(21, epsilon=1.0), ids % 21),
+    (bitldp.BlockDesign(21, epsilon=1.0), ids % 21),
     (bitldp.FRR(5, epsilon=4.0), x),
     (bitldp.HypercubePrivUnit(5, epsilon=2.0), x),
-    (bitldp.PE(5, 2, epsilon=2.0), x),
-    (bitldp.BitRand(5, classes=3, epsilon_x=4.0, epsilon_y=1.0), x, ids % 3),
-    (bitldp.Duchi(1.0, features=5, spend="sample", k=2), x),
+    (bitldp.PE(5, k=2, epsilon=2.0), x),
+    (bitldp.BitRand(5, categories=3, epsilon_x=4.0, epsilon_y=1.0), x, ids % 3),
+    (bitldp.Duchi(epsilon=1.0, features=5, spend="sample", k=2), x),
 ):
     reports = mechanism.randomize_keyed(*records, key=key, ids=ids, context=b"golden")
     parts = reports if isinstance(reports, tuple) else (reports,)
@@ -99,7 +99,7 @@ EXPECTED_RECORDS = [
 
 def test_a_release_of_more_than_one_draw_has_the_record_for_its_value() -> None:
     """Codes that are equal for two values have independent bits: n = 5000, five standard errors."""
-    release = bitldp.BitBudgets(4.0, bits=3)._release
+    release = bitldp.BitBudgets(epsilon=4.0, bits=3)._release
     points = release.points
     assert points is not None
     one = keyed(release, np.full(5000, points[2]), key=KEY, ids=IDS)

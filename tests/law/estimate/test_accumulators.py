@@ -191,7 +191,7 @@ def test_bad_reports_leave_an_accumulator_unchanged():
         with pytest.raises(kind, match="reports"):
             accumulator.update(bad)
     assert accumulator.to_json() == before
-    both = bitldp.BitRand(2, classes=3, epsilon_x=9.0, epsilon_y=1.0).accumulator()
+    both = bitldp.BitRand(2, categories=3, epsilon_x=9.0, epsilon_y=1.0).accumulator()
     for x, y in (([[1, 2]], [3]), ([[1, 2]], [0, 1])):
         with pytest.raises(ValueError, match=r"reports|labels"):
             both.update(x, y)
@@ -265,7 +265,7 @@ def euclid(a, b):
 
 
 def test_damaged_pairs_are_refused():
-    mechanism = bitldp.BitRand(2, classes=3, epsilon_x=9.0, epsilon_y=1.0)
+    mechanism = bitldp.BitRand(2, categories=3, epsilon_x=9.0, epsilon_y=1.0)
     accumulator = mechanism.accumulator()
     accumulator.update(*mechanism.randomize(np.zeros((4, 2)), [0, 1, 2, 0], rng=1))
     good = json.loads(accumulator.to_json())

@@ -101,7 +101,7 @@ def test_counts_are_the_same_in_any_order_and_on_any_number_of_threads(counted):
 
 
 def test_the_json_of_before_still_loads():
-    mechanism = bitldp.Duchi(1.0, features=2)
+    mechanism = bitldp.Duchi(epsilon=1.0, features=2)
     document = json.loads(mechanism.accumulator().to_json())
     document["state"] = {"n": 3, "mean": [0.5, -0.5], "m2": [2.0, 1.0]}
     accumulator = Accumulator.from_json(json.dumps(document), mechanism)
@@ -115,7 +115,7 @@ def test_the_json_of_before_still_loads():
     "damage", [{"counted": 9}, {"counts": [[1]]}, {"counted": -1}, {"counts": [[-1, 0], [0, 0]]}]
 )
 def test_damaged_counts_are_refused(damage):
-    mechanism = bitldp.Duchi(1.0, features=2)
+    mechanism = bitldp.Duchi(epsilon=1.0, features=2)
     accumulator = mechanism.accumulator()
     accumulator.update(mechanism.randomize(np.zeros((5, 2)), rng=1))
     document = json.loads(accumulator.to_json())

@@ -14,7 +14,7 @@ def made(value, stderr, **more):
 
 def test_intervals_hold_the_truth_as_often_as_they_say():
     """800 estimates of n = 2,000: coverage of the 95 % and the 50 % interval within 5 standard deviations."""
-    mechanism, truth = bitldp.GRR(3, 1.0), np.repeat([0, 1, 1, 2], 500)
+    mechanism, truth = bitldp.GRR(3, epsilon=1.0), np.repeat([0, 1, 1, 2], 500)
     shares = np.array([0.25, 0.5, 0.25])
     hits = {0.95: [], 0.5: []}
     rng = np.random.default_rng(1)
@@ -45,7 +45,7 @@ def test_an_interval_is_the_normal_law_s():
 
 @pytest.mark.parametrize("kind", [bitldp.GRR, bitldp.OUE, bitldp.LabelLaplace, bitldp.Exponential])
 def test_no_interval_around_what_was_projected(kind):
-    mechanism = kind(4, 1.0)
+    mechanism = kind(4, epsilon=1.0)
     reports = mechanism.randomize(np.zeros(500, int), rng=1)
     plain, projected = (mechanism.estimate_frequencies(reports, project=flag) for flag in (False, True))
     assert not plain.projected

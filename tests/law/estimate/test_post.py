@@ -47,8 +47,8 @@ def test_inside_the_simplex_the_maximum_is_the_unbiased_estimate():
     [
         (bitldp.GRR(5, epsilon=2.0, features=3), lambda rng: rng.integers(0, 2, (N, 3))),
         (bitldp.Exponential(9, epsilon=3.0), lambda rng: rng.integers(2, 5, N)),
-        (bitldp.Piecewise(4.0), lambda rng: rng.choice([-0.5, 0.25], N)),
-        (bitldp.GRR(["a", "b", "c"], 1.0), lambda rng: np.array(["a", "c"])[rng.integers(0, 2, N)]),
+        (bitldp.Piecewise(epsilon=4.0), lambda rng: rng.choice([-0.5, 0.25], N)),
+        (bitldp.GRR(["a", "b", "c"], epsilon=1.0), lambda rng: np.array(["a", "c"])[rng.integers(0, 2, N)]),
     ],
     ids=["columns", "table of a law", "numbers", "labels"],
 )

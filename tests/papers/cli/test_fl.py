@@ -221,7 +221,7 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path) -> None:
     assert errors.splitlines() == [said, sentence]
 
 
-@pytest.mark.parametrize("option", ["--features", "--classes", "--points"])
+@pytest.mark.parametrize("option", ["--features", "--categories", "--points"])
 def test_sizes_of_the_overview_are_checked(option: str) -> None:
     from bitldp.cli.explain import overview
     from bitldp.cli.files import UsageError

@@ -37,7 +37,7 @@ def worst(rows, alpha):
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 6.0])
 @pytest.mark.parametrize("alpha", [1.05, 2.0, 32.0])
 def test_randomized_response_has_its_closed_form(epsilon, alpha):
-    law = bitldp.WarnerRR(epsilon)
+    law = bitldp.WarnerRR(epsilon=epsilon)
     p = 1.0 / (1.0 + math.exp(-epsilon))
     q = 1.0 - p
     closed = math.log(p**alpha * q ** (1.0 - alpha) + q**alpha * p ** (1.0 - alpha)) / (alpha - 1.0)
@@ -111,7 +111,7 @@ def test_bits_are_sums_over_positions_and_features():
 
 
 def test_the_coin_of_the_hybrid_mechanism_is_public():
-    mechanism = bitldp.Hybrid(2.0)
+    mechanism = bitldp.Hybrid(epsilon=2.0)
     rows = mechanism.probabilities()
     exact = max(divergence(p, q, 2.0) for p, q in ((rows[0], rows[-1]), (rows[-1], rows[0])))
     assert float(renyi(mechanism, 2.0)) == pytest.approx(exact, rel=1e-9)
@@ -154,16 +154,16 @@ def test_every_channel_is_accounted_for():
 
 
 RELEASES = [
-    bitldp.WarnerRR(0.5),
+    bitldp.WarnerRR(epsilon=0.5),
     bitldp.GRR(6, epsilon=1.0, features=2),
     bitldp.BRR(30, epsilon=0.7),
     bitldp.BRR(12, epsilon=0.7, regions=np.arange(12) % 2),
     bitldp.FRR(8, epsilon=2.0),
-    bitldp.BitRand(6, classes=3, epsilon_x=1.0, epsilon_y=0.5),
+    bitldp.BitRand(6, categories=3, epsilon_x=1.0, epsilon_y=0.5),
     bitldp.SUE(5, epsilon=1.0),
-    bitldp.Hybrid(1.2),
-    bitldp.ThreeOutputs(1.5, features=3),
-    bitldp.Piecewise(1.0, features=4, spend="sample", k=2),
+    bitldp.Hybrid(epsilon=1.2),
+    bitldp.ThreeOutputs(epsilon=1.5, features=3),
+    bitldp.Piecewise(epsilon=1.0, features=4, spend="sample", k=2),
     bitldp.Guarantee(0.5, 0.5, 0.5, 0.5, delta=1e-9),
 ]
 
@@ -182,7 +182,7 @@ def test_the_accountants_are_ordered(release):
 
 def test_losses_of_randomized_response_compose_as_a_binomial():
     epsilon, n, delta = 0.4, 40, 1e-4
-    channel = bitldp.WarnerRR(epsilon)
+    channel = bitldp.WarnerRR(epsilon=epsilon)
     p = math.exp(epsilon) / (1.0 + math.exp(epsilon))
 
     def exact_delta(total):
@@ -218,7 +218,7 @@ def test_an_infinite_epsilon_costs_infinitely_much_only_where_it_must():
 
 def test_silence_costs_nothing():
     for method in METHODS:
-        assert account([(bitldp.WarnerRR(0.0), 10)], delta=1e-6, method=method).epsilon == 0.0
+        assert account([(bitldp.WarnerRR(epsilon=0.0), 10)], delta=1e-6, method=method).epsilon == 0.0
 
 
 def test_concentration_inverts_the_conversion():
@@ -236,7 +236,7 @@ def test_what_an_account_shows():
 
 def test_a_ledger_reports_by_the_accountants():
     ledger = bitldp.Ledger(100.0)
-    ledger.charge(bitldp.WarnerRR(0.25), 60)
+    ledger.charge(bitldp.WarnerRR(epsilon=0.25), 60)
     totals = [ledger.account(1e-6, method).epsilon for method in METHODS]
     assert totals[0] == ledger.spent == pytest.approx(15.0)
     assert totals[2] < totals[1] < totals[0]
@@ -246,29 +246,29 @@ def test_a_ledger_reports_by_the_accountants():
 @pytest.mark.parametrize("method", ["renyi", "pld"])
 def test_delta_outside_its_range_is_refused(delta, method):
     with pytest.raises(ValueError, match="delta"):
-        account([(bitldp.WarnerRR(1.0), 1)], delta=delta, method=method)
+        account([(bitldp.WarnerRR(epsilon=1.0), 1)], delta=delta, method=method)
 
 
 @pytest.mark.parametrize("orders", [1.0, [2.0, 0.5], [], [math.inf], [math.nan], [[2.0]]])
 def test_bad_orders_are_refused(orders):
     with pytest.raises(ValueError, match="orders"):
-        renyi(bitldp.WarnerRR(1.0), orders)
+        renyi(bitldp.WarnerRR(epsilon=1.0), orders)
 
 
 @pytest.mark.parametrize(
     ("releases", "options", "error", "message"),
     [
         ([], {"delta": 1e-6}, ValueError, "at least one"),
-        ([(bitldp.WarnerRR(1.0), 0)], {"delta": 1e-6}, ValueError, "count"),
-        ([(bitldp.WarnerRR(1.0), 1.5)], {"delta": 1e-6}, TypeError, "count"),
-        ([bitldp.WarnerRR(1.0)], {"delta": 1e-6}, TypeError, "pairs"),
-        (bitldp.WarnerRR(1.0), {"delta": 1e-6}, TypeError, "pairs"),
+        ([(bitldp.WarnerRR(epsilon=1.0), 0)], {"delta": 1e-6}, ValueError, "count"),
+        ([(bitldp.WarnerRR(epsilon=1.0), 1.5)], {"delta": 1e-6}, TypeError, "count"),
+        ([bitldp.WarnerRR(epsilon=1.0)], {"delta": 1e-6}, TypeError, "pairs"),
+        (bitldp.WarnerRR(epsilon=1.0), {"delta": 1e-6}, TypeError, "pairs"),
         ([("GRR", 1)], {"delta": 1e-6}, TypeError, "release"),
-        ([(bitldp.WarnerRR(1.0), 1)], {}, ValueError, "exactly one"),
-        ([(bitldp.WarnerRR(1.0), 1)], {"delta": 1e-6, "epsilon": 1.0}, ValueError, "exactly one"),
-        ([(bitldp.WarnerRR(1.0), 1)], {"delta": 1e-6, "method": "advanced"}, ValueError, "method"),
-        ([(bitldp.WarnerRR(1.0), 1)], {"delta": 1e-13}, ValueError, "delta"),
-        ([(bitldp.WarnerRR(1.0), 1)], {"epsilon": -1.0}, ValueError, "epsilon"),
+        ([(bitldp.WarnerRR(epsilon=1.0), 1)], {}, ValueError, "exactly one"),
+        ([(bitldp.WarnerRR(epsilon=1.0), 1)], {"delta": 1e-6, "epsilon": 1.0}, ValueError, "exactly one"),
+        ([(bitldp.WarnerRR(epsilon=1.0), 1)], {"delta": 1e-6, "method": "advanced"}, ValueError, "method"),
+        ([(bitldp.WarnerRR(epsilon=1.0), 1)], {"delta": 1e-13}, ValueError, "delta"),
+        ([(bitldp.WarnerRR(epsilon=1.0), 1)], {"epsilon": -1.0}, ValueError, "epsilon"),
         ([(RELEASES[-1], 2)], {"delta": 1e-9, "method": "basic"}, ValueError, "add up"),
     ],
 )

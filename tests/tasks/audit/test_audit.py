@@ -41,7 +41,7 @@ def test_correct_mechanisms_pass(case, seed):
         bitldp.GRR(3, epsilon=0.0),
         bitldp.BRR(20, epsilon=0.0),
         bitldp.GRR(40, epsilon=12.0),
-        bitldp.WarnerRR(30.0),
+        bitldp.WarnerRR(epsilon=30.0),
         bitldp.FRR(1, bits=2, integer_bits=1, epsilon=20.0),
         bitldp.SUE(100, epsilon=5.0),
     ],
@@ -54,7 +54,7 @@ def test_extreme_budgets_pass(mechanism):
 @pytest.mark.parametrize(
     ("mechanism", "share"),
     [
-        (bitldp.WarnerRR(1.0), 0.97),
+        (bitldp.WarnerRR(epsilon=1.0), 0.97),
         (bitldp.GRR(10, epsilon=2.0), 0.95),
         (bitldp.BRR(400, epsilon=1.0, m="best"), 0.94),
         (bitldp.SUE(20, epsilon=2.0), 0.95),
@@ -96,7 +96,7 @@ def test_a_given_pair_is_compared():
         (bitldp.BRR(21, epsilon=1.0, interval=(0.0, 1.0)), (0.0, 1.0)),
         (bitldp.BRR(21, epsilon=1.0, interval=(0.0, 1.0)), (0.013, 0.99)),  # between the points: searched
         (
-            bitldp.BitRand(1, classes=3, epsilon_x=2.0, epsilon_y=1.0),
+            bitldp.BitRand(1, categories=3, epsilon_x=2.0, epsilon_y=1.0),
             ((np.array([1.0]), 2), (np.array([-3.0]), 0)),
         ),
     ):

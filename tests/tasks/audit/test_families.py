@@ -45,7 +45,7 @@ CAUGHT = {
     "RankNotScaled": (faults.RankNotScaled, (5,), {"epsilon": 1.0}, 20_000, None),
     "LargestOfTop": (faults.LargestOfTop, (6, 2), {"epsilon": 1.0}, 20_000, None),
     "PaperPE": (faults.PaperPE, (4, 1), {"epsilon": 1.0}, 100_000, None),
-    "RawValue": (faults.RawValue, (PS(4, 1, epsilon=1.0), Duchi(1.0)), {}, 5_000, None),
+    "RawValue": (faults.RawValue, (PS(4, k=1, epsilon=1.0), Duchi(epsilon=1.0)), {}, 5_000, None),
     "SignFlipsLess": (faults.SignFlipsLess, (1,), {"epsilon": 1.0}, 20_000, None),
     "CoefficientUnprotected": (faults.CoefficientUnprotected, (4,), {"epsilon": 1.0}, 10_000, None),
     "TopNeverOutside": (faults.TopNeverOutside, (1.0,), {"cells": 40}, 5_000, None),
@@ -80,10 +80,10 @@ def test_the_same_without_the_fault_passes(name):
 @pytest.mark.parametrize(
     "mechanism",
     [
-        faults.StaleDuchi(1.0),
+        faults.StaleDuchi(epsilon=1.0),
         faults.StaleSigns(6, epsilon=2.0),
-        faults.StalePS(6, 2, epsilon=1.0),
-        faults.StaleMVU(1.0),
+        faults.StalePS(6, k=2, epsilon=1.0),
+        faults.StaleMVU(epsilon=1.0),
     ],
     ids=lambda each: type(each).__name__,
 )

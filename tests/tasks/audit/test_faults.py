@@ -52,7 +52,7 @@ def test_faults_are_caught(faulty, right, place, named, n, above, seed):
         faults.StaleFRR(4, epsilon=2.0),
         faults.StaleOUE(5, epsilon=1.0),
         faults.StaleBRR(30, epsilon=2.0),
-        faults.StaleBitRand(2, classes=3, epsilon_x=3.0, epsilon_y=1.0),
+        faults.StaleBitRand(2, categories=3, epsilon_x=3.0, epsilon_y=1.0),
     ],
     ids=lambda mechanism: type(mechanism).__name__,
 )
@@ -69,11 +69,11 @@ def test_a_stale_key_is_caught_where_epsilon_is_infinite():
     class StaleWarner(faults.Stale, Hidden):
         pass
 
-    assert not audit(StaleWarner(bitldp.WarnerRR(1.0), record=math.inf), n=1_000, pair=(0, 1)).passed
+    assert not audit(StaleWarner(bitldp.WarnerRR(epsilon=1.0), record=math.inf), n=1_000, pair=(0, 1)).passed
 
 
 def test_rare_changes_are_no_stale_key():
     """At epsilon 30 two calls agree, and nothing is concluded from it."""
-    result = audit(bitldp.WarnerRR(30.0), n=2_000, rng=1)
+    result = audit(bitldp.WarnerRR(epsilon=30.0), n=2_000, rng=1)
     assert result.passed
     assert result.lower > 4.0

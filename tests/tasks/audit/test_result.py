@@ -65,14 +65,14 @@ def test_what_is_no_mechanism_is_refused():
     with pytest.raises(TypeError, match="mechanism: must have a guarantee"):
         audit(3)
     with pytest.raises(ValueError, match="pair: is needed"):
-        audit(Hidden(bitldp.WarnerRR(1.0)), n=1_000)
+        audit(Hidden(bitldp.WarnerRR(epsilon=1.0)), n=1_000)
 
     class Short(Hidden):
         def randomize(self, x, *, rng=None):
             return super().randomize(x, rng=rng)[1:]
 
     with pytest.raises(ValueError, match="one report for each record"):
-        audit(Short(bitldp.WarnerRR(1.0)), n=1_000, pair=(0, 1))
+        audit(Short(bitldp.WarnerRR(epsilon=1.0)), n=1_000, pair=(0, 1))
 
 
 def test_without_scipy_the_extra_is_named(monkeypatch):
@@ -80,4 +80,4 @@ def test_without_scipy_the_extra_is_named(monkeypatch):
     with pytest.raises(
         errors.MissingExtraError, match=r'the audit needs scipy: pip install "bitldp\[design\]"'
     ):
-        audit(bitldp.WarnerRR(1.0))
+        audit(bitldp.WarnerRR(epsilon=1.0))

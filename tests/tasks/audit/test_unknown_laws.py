@@ -83,13 +83,13 @@ def test_a_mechanism_of_a_matrix_is_known_by_its_channel():
 
     law = np.array([[0.5, 0.3, 0.2, 0.0], [0.25, 0.25, 0.5, 0.0], [0.4, 0.3, 0.3, 0.0]])
     channel = Matrix(law)
-    honest = Table(bitldp.WarnerRR(1.0), record=channel.epsilon, channel=channel, sampled=channel)
+    honest = Table(bitldp.WarnerRR(epsilon=1.0), record=channel.epsilon, channel=channel, sampled=channel)
     result = audit(honest, n=50_000, rng=1)
     assert result.passed
     assert 0.9 * channel.epsilon < result.lower <= result.exact == channel.epsilon
     leaky = law.copy()
     leaky[1] = [0.25, 0.25, 0.499, 0.001]  # a report that the law excludes
-    faulty = Table(bitldp.WarnerRR(1.0), record=channel.epsilon, channel=channel, sampled=Matrix(leaky))
+    faulty = Table(bitldp.WarnerRR(epsilon=1.0), record=channel.epsilon, channel=channel, sampled=Matrix(leaky))
     result = audit(faulty, n=50_000, rng=1)
     assert not result.passed
     assert result.exact == -math.inf

@@ -17,7 +17,7 @@ import bitldp
 from bitldp.federated import PrivateData, Released
 from bitldp.federated.client import data as data_module
 
-BOTH = bitldp.BitRand(3, classes=4, epsilon_x=4.0, epsilon_y=1.0)
+BOTH = bitldp.BitRand(3, categories=4, epsilon_x=4.0, epsilon_y=1.0)
 N = 40
 
 
@@ -38,7 +38,7 @@ PAIRS = {
         5.0,
     ),
     "Piecewise+GRR": (
-        {"mechanism": bitldp.Piecewise(3.0, features=3), "labels": bitldp.GRR(4, epsilon=0.5)},
+        {"mechanism": bitldp.Piecewise(epsilon=3.0, features=3), "labels": bitldp.GRR(4, epsilon=0.5)},
         3.5,
     ),
     "MOUE": ({"mechanism": bitldp.MOUE(3, epsilon=2.0), "output": "codes"}, 2.0),
@@ -206,7 +206,7 @@ def test_processes_that_race_release_once(tmp_path):
 @pytest.mark.parametrize(
     "other",
     [
-        {"mechanism": bitldp.BitRand(3, classes=4, epsilon_x=4.5, epsilon_y=0.5)},
+        {"mechanism": bitldp.BitRand(3, categories=4, epsilon_x=4.5, epsilon_y=0.5)},
         {"mechanism": bitldp.FRR(3, epsilon=4.0), "labels": bitldp.LabelRR(4, epsilon=1.0)},
         {"mechanism": BOTH, "output": "codes"},
     ],
@@ -284,7 +284,7 @@ def test_bad_parameters(options, message, tmp_path):
 
 
 def test_reports_of_two_parts_are_kept_side_by_side(tmp_path):
-    mechanism = bitldp.Duchi(3.0, features=3, spend="sample", k=1)
+    mechanism = bitldp.Duchi(epsilon=3.0, features=3, spend="sample", k=1)
     kept, _ = PrivateData(tmp_path / "a.npz", mechanism, output="codes").get(
         lambda: (np.zeros((40, 3)), None)
     )

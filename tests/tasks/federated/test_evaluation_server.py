@@ -32,8 +32,8 @@ from flwr.serverapp import ServerApp
 SECRET = np.array([0.8284271247, -0.1415926536, 0.5772156649])
 """The one record of the client."""
 
-TRAIN = {"mechanism": lambda d: bitldp.Duchi(2.0, features=d), "clip": 1.0}
-ACCURACY = bitldp.Duchi(0.5, interval=(-1.0, 1.0))
+TRAIN = {"mechanism": lambda d: bitldp.Duchi(epsilon=2.0, features=d), "clip": 1.0}
+ACCURACY = bitldp.Duchi(epsilon=0.5, interval=(-1.0, 1.0))
 LETTERS = {float(each) for each in ACCURACY.decode(np.array([[0], [1]])).ravel()}
 
 
@@ -222,11 +222,11 @@ def test_the_attack_through_a_mechanism_ends_with_the_budget():
 
 
 UNBIASED = {
-    "Duchi": bitldp.Duchi(1.0, interval=(0.0, 1.0)),
-    "Piecewise": bitldp.Piecewise(1.0, interval=(0.0, 1.0)),
-    "Hybrid": bitldp.Hybrid(2.0, interval=(0.0, 1.0)),
-    "Laplace": bitldp.Laplace(2.0, interval=(0.0, 1.0)),
-    "MVU": bitldp.MVU(2.0, interval=(0.0, 1.0)),
+    "Duchi": bitldp.Duchi(epsilon=1.0, interval=(0.0, 1.0)),
+    "Piecewise": bitldp.Piecewise(epsilon=1.0, interval=(0.0, 1.0)),
+    "Hybrid": bitldp.Hybrid(epsilon=2.0, interval=(0.0, 1.0)),
+    "Laplace": bitldp.Laplace(epsilon=2.0, interval=(0.0, 1.0)),
+    "MVU": bitldp.MVU(epsilon=2.0, interval=(0.0, 1.0)),
     "BRR": bitldp.BRR(5, epsilon=2.0, m=1, interval=(0.0, 1.0), rounding="dither"),
     "FRR": bitldp.FRR(1, bits=6, integer_bits=1, epsilon=6.0),
 }
@@ -302,7 +302,7 @@ def test_numbers_of_examples_are_covered_in_evaluations():
 
 
 def test_the_same_question_has_the_same_answer_at_no_charge(tmp_path):
-    mod = private(metrics={"loss": bitldp.Laplace(0.5)}, repeat=tmp_path / "last.npz")
+    mod = private(metrics={"loss": bitldp.Laplace(epsilon=0.5)}, repeat=tmp_path / "last.npz")
     server = Server(mod)
 
     def said(model, kind="evaluate", turn=1):
@@ -324,7 +324,7 @@ def test_the_same_question_has_the_same_answer_at_no_charge(tmp_path):
 
 def test_seeded_metrics_differ_between_rounds_questions_and_names():
     def said(turn=1, model=(1.0, 0.0, 0.0), seed=5):
-        laplace = bitldp.Laplace(0.001)
+        laplace = bitldp.Laplace(epsilon=0.001)
         server = Server(private(metrics={"loss": laplace, "accuracy": laplace}, rng=seed))
         metrics = server.ask(model, turn=turn).content["metrics"]
         return metrics["loss"], metrics["accuracy"]
@@ -342,7 +342,7 @@ def test_seeded_metrics_differ_between_rounds_questions_and_names():
         ({3: ACCURACY}, "metrics: its keys must be names"),
         ({"num-examples": ACCURACY}, "metrics: its keys must be names"),
         ({"loss": bitldp.GRR(4, epsilon=1.0)}, "metrics: 'loss' must be a mechanism of one number"),
-        ({"loss": bitldp.Duchi(1.0, features=2)}, "metrics: 'loss' must be a mechanism of one number"),
+        ({"loss": bitldp.Duchi(epsilon=1.0, features=2)}, "metrics: 'loss' must be a mechanism of one number"),
         ({"loss": bitldp.BRR(9, epsilon=1.0, m=3, interval=(0.0, 1.0))}, "allow_biased"),
     ],
 )
@@ -384,10 +384,10 @@ def test_flowers_strategies_go_on_where_evaluations_are_refused():
 @pytest.mark.statistical
 def test_flowers_strategies_average_released_metrics():
     """The mean of 400 reports of 0.75 at epsilon 4, seeded; five standard errors: alpha below 1e-6."""
-    made = run(private(metrics={"accuracy": bitldp.Duchi(2.0, interval=(0.0, 1.0))}, rng=1), clients=400)
+    made = run(private(metrics={"accuracy": bitldp.Duchi(epsilon=2.0, interval=(0.0, 1.0))}, rng=1), clients=400)
     for turn in (1, 2):
         (metrics,) = [dict(made.result.evaluate_metrics_clientapp[turn])]
-        assert abs(metrics["accuracy"] - 0.75) < 5.0 * math.sqrt(bitldp.Duchi(2.0).mean_variance() / 4 / 400)
+        assert abs(metrics["accuracy"] - 0.75) < 5.0 * math.sqrt(bitldp.Duchi(epsilon=2.0).mean_variance() / 4 / 400)
     assert all(
         ClientAccount(10.0).ledger(each).spent == pytest.approx(8.0) for each in made.grid.contexts.values()
     )
@@ -451,7 +451,7 @@ def test_released_data_is_charged_to_a_ledger_that_was_begun(tmp_path):
     from bitldp.federated import PrivateData
 
     path, link = tmp_path / "ledger.json", tmp_path / "link.json"
-    mechanism = bitldp.Duchi(1.0, features=3)
+    mechanism = bitldp.Duchi(epsilon=1.0, features=3)
 
     def data(name="a.npz", **options):
         return PrivateData(tmp_path / name, mechanism, ledger=path, **options)

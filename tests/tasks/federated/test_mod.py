@@ -192,7 +192,7 @@ def test_any_failure_is_one_sentence(failure, caplog):
 
 
 def test_a_mechanism_that_fails_is_charged_and_silent():
-    mod = PrivateUpdateMod(lambda d: Broken(EPSILON, features=d), clip=0.5, budget=100.0)
+    mod = PrivateUpdateMod(lambda d: Broken(epsilon=EPSILON, features=d), clip=0.5, budget=100.0)
     wire = Wire(mod)
     assert sentences(wire.ask()) == [FAILURE_SENTENCE] * 3
     wire.assert_nothing_private()
@@ -216,7 +216,7 @@ def test_integers_can_be_kept_at_home():
             RecordDict({"arrays": to_record(mine), "m": MetricRecord({"num-examples": 3})}), reply_to=message
         )
 
-    codec = {"mechanism": lambda d: bitldp.Duchi(EPSILON, features=d), "clip": 0.5}
+    codec = {"mechanism": lambda d: bitldp.Duchi(epsilon=EPSILON, features=d), "clip": 0.5}
     refused = Wire(PrivateUpdateMod(**codec, budget=99.0), before)
     assert sentences(refused.ask(arrays=arrays)) == [FAILURE_SENTENCE] * 3
     kept = Wire(PrivateUpdateMod(**codec, budget=99.0, integers="keep"), before)
@@ -244,7 +244,7 @@ def test_every_round_is_charged_until_the_budget_is_spent():
 
 
 def test_a_mechanism_of_one_number_costs_as_many_as_there_are():
-    wire = Wire(PrivateUpdateMod(bitldp.Duchi(1.0), clip=0.5, budget=18.0))
+    wire = Wire(PrivateUpdateMod(bitldp.Duchi(epsilon=1.0), clip=0.5, budget=18.0))
     assert not any(reply.has_error() for reply in wire.ask())
     assert ClientAccount(18.0).ledger(wire.grid.contexts[2]).spent == 18.0  # 15 weights and 3 biases
     assert sentences(wire.ask(turn=2)) == [BUDGET_SENTENCE] * 3
@@ -350,7 +350,7 @@ def test_the_seed_is_not_shown():
 
 
 def test_a_mod_can_be_pickled_with_its_parameters():
-    mod = PrivateUpdateMod(bitldp.Duchi(1.0), clip=0.5, budget=18.0)
+    mod = PrivateUpdateMod(bitldp.Duchi(epsilon=1.0), clip=0.5, budget=18.0)
     assert repr(pickle.loads(pickle.dumps(mod))) == repr(mod)
 
 
@@ -381,14 +381,14 @@ def test_a_mod_can_be_pickled_with_its_parameters():
     ],
 )
 def test_bad_parameters(options, message):
-    good = {"mechanism": bitldp.Duchi(1.0), "clip": 1.0, "budget": 1.0}
+    good = {"mechanism": bitldp.Duchi(epsilon=1.0), "clip": 1.0, "budget": 1.0}
     with pytest.raises((TypeError, ValueError), match=message):
         PrivateUpdateMod(**{**good, **options})
 
 
 def test_clip_is_needed():
     with pytest.raises(TypeError, match="clip"):
-        PrivateUpdateMod(bitldp.Duchi(1.0), budget=1.0)
+        PrivateUpdateMod(bitldp.Duchi(epsilon=1.0), budget=1.0)
 
 
 def test_a_biased_mechanism_may_be_allowed():

@@ -17,7 +17,7 @@ from bitldp.selection import PE, Compressed, TwoStage
 
 @pytest.mark.parametrize("dimensions", [31, 32, 33])
 def test_no_selection_fits_the_wire(dimensions: int) -> None:
-    stages = TwoStage(PE(dimensions, 3, epsilon=0.1), bitldp.Piecewise(1.0))
+    stages = TwoStage(PE(dimensions, k=3, epsilon=0.1), bitldp.Piecewise(epsilon=1.0))
     layout = Layout.of({"w": np.zeros(dimensions)})
     options: dict[str, Any] = {"clip": 1.0, "norm": "linf", "interval": (-1.0, 1.0)}
     with pytest.raises(ValueError, match="averaged without bias"):
@@ -37,7 +37,7 @@ def test_no_selection_fits_the_wire(dimensions: int) -> None:
 
 
 def test_a_projection_fits_the_wire() -> None:
-    compressed = Compressed(40, 5, epsilon=4.0, seed=1, c=2)
+    compressed = Compressed(40, compressed=5, epsilon=4.0, public_seed=1, c=2)
     options: dict[str, Any] = {"clip": 1.0, "norm": "linf", "interval": (-1.0, 1.0)}
     with pytest.raises(ValueError, match="averaged without bias"):
         UpdateCodec(compressed, **options)

@@ -112,7 +112,7 @@ def test_ten_thousand_clients_without_bias(norm):
     """N = 10^4; no coordinate beyond 4.9 standard errors: alpha below 1e-4 in all (seeded)."""
     n, size = 10_000, 20
     layout = Layout.of({"w": np.zeros(size)})
-    plan = UpdateCodec(bitldp.Duchi(2.0, features=size), clip=1.0, norm=norm).plan(layout)
+    plan = UpdateCodec(bitldp.Duchi(epsilon=2.0, features=size), clip=1.0, norm=norm).plan(layout)
     updates = np.random.default_rng(1).normal(0.05, 0.3, (n, size))
     clipped = np.stack([plan.clipped(each) for each in updates])
     order = {"l2": 2, "l1": 1, "linf": np.inf}[norm]
@@ -167,8 +167,8 @@ def other(mechanism, **options):
     [
         (other(CODEC.mechanism)[:-1], "truncated"),
         (other(CODEC.mechanism) + b"\0", "trailing"),
-        (other(lambda d: bitldp.Duchi(1.0, features=d)), "mechanism"),
-        (other(lambda d: bitldp.Piecewise(60.0, features=d)), "mechanism"),
+        (other(lambda d: bitldp.Duchi(epsilon=1.0, features=d)), "mechanism"),
+        (other(lambda d: bitldp.Piecewise(epsilon=60.0, features=d)), "mechanism"),
         (other(CODEC.mechanism, clip=1.0), "settings"),
         (other(CODEC.mechanism)[:-1] + b"\xff", "checksum"),
     ],
@@ -269,7 +269,7 @@ def test_weights_by_stated_examples(released, monkeypatch):
 )
 def test_what_the_mean_is_for(update, rate, expected):
     """The model begins at 1 and every client replies 0.25 higher: nearly noiseless at epsilon 600."""
-    codec = UpdateCodec(lambda d: bitldp.Duchi(600.0, features=d), clip=1.25, norm="linf", update=update)
+    codec = UpdateCodec(lambda d: bitldp.Duchi(epsilon=600.0, features=d), clip=1.25, norm="linf", update=update)
     arrays = {name: np.ones_like(each) for name, each in initial().items()}
 
     def before(message, context):
@@ -289,7 +289,7 @@ def test_what_the_mean_is_for(update, rate, expected):
 
 
 def test_integers_stay_the_servers_own():
-    codec = UpdateCodec(lambda d: bitldp.Duchi(EPSILON, features=d), clip=0.5, norm="linf", integers="keep")
+    codec = UpdateCodec(lambda d: bitldp.Duchi(epsilon=EPSILON, features=d), clip=0.5, norm="linf", integers="keep")
     arrays = {**initial(), "steps": np.array([7], np.int32), "mask": np.array([True, False])}
     found = run_in_process(make_server(strategy(codec), 2, arrays), make_client(mod(codec), _as_is), 3).result
     made = from_record(found.arrays)
@@ -360,4 +360,4 @@ def test_bad_parameters(options, message):
 
 def test_a_rate_is_not_for_replacing():
     with pytest.raises(ValueError, match="rate"):
-        DecodingStrategy(bitldp.Duchi(1.0), clip=1.0, update="replace", rate=0.5)
+        DecodingStrategy(bitldp.Duchi(epsilon=1.0), clip=1.0, update="replace", rate=0.5)

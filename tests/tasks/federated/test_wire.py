@@ -24,14 +24,14 @@ LAYOUT = Layout.of(ARRAYS)
 SIZE = LAYOUT.size
 
 MECHANISMS = {
-    "Duchi": lambda d: bitldp.Duchi(6.0, features=d),
-    "Duchi-sample": lambda d: bitldp.Duchi(6.0, features=d, spend="sample", k=5),
-    "Duchi-scalar": bitldp.Duchi(1.0),
-    "LDPFLDuchi": lambda d: bitldp.LDPFLDuchi(6.0, features=d, center=0.2, radius=3.0),
-    "Piecewise": lambda d: bitldp.Piecewise(30.0, features=d),
-    "PiecewiseSub": lambda d: bitldp.PiecewiseSub(30.0, features=d),
-    "Hybrid": bitldp.Hybrid(9.0, features=3),
-    "ThreeOutputs": bitldp.ThreeOutputs(9.0, features=4, interval=(2.0, 3.0)),
+    "Duchi": lambda d: bitldp.Duchi(epsilon=6.0, features=d),
+    "Duchi-sample": lambda d: bitldp.Duchi(epsilon=6.0, features=d, spend="sample", k=5),
+    "Duchi-scalar": bitldp.Duchi(epsilon=1.0),
+    "LDPFLDuchi": lambda d: bitldp.LDPFLDuchi(epsilon=6.0, features=d, center=0.2, radius=3.0),
+    "Piecewise": lambda d: bitldp.Piecewise(epsilon=30.0, features=d),
+    "PiecewiseSub": lambda d: bitldp.PiecewiseSub(epsilon=30.0, features=d),
+    "Hybrid": bitldp.Hybrid(epsilon=9.0, features=3),
+    "ThreeOutputs": bitldp.ThreeOutputs(epsilon=9.0, features=4, interval=(2.0, 3.0)),
     "FRR": bitldp.FRR(6, epsilon=40.0),
     "MOUE": bitldp.MOUE(6, epsilon=40.0),
     "BRR": bitldp.BRR(9, epsilon=4.0, m=1, interval=(0.0, 1.0), rounding="dither"),
@@ -83,7 +83,7 @@ def test_letters_are_right_on_average(name):
 def test_one_bit_a_coordinate():
     size = 10**5
     layout = Layout.of({"w": np.zeros(size, np.float32)})
-    plan = UpdateCodec(lambda d: bitldp.Duchi(1.0, features=d), clip=1.0).plan(layout)
+    plan = UpdateCodec(lambda d: bitldp.Duchi(epsilon=1.0, features=d), clip=1.0).plan(layout)
     data = plan.perturb(np.zeros(size), rng=0)
     assert 4 * size / len(data) >= 31.0
     assert plan.header.payload == size // 8
@@ -256,7 +256,7 @@ class Ball(bitldp.Duchi):
 
 @pytest.mark.parametrize(("norm", "fits"), [("l2", True), ("l1", True), ("linf", False)])
 def test_a_ball_needs_its_norm(norm, fits):
-    mechanism = Ball(1.0, features=SIZE)
+    mechanism = Ball(epsilon=1.0, features=SIZE)
     if fits:
         plan = UpdateCodec(mechanism, clip=1.0, norm=norm).plan(LAYOUT)
         assert (plan.header.low, plan.header.high) == (-2.0, 2.0)
@@ -274,7 +274,7 @@ def test_categories_are_no_numbers(allow_biased):
 
 def test_records_divide_the_update():
     with pytest.raises(ValueError, match="5 numbers do not divide an update of 12 coordinates"):
-        UpdateCodec(bitldp.Duchi(1.0, features=5), clip=1.0).plan(LAYOUT)
+        UpdateCodec(bitldp.Duchi(epsilon=1.0, features=5), clip=1.0).plan(LAYOUT)
     with pytest.raises(TypeError, match="returned int, no mechanism"):
         UpdateCodec(lambda d: d, clip=1.0).plan(LAYOUT)
 

@@ -30,7 +30,7 @@ def exported(takes: str) -> list[type[Mechanism]]:
         package = importlib.import_module(f"bitldp.{family}")
         for name in package.__all__:
             kind = getattr(package, name)
-            if inspect.isclass(kind) and issubclass(kind, Mechanism) and kind.takes == takes:
+            if inspect.isclass(kind) and issubclass(kind, Mechanism) and kind._takes == takes:
                 found[name] = kind
     return list(found.values())
 
@@ -69,14 +69,14 @@ def test_frequencies(epsilon):
     kinds = exported("categories")
     assert {bitldp.OUE, bitldp.GRR, bitldp.SubsetSelection, bitldp.BlockDesign} <= set(kinds)
     for k in (2, 3, 6, 10, 16, 37, 100, 333, 1024, 2048):
-        first = recommend("frequency", epsilon, categories=k).rows[0]
+        first = recommend("frequency", epsilon=epsilon, categories=k).rows[0]
         known = [subset_selection(k, epsilon)]
         for kind in kinds:
-            mechanism = built(kind, **{str(kind.sized_by): k, "epsilon": epsilon})
+            mechanism = built(kind, **{str(kind._sized_by): k, "epsilon": epsilon})
             if mechanism is not None:
                 known.append(mechanism.mean_variance())
         assert first.mean <= MOST * min(known)
-        least = recommend("frequency", epsilon, categories=k, criterion="variance").rows[0]
+        least = recommend("frequency", epsilon=epsilon, categories=k, criterion="variance").rows[0]
         assert least.mean <= 1.01 * subset_selection(k, epsilon)
         assert first.bits <= least.bits
         if k > 128:
@@ -103,7 +103,7 @@ def test_frequencies_of_many_categories(epsilon):
     """Within 2 % of subset selection's closed form, in 2 log2(k) + 4 bits but where only hashing is."""
     for k in (4097, 6000, 10_000, 30_000, 65_521, 65_536, 200_000, 500_000, 1_000_000):
         least = subset_selection(k, epsilon)
-        first = recommend("frequency", epsilon, categories=k).rows[0]
+        first = recommend("frequency", epsilon=epsilon, categories=k).rows[0]
         assert first.mean <= MOST * least, (k, first.name)
         if k < 65_536:
             design = bitldp.BlockDesign(k, epsilon=epsilon)
@@ -116,7 +116,7 @@ def test_frequencies_of_many_categories(epsilon):
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_numbers(epsilon, criterion):
     """One number; MVU is designed at these budgets only where it is shipped, as here in 3 bits."""
-    first = recommend("mean", epsilon, criterion=criterion).rows[0]
+    first = recommend("mean", epsilon=epsilon, criterion=criterion).rows[0]
     for kind in exported("reals"):
         parameters = {"epsilon": epsilon, "interval": (-1.0, 1.0)}
         if "features" in inspect.signature(kind).parameters:
@@ -131,7 +131,7 @@ def test_numbers(epsilon, criterion):
 def test_records_of_categories(epsilon):
     """Any oracle for all attributes, the attribute sampled or the budget shared, and any number sampled."""
     for sizes in ((16,) * 5, (16,) * 10, (2, 2, 2), (3, 50, 400)):
-        first = recommend("record", epsilon, categories=sizes).rows[0]
+        first = recommend("record", epsilon=epsilon, categories=sizes).rows[0]
         for oracle in ("GRR", "OUE", "SUE", "SubsetSelection", "BlockDesign"):
             split = bitldp.CategoricalRecord(sizes, epsilon=epsilon, spend="split", oracle=oracle)
             assert first.mean <= MOST * split.mean_variance()
@@ -178,7 +178,7 @@ def test_the_closed_form_of_privunit(d, epsilon, known):
 def test_vectors_near_privunit(d):
     """Within 2 % up to ln 2 d, and up to 127 coordinates at any budget; within 10 % above."""
     for epsilon in EPSILONS:
-        first = recommend("vector", epsilon, features=d, norm="l2").rows[0]
+        first = recommend("vector", epsilon=epsilon, features=d, norm="l2").rows[0]
         most = MOST if epsilon <= math.log(2.0 * d) or d < 128 else 1.1
         assert first.mean <= most * privunit(d, epsilon), epsilon
 
@@ -186,7 +186,7 @@ def test_vectors_near_privunit(d):
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_one_number_is_a_vector_too(epsilon):
     """On the sphere of one dimension, which has two points, the least is that of randomized response."""
-    first = recommend("vector", epsilon, features=1, norm="l2").rows[0]
+    first = recommend("vector", epsilon=epsilon, features=1, norm="l2").rows[0]
     assert first.mean <= 1.0001 / math.tanh(epsilon / 2.0) ** 2 - 1.0
 
 
@@ -194,7 +194,7 @@ def test_one_number_is_a_vector_too(epsilon):
 @pytest.mark.parametrize("d", [1, 2, 8, 40, 100, 128, 768, 4096])
 def test_vectors_of_the_l2_ball(d, epsilon):
     """Against all that is exported for l2 and the cube."""
-    first = recommend("vector", epsilon, features=d, norm="l2").rows[0]
+    first = recommend("vector", epsilon=epsilon, features=d, norm="l2").rows[0]
     pure = [kind for kind in exported("ball") if "delta" not in inspect.signature(kind).parameters]
     assert {bitldp.CrossPolytope, bitldp.RandomCodebook, bitldp.CLDP} <= set(pure)
     for kind in [*pure, bitldp.HypercubePrivUnit, bitldp.SampledSigns]:
@@ -205,7 +205,7 @@ def test_vectors_of_the_l2_ball(d, epsilon):
 
 
 def test_the_vectors_of_a_large_model():
-    mechanism = recommend("vector", 8.0, features=768, norm="l2").mechanism
+    mechanism = recommend("vector", epsilon=8.0, features=768, norm="l2").mechanism
     flat = np.full(768, 768**-0.5)
     assert mechanism.variance(flat).sum() <= 104.0
     assert mechanism.report_bits <= 64
@@ -214,7 +214,7 @@ def test_the_vectors_of_a_large_model():
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0, 8.0])
 @pytest.mark.parametrize("features", [2, 16, 128, 768])
 def test_vectors_of_the_cube(epsilon, features):
-    first = recommend("vector", epsilon, features=features, norm="linf").rows[0]
+    first = recommend("vector", epsilon=epsilon, features=features, norm="linf").rows[0]
     for kind in exported("reals"):
         for more in ({}, {"spend": "sample"}, {"spend": "cube"}):
             if kind is bitldp.MVU:  # solved for many a share of the budget

@@ -27,7 +27,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_rows(case):
     (task, epsilon), options = case
-    advice = recommend(task, epsilon, **options)
+    advice = recommend(task, epsilon=epsilon, **options)
     built = [row for row in advice.rows if row.mechanism is not None]
     assert advice.mechanism is built[0].mechanism is advice.rows[0].mechanism
     costs = [row.cost(advice.criterion) for row in built]
@@ -44,18 +44,18 @@ def test_rows(case):
 
 @pytest.mark.slow
 def test_what_is_best():
-    assert type(recommend("distribution", 1.0).mechanism) is bitldp.SquareWave
-    many = recommend("distribution", 4.0, users=10**8)  # the square wave's bias is all that is left
+    assert type(recommend("distribution", epsilon=1.0).mechanism) is bitldp.SquareWave
+    many = recommend("distribution", epsilon=4.0, users=10**8)  # the square wave's bias is all that is left
     assert type(many.mechanism) is bitldp.Hierarchy
-    ages = recommend("distribution", 1.0, interval=(0.0, 100.0)).mechanism
+    ages = recommend("distribution", epsilon=1.0, interval=(0.0, 100.0)).mechanism
     assert ages.interval == (0.0, 100.0)
-    assert type(recommend("range", 1.0, size=1440).mechanism) is bitldp.Hierarchy
-    assert type(recommend("range", 1.0, size=6).mechanism) in ORACLES.values()
-    words = recommend("top", 4.0, size=1 << 64).mechanism
+    assert type(recommend("range", epsilon=1.0, size=1440).mechanism) is bitldp.Hierarchy
+    assert type(recommend("range", epsilon=1.0, size=6).mechanism) in ORACLES.values()
+    words = recommend("top", epsilon=4.0, size=1 << 64).mechanism
     assert type(words) is bitldp.HeavyHitters
     assert words.bits == 64
-    assert recommend("top", 4.0, size=10**6 + 1).mechanism.bits == 20
-    assert type(recommend("top", 2.0, size=60_000).mechanism) is bitldp.BlockDesign
+    assert recommend("top", epsilon=4.0, size=10**6 + 1).mechanism.bits == 20
+    assert type(recommend("top", epsilon=2.0, size=60_000).mechanism) is bitldp.BlockDesign
 
 
 @pytest.mark.slow
@@ -63,7 +63,7 @@ def test_what_is_best():
 @pytest.mark.parametrize("users", [2000, 10**6])
 def test_no_closed_form_of_a_distribution_is_better(users, epsilon):
     """Trees over the cells and oracles on bins have a closed form: any branching, any number of bins."""
-    first = recommend("distribution", epsilon, users=users).rows[0]
+    first = recommend("distribution", epsilon=epsilon, users=users).rows[0]
     for branching in (2, 3, 5, 6, 10, 32):
         tree = bitldp.Hierarchy(256, epsilon=epsilon, branching=branching)
         assert first.mean <= MOST * float(np.mean(distances(tree, users)))
@@ -76,7 +76,7 @@ def test_no_closed_form_of_a_distribution_is_better(users, epsilon):
 @pytest.mark.parametrize("size", [2, 3, 7, 30, 256])
 def test_no_closed_form_of_ranges_is_better(size, epsilon):
     """Any branching; any oracle for each value, local hashing too, whose bits count like those of OUE."""
-    first = recommend("range", epsilon, size=size).rows[0]
+    first = recommend("range", epsilon=epsilon, size=size).rows[0]
     for branching in (*range(2, 13), 20, 64):
         tree = bitldp.Hierarchy(size, epsilon=epsilon, branching=branching)
         assert first.mean <= MOST * tree.mean_variance()
@@ -87,10 +87,10 @@ def test_no_closed_form_of_ranges_is_better(size, epsilon):
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
 @pytest.mark.parametrize("size", [100, 4000, 10**6])
 def test_no_closed_form_of_words_is_better(size, epsilon):
-    first = recommend("top", epsilon, size=size).rows[0]
+    first = recommend("top", epsilon=epsilon, size=size).rows[0]
     bits = (size - 1).bit_length()
     for step in range(1, min(bits, 8) + 1):
-        words = bitldp.HeavyHitters(epsilon, bits=bits, step=step)
+        words = bitldp.HeavyHitters(epsilon=epsilon, bits=bits, step=step)
         assert first.mean <= MOST * words.mean_variance()
     for kind in (*ORACLES.values(), bitldp.OLH, bitldp.HadamardResponse):
         if kind is not bitldp.SubsetSelection or size <= 4096:
@@ -119,7 +119,7 @@ def test_added_up_shares_by_enumeration(kind):
 @pytest.mark.evidence
 def test_the_distance_of_the_square_wave_is_that_of_records():
     """Drawn counts against randomized records, n = 50,000, 12 seeds each: within a quarter."""
-    mechanism = bitldp.SquareWave(2.0, interval=(0.0, 1.0))
+    mechanism = bitldp.SquareWave(epsilon=2.0, interval=(0.0, 1.0))
     grid = np.linspace(0.0, 1.0, 2001)
     edges = np.concatenate([[0.0], (mechanism.points[1:] + mechanism.points[:-1]) / 2.0, [1.0]])
     found = []
@@ -135,7 +135,7 @@ def test_the_distance_of_the_square_wave_is_that_of_records():
 def test_the_distance_of_bins_is_that_of_records():
     """The closed form, with the bins' bias, against OUE and a tree; n = 50,000, 60 seeds: to a quarter."""
     grid = np.linspace(0.0, 1.0, 2001)
-    for mechanism, count in ((bitldp.OUE(16, 1.0), 16), (bitldp.Hierarchy(256, epsilon=1.0), 256)):
+    for mechanism, count in ((bitldp.OUE(16, epsilon=1.0), 16), (bitldp.Hierarchy(256, epsilon=1.0), 256)):
         found = []
         for seed in range(60):
             x = np.random.default_rng(seed).beta(5.0, 2.0, 50_000)
@@ -147,7 +147,7 @@ def test_the_distance_of_bins_is_that_of_records():
 
 
 def test_simulated_distributions():
-    mechanism = bitldp.SquareWave(1.0, cells=40)
+    mechanism = bitldp.SquareWave(epsilon=1.0, cells=40)
     even = np.full(40, 1 / 40)
     found = mechanism.simulate_distribution(even, 10**6, draws=5, seed=1)
     assert found.shape == (5, 40)
@@ -158,7 +158,7 @@ def test_simulated_distributions():
         with pytest.raises(ValueError, match=f"shares: .*{words}"):
             mechanism.simulate_distribution(shares, 100)
     with pytest.raises(ValueError, match="epsilon 0"):
-        bitldp.SquareWave(0.0, cells=40).simulate_distribution(even, 100)
+        bitldp.SquareWave(epsilon=0.0, cells=40).simulate_distribution(even, 100)
 
 
 @pytest.mark.parametrize(
@@ -182,9 +182,9 @@ def test_bad_parameters(arguments, options, message):
 
 
 def test_what_takes_long_is_asked_for():
-    why = {row.name: row.why for row in recommend("top", 4.0, size=1 << 64).rows}
+    why = {row.name: row.why for row in recommend("top", epsilon=4.0, size=1 << 64).rows}
     assert "thorough=True" in why["HeavyHitters, steps of 12 bits"]
-    longer = recommend("top", 4.0, size=1 << 64, thorough=True).mechanism
+    longer = recommend("top", epsilon=4.0, size=1 << 64, thorough=True).mechanism
     assert longer.step == 12
 
 
@@ -204,7 +204,7 @@ AGAIN = {
 @pytest.mark.parametrize("task", AGAIN)
 def test_repeated_collection(task):
     """What is kept is first at the whole budget; fresh coins share it, and are compared at what they cost."""
-    once, asked = recommend(task, 2.0, **AGAIN[task]), recommend(task, 2.0, **AGAIN[task], collections=30)
+    once, asked = recommend(task, epsilon=2.0, **AGAIN[task]), recommend(task, epsilon=2.0, **AGAIN[task], collections=30)
     first = asked.rows[0]
     assert first.kept
     assert first.mechanism == once.mechanism
@@ -225,21 +225,21 @@ def test_repeated_collection(task):
 
 
 def test_repeated_shares_know_rappor():
-    rows = recommend("frequency", 2.0, categories=50, collections=30).rows
+    rows = recommend("frequency", epsilon=2.0, categories=50, collections=30).rows
     (row,) = [row for row in rows if row.name.startswith("RAPPOR")]
     assert row.mechanism == bitldp.RAPPOR(50, epsilon=2.0)
     assert row.mean == row.mechanism.mean_variance()
     assert row.epsilon == row.mechanism.guarantee.record <= 2.0
     assert "one report alone has epsilon 1" in row.why
-    assert not any("RAPPOR" in each.name for each in recommend("frequency", 2.0, categories=50, bits=9).rows)
+    assert not any("RAPPOR" in each.name for each in recommend("frequency", epsilon=2.0, categories=50, bits=9).rows)
 
 
 def test_one_collection_is_the_plain_question():
-    advice = recommend("frequency", 2.0, categories=50, collections=1)
-    assert advice.mechanism == recommend("frequency", 2.0, categories=50).mechanism
+    advice = recommend("frequency", epsilon=2.0, categories=50, collections=1)
+    assert advice.mechanism == recommend("frequency", epsilon=2.0, categories=50).mechanism
     with pytest.raises(ValueError, match="collections: of one collection"):
         advice.memoized(bytes(32))
-    nothing = recommend("frequency", 2.0, categories=50, bits=1, collections=9)
+    nothing = recommend("frequency", epsilon=2.0, categories=50, bits=1, collections=9)
     with pytest.raises(ValueError, match="no mechanism fits"):
         nothing.memoized(bytes(32))
     assert math.isnan(nothing.rows[0].mean)

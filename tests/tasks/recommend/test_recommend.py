@@ -34,7 +34,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_rows(case):
     (task, epsilon), options = case
-    advice = recommend(task, epsilon, **options)
+    advice = recommend(task, epsilon=epsilon, **options)
     built = [row for row in advice.rows if row.mechanism is not None]
     assert advice.mechanism is built[0].mechanism is advice.rows[0].mechanism
     costs = [row.cost(advice.criterion) for row in built]
@@ -63,40 +63,40 @@ def test_rows(case):
 
 
 def test_what_is_best():
-    assert type(recommend("mean", 1.0, criterion="worst").mechanism) is bitldp.MinimaxVariance
-    assert type(recommend("frequency", 1.0, categories=64).mechanism) is bitldp.BlockDesign
-    exact = recommend("frequency", 1.0, categories=64, criterion="variance").mechanism
+    assert type(recommend("mean", epsilon=1.0, criterion="worst").mechanism) is bitldp.MinimaxVariance
+    assert type(recommend("frequency", epsilon=1.0, categories=64).mechanism) is bitldp.BlockDesign
+    exact = recommend("frequency", epsilon=1.0, categories=64, criterion="variance").mechanism
     assert type(exact) is bitldp.SubsetSelection
-    assert type(recommend("frequency", 1.0, categories=3).mechanism) is bitldp.GRR
-    assert type(recommend("point", 1.0, candidates=20).mechanism) is bitldp.OptimalUtility
-    assert type(recommend("point", 1.0, candidates=400).mechanism) is bitldp.BRR
+    assert type(recommend("frequency", epsilon=1.0, categories=3).mechanism) is bitldp.GRR
+    assert type(recommend("point", epsilon=1.0, candidates=20).mechanism) is bitldp.OptimalUtility
+    assert type(recommend("point", epsilon=1.0, candidates=400).mechanism) is bitldp.BRR
 
 
 def test_whole_records_win_where_there_is_much_to_spend():
-    assert type(recommend("mean", 8.0, features=256).mechanism) is bitldp.HypercubePrivUnit
-    names = [row.name for row in recommend("mean", 1.0).rows]
+    assert type(recommend("mean", epsilon=8.0, features=256).mechanism) is bitldp.HypercubePrivUnit
+    names = [row.name for row in recommend("mean", epsilon=1.0).rows]
     assert not any(name.endswith(("sample", "record")) for name in names)
 
 
 @pytest.mark.slow
 def test_what_takes_long_is_asked_for(monkeypatch, tmp_path):
     monkeypatch.setenv("BITLDP_CACHE", str(tmp_path))  # where no test before has kept the design
-    why = {row.name: row.why for row in recommend("mean", 4.0).rows}["MVU 6 -> 5 bits, split"]
+    why = {row.name: row.why for row in recommend("mean", epsilon=4.0).rows}["MVU 6 -> 5 bits, split"]
     assert "thorough=True" in why
-    best = recommend("mean", 4.0, thorough=True).mechanism
+    best = recommend("mean", epsilon=4.0, thorough=True).mechanism
     assert isinstance(best, bitldp.MVU)
     assert best.output_bits == 5
 
 
 def test_numbers_are_those_of_the_mechanisms():
-    for row in recommend("frequency", 2.0, categories=9).rows[:3]:
+    for row in recommend("frequency", epsilon=2.0, categories=9).rows[:3]:
         variances = row.mechanism.variance(np.arange(9))
         assert row.mean == pytest.approx(variances.mean())
         assert row.worst == pytest.approx(variances.max())
-    row = recommend("label", 1.0, categories=5).rows[0]
+    row = recommend("label", epsilon=1.0, categories=5).rows[0]
     assert row.mean == pytest.approx(4.0 / (np.e + 4.0), rel=1e-9)
     losses = np.abs(np.subtract.outer(np.arange(20), np.arange(20)))
-    for row in recommend("point", 1.0, candidates=20).rows:
+    for row in recommend("point", epsilon=1.0, candidates=20).rows:
         rows = np.sum(row.mechanism.probabilities() * losses, axis=1)
         assert row.mean == pytest.approx(rows.mean(), rel=1e-9)
         assert row.worst == pytest.approx(rows.max(), rel=1e-9)
@@ -105,8 +105,8 @@ def test_numbers_are_those_of_the_mechanisms():
 def test_answers_are_for_the_whole_record():
     """Three features share the budget: each is released at a third of it, and the report has three codes."""
     for task, options in (("point", {"candidates": 16}),):
-        alone, whole = recommend(task, 1.0, **options), recommend(task, 1.0, features=3, **options)
-        third = {row.name: row for row in recommend(task, 1.0 / 3.0, **options).rows}
+        alone, whole = recommend(task, epsilon=1.0, **options), recommend(task, epsilon=1.0, features=3, **options)
+        third = {row.name: row for row in recommend(task, epsilon=1.0 / 3.0, **options).rows}
         built = [row for row in whole.rows if row.mechanism is not None]
         assert whole.mechanism.columns == 3
         assert {row.mechanism.features for row in built} == {3}
@@ -120,7 +120,7 @@ def test_answers_are_for_the_whole_record():
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_records_of_categories(epsilon):
     """Epsilon is that of the record; sampling an attribute and splitting the budget are both compared."""
-    advice = recommend("frequency", epsilon, categories=16, features=5)
+    advice = recommend("frequency", epsilon=epsilon, categories=16, features=5)
     assert type(advice.mechanism) is bitldp.CategoricalRecord
     assert advice.mechanism.columns == 5
     built = {row.name: row for row in advice.rows if row.mechanism is not None}
@@ -132,32 +132,32 @@ def test_records_of_categories(epsilon):
     split = built["GRR, split"]
     assert split.mean == pytest.approx(bitldp.GRR(16, epsilon=epsilon / 5.0).mean_variance(), rel=1e-6)
     assert advice.rows[0].mean < split.mean / 8.0
-    listed = recommend("record", epsilon, categories=[16] * 5)
+    listed = recommend("record", epsilon=epsilon, categories=[16] * 5)
     assert listed.rows[0].mean == pytest.approx(advice.rows[0].mean, rel=1e-9)
-    same = recommend("frequency", epsilon, categories=[16] * 5)
+    same = recommend("frequency", epsilon=epsilon, categories=[16] * 5)
     assert same.mechanism == advice.mechanism
 
 
 def test_goals():
-    assert recommend("frequency", 2.0, categories=65536).mechanism.report_bits <= 20
-    record = recommend("record", 1.0, categories=[16] * 5).mechanism
+    assert recommend("frequency", epsilon=2.0, categories=65536).mechanism.report_bits <= 20
+    record = recommend("record", epsilon=1.0, categories=[16] * 5).mechanism
     assert record.mean_variance() <= 19.0
-    assert recommend("record", 4.0, categories=[16] * 10).mechanism.mean_variance() <= 0.96
+    assert recommend("record", epsilon=4.0, categories=[16] * 10).mechanism.mean_variance() <= 0.96
 
 
 def test_bits_are_a_limit():
-    advice = recommend("frequency", 1.0, categories=64, bits=8)
+    advice = recommend("frequency", epsilon=1.0, categories=64, bits=8)
     assert type(advice.mechanism) is bitldp.GRR
     left = {row.name: row.why for row in advice.rows if row.mechanism is None}
     assert left["OUE"] == "takes 64 bits, more than 8"
     assert left["BlockDesign"].endswith("bits, more than 8")
-    nothing = recommend("frequency", 1.0, categories=64, bits=2)
+    nothing = recommend("frequency", epsilon=1.0, categories=64, bits=2)
     with pytest.raises(ValueError, match="no mechanism fits; GRR: takes 6 bits, more than 2"):
         _ = nothing.mechanism
 
 
 def test_the_reason_says_what_was_given_up():
-    advice = recommend("frequency", 2.0, categories=65536)
+    advice = recommend("frequency", epsilon=2.0, categories=65536)
     first, second, *_ = advice.rows
     above = f"{100.0 * (first.mean / second.mean - 1.0):.3g} % above the least mean"
     assert first.why == f"{above}, in 17 bits for 65,536 of OUE"
@@ -176,7 +176,7 @@ def test_the_worst_case_counts_for_any_number_of_candidates():
             errors = np.sum(mechanism.probabilities() * losses, axis=1)
             assert mechanism.worst_error() == pytest.approx(errors.max(), rel=1e-9)
             assert mechanism.expected_error() == pytest.approx(errors.mean(), rel=1e-9)
-    rows = recommend("point", 1.0, candidates=5000, criterion="worst").rows
+    rows = recommend("point", epsilon=1.0, candidates=5000, criterion="worst").rows
     best, other = rows[0], rows[1]
     assert not math.isnan(best.worst)
     assert best.worst <= other.worst
@@ -220,43 +220,43 @@ def test_no_argument_is_ignored(task, name):
     given = {**NEEDED[task], name: EXTRA[name]}
     if name not in USED[task]:
         with pytest.raises(ValueError, match=f"^{name}: has no effect on task '{task}'"):
-            recommend(task, 2.0, **given)
+            recommend(task, epsilon=2.0, **given)
         return
     if name == "metric":  # the default; another one makes another table
         given[name] = np.square(np.subtract.outer(np.arange(9.0), np.arange(9.0)))
     if name == "interval" and task == "record":
         given["features"] = 2
-        plain = recommend(task, 2.0, categories=5, features=2)
+        plain = recommend(task, epsilon=2.0, categories=5, features=2)
     elif name in NEEDED[task]:
         other = "linf" if name == "norm" else 6
-        plain = recommend(task, 2.0, **{**NEEDED[task], name: other})
+        plain = recommend(task, epsilon=2.0, **{**NEEDED[task], name: other})
     else:
-        plain = recommend(task, 2.0, **NEEDED[task])
-    asked = recommend(task, 2.0, **given)
+        plain = recommend(task, epsilon=2.0, **NEEDED[task])
+    asked = recommend(task, epsilon=2.0, **given)
     assert str(asked) != str(plain)
 
 
 def test_the_criterion_is_not_ignored():
     for task in USED:
         given = {**NEEDED[task], "criterion": "worst"}
-        assert "2% of the best worst" in str(recommend(task, 2.0, **given))
+        assert "2% of the best worst" in str(recommend(task, epsilon=2.0, **given))
         given["criterion"] = "variance"
-        assert "; the least mean first" in str(recommend(task, 2.0, **given))
+        assert "; the least mean first" in str(recommend(task, epsilon=2.0, **given))
 
 
 def test_what_does_not_fit_is_last_with_its_reason():
-    rows = recommend("frequency", 1.0, categories=5).rows
+    rows = recommend("frequency", epsilon=1.0, categories=5).rows
     assert rows[-1].name == "WarnerRR"
     assert rows[-1].why == "is for one answer of two categories"
     assert math.isnan(rows[-1].mean)
     assert rows[-1].mechanism is None
-    rows = recommend("point", 1.0, candidates=400).rows
+    rows = recommend("point", epsilon=1.0, candidates=400).rows
     assert "at most 300" in rows[-1].why
 
 
 def test_without_the_extra(monkeypatch):
     monkeypatch.setattr("bitldp.base.errors.missing", list)
-    rows = recommend("point", 1.2345, candidates=7).rows
+    rows = recommend("point", epsilon=1.2345, candidates=7).rows
     assert rows[0].mechanism is not None
     assert 'pip install "bitldp[design]"' in rows[-1].why
 
@@ -300,11 +300,11 @@ def test_bad_parameters(arguments, options, message):
 @pytest.mark.parametrize(("epsilon", "kind"), [(4.0, bitldp.SampledSigns), (8.0, bitldp.HypercubePrivUnit)])
 def test_records_of_many_numbers_are_released_as_a_whole(epsilon, kind):
     """Releases of whole records are far ahead of those of single numbers at larger budgets."""
-    advice = recommend("mean", epsilon, features=768)
+    advice = recommend("mean", epsilon=epsilon, features=768)
     assert type(advice.mechanism) is kind
     names = [row.name for row in advice.rows]
     assert {"HypercubePrivUnit, record", "SampledSigns, record"} <= set(names)
-    single = [row.name for row in recommend("mean", epsilon).rows]
+    single = [row.name for row in recommend("mean", epsilon=epsilon).rows]
     assert not {"HypercubePrivUnit, record", "SampledSigns, record"} & set(single)
     variances = {row.name: row.mean for row in advice.rows}
     assert variances["HypercubePrivUnit, record"] == pytest.approx(

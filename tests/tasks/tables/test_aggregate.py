@@ -91,7 +91,7 @@ def test_forms_of_one_release_give_one_answer() -> None:
 @pytest.mark.parametrize("kind", [bitldp.Duchi, bitldp.Piecewise, bitldp.ThreeOutputs])
 def test_sampled_coordinates_are_estimated_as_their_reports_are(kind: Any) -> None:
     """Three outputs have a letter in the middle, which looks like a coordinate that was not sampled."""
-    mechanism = kind(2.0, features=6, spend="sample", k=2)
+    mechanism = kind(epsilon=2.0, features=6, spend="sample", k=2)
     column = Column(mechanism, [f"x{j}" for j in range(6)])
     table = table_for(column, 3_000, seed=1)
     codec = column.codecs[0]
@@ -134,7 +134,7 @@ def test_groups_have_answers_of_their_own() -> None:
 
 
 def test_a_table_of_another_plan_is_refused() -> None:
-    other = TablePlan([Column(bitldp.Duchi(1.0), "height")])
+    other = TablePlan([Column(bitldp.Duchi(epsilon=1.0), "height")])
     with pytest.raises(PlanError, match="released by another plan"):
         other.aggregate().update(plan().release()(people(10)))
 
@@ -160,7 +160,7 @@ def test_what_is_no_report_is_refused_and_nothing_is_counted(name: str, values: 
 
 def test_saved_counts_of_another_plan_or_form_are_refused() -> None:
     text = plan().aggregate().update(plan().release()(people(10))).to_json()
-    other = TablePlan([Column(bitldp.Duchi(1.0), "height")])
+    other = TablePlan([Column(bitldp.Duchi(epsilon=1.0), "height")])
     with pytest.raises(PlanError, match="of another plan"):
         Aggregate.from_json(text, other)
     for broken in ("[]", "{", json.dumps({"format": "other"})):

@@ -98,7 +98,7 @@ def test_ids_of_every_type(type_: Any) -> None:
         if type_ != pa.int8()
         else pa.array(range(100), type_)
     )
-    column = Column(bitldp.Duchi(1.0), "x")
+    column = Column(bitldp.Duchi(epsilon=1.0), "x")
     table = pa.table({"id": ids, "x": np.zeros(100)})
     made = TablePlan([column]).release(KEY, record="id")
     assert made(table).equals(made(table))
@@ -114,13 +114,13 @@ def test_ids_of_every_type(type_: Any) -> None:
     ],
 )
 def test_ids_that_are_missing_or_come_up_twice_are_refused(ids: Any, words: str) -> None:
-    made = TablePlan([Column(bitldp.Duchi(1.0), "x")]).release(KEY, record="id")
+    made = TablePlan([Column(bitldp.Duchi(epsilon=1.0), "x")]).release(KEY, record="id")
     with pytest.raises(DataError, match=words):
         made(pa.table({"id": ids, "x": [0.0, 0.0, 0.0]}))
 
 
 def test_ids_of_other_types_are_refused() -> None:
-    made = TablePlan([Column(bitldp.Duchi(1.0), "x")]).release(KEY, record="id")
+    made = TablePlan([Column(bitldp.Duchi(epsilon=1.0), "x")]).release(KEY, record="id")
     with pytest.raises(PlanError, match="ids of records are integers, text or bytes"):
         made(pa.table({"id": [0.5, 1.5], "x": [0.0, 0.0]}))
 
@@ -154,7 +154,7 @@ def test_a_large_table_is_released_in_pieces_that_nobody_sees() -> None:
     """Rows of all pieces are there and the same as alone; a place is counted from the first row of all."""
     rows = (1 << 17) + 7
     cities = np.resize(["a", "b"], rows).astype(object)
-    column = Column(bitldp.WarnerRR(1.0), "city", categories=["a", "b"])
+    column = Column(bitldp.WarnerRR(epsilon=1.0), "city", categories=["a", "b"])
     made = TablePlan([column], keep=["id"]).release(KEY, record="id")
     table = pa.table({"id": np.arange(rows), "city": pa.array(cities)})
     whole = made(table)
@@ -211,7 +211,7 @@ def test_bytes_that_are_no_ids_are_refused(data: bytes) -> None:
 
 def test_a_release_without_a_key_has_no_ids() -> None:
     with pytest.raises(PlanError, match="has no ids of records"):
-        TablePlan([Column(bitldp.WarnerRR(1.0), "x", categories=["a", "b"])]).release().check_ids(
+        TablePlan([Column(bitldp.WarnerRR(epsilon=1.0), "x", categories=["a", "b"])]).release().check_ids(
             [pa.table({})]
         )
 

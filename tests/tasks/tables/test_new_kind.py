@@ -29,7 +29,7 @@ ROWS = 20_000
 class DayResponse(bitldp.GRR):
     """Randomized response of a day of the week."""
 
-    takes = "weekdays"  # type: ignore[assignment]
+    _takes = "weekdays"  # type: ignore[assignment]
 
 
 class Weekdays(ColumnCodec):

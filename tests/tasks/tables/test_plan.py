@@ -56,7 +56,7 @@ def test_plans_that_differ_have_other_digests() -> None:
 
 
 GRR = bitldp.GRR(2, epsilon=1.0)
-NUMBER = bitldp.Piecewise(1.0)
+NUMBER = bitldp.Piecewise(epsilon=1.0)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def categorical(**options: Any) -> Column:
 
 
 def mixed(**options: Any) -> Column:
-    mechanism = bitldp.MixedRecord(1, (3, 2), epsilon=3.0, interval=(150.0, 190.0), **options)
+    mechanism = bitldp.MixedRecord((3, 2), features=1, epsilon=3.0, interval=(150.0, 190.0), **options)
     return Column(mechanism, ["height", "city", "color"], categories=[CITIES, COLORS])
 
 
@@ -135,13 +135,13 @@ def test_what_does_not_fit_is_refused() -> None:
             Column(record, **given)
     with pytest.raises(PlanError, match="nulls='category' is for categories"):
         Column(
-            bitldp.MixedRecord(1, (4, 3), epsilon=1.0),
+            bitldp.MixedRecord((4, 3), features=1, epsilon=1.0),
             ["height", "city", "color"],
             categories=[CITIES, COLORS],
             nulls="category",
         )
     with pytest.raises(PlanError, match="public=False"):
-        Column(bitldp.BlockDesign(11, 1.0, public=True), "city", categories=list("abcdefghijk"))
+        Column(bitldp.BlockDesign(11, epsilon=1.0, public=True), "city", categories=list("abcdefghijk"))
 
 
 PLAN = """

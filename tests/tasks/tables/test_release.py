@@ -90,11 +90,11 @@ CITY = Column(bitldp.GRR(2, epsilon=1.0), "x", categories=["Paris", "Rome"])
             CITY,
             "row 2, column 'x': not one of",
         ),
-        ([1.0, 0.5, None], Column(bitldp.Duchi(1.0), "x"), "row 3, column 'x': missing value"),
-        ([1.0, float("nan")], Column(bitldp.Duchi(1.0), "x"), r"row 2, column 'x': missing value \(NaN\)"),
-        ([1.0, float("inf")], Column(bitldp.Duchi(1.0), "x"), "row 2, column 'x': infinite"),
-        (["1.5", "seventy"], Column(bitldp.Duchi(1.0), "x"), "row 2, column 'x': not a number"),
-        ([0.0, 3.5], Column(bitldp.Duchi(1.0, clip=False), "x"), "row 2, column 'x': outside the range"),
+        ([1.0, 0.5, None], Column(bitldp.Duchi(epsilon=1.0), "x"), "row 3, column 'x': missing value"),
+        ([1.0, float("nan")], Column(bitldp.Duchi(epsilon=1.0), "x"), r"row 2, column 'x': missing value \(NaN\)"),
+        ([1.0, float("inf")], Column(bitldp.Duchi(epsilon=1.0), "x"), "row 2, column 'x': infinite"),
+        (["1.5", "seventy"], Column(bitldp.Duchi(epsilon=1.0), "x"), "row 2, column 'x': not a number"),
+        ([0.0, 3.5], Column(bitldp.Duchi(epsilon=1.0, clip=False), "x"), "row 2, column 'x': outside the range"),
     ],
 )
 def test_a_value_that_cannot_leave_is_named_by_its_place(values: Any, column: Column, words: str) -> None:
@@ -116,9 +116,9 @@ def test_missing_values_are_a_category_or_filled_and_never_pass() -> None:
         Column(bitldp.GRR(2, epsilon=3.0), "x", nulls="fill", fill="Rome", categories=["Paris", "Rome"]),
     )
     assert filled.column("x").null_count == 0
-    numbers = one([0.5, None, float("nan")], Column(bitldp.Duchi(1.0), "x", nulls="fill", fill=0.0))
+    numbers = one([0.5, None, float("nan")], Column(bitldp.Duchi(epsilon=1.0), "x", nulls="fill", fill=0.0))
     assert numbers.column("x").null_count == 0
-    texts = one(["0.5", "NA", ""], Column(bitldp.Duchi(1.0), "x", nulls="fill", fill=0.0))
+    texts = one(["0.5", "NA", ""], Column(bitldp.Duchi(epsilon=1.0), "x", nulls="fill", fill=0.0))
     assert texts.num_rows == 3
     said = one(
         ["Paris", "n/a", ""],
@@ -155,7 +155,7 @@ def test_categories_of_every_type_keep_it(values: Any, type_: Any, categories: A
     ],
 )
 def test_numbers_of_every_type_are_released_as_doubles(values: Any, type_: Any) -> None:
-    column = Column(bitldp.Piecewise(4.0, interval=(0.0, 1.0)), "x")
+    column = Column(bitldp.Piecewise(epsilon=4.0, interval=(0.0, 1.0)), "x")
     released = one(list(values) * 4_000, column, type_).column("x")
     assert released.type == pa.float64()
     assert abs(np.mean(released.to_numpy()) - 0.5) < 0.05
@@ -164,7 +164,7 @@ def test_numbers_of_every_type_are_released_as_doubles(values: Any, type_: Any) 
 def test_bits_and_codes_are_integers_that_every_engine_has() -> None:
     column = Column(bitldp.OUE(2, epsilon=1.0), "x", categories=["a", "b"])
     assert one(["a", "b"], column).schema.types == [pa.int8(), pa.int8()]
-    assert one([0.5], Column(bitldp.Duchi(1.0), "x", output="codes")).schema.types == [pa.int32()]
+    assert one([0.5], Column(bitldp.Duchi(epsilon=1.0), "x", output="codes")).schema.types == [pa.int32()]
     wide = Column(bitldp.FRR(1, bits=32, integer_bits=2, epsilon=5.0), "x")
     assert one([0.5], wide).schema.types == [pa.int64()]
 

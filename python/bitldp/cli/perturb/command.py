@@ -20,7 +20,7 @@ __all__ = ["perturb"]
 _MECHANISMS = ", ".join(each.name for each in entries().values() if each.perturbs)
 
 
-@offering(lambda entry: entry.perturbs, without=("features", "classes", "label_epsilon"))
+@offering(lambda entry: entry.perturbs, without=("features", "categories", "label_epsilon"))
 def perturb(
     source: Annotated[
         Path,

@@ -136,18 +136,18 @@ def _mechanisms(request: Request, chosen: CatalogueEntry) -> list[_Described]:
     """Return the mechanisms of the columns, and how these become what they take."""
     columns, options = request.columns, dict(request.options)
     gridded = any(name in options for name in _POINTS)
-    on_points = chosen.kind.takes == "points" or (chosen.kind.on_points and gridded)
-    ends = {name: options.pop(name) for name in _POINTS if name in options} if chosen.kind.on_points else {}
+    on_points = chosen.kind._takes == "points" or (chosen.kind._on_points and gridded)
+    ends = {name: options.pop(name) for name in _POINTS if name in options} if chosen.kind._on_points else {}
     chosen.check(options, entries())
     options |= ends
-    if chosen.kind.takes == "numbers":
+    if chosen.kind._takes == "numbers":
         if "label_epsilon" not in chosen.options:
             return [(chosen.construct(request.epsilon, len(columns), options), columns, None, None)]
         categories = _dictionary(request, request.label or "")
-        options |= {"classes": len(categories), "label_epsilon": request.label_epsilon}
+        options |= {"categories": len(categories), "label_epsilon": request.label_epsilon}
         features, label = chosen.construct(request.epsilon, len(columns), options).parts
         return [(features, columns, None, None), (label, (request.label or "",), categories, None)]
-    if chosen.kind.takes == "reals":
+    if chosen.kind._takes == "reals":
         _range(chosen, options, "--low and --high")
         return [(chosen.construct(request.epsilon, len(columns), options), columns, None, None)]
     share = request.epsilon if options.get("unit") == "feature" else _share(request.epsilon, len(columns))
@@ -166,7 +166,7 @@ def _mechanisms(request: Request, chosen: CatalogueEntry) -> list[_Described]:
         raise UsageError(f"--points: must be at least 2, got {points}")
     bounded("--points", points, MOST_CATEGORIES)
     # A mechanism of points takes real numbers and puts them on its points itself.
-    indexed = chosen.kind.on_points
+    indexed = chosen.kind._on_points
     if indexed:
         options = {name: value for name, value in options.items() if name not in _POINTS}
     return [

@@ -135,7 +135,7 @@ def law_of(mechanism: Any) -> list[dict[str, Any]]:
 
     A law of more than 65,536 integers, and one that is known by its guarantee alone, is named and not proven.
     """
-    return [{"times": times, "laws": [_bounded(law) for law in laws]} for laws, times in mechanism.symbols()]
+    return [{"times": times, "laws": [_bounded(law) for law in laws]} for laws, times in mechanism._symbols()]
 
 
 def _bounded(law: Any) -> dict[str, Any]:

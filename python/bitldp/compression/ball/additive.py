@@ -38,6 +38,7 @@ class Additive(Ball):
     """Base of the mechanisms that add symmetric, unimodal integer noise of a variance to be fitted."""
 
     _: KW_ONLY
+    delta: Annotated[float, checks.chance] = field()
     output_bits: Annotated[int | None, optional(whole(_LEAST, _MOST))] = None
 
     # Derived of the parameters while the mechanism is built.

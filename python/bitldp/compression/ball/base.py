@@ -67,14 +67,14 @@ class Ball(Means):
     """Base of the mechanisms for records in an l1 or l2 ball."""
 
     features: Features
-    epsilon: Annotated[float, checks.positive]
     _: KW_ONLY
+    epsilon: Annotated[float, checks.positive]
     delta: Annotated[float, _delta] = 0.0
     radius: Annotated[float, ball_radius] = 1.0
     clip: Flag = True
 
-    takes: ClassVar[Takes | None] = "ball"
-    usual_size: ClassVar[int] = 100
+    _takes: ClassVar[Takes | None] = "ball"
+    _usual_size: ClassVar[int] = 100
 
     # Derived of the parameters while the mechanism is built.
     _conditional: bool = field(init=False, repr=False, compare=False)
@@ -83,9 +83,9 @@ class Ball(Means):
     _pure: float = field(init=False, repr=False, compare=False)
 
     @classmethod
-    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+    def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
         """Return the parameters of an example, at a delta of 1e-6."""
-        return super().usual(epsilon, size) | {"delta": 1e-6}
+        return super()._usual(epsilon, size) | {"delta": 1e-6}
 
     def _finish(
         self,
@@ -252,9 +252,9 @@ class Ball(Means):
         """Return the Rényi divergence of every two points of a coordinate, rounded up."""
         return np.minimum(divergence.divergences(self._coordinate, alpha), self._coordinate.epsilon)
 
-    def symbols(self) -> tuple[Symbols, ...]:
+    def _symbols(self) -> tuple[Symbols, ...]:
         """Return the guarantee: the ball bounds all coordinates together, which the law of one does not."""
-        return Mechanism.symbols(self)
+        return Mechanism._symbols(self)
 
     def extremes(self, pair: Pair | None = None) -> Experiment | None:
         """Return opposite vectors of the ball and the law of their coordinates; see `Mechanism.extremes`."""

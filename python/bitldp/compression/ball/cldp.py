@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -102,13 +102,14 @@ class CLDP(Means):
     """
 
     features: Annotated[int, at_least(1, _MOST)]
+    _: KW_ONLY
     epsilon: Budget
     radius: Annotated[float, ball_radius] = 1.0
     clip: Flag = True
     norm: Norm = "l1"
 
-    takes: ClassVar[Takes | None] = "ball"
-    usual_size: ClassVar[int] = 100
+    _takes: ClassVar[Takes | None] = "ball"
+    _usual_size: ClassVar[int] = 100
     outputs: ClassVar[tuple[str, ...]] = ("codes", "packed")
     # Derived of the parameters while the mechanism is built.
     _rows: int = field(init=False, repr=False, compare=False)
@@ -149,17 +150,17 @@ class CLDP(Means):
         return channel
 
     @property
-    def report_parts(self) -> tuple[Part, ...]:
+    def _report_parts(self) -> tuple[Part, ...]:
         """(columns, bits) of a report: log2(D) + 1 bits, or as many a coordinate."""
         if self.norm == "l2":
             return ((self.features, self._rows.bit_length()),)
         return ((1, self._rows.bit_length()),)
 
-    def join(self, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    def _join(self, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
         """Return reports, as `decode` takes them: one code a record, or a row of them."""
         return parts[0].ravel() if self.norm == "l1" else parts[0]
 
-    def symbols(self) -> tuple[Symbols, ...]:
+    def _symbols(self) -> tuple[Symbols, ...]:
         """Return the channel of the sign; which coefficient is reported does not depend on the record."""
         laws = self._sign.laws
         return (Symbols(laws, 1),) if laws else ()

@@ -12,7 +12,7 @@ from bitldp._core import Rotation
 from bitldp.compression.ball.base import ball_radius
 from bitldp.compression.ball.rotated import RotatedMeans, best_reports
 from bitldp.letters.polytope import best_top
-from bitldp.mechanism.parameters import Budget, Flag, Option, at_least, one_of, optional, whole
+from bitldp.mechanism.parameters import Budget, FieldId, Flag, Option, at_least, one_of, optional, whole
 from bitldp.privacy import Guarantee, composed, share
 from bitldp.release.draws import public_key
 from bitldp.release.rotated import MOST_ROTATIONS, RotatedRelease, signed_top
@@ -46,7 +46,7 @@ class CrossPolytope(RotatedMeans):
         "hadamard": passes of random signs and a Hadamard transform, D log D additions each. "haar": uniform
         among all rotations, by Householder products: about D**2 operations a record; the better choice up to
         15 features, where it needs fewer dimensions.
-    seed : int
+    public_seed : int
         Of the rotations, 0 or more. It is public: the server needs it, and no privacy rests on it.
     cohorts : int, optional
         How many rotations there are, drawn for each record. None: 2**32, so that hardly two records share
@@ -118,16 +118,19 @@ class CrossPolytope(RotatedMeans):
     """
 
     features: Annotated[int, at_least(1, _MOST)]
-    epsilon: Budget
     _: KW_ONLY
+    epsilon: Budget
     radius: Annotated[float, ball_radius] = 1.0
     rotation: Annotated[
         Literal["hadamard", "haar"],
         one_of("hadamard", "haar"),
         Option(short="Hadamard passes, or uniform among all rotations."),
     ] = "hadamard"
-    seed: Annotated[
-        int, whole(0, _MOST_SEED), Option(name="rotation_seed", short="Public seed of the rotations.")
+    public_seed: Annotated[
+        int,
+        whole(0, _MOST_SEED),
+        Option(name="rotation_seed", short="Public seed of the rotations."),
+        FieldId("seed"),
     ] = 0
     cohorts: Annotated[int | None, optional(at_least(1, MOST_ROTATIONS))] = None
     reports: Annotated[int | None, optional(at_least(1, _MOST_REPORTS))] = None
@@ -140,7 +143,7 @@ class CrossPolytope(RotatedMeans):
             raise ValueError(
                 f"features: must be at most {_MOST_HAAR} with rotation='haar', got {self.features}"
             )
-        rotation = Rotation(self.features, self.radius, self.rotation, public_key(self.seed))
+        rotation = Rotation(self.features, self.radius, self.rotation, public_key(self.public_seed))
         dimensions = rotation.dimensions
         count = self.reports or best_reports(dimensions, self.epsilon, _MOST_REPORTS)
         each = share(self.epsilon, count)
@@ -169,6 +172,6 @@ class CrossPolytope(RotatedMeans):
                 stacklevel=5,  # here, _settle, __post_init__, the dataclass' __init__, the caller
             )
 
-    def facts(self, users: int | None = None) -> dict[str, Any]:
-        """Return the law of a report and its errors; see `Mechanism.facts`."""
-        return super().facts(users) | {"law": {"k": self.k, "dimensions": self.codec.dimensions}}
+    def _facts(self, users: int | None = None) -> dict[str, Any]:
+        """Return the law of a report and its errors; see `Mechanism._facts`."""
+        return super()._facts(users) | {"law": {"k": self.k, "dimensions": self.codec.dimensions}}

@@ -97,9 +97,9 @@ class LaplaceBall(Ball):
     _scale: float = field(init=False, repr=False, compare=False)
 
     @classmethod
-    def usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+    def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
         """Return the parameters of an example; see `Mechanism.usual`."""
-        return super(Ball, cls).usual(epsilon, size)
+        return super(Ball, cls)._usual(epsilon, size)
 
     def _build(self) -> None:
         steps, beyond = layout(self.epsilon)

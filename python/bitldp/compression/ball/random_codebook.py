@@ -13,7 +13,7 @@ from bitldp._core import Coins, keystream
 from bitldp.compression.ball.base import ball_radius, inside, norms
 from bitldp.compression.ball.rotated import RotatedMeans
 from bitldp.letters.directions import best_directions, best_nearest, nearest
-from bitldp.mechanism.parameters import Budget, Flag, Option, at_least, optional, whole
+from bitldp.mechanism.parameters import Budget, FieldId, Flag, Option, at_least, optional, whole
 from bitldp.privacy import Guarantee
 from bitldp.release.base import Call, Source
 from bitldp.release.draws import public_key
@@ -42,7 +42,7 @@ class RandomCodebook(RotatedMeans):
     directions : int, optional
         Directions of a codebook, n, 2 to 16,384. None: the least power of two whose variance is within
         1.9 % of that of infinitely many, 16 to 4096. Holds the number afterwards.
-    seed : int
+    public_seed : int
         Of the codebooks, 0 or more. It is public: the server needs it, and no privacy rests on it.
     clip : bool
         Whether records outside the ball are scaled to it, or refused.
@@ -89,16 +89,19 @@ class RandomCodebook(RotatedMeans):
     """
 
     features: Annotated[int, at_least(2, _MOST)]
-    epsilon: Budget
     _: KW_ONLY
+    epsilon: Budget
     radius: Annotated[float, ball_radius] = 1.0
     directions: Annotated[int | None, optional(at_least(2, _MOST_DIRECTIONS))] = None
-    seed: Annotated[
-        int, whole(0, _MOST_SEED), Option(name="codebook_seed", short="Public seed of the codebooks.")
+    public_seed: Annotated[
+        int,
+        whole(0, _MOST_SEED),
+        Option(name="codebook_seed", short="Public seed of the codebooks."),
+        FieldId("seed"),
     ] = 0
     clip: Flag = True
 
-    usual_size: ClassVar[int] = 8
+    _usual_size: ClassVar[int] = 8
     k: int = field(init=False, repr=False, compare=False)  # likely ranks; set on the instance
     _release: DirectedRelease = field(init=False, repr=False, compare=False)
 
@@ -107,7 +110,7 @@ class RandomCodebook(RotatedMeans):
         k = best_nearest(self.features, count, self.epsilon)
         channel = signed_top(count, k, self.epsilon)
         exact = channel.epsilon
-        codebooks: Any = Directions(self.features, count, public_key(self.seed, "codebook"))
+        codebooks: Any = Directions(self.features, count, public_key(self.public_seed, "codebook"))
         release = DirectedRelease(
             channel,
             exact,
@@ -178,9 +181,9 @@ class RandomCodebook(RotatedMeans):
         """Return the largest `variance` of any coordinate of any record: of 0, along its direction."""
         return self.radius**2 * max(self._second_moments())
 
-    def facts(self, users: int | None = None) -> dict[str, Any]:
-        """Return the law of a report and its errors; see `Mechanism.facts`."""
-        return super().facts(users) | {"law": {"k": self.k, "directions": self.directions}}
+    def _facts(self, users: int | None = None) -> dict[str, Any]:
+        """Return the law of a report and its errors; see `Mechanism._facts`."""
+        return super()._facts(users) | {"law": {"k": self.k, "directions": self.directions}}
 
 
 _WORD = 8  # bytes of a random number

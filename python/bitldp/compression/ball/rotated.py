@@ -37,9 +37,9 @@ class RotatedMeans(Means):
     radius: float
     cohorts: int | None = None
 
-    takes: ClassVar[Takes | None] = "ball"
+    _takes: ClassVar[Takes | None] = "ball"
     norm: ClassVar[str] = "l2"
-    usual_size: ClassVar[int] = 100
+    _usual_size: ClassVar[int] = 100
     outputs: ClassVar[tuple[str, ...]] = ("codes", "packed")
     _release: RotatedRelease
     _moments: tuple[float, float]  # m and t, the means of a reported coordinate and its square
@@ -57,15 +57,15 @@ class RotatedMeans(Means):
         return self._release.rotation
 
     @property
-    def report_parts(self) -> tuple[Part, ...]:
+    def _report_parts(self) -> tuple[Part, ...]:
         """(columns, bits) of a report: the rotations' numbers, and log2(2 D) bits for each code."""
         return ((self._count, self._release.rotation_bits), (self._count, self._release.bits))
 
-    def join(self, parts: Sequence[NDArray[Any]]) -> RotatedReports:
+    def _join(self, parts: Sequence[NDArray[Any]]) -> RotatedReports:
         """Return reports, as `decode` takes them, of one array of shape (n, columns) for each part."""
         return RotatedReports(*(part.ravel() if self._count == 1 else part for part in parts))
 
-    def symbols(self) -> tuple[Symbols, ...]:
+    def _symbols(self) -> tuple[Symbols, ...]:
         """Return the channel of a report; which rotation it is about does not depend on the record."""
         return (Symbols((self.channel,), self._count),) if self._release.epsilon else ()
 

@@ -69,7 +69,7 @@ class ClientAccount:
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        Ledger(self.budget, self.delta)
+        Ledger(self.budget, delta=self.delta)
         if checks.flag("create", self.create) and self.path is None:
             raise ValueError("create: there is no file to begin, without a path of the ledger")
         if self.path is not None and not callable(self.path):
@@ -85,13 +85,13 @@ class ClientAccount:
         if path is None:
             record: Any = context.state.get(RECORD)
             result = None if record is None else Ledger.from_json(record["json"], source=RECORD)
-            return Ledger(self.budget, self.delta) if result is None else self._same(result)
+            return Ledger(self.budget, delta=self.delta) if result is None else self._same(result)
         try:
             return self._same(Ledger.load(path))
         except NoLedgerError:
             if not self.create:
                 raise
-            return Ledger(self.budget, self.delta)
+            return Ledger(self.budget, delta=self.delta)
 
     def _same(self, result: Ledger) -> Ledger:
         """Return a ledger, or refuse one that was begun with another budget."""
@@ -141,6 +141,6 @@ def merged(ledger: Ledger) -> Ledger:
     for entry in ledger.entries:
         alike = replace(entry, count=1)
         counts[alike] = counts.get(alike, 0) + entry.count
-    short = Ledger(ledger.budget, ledger.delta)
+    short = Ledger(ledger.budget, delta=ledger.delta)
     short._extend([checked(replace(entry, count=count)) for entry, count in counts.items()])
     return short

@@ -111,7 +111,7 @@ class ComposedAccount(ClientAccount):
     >>> import bitldp
     >>> from bitldp.federated import ComposedAccount, PrivateUpdateMod
     >>> account = ComposedAccount(budget=4.0, delta=1e-5)
-    >>> mod = PrivateUpdateMod(lambda d: bitldp.Duchi(0.1, features=d), clip=1.0, budget=account)
+    >>> mod = PrivateUpdateMod(lambda d: bitldp.Duchi(epsilon=0.1, features=d), clip=1.0, budget=account)
     """
 
     turns: int = 1
@@ -144,7 +144,7 @@ class ComposedAccount(ClientAccount):
         digest = self._digest(mechanism)
         done = _done(ledger, digest) + times
         count = -(-done // self.turns)
-        others = Ledger(ledger.budget, ledger.delta)
+        others = Ledger(ledger.budget, delta=ledger.delta)
         for entry in ledger.entries:
             if _of(entry) != digest:
                 others._extend([entry])

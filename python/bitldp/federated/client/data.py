@@ -152,7 +152,7 @@ class PrivateData:
     >>> import tempfile, numpy as np, bitldp
     >>> from bitldp.federated import PrivateData
     >>> folder = tempfile.TemporaryDirectory()
-    >>> both = bitldp.BitRand(3, classes=4, epsilon_x=4.0, epsilon_y=1.0)
+    >>> both = bitldp.BitRand(3, categories=4, epsilon_x=4.0, epsilon_y=1.0)
     >>> data = PrivateData(folder.name + "/client.npz", both, ledger=bitldp.Ledger(5.0))
     >>> data.get(lambda: (np.zeros((5, 3)), np.arange(5) % 4))
     Released(features=<(5, 3) float64>, labels=<(5,) uint8>)
@@ -179,7 +179,7 @@ class PrivateData:
             raise ValueError(f"labels: {type(mechanism).__name__} releases them already")
         checks.choice("output", output, ("values", "bits", "codes"))
         if budget is not None:
-            Ledger(budget, 0.0 if delta is None else delta)
+            Ledger(budget, delta=0.0 if delta is None else delta)
         checks.flag("create", create)
         if ledger is None or isinstance(ledger, Ledger):
             for name, given in (

@@ -105,7 +105,7 @@ class Evaluation:
                 )
             if not isinstance(mechanism, Mechanism):
                 raise TypeError(f"metrics: {name!r} must be a mechanism, not {type(mechanism).__name__}")
-            if mechanism.columns != 1 or mechanism.ends is None:
+            if mechanism.columns != 1 or mechanism._span is None:
                 raise ValueError(
                     f"metrics: {name!r} must be a mechanism of one number in an interval, which "
                     f"{type(mechanism).__name__} is not"
@@ -131,7 +131,7 @@ class Evaluation:
         """
         values = {}
         for name, mechanism in self.metrics.items():
-            value, ends = metrics[name], mechanism.ends
+            value, ends = metrics[name], mechanism._span
             assert ends is not None
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 raise TypeError(f"metrics: {name!r} must be a number")
@@ -251,7 +251,7 @@ class PrivateUpdateMod:
         Names of other metrics of the reply that may leave as they are. They are private: each is a choice.
     metrics : mapping of str to Mechanism, optional
         Metrics of an evaluation that leave, each as one number, clipped to its mechanism's interval, released
-        and charged for every evaluation, as ``{"accuracy": bitldp.Duchi(0.5, interval=(0.0, 1.0))}``. What is
+        and charged for every evaluation, as ``{"accuracy": bitldp.Duchi(epsilon=0.5, interval=(0.0, 1.0))}``. What is
         not named does not leave; of the number of examples the reply says what `examples` says.
     others : {"refuse", "pass"}
         What happens to messages that neither train nor, with `metrics`, evaluate. "refuse" answers them with
@@ -307,7 +307,7 @@ class PrivateUpdateMod:
     >>> import bitldp
     >>> from bitldp.federated import PrivateUpdateMod
     >>> from flwr.clientapp import ClientApp
-    >>> mod = PrivateUpdateMod(lambda d: bitldp.Duchi(1.0, features=d), clip=1.0, budget=10.0)
+    >>> mod = PrivateUpdateMod(lambda d: bitldp.Duchi(epsilon=1.0, features=d), clip=1.0, budget=10.0)
     >>> app = ClientApp(mods=[mod])
     """
 

@@ -74,7 +74,7 @@ class DecodingStrategy(FedAvg):
     --------
     >>> import bitldp
     >>> from bitldp.federated import DecodingStrategy
-    >>> strategy = DecodingStrategy(lambda d: bitldp.Duchi(1.0, features=d), clip=1.0)
+    >>> strategy = DecodingStrategy(lambda d: bitldp.Duchi(epsilon=1.0, features=d), clip=1.0)
     """
 
     def __init__(

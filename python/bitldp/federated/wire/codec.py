@@ -45,16 +45,16 @@ class ReportForm:
     @property
     def fields(self) -> tuple[Field, ...]:
         """The arrays of codes that make a report."""
-        return tuple(Field(*part) for part in self.mechanism.report_parts)
+        return tuple(Field(*part) for part in self.mechanism._report_parts)
 
     @property
     def output(self) -> str:
         """Form that `randomize` is asked for."""
-        return self.mechanism.wire_output
+        return self.mechanism._wire_output
 
     def assemble(self, arrays: Any) -> Any:
         """Return reports, as `decode` takes them, of one array of shape (records, columns) for each field."""
-        return self.mechanism.join(arrays)
+        return self.mechanism._join(arrays)
 
     def split(self, reports: Any, records: int) -> list[NDArray[Any]]:
         """Return reports as one array of codes for each field."""
@@ -115,7 +115,7 @@ class UpdateCodec:
     ----------
     mechanism : Mechanism or callable
         What releases the update, or a function of its number of coordinates that returns one: then the
-        mechanism can cover the whole update as one record, as ``lambda d: bitldp.Duchi(1.0, features=d)``.
+        mechanism can cover the whole update as one record, as ``lambda d: bitldp.Duchi(epsilon=1.0, features=d)``.
     clip : float
         Norm that the update is clipped to, above zero.
     norm : {"l2", "l1", "linf"}
@@ -182,7 +182,7 @@ class UpdateCodec:
         ball = getattr(mechanism, "norm", None)
         if ball in NORMS and self.norm not in (ball, "l1"):  # the l1 ball is inside the others
             raise ValueError(f"norm: must be {ball!r}, that of the ball of {type(mechanism).__name__}")
-        ends = mechanism.ends if self.interval is None else self.interval
+        ends = mechanism._span if self.interval is None else self.interval
         if ends is None:
             raise ValueError(
                 f"interval: must be given, {type(mechanism).__name__} has none that an update could be "

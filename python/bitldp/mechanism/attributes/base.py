@@ -82,7 +82,7 @@ def experiment(record: Attributes, ends: tuple[Any, Any], pairs: Sequence[tuple[
     """
     names = ("the first of every attribute", "the last of every attribute")
     plain = Experiment(ends, names)
-    parts = [part.extremes(pair) for part, pair in zip(record.attributes, pairs, strict=True)]
+    parts = [part.extremes(pair) for part, pair in zip(record.mechanisms, pairs, strict=True)]
     known = [part for part in parts if part is not None and part.blocks]
     if len(known) < len(parts):
         return plain
@@ -132,8 +132,8 @@ class Attributes(Mechanism):
     and gives the columns of its records to `_released`.
     """
 
-    takes: ClassVar[Takes | None] = "record"
-    sized_by: ClassVar[str | None] = None
+    _takes: ClassVar[Takes | None] = "record"
+    _sized_by: ClassVar[str | None] = None
     outputs: ClassVar[tuple[str, ...]] = ("codes", "packed")
 
     epsilon: float
@@ -199,7 +199,7 @@ class Attributes(Mechanism):
         return parts
 
     @property
-    def attributes(self) -> tuple[Mechanism, ...]:
+    def mechanisms(self) -> tuple[Mechanism, ...]:
         """The mechanism of each attribute, in order."""
         return self._parts
 
@@ -209,7 +209,7 @@ class Attributes(Mechanism):
         return len(self._parts)
 
     @property
-    def report_parts(self) -> tuple[Part, ...]:
+    def _report_parts(self) -> tuple[Part, ...]:
         """(columns, bits): the attributes that were sampled and their reports; or all reports, in runs."""
         if self.k is not None:
             width, bits = self._form
@@ -217,7 +217,7 @@ class Attributes(Mechanism):
         forms = [(form_of(each.mechanism), each.stop - each.start) for each in self._runs]
         return tuple((count * width, bits) for (width, bits), count in forms)
 
-    def join(self, parts: Sequence[NDArray[Any]]) -> Any:
+    def _join(self, parts: Sequence[NDArray[Any]]) -> Any:
         """Return reports, as `decode` takes them, of the arrays of their parts."""
         if self.k is None:
             return tuple(parts)
@@ -242,17 +242,17 @@ class Attributes(Mechanism):
         """
         return self._mean_of(self._parts, self._scale)
 
-    def symbols(self) -> tuple[Symbols, ...]:
+    def _symbols(self) -> tuple[Symbols, ...]:
         """Return the laws of the attributes; where they are sampled, which one is a public choice."""
         if self.k is None:
             return tuple(
                 Symbols(laws, times * (run.stop - run.start))
                 for run in self._runs
-                for laws, times in run.mechanism.symbols()
+                for laws, times in run.mechanism._symbols()
             )
         laws: list[Any] = []
         for mechanism in dict.fromkeys(run.mechanism for run in self._runs):
-            own = mechanism.symbols()
+            own = mechanism._symbols()
             if own:
                 laws += own[0].laws if len(own) == 1 and own[0].times == 1 else [mechanism.guarantee]
         return (Symbols(tuple(laws), self.k),) if laws else ()
@@ -295,7 +295,7 @@ class Attributes(Mechanism):
         if call.output == "packed":
             arrays = [
                 pack(np.ascontiguousarray(each).ravel(), bits)
-                for each, (_, bits) in zip(arrays, self.report_parts, strict=True)
+                for each, (_, bits) in zip(arrays, self._report_parts, strict=True)
             ]
         return tuple(arrays) if self.k is None else SampledReports(*arrays)
 
@@ -317,8 +317,8 @@ class Attributes(Mechanism):
         ValueError, TypeError
             For reports of another form.
         """
-        if not isinstance(reports, (tuple, list)) or len(reports) != len(self.report_parts):
-            raise TypeError(f"reports: must be {len(self.report_parts)} arrays, as randomize gives them")
+        if not isinstance(reports, (tuple, list)) or len(reports) != len(self._report_parts):
+            raise TypeError(f"reports: must be {len(self._report_parts)} arrays, as randomize gives them")
         if self.k is None:
             yield from self._of_runs(reports)
             return
@@ -344,7 +344,7 @@ class Attributes(Mechanism):
 
     def _of_runs(self, reports: Sequence[Any]) -> Iterator[Answers]:
         tables, records = [], -1
-        for array, (columns, bits) in zip(reports, self.report_parts, strict=True):
+        for array, (columns, bits) in zip(reports, self._report_parts, strict=True):
             table = checks.codes("reports", array, 1 << bits)
             checks.records("reports", table, columns)
             tables.append(table.reshape(-1, columns))
@@ -394,13 +394,13 @@ class AttributesAccumulator(BatchAccumulator):
 
     def __init__(self, mechanism: Attributes) -> None:
         super().__init__(mechanism)
-        self.attributes: tuple[Any, ...] = tuple(each.accumulator() for each in mechanism.attributes)
+        self.attributes: tuple[Any, ...] = tuple(each.accumulator() for each in mechanism.mechanisms)
 
     def _update(self, reports: Any, output: str, records: int | None, threads: int | None) -> None:
         checks.choice("output", output, ("codes", "packed"))
         mechanism = self.mechanism
         reports = unpacked(mechanism, reports, records)
-        fresh: list[Any] = [each.accumulator() for each in mechanism.attributes]
+        fresh: list[Any] = [each.accumulator() for each in mechanism.mechanisms]
         n = 0
         for accumulator, own in zip(fresh, mechanism.answers(reports), strict=True):
             if len(own.records):

@@ -34,7 +34,7 @@ __all__ = [
 
 def form_of(mechanism: Mechanism) -> Part:
     """Return (columns, bits) of one report: a code, or as many single bits as its parts have."""
-    parts = mechanism.report_parts
+    parts = mechanism._report_parts
     return parts[0] if len(parts) == 1 and 1 in parts[0] else (mechanism.report_bits, 1)
 
 
@@ -54,7 +54,7 @@ def payload(mechanism: Mechanism, reports: Any, records: int, form: Part) -> NDA
         return arrays[0].reshape(records, 1).astype(np.min_scalar_type((1 << bits) - 1))
     result = np.zeros((records, columns), np.uint8)
     begin = 0
-    for array, (width, size) in zip(arrays, mechanism.report_parts, strict=True):
+    for array, (width, size) in zip(arrays, mechanism._report_parts, strict=True):
         if size == 1:
             result[:, begin : begin + width] = array.reshape(records, width)
             begin += width
@@ -75,7 +75,7 @@ def reports_of(mechanism: Mechanism, table: NDArray[Any], form: Part) -> Any:
         For bits where the form has none for this mechanism. A code out of its range is for the mechanism to
         refuse.
     """
-    parts = mechanism.report_parts
+    parts = mechanism._report_parts
     if form[0] == 1:
         return table.reshape(-1)
     arrays, begin = [], 0
@@ -92,7 +92,7 @@ def reports_of(mechanism: Mechanism, table: NDArray[Any], form: Part) -> Any:
     if table[:, begin:].any():
         raise ValueError("reports: there are bits beyond those of the attribute that was sampled")
     arrays = [array[:, 0] if width == 1 else array for array, (width, _) in zip(arrays, parts, strict=True)]
-    return mechanism.join(arrays)
+    return mechanism._join(arrays)
 
 
 ColumnTable = tuple[int, NDArray[Any]]
@@ -205,7 +205,7 @@ def _keys(runs: Sequence[EqualAttributes], call: Call) -> list[Call]:
     for run in runs:
         end = begin + run.mechanism._streams
         keys = call.keys[begin:end]
-        result.append(Call(keys, run.mechanism.wire_output, None, call.threads, 0))
+        result.append(Call(keys, run.mechanism._wire_output, None, call.threads, 0))
         begin = end
     return result
 

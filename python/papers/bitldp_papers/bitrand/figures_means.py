@@ -187,11 +187,11 @@ def _means_of(features: int, epsilon: float) -> dict[str, tuple[Any, Any]]:
         "corrected OME": corrected_ome(features, BITS, epsilon, integer_bits=0),
     }
     unbiased: dict[str, Any] = {
-        "Duchi": bitldp.Duchi(epsilon, features=features),
-        "PM": bitldp.Piecewise(epsilon, features=features),
-        "HM": bitldp.Hybrid(epsilon, features=features),
-        "PM-SUB": bitldp.PiecewiseSub(epsilon, features=features),
-        "three outputs": bitldp.ThreeOutputs(epsilon, features=features),
+        "Duchi": bitldp.Duchi(epsilon=epsilon, features=features),
+        "PM": bitldp.Piecewise(epsilon=epsilon, features=features),
+        "HM": bitldp.Hybrid(epsilon=epsilon, features=features),
+        "PM-SUB": bitldp.PiecewiseSub(epsilon=epsilon, features=features),
+        "three outputs": bitldp.ThreeOutputs(epsilon=epsilon, features=features),
         "HypercubePrivUnit, exact": bitldp.HypercubePrivUnit(features, epsilon=epsilon),
     }
     return {name: (each, each.decode) for name, each in biased.items()} | {

@@ -168,7 +168,7 @@ def cross(
     half = reports.shape[1] // 2
     parts: Iterable[NDArray[np.integer]] = (reports[:, :half], reports[:, half:])
     mechanism = chosen.features
-    decoded = mechanism.decode(mechanism.join(list(parts)))
+    decoded = mechanism.decode(mechanism._join(list(parts)))
     if chosen.labels is None:
         mean = decoded.mean(axis=0).reshape(-1, classes)
     else:

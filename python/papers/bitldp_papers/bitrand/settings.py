@@ -230,7 +230,7 @@ class BitRandSettings(Settings):
         """Return the mechanism for one update of `size` coordinates."""
         kind = UPDATES[self.mechanism]
         if self.anonymiser:
-            mechanism: Mechanism = kind(self.epsilon, features=size, unit="feature")
+            mechanism: Mechanism = kind(epsilon=self.epsilon, features=size, unit="feature")
         else:
             mechanism = kind(share(self.epsilon, self.rounds), features=size, spend="sample")
         return mechanism

@@ -165,7 +165,7 @@ class BRRSettings(Settings):
         words: dict[str, Any] = {"features": features, "unit": self.unit}
         if self.mechanism in ("laplace", "pm"):
             kind: Any = bitldp.Laplace if self.mechanism == "laplace" else bitldp.Piecewise
-            noisy: Mechanism = kind(epsilon, **words)
+            noisy: Mechanism = kind(epsilon=epsilon, **words)
             return noisy
         width: Any = {"brr-best": "best", "grr": 1}.get(self.mechanism, "paper")
         interval = (0.0, 1.0) if self.mechanism == SPLIT else (-1.0, 1.0)  # of what the sign leaves

@@ -348,7 +348,7 @@ def boost(
 def _leaf(leaves: str, epsilon: float, wide: float, points: int) -> Mechanism:
     """Return the mechanism of a leaf of [-wide, wide]."""
     if leaves == "laplace":
-        return bitldp.Laplace(epsilon, interval=(-wide, wide))
+        return bitldp.Laplace(epsilon=epsilon, interval=(-wide, wide))
     return bitldp.BRR(points, epsilon=epsilon, interval=(-wide, wide))
 
 

@@ -209,10 +209,10 @@ class FedSelSettings(Settings):
             return selecting(self, size).stages
         epsilon, values = share(self.epsilon, self.releases), VALUES[self.values]
         if self.mechanism == "flat":
-            return flat(size, epsilon=epsilon, c=min(self.c, size), values=values)
+            return flat(size, epsilon=epsilon, c=min(self.c, size), release=values)
         compressed = min(size, max(2, math.ceil(self.ratio * size)))
         return Compressed(
-            size, compressed, epsilon=epsilon, seed=self.seed, c=min(self.c, compressed), values=values
+            size, compressed=compressed, epsilon=epsilon, public_seed=self.seed, c=min(self.c, compressed), release=values
         )
 
 
@@ -227,7 +227,7 @@ def selecting(settings: FedSelSettings, size: int) -> FedSel:
             rounds=settings.releases,
             select=settings.select,  # type: ignore[arg-type]
             k=settings.top(size),
-            values=VALUES[settings.values],
+            release=VALUES[settings.values],
             mu=settings.mu if settings.split == "fixed" else None,
             batch=settings.batch,
             threshold=settings.threshold,

@@ -48,7 +48,7 @@ _PLACES = 801  # inputs at which variances are compared
 )
 def designs(run: FigureRun) -> FigureResult:
     budgets = (1.0, 3.0, 5.0, 10.0)
-    made = {epsilon: MVU(epsilon, interval=(0.0, 1.0)) for epsilon in budgets}
+    made = {epsilon: MVU(epsilon=epsilon, interval=(0.0, 1.0)) for epsilon in budgets}
     order = {epsilon: np.argsort(each.letters) for epsilon, each in made.items()}
     rows = [
         {
@@ -107,12 +107,12 @@ def designs(run: FigureRun) -> FigureResult:
 def _scalar(epsilon: float) -> dict[str, Any]:
     """Return the mechanisms of Figure 2, each of a number of [-1, 1]."""
     return {
-        "MVU, 3 bits": MVU(epsilon, interval=ENDS),
-        "MVU, 1 bit": MVU(epsilon, input_bits=1, output_bits=1, interval=ENDS),
+        "MVU, 3 bits": MVU(epsilon=epsilon, interval=ENDS),
+        "MVU, 1 bit": MVU(epsilon=epsilon, input_bits=1, output_bits=1, interval=ENDS),
         "CLDP": CLDP(1, epsilon=epsilon),
-        "bitwise RR, 3 bits": BitwiseRR(epsilon, bits=3, interval=ENDS),
-        "generalized RR, 3 bits": GeneralizedRR(epsilon, bits=3, interval=ENDS),
-        "Laplace": bitldp.Laplace(epsilon, interval=ENDS),
+        "bitwise RR, 3 bits": BitwiseRR(epsilon=epsilon, bits=3, interval=ENDS),
+        "generalized RR, 3 bits": GeneralizedRR(epsilon=epsilon, bits=3, interval=ENDS),
+        "Laplace": bitldp.Laplace(epsilon=epsilon, interval=ENDS),
     }
 
 
@@ -170,7 +170,7 @@ def variances(run: FigureRun) -> FigureResult:
         ),
         Compared("largest relative gap between MVU, 1 bit, and CLDP", 0.0, apart),
     ]
-    best = bitldp.recommend("mean", 3.0)
+    best = bitldp.recommend("mean", epsilon=3.0)
     return FigureResult(
         rows,
         draw,
@@ -196,7 +196,7 @@ def variance_by_bits(run: FigureRun) -> FigureResult:
     rows: list[dict[str, Any]] = []
     for epsilon in run.each(budgets, "epsilon"):
         for bits in range(1, most + 1):
-            made = MVU(epsilon, input_bits=bits, output_bits=bits, interval=ENDS)
+            made = MVU(epsilon=epsilon, input_bits=bits, output_bits=bits, interval=ENDS)
             rows.append(
                 {
                     "epsilon": epsilon,

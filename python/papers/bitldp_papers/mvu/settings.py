@@ -169,7 +169,7 @@ class MVUSettings(Settings):
         if self.mechanism == "cldp":
             return CLDP(size, epsilon=epsilon, radius=self.clip)
         if self.mechanism == "polytope":
-            return CrossPolytope(size, epsilon=epsilon, radius=self.clip, seed=self.seed)
+            return CrossPolytope(size, epsilon=epsilon, radius=self.clip, public_seed=self.seed)
         words: dict[str, Any] = {"epsilon": epsilon, "delta": self.delta, "radius": self.clip}
         if self.mechanism == "interpolated":
             return InterpolatedMVU(size, output_bits=self.output_bits if self.output_bits > 1 else 3, **words)
