@@ -290,7 +290,11 @@ def _values() -> list[Case]:
     """Return calls with one value, as a client makes them."""
     rng = np.random.default_rng(SEED + 5)
     number, category = np.array([0.25], np.float32), np.array([3], np.uint8)
-    grr, duchi, piecewise = bitldp.GRR(128, epsilon=4.0), bitldp.Duchi(epsilon=2.0), bitldp.Piecewise(epsilon=2.0)
+    grr, duchi, piecewise = (
+        bitldp.GRR(128, epsilon=4.0),
+        bitldp.Duchi(epsilon=2.0),
+        bitldp.Piecewise(epsilon=2.0),
+    )
     p = float(grr.probabilities()[0, 0])
 
     def case(mechanism: Any, x: Array, plain: Callable[[], object]) -> Case:

@@ -33,7 +33,9 @@ def cases() -> list[Case]:
     # noise.
     return [
         *_numeric(Duchi(epsilon=EPSILON), x, 1.5, _windowed, lambda: reference.duchi(x, EPSILON, rng), rng),
-        *_numeric(Piecewise(epsilon=EPSILON), x, 5.0, _windowed, lambda: reference.piecewise(x, EPSILON, rng), rng),
+        *_numeric(
+            Piecewise(epsilon=EPSILON), x, 5.0, _windowed, lambda: reference.piecewise(x, EPSILON, rng), rng
+        ),
         *_numeric(Hybrid(epsilon=EPSILON), x, 10.0, _mixed, lambda: reference.hybrid(x, EPSILON, rng), rng),
         *_numeric(
             three,

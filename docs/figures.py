@@ -175,7 +175,9 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
                 {
                     "MVU, 1 bit": mean(lambda e: bitldp.MVU(epsilon=e, output_bits=1, interval=ENDS)),
                     "MVU, 3 bits": mean(lambda e: bitldp.MVU(epsilon=e, interval=ENDS)),
-                    "unbiased GRR, 3 bits": mean(lambda e: bitldp.GeneralizedRR(epsilon=e, bits=3, interval=ENDS)),
+                    "unbiased GRR, 3 bits": mean(
+                        lambda e: bitldp.GeneralizedRR(epsilon=e, bits=3, interval=ENDS)
+                    ),
                     "bitwise RR, 3 bits": mean(lambda e: bitldp.BitwiseRR(epsilon=e, bits=3, interval=ENDS)),
                     "PM": mean(bitldp.Piecewise),
                 },

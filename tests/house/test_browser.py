@@ -95,7 +95,9 @@ def curves(browser: Any, plot: str) -> dict[str, str]:
 def test_the_curves_are_those_of_the_mechanisms(opened: Any) -> None:
     found = keys(opened, "error")
     assert len(curves(opened, "error")) == len(found) == 6
-    assert found["Duchi"] == pytest.approx((bitldp.Duchi(epsilon=1.0).mean_variance() / 10_000) ** 0.5, rel=0.02)
+    assert found["Duchi"] == pytest.approx(
+        (bitldp.Duchi(epsilon=1.0).mean_variance() / 10_000) ** 0.5, rel=0.02
+    )
     assert keys(opened, "claims")["what is claimed"] == 1.0
     assert keys(opened, "claims")["BitRand's f-RR"] > 1.0
 

@@ -256,7 +256,13 @@ def test_a_planted_step_over_the_border_is_found(tmp_path: Path) -> None:
         "import bitldp\nfrom bitldp import GRR\nfrom bitldp.points import BRR\n"
         "from bitldp.base import checks\nfrom bitldp.base.documents import jsonable\n"
     )
-    public = {"bitldp", "bitldp.GRR", "bitldp.points.BRR", "bitldp.base.checks", "bitldp.base.documents.jsonable"}
+    public = {
+        "bitldp",
+        "bitldp.GRR",
+        "bitldp.points.BRR",
+        "bitldp.base.checks",
+        "bitldp.base.documents.jsonable",
+    }
     found = tree(tmp_path, {"papers/brr.py": f"{text}x = GRR(3)._release\n"}) / "papers"
     assert beyond(found, public) == set()
     for line, name in (

@@ -115,7 +115,11 @@ def test_windows_in_space_by_enumeration():
 
 
 def test_categories_by_enumeration():
-    for mechanism in (bitldp.GRR(5, epsilon=0.3), bitldp.LabelRR(7, epsilon=2.0), bitldp.WarnerRR(epsilon=1.0)):
+    for mechanism in (
+        bitldp.GRR(5, epsilon=0.3),
+        bitldp.LabelRR(7, epsilon=2.0),
+        bitldp.WarnerRR(epsilon=1.0),
+    ):
         exact = oracle.epsilon_of(oracle.window_law(mechanism.channel))
         assert exact <= mechanism.guarantee.record <= exact * (1.0 + 1e-12)
 

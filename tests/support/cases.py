@@ -63,7 +63,9 @@ CASES = [
     Case("BlockDesign", lambda: bitldp.BlockDesign(90, epsilon=2.0), _codes(90), ("codes", "packed")),
     Case("BlockDesign-steps", lambda: bitldp.BlockDesign(37, epsilon=1.0), _codes(37), ("codes", "packed")),
     Case("OLH", lambda: bitldp.OLH(37, epsilon=2.0), _codes(37), ("codes", "packed")),
-    Case("HadamardResponse", lambda: bitldp.HadamardResponse(37, epsilon=2.0), _codes(37), ("codes", "packed")),
+    Case(
+        "HadamardResponse", lambda: bitldp.HadamardResponse(37, epsilon=2.0), _codes(37), ("codes", "packed")
+    ),
     Case("GRR", lambda: bitldp.GRR(11, epsilon=2.0), _codes(11), ("codes", "packed")),
     Case("GRR-3", lambda: bitldp.GRR(300, epsilon=6.0, features=3), _codes(300, 3), ("codes", "packed")),
     Case("LabelRR", lambda: bitldp.LabelRR(5, epsilon=1.0), _codes(5), ("codes", "packed")),
@@ -104,12 +106,19 @@ FAMILIES = [
     Case("Duchi", lambda: bitldp.Duchi(epsilon=1.5), _floats(1, 0.5), _VALUES),
     Case("Duchi-sample", lambda: bitldp.Duchi(epsilon=1.5, **_FIVE), _floats(5, 0.5), _VALUES),
     Case("Duchi-cube", lambda: bitldp.Duchi(epsilon=1.5, features=4, spend="cube"), _floats(4, 0.5), _VALUES),
-    Case("LDPFLDuchi", lambda: bitldp.LDPFLDuchi(epsilon=2.0, center=1.0, features=2), _floats(2, 0.5), _VALUES),
+    Case(
+        "LDPFLDuchi", lambda: bitldp.LDPFLDuchi(epsilon=2.0, center=1.0, features=2), _floats(2, 0.5), _VALUES
+    ),
     Case("Piecewise", lambda: bitldp.Piecewise(epsilon=3.0, features=3), _floats(3, 0.5), _VALUES),
     Case("Piecewise-sample", lambda: bitldp.Piecewise(epsilon=1.5, **_FIVE), _floats(5, 0.5), _VALUES),
     Case("PiecewiseSub", lambda: bitldp.PiecewiseSub(epsilon=1.5), _floats(1, 0.5), _VALUES),
     Case("SquareWave", lambda: bitldp.SquareWave(epsilon=2.0, cells=40), _floats(1, 0.5), _VALUES),
-    Case("SquareWave-sample", lambda: bitldp.SquareWave(epsilon=2.0, cells=9, **_FIVE), _floats(5, 0.5), _VALUES),
+    Case(
+        "SquareWave-sample",
+        lambda: bitldp.SquareWave(epsilon=2.0, cells=9, **_FIVE),
+        _floats(5, 0.5),
+        _VALUES,
+    ),
     Case("Hybrid", lambda: bitldp.Hybrid(epsilon=3.0), _floats(1, 0.5), _VALUES),
     Case("Hybrid-sample", lambda: bitldp.Hybrid(epsilon=3.0, **_FIVE), _floats(5, 0.5), _VALUES),
     Case("ThreeOutputs", lambda: bitldp.ThreeOutputs(epsilon=6.0, features=3), _floats(3, 0.5), _VALUES),
@@ -133,10 +142,20 @@ FAMILIES = [
     ),
     Case("MVU", lambda: bitldp.MVU(epsilon=2.0, interval=(-1.0, 1.0)), _floats(1, 0.5), _VALUES),
     Case(
-        "MVU-one-bit", lambda: bitldp.MVU(epsilon=2.0, output_bits=1, features=2, **_UNIT), _floats(2, 0.5), _VALUES
+        "MVU-one-bit",
+        lambda: bitldp.MVU(epsilon=2.0, output_bits=1, features=2, **_UNIT),
+        _floats(2, 0.5),
+        _VALUES,
     ),
-    Case("GeneralizedRR", lambda: bitldp.GeneralizedRR(epsilon=2.0, bits=4, **_UNIT), _floats(1, 0.5), _VALUES),
-    Case("BitwiseRR", lambda: bitldp.BitwiseRR(epsilon=4.0, bits=3, features=2, **_UNIT), _floats(2, 0.5), _VALUES),
+    Case(
+        "GeneralizedRR", lambda: bitldp.GeneralizedRR(epsilon=2.0, bits=4, **_UNIT), _floats(1, 0.5), _VALUES
+    ),
+    Case(
+        "BitwiseRR",
+        lambda: bitldp.BitwiseRR(epsilon=4.0, bits=3, features=2, **_UNIT),
+        _floats(2, 0.5),
+        _VALUES,
+    ),
     Case("CLDP", lambda: CLDP(6, epsilon=2.0), _floats(6, 0.1), _CODES),
     Case("LaplaceBall", lambda: LaplaceBall(6, epsilon=2.0), _floats(6, 0.1), _VALUES),
     Case("BallGaussian", lambda: BallGaussian(6, epsilon=2.0, delta=1e-6), _floats(6, 0.1), _VALUES),
@@ -165,7 +184,9 @@ FAMILIES = [
         _floats(6, 0.5),
         _CODES,
     ),
-    Case("Compressed", lambda: Compressed(6, compressed=3, epsilon=2.0, public_seed=1), _floats(6, 0.3), _CODES),
+    Case(
+        "Compressed", lambda: Compressed(6, compressed=3, epsilon=2.0, public_seed=1), _floats(6, 0.3), _CODES
+    ),
     Case("Exponential", lambda: bitldp.Exponential(8, epsilon=2.0), _codes(8), _VALUES),
     Case("LSRR", lambda: bitldp.LSRR(8, epsilon=2.0), _codes(8), _VALUES),
 ]
@@ -186,7 +207,9 @@ ORDERED = [
 MIXED = [
     Case(
         "MixedRecord",
-        lambda: bitldp.MixedRecord((4, 4), features=5, epsilon=6.0, spend="split", number="Duchi", oracle="GRR"),
+        lambda: bitldp.MixedRecord(
+            (4, 4), features=5, epsilon=6.0, spend="split", number="Duchi", oracle="GRR"
+        ),
         lambda rng, n: (rng.normal(0.0, 3.0, (n, 5)), rng.integers(0, 4, (n, 2))),
         _CODES,
     ),

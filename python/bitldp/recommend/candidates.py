@@ -195,7 +195,12 @@ def _attributes(spend: Any, oracle: str = "best") -> Maker:
     def make(s: Question) -> Mechanism:
         if s.numbers:
             return MixedRecord(
-                s.sizes, features=s.numbers, epsilon=s.epsilon, spend=spend, oracle=oracle, interval=s.interval
+                s.sizes,
+                features=s.numbers,
+                epsilon=s.epsilon,
+                spend=spend,
+                oracle=oracle,
+                interval=s.interval,
             )
         return CategoricalRecord(s.sizes, epsilon=s.epsilon, spend=spend, oracle=oracle)
 

@@ -141,7 +141,12 @@ class Compressed(Mechanism):
     def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
         """Return the parameters of an example: a projection to 10 numbers, or to all."""
         dimensions = cls._usual_size if size is None else size
-        return {"features": dimensions, "compressed": min(10, dimensions), "epsilon": epsilon, "public_seed": 0}
+        return {
+            "features": dimensions,
+            "compressed": min(10, dimensions),
+            "epsilon": epsilon,
+            "public_seed": 0,
+        }
 
     def _build(self) -> None:
         dimensions = self.features
@@ -219,7 +224,9 @@ class Compressed(Mechanism):
     def recover(self, reports: Any) -> NDArray[np.float64]:
         """Return the mean of the vectors by the pseudo-inverse, biased (see Notes): shape (features,)."""
         mean = self._numbers.estimate_mean(reports).value
-        recovered: NDArray[np.float64] = mean @ _projection(self.features, self.compressed, self.public_seed)[1]
+        recovered: NDArray[np.float64] = (
+            mean @ _projection(self.features, self.compressed, self.public_seed)[1]
+        )
         return recovered
 
     def variance(self, x: ArrayLike) -> NoReturn:

@@ -327,7 +327,10 @@ def test_the_unit_is_the_one_asked_for(name: str) -> None:
         (("brr", "--epsilon", 1, "--points", 9, "--high", 9), "--low and --high go together"),
         (("frr", "--epsilon", 1, "--features", 10**12), "--features: must be at most 1,048,576"),
         (("bitrand", "--epsilon", 1, "--features", 3), "give --categories and --label-epsilon"),
-        (("grr", "--epsilon", 1, "--categories", 3, "--confidence", 0.2), "--confidence: must be 0.5 or more"),
+        (
+            ("grr", "--epsilon", 1, "--categories", 3, "--confidence", 0.2),
+            "--confidence: must be 0.5 or more",
+        ),
     ],
 )
 def test_refusals_of_an_audit(arguments: tuple[object, ...], fragment: str) -> None:

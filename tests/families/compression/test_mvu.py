@@ -100,7 +100,9 @@ def test_the_table_of_errors(epsilon):
 def test_best_bits_is_the_best():
     for criterion in ("mean", "worst"):
         bits = best_bits(GeneralizedRR, 4.0, criterion=criterion)
-        errors = [getattr(GeneralizedRR(epsilon=4.0, bits=each), f"{criterion}_variance")() for each in range(1, 9)]
+        errors = [
+            getattr(GeneralizedRR(epsilon=4.0, bits=each), f"{criterion}_variance")() for each in range(1, 9)
+        ]
         assert errors[bits - 1] == min(errors)
     assert best_bits(BitwiseRR, 1.0) == 1
     with pytest.raises(ValueError, match="criterion"):
@@ -146,7 +148,11 @@ def test_simulation_agrees_with_the_closed_forms(mechanism):
 
 @pytest.mark.parametrize("bits", range(1, 9))
 def test_reports_pack_to_their_bits(bits):
-    made = [GeneralizedRR(epsilon=2.0, bits=bits), BitwiseRR(epsilon=2.0, bits=bits), MVU(epsilon=0.0, output_bits=bits)]
+    made = [
+        GeneralizedRR(epsilon=2.0, bits=bits),
+        BitwiseRR(epsilon=2.0, bits=bits),
+        MVU(epsilon=0.0, output_bits=bits),
+    ]
     for mechanism in made:
         assert mechanism.report_bits == bits
         packed = mechanism.randomize(np.linspace(0, 1, 8000), rng=3, output="packed")

@@ -59,7 +59,11 @@ def test_the_vector_of_a_delta_keeps_the_last_table(monkeypatch):
 
 @pytest.mark.parametrize(
     "mechanism",
-    [MVU(epsilon=2.0), MetricMVU(epsilon=2.0, input_bits=2, output_bits=2), MinimaxVariance(epsilon=2.0, grid_points=4)],
+    [
+        MVU(epsilon=2.0),
+        MetricMVU(epsilon=2.0, input_bits=2, output_bits=2),
+        MinimaxVariance(epsilon=2.0, grid_points=4),
+    ],
     ids=lambda each: type(each).__name__,
 )
 def test_a_table_of_other_parameters_is_refused(mechanism):

@@ -255,7 +255,12 @@ VECTORS = [
     Case("signs", lambda: bitldp.SampledSigns(6, epsilon=3.0, k=3), lambda *_: (), ()),
     Case("one sign", lambda: bitldp.SampledSigns(1, epsilon=3.0), lambda *_: (), ()),
     Case("weights", lambda: bitldp.LDPFLDuchi(epsilon=2.0, center=1.0), lambda *_: (), ()),
-    Case("none", lambda: bitldp.TwoStage(bitldp.PE(6, k=2, epsilon=2.0), bitldp.Duchi(epsilon=2.0)), lambda *_: (), ()),
+    Case(
+        "none",
+        lambda: bitldp.TwoStage(bitldp.PE(6, k=2, epsilon=2.0), bitldp.Duchi(epsilon=2.0)),
+        lambda *_: (),
+        (),
+    ),
     Case("projected", lambda: Compressed(6, compressed=3, epsilon=2.0, public_seed=1), lambda *_: (), ()),
 ]
 

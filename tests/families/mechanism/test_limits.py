@@ -74,7 +74,10 @@ def test_exact_calibration_ends_at_a_ceiling(epsilon):
             lambda: bitldp.BitRand(10**12, categories=2, epsilon_x=1.0, epsilon_y=1.0),
             "features: must be at most",
         ),
-        (lambda: bitldp.BitRand(3, categories=2**33, epsilon_x=1.0, epsilon_y=1.0), "classes: must be at most"),
+        (
+            lambda: bitldp.BitRand(3, categories=2**33, epsilon_x=1.0, epsilon_y=1.0),
+            "classes: must be at most",
+        ),
         (
             lambda: bitldp.UER(10**8, bits=5, integer_bits=2, epsilon=1.0, calibration="paper"),
             "features: must be at most 16777216 where bits is odd",

@@ -249,7 +249,12 @@ def test_the_short_way_is_the_long_one(name):
 
 def test_who_takes_the_short_way():
     """Those that a client calls for one value do, but where something is checked or converted first."""
-    for mechanism in (bitldp.GRR(4, epsilon=1.0), bitldp.Duchi(epsilon=1.0), bitldp.Piecewise(epsilon=1.0), bitldp.BRR(9, epsilon=1.0)):
+    for mechanism in (
+        bitldp.GRR(4, epsilon=1.0),
+        bitldp.Duchi(epsilon=1.0),
+        bitldp.Piecewise(epsilon=1.0),
+        bitldp.BRR(9, epsilon=1.0),
+    ):
         assert mechanism._direct is not None
     for mechanism in (
         bitldp.GRR(["a", "b"], epsilon=1.0),  # labels are looked up

@@ -134,7 +134,9 @@ def test_shapes_and_dtypes(kind, options):
         refused(TypeError, "^x: ", mechanism.randomize, np.zeros((2, 3), dtype))
     refused(TypeError, "^x: ", mechanism.randomize, [["a", "b", "c"]])
     refused(ValueError, "^x: shape must be", mechanism.randomize, None)
-    refused(ValueError, r"^x: shape must be \(n,\) or \(n, 1\)", kind(epsilon=1.0).randomize, np.zeros((2, 2)))
+    refused(
+        ValueError, r"^x: shape must be \(n,\) or \(n, 1\)", kind(epsilon=1.0).randomize, np.zeros((2, 2))
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)

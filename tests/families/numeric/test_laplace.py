@@ -59,7 +59,9 @@ def test_reference_cases(vectors):
     case = vectors[23]
     for epsilon, expected in zip(case["inputs"]["eps"], case["expected"]["laplace"], strict=True):
         # The continuous law's; the discrete one is as near as its grid.
-        assert Laplace(epsilon=epsilon, interval=(0.0, 1.0)).mean_variance() == pytest.approx(expected, rel=0.01)
+        assert Laplace(epsilon=epsilon, interval=(0.0, 1.0)).mean_variance() == pytest.approx(
+            expected, rel=0.01
+        )
     case = vectors[24]
     found = Laplace(epsilon=case["inputs"]["eps"]).variance(case["inputs"]["x"])
     assert found == pytest.approx(case["expected"]["laplace"], rel=0.01)

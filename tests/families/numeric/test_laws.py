@@ -128,7 +128,9 @@ def test_vector_24(vectors):
     case = vectors[24]
     epsilon, x = case["inputs"]["eps"], case["inputs"]["x"]
     expected = case["expected"]
-    assert float(Duchi(epsilon=epsilon).variance(x)) == pytest.approx(expected["duchi"], abs=case["tolerance"])
+    assert float(Duchi(epsilon=epsilon).variance(x)) == pytest.approx(
+        expected["duchi"], abs=case["tolerance"]
+    )
     assert float(Piecewise(epsilon=epsilon).variance(x)) == pytest.approx(expected["pm"], rel=2e-3)
     assert float(Hybrid(epsilon=epsilon).variance(x)) == pytest.approx(expected["hm"], rel=2e-3)
 
@@ -258,7 +260,9 @@ def test_sampling_beats_splitting():
     assert sampled.mean_variance() == pytest.approx(361, rel=0.01)
     for kind in KINDS:
         for epsilon in (1.0, 4.0, 16.0):
-            split, sampled = (kind(epsilon=epsilon, features=768, spend=spend) for spend in ("split", "sample"))
+            split, sampled = (
+                kind(epsilon=epsilon, features=768, spend=spend) for spend in ("split", "sample")
+            )
             assert sampled.k == max(1, math.floor(epsilon / 2.5))
             assert sampled.worst_variance() < split.worst_variance() / 40
             assert split.guarantee.record == pytest.approx(epsilon, rel=1e-9)

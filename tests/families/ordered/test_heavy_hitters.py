@@ -23,7 +23,14 @@ def test_the_beginnings_grow_to_whole_words() -> None:
     assert bitldp.HeavyHitters(epsilon=1.0, bits=12).lengths == (12,)
     assert bitldp.HeavyHitters(epsilon=1.0, bits=13, step=5).lengths == (8, 13)
     assert bitldp.HeavyHitters(epsilon=1.0, alphabet=LETTERS, length=5).lengths == (2, 3, 4, 5)
-    assert bitldp.HeavyHitters(epsilon=1.0, alphabet="ACGT", length=30, step=5).lengths == (5, 10, 15, 20, 25, 30)
+    assert bitldp.HeavyHitters(epsilon=1.0, alphabet="ACGT", length=30, step=5).lengths == (
+        5,
+        10,
+        15,
+        20,
+        25,
+        30,
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 2.0, 4.0, 8.0])

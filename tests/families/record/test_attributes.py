@@ -111,7 +111,9 @@ def test_variance_by_simulation(options):
     mechanism, x, n = record(**options), np.array([1, 3, 29]), 100_000
     reports = mechanism.randomize(np.tile(x, (n, 1)), rng=6)
     said = mechanism.variance(x)
-    for place, (answers, size) in enumerate(zip(mechanism.answers(reports), mechanism.attributes, strict=True)):
+    for place, (answers, size) in enumerate(
+        zip(mechanism.answers(reports), mechanism.attributes, strict=True)
+    ):
         part = mechanism.mechanisms[place]
         p, q = part._check_informative()
         bits = answers.reports

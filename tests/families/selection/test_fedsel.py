@@ -111,7 +111,12 @@ def test_stages_are_mechanisms(stages):
     [
         (Duchi(epsilon=1.0), Duchi(epsilon=1.0), TypeError, "selection: must be EXP, PS or PE"),
         (EXP(3, epsilon=1.0), EXP(3, epsilon=1.0), TypeError, "values: must be a mechanism of numbers"),
-        (EXP(3, epsilon=1.0), Duchi(epsilon=1.0, features=2), ValueError, "values: must be a pure mechanism of one"),
+        (
+            EXP(3, epsilon=1.0),
+            Duchi(epsilon=1.0, features=2),
+            ValueError,
+            "values: must be a pure mechanism of one",
+        ),
         (EXP(3, epsilon=1.0), Duchi(epsilon=1.0, clip=False), ValueError, "with clip=True"),
     ],
 )

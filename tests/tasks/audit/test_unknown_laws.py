@@ -89,7 +89,9 @@ def test_a_mechanism_of_a_matrix_is_known_by_its_channel():
     assert 0.9 * channel.epsilon < result.lower <= result.exact == channel.epsilon
     leaky = law.copy()
     leaky[1] = [0.25, 0.25, 0.499, 0.001]  # a report that the law excludes
-    faulty = Table(bitldp.WarnerRR(epsilon=1.0), record=channel.epsilon, channel=channel, sampled=Matrix(leaky))
+    faulty = Table(
+        bitldp.WarnerRR(epsilon=1.0), record=channel.epsilon, channel=channel, sampled=Matrix(leaky)
+    )
     result = audit(faulty, n=50_000, rng=1)
     assert not result.passed
     assert result.exact == -math.inf

@@ -342,7 +342,10 @@ def test_seeded_metrics_differ_between_rounds_questions_and_names():
         ({3: ACCURACY}, "metrics: its keys must be names"),
         ({"num-examples": ACCURACY}, "metrics: its keys must be names"),
         ({"loss": bitldp.GRR(4, epsilon=1.0)}, "metrics: 'loss' must be a mechanism of one number"),
-        ({"loss": bitldp.Duchi(epsilon=1.0, features=2)}, "metrics: 'loss' must be a mechanism of one number"),
+        (
+            {"loss": bitldp.Duchi(epsilon=1.0, features=2)},
+            "metrics: 'loss' must be a mechanism of one number",
+        ),
         ({"loss": bitldp.BRR(9, epsilon=1.0, m=3, interval=(0.0, 1.0))}, "allow_biased"),
     ],
 )
@@ -384,10 +387,14 @@ def test_flowers_strategies_go_on_where_evaluations_are_refused():
 @pytest.mark.statistical
 def test_flowers_strategies_average_released_metrics():
     """The mean of 400 reports of 0.75 at epsilon 4, seeded; five standard errors: alpha below 1e-6."""
-    made = run(private(metrics={"accuracy": bitldp.Duchi(epsilon=2.0, interval=(0.0, 1.0))}, rng=1), clients=400)
+    made = run(
+        private(metrics={"accuracy": bitldp.Duchi(epsilon=2.0, interval=(0.0, 1.0))}, rng=1), clients=400
+    )
     for turn in (1, 2):
         (metrics,) = [dict(made.result.evaluate_metrics_clientapp[turn])]
-        assert abs(metrics["accuracy"] - 0.75) < 5.0 * math.sqrt(bitldp.Duchi(epsilon=2.0).mean_variance() / 4 / 400)
+        assert abs(metrics["accuracy"] - 0.75) < 5.0 * math.sqrt(
+            bitldp.Duchi(epsilon=2.0).mean_variance() / 4 / 400
+        )
     assert all(
         ClientAccount(10.0).ledger(each).spent == pytest.approx(8.0) for each in made.grid.contexts.values()
     )

@@ -23,7 +23,9 @@ CODECS = {
     "polytope": UpdateCodec(lambda d: bitldp.CrossPolytope(d, epsilon=4.0, radius=0.5), clip=0.5),
     "several reports": UpdateCodec(lambda d: bitldp.CrossPolytope(d, epsilon=9.0, reports=3), clip=1.0),
     "duchi": UpdateCodec(lambda d: bitldp.Duchi(epsilon=4.0, features=d), clip=0.7, norm="linf"),
-    "sampled": UpdateCodec(lambda d: bitldp.Piecewise(epsilon=4.0, features=d, spend="sample"), clip=0.7, norm="l1"),
+    "sampled": UpdateCodec(
+        lambda d: bitldp.Piecewise(epsilon=4.0, features=d, spend="sample"), clip=0.7, norm="l1"
+    ),
     "one number": UpdateCodec(bitldp.Laplace(epsilon=1.0), clip=0.3),
     "gradients": UpdateCodec(lambda d: bitldp.Duchi(epsilon=4.0, features=d), clip=0.7, rows=3),
 }

@@ -269,7 +269,9 @@ def test_weights_by_stated_examples(released, monkeypatch):
 )
 def test_what_the_mean_is_for(update, rate, expected):
     """The model begins at 1 and every client replies 0.25 higher: nearly noiseless at epsilon 600."""
-    codec = UpdateCodec(lambda d: bitldp.Duchi(epsilon=600.0, features=d), clip=1.25, norm="linf", update=update)
+    codec = UpdateCodec(
+        lambda d: bitldp.Duchi(epsilon=600.0, features=d), clip=1.25, norm="linf", update=update
+    )
     arrays = {name: np.ones_like(each) for name, each in initial().items()}
 
     def before(message, context):
@@ -289,7 +291,9 @@ def test_what_the_mean_is_for(update, rate, expected):
 
 
 def test_integers_stay_the_servers_own():
-    codec = UpdateCodec(lambda d: bitldp.Duchi(epsilon=EPSILON, features=d), clip=0.5, norm="linf", integers="keep")
+    codec = UpdateCodec(
+        lambda d: bitldp.Duchi(epsilon=EPSILON, features=d), clip=0.5, norm="linf", integers="keep"
+    )
     arrays = {**initial(), "steps": np.array([7], np.int32), "mask": np.array([True, False])}
     found = run_in_process(make_server(strategy(codec), 2, arrays), make_client(mod(codec), _as_is), 3).result
     made = from_record(found.arrays)

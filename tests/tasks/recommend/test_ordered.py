@@ -204,7 +204,10 @@ AGAIN = {
 @pytest.mark.parametrize("task", AGAIN)
 def test_repeated_collection(task):
     """What is kept is first at the whole budget; fresh coins share it, and are compared at what they cost."""
-    once, asked = recommend(task, epsilon=2.0, **AGAIN[task]), recommend(task, epsilon=2.0, **AGAIN[task], collections=30)
+    once, asked = (
+        recommend(task, epsilon=2.0, **AGAIN[task]),
+        recommend(task, epsilon=2.0, **AGAIN[task], collections=30),
+    )
     first = asked.rows[0]
     assert first.kept
     assert first.mechanism == once.mechanism
@@ -231,7 +234,9 @@ def test_repeated_shares_know_rappor():
     assert row.mean == row.mechanism.mean_variance()
     assert row.epsilon == row.mechanism.guarantee.record <= 2.0
     assert "one report alone has epsilon 1" in row.why
-    assert not any("RAPPOR" in each.name for each in recommend("frequency", epsilon=2.0, categories=50, bits=9).rows)
+    assert not any(
+        "RAPPOR" in each.name for each in recommend("frequency", epsilon=2.0, categories=50, bits=9).rows
+    )
 
 
 def test_one_collection_is_the_plain_question():

@@ -105,7 +105,10 @@ def test_numbers_are_those_of_the_mechanisms():
 def test_answers_are_for_the_whole_record():
     """Three features share the budget: each is released at a third of it, and the report has three codes."""
     for task, options in (("point", {"candidates": 16}),):
-        alone, whole = recommend(task, epsilon=1.0, **options), recommend(task, epsilon=1.0, features=3, **options)
+        alone, whole = (
+            recommend(task, epsilon=1.0, **options),
+            recommend(task, epsilon=1.0, features=3, **options),
+        )
         third = {row.name: row for row in recommend(task, epsilon=1.0 / 3.0, **options).rows}
         built = [row for row in whole.rows if row.mechanism is not None]
         assert whole.mechanism.columns == 3

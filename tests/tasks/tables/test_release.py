@@ -91,10 +91,18 @@ CITY = Column(bitldp.GRR(2, epsilon=1.0), "x", categories=["Paris", "Rome"])
             "row 2, column 'x': not one of",
         ),
         ([1.0, 0.5, None], Column(bitldp.Duchi(epsilon=1.0), "x"), "row 3, column 'x': missing value"),
-        ([1.0, float("nan")], Column(bitldp.Duchi(epsilon=1.0), "x"), r"row 2, column 'x': missing value \(NaN\)"),
+        (
+            [1.0, float("nan")],
+            Column(bitldp.Duchi(epsilon=1.0), "x"),
+            r"row 2, column 'x': missing value \(NaN\)",
+        ),
         ([1.0, float("inf")], Column(bitldp.Duchi(epsilon=1.0), "x"), "row 2, column 'x': infinite"),
         (["1.5", "seventy"], Column(bitldp.Duchi(epsilon=1.0), "x"), "row 2, column 'x': not a number"),
-        ([0.0, 3.5], Column(bitldp.Duchi(epsilon=1.0, clip=False), "x"), "row 2, column 'x': outside the range"),
+        (
+            [0.0, 3.5],
+            Column(bitldp.Duchi(epsilon=1.0, clip=False), "x"),
+            "row 2, column 'x': outside the range",
+        ),
     ],
 )
 def test_a_value_that_cannot_leave_is_named_by_its_place(values: Any, column: Column, words: str) -> None:

@@ -50,7 +50,9 @@ def released_updates(size: int, epsilons: Sequence[float]) -> list[Update]:
     ends = (-3.0 / math.sqrt(size), 3.0 / math.sqrt(size))
     for claimed in (1.0, 4.0):
         # Behind an anonymiser every coordinate spends the whole budget (Sun et al., as BitRand runs it).
-        each: Mechanism = bitldp.Duchi(epsilon=claimed, features=size, unit="feature", spend="split", interval=ends)
+        each: Mechanism = bitldp.Duchi(
+            epsilon=claimed, features=size, unit="feature", spend="split", interval=ends
+        )
         updates.append(Update("Duchi, the budget a coordinate", claimed, each))
         each = bitldp.BRR(21, epsilon=claimed, m="paper", interval=ends, features=size, unit="feature")
         updates.append(Update("BRR, the budget a coordinate", claimed, each))

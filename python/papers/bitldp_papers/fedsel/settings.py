@@ -212,7 +212,12 @@ class FedSelSettings(Settings):
             return flat(size, epsilon=epsilon, c=min(self.c, size), release=values)
         compressed = min(size, max(2, math.ceil(self.ratio * size)))
         return Compressed(
-            size, compressed=compressed, epsilon=epsilon, public_seed=self.seed, c=min(self.c, compressed), release=values
+            size,
+            compressed=compressed,
+            epsilon=epsilon,
+            public_seed=self.seed,
+            c=min(self.c, compressed),
+            release=values,
         )
 
 

@@ -66,7 +66,10 @@ def _numpy_number(epsilon: float) -> list[Peer]:
 
 def _our_numbers(epsilon: float) -> list[Peer]:
     advised = bitldp.recommend("mean", epsilon=epsilon).mechanism
-    return [_of_mean(each) for each in (bitldp.Laplace(epsilon=epsilon), bitldp.Piecewise(epsilon=epsilon), advised)]
+    return [
+        _of_mean(each)
+        for each in (bitldp.Laplace(epsilon=epsilon), bitldp.Piecewise(epsilon=epsilon), advised)
+    ]
 
 
 def _of_mean(mechanism: Any) -> Peer:
