@@ -30,7 +30,7 @@ axes = plot_variance(made, np.geomspace(0.25, 8, 11))
 x = np.random.default_rng(0).uniform(-1, 1, 2_000)
 print(f"{'':10} {'measured':>9} {'said':>9}")
 for name, make in made.items():
-    mechanism = make(2.0)
+    mechanism = make(epsilon=2.0)
     seeds = range(20)
     errors = [mechanism.estimate_mean(mechanism.randomize(x, rng=seed)).value - x.mean() for seed in seeds]
     said = np.sqrt(mechanism.mean_variance() / x.size)

@@ -151,7 +151,7 @@ def _table(asked: Asked, links: Mapping[str, str], epsilons: Sequence[float]) ->
     shades: list[str] = []
     rows = [_row(asked, name, size, links, epsilons, shades) for name, size in asked.sizes.items()]
     heads = "".join(f"<th>ε {epsilon:g}</th>" for epsilon in epsilons)
-    call = ", ".join([repr(asked.task), "2.0", *_arguments(next(reversed(asked.sizes.values())))])
+    call = ", ".join([repr(asked.task), "epsilon=2.0", *_arguments(next(reversed(asked.sizes.values())))])
     call = call.replace("'", '"')
     return (
         f"\n## {asked.title} {{#{asked.task}}}\n\n{asked.what} In a cell: the mechanism, {asked.error}, and "

@@ -69,6 +69,11 @@ class Guarantee:
     unit: Unit = "record"
     given: str = ""
 
+    @property
+    def epsilon(self) -> float:
+        """Exact epsilon between any two records: what accounts and ledgers charge; the same as `record`."""
+        return self.record
+
     def __str__(self) -> str:
         """Return one line: the exact epsilons, and whether the claim holds."""
         verdict = "holds" if self.holds else "does NOT hold"

@@ -53,7 +53,7 @@ def test_every_name_exists(document: Path, vocabulary: Vocabulary) -> None:
 GOOD = """
 # A heading
 `GRR`, `bitldp.GRR`, `bitldp.federated`, `guarantee.record`, `estimate_mean`, `FRR(calibration="paper")`,
-`spend="sample"`, `rng=`, `TwoStage(selection, values)`, `python/bitldp`, `Cargo.toml`, `make test`,
+`spend="sample"`, `rng=`, `TwoStage(selection, release)`, `python/bitldp`, `Cargo.toml`, `make test`,
 `BITLDP_CACHE`, `bitldp explain --all --epsilon 1`, `bitldp[fl]`, `--json`, [here](#a-heading) and
 [there](docs/bits.md).
 ```console

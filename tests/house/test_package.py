@@ -143,6 +143,7 @@ values: NDArray[np.float64] = number.randomize(np.array([3, 4]), output="values"
 print(values.mean(), number.randomize(3), number.estimate_mean(number.randomize([1.5, 2.5])))
 
 words = bitldp.FRR(3, epsilon=9.0).randomize(np.zeros((2, 3)))
+print(len(estimate), estimate[0].value, estimate.to_dict(), np.asarray(estimate), cities.guarantee.epsilon)
 print(words.shape, bitldp.audit.audit(number, n=100).passed, bitldp.numeric.Duchi)
 """
 
@@ -173,12 +174,18 @@ def test_a_typed_program(tmp_path: Path) -> None:
 
     good = check(USER)
     assert good.returncode == 0, good.stdout
-    wrong = check(
-        USER
-        + "bitldp.GRR(4.5, 1.0)\n"
-        + "text: str = cities.randomize(['Rome'])\n"
-        + "estimate.confidence_interval('95%')\n"
-        + "reports.sum()\n"
-    )
+    mistakes = [
+        "bitldp.GRR(4.5, epsilon=1.0)",
+        "bitldp.Piecewise(1.0)",
+        "text: str = cities.randomize(['Rome'])",
+        "estimate.confidence_interval('95%')",
+        "reports.sum()",
+        "cities.randomize(['Rome'], output='value')",
+        "number.randomize([3.0], output='value')",
+        "words_again = bitldp.FRR(3, epsilon=9.0).randomize(np.zeros((2, 3)), output='bit')",
+    ]
+    wrong = check(USER + "\n".join(mistakes) + "\n")
     assert wrong.returncode == 1
-    assert len([line for line in wrong.stdout.splitlines() if ": error:" in line]) >= 4, wrong.stdout
+    first = USER.count("\n") + 1
+    for line in range(first, first + len(mistakes)):
+        assert f"program.py:{line}: error:" in wrong.stdout, wrong.stdout

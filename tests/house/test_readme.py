@@ -35,7 +35,7 @@ def test_the_mechanism_that_contributing_adds_is_a_mechanism(
     assert len(source.splitlines()) <= 40
     (tmp_path / "grid_response.py").write_text(source, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    mechanism = importlib.import_module("grid_response").GridResponse(2.0, bits=2, features=3)
+    mechanism = importlib.import_module("grid_response").GridResponse(epsilon=2.0, bits=2, features=3)
     assert mechanism.guarantee.holds
     assert mechanism == pickle.loads(pickle.dumps(mechanism))
     x = np.linspace(-1.0, 1.0, 60_000).reshape(-1, 3)

@@ -33,7 +33,7 @@ def columns_of_every_mechanism(epsilon: float = 4.0) -> dict[str, Column]:
 def _column(mechanism: Any) -> Column:
     names = [f"x{j}" for j in range(mechanism.columns)]
     if len(mechanism.parts) > 1:
-        classes = mechanism.parameters["classes"]
+        classes = mechanism.parameters["categories"]
         names = [f"x{j}" for j in range(mechanism.parameters["features"])]
         return Column(mechanism, names, label="y", categories=[f"c{i}" for i in range(classes)])
     if mechanism._takes in ("numbers", "reals") or mechanism._span is not None:

@@ -41,7 +41,7 @@ def parts(release: Any) -> list[Tables]:
     Parameters
     ----------
     release
-        A channel, a mechanism (which names its channels: `Mechanism._symbols`), or a `Guarantee`, which stands
+        A channel, a mechanism (its `_symbols` name its channels), or a `Guarantee`, which stands
         for the worst law that it allows of a record.
 
     Raises

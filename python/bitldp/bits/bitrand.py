@@ -22,6 +22,7 @@ from bitldp.estimate.accumulators import Accumulated, Accumulator, CountAccumula
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.means import MeanAccumulator
 from bitldp.mechanism.base import Mechanism, Part, Takes
+from bitldp.mechanism.hints import refuse_unknown
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
 from bitldp.mechanism.parameters import Budget, Calibration, Categories, Features, FieldId, Option, Unit
 from bitldp.privacy import Guarantee, added
@@ -192,6 +193,7 @@ class BitRand(Mechanism):
         out: NDArray[Any] | None = None,
         threads: int | None = None,
         first_chunk: int = 0,
+        **unknown: Any,
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Randomize features and labels.
 
@@ -223,6 +225,8 @@ class BitRand(Mechanism):
             As of the two mechanisms, and where `x` and `y` differ in length. `out` is zeros where a
             feature or a label is refused.
         """
+        if unknown:
+            refuse_unknown("randomize", unknown, ("rng", "output", "out", "threads", "first_chunk"))
         values = checks.numbers("x", x)
         call = called(rng, output, out, threads, first_chunk, self.outputs, 2)
         checks.integer("first_chunk", call.first_chunk, 0, ((1 << 63) - 1) // self.features)

@@ -267,7 +267,7 @@ class BlockDesign(DesignCodes, Supported):
     def _shortcut(self) -> Direct | None:
         return super()._shortcut() if self._steps is None else None
 
-    def randomize(
+    def randomize(  # type: ignore[override]
         self,
         x: ArrayLike,
         *,
@@ -305,7 +305,7 @@ class BlockDesign(DesignCodes, Supported):
         if first is not None:
             first = self._number(first)
         if first is None or self._steps is None:
-            return super().randomize(
+            return super().randomize(  # type: ignore[call-overload]
                 x, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk
             )
         call = called(rng, output, out, threads, first_chunk, self.outputs, self._streams)

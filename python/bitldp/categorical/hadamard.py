@@ -212,6 +212,36 @@ class HadamardResponse(DesignCodes):
         square, (own, other) = self._letter() ** 2, self._chances
         return square * (own + other) - 1.0, square * (own + other), square * 2.0 * other
 
+    def frequency_variance(self, frequency: float = 0.0) -> float:
+        """Return the variance that the random bits of n records leave in an estimated frequency, times n.
+
+        Parameters
+        ----------
+        frequency : float
+            Share of the records that have the category, 0 to 1; the others are spread evenly.
+
+        Returns
+        -------
+        float
+            Without the sampling of the records, averaged over categories.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists, or for a share out of range.
+        """
+        share = checks.real("frequency", frequency)
+        if not 0.0 <= share <= 1.0:
+            raise ValueError("frequency: must be from 0 to 1")
+        own, near, far = self._variances()
+        beside = self._beside() / (self._size - 1.0)
+        return share * own + (1.0 - share) * (beside * near + (1.0 - beside) * far)
+
+    def _beside(self) -> float:
+        """Return how many other categories share the block of a uniform category, on average."""
+        sizes = np.bincount(np.arange(self._size) % self.blocks, minlength=self.blocks).astype(np.float64)
+        return float((sizes * (sizes - 1.0)).sum()) / self._size
+
     def worst_variance(self) -> float:
         """Return the largest variance of an unbiased indicator of a category.
 
@@ -230,11 +260,9 @@ class HadamardResponse(DesignCodes):
         ValueError
             If no unbiased decode exists.
         """
-        own, same_block, other_block = self._variances()
-        k, blocks = self._size, self.blocks
-        sizes = np.bincount(np.arange(k) % blocks, minlength=blocks).astype(np.float64)
-        beside = float((sizes * (sizes - 1.0)).sum()) / k  # others of the block of a uniform category
-        return (own + beside * same_block + (k - 1.0 - beside) * other_block) / k
+        own, near, far = self._variances()
+        k, beside = self._size, self._beside()
+        return (own + beside * near + (k - 1.0 - beside) * far) / k
 
 
 class _HalfCounts(CountAccumulator):

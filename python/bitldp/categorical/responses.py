@@ -275,7 +275,10 @@ class WarnerRR(CategoricalWindow):
     _usual_size: ClassVar[int] = 2  # and no other
 
     def _hint(self) -> str:
-        return 'answers are True and False, or 1 and 0; for two labels take bitldp.GRR(["no", "yes"], epsilon=...)'
+        return (
+            "answers are True and False, or 1 and 0; for two labels take "
+            'bitldp.GRR(["no", "yes"], epsilon=...)'
+        )
 
     def _build(self) -> None:
         release = window(2, 1, self.epsilon)

@@ -44,7 +44,7 @@ class BitStrings(Labelled, TwoChances):
         """(columns, bits) of a report: one bit a category."""
         return ((self._size, 1),)
 
-    def randomize(
+    def randomize(  # type: ignore[override]
         self,
         x: ArrayLike,
         *,
@@ -58,7 +58,9 @@ class BitStrings(Labelled, TwoChances):
 
         The arguments are those of `Mechanism.randomize`; a chunk is ``channel.chunk`` records.
         """
-        return super().randomize(x, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk)
+        return super().randomize(  # type: ignore[call-overload]
+            x, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk
+        )
 
     @property
     def _bound(self) -> bool:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,6 +100,8 @@ class MVU(Designed, Numeric):
     30000
     """
 
+    _lasting: ClassVar[str] = "bitldp.compression.mvu.MVU"
+
     _: KW_ONLY
     input_bits: Annotated[int, whole(1, BITS)] = 3
     output_bits: Annotated[int, whole(1, BITS)] = 3
@@ -169,6 +171,8 @@ class MetricMVU(Designed, Numeric):
     True
     """
 
+    _lasting: ClassVar[str] = "bitldp.compression.metric.MetricMVU"
+
     _: KW_ONLY
     metric: Any = 1.0
     input_bits: Annotated[int, whole(1, METRIC_BITS)] = 3
@@ -180,7 +184,7 @@ class MetricMVU(Designed, Numeric):
         """Construct from a command line's options; `epsilon` is for the greatest distance of a record."""
         low, high = parameters.get("interval", cls.interval)
         budget = parameters.pop("epsilon") / ((high - low) * parameters.get("features", cls.features))
-        return cls(budget, **parameters)
+        return cls(epsilon=budget, **parameters)
 
     def _build(self) -> None:
         epsilon, features, interval = checks.positive("epsilon", self.epsilon), self.features, self.interval

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import lru_cache
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,6 +106,8 @@ class GeneralizedRR(Response):
     (3, 15.941)
     """
 
+    _lasting: ClassVar[str] = "bitldp.compression.response.GeneralizedRR"
+
     def _released(self, epsilon: float, interval: Interval) -> Release:
         return windowed(1 << self.bits, 1, epsilon, interval)
 
@@ -145,6 +147,8 @@ class BitwiseRR(Response):
     >>> print(round(mechanism.guarantee.bit, 6), mechanism.letters.round(2))
     0.5 [-4.08 -1.36  1.36  4.08]
     """
+
+    _lasting: ClassVar[str] = "bitldp.compression.response.BitwiseRR"
 
     def _build(self) -> None:
         super()._build()
@@ -200,7 +204,7 @@ def best_bits(
     checks.choice("criterion", criterion, ("mean", "worst"))
 
     def variance(bits: int) -> float:
-        made = mechanism(epsilon, bits=bits)
+        made = mechanism(epsilon=epsilon, bits=bits)
         return made.worst_variance() if criterion == "worst" else made.mean_variance()
 
     return min(range(1, BITS + 1), key=variance)

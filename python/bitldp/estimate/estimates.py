@@ -6,15 +6,16 @@ import html
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from bitldp.base import checks
 from bitldp.base.documents import facts_table
+from bitldp.base.errors import missing, require
 
 __all__ = ["Estimate", "frequencies", "indicator_variance", "project_simplex"]
 
@@ -93,6 +94,110 @@ class Estimate:
             raise ValueError(f"post: an interval is about an unbiased estimate; this is one by {self.post}")
         reach = NormalDist().inv_cdf((1.0 + level) / 2.0) * self.stderr
         return self.value - reach, self.value + reach
+
+    def __len__(self) -> int:
+        """Return the length of the first axis of `value`; TypeError for a single number, as NumPy."""
+        return len(self.value)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return `value`, for NumPy."""
+        if dtype is None and not copy:
+            return self.value
+        return np.array(self.value, dtype=dtype)
+
+    def __getitem__(self, index: Any) -> Estimate:
+        """Return the estimate of some entries, by number, slice or mask, or by the label of one.
+
+        Parameters
+        ----------
+        index : int, slice, array, tuple of them, or label
+            As of `value`; a label stands for an entry of the last axis.
+
+        Returns
+        -------
+        Estimate
+            With the labels of what is left of the last axis.
+
+        Raises
+        ------
+        KeyError
+            For a label that is none of `labels`.
+        IndexError
+            As NumPy.
+        """
+        if isinstance(index, str) or (self.labels is not None and self.labels.dtype.kind not in "biuf"):
+            index = self._by_label(index)
+        labels = self.labels
+        if labels is not None:
+            left = np.broadcast_to(np.arange(len(labels)), self.value.shape)[index]
+            last = left.reshape(-1, left.shape[-1])[0] if left.size and left.ndim else None
+            kept = last is not None and len(np.unique(last)) == len(last)  # one of each: the axis is there
+            labels = labels[last] if kept else None
+        return replace(self, value=self.value[index], stderr=self.stderr[index], labels=labels)
+
+    def _by_label(self, index: Any) -> Any:
+        """Return an index in which a label stands as the number of its entry."""
+        if isinstance(index, tuple):
+            *before, last = index
+            return (*before, self._by_label(last)[-1]) if isinstance(last, str) else index
+        if not isinstance(index, (str, bytes)):
+            return index
+        places = np.flatnonzero(self.labels == index) if self.labels is not None else np.zeros(0)
+        if len(places) != 1:
+            raise KeyError(f"{index!r} is no label of the estimate")
+        return (..., int(places[0]))
+
+    def to_dict(self) -> dict[Any, float]:
+        """Return the values by label, or by number where there are no labels.
+
+        Returns
+        -------
+        dict
+            Of several axes, the keys are tuples: numbers of the first axes, and the label or number of the
+            last one. Of a single number, the key is ``"value"``.
+        """
+        return dict(zip(self._names(), self.value.ravel().tolist(), strict=True))
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """Return a data frame of a row for each entry: "label", "value" and "stderr".
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            Library of the frame. None: the first of them that is installed.
+
+        Returns
+        -------
+        data frame
+            Of that library. Of several axes, the numbers of the first ones stand in "axis_0", "axis_1", ...
+
+        Raises
+        ------
+        MissingExtraError
+            Without narwhals (extra ``frames``), or any of the libraries.
+        """
+        require("a frame of an estimate", ["narwhals"], "frames")
+        import narwhals
+
+        if backend is None:
+            found = next((each for each in ("pandas", "polars", "pyarrow") if not missing([each])), None)
+            if found is None:
+                require("a frame of an estimate", ["pyarrow"], "tables")
+            backend = found
+        names = [name if isinstance(name, tuple) else (name,) for name in self._names()]
+        *axes, last = zip(*names, strict=True)
+        columns: dict[str, Any] = {f"axis_{i}": list(each) for i, each in enumerate(axes)}
+        columns |= {"label": list(last), "value": self.value.ravel(), "stderr": self.stderr.ravel()}
+        return narwhals.from_dict(columns, backend=backend).to_native()  # type: ignore[arg-type]
+
+    def _names(self) -> list[Any]:
+        """Return the key of each entry, in the order of `value`."""
+        if not self.value.ndim:
+            return ["value"]
+        last = range(self.value.shape[-1]) if self.labels is None else self.labels.tolist()
+        if self.value.ndim == 1:
+            return list(last)
+        return [(*before, name) for before in np.ndindex(self.value.shape[:-1]) for name in last]
 
     def __str__(self) -> str:
         """Return a line for each entry, the first ones of many: value and standard error, rounded to it."""

@@ -156,7 +156,7 @@ class Ledger:
     bitldp.ledger.balance.BudgetExceededError: GRR: 3 releases of epsilon 1 exceed the budget, ...
     """
 
-    def __init__(self, budget: float, delta: float = 0.0) -> None:
+    def __init__(self, budget: float, *, delta: float = 0.0) -> None:
         self._balance = Balance(budget, delta)
         self._lock = threading.RLock()
         self._process = os.getpid()
@@ -237,7 +237,7 @@ class Ledger:
                     raise NoLedgerError(path)
                 if budget is None:
                     raise ValueError("budget: must be given, the file of the ledger does not exist yet")
-                ledger = cls(budget, 0.0 if delta is None else delta)
+                ledger = cls(budget, delta=0.0 if delta is None else delta)
                 ledger._save(here, ())
             else:
                 ledger = cls.load(path)
@@ -350,7 +350,7 @@ class Ledger:
         """
         try:
             budget, delta, entries = _read(text)
-            ledger = cls(budget, delta)
+            ledger = cls(budget, delta=delta)
             ledger._extend(entries)
         except ValueError as error:
             raise ValueError(f"{source}: {error}") from None

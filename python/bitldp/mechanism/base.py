@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import warnings
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
@@ -15,12 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Coins, Grid
 from bitldp.base import checks
 from bitldp.base.arrays import position
+from bitldp.base.documents import facts_table
 from bitldp.base.keys import RandomSource
 from bitldp.estimate.estimates import Estimate
 from bitldp.mechanism import identity
 from bitldp.mechanism.described import Variant, letter_facts
+from bitldp.mechanism.hints import Hinting, refuse_unknown
 from bitldp.mechanism.law import Experiment, Pair, Symbols, far_ends
-from bitldp.mechanism.parameters import declared
+from bitldp.mechanism.parameters import declared, lasting
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
 from bitldp.release.base import Call, Direct, called
 from bitldp.release.keyed import Ids, bound, coins_of, fitting, keyed_call
@@ -40,11 +43,13 @@ Part = tuple[int, int]
 Reports: TypeAlias = NDArray[Any] | np.generic | tuple[NDArray[Any], ...]
 """Reports of `randomize`: an array; a scalar for a single value; where coordinates are sampled, a pair."""
 
+_RANDOMIZE = ("rng", "output", "out", "threads", "first_chunk")
+
 _M = TypeVar("_M", bound="Mechanism")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mechanism(ABC):
+class Mechanism(metaclass=Hinting):
     """A mechanism of local differential privacy: parameters in, reports out.
 
     A subclass is a frozen dataclass whose fields are its parameters; those that are annotated with a check
@@ -70,6 +75,9 @@ class Mechanism(ABC):
     _no_frequencies: ClassVar[str] = "its reports are not categories"
     _no_letters: ClassVar[str] = "the mean of its reports does not tell the input"
 
+    _lasting: ClassVar[str] = ""  # module and name that the class had at first, where it may have moved
+    _fingerprint_version: ClassVar[int] = 1  # raised where reports of the same parameters no longer add up
+
     # Derived of the parameters while the mechanism is built.
     _guarantee: Guarantee = field(init=False, repr=False, compare=False)
     _direct: tuple[Any, ...] | None = field(init=False, repr=False, compare=False)
@@ -84,7 +92,7 @@ class Mechanism(ABC):
                 f"the exact one is {covered:.6g} ({guarantee.record:.6g} per record, "
                 f"{guarantee.feature:.6g} per feature)",
                 PrivacyClaimWarning,
-                stacklevel=3,  # here, the dataclass' __init__, the caller who constructs
+                stacklevel=4,  # here, the dataclass' __init__, its metaclass, the caller who constructs
             )
 
     def _settle(self) -> None:
@@ -93,7 +101,7 @@ class Mechanism(ABC):
             object.__setattr__(self, name, check(name, getattr(self, name)))
         self._build()
         direct = self._shortcut()
-        self._set(_direct=None if direct is None else tuple(direct))  # which is unpacked faster
+        object.__setattr__(self, "_direct", None if direct is None else tuple(direct))  # is unpacked faster
 
     @abstractmethod
     def _build(self) -> None:
@@ -135,12 +143,20 @@ class Mechanism(ABC):
         Returns
         -------
         dict
-            ``{"name": ..., "parameters": {...}}``. Two mechanisms whose reports may be aggregated together
-            have the same fingerprint.
+            ``{"name": ..., "parameters": {...}}``, and ``"version"`` from the second on. Two mechanisms whose
+            reports may be aggregated together have the same fingerprint.
+
+        Notes
+        -----
+        Wire headers, plans, saved counts and keyed randomness depend on it. So its names last: a class or a
+        parameter that was renamed stands under the name that it had at first.
         """
+        kind, ids = type(self), lasting(type(self))
+        version = {} if self._fingerprint_version == 1 else {"version": self._fingerprint_version}
         return {
-            "name": type(self).__name__,
-            "parameters": {name: identity.plain(value) for name, value in self.parameters.items()},
+            **version,
+            "name": identity.short_name(kind),
+            "parameters": {ids[name]: identity.plain(value) for name, value in self.parameters.items()},
         }
 
     def _identity(self) -> Hashable:
@@ -156,6 +172,11 @@ class Mechanism(ABC):
         shown = ", ".join(f"{name}={identity.short(value)}" for name, value in self.parameters.items())
         return f"{type(self).__name__}({shown})"
 
+    def _repr_html_(self) -> str:
+        """Return parameters and guarantee as tables, for notebooks."""
+        rows = ((name, html.escape(identity.short(value))) for name, value in self.parameters.items())
+        return facts_table(type(self).__name__, rows) + self.guarantee._repr_html_()
+
     def __reduce__(self) -> tuple[Callable[..., Mechanism], tuple[type[Mechanism], dict[str, Any]]]:
         return _rebuild, (type(self), dict(self.parameters))
 
@@ -168,6 +189,7 @@ class Mechanism(ABC):
         out: NDArray[Any] | None = None,
         threads: int | None = None,
         first_chunk: int = 0,
+        **unknown: Any,
     ) -> Reports:
         """Randomize records: what it returns is safe to release at `guarantee`.
 
@@ -213,6 +235,8 @@ class Mechanism(ABC):
         TypeError
             Wrong dtype or kind of argument.
         """
+        if unknown:
+            refuse_unknown("randomize", unknown, _RANDOMIZE)
         direct = self._direct
         if (
             direct is not None

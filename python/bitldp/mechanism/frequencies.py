@@ -61,7 +61,8 @@ class Labelled(OneArray):
     def _hint(self) -> str:
         """Return how labels are released."""
         return (
-            f'for labels, give them in place of their number: {type(self).__name__}(["red", "green"], ...), '
+            "for labels, give them in place of their number: "
+            f'{type(self).__name__}(["red", "green"], epsilon=...), '
             "or encode them by bitldp.Categories"
         )
 

@@ -1,9 +1,9 @@
-"""What tells two mechanisms apart: their parameters as hashable values, as JSON, and in words."""
+"""Parameters of a mechanism as hashable values, as JSON, and in words; lasting names of classes."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -27,9 +27,16 @@ def plain(value: Any) -> Any:
     if isinstance(value, Categories):
         text = repr(value.labels.tolist())
         return {"labels": len(value), "sha256": hashlib.sha256(text.encode()).hexdigest()}
+    if hasattr(value, "fingerprint") and not isinstance(value, type):
+        return value.fingerprint()
     if callable(value):
         return name(value)
     return list(value) if isinstance(value, tuple) else value
+
+
+def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters as JSON values under the names of the constructor, for people."""
+    return {name: plain(value) for name, value in parameters.items()}
 
 
 def short(value: Any) -> str:
@@ -47,6 +54,15 @@ def digest(array: NDArray[Any]) -> str:
 
 
 def name(function: Any) -> str:
-    """Return a stable name of a callable, which may be an instance or a partial function."""
+    """Return a stable name of a callable, which may be an instance or a partial function.
+
+    A class that stands as a parameter may be moved or renamed: its `_lasting` name is what it had at first.
+    """
     named = function if hasattr(function, "__qualname__") else type(function)
-    return f"{named.__module__}.{named.__qualname__}"
+    lasting: str = vars(named).get("_lasting", "")
+    return lasting or f"{named.__module__}.{named.__qualname__}"
+
+
+def short_name(kind: type) -> str:
+    """Return the lasting name of a class without its module."""
+    return str(vars(kind).get("_lasting", kind.__name__)).rpartition(".")[2]

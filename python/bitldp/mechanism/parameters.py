@@ -103,6 +103,19 @@ class Option:
     short: str = ""
 
 
+@dataclass(frozen=True)
+class FieldId:
+    """Lasting name of a parameter that was renamed, for fingerprints, plans and keyed randomness.
+
+    Attributes
+    ----------
+    name : str
+        Name that the parameter had when the first reports were made.
+    """
+
+    name: str
+
+
 Budget = Annotated[float, checks.budget]
 """A privacy budget: finite, zero or more."""
 
@@ -155,6 +168,15 @@ def annotated(kind: type) -> Mapping[str, tuple[Any, tuple[Any, ...]]]:
 
 
 @cache
+def lasting(kind: type) -> Mapping[str, str]:
+    """Return the lasting name of each of a dataclass' fields: its `FieldId`, or the name itself."""
+    return {
+        name: next((note.name for note in stated if isinstance(note, FieldId)), name)
+        for name, (_, stated) in annotated(kind).items()
+    }
+
+
+@cache
 def declared(kind: type) -> tuple[tuple[str, Check], ...]:
     """Return the checks of a dataclass' fields by name, in the order of the constructor.
 
@@ -164,7 +186,7 @@ def declared(kind: type) -> tuple[tuple[str, Check], ...]:
         (name, check)
         for name, (_, stated) in annotated(kind).items()
         for check in stated
-        if not isinstance(check, Option)
+        if not isinstance(check, (Option, FieldId))
     )
 
 

@@ -14,6 +14,9 @@ from bitldp.base.keys import RandomSource
 from bitldp.mechanism.base import Mechanism
 from bitldp.release.keyed import Ids
 
+Output: TypeAlias = Literal["codes", "values", "bits", "packed"]
+"""Form of reports; which of them a mechanism offers, its `outputs` say."""
+
 Single: TypeAlias = bool | int | float | str | bytes | np.generic
 """One value: one number, one category or one label."""
 
@@ -22,13 +25,13 @@ if TYPE_CHECKING:
     class OneArray(Mechanism):
         """Base of the mechanisms whose reports are one array, never a pair."""
 
-        @overload
+        @overload  # type: ignore[override]
         def randomize(
             self,
             x: Single,
             *,
             rng: RandomSource = None,
-            output: str = "codes",
+            output: Output = "codes",
             out: NDArray[Any] | None = None,
             threads: int | None = None,
             first_chunk: int = 0,
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
             x: ArrayLike,
             *,
             rng: RandomSource = None,
-            output: str = "codes",
+            output: Output = "codes",
             out: NDArray[Any] | None = None,
             threads: int | None = None,
             first_chunk: int = 0,
@@ -64,7 +67,7 @@ if TYPE_CHECKING:
     class ArrayOrPair(Mechanism):
         """Base of the mechanisms whose reports are an array, or a pair where coordinates are sampled."""
 
-        @overload
+        @overload  # type: ignore[override]
         def randomize(
             self,
             x: ArrayLike,
@@ -81,7 +84,7 @@ if TYPE_CHECKING:
             x: ArrayLike,
             *,
             rng: RandomSource = None,
-            output: str = "codes",
+            output: Output = "codes",
             out: NDArray[Any] | None = None,
             threads: int | None = None,
             first_chunk: int = 0,

@@ -178,6 +178,8 @@ class BitBudgets(Numeric):
     (1, 2)
     """
 
+    _lasting: ClassVar[str] = "bitldp.numeric.bit_budgets.BitBudgets"
+
     _: KW_ONLY
     bits: Annotated[int | None, optional(whole(1, _MOST))] = None
 

@@ -91,6 +91,8 @@ class Duchi(Numeric):
     True
     """
 
+    _lasting: ClassVar[str] = "bitldp.numeric.duchi.Duchi"
+
     _: KW_ONLY
     spend: AnySpend = "split"  # type: ignore[assignment]  # one more than the others
     calibration: Calibration = "exact"
@@ -156,6 +158,8 @@ class LDPFLDuchi(Numeric):
     Sun, Qian, Chen and Yu, "LDP-FL: practical private aggregation in federated learning with local
     differential privacy", arXiv:2007.15789 (2020).
     """
+
+    _lasting: ClassVar[str] = "bitldp.numeric.duchi.LDPFLDuchi"
 
     _: KW_ONLY
     center: Annotated[float, checks.real, Option(hidden=True)] = 0.0

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -171,6 +171,8 @@ class Gaussian(Numeric):
     >>> mechanism.guarantee.delta <= 1e-6 and mechanism.guarantee.record <= 1.0
     True
     """
+
+    _lasting: ClassVar[str] = "bitldp.numeric.gaussian.Gaussian"
 
     _: KW_ONLY
     delta: Annotated[float, checks.chance]

@@ -111,6 +111,8 @@ class Hybrid(Numeric):
     [1.04, 1.04, 1.04]
     """
 
+    _lasting: ClassVar[str] = "bitldp.numeric.hybrid.Hybrid"
+
     def _released(self, epsilon: float, interval: Interval) -> Release:
         return mixed(epsilon, interval)
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
+from typing import ClassVar
 
 from bitldp._core import Shift
 from bitldp.channels.noise import geometric_weights
@@ -107,6 +108,8 @@ class Laplace(Numeric):
     >>> bool(abs(mechanism.estimate_mean(reports).value[0] - 0.3) < 0.06)
     True
     """
+
+    _lasting: ClassVar[str] = "bitldp.numeric.laplace.Laplace"
 
     def _released(self, epsilon: float, interval: Interval) -> Release:
         return noisy(epsilon, interval)

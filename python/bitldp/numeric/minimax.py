@@ -98,9 +98,11 @@ class MinimaxVariance(Designed, Numeric):
     Examples
     --------
     >>> from bitldp import Hybrid, MinimaxVariance
-    >>> [round(kind(2.0).worst_variance(), 3) for kind in (Hybrid, MinimaxVariance)]
+    >>> [round(kind(epsilon=2.0).worst_variance(), 3) for kind in (Hybrid, MinimaxVariance)]
     [1.043, 0.866]
     """
+
+    _lasting: ClassVar[str] = "bitldp.numeric.minimax.MinimaxVariance"
 
     _: KW_ONLY
     _command: ClassVar[str] = "minimax"

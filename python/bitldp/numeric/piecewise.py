@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 from bitldp.mechanism.numeric import Numeric
 from bitldp.release.base import Interval, Release
@@ -78,6 +79,8 @@ class Piecewise(Numeric):
     (1, 2.23)
     """
 
+    _lasting: ClassVar[str] = "bitldp.numeric.piecewise.Piecewise"
+
     def _released(self, epsilon: float, interval: Interval) -> Release:
         return windowed(*cells(window_share(epsilon, 2)), epsilon, interval)
 
@@ -107,6 +110,8 @@ class PiecewiseSub(Numeric):
     differential privacy-based federated learning for Internet of Things", IEEE Internet of Things Journal 8
     (2021).
     """
+
+    _lasting: ClassVar[str] = "bitldp.numeric.piecewise.PiecewiseSub"
 
     def _released(self, epsilon: float, interval: Interval) -> Release:
         return windowed(*cells(window_share(epsilon, 3)), epsilon, interval)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -123,6 +124,8 @@ class ThreeOutputs(Numeric):
 
     An input is placed with a resolution of 2**-32 of a step of the grid, in the precision of its dtype.
     """
+
+    _lasting: ClassVar[str] = "bitldp.numeric.three_outputs.ThreeOutputs"
 
     def _released(self, epsilon: float, interval: Interval) -> Release:
         return three(epsilon, interval)

@@ -180,7 +180,7 @@ class HeavyHitters(Mechanism):
             keys[those] = self._words.beginnings(words[those], length)
         return keys
 
-    def randomize(
+    def randomize(  # type: ignore[override]
         self,
         x: ArrayLike,
         *,

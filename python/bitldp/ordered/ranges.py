@@ -318,8 +318,8 @@ class RangeAccumulator(AttributesAccumulator):
             raise ValueError("project: not offered, for shares are consistent with those of ranges")
         if self._size > MOST_LEAVES:
             raise ValueError(
-                f"size: {self._size} values are too many to be asked for one by one; {MOST_LEAVES} are not. "
-                "Ask for ranges of them"
+                f"categories: {self._size} values are too many to be asked for one by one; {MOST_LEAVES} "
+                "are not. Ask for ranges of them"
             )
         leaves = self._leaves()
         return Estimate(leaves, self._stderr(np.eye(self._size), leaves), self.n)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -95,6 +95,8 @@ class SquareWave(Numeric):
     >>> mechanism.estimate_distribution(reports).value.shape
     (64,)
     """
+
+    _lasting: ClassVar[str] = "bitldp.ordered.square_wave.SquareWave"
 
     _: KW_ONLY
     cells: Annotated[int, whole(2, _MOST)] = 512

@@ -250,7 +250,10 @@ REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
         *((f"GeneralizedRR, {how}", _response(how)) for how in ("split", "sample")),
         ("HypercubePrivUnit, record", _whole(HypercubePrivUnit)),
         ("SampledSigns, record", _whole(SampledSigns)),
-        ("Duchi, record", lambda s: Duchi(epsilon=s.epsilon, features=s.features, spend="cube", interval=s.interval)),
+        (
+            "Duchi, record",
+            lambda s: Duchi(epsilon=s.epsilon, features=s.features, spend="cube", interval=s.interval),
+        ),
     ),
     "vector": (
         ("CrossPolytope", _ball(CrossPolytope, "l1", "l2")),

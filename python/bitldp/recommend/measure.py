@@ -74,7 +74,7 @@ def distances(mechanism: Any, users: int) -> list[float]:
     if isinstance(mechanism, SquareWave):
         return [_of_wave(mechanism, below, users) for below in SHAPES.values()]
     if isinstance(mechanism, Hierarchy):
-        count, places = mechanism.size, np.rint(_GRID * mechanism.size).astype(np.int64)
+        count, places = mechanism.categories, np.rint(_GRID * mechanism.categories).astype(np.int64)
         grid, variances = places / count, mechanism.range_variance(0, places)
     else:
         count, grid = mechanism.categories, _GRID
@@ -126,7 +126,7 @@ def node_law(mechanism: Any) -> NodeLaw:
 def range_spread(mechanism: Any) -> NDArray[np.float64]:
     """Return n times the variance of the shares of typical ranges, all values being as frequent."""
     if isinstance(mechanism, Hierarchy):
-        return mechanism.range_variance(*typical_ends(mechanism.size))
+        return mechanism.range_variance(*typical_ends(mechanism.categories))
     law, size = node_law(mechanism), mechanism.categories
     shares = np.full(size, 1.0 / size)
     return np.concatenate([law.variance(each, shares) for each in inside(*typical_ends(size), size)])

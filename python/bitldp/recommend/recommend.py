@@ -27,8 +27,8 @@ __all__ = ["Recommendation", "Row", "asked_again", "recommend"]
 
 def recommend(
     task: Task,
-    epsilon: float,
     *,
+    epsilon: float,
     features: int | None = None,
     categories: int | Sequence[int] | None = None,
     candidates: Any = None,

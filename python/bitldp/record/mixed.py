@@ -14,6 +14,7 @@ from bitldp.base.keys import RandomSource
 from bitldp.estimate.estimates import Estimate
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.attributes.base import Attributes, AttributesAccumulator
+from bitldp.mechanism.hints import refuse_unknown
 from bitldp.mechanism.means import refuse_outside
 from bitldp.mechanism.parameters import Budget, Features, FieldId, Flag, Interval, Option, one_of
 from bitldp.record.categorical import Oracles, Sizes, Spend, admitted, chosen
@@ -144,6 +145,7 @@ class MixedRecord(Attributes):
         out: NDArray[Any] | None = None,
         threads: int | None = None,
         first_chunk: int = 0,
+        **unknown: Any,
     ) -> Any:
         """Randomize numbers and categories.
 
@@ -172,6 +174,8 @@ class MixedRecord(Attributes):
         ValueError, TypeError
             For a value that is refused, whether it is sampled or not, and where `x` and `y` differ in length.
         """
+        if unknown:
+            refuse_unknown("randomize", unknown, ("rng", "output", "out", "threads", "first_chunk"))
         tables, records = self._admit_pair(x, y)
         call = called(rng, output, out, threads, first_chunk, self.outputs, self._streams)
         return self._released(tables, records, call)

@@ -36,14 +36,14 @@ def _axes(ax: Axes | None) -> Any:
 
 
 def plot_variance(
-    mechanisms: Mapping[str, Callable[[float], Any]], epsilons: ArrayLike, *, ax: Axes | None = None
+    mechanisms: Mapping[str, Callable[..., Any]], epsilons: ArrayLike, *, ax: Axes | None = None
 ) -> Axes:
     """Draw the mean variance of mechanisms against their exact epsilon of a record.
 
     Parameters
     ----------
     mechanisms : mapping of str to callable
-        What builds each mechanism of an epsilon: ``{"Duchi": bitldp.Duchi}``.
+        What builds each mechanism, called with ``epsilon=``: ``{"Duchi": bitldp.Duchi}``.
     epsilons : array_like of float, shape (n,)
         Budgets, above zero; a point is drawn at the exact epsilon that comes of each.
     ax : matplotlib Axes, optional
@@ -61,7 +61,7 @@ def plot_variance(
     axes = _axes(ax)
     budgets = np.ravel(np.asarray(epsilons, float))
     for (name, make), (color, marker) in zip(mechanisms.items(), STYLES * len(mechanisms), strict=False):
-        built = [make(float(epsilon)) for epsilon in budgets]
+        built = [make(epsilon=float(epsilon)) for epsilon in budgets]
         exact = [each.guarantee.record for each in built]
         axes.plot(exact, [each.mean_variance() for each in built], color=color, marker=marker, label=name)
     axes.set(xscale="log", yscale="log", xlabel="exact ε of a record", ylabel="variance, mean over inputs")

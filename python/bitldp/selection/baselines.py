@@ -30,21 +30,21 @@ _FAR = 4.0  # bounds that a projected number is moved by, so that it is clipped
 _ENTRIES = 1 << 27  # of a projection: a gigabyte
 
 
-def flat(dimensions: int, *, epsilon: float, c: int = 1, values: type[Numeric] = Piecewise) -> Numeric:
+def flat(features: int, *, epsilon: float, c: int = 1, release: type[Numeric] = Piecewise) -> Numeric:
     """Return the flat baseline: c coordinates drawn without looking, at epsilon/c each, scaled by d/c.
 
-    It is the numeric mechanism itself, ``values(epsilon, features=dimensions, spend="sample", k=c)``, and it
-    is unbiased.
+    It is the numeric mechanism itself,
+    ``release(epsilon=epsilon, features=features, spend="sample", k=c)``, and it is unbiased.
 
     Parameters
     ----------
-    dimensions : int
+    features : int
         Coordinates d of a vector.
     epsilon : float
         Privacy budget of a vector.
     c : int
         Coordinates that are released, 1 to d.
-    values : type
+    release : type
         `Piecewise`, `Duchi`, `Hybrid`, ...
 
     Returns
@@ -56,11 +56,11 @@ def flat(dimensions: int, *, epsilon: float, c: int = 1, values: type[Numeric] =
     ValueError, TypeError
         For a parameter out of its range; the message names it.
     """
-    dimensions = checks.count("dimensions", dimensions, 1)
-    c = checks.integer("c", c, 1, dimensions)
-    if not (isinstance(values, type) and issubclass(values, Numeric)):
-        raise TypeError("values: must be a class of numeric mechanisms, such as Piecewise")
-    return values(epsilon, features=dimensions, spend="sample", k=c)
+    features = checks.count("features", features, 1)
+    c = checks.integer("c", c, 1, features)
+    if not (isinstance(release, type) and issubclass(release, Numeric)):
+        raise TypeError("release: must be a class of numeric mechanisms, such as Piecewise")
+    return release(epsilon=epsilon, features=features, spend="sample", k=c)
 
 
 @lru_cache(maxsize=8)

@@ -39,8 +39,8 @@ class FedSel:
     k : int, optional
         How many coordinates count as large, for "PS" and "PE". None: a tenth of them, at least 1.
     release : type
-        Mechanism of the value, built as ``release(epsilon=...)`` for one number of [-1, 1]: `Piecewise`, `Duchi`,
-        `Hybrid`, `ThreeOutputs`, ...
+        Mechanism of the value, built as ``release(epsilon=...)`` for one number of [-1, 1]: `Piecewise`,
+        `Duchi`, `Hybrid`, `ThreeOutputs`, ...
     mu : float, optional
         Part of a round's budget that the selection gets, in [0, 1). None: `split_budget`, for which
         `batch` is needed.
@@ -290,17 +290,15 @@ class FedSel:
 _SHARE_OF_TOP = 0.1  # of all coordinates, the paper's default of k
 
 
-def split_budget(
-    epsilon: float, dimensions: int, *, batch: int, threshold: float = 0.2
-) -> tuple[float, float]:
+def split_budget(features: int, *, epsilon: float, batch: int, threshold: float = 0.2) -> tuple[float, float]:
     """Split the budget of a round without a hyper-parameter: first to the value, then to the selection.
 
     Parameters
     ----------
+    features : int
+        Coordinates d, 2 or more.
     epsilon : float
         Budget of one round, above zero.
-    dimensions : int
-        Coordinates d, 2 or more.
     batch : int
         Clients m of a round, 1 or more.
     threshold : float
@@ -324,12 +322,12 @@ def split_budget(
     found theta = 0.2 by experiment.
     """
     epsilon = checks.positive("epsilon", epsilon)
-    dimensions = checks.integer("dimensions", dimensions, 2)
+    features = checks.integer("features", features, 2)
     batch = checks.integer("batch", batch, 1)
     threshold = checks.real("threshold", threshold)
     if not 0.0 <= threshold < 1.0:
         raise ValueError(f"threshold: must be in [0, 1), got {threshold}")
-    first = math.sqrt(dimensions * math.log(dimensions) / batch)
+    first = math.sqrt(features * math.log(features) / batch)
     return _parts(epsilon, max(0.0, min(epsilon - first, threshold * epsilon)))
 
 
@@ -342,13 +340,13 @@ def _parts(epsilon: float, selection: float) -> tuple[float, float]:
 
 
 def budget_of(
-    epsilon: float, dimensions: int, mu: float | None, batch: int | None, threshold: float
+    epsilon: float, features: int, mu: float | None, batch: int | None, threshold: float
 ) -> tuple[float, float]:
     """Return the budgets of selection and value of one round."""
     if mu is None:
         if batch is None:
             raise ValueError("mu: give it, or give batch, the clients of a round, to derive it")
-        return split_budget(dimensions, epsilon=epsilon, batch=batch, threshold=threshold)
+        return split_budget(features, epsilon=epsilon, batch=batch, threshold=threshold)
     mu = checks.real("mu", mu)
     if not 0.0 <= mu < 1.0:
         raise ValueError(f"mu: must be in [0, 1), got {mu}")
@@ -356,7 +354,7 @@ def budget_of(
 
 
 def selection_of(
-    select: str, dimensions: int, k: int | None, epsilon: float, calibration: Calibration
+    select: str, features: int, k: int | None, epsilon: float, calibration: Calibration
 ) -> EXP | PE | PS:
     """Return the selection that a word names."""
     checks.choice("select", select, ("PS", "EXP", "PE"))
@@ -366,8 +364,8 @@ def selection_of(
     if select == "EXP":
         if k is not None:
             raise ValueError("k: is for 'PS' and 'PE'; 'EXP' has no top k")
-        return EXP(dimensions, epsilon=epsilon)
-    top = max(1, round(_SHARE_OF_TOP * dimensions)) if k is None else k
+        return EXP(features, epsilon=epsilon)
+    top = max(1, round(_SHARE_OF_TOP * features)) if k is None else k
     if select == "PS":
-        return PS(dimensions, k=top, epsilon=epsilon)
-    return PE(dimensions, k=top, epsilon=epsilon, calibration=calibration)
+        return PS(features, k=top, epsilon=epsilon)
+    return PE(features, k=top, epsilon=epsilon, calibration=calibration)

@@ -16,6 +16,7 @@ from bitldp.base.keys import RandomSource
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.means import MeanAccumulator
 from bitldp.mechanism.base import Mechanism, Part
+from bitldp.mechanism.hints import refuse_unknown
 from bitldp.mechanism.law import Block, Experiment, Pair
 from bitldp.mechanism.means import Means
 from bitldp.mechanism.parameters import FieldId
@@ -35,7 +36,7 @@ class SelectedReports(NamedTuple):
     Attributes
     ----------
     indices : ndarray of unsigned int, shape (n,)
-        The coordinates; `dimensions` stands for none.
+        The coordinates; the number of features stands for none.
     codes : ndarray, shape (n,)
         The reports of their values; that of a fixed value where there is no coordinate.
     """
@@ -233,6 +234,7 @@ class TwoStage(Mechanism):
         output: str = "codes",
         threads: int | None = None,
         first_chunk: int = 0,
+        **unknown: Any,
     ) -> SelectedReports:
         """Select a coordinate of each vector and release its value.
 
@@ -260,6 +262,8 @@ class TwoStage(Mechanism):
         ValueError, TypeError
             A number that is not finite (an index is given, never the value), wrong shape or dtype.
         """
+        if unknown:
+            refuse_unknown("randomize", unknown, ("rng", "output", "threads", "first_chunk"))
         call = called(rng, output, None, threads, first_chunk, self.outputs, self._streams)
         return self._perturb_pair(*self._admit_pair(scores, values), call)
 

@@ -19,6 +19,8 @@ from bitldp.base import checks
 from bitldp.base.errors import MissingExtraError, PlanError, require
 from bitldp.codecs import Categories
 from bitldp.mechanism.base import Mechanism
+from bitldp.mechanism.identity import short_name
+from bitldp.mechanism.parameters import lasting
 from bitldp.tables import numbers, points, record  # noqa: F401  # kinds of columns, which register themselves
 from bitldp.tables.codec import KINDS, ColumnCodec, Missing, Settings
 from bitldp.tables.labels import text_of
@@ -181,15 +183,21 @@ class Column:
         made._set("codecs", self.codecs)  # which know why a decoding was chosen
         return made
 
-    def to_document(self) -> dict[str, Any]:
+    def to_document(self, *, named: bool = False) -> dict[str, Any]:
         """Return the column as JSON values.
+
+        Parameters
+        ----------
+        named : bool
+            Whether parameters have the names of the constructor, for people; else their lasting names, which
+            a plan's digest is of.
 
         Raises
         ------
         PlanError
             For a mechanism with a parameter that is a function, which no file can hold.
         """
-        document = {**_described(self.mechanism), "columns": list(self.columns)}
+        document = {**_described(self.mechanism, named), "columns": list(self.columns)}
         for name in _FIELDS:
             value = getattr(self, name)
             if value != _DEFAULTS[name]:
@@ -247,32 +255,33 @@ def _without_labels(mechanism: Mechanism) -> Mechanism:
 # -- mechanisms as JSON values
 
 
-def _described(mechanism: Mechanism) -> dict[str, Any]:
-    """Return a mechanism by the name of its class and its parameters."""
-    kind = type(mechanism).__name__
+def _described(mechanism: Mechanism, named: bool) -> dict[str, Any]:
+    """Return a mechanism by its class and parameters: by lasting names, or those of the constructor."""
+    kind = type(mechanism)
+    ids = lasting(kind)
     return {
-        "mechanism": kind,
+        "mechanism": kind.__name__ if named else short_name(kind),
         "parameters": {
-            name: _plain(kind, name, value)
+            name if named else ids[name]: _plain(kind.__name__, name, value, named)
             for name, value in mechanism.parameters.items()
             if value is not None
         },
     }
 
 
-def _plain(kind: str, name: str, value: Any) -> Any:
+def _plain(kind: str, name: str, value: Any, named: bool) -> Any:
     if isinstance(value, Categories):
         return value.labels.tolist()
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     if isinstance(value, (tuple, list)):
-        return [_plain(kind, name, each) for each in value]
+        return [_plain(kind, name, each, named) for each in value]
     if isinstance(value, float) and not math.isfinite(value):
         raise PlanError(f"{kind}: its {name} is infinite, which a plan's file does not hold")
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, Mechanism):
-        return _described(value)
+        return _described(value, named)
     raise PlanError(f"{kind}: its {name} is a {type(value).__name__}, which a plan's file does not hold")
 
 
@@ -285,7 +294,8 @@ def _constructed(name: Any, parameters: Any) -> Mechanism:
         raise PlanError(f"mechanism: {name!r} is none of bitldp's; {meant}")
     if not isinstance(parameters, Mapping):
         raise PlanError("parameters: must be a table of the mechanism's parameters")
-    given = {key: _parameter(each) for key, each in parameters.items()}
+    names: dict[Any, str] = {before: name for name, before in lasting(kind).items()}
+    given = {names.get(key, key): _parameter(each) for key, each in parameters.items()}
     try:
         return kind(**given)
     except MissingExtraError:

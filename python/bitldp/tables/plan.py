@@ -140,7 +140,7 @@ class TablePlan:
         return Aggregate(self, group_by)
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return the plan as JSON values."""
+        """Return the plan as JSON values, parameters under their lasting names."""
         return {"column": [column.to_document() for column in self.columns], "keep": list(self.keep)}
 
     @cached_property
@@ -179,8 +179,7 @@ class TablePlan:
 
     def to_toml(self) -> str:
         """Return the plan as a TOML text, for a file that people read."""
-        document = self.fingerprint()
-        return toml_of(document["column"], document["keep"])
+        return toml_of([column.to_document(named=True) for column in self.columns], self.keep)
 
     @classmethod
     def from_toml(cls, text: str) -> TablePlan:

@@ -259,7 +259,7 @@ def test_budgets_near_the_ends(kind) -> None:
     np.testing.assert_array_equal(one, other)
     with pytest.raises(ValueError, match="no unbiased decode exists at epsilon 0"):
         nothing.estimate_frequencies(nothing.randomize([1, 2], rng=1))
-    assert "unbiased" in nothing.facts()["errors"]
+    assert "unbiased" in nothing._facts()["errors"]
     for epsilon in (1e-9, 30.0, 700.0):
         mechanism = kind(9, epsilon=epsilon)
         assert 0.0 <= mechanism.guarantee.record <= epsilon

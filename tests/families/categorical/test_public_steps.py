@@ -92,7 +92,7 @@ def test_estimates_are_unbiased_and_spread_as_said() -> None:
 
     The mean square error of 60 estimates of n = 3,000 is within 5 standard errors of the closed form.
     """
-    k, mechanism = 50, public(50, 1.0, seed=9)
+    k, mechanism = 50, public(50, 1.0, public_seed=9)
     x = np.random.default_rng(5).choice(k, 300_000, p=np.arange(k) * 2.0 / (k * (k - 1)))
     truth = np.bincount(x, minlength=k) / len(x)
     estimate = mechanism.estimate_frequencies(mechanism.randomize(x, rng=9, first=7), first=7)
@@ -146,7 +146,7 @@ def test_numbers_are_the_records_own() -> None:
     for start, stop in ((0, 7), (CHUNK - 6, CHUNK + 9), (2 * CHUNK, 3 * CHUNK)):
         part = mechanism.numbered(cells[start:stop], 5 + start).steps
         np.testing.assert_array_equal(part, whole[start:stop])
-    other = public(37, 1.0, seed=1).numbered(cells, 5).steps
+    other = public(37, 1.0, public_seed=1).numbered(cells, 5).steps
     assert np.mean(whole == other) < 0.1
     one = mechanism.randomize(7, rng=1, first=12)
     assert np.ndim(one) == 0

@@ -336,7 +336,7 @@ def test_silence_and_wrong_reports_are_refused():
         {"features": 128, "rotation": "haar"},
         {"rotation": "none"},
         {"cohorts": 0},
-        {"seed": -1},
+        {"public_seed": -1},
         {"reports": 65},
         {"radius": 0.0},
     ):

@@ -77,7 +77,7 @@ def test_vector_23(vectors):
     case = vectors[23]
     for name, kind in (("gRR", GeneralizedRR), ("bRR", BitwiseRR)):
         for epsilon, expected in zip(case["inputs"]["eps"], case["expected"][name], strict=True):
-            mechanism = kind(float(epsilon), bits=case["inputs"]["b"], **UNIT)
+            mechanism = kind(epsilon=float(epsilon), bits=case["inputs"]["b"], **UNIT)
             found = mechanism.variance(mechanism.points).mean()
             assert abs(found - expected) < case["tolerance"]
     count, epsilon = 8, 3.0

@@ -186,7 +186,13 @@ def test_what_does_not_fit_is_refused():
     silent = RandomCodebook(5, epsilon=0.0)
     with pytest.raises(ValueError, match="epsilon 0"):
         silent.decode(silent.randomize(np.zeros((3, 5))))
-    for parameters in ({"features": 1}, {"features": 128}, {"directions": 1}, {"seed": -1}, {"radius": 0.0}):
+    for parameters in (
+        {"features": 1},
+        {"features": 128},
+        {"directions": 1},
+        {"public_seed": -1},
+        {"radius": 0.0},
+    ):
         with pytest.raises(ValueError, match=next(iter(parameters))):
             RandomCodebook(**{"features": 5, "epsilon": 1.0} | parameters)
     assert pickle.loads(pickle.dumps(mechanism)) == mechanism

@@ -38,10 +38,10 @@ RECORDS = {
 }
 
 
-def tried(call, *arguments):
+def tried(call, *arguments, **options):
     """Return what a call returns and None, or None and the text of its ValueError."""
     try:
-        return call(*arguments), None
+        return call(*arguments, **options), None
     except ValueError as error:
         return None, str(error)
 
@@ -50,7 +50,7 @@ def tried(call, *arguments):
 @pytest.mark.parametrize("epsilon", BUDGETS)
 @pytest.mark.parametrize("name", [*ONE_NUMBER, *RECORDS])
 def test_a_budget_is_kept_or_refused(name, epsilon):
-    mechanism, refusal = tried((ONE_NUMBER | RECORDS)[name], epsilon)
+    mechanism, refusal = tried((ONE_NUMBER | RECORDS)[name], epsilon=epsilon)
     if refusal is not None:
         assert refusal.startswith("epsilon")
         return

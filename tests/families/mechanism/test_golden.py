@@ -57,7 +57,7 @@ def _categories(case) -> int:
     if case in ORDERED:
         if case.name == "BlockDesign-public":
             return mechanism.categories
-        return mechanism.size if case.name == "Hierarchy" else 1 << mechanism.bits
+        return mechanism.categories if case.name == "Hierarchy" else 1 << mechanism.bits
     if "Record" in case.name:
         return min(mechanism.attributes)
     if case in FAMILIES:

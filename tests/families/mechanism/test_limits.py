@@ -76,7 +76,7 @@ def test_exact_calibration_ends_at_a_ceiling(epsilon):
         ),
         (
             lambda: bitldp.BitRand(3, categories=2**33, epsilon_x=1.0, epsilon_y=1.0),
-            "classes: must be at most",
+            "categories: must be at most",
         ),
         (
             lambda: bitldp.UER(10**8, bits=5, integer_bits=2, epsilon=1.0, calibration="paper"),
@@ -85,7 +85,7 @@ def test_exact_calibration_ends_at_a_ceiling(epsilon):
         (lambda: bitldp.Duchi(epsilon=1.0, features=10**400), "features: must be at most 4294967295"),
         (lambda: bitldp.GRR(2**33, epsilon=1.0), "categories: must be at most 4294967295, got 8589934592"),
         (lambda: bitldp.GRR(3, epsilon=1.0, features=10**400), "features: must be at most 4294967295"),
-        (lambda: bitldp.LabelRR(2**33, epsilon=1.0), "classes: must be at most 4294967295"),
+        (lambda: bitldp.LabelRR(2**33, epsilon=1.0), "categories: must be at most 4294967295"),
         (lambda: bitldp.OUE(2**33, epsilon=1.0), "categories: must be at most 2147483648"),
         (lambda: bitldp.SUE(2**63, epsilon=1.0), "categories: must be at most 2147483648"),
     ],

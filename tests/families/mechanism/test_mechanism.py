@@ -164,7 +164,7 @@ def test_categories_are_checked(kind):
 
 
 def test_labels_are_checked():
-    with pytest.raises(ValueError, match="classes: must be at least 2"):
+    with pytest.raises(ValueError, match="categories: must be at least 2"):
         bitldp.LabelRR(1, epsilon=1.0)
     with pytest.raises(ValueError, match="beta: must be finite"):
         bitldp.LabelRR(3, epsilon=1.0, beta=np.nan)

@@ -196,35 +196,6 @@ def test_integers_and_single_values_are_counted_too():
     assert mechanism.outside(np.float16(5)) == 0
 
 
-EPSILON_SECOND = [
-    lambda *e, **k: bitldp.GRR(4, *e, **k),
-    lambda *e, **k: bitldp.LabelRR(4, *e, **k),
-    lambda *e, **k: bitldp.LabelLaplace(4, *e, **k),
-    lambda *e, **k: bitldp.OUE(4, *e, **k),
-    lambda *e, **k: bitldp.SUE(4, *e, **k),
-    lambda *e, **k: bitldp.BRR(9, *e, **k),
-    lambda *e, **k: bitldp.Exponential(9, *e, **k),
-    lambda *e, **k: bitldp.LSRR(9, *e, **k),
-    lambda *e, **k: bitldp.HypercubePrivUnit(9, *e, **k),
-    lambda *e, **k: bitldp.SampledSigns(9, *e, **k),
-    lambda *e, **k: bitldp.EXP(9, *e, **k),
-    lambda *e, **k: bitldp.PS(9, 2, *e, **k),
-    lambda *e, **k: bitldp.PE(9, 2, *e, **k),
-    lambda *e, **k: bitldp.SignSGD(9, *e, **k),
-    lambda *e, **k: CLDP(9, *e, **k),
-    lambda *e, **k: Compressed(9, 3, *e, public_seed=1, **k),
-]
-
-
-@pytest.mark.parametrize("make", EPSILON_SECOND)
-def test_epsilon_needs_no_name(make):
-    """Neither equality nor what is saved changes with it."""
-    assert make(1.5) == make(epsilon=1.5)
-    assert make(1.5).fingerprint() == make(epsilon=1.5).fingerprint()
-    with pytest.raises(TypeError):
-        make(1.5, 2.5, 3.5, 4.5, 5.5, 6.5)
-
-
 @pytest.mark.parametrize("name", [name for name, case in ALL.items() if case.make()._direct is not None])
 def test_the_short_way_is_the_long_one(name):
     """With a key in place of the fresh one, the short way's call gives the reports of `rng`."""

@@ -139,7 +139,7 @@ def test_pickle():
 )
 def test_bad_parameters(arguments, options, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        BitBudgets(*arguments, **options)
+        BitBudgets(epsilon=arguments[0], **options)
 
 
 def test_bad_inputs():

@@ -36,7 +36,7 @@ def mvu_large(epsilon: float) -> MVU:
     return MVU(epsilon=epsilon, input_bits=6, output_bits=5, interval=ENDS)
 
 
-TABLE: dict[str, tuple[Callable[[float], Any], dict[float, tuple[float, float]]]] = {
+TABLE: dict[str, tuple[Callable[..., Any], dict[float, tuple[float, float]]]] = {
     "Duchi": (
         Duchi,
         {0.5: (16.34, 16.67), 1: (4.349, 4.683), 2: (1.391, 1.724), 4: (0.743, 1.076), 8: (0.668, 1.001)},
@@ -84,7 +84,7 @@ def errors(mechanism: Any) -> np.ndarray:
 @pytest.mark.parametrize(("name", "epsilon"), ENTRIES)
 def test_entry(name, epsilon):
     make, row = TABLE[name]
-    mechanism, (mean, worst) = make(float(epsilon)), row[epsilon]
+    mechanism, (mean, worst) = make(epsilon=float(epsilon)), row[epsilon]
     found = errors(mechanism)
     assert mechanism.mean_variance() == pytest.approx(mean, rel=0.01)
     assert mechanism.worst_variance() == pytest.approx(worst, rel=0.01)
@@ -107,13 +107,13 @@ def test_minimax_at_the_points_of_its_grid(epsilon, worst):
     )
     assert at_points.max() == pytest.approx(worst, rel=0.01)
     assert mechanism.guarantee.record <= epsilon
-    others = [make(epsilon) for name, (make, _) in TABLE.items() if name != "MVU(6,5)"]
+    others = [make(epsilon=epsilon) for name, (make, _) in TABLE.items() if name != "MVU(6,5)"]
     assert all(mechanism.worst_variance() < 1.01 * other.worst_variance() for other in others)
 
 
 def test_what_beats_what():
     """MVU(6,5) has the least mean error of the table in its columns; noise has the largest at 4 and more."""
     for epsilon in TABLE["MVU(6,5)"][1]:
-        means = {name: make(float(epsilon)).mean_variance() for name, (make, _) in TABLE.items()}
+        means = {name: make(epsilon=float(epsilon)).mean_variance() for name, (make, _) in TABLE.items()}
         assert min(means, key=means.__getitem__) == "MVU(6,5)"
     assert all(best_response(epsilon).letters.size == 2 for epsilon in BUDGETS[:2])  # which is Duchi's

@@ -122,7 +122,7 @@ def test_pickle_hash_repr():
 )
 def test_bad_parameters_are_refused(error, name, arguments):
     with pytest.raises(error, match=f"^{name}"):
-        Gaussian(*arguments)
+        Gaussian(epsilon=arguments[0], delta=arguments[1])
 
 
 def test_bad_inputs_are_refused():

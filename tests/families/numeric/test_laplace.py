@@ -158,8 +158,8 @@ def test_frequencies_of_labels():
 
 def test_bad_labels_and_parameters_are_refused():
     for error, name, call in [
-        (ValueError, "classes", lambda: LabelLaplace(1, epsilon=1.0)),
-        (TypeError, "classes", lambda: LabelLaplace(2.5, epsilon=1.0)),
+        (ValueError, "categories", lambda: LabelLaplace(1, epsilon=1.0)),
+        (TypeError, "categories", lambda: LabelLaplace(2.5, epsilon=1.0)),
         (ValueError, "epsilon", lambda: LabelLaplace(3, epsilon=-1.0)),
         (ValueError, "epsilon", lambda: LabelLaplace(3, epsilon=math.nan)),
         (ValueError, "x", lambda: LabelLaplace(3, epsilon=1.0).randomize([0, 3])),

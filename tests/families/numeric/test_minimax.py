@@ -58,7 +58,7 @@ def test_table_of_mean_squared_errors(epsilon):
     fine = mechanism.variance(np.linspace(-1.0, 1.0, 20_001))
     assert mechanism.worst_variance() == pytest.approx(fine.max(), rel=1e-5)
     for other in (Hybrid, ThreeOutputs, Piecewise):
-        assert mechanism.worst_variance() < other(epsilon).worst_variance()
+        assert mechanism.worst_variance() < other(epsilon=epsilon).worst_variance()
 
 
 def test_more_points_cost_less_dither():
@@ -143,7 +143,7 @@ def test_another_table_has_another_fingerprint():
 )
 def test_bad_parameters(arguments, options, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        MinimaxVariance(*arguments, **options)
+        MinimaxVariance(epsilon=arguments[0], **options)
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0, 9.0])

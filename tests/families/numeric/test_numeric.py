@@ -94,7 +94,7 @@ def test_accumulators_merge_and_serialise(mechanism):
     assert left.n == 1500
     np.testing.assert_allclose(left.estimate().value, whole.estimate().value, rtol=1e-12)
     np.testing.assert_allclose(left.estimate().stderr, whole.estimate().stderr, rtol=1e-9)
-    other = type(mechanism)(mechanism.epsilon / 2, features=4)
+    other = type(mechanism)(epsilon=mechanism.epsilon / 2, features=4)
     with pytest.raises(ValueError, match="text: accumulates the reports of another mechanism"):
         bitldp.MeanAccumulator.from_json(right.to_json(), other)
     damaged = json.loads(right.to_json())

@@ -204,11 +204,11 @@ def test_what_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^reports: none is about level"):
         mechanism.estimate_range(mechanism.randomize([1], rng=1), 0, 1)
     large = bitldp.Hierarchy(5000, epsilon=1.0)
-    with pytest.raises(ValueError, match=r"^size: 5000 values are too many"):
+    with pytest.raises(ValueError, match=r"^categories: 5000 values are too many"):
         large.estimate_frequencies(large.randomize(np.arange(500), rng=1))
     with pytest.raises(ValueError, match=r"^branching: must be between 2 and 1024"):
         bitldp.Hierarchy(50, epsilon=1.0, branching=1)
-    with pytest.raises(ValueError, match=r"^size: must be at most 1000000"):
+    with pytest.raises(ValueError, match=r"^categories: must be at most 1000000"):
         bitldp.Hierarchy(1_000_001, epsilon=1.0)
     with pytest.raises(ValueError, match="no unbiased decode exists at epsilon 0"):
         bitldp.Hierarchy(50, epsilon=0.0).estimate_range(reports, 0, 1)

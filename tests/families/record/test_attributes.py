@@ -269,11 +269,11 @@ def test_what_is_not_sampled_is_checked_as_well():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"sizes": []}, "sizes: must be of 1"),
-        ({"sizes": 5}, "sizes: must be a sequence"),
-        ({"sizes": "2,3"}, "sizes: must be a sequence"),
-        ({"sizes": [2, 1]}, r"sizes\[1\]: must be at least 2"),
-        ({"sizes": [2, 2.5]}, r"sizes\[1\]"),
+        ({"attributes": []}, "attributes: must be of 1"),
+        ({"attributes": 5}, "attributes: must be a sequence"),
+        ({"attributes": "2,3"}, "attributes: must be a sequence"),
+        ({"attributes": [2, 1]}, r"attributes\[1\]: must be at least 2"),
+        ({"attributes": [2, 2.5]}, r"attributes\[1\]"),
         ({"epsilon": -1.0}, "epsilon"),
         ({"k": 4}, "k: must be between 1 and 3"),
         ({"k": 2, "spend": "split"}, "k: is for spend='sample'"),
@@ -285,7 +285,7 @@ def test_what_is_not_sampled_is_checked_as_well():
 )
 def test_bad_parameters(arguments, message):
     with pytest.raises((ValueError, TypeError), match=rf"^{message}"):
-        CategoricalRecord(**{"sizes": (2, 3, 4), "epsilon": 1.0, **arguments})
+        CategoricalRecord(**{"attributes": (2, 3, 4), "epsilon": 1.0, **arguments})
 
 
 def test_at_epsilon_zero_nothing_is_said():

@@ -232,7 +232,8 @@ STREAM = """
 import hashlib, numpy as np, bitldp
 x = (np.arange(40_000).reshape(100, 400) * 7919 % 2003 - 1001) / 1001.0
 one = bitldp.HypercubePrivUnit(400, epsilon=4.0).randomize(x, rng=1)
-two = bitldp.Duchi(epsilon=4.0, features=10, spend="cube").randomize(x.reshape(-1, 10).astype(np.float32), rng=1)
+cube = bitldp.Duchi(epsilon=4.0, features=10, spend="cube")
+two = cube.randomize(x.reshape(-1, 10).astype(np.float32), rng=1)
 print(hashlib.sha256(one.tobytes() + two.tobytes()).hexdigest())
 """
 

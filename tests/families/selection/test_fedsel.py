@@ -110,12 +110,12 @@ def test_stages_are_mechanisms(stages):
     ("selection", "values", "error", "message"),
     [
         (Duchi(epsilon=1.0), Duchi(epsilon=1.0), TypeError, "selection: must be EXP, PS or PE"),
-        (EXP(3, epsilon=1.0), EXP(3, epsilon=1.0), TypeError, "values: must be a mechanism of numbers"),
+        (EXP(3, epsilon=1.0), EXP(3, epsilon=1.0), TypeError, "release: must be a mechanism of numbers"),
         (
             EXP(3, epsilon=1.0),
             Duchi(epsilon=1.0, features=2),
             ValueError,
-            "values: must be a pure mechanism of one",
+            "release: must be a pure mechanism of one",
         ),
         (EXP(3, epsilon=1.0), Duchi(epsilon=1.0, clip=False), ValueError, "with clip=True"),
     ],
@@ -237,7 +237,7 @@ def test_the_clients_state_stays_private():
         ({"mu": 0.1, "select": "top"}, ValueError, "select: must be one of"),
         ({"mu": 0.1, "select": "EXP", "k": 1}, ValueError, "k: is for"),
         ({"mu": 0.1, "calibration": "paper"}, ValueError, "calibration: 'paper' is for"),
-        ({"mu": 0.1, "values": EXP}, TypeError, "values: must be a class of numeric"),
+        ({"mu": 0.1, "release": EXP}, TypeError, "release: must be a class of numeric"),
         ({"mu": 0.1, "momentum": -1.0}, ValueError, "momentum: must be zero or more"),
         ({"mu": 0.1, "dtype": np.int32}, TypeError, "dtype: must be float32 or float64"),
     ],

@@ -24,7 +24,7 @@ FAULTS = [
     (faults.SwappedGRR, bitldp.GRR, (10,), {"epsilon": 1.0}, 10_000, True),
     (faults.WindowTooWide, bitldp.BRR, (30,), {"epsilon": 1.5}, 20_000, False),
     (faults.WindowTooHeavy, bitldp.BRR, (12,), {"epsilon": 2.0}, 50_000, True),
-    (faults.ByteThresholds, bitldp.WarnerRR, (6.0,), {}, 20_000, True),
+    (faults.ByteThresholds, bitldp.WarnerRR, (), {"epsilon": 6.0}, 20_000, True),
     (faults.CoarseThresholds, bitldp.OUE, (6,), {"epsilon": 3.0}, 50_000, False),
     (faults.SilentAtNoRange, bitldp.BRR, (21,), {"epsilon": 1.0, "interval": (-1.0, 1.0)}, 2_000, True),
     (faults.SilentAtZero, bitldp.FRR, (3,), {"epsilon": 5.0}, 2_000, True),

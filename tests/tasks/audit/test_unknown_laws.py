@@ -25,7 +25,7 @@ def test_unknown_laws_are_searched():
         (Hidden(bitldp.GRR(10, epsilon=1.0)), (2, 7)),
         (Hidden(bitldp.OUE(6, epsilon=1.0)), (0, 5)),
         (Hidden(bitldp.BRR(30, epsilon=1.0)), (0, 29)),
-        (Laplace(1.0), None),
+        (Laplace(epsilon=1.0), None),
     ):
         result = audit(mechanism, n=40_000, rng=6, pair=pair)
         assert result.passed
@@ -36,7 +36,7 @@ def test_unknown_laws_are_searched():
 def test_faults_of_unknown_laws_are_caught():
     """Of n = 20,000 reports, half are for the search."""
     for mechanism, pair in (
-        (Laplace(1.0, factor=0.5), None),
+        (Laplace(epsilon=1.0, factor=0.5), None),
         (Laplace(2.0, 4, unprotected=True), None),
         (Hidden(faults.LastCategoryUnprotected(6, epsilon=1.0)), (0, 5)),
         (Hidden(bitldp.GRR(10, epsilon=1.0), record=0.7), (3, 4)),
@@ -71,9 +71,9 @@ def test_a_search_does_not_count_what_it_learned_from():
 
 def test_delta_is_granted():
     """Noise of too small a scale keeps (1, 0.1), but not 1; of a quarter of the scale, neither."""
-    assert audit(Laplace(1.0, factor=0.9, delta=0.1), n=40_000, rng=1).passed
-    assert not audit(Laplace(1.0, factor=0.9), n=400_000, rng=1).passed
-    assert not audit(Laplace(1.0, factor=0.25, delta=0.1), n=40_000, rng=1).passed
+    assert audit(Laplace(epsilon=1.0, factor=0.9, delta=0.1), n=40_000, rng=1).passed
+    assert not audit(Laplace(epsilon=1.0, factor=0.9), n=400_000, rng=1).passed
+    assert not audit(Laplace(epsilon=1.0, factor=0.25, delta=0.1), n=40_000, rng=1).passed
 
 
 def test_a_mechanism_of_a_matrix_is_known_by_its_channel():

@@ -136,7 +136,7 @@ def test_with_statement():
 )
 def test_bad_budgets_are_refused(arguments, error, message):
     with pytest.raises(error, match=message):
-        Ledger(*arguments)
+        Ledger(arguments[0], **dict(zip(["delta"], arguments[1:], strict=False)))
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,7 @@ def test_simulated_distributions():
 )
 def test_bad_parameters(arguments, options, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        recommend(*arguments, **options)
+        recommend(arguments[0], epsilon=arguments[1], **options)
 
 
 def test_what_takes_long_is_asked_for():

@@ -297,7 +297,7 @@ def test_every_task_has_candidates():
 )
 def test_bad_parameters(arguments, options, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        recommend(*arguments, **options)
+        recommend(arguments[0], epsilon=arguments[1], **options)
 
 
 @pytest.mark.parametrize(("epsilon", "kind"), [(4.0, bitldp.SampledSigns), (8.0, bitldp.HypercubePrivUnit)])

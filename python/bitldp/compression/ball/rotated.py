@@ -115,7 +115,7 @@ class RotatedMeans(Means):
         """Return the report of a single value as that of any record."""
         return reports
 
-    def randomize(
+    def randomize(  # type: ignore[override]
         self,
         x: ArrayLike,
         *,
@@ -154,7 +154,7 @@ class RotatedMeans(Means):
             As of `Mechanism.randomize`.
         """
         if first is None:
-            return super().randomize(
+            return super().randomize(  # type: ignore[call-overload]
                 x, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk
             )
         number = checks.integer("first", first, 0)

@@ -251,7 +251,8 @@ class PrivateUpdateMod:
         Names of other metrics of the reply that may leave as they are. They are private: each is a choice.
     metrics : mapping of str to Mechanism, optional
         Metrics of an evaluation that leave, each as one number, clipped to its mechanism's interval, released
-        and charged for every evaluation, as ``{"accuracy": bitldp.Duchi(epsilon=0.5, interval=(0.0, 1.0))}``. What is
+        and charged for every evaluation, as
+        ``{"accuracy": bitldp.Duchi(epsilon=0.5, interval=(0.0, 1.0))}``. What is
         not named does not leave; of the number of examples the reply says what `examples` says.
     others : {"refuse", "pass"}
         What happens to messages that neither train nor, with `metrics`, evaluate. "refuse" answers them with

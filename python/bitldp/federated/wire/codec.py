@@ -115,7 +115,8 @@ class UpdateCodec:
     ----------
     mechanism : Mechanism or callable
         What releases the update, or a function of its number of coordinates that returns one: then the
-        mechanism can cover the whole update as one record, as ``lambda d: bitldp.Duchi(epsilon=1.0, features=d)``.
+        mechanism can cover the whole update as one record, as
+        ``lambda d: bitldp.Duchi(epsilon=1.0, features=d)``.
     clip : float
         Norm that the update is clipped to, above zero.
     norm : {"l2", "l1", "linf"}

@@ -232,7 +232,7 @@ class BitRandSettings(Settings):
         if self.anonymiser:
             mechanism: Mechanism = kind(epsilon=self.epsilon, features=size, unit="feature")
         else:
-            mechanism = kind(share(self.epsilon, self.rounds), features=size, spend="sample")
+            mechanism = kind(epsilon=share(self.epsilon, self.rounds), features=size, spend="sample")
         return mechanism
 
     def update_options(self) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def selection(name: str, dimensions: int, epsilon: float) -> Any:
     if name == "EXP":
         return EXP(dimensions, epsilon=epsilon)
     kind = PE if name == "PE" else PS
-    return kind(dimensions, max(1, dimensions // 10), epsilon=epsilon)
+    return kind(dimensions, k=max(1, dimensions // 10), epsilon=epsilon)
 
 
 def _coordinates(
