@@ -9,6 +9,8 @@ import pytest
 from bitldp.channels.normal import continuous_sigma
 from bitldp.compression import SignSGD, VectorMVU
 
+pytestmark = pytest.mark.slow  # each mechanism takes seconds to build
+
 pytest.importorskip("dp_accounting")
 
 D = 3
