@@ -84,6 +84,7 @@ def test_a_report_is_its_records_alone(name: str) -> None:
     assert np.array_equal(drawn(mechanism, records), whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WALK)
 def test_every_form_says_the_same(name: str) -> None:
     """Packed, bits and values are of the codes, as without a key."""

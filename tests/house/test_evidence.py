@@ -31,6 +31,7 @@ def test_another_test_is_seen(lines: dict[str, str], says: str) -> None:
     assert says in wrong
 
 
+@pytest.mark.slow
 def test_a_test_is_found_by_its_marker_and_its_cases_are_counted(tmp_path: Path) -> None:
     text = f'@pytest.mark.evidence\ndef test_it() -> None:\n    """{LINE}\n\n    More.\n    """\n'
     (tmp_path / "tests").mkdir()

@@ -62,6 +62,7 @@ $ bitldp explain frr --epsilon 4
 """
 
 
+@pytest.mark.slow
 def test_good_names_are_known(vocabulary: Vocabulary) -> None:
     assert unknown(GOOD, ROOT, vocabulary) == []
 

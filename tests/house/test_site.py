@@ -114,6 +114,7 @@ def test_a_section_says_law_source_epsilon_and_use(name: str) -> None:
         assert re.search(rf"^- \*\*{part}\.\*\* \S.{{4,}}", text, re.MULTILINE), part
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::bitldp.PrivacyClaimWarning")
 def test_the_sheets_are_what_is_computed(capsys: pytest.CaptureFixture[str]) -> None:
     import sheets
@@ -122,6 +123,7 @@ def test_the_sheets_are_what_is_computed(capsys: pytest.CaptureFixture[str]) -> 
     assert sorted(json.loads(sheets.KEPT.read_text(encoding="utf-8"))) == sorted(MECHANISMS)
 
 
+@pytest.mark.slow
 def test_a_sheet_has_numbers_and_figures() -> None:
     import mechanisms
 

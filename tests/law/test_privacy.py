@@ -124,6 +124,7 @@ def test_categories_by_enumeration():
         assert exact <= mechanism.guarantee.record <= exact * (1.0 + 1e-12)
 
 
+@pytest.mark.slow
 @given(
     features=st.integers(1, 2000),
     bits=st.integers(2, 32),

@@ -111,6 +111,7 @@ def test_records_are_scaled_by_the_published_ranges() -> None:
         assert whole.max() == 1.0
 
 
+@pytest.mark.slow
 def test_it_needs_no_flower_and_no_papers() -> None:
     program = "import sys, bitldp.cli.demo as demo; demo.records('wine'); print(*sys.modules)"
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout

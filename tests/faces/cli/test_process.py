@@ -178,6 +178,7 @@ sys.meta_path.insert(0, Absent())
 """
 
 
+@pytest.mark.slow
 def test_missing_extras() -> None:
     main = "from bitldp.cli import main; main()"
     for names in (("pyarrow",), ("typer", "rich", "pyarrow")):

@@ -18,6 +18,8 @@ from bitldp.compression.ball.base import conditioned, enlarged
 from bitldp.compression.ball.cldp import signs
 from scipy import linalg, optimize, special
 
+pytestmark = pytest.mark.slow  # each mechanism takes seconds to build
+
 D = 3
 SMALL = {"input_bits": 2, "output_bits": 2}
 BUILDS = {

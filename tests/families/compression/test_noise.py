@@ -40,6 +40,7 @@ def stick(one, other, epsilon):
     return float(np.maximum(one - math.exp(epsilon) * other, 0.0).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 4.0, 8.0, 20.0])
 def test_laplace_has_the_variance_of_its_closed_form(epsilon):
     mechanism = LaplaceBall(128, epsilon=epsilon, radius=3.0)
@@ -165,6 +166,7 @@ def test_no_two_records_exceed_the_curve_in_two_dimensions(kind):
     assert largest > 0.7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("features", [1, 7_850, 100_000])
 @pytest.mark.parametrize(("epsilon", "loss"), [(0.1, 0.01), (1.0, 0.01), (8.0, 0.01), (20.0, 0.03)])
@@ -178,6 +180,7 @@ def test_noise_is_that_of_the_analytic_gaussian_in_any_dimension(kind, features,
     assert float(mechanism.renyi(2.0)) == pytest.approx(mechanism.gdp_mu**2, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_bits_that_were_refused(kind):
     """12 bits at 8 and 14 at 5, and any at 7,850 dimensions below 1: more bits, less variance."""

@@ -9,6 +9,8 @@ import pytest
 from bitldp.channels.normal import continuous_sigma
 from bitldp.compression import SignSGD, VectorMVU
 
+pytestmark = pytest.mark.slow  # each mechanism takes seconds to build
+
 pytest.importorskip("dp_accounting")
 
 D = 3
@@ -61,6 +63,7 @@ def test_no_pair_of_records_exceeds_the_bounds(name, shape):
     assert 0.9 * mechanism.epsilon < mechanism.guarantee.record <= mechanism.epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["limit", "positive", "l1-positive"])
 def test_unbiased_on_its_interval(name):
     """Of 60,000 records: each coordinate within 5 standard errors, which fails below 1e-5 if right."""

@@ -243,6 +243,7 @@ def test_any_document(value, name):
     read_or_refused(json.dumps(document))
 
 
+@pytest.mark.slow
 @BOUNDED
 @given(st.data())
 def test_any_damage_to_the_text(data):

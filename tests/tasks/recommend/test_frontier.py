@@ -174,6 +174,7 @@ def test_the_closed_form_of_privunit(d, epsilon, known):
     assert privunit(d, epsilon) == pytest.approx(known, rel=0.005)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [2, 3, 4, 5, 7, 8, 12, 16, 17, 31, 32, 48, 64, 100, 127, 128, 200, 768, 4096])
 def test_vectors_near_privunit(d):
     """Within 2 % up to ln 2 d, and up to 127 coordinates at any budget; within 10 % above."""
