@@ -43,19 +43,19 @@ class Panel:
     scale: str = "log"
 
 
-def mean(build: Callable[[float], Mechanism]) -> Callable[[float], float]:
+def mean(build: Callable[..., Mechanism]) -> Callable[[float], float]:
     """Return the mean variance as a function of epsilon."""
-    return lambda epsilon: build(epsilon).mean_variance()
+    return lambda epsilon: build(epsilon=epsilon).mean_variance()
 
 
-def worst(build: Callable[[float], Mechanism]) -> Callable[[float], float]:
+def worst(build: Callable[..., Mechanism]) -> Callable[[float], float]:
     """Return the worst variance as a function of epsilon."""
-    return lambda epsilon: build(epsilon).worst_variance()
+    return lambda epsilon: build(epsilon=epsilon).worst_variance()
 
 
-def error(build: Callable[[float], bitldp.BRR]) -> Callable[[float], float]:
+def error(build: Callable[..., bitldp.BRR]) -> Callable[[float], float]:
     """Return the expected error of a released point as a function of epsilon."""
-    return lambda epsilon: build(epsilon).expected_error()
+    return lambda epsilon: build(epsilon=epsilon).expected_error()
 
 
 def _top(mechanism: bitldp.EXP | bitldp.PE | bitldp.PS) -> float:
@@ -105,10 +105,10 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
                 "One number a record",
                 VARIANCE,
                 {
-                    "f-RR, 8 bits, exact": mean(lambda e: bitldp.FRR(1, epsilon=e, **WORD)),
-                    "MOUE, alpha 1": mean(lambda e: bitldp.MOUE(1, epsilon=e, alpha=1.0, **WORD)),
-                    "MOUE, alpha 10 (LATENT)": mean(lambda e: bitldp.MOUE(1, epsilon=e, **WORD)),
-                    "bit budgets, 4 bits": mean(lambda e: bitldp.BitBudgets(epsilon=e, bits=4)),
+                    "f-RR, 8 bits, exact": mean(lambda epsilon: bitldp.FRR(1, epsilon=epsilon, **WORD)),
+                    "MOUE, alpha 1": mean(lambda epsilon: bitldp.MOUE(1, epsilon=epsilon, alpha=1.0, **WORD)),
+                    "MOUE, alpha 10 (LATENT)": mean(lambda epsilon: bitldp.MOUE(1, epsilon=epsilon, **WORD)),
+                    "bit budgets, 4 bits": mean(lambda epsilon: bitldp.BitBudgets(epsilon=epsilon, bits=4)),
                     "PM": mean(bitldp.Piecewise),
                     "Duchi": mean(bitldp.Duchi),
                 },
@@ -122,12 +122,14 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
                 f"Frequency of one of {k} categories",
                 "mean variance of a report's indicator",
                 {
-                    "GRR": mean(lambda e, k=k: bitldp.GRR(k, epsilon=e)),
-                    "SUE (basic RAPPOR)": mean(lambda e, k=k: bitldp.SUE(k, epsilon=e)),
-                    "OUE": mean(lambda e, k=k: bitldp.OUE(k, epsilon=e)),
-                    "subset selection": mean(lambda e, k=k: bitldp.SubsetSelection(k, epsilon=e)),
-                    "block design": mean(lambda e, k=k: bitldp.BlockDesign(k, epsilon=e)),
-                    "Hadamard response": mean(lambda e, k=k: bitldp.HadamardResponse(k, epsilon=e)),
+                    "GRR": mean(lambda epsilon, k=k: bitldp.GRR(k, epsilon=epsilon)),
+                    "SUE (basic RAPPOR)": mean(lambda epsilon, k=k: bitldp.SUE(k, epsilon=epsilon)),
+                    "OUE": mean(lambda epsilon, k=k: bitldp.OUE(k, epsilon=epsilon)),
+                    "subset selection": mean(lambda epsilon, k=k: bitldp.SubsetSelection(k, epsilon=epsilon)),
+                    "block design": mean(lambda epsilon, k=k: bitldp.BlockDesign(k, epsilon=epsilon)),
+                    "Hadamard response": mean(
+                        lambda epsilon, k=k: bitldp.HadamardResponse(k, epsilon=epsilon)
+                    ),
                 },
             )
             for k in (4, 100)
@@ -137,12 +139,20 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
                 "A point of 24 on [-1, 1]",
                 "expected distance of the report",
                 {
-                    "GRR": error(lambda e: bitldp.BRR(24, epsilon=e, m=1, interval=ENDS)),
-                    "exponential": error(lambda e: bitldp.Exponential(24, epsilon=e, interval=ENDS)),
-                    "L-SRR": error(lambda e: bitldp.LSRR(24, epsilon=e, interval=ENDS)),
-                    "BRR, m of the paper": error(lambda e: bitldp.BRR(24, epsilon=e, interval=ENDS)),
-                    "BRR, best m": error(lambda e: bitldp.BRR(24, epsilon=e, m="best", interval=ENDS)),
-                    "optimal (LP)": error(lambda e: bitldp.OptimalUtility(24, epsilon=e, interval=ENDS)),
+                    "GRR": error(lambda epsilon: bitldp.BRR(24, epsilon=epsilon, m=1, interval=ENDS)),
+                    "exponential": error(
+                        lambda epsilon: bitldp.Exponential(24, epsilon=epsilon, interval=ENDS)
+                    ),
+                    "L-SRR": error(lambda epsilon: bitldp.LSRR(24, epsilon=epsilon, interval=ENDS)),
+                    "BRR, m of the paper": error(
+                        lambda epsilon: bitldp.BRR(24, epsilon=epsilon, interval=ENDS)
+                    ),
+                    "BRR, best m": error(
+                        lambda epsilon: bitldp.BRR(24, epsilon=epsilon, m="best", interval=ENDS)
+                    ),
+                    "optimal (LP)": error(
+                        lambda epsilon: bitldp.OptimalUtility(24, epsilon=epsilon, interval=ENDS)
+                    ),
                 },
             )
         ],
@@ -173,12 +183,16 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
                 "One number a record",
                 VARIANCE,
                 {
-                    "MVU, 1 bit": mean(lambda e: bitldp.MVU(epsilon=e, output_bits=1, interval=ENDS)),
-                    "MVU, 3 bits": mean(lambda e: bitldp.MVU(epsilon=e, interval=ENDS)),
-                    "unbiased GRR, 3 bits": mean(
-                        lambda e: bitldp.GeneralizedRR(epsilon=e, bits=3, interval=ENDS)
+                    "MVU, 1 bit": mean(
+                        lambda epsilon: bitldp.MVU(epsilon=epsilon, output_bits=1, interval=ENDS)
                     ),
-                    "bitwise RR, 3 bits": mean(lambda e: bitldp.BitwiseRR(epsilon=e, bits=3, interval=ENDS)),
+                    "MVU, 3 bits": mean(lambda epsilon: bitldp.MVU(epsilon=epsilon, interval=ENDS)),
+                    "unbiased GRR, 3 bits": mean(
+                        lambda epsilon: bitldp.GeneralizedRR(epsilon=epsilon, bits=3, interval=ENDS)
+                    ),
+                    "bitwise RR, 3 bits": mean(
+                        lambda epsilon: bitldp.BitwiseRR(epsilon=epsilon, bits=3, interval=ENDS)
+                    ),
                     "PM": mean(bitldp.Piecewise),
                 },
                 (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 8.0),
@@ -187,15 +201,23 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
                 "A vector of 128 numbers in the unit l2 ball, delta 1e-4",
                 "mean variance of a coordinate",
                 {
-                    "CrossPolytope, no delta": mean(lambda e: bitldp.CrossPolytope(128, epsilon=e)),
+                    "CrossPolytope, no delta": mean(
+                        lambda epsilon: bitldp.CrossPolytope(128, epsilon=epsilon)
+                    ),
                     "VectorMVU, 1 bit": mean(
-                        lambda e: bitldp.VectorMVU(128, epsilon=e, delta=1e-4, output_bits=1)
+                        lambda epsilon: bitldp.VectorMVU(128, epsilon=epsilon, delta=1e-4, output_bits=1)
                     ),
-                    "VectorMVU, 3 bits": mean(lambda e: bitldp.VectorMVU(128, epsilon=e, delta=1e-4)),
+                    "VectorMVU, 3 bits": mean(
+                        lambda epsilon: bitldp.VectorMVU(128, epsilon=epsilon, delta=1e-4)
+                    ),
                     "InterpolatedMVU, 3 bits": mean(
-                        lambda e: bitldp.InterpolatedMVU(128, epsilon=e, delta=1e-4, output_bits=3)
+                        lambda epsilon: bitldp.InterpolatedMVU(
+                            128, epsilon=epsilon, delta=1e-4, output_bits=3
+                        )
                     ),
-                    "Skellam, Gaussian, 13 bits": mean(lambda e: bitldp.Skellam(128, epsilon=e, delta=1e-4)),
+                    "Skellam, Gaussian, 13 bits": mean(
+                        lambda epsilon: bitldp.Skellam(128, epsilon=epsilon, delta=1e-4)
+                    ),
                 },
                 (1.0, 2.0, 4.0),
             ),
@@ -208,11 +230,17 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
                 "At equal exact epsilon of a record",
                 "mean variance of a coordinate",
                 {
-                    "PrivUnit on the cube": mean(lambda e: bitldp.HypercubePrivUnit(R, epsilon=e)),
-                    "sampled signs, best k": mean(lambda e: bitldp.SampledSigns(R, epsilon=e)),
-                    "Duchi by half-cubes": mean(lambda e: bitldp.Duchi(epsilon=e, features=R, spend="cube")),
-                    "PM, sampled": mean(lambda e: bitldp.Piecewise(epsilon=e, features=R, spend="sample")),
-                    "PM, split": mean(lambda e: bitldp.Piecewise(epsilon=e, features=R)),
+                    "PrivUnit on the cube": mean(
+                        lambda epsilon: bitldp.HypercubePrivUnit(R, epsilon=epsilon)
+                    ),
+                    "sampled signs, best k": mean(lambda epsilon: bitldp.SampledSigns(R, epsilon=epsilon)),
+                    "Duchi by half-cubes": mean(
+                        lambda epsilon: bitldp.Duchi(epsilon=epsilon, features=R, spend="cube")
+                    ),
+                    "PM, sampled": mean(
+                        lambda epsilon: bitldp.Piecewise(epsilon=epsilon, features=R, spend="sample")
+                    ),
+                    "PM, split": mean(lambda epsilon: bitldp.Piecewise(epsilon=epsilon, features=R)),
                 },
                 (1.0, 2.0, 4.0, 8.0, 16.0),
             )
@@ -226,20 +254,30 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
                 "mean variance of a share, times users",
                 {
                     f"hierarchy, {b} children": mean(
-                        lambda e, b=b: bitldp.Hierarchy(1024, epsilon=e, branching=b)
+                        lambda epsilon, b=b: bitldp.Hierarchy(1024, epsilon=epsilon, branching=b)
                     )
                     for b in (4, 16)
                 }
-                | {"sum of frequencies": mean(lambda e: bitldp.Hierarchy(1024, epsilon=e, branching=1024))},
+                | {
+                    "sum of frequencies": mean(
+                        lambda epsilon: bitldp.Hierarchy(1024, epsilon=epsilon, branching=1024)
+                    )
+                },
             ),
             Panel(
                 "Share of a rare word",
                 SHARE,
                 {
-                    "64 bits, 10 groups": lambda e: bitldp.HeavyHitters(epsilon=e).mean_variance(),
-                    "64 bits, 5 groups": lambda e: bitldp.HeavyHitters(epsilon=e, step=13).mean_variance(),
-                    "12 bits, 1 group": lambda e: bitldp.HeavyHitters(epsilon=e, bits=12).mean_variance(),
-                    "OUE, a list that is known": lambda e: _off(bitldp.OUE(1000, epsilon=e)),
+                    "64 bits, 10 groups": lambda epsilon: bitldp.HeavyHitters(
+                        epsilon=epsilon
+                    ).mean_variance(),
+                    "64 bits, 5 groups": lambda epsilon: bitldp.HeavyHitters(
+                        epsilon=epsilon, step=13
+                    ).mean_variance(),
+                    "12 bits, 1 group": lambda epsilon: bitldp.HeavyHitters(
+                        epsilon=epsilon, bits=12
+                    ).mean_variance(),
+                    "OUE, a list that is known": lambda epsilon: _off(bitldp.OUE(1000, epsilon=epsilon)),
                 },
             ),
             Panel(
@@ -261,15 +299,17 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
                 "mean variance of a category's indicator",
                 {
                     "one sampled, best oracle": mean(
-                        lambda e, d=d: bitldp.CategoricalRecord([16] * d, epsilon=e)
+                        lambda epsilon, d=d: bitldp.CategoricalRecord([16] * d, epsilon=epsilon)
                     ),
                     "one sampled, GRR": mean(
-                        lambda e, d=d: bitldp.CategoricalRecord([16] * d, epsilon=e, oracle="GRR")
+                        lambda epsilon, d=d: bitldp.CategoricalRecord([16] * d, epsilon=epsilon, oracle="GRR")
                     ),
                     "split, best oracle": mean(
-                        lambda e, d=d: bitldp.CategoricalRecord([16] * d, epsilon=e, spend="split")
+                        lambda epsilon, d=d: bitldp.CategoricalRecord(
+                            [16] * d, epsilon=epsilon, spend="split"
+                        )
                     ),
-                    "split, GRR": mean(lambda e, d=d: bitldp.GRR(16, epsilon=e, features=d)),
+                    "split, GRR": mean(lambda epsilon, d=d: bitldp.GRR(16, epsilon=epsilon, features=d)),
                 },
             )
             for d in (5, 10)
@@ -282,9 +322,9 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
                 "Chance that the selected one is of the 10 largest",
                 "probability",
                 {
-                    "PS": lambda e: _top(bitldp.PS(100, k=10, epsilon=e)),
-                    "PE, exact": lambda e: _top(bitldp.PE(100, k=10, epsilon=e)),
-                    "EXP": lambda e: _top(bitldp.EXP(100, epsilon=e)),
+                    "PS": lambda epsilon: _top(bitldp.PS(100, k=10, epsilon=epsilon)),
+                    "PE, exact": lambda epsilon: _top(bitldp.PE(100, k=10, epsilon=epsilon)),
+                    "EXP": lambda epsilon: _top(bitldp.EXP(100, epsilon=epsilon)),
                 },
                 scale="linear",
             )

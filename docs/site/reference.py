@@ -48,7 +48,7 @@ ROOMS = {
 
 #: Modules that are public beside what their room lists, or where it lists nothing.
 MODULES = {
-    "base": ("checks", "extras", "files", "keys", "lock", "palette", "plain", "saved"),
+    "base": ("checks", "documents", "errors", "files", "keys", "palette"),
     "cli": ("plugin",),
     "federated": ("flower",),
     "mechanism": ("base",),

@@ -203,12 +203,12 @@ ASKING = (
     "accounting",
     "audit",
     "federated/wire",
-    "cli/catalogue",
-    "cli/explain",
+    "cli/catalogue.py",
+    "cli/explain.py",
     "cli/perturb",
     "cli/audit.py",
 )
-KNOWN = {("cli/perturb/plan.py", "LabelRR")}
+KNOWN = {("cli/perturb/options_plan.py", "LabelRR")}
 
 
 def named(path: Path) -> set[str]:

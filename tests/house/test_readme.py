@@ -51,7 +51,7 @@ def test_the_mechanism_that_contributing_adds_is_a_mechanism(
 
         assert ReportForm(mechanism).fields[0].bits == 2
     with pytest.raises(ValueError, match=r"^bits: must be between 1 and 8"):
-        type(mechanism)(1.0, bits=9)
+        type(mechanism)(epsilon=1.0, bits=9)
 
 
 @pytest.mark.slow

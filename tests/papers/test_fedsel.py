@@ -164,7 +164,7 @@ def test_settings_are_checked(given: dict[str, Any], fragment: str, tmp_path: Pa
 def test_the_screen_says_that_the_estimate_is_biased(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from bitldp_papers.cli.fl.show import print_summary
+    from bitldp_papers.cli.fl import _print_summary as print_summary
 
     summary = run(tmp_path, rounds=1)
     assert json.loads((tmp_path / "summary.json").read_text())["caveat"] == summary.caveat

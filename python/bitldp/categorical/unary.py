@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Subset, Unary, count_ones
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
-from bitldp.mechanism.base import Part, Takes
+from bitldp.mechanism.base import Output, Part, Takes
 from bitldp.mechanism.frequencies import Labelled, TwoChances
 from bitldp.mechanism.law import INPUTS, TABLE, Block, Experiment, Pair, Symbols, spread
 from bitldp.mechanism.parameters import Budget, CategoryNames, categories
@@ -31,7 +31,7 @@ class BitStrings(Labelled, TwoChances):
     _sized_by: ClassVar[str | None] = "categories"
     _usual_size: ClassVar[int] = 10
     outputs: ClassVar[tuple[str, ...]] = ("bits", "packed")
-    _wire_output: ClassVar[str] = "bits"
+    _wire_output: ClassVar[Output] = "bits"
     _exclusive: ClassVar[bool] = False
     _channel: Unary | Subset
 

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 from bitldp.base import checks
 from bitldp.base.documents import document
-from bitldp.base.files import resolved
-from bitldp.base.lock import locked
+from bitldp.base.files import locked, resolved
 from bitldp.ledger import file
 from bitldp.ledger.balance import Balance, BudgetExceededError, above, below
 from bitldp.ledger.entry import Entry, checked, from_json, named, of_fields, to_json

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import html
+import inspect
 import warnings
-from abc import abstractmethod
+from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
@@ -21,7 +22,7 @@ from bitldp.base.keys import RandomSource
 from bitldp.estimate.estimates import Estimate
 from bitldp.mechanism import identity
 from bitldp.mechanism.described import Variant, letter_facts
-from bitldp.mechanism.hints import Hinting, refuse_unknown
+from bitldp.mechanism.hints import hint_of, refuse_unknown
 from bitldp.mechanism.law import Experiment, Pair, Symbols, far_ends
 from bitldp.mechanism.parameters import declared, lasting
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
@@ -43,13 +44,39 @@ Part = tuple[int, int]
 Reports: TypeAlias = NDArray[Any] | np.generic | tuple[NDArray[Any], ...]
 """Reports of `randomize`: an array; a scalar for a single value; where coordinates are sampled, a pair."""
 
+Output: TypeAlias = Literal["codes", "values", "bits", "packed"]
+"""Form of reports; which of them a mechanism offers, its `outputs` say."""
+
 _RANDOMIZE = ("rng", "output", "out", "threads", "first_chunk")
 
 _M = TypeVar("_M", bound="Mechanism")
 
 
+class _Hinting(ABCMeta):
+    """Metaclass of the mechanisms: a call that the constructor refuses is looked at once more."""
+
+    if not TYPE_CHECKING:  # a checker looks at the constructor itself
+
+        def __call__(cls, *arguments, **named):
+            """Construct; a refusal says which argument is meant, where that can be told."""
+            try:
+                return super().__call__(*arguments, **named)
+            except (TypeError, ValueError) as error:
+                hint = hint_of(cls, arguments, named, error)
+                if hint is None or type(error) not in (TypeError, ValueError):
+                    raise
+                raise type(error)(hint) from None
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """Signature of the constructor, which `inspect` would not find behind the metaclass."""
+        constructor: Any = getattr(cls, "__init__")  # noqa: B009  # of the class, not of an instance
+        _self, *rest = inspect.signature(constructor).parameters.values()
+        return inspect.Signature(rest)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Mechanism(metaclass=Hinting):
+class Mechanism(metaclass=_Hinting):
     """A mechanism of local differential privacy: parameters in, reports out.
 
     A subclass is a frozen dataclass whose fields are its parameters; those that are annotated with a check
@@ -70,7 +97,7 @@ class Mechanism(metaclass=Hinting):
     _usual_size: ClassVar[int] = 1  # of the input of an example, or the only one
     _variants: ClassVar[tuple[Variant, ...]] = ()  # settings that have a name of their own
     outputs: ClassVar[tuple[str, ...]] = ("codes", "packed")
-    _wire_output: ClassVar[str] = "codes"
+    _wire_output: ClassVar[Output] = "codes"
     _no_mean: ClassVar[str] = "its reports are not numbers"
     _no_frequencies: ClassVar[str] = "its reports are not categories"
     _no_letters: ClassVar[str] = "the mean of its reports does not tell the input"
@@ -185,7 +212,7 @@ class Mechanism(metaclass=Hinting):
         x: ArrayLike,
         *,
         rng: RandomSource = None,
-        output: str = "codes",
+        output: Output = "codes",
         out: NDArray[Any] | None = None,
         threads: int | None = None,
         first_chunk: int = 0,

@@ -2,38 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
-from abc import ABCMeta
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bitldp.mechanism.parameters import lasting
 
-__all__ = ["Hinting", "refuse_unknown"]
-
-
-class Hinting(ABCMeta):
-    """Metaclass of the mechanisms: a call that the constructor refuses is looked at once more."""
-
-    if not TYPE_CHECKING:  # a checker looks at the constructor itself
-
-        def __call__(cls, *arguments, **named):
-            """Construct; a refusal says which argument is meant, where that can be told."""
-            try:
-                return super().__call__(*arguments, **named)
-            except (TypeError, ValueError) as error:
-                hint = _hint(cls, arguments, named, error)
-                if hint is None or type(error) not in (TypeError, ValueError):
-                    raise
-                raise type(error)(hint) from None
-
-    @property
-    def __signature__(cls) -> inspect.Signature:
-        """Signature of the constructor, which `inspect` would not find behind the metaclass."""
-        constructor: Any = getattr(cls, "__init__")  # noqa: B009  # of the class, not of an instance
-        _self, *rest = inspect.signature(constructor).parameters.values()
-        return inspect.Signature(rest)
+__all__ = ["hint_of", "refuse_unknown"]
 
 
 def refuse_unknown(call: str, unknown: Mapping[str, Any], known: Iterable[str]) -> None:
@@ -56,7 +31,7 @@ def _nearest(call: str, name: str, known: Iterable[str]) -> str:
     return f"{name}: {call} has no such parameter; {meant}"
 
 
-def _hint(kind: Any, given: tuple[Any, ...], named: Mapping[str, Any], error: Exception) -> str | None:
+def hint_of(kind: Any, given: tuple[Any, ...], named: Mapping[str, Any], error: Exception) -> str | None:
     """Return what was likely meant by a call that was refused; None where that cannot be told."""
     parameters = kind.__signature__.parameters
     positional = [each.name for each in parameters.values() if each.kind is each.POSITIONAL_OR_KEYWORD]

@@ -11,11 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base.keys import RandomSource
-from bitldp.mechanism.base import Mechanism
+from bitldp.mechanism.base import Mechanism, Output
 from bitldp.release.keyed import Ids
-
-Output: TypeAlias = Literal["codes", "values", "bits", "packed"]
-"""Form of reports; which of them a mechanism offers, its `outputs` say."""
 
 Single: TypeAlias = bool | int | float | str | bytes | np.generic
 """One value: one number, one category or one label."""

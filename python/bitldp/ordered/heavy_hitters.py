@@ -16,7 +16,7 @@ from bitldp.base.keys import RandomSource
 from bitldp.estimate import saved
 from bitldp.estimate.accumulators import Accumulated, BatchAccumulator, unpacked
 from bitldp.estimate.estimates import Estimate, frequencies, indicator_spread
-from bitldp.mechanism.base import Mechanism, Part, Takes
+from bitldp.mechanism.base import Mechanism, Output, Part, Takes
 from bitldp.mechanism.described import spreads
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
 from bitldp.mechanism.parameters import Budget, Option, optional, whole
@@ -185,7 +185,7 @@ class HeavyHitters(Mechanism):
         x: ArrayLike,
         *,
         rng: RandomSource = None,
-        output: str = "codes",
+        output: Output = "codes",
         out: NDArray[Any] | None = None,
         threads: int | None = None,
         first_chunk: int = 0,

@@ -27,9 +27,9 @@ __all__ = [
     "MISSING_TEXTS",
     "Batch",
     "ColumnCodec",
+    "ColumnSettings",
     "Decoding",
     "Missing",
-    "Settings",
     "codes_of_values",
     "first_row_of",
     "plain_column",
@@ -69,7 +69,7 @@ def _as_in_a_plan(setting: str, value: str = "") -> str:
 
 
 @dataclass(frozen=True)
-class Settings:
+class ColumnSettings:
     """Settings of a column beside its mechanism, and the names that errors give them.
 
     Attributes
@@ -169,7 +169,7 @@ class ColumnCodec(ABC):
     Parameters
     ----------
     mechanism : Mechanism
-    settings : Settings
+    settings : ColumnSettings
 
     Attributes
     ----------
@@ -187,7 +187,7 @@ class ColumnCodec(ABC):
     floats: ClassVar[bool] = False  # whether an array must hold floats
 
     mechanism: Any
-    settings: Settings
+    settings: ColumnSettings
     output: str = field(init=False)
     decoding: Decoding = field(init=False, repr=False, compare=False)
 

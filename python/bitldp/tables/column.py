@@ -22,7 +22,7 @@ from bitldp.mechanism.base import Mechanism
 from bitldp.mechanism.identity import short_name
 from bitldp.mechanism.parameters import lasting
 from bitldp.tables import numbers, points, record  # noqa: F401  # kinds of columns, which register themselves
-from bitldp.tables.codec import KINDS, ColumnCodec, Missing, Settings
+from bitldp.tables.codec import KINDS, ColumnCodec, ColumnSettings, Missing
 from bitldp.tables.labels import text_of
 
 __all__ = ["Column", "canonical_digest", "columns_of_toml", "toml_of"]
@@ -114,7 +114,7 @@ class Column:
             self._set("interval", checks.interval("interval", self.interval))
         checks.choice("nulls", self.nulls, _POLICIES)
         if (self.nulls == "fill") != (self.fill is not None):
-            raise PlanError(f"{Settings(columns).title}: nulls='fill' and fill= go together")
+            raise PlanError(f"{ColumnSettings(columns).title}: nulls='fill' and fill= go together")
         self._set("codecs", self._made())
 
     def _set(self, name: str, value: Any) -> None:
@@ -125,12 +125,12 @@ class Column:
         """The columns that it reads, in its order."""
         return (*self.columns, *(() if self.label is None else (self.label,)))
 
-    def settings(self, mechanism: Mechanism) -> Settings:
+    def settings(self, mechanism: Mechanism) -> ColumnSettings:
         """Return the settings of one mechanism of the column; its errors name them as a plan does."""
         categories = self.categories
         if categories is None and (labels := _labels_of(self.mechanism)) is not None:
             categories = tuple(map(text_of, labels.labels.tolist()))
-        return Settings(
+        return ColumnSettings(
             columns=tuple(self.columns),
             categories=None if categories is None else tuple(categories),
             interval=self.interval,
@@ -157,7 +157,7 @@ class Column:
             alone = replace(alone, output=None, decode=None)
         return self._codec(features, replace(both, categories=None)), self._codec(label, alone)
 
-    def _codec(self, mechanism: Any, settings: Settings) -> ColumnCodec:
+    def _codec(self, mechanism: Any, settings: ColumnSettings) -> ColumnCodec:
         takes = mechanism._takes
         if takes in ("categories", "points"):  # of an interval, or of a public list
             takes = "categories" if mechanism._span is None and settings.interval is None else "points"
@@ -294,7 +294,7 @@ def _constructed(name: Any, parameters: Any) -> Mechanism:
         raise PlanError(f"mechanism: {name!r} is none of bitldp's; {meant}")
     if not isinstance(parameters, Mapping):
         raise PlanError("parameters: must be a table of the mechanism's parameters")
-    names: dict[Any, str] = {before: name for name, before in lasting(kind).items()}
+    names = {before: now for now, before in lasting(kind).items()}
     given: dict[str, Any] = {names.get(key, key): _parameter(each) for key, each in parameters.items()}
     try:
         return kind(**given)

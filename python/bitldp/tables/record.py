@@ -45,7 +45,7 @@ class Record(ColumnCodec, takes="record"):
     @property
     def _sizes(self) -> tuple[int, ...]:
         """Number of categories of each column of them."""
-        return tuple(int(each) for each in self.mechanism.sizes)
+        return tuple(int(each) for each in self.mechanism.attributes)
 
     @property
     def numbers(self) -> tuple[str, ...]:

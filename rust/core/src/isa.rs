@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::vector::neon;
 #[cfg(target_arch = "x86_64")]
 use crate::vector::x86;
-use crate::vector::{Portable, Vector};
+use crate::vector::{Kernel, Portable, Vector};
 
 /// A family of instructions with kernels of its own. All of them give the same answers.
 ///
@@ -197,15 +197,6 @@ macro_rules! dispatch {
     }};
 }
 pub(crate) use dispatch;
-
-/// Work that is written once and compiled for each instruction set.
-pub(crate) trait Kernel {
-    /// What it comes to.
-    type Answer;
-    /// The work. `any` is a register of the instruction set, of which the others are made. An implementation is marked
-    /// `#[inline(always)]`.
-    fn run<V: Vector>(self, any: V) -> Self::Answer;
-}
 
 /// Runs a kernel compiled for `isa`.
 #[inline]

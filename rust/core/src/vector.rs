@@ -107,6 +107,15 @@ impl Portable {
     }
 }
 
+/// Work that is written once and compiled for each instruction set.
+pub(crate) trait Kernel {
+    /// What it comes to.
+    type Answer;
+    /// The work. `any` is a register of the instruction set, of which the others are made. An implementation is marked
+    /// `#[inline(always)]`.
+    fn run<V: Vector>(self, any: V) -> Self::Answer;
+}
+
 #[cfg(test)]
 impl Portable {
     /// The first word of 64 bits.

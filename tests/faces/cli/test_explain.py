@@ -50,8 +50,8 @@ SETTINGS: dict[str, tuple[object, ...]] = {
     "olh": ("--categories", 9),
     "rappor": ("--categories", 9),
     "hadamard-response": ("--categories", 9),
-    "categorical-record": ("--sizes", "3,9,2"),
-    "mixed-record": ("--features", 2, "--sizes", "3,9"),
+    "categorical-record": ("--attributes", "3,9,2"),
+    "mixed-record": ("--features", 2, "--attributes", "3,9"),
     "brr": ("--points", 30, "--low", 0, "--high", 1, "--m", 1),
     "exponential": ("--points", 9, "--low", 0, "--high", 1),
     "lsrr": ("--points", 9, "--low", 0, "--high", 1),
@@ -66,7 +66,7 @@ SETTINGS: dict[str, tuple[object, ...]] = {
     "exp": ("--features", 9),
     "pe": ("--features", 9, "--k", 2),
     "ps": ("--features", 9, "--k", 2),
-    "hierarchy": ("--size", 30),
+    "hierarchy": ("--categories", 30),
     "heavy-hitters": ("--alphabet", "abc", "--length", 9),
 }
 

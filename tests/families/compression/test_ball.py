@@ -329,7 +329,7 @@ def test_bad_parameters_are_refused(build, message, name, value):
         (lambda: VectorMVU(3, epsilon=1.0, norm="l3"), "norm"),
         (lambda: VectorMVU(3, epsilon=1.0, dither="none"), "dither"),
         (lambda: VectorMVU(3, epsilon=1.0, input_bits=10), "input_bits"),
-        (lambda: Skellam(3, epsilon=1.0), "delta"),
+        (lambda: Skellam(3, epsilon=1.0, delta=0.0), "delta"),
         (lambda: Skellam(300, epsilon=0.1, delta=1e-6, output_bits=4), "output_bits"),
         (lambda: BUILDS["l2"]().renyi(2.0, bound="greedy"), "conditional"),
         (lambda: BUILDS["l2"]().renyi(1.0), "orders"),

@@ -172,7 +172,7 @@ def test_labels_are_checked():
         bitldp.BitRand(3, categories=2, epsilon_x=-1.0, epsilon_y=1.0)
     with pytest.raises(ValueError, match="epsilon_y"):
         bitldp.BitRand(3, categories=2, epsilon_x=1.0, epsilon_y=np.inf)
-    with pytest.raises(ValueError, match="classes"):
+    with pytest.raises(ValueError, match="categories"):
         bitldp.BitRand(3, categories=0, epsilon_x=1.0, epsilon_y=1.0)
 
 

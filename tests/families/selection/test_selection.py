@@ -77,10 +77,10 @@ def test_vector_17_pe(vectors):
     exact = PE(100, k=10, epsilon=4.0)
     assert exact.p == pytest.approx(expected["calibrated_p_100_10_4"], abs=tolerance)
     assert exact.guarantee.holds
-    small = quiet_pe(2, 1, epsilon=1.0, calibration="paper")
+    small = quiet_pe(2, k=1, epsilon=1.0, calibration="paper")
     assert small.guarantee.record == pytest.approx(expected["exact_2_1_1"], abs=tolerance)
     assert not small.guarantee.holds
-    ten = quiet_pe(10, 1, epsilon=1.0, calibration="paper")
+    ten = quiet_pe(10, k=1, epsilon=1.0, calibration="paper")
     assert ten.guarantee.record == pytest.approx(1.173, abs=5e-4)
 
 
@@ -90,7 +90,7 @@ def test_vector_17_pe(vectors):
 def test_pe_is_the_output_law_of_the_papers_algorithm(d, calibration):
     """All 2^d perturbed status vectors, and a uniform draw among their ones."""
     for k in range(1, d):
-        mechanism = quiet_pe(d, k, epsilon=1.3, calibration=calibration)
+        mechanism = quiet_pe(d, k=k, epsilon=1.3, calibration=calibration)
         law = np.zeros(d + 1)
         for bits in itertools.product([0, 1], repeat=d):
             ones = [j for j, bit in enumerate(bits) if bit]
@@ -324,7 +324,7 @@ def test_letters_are_unbiased_for_the_top_k_and_have_the_stated_variance(kind):
     with pytest.raises(ValueError, match="project: must be False"):
         mechanism.estimate_frequencies(reports, project=True)
     with pytest.raises(ValueError, match="no unbiased decode exists at epsilon 0"):
-        type(mechanism)(6, 2, epsilon=0.0).decode(reports)
+        type(mechanism)(6, k=2, epsilon=0.0).decode(reports)
     with pytest.raises(ValueError, match="no mean to estimate"):
         mechanism.estimate_mean(reports)
     with pytest.raises(ValueError, match="reports: the integer at index"):

@@ -75,8 +75,8 @@ def test_frames(backend: str) -> None:
 
 
 def test_frames_say_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bitldp.base import extras
+    from bitldp.base import errors
 
-    monkeypatch.setattr(extras, "missing", list)
-    with pytest.raises(extras.MissingExtraError, match=r'narwhals: pip install "bitldp\[frames\]"'):
+    monkeypatch.setattr(errors, "missing", list)
+    with pytest.raises(errors.MissingExtraError, match=r'narwhals: pip install "bitldp\[frames\]"'):
         ESTIMATE.to_frame()

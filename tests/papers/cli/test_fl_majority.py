@@ -10,7 +10,8 @@ import pytest
 pytest.importorskip("flwr", reason="the extra fl is not installed")
 pytest.importorskip("jax", reason="the extra fl is not installed")
 
-from bitldp_papers.cli.fl.show import print_runs, print_summary
+from bitldp_papers.cli.fl import _print_runs as print_runs
+from bitldp_papers.cli.fl import _print_summary as print_summary
 from bitldp_papers.data import load
 from support.fedsel_runs import run
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from bitldp.base import files as _files
-from bitldp.base.lock import locked
+from bitldp.base.files import locked
 from bitldp.ledger import BudgetExceededError, Ledger, LedgerChangedError, NoLedgerError
 from bitldp.privacy import Guarantee
 
@@ -461,7 +461,7 @@ def test_a_lock_that_was_deleted_locks_nobody_in(tmp_path):
             [
                 sys.executable,
                 "-c",
-                "import sys; from pathlib import Path; from bitldp.base.lock import locked\n"
+                "import sys; from pathlib import Path; from bitldp.base.files import locked\n"
                 "print('waits', flush=True)\n"
                 "with locked(Path(sys.argv[1])): print(Path(sys.argv[1] + '.lock').exists(), flush=True)",
                 str(path),

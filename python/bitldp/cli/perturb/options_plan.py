@@ -15,7 +15,7 @@ from bitldp.cli.catalogue import MOST_CATEGORIES, CatalogueEntry, bounded, entri
 from bitldp.cli.files import UsageError
 from bitldp.cli.perturb.request import Request
 from bitldp.mechanism.base import Mechanism
-from bitldp.tables.codec import Settings
+from bitldp.tables.codec import ColumnSettings
 from bitldp.tables.column import Column
 from bitldp.tables.plan import TablePlan
 
@@ -36,7 +36,7 @@ class OptionColumn(Column):
 
     command: str = field(default="", kw_only=True)
 
-    def settings(self, mechanism: Mechanism) -> Settings:
+    def settings(self, mechanism: Mechanism) -> ColumnSettings:
         """Return the settings of the mechanism of the column."""
         return replace(super().settings(mechanism), mechanism=self.command, spelled=_option)
 

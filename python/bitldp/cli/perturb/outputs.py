@@ -16,8 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from bitldp.base.files import sync_folder
-from bitldp.base.lock import take
+from bitldp.base.files import sync_folder, take
 from bitldp.cli.files import CommandError, UsageError
 
 __all__ = [

@@ -169,7 +169,7 @@ class CrossPolytope(RotatedMeans):
             warnings.warn(
                 "cohorts: with 1 all reports share one rotation; their mean is biased, however many they are",
                 OneRotationWarning,
-                stacklevel=5,  # here, _settle, __post_init__, the dataclass' __init__, the caller
+                stacklevel=6,  # here, _settle, __post_init__, __init__, the metaclass' __call__, the caller
             )
 
     def _facts(self, users: int | None = None) -> dict[str, Any]:

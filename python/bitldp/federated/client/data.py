@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base import checks, documents
-from bitldp.base.files import replacing, resolved
+from bitldp.base.files import locked, replacing, resolved
 from bitldp.base.keys import RandomSource
-from bitldp.base.lock import locked
 from bitldp.federated.wire.arrays import to_numpy
 from bitldp.ledger.budget import Ledger
 from bitldp.ledger.entry import Entry, checked, named

@@ -19,8 +19,7 @@ from flwr.clientapp.typing import ClientAppCallable
 from numpy.typing import NDArray
 
 from bitldp.base import checks, documents
-from bitldp.base.files import replacing
-from bitldp.base.lock import locked
+from bitldp.base.files import locked, replacing
 from bitldp.federated.client.account import UPDATE, Charge, ClientAccount, Place
 from bitldp.federated.client.examples import Bucketed, Examples, Randomized, said
 from bitldp.federated.client.examples import check as check_examples

@@ -24,7 +24,7 @@ from bitldp.federated.wire.wire import (
     read,
     write,
 )
-from bitldp.mechanism.base import Mechanism
+from bitldp.mechanism.base import Mechanism, Output
 from bitldp.privacy import Guarantee
 
 __all__ = ["ReportForm", "UpdateCodec", "UpdatePlan", "letters_of"]
@@ -48,7 +48,7 @@ class ReportForm:
         return tuple(Field(*part) for part in self.mechanism._report_parts)
 
     @property
-    def output(self) -> str:
+    def output(self) -> Output:
         """Form that `randomize` is asked for."""
         return self.mechanism._wire_output
 

@@ -271,7 +271,7 @@ def feature_mechanism(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyClaimWarning)  # the summary shows both epsilons
         if name in NUMERIC:
-            numeric: Mechanism = NUMERIC[name](epsilon, features=features)
+            numeric: Mechanism = NUMERIC[name](epsilon=epsilon, features=features)
             return numeric
         kind, calibration = BITWISE[name]
         words: dict[str, Any] = {"bits": bits, "integer_bits": integer_bits, "calibration": calibration}

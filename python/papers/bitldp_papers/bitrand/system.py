@@ -141,7 +141,7 @@ class Dense(Round[BitRandSettings]):
         return list(model)
 
 
-class Records(Dense):
+class RecordRounds(Dense):
     """Records released once train the network in every round; or records as they are; or none."""
 
     def exposed(self) -> str:
@@ -320,7 +320,7 @@ class Updates(Dense, Descent[BitRandSettings]):
         return model
 
 
-class Once(Round[BitRandSettings]):
+class OnceRound(Round[BitRandSettings]):
     """Records released once at a true epsilon: each client sends its estimate of the classifier's matrix."""
 
     @cached_property
@@ -414,11 +414,11 @@ def released_once(
     return kept.get(original, rng=client.release_seed(settings))
 
 
-def rounds_of(settings: BitRandSettings) -> Records | Updates | Once:
+def rounds_of(settings: BitRandSettings) -> RecordRounds | Updates | OnceRound:
     """Return the rounds that the settings name."""
     if settings.once:
-        return Once(settings)
-    return Updates(settings) if settings.private and settings.place == "updates" else Records(settings)
+        return OnceRound(settings)
+    return Updates(settings) if settings.private and settings.place == "updates" else RecordRounds(settings)
 
 
 def learned(settings: BitRandSettings) -> dict[str, float]:

@@ -21,9 +21,8 @@ from typing import Any
 
 import numpy as np
 from bitldp.base import documents
-from bitldp.base.files import replacing
+from bitldp.base.files import locked, replacing
 from bitldp.base.keys import RandomSource
-from bitldp.base.lock import locked
 from bitldp.federated import (
     REPORT,
     STYPE,

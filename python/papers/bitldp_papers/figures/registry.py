@@ -81,7 +81,7 @@ def figure(
                 return make(run)
 
         _entries[name] = FigureEntry(name, source, title, claim, minutes, quiet)
-        return make
+        return quiet  # also where it is called by its own name
 
     return register
 

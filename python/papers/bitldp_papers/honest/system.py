@@ -218,7 +218,7 @@ def _windows(count: int, side: int) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Records:
+class HonestRecords:
     """Features of both parts of a data set, and their classes."""
 
     train: Array
@@ -229,7 +229,7 @@ class Records:
 
     @classmethod
     @lru_cache(maxsize=2)
-    def of(cls, name: str, kind: str) -> Records:
+    def of(cls, name: str, kind: str) -> HonestRecords:
         """Return one of the kinds of features of a data set of square images; a process makes them once.
 
         Raises
@@ -297,7 +297,7 @@ class Honest(Runnable):
         stop: Callable[[], None] | None,
     ) -> Summary:
         start = time.perf_counter()
-        records = Records.of(settings.data, settings.features)
+        records = HonestRecords.of(settings.data, settings.features)
         folder = RunFolder(folder_of(settings, self.name), settings.lasting(), resume=settings.resume)
         state, done = State.new(records.train.shape[1], records.classes), 0
         if folder.checkpoint is not None:
@@ -423,7 +423,7 @@ def _stepped(
     return metrics
 
 
-def _scores(settings: HonestSettings, state: State, records: Records, turn: int) -> Mapping[str, float]:
+def _scores(settings: HonestSettings, state: State, records: HonestRecords, turn: int) -> Mapping[str, float]:
     """Return the accuracy on clean test records of the model that would be handed out now."""
     count = turn - (settings.rounds - settings.averaged)
     weights = state.summed / count if count > 0 else state.weights

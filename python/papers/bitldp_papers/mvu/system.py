@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from bitldp.base.lock import locked
+from bitldp.base.files import locked
 from bitldp.compression import SignSGD
 from bitldp.federated import ComposedAccount, PrivateUpdateMod, UpdateCodec
 from flwr.app import Context, Message

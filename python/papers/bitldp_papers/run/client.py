@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 from bitldp.base import checks
-from bitldp.base.files import replacing
-from bitldp.base.lock import locked
+from bitldp.base.files import locked, replacing
 from bitldp.federated import (
     BUDGET_SENTENCE,
     FAILURE_SENTENCE,

@@ -8,9 +8,9 @@ use super::vertical::{BYTES, Counters, MOST_ROWS, ROWS};
 use super::{Batch, Failed, Totals};
 use crate::codec::Code;
 use crate::error::zeros;
-use crate::isa::{Isa, Kernel, compiled};
+use crate::isa::{Isa, compiled};
 use crate::parallel::for_chunks;
-use crate::vector::Vector;
+use crate::vector::{Kernel, Vector};
 
 /// Groups of counters that one thread works on at a time: 2 KB each.
 const MOST_GROUPS: usize = 4;

@@ -8,8 +8,8 @@ use super::source::{Source, SourceBuffers};
 use super::vertical::BYTES;
 use crate::codec::Code;
 use crate::error::zeros;
-use crate::isa::{Isa, Kernel, compiled};
-use crate::vector::Vector;
+use crate::isa::{Isa, compiled};
+use crate::vector::{Kernel, Vector};
 
 /// Registers of all bits of a tile: 40 KB, which stay in the first-level cache.
 const TILE: usize = 640;

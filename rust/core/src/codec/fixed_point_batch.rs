@@ -7,9 +7,9 @@ use super::real::Real;
 use crate::codec::Code;
 use crate::error::{Error, Result, argument, element};
 use crate::io::{Input, Output};
-use crate::isa::{Isa, Kernel, compiled, vectorised};
+use crate::isa::{Isa, compiled, vectorised};
 use crate::parallel::{CHUNK, Parts, for_chunks};
-use crate::vector::Vector;
+use crate::vector::{Kernel, Vector};
 
 /// The code words of numbers.
 pub(crate) struct Encode<'a, F, W> {

@@ -6,9 +6,9 @@
 use std::sync::Mutex;
 
 use crate::error::{Error, Result, argument, zeros};
-use crate::isa::{Isa, Kernel, compiled};
+use crate::isa::{Isa, compiled};
 use crate::parallel::for_chunks;
-use crate::vector::Vector;
+use crate::vector::{Kernel, Vector};
 
 /// Hash functions from 64-bit words to `cells` cells, one for each 32-bit seed.
 ///

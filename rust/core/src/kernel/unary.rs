@@ -6,9 +6,9 @@
 use super::bits::{CodeWord, Laws, Plan};
 use super::categorical::load_rows;
 use crate::io::{Input, Output};
-use crate::isa::{Isa, Kernel, compiled};
+use crate::isa::{Isa, compiled};
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
-use crate::vector::Vector;
+use crate::vector::{Kernel, Vector};
 
 /// Positions' bytes, or records, that one group of keystream serves: two bytes each.
 const BLOCK: usize = GROUP / 2;

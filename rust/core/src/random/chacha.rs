@@ -1,8 +1,8 @@
 //! ChaCha, with any number of rounds: one block as RFC 8439 writes it, and as many as a register has lanes side by side.
 
 use super::{BLOCKS, GROUP, Key};
-use crate::isa::{Isa, Kernel, compiled};
-use crate::vector::Vector;
+use crate::isa::{Isa, compiled};
+use crate::vector::{Kernel, Vector};
 
 /// `"expand 32-byte k"`.
 pub(super) const CONSTANTS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];

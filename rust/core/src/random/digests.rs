@@ -3,8 +3,8 @@
 //! A text of at most 55 bytes is one block with its padding (FIPS 180-4, sections 5.1.1 and 6.2.2).
 
 use super::BLOCKS;
-use crate::isa::{Isa, Kernel, compiled};
-use crate::vector::Vector;
+use crate::isa::{Isa, compiled};
+use crate::vector::{Kernel, Vector};
 
 /// Bytes of a text that one block holds, with a byte of padding and eight of its length.
 pub(super) const SHORT: usize = 55;

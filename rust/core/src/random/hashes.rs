@@ -4,8 +4,8 @@
 //! 2.3).
 
 use super::{BLOCKS, Key};
-use crate::isa::{Isa, Kernel, compiled};
-use crate::vector::Vector;
+use crate::isa::{Isa, compiled};
+use crate::vector::{Kernel, Vector};
 
 /// Words of eight bytes or of a digest at most, and of a hash; word by word, lane by lane.
 pub(super) type Half = [[u32; BLOCKS]; 8];

@@ -2,8 +2,8 @@
 
 use std::arch::aarch64::*;
 
+use super::Kernel;
 use super::Vector;
-use crate::isa::Kernel;
 
 /// A register of NEON: it exists only where the processor has that.
 #[derive(Clone, Copy)]

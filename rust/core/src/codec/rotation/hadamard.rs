@@ -9,8 +9,8 @@ use std::ops::{Add, Sub};
 use super::hadamard_neon;
 #[cfg(target_arch = "x86_64")]
 use super::hadamard_x86;
-use crate::isa::{Isa, Kernel, compiled, dispatch};
-use crate::vector::Vector;
+use crate::isa::{Isa, compiled, dispatch};
+use crate::vector::{Kernel, Vector};
 
 /// Numbers of a block that the first-level cache holds.
 const BLOCK: usize = 1 << 12;

@@ -1,8 +1,8 @@
 //! Vectors of a ball as directions: one more coordinate holds what the length leaves.
 
 use crate::codec::sealed::Sealed;
-use crate::isa::{Isa, Kernel, compiled};
-use crate::vector::Vector;
+use crate::isa::{Isa, compiled};
+use crate::vector::{Kernel, Vector};
 
 /// Squares that are summed side by side, in an order that is the same on every instruction set.
 const LANES: usize = 8;

@@ -1,7 +1,7 @@
 //! Random signs of a rotation: bits of the keystream, sixteen to two bytes, a 1 for a minus.
 
-use crate::isa::{Isa, Kernel, compiled};
-use crate::vector::Vector;
+use crate::isa::{Isa, compiled};
+use crate::vector::{Kernel, Vector};
 
 /// Numbers whose signs are set together.
 const RUN: usize = 16;

@@ -10,10 +10,10 @@ use super::law::{BLOCK, LANES, Law};
 use super::rows::load;
 use crate::codec::{Grid, GridRounding};
 use crate::io::{Input, Output};
-use crate::isa::{Isa, Kernel, compiled, vectorised};
+use crate::isa::{Isa, compiled, vectorised};
 use crate::kernel::bits::CodeWord;
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
-use crate::vector::Vector;
+use crate::vector::{Kernel, Vector};
 
 /// The least keystream that is worth computing at once: two groups take hardly longer than one.
 const AT_ONCE: usize = 2 * GROUP;
