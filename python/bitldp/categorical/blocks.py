@@ -447,10 +447,7 @@ class BlockDesign(DesignCodes, Supported):
     def accumulator(self) -> CountAccumulator:
         """Return an empty accumulator: it counts cells, or, of progressions, categories.
 
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists (epsilon 0).
+        See `Mechanism.accumulator`.
         """
         if self._blocks.family == "steps":
             return super().accumulator()

@@ -171,13 +171,7 @@ class HadamardResponse(DesignCodes):
         return letter * signs.astype(np.float64)
 
     def accumulator(self) -> CountAccumulator:
-        """Return an empty accumulator of the counts of codes: streams, merges and serialises.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists (epsilon 0).
-        """
+        """Return an empty accumulator of the counts of codes; see `Mechanism.accumulator`."""
         self._letter()
         return _HalfCounts(self, (self._channel.cells,), self._count, (1.0, 0.0))
 
@@ -243,23 +237,11 @@ class HadamardResponse(DesignCodes):
         return float((sizes * (sizes - 1.0)).sum()) / self._size
 
     def worst_variance(self) -> float:
-        """Return the largest variance of an unbiased indicator of a category.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists.
-        """
+        """Return the largest variance of a category's unbiased indicator; see `Mechanism.worst_variance`."""
         return max(self._variances())
 
     def mean_variance(self) -> float:
-        """Return the variance of the unbiased indicators, averaged over categories and over uniform inputs.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists.
-        """
+        """Return the mean of `variance` over categories and uniform inputs; see `Mechanism.mean_variance`."""
         own, near, far = self._variances()
         k, beside = self._size, self._beside()
         return (own + beside * near + (k - 1.0 - beside) * far) / k

@@ -257,10 +257,8 @@ class OUE(UnaryEncoding):
 
     Parameters
     ----------
-    categories : int, sequence or Categories
-        Categories k, 2 or more: how many, or their labels, as of `GRR`.
-    epsilon : float
-        Privacy budget of a record, finite, zero or more; the exact epsilon is at most that (see Notes).
+    categories, epsilon
+        As of `SUE`.
 
     Raises
     ------

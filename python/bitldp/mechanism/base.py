@@ -498,7 +498,13 @@ class Mechanism(metaclass=Hinting):
 
     @abstractmethod
     def accumulator(self) -> Accumulator:
-        """Return an empty accumulator of the mechanism's estimate."""
+        """Return an empty accumulator of the mechanism's estimate: streams, merges and serialises.
+
+        Raises
+        ------
+        ValueError
+            Where no unbiased decode exists: at epsilon 0, where reports are uninformative, or with regions.
+        """
 
     def unbias(self, reports: ArrayLike) -> NDArray[np.float64]:
         """Return reports as numbers whose mean over the randomness is the record, where there are any.

@@ -180,13 +180,7 @@ class TwoChances(Frequencies):
         """Return p and q, or raise where no unbiased decode exists."""
 
     def accumulator(self) -> CountAccumulator:
-        """Return an empty accumulator of the counts: streams, merges and serialises.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists (epsilon 0).
-        """
+        """Return an empty accumulator of the counts; see `Mechanism.accumulator`."""
         law = self._check_informative()
         shape = (self._cells,) if self.columns == 1 else (self.columns, self._cells)
         kind = CountAccumulator if getattr(self, "labels", None) is None else LabelledCounts
@@ -239,21 +233,9 @@ class TwoChances(Frequencies):
         return (share * p * (1.0 - p) + (1.0 - share) * q * (1.0 - q)) / (p - q) ** 2
 
     def worst_variance(self) -> float:
-        """Return the largest variance of an unbiased indicator of a category.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists.
-        """
+        """Return the largest variance of a category's unbiased indicator; see `Mechanism.worst_variance`."""
         return indicator_spread(self._cells, *self._check_informative())[0]
 
     def mean_variance(self) -> float:
-        """Return the variance of the unbiased indicators, averaged over categories and over uniform inputs.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists.
-        """
+        """Return the mean of `variance` over categories and uniform inputs; see `Mechanism.mean_variance`."""
         return indicator_spread(self._cells, *self._check_informative())[1]

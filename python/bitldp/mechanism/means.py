@@ -274,13 +274,7 @@ class Means(ArrayOrPair):
         return accumulator.estimate()
 
     def accumulator(self) -> MeanAccumulator:
-        """Return an empty accumulator of the mean: streams, merges and serialises.
-
-        Raises
-        ------
-        ValueError
-            If the reports are uninformative (epsilon 0).
-        """
+        """Return an empty accumulator of the mean; see `Mechanism.accumulator`."""
         self._check_informative()
         if self.k is not None:
             return self._pairs()
@@ -328,21 +322,12 @@ class Means(ArrayOrPair):
     def mean_variance(self) -> float:
         """Return the mean of `variance` over inputs that are uniform on the interval.
 
-        Raises
-        ------
-        ValueError
-            If the reports are uninformative (epsilon 0).
+        See `Mechanism.mean_variance`.
         """
         return self._check_spread().mean()
 
     def worst_variance(self) -> float:
-        """Return the largest `variance` of any input.
-
-        Raises
-        ------
-        ValueError
-            If the reports are uninformative (epsilon 0).
-        """
+        """Return the largest `variance` of any input; see `Mechanism.worst_variance`."""
         return self._check_spread().worst()
 
     def probabilities(self) -> NDArray[np.float64]:

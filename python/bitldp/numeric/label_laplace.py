@@ -194,13 +194,7 @@ class LabelLaplace(Labelled):
         return replace(result, value=project_simplex(result.value), projected=True) if project else result
 
     def accumulator(self) -> MeanAccumulator:
-        """Return an empty accumulator of the frequencies: streams, merges and serialises.
-
-        Raises
-        ------
-        ValueError
-            If the reports are uninformative (epsilon 0).
-        """
+        """Return an empty accumulator of the frequencies; see `Mechanism.accumulator`."""
         self._check_informative()
         kind = MeanAccumulator if self.labels is None else LabelledMeans
         counted = of_letters(self._size, self.letters)
@@ -238,10 +232,7 @@ class LabelLaplace(Labelled):
     def mean_variance(self) -> float:
         """Return the variance of an entry's letter, the same for all entries and labels.
 
-        Raises
-        ------
-        ValueError
-            If the reports are uninformative (epsilon 0).
+        See `Mechanism.mean_variance`.
         """
         self._check_informative()
         spread = self._release.spread

@@ -231,13 +231,7 @@ class HeavyHitters(Mechanism):
         return self._check(reports)
 
     def accumulator(self) -> PrefixAccumulator:
-        """Return an empty accumulator of reports: streams, merges and serialises.
-
-        Raises
-        ------
-        ValueError
-            If the reports are uninformative (epsilon 0).
-        """
+        """Return an empty accumulator of reports; see `Mechanism.accumulator`."""
         self._check_informative()
         return PrefixAccumulator(self, self._words, self._hashed, self._lengths, self._read)
 
@@ -283,23 +277,13 @@ class HeavyHitters(Mechanism):
     def worst_variance(self) -> float:
         """Return the variance of a word's indicator by one of n reports, of a word that the record has.
 
-        A group's reports are one in G of all: the variance in the group, times G.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists.
+        A group's reports are one in G of all: the variance in the group, times G; see
+        `Mechanism.worst_variance`.
         """
         return len(self._lengths) * indicator_spread(2, *self._check_informative())[0]
 
     def mean_variance(self) -> float:
-        """Return the same of a word that the record has not: one of many.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists.
-        """
+        """Return the same of a word that the record has not: one of many; see `Mechanism.mean_variance`."""
         p, q = self._check_informative()
         return len(self._lengths) * q * (1.0 - q) / (p - q) ** 2
 

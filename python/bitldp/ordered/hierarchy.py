@@ -150,13 +150,7 @@ class Hierarchy(Attributes):
         return self._consistency
 
     def accumulator(self) -> RangeAccumulator:
-        """Return an empty accumulator of all levels: streams, merges and serialises.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists (epsilon 0).
-        """
+        """Return an empty accumulator of all levels; see `Mechanism.accumulator`."""
         return RangeAccumulator(self, self._check_informative(), self._laws)
 
     def _gathered(self, reports: Any) -> RangeAccumulator:
@@ -274,21 +268,12 @@ class Hierarchy(Attributes):
     def mean_variance(self) -> float:
         """Return the mean of `range_variance` over ranges whose ends are spread evenly over the values.
 
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists (epsilon 0).
+        See `Mechanism.mean_variance`.
         """
         return float(self._typical().mean())
 
     def worst_variance(self) -> float:
-        """Return the largest `range_variance` of those ranges.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists (epsilon 0).
-        """
+        """Return the largest `range_variance` of those ranges; see `Mechanism.worst_variance`."""
         return float(self._typical().max())
 
     def _facts(self, users: int | None = None) -> dict[str, Any]:

@@ -59,14 +59,12 @@ class SquareWave(Numeric):
 
     Parameters
     ----------
-    epsilon : float
-        Exact epsilon of one `unit`, finite, zero or more.
+    epsilon, features, interval, spend, k, clip, unit
+        As of `Duchi`.
     cells : int
         Points of the interval that the distribution is estimated at, 2 to 4096, evenly from end to end; a
         number is dithered to one of the two beside it. Fewer are smoothed more: at 128, two humps at epsilon
         1 cost twice the error.
-    features, interval, spend, k, clip, unit
-        As of `Duchi`.
 
     Raises
     ------

@@ -400,33 +400,15 @@ class CandidateRelease(Frequencies):
         return chosen
 
     def mean_variance(self) -> float:
-        """Return the mean of `variance` over the indicators and over uniform inputs.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists, or with regions.
-        """
+        """Return the mean `variance` over indicators and uniform inputs; see `Mechanism.mean_variance`."""
         return float(self.variance(np.arange(len(self._points))).mean())
 
     def worst_variance(self) -> float:
-        """Return the largest `variance` of any indicator, for any input.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists, or with regions.
-        """
+        """Return the largest `variance` of any indicator, for any input; see `Mechanism.worst_variance`."""
         return float(self.variance(np.arange(len(self._points))).max())
 
     def accumulator(self) -> CountAccumulator:
-        """Return an empty accumulator of the counts: streams, merges and serialises.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists, or with regions.
-        """
+        """Return an empty accumulator of the counts; see `Mechanism.accumulator`."""
         cells = len(self._points)
         shape = (cells,) if self.features == 1 else (self.features, cells)
         return FrequencyAccumulator(self, shape, self._count, self._inverse.indicators)

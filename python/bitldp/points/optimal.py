@@ -48,14 +48,10 @@ class OptimalUtility(Designed, CandidateMatrix):
     prior : array_like of float, shape (N,), optional
         How often each candidate is expected; public. Zero or more, in each region not all zero. None: all
         alike. It shapes the law, not the guarantee, and `expected_error` is the mean over it.
-    metric : {"euclidean", "manhattan", "haversine"}, callable, or array of shape (N, N)
-        Loss of reporting b for a: by name ("haversine" takes (latitude, longitude) in degrees and gives km),
-        by a function of two arrays of shape (n, d) that gives the table of losses, as
-        ``scipy.spatial.distance.cdist`` does, or as that table between the candidates.
+    metric, interval, rounding, regions, features, unit
+        As of `Exponential`.
     utility : {"jaccard"} or callable, optional
         In place of `metric`, where larger is better.
-    interval, rounding, regions, features, unit
-        As for `Exponential`.
 
     Raises
     ------

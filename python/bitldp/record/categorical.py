@@ -205,13 +205,7 @@ class CategoricalRecord(Attributes):
         return result
 
     def accumulator(self) -> AttributesAccumulator:
-        """Return an empty accumulator of all attributes: streams, merges and serialises.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists (epsilon 0).
-        """
+        """Return an empty accumulator of all attributes; see `Mechanism.accumulator`."""
         return AttributesAccumulator(self)
 
     def variance(self, x: ArrayLike) -> tuple[NDArray[np.float64], ...]:
@@ -243,10 +237,7 @@ class CategoricalRecord(Attributes):
     def worst_variance(self) -> float:
         """Return the largest `variance` of any category, attribute and record.
 
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists (epsilon 0).
+        See `Mechanism.worst_variance`.
         """
         both = zip(self.mechanisms, self.attributes, strict=True)
         return max(indicators_worst(part, size, self._scale) for part, size in dict.fromkeys(both))

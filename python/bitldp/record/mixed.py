@@ -50,10 +50,8 @@ class MixedRecord(Attributes):
         least, it takes the one of the fewest bits. Holds the name afterwards.
     oracle : str or sequence of str
         What answers for a category, as of `CategoricalRecord`.
-    interval : (float, float)
-        Where every number lies.
-    clip : bool
-        Whether numbers outside the interval are clipped to it, or refused.
+    interval, clip
+        As of `Duchi`.
 
     Raises
     ------
@@ -261,10 +259,7 @@ class MixedRecord(Attributes):
     def accumulator(self) -> AttributesAccumulator:
         """Return an empty accumulator of all attributes; it estimates (means, frequencies).
 
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists (epsilon 0).
+        See `Mechanism.accumulator`.
         """
         return AttributesAccumulator(self)
 
@@ -313,10 +308,7 @@ class MixedRecord(Attributes):
     def worst_variance(self) -> float:
         """Return the largest `variance` of any number, indicator and record.
 
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists (epsilon 0).
+        See `Mechanism.worst_variance`.
         """
         result = [indicators_worst(part, size, self._scale) for part, size in self._categorical()]
         return max(self._spread.worst(), *result)

@@ -54,10 +54,8 @@ class SampledSigns(Means):
     k : int, optional
         Coordinates that are drawn for every record without looking at it, 1 to min(r, 31). None: the number
         with the least variance. Holds the number afterwards.
-    interval : (float, float)
-        Where every number lies.
-    clip : bool
-        Whether values outside the interval are clipped to it, or refused.
+    interval, clip
+        As of `Duchi`.
 
     Raises
     ------

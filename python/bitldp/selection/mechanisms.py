@@ -119,13 +119,7 @@ class TopSelection(Selection):
         return accumulator.estimate(project=project)
 
     def accumulator(self) -> TopAccumulator:
-        """Return an empty accumulator of the counts: streams, merges and serialises.
-
-        Raises
-        ------
-        ValueError
-            At epsilon 0.
-        """
+        """Return an empty accumulator of the counts; see `Mechanism.accumulator`."""
         shape = (self._channel.dimensions,)
         return TopAccumulator(self, shape, self._count, self._chances(), exclusive=False)
 
@@ -168,20 +162,14 @@ class TopSelection(Selection):
     def mean_variance(self) -> float:
         """Return the mean of `variance` over the coordinates of a vector without equal magnitudes.
 
-        Raises
-        ------
-        ValueError
-            At epsilon 0.
+        See `Mechanism.mean_variance`.
         """
         return float(self._by_rank().mean())
 
     def worst_variance(self) -> float:
         """Return the largest `variance` of a coordinate of a vector without equal magnitudes.
 
-        Raises
-        ------
-        ValueError
-            At epsilon 0.
+        See `Mechanism.worst_variance`.
         """
         return float(self._by_rank().max())
 
@@ -244,12 +232,10 @@ class PS(TopSelection):
 
     Parameters
     ----------
-    features : int
-        Coordinates d of a vector, 2 to 2**24.
+    features, epsilon
+        As of `EXP`.
     k : int
         How many coordinates count as large, 1 to d - 1.
-    epsilon : float
-        Privacy budget of a vector, finite, zero or more; the exact epsilon is at most that (see Notes).
 
     Raises
     ------
@@ -292,10 +278,8 @@ class PE(TopSelection):
 
     Parameters
     ----------
-    features : int
-        Coordinates d of a vector, 2 to 2**24.
-    k : int
-        How many coordinates count as large, 1 to d - 1.
+    features, k
+        As of `PS`.
     epsilon : float
         Privacy budget of a vector, finite, zero or more.
     calibration : {"exact", "paper"}

@@ -385,13 +385,7 @@ class TwoStage(Mechanism):
         return accumulator.estimate()
 
     def accumulator(self) -> SelectedMeanAccumulator:
-        """Return an empty accumulator of `aggregate`: streams, merges and serialises.
-
-        Raises
-        ------
-        ValueError
-            If the codes are uninformative (epsilon 0 of `release`).
-        """
+        """Return an empty accumulator of `aggregate`; see `Mechanism.accumulator`."""
         return SelectedMeanAccumulator(self, self.release.letters, self._check)
 
     def variance(self, scores: ArrayLike, values: ArrayLike | None = None) -> NDArray[np.float64]:

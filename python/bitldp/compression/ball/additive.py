@@ -240,19 +240,8 @@ class BallGaussian(Additive):
 
     Parameters
     ----------
-    features : int
-        Coordinates of a record, d.
-    epsilon : float
-        Privacy of a record, above zero.
-    delta : float
-        Delta of a record, above 0 and below 1.
-    radius : float
-        Radius of the l2 ball, above zero, in units of `x`.
-    clip : bool
-        Whether records outside the ball are scaled to it, or refused.
-    output_bits : int, optional
-        Bits of a coordinate's report, 4 to 16: codes 0 to 2**output_bits - 2. More bits make a finer grid.
-        None: the least with which it costs no more than 1 % of the variance, 13 or 14 as a rule.
+    features, epsilon, delta, radius, clip, output_bits
+        As of `Skellam`.
 
     Raises
     ------

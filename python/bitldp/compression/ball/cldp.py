@@ -54,12 +54,10 @@ class CLDP(Means):
     features : int
         Coordinates of a record, d, 1 to 2**20; padded with zeros to D, the next power of two. In the l2 ball
         1 to 2**15.
-    epsilon : float
-        Exact epsilon of a record, finite, zero or more.
+    epsilon, clip
+        As of `CrossPolytope`.
     radius : float
         Radius of the ball, above zero, in units of `x`.
-    clip : bool
-        Whether records outside the ball are scaled to it, or refused.
     norm : {"l1", "l2"}
         Records lie in the ball of this norm.
 

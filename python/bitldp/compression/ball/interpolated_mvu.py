@@ -36,18 +36,10 @@ class InterpolatedMVU(Ball):
 
     Parameters
     ----------
-    features : int
-        Coordinates of a record, d.
-    epsilon : float
-        Privacy of a record, above zero.
-    norm : {"l1", "l2"}
-        Records lie in the ball of this norm.
+    features, epsilon, norm, radius, clip
+        As of `VectorMVU`.
     delta : float
         Delta of a record, in [0, 1). With 0 the privacy is pure, for which this family was not made.
-    radius : float
-        Radius of the ball, above zero, in units of `x`.
-    clip : bool
-        Whether records outside the ball are scaled to it, or refused.
     input_bits : int
         A coordinate is dithered, without bias, to one of 2**input_bits points; 2 to 7.
     output_bits : int

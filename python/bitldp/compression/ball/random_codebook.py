@@ -35,17 +35,13 @@ class RandomCodebook(RotatedMeans):
     features : int
         Coordinates of a record, d, 2 to 127. A report takes about n d operations, so that it is for few: the
         more there are, the nearer `CrossPolytope` comes.
-    epsilon : float
-        Exact epsilon of a record, finite, zero or more.
-    radius : float
-        Radius of the l2 ball, above zero, in units of `x`.
+    epsilon, radius, clip
+        As of `CrossPolytope`.
     directions : int, optional
         Directions of a codebook, n, 2 to 16,384. None: the least power of two whose variance is within
         1.9 % of that of infinitely many, 16 to 4096. Holds the number afterwards.
     public_seed : int
         Of the codebooks, 0 or more. It is public: the server needs it, and no privacy rests on it.
-    clip : bool
-        Whether records outside the ball are scaled to it, or refused.
 
     Raises
     ------

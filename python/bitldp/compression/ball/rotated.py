@@ -245,12 +245,7 @@ class RotatedMeans(Means):
         """Return an empty accumulator of the mean: streams, merges and serialises.
 
         It takes pairs (rotations, codes); `numbered` makes them of codes. With `cohorts` reports are counted,
-        and a rotation is undone once for all that share it.
-
-        Raises
-        ------
-        ValueError
-            If the reports are uninformative (epsilon 0).
+        and a rotation is undone once for all that share it. See `Mechanism.accumulator`.
         """
         scale = float(self.letters[1])
         if self.cohorts is None:
