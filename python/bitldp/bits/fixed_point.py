@@ -87,8 +87,7 @@ class FixedPointBits(Means):
     @property
     def channel(self) -> Bits:
         """The channel: its `thresholds()` are the law."""
-        channel: Bits = self._release.channel
-        return channel
+        return self._release.channel
 
     @property
     def _words(self) -> Any:

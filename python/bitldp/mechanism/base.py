@@ -111,6 +111,11 @@ class Mechanism(metaclass=Hinting):
         """Return the core's own call, if releasing codes of new keys is nothing but that."""
         return None
 
+    def _uninformative(self, inputs: str) -> ValueError:
+        """Return the refusal to decode at epsilon 0."""
+        reason = f"no unbiased decode exists at epsilon 0, where all {inputs} are reported alike"
+        return ValueError(f"{type(self).__name__}: {reason}")
+
     def _set(self, **attributes: Any) -> None:
         """Set attributes of a frozen instance, while it is being built."""
         for name, value in attributes.items():

@@ -141,9 +141,7 @@ class Frequencies(OneArray):
         ValueError
             If no unbiased decode exists (epsilon 0), for no reports, or for a report out of range.
         """
-        accumulator = self.accumulator()
-        accumulator.update(reports)
-        return accumulator.estimate(project=project)
+        return self.accumulator()._filled(reports).estimate(project=project)
 
     @abstractmethod
     def accumulator(self) -> CountAccumulator:
@@ -167,6 +165,14 @@ class Frequencies(OneArray):
             zip(deviations, ("of_a_category_nobody_has", "of_a_category_everybody_has"), strict=True)
         )
         return {"errors": spreads("a_frequency", deviations, users, names)}
+
+
+def checked_share(frequency: Any) -> float:
+    """Return the share of the records that have a category."""
+    share = checks.real("frequency", frequency)
+    if not 0.0 <= share <= 1.0:
+        raise ValueError("frequency: must be from 0 to 1")
+    return share
 
 
 class TwoChances(Frequencies):
@@ -226,9 +232,7 @@ class TwoChances(Frequencies):
         ValueError
             If no unbiased decode exists, or for a share out of range.
         """
-        share = checks.real("frequency", frequency)
-        if not 0.0 <= share <= 1.0:
-            raise ValueError("frequency: must be from 0 to 1")
+        share = checked_share(frequency)
         p, q = self._check_informative()
         return (share * p * (1.0 - p) + (1.0 - share) * q * (1.0 - q)) / (p - q) ** 2
 

@@ -194,10 +194,7 @@ class Means(ArrayOrPair):
         return self._refuse_uninformative() if letters is None else letters
 
     def _refuse_uninformative(self) -> NoReturn:
-        raise ValueError(
-            f"{type(self).__name__}: no unbiased decode exists at epsilon 0, where all values are reported "
-            "alike"
-        )
+        raise self._uninformative("values")
 
     def _check_informative(self) -> None:
         """Refuse where no unbiased decode exists."""
@@ -269,9 +266,7 @@ class Means(ArrayOrPair):
         ValueError, TypeError
             If the reports are uninformative (epsilon 0), for no reports, or for a report out of range.
         """
-        accumulator = self.accumulator()
-        accumulator.update(reports)
-        return accumulator.estimate()
+        return self.accumulator()._filled(reports).estimate()
 
     def accumulator(self) -> MeanAccumulator:
         """Return an empty accumulator of the mean; see `Mechanism.accumulator`."""

@@ -263,15 +263,11 @@ class HeavyHitters(Mechanism):
             If the reports are uninformative (epsilon 0), for fewer than one report of a group, or for a
             report out of range.
         """
-        accumulator = self.accumulator()
-        accumulator.update(reports)
-        return accumulator.estimate(t, threads=threads)
+        return self.accumulator()._filled(reports).estimate(t, threads=threads)
 
     def _check_informative(self) -> tuple[float, float]:
         if self._hashed.release.epsilon == 0.0:
-            raise ValueError(
-                "HeavyHitters: no unbiased decode exists at epsilon 0, where all words are reported alike"
-            )
+            raise self._uninformative("words")
         return self._hashed.chances()
 
     def worst_variance(self) -> float:

@@ -128,11 +128,6 @@ class SquareWave(Numeric):
             self, self._distribution, middle, scale * (self.letters - middle), self._check_pair
         )
 
-    def _gathered(self, reports: Any) -> DistributionAccumulator | SampledDistributionAccumulator:
-        accumulator = self.accumulator()
-        accumulator.update(reports)
-        return accumulator
-
     def estimate_distribution(self, reports: ArrayLike, *, resamples: int = 50, seed: int = 0) -> Estimate:
         """Estimate how the numbers are distributed: the share of records at each point of the interval.
 
@@ -158,7 +153,7 @@ class SquareWave(Numeric):
             If the reports are uninformative (epsilon 0), for no reports (of a feature), or for a report out
             of range.
         """
-        return self._gathered(reports).estimate_distribution(resamples=resamples, seed=seed)
+        return self.accumulator()._filled(reports).estimate_distribution(resamples=resamples, seed=seed)
 
     def simulate_distribution(
         self, shares: ArrayLike, users: int, *, draws: int = 16, seed: int = 0
@@ -227,7 +222,7 @@ class SquareWave(Numeric):
             As of `estimate_distribution`, and for a `q` out of its range.
         """
         shares = np.asarray(q)  # looked at before the reports are
-        return self._gathered(reports).estimate_quantile(shares, resamples=resamples, seed=seed)
+        return self.accumulator()._filled(reports).estimate_quantile(shares, resamples=resamples, seed=seed)
 
 
 class Distribution:

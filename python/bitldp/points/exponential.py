@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bitldp._core import Matrix
 from bitldp.mechanism.parameters import Calibration
+from bitldp.points.candidates import Losses, Members, Points
 from bitldp.points.matrix import CandidateMatrix
 from bitldp.privacy import calibrated
 
@@ -24,8 +25,7 @@ _STEEPEST = 600.0  # budgets above are met by the law of this one, where weights
 def table(losses: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
     """Return the law with weights exp(-scale loss)."""
     weights = np.exp(-scale * (losses - losses.min(axis=1, keepdims=True)))
-    law: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
-    return law
+    return weights / weights.sum(axis=1, keepdims=True)
 
 
 def loss_of(losses: NDArray[np.float64], scale: float) -> float:
@@ -128,13 +128,7 @@ class Exponential(CandidateMatrix):
     _: KW_ONLY
     calibration: Calibration = "exact"
 
-    def _channel(
-        self,
-        points: NDArray[np.float64],
-        members: NDArray[np.intp],
-        losses: NDArray[np.float64],
-        epsilon: float,
-    ) -> Matrix:
+    def _channel(self, points: Points, members: Members, losses: Losses, epsilon: float) -> Matrix:
         reach = float((losses.max(axis=0) - losses.min(axis=0)).max())  # D
         if reach == 0.0 or epsilon == 0.0:
             return Matrix(np.full(losses.shape, 1.0 / len(losses)))

@@ -7,11 +7,10 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bitldp._core import Matrix
 from bitldp.mechanism.designed import Designed, DesignTable
-from bitldp.points.candidates import check_prior, of_members
+from bitldp.points.candidates import Losses, Members, Points, check_prior, of_members
 from bitldp.points.matrix import CandidateMatrix
 
 __all__ = ["OptimalUtility"]
@@ -91,13 +90,7 @@ class OptimalUtility(Designed, CandidateMatrix):
     def _check(self) -> None:
         self._set(prior=check_prior(self.prior))
 
-    def _channel(
-        self,
-        points: NDArray[np.float64],
-        members: NDArray[np.intp],
-        losses: NDArray[np.float64],
-        epsilon: float,
-    ) -> Matrix:
+    def _channel(self, points: Points, members: Members, losses: Losses, epsilon: float) -> Matrix:
         if len(members) > _MOST:
             raise ValueError(f"candidates: at most {_MOST} in a region, got {len(members)}")
         if not _LEAST <= epsilon <= _LARGEST:

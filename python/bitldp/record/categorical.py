@@ -199,10 +199,7 @@ class CategoricalRecord(Attributes):
             If no unbiased decode exists (epsilon 0), if there is no report of some attribute, or for reports
             of another form or out of range.
         """
-        accumulator = self.accumulator()
-        accumulator.update(reports)
-        result: tuple[Estimate, ...] = accumulator.estimate(project=project)
-        return result
+        return self.accumulator()._filled(reports).estimate(project=project)
 
     def accumulator(self) -> AttributesAccumulator:
         """Return an empty accumulator of all attributes; see `Mechanism.accumulator`."""

@@ -244,10 +244,8 @@ class MixedRecord(Attributes):
         return self._estimates(reports, project=project)[1]
 
     def _estimates(self, reports: Any, *, project: bool = False) -> tuple[Estimate, tuple[Estimate, ...]]:
-        accumulator = self.accumulator()
-        accumulator.update(reports)
-        result: tuple[Estimate, tuple[Estimate, ...]] = accumulator.estimate(project=project)
-        return result
+        estimates: Any = self.accumulator()._filled(reports).estimate(project=project)
+        return estimates
 
     def _joined(self, estimates: list[Estimate]) -> tuple[Estimate, tuple[Estimate, ...]]:
         numbers = estimates[: self.features]
@@ -299,8 +297,7 @@ class MixedRecord(Attributes):
     def _spread(self) -> Spread:
         """Variance of a number, sampling included: where it is not sampled it counts as the middle."""
         one: Any = self.mechanisms[0]
-        spread: Spread = one._check_spread().scaled(self._scale)
-        return spread
+        return one._check_spread().scaled(self._scale)
 
     def _categorical(self) -> list[tuple[Any, int]]:
         return list(zip(self.mechanisms[self.features :], self.attributes, strict=True))

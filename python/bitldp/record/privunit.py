@@ -97,5 +97,4 @@ class HypercubePrivUnit(Means):
     @property
     def channel(self) -> Cube:
         """The channel: its `high`, `near` and `sizes()` are the law; mute at epsilon 0."""
-        channel: Cube = self._release.channel
-        return channel
+        return self._release.channel

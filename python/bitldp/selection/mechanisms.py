@@ -91,8 +91,7 @@ class TopSelection(Selection):
         high, low = self._chances()
         codes = self._check_reports(reports)
         own = codes[:, None] == np.arange(self._channel.dimensions)
-        letters: NDArray[np.float64] = np.where(own, 1.0 - low, -low) / (high - low)
-        return letters
+        return np.where(own, 1.0 - low, -low) / (high - low)
 
     def estimate_frequencies(self, reports: ArrayLike, *, project: bool = False) -> Estimate:
         """Estimate, without bias, the share of vectors that have each coordinate among their k largest.
@@ -114,9 +113,7 @@ class TopSelection(Selection):
         ValueError
             At epsilon 0, for no reports, or for ``project=True``.
         """
-        accumulator = self.accumulator()
-        accumulator.update(reports)
-        return accumulator.estimate(project=project)
+        return self.accumulator()._filled(reports).estimate(project=project)
 
     def accumulator(self) -> TopAccumulator:
         """Return an empty accumulator of the counts; see `Mechanism.accumulator`."""
@@ -156,8 +153,7 @@ class TopSelection(Selection):
         """
         high, low = self._chances()
         chance = self.law(scores)[:, : self._channel.dimensions]
-        spread: NDArray[np.float64] = chance * (1.0 - chance) / (high - low) ** 2
-        return spread
+        return chance * (1.0 - chance) / (high - low) ** 2
 
     def mean_variance(self) -> float:
         """Return the mean of `variance` over the coordinates of a vector without equal magnitudes.
@@ -175,8 +171,7 @@ class TopSelection(Selection):
 
     def _by_rank(self) -> NDArray[np.float64]:
         ranks = np.arange(1.0, self._channel.dimensions + 1.0)
-        spread: NDArray[np.float64] = self.variance(ranks[None, :])[0]
-        return spread
+        return self.variance(ranks[None, :])[0]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -380,9 +380,7 @@ class TwoStage(Mechanism):
         ValueError, TypeError
             For no reports, or as `decode`.
         """
-        accumulator = self.accumulator()
-        accumulator.update(reports)
-        return accumulator.estimate()
+        return self.accumulator()._filled(reports).estimate()
 
     def accumulator(self) -> SelectedMeanAccumulator:
         """Return an empty accumulator of `aggregate`; see `Mechanism.accumulator`."""
@@ -409,5 +407,4 @@ class TwoStage(Mechanism):
         """
         chance = self.selection.law(scores)[:, : self.selection.channel.dimensions]
         s = np.clip(np.asarray(scores if values is None else values, dtype=np.float64), *self.release._ends)
-        spread: NDArray[np.float64] = chance * (self.release.variance(s) + s * s) - np.square(chance * s)
-        return spread
+        return chance * (self.release.variance(s) + s * s) - np.square(chance * s)

@@ -151,19 +151,9 @@ class Additive(Ball):
         return delta_of(self._mu, checks.budget("epsilon", epsilon))
 
     def renyi(self, orders: ArrayLike, *, bound: Bound = "best") -> NDArray[np.float64]:
-        """Return an upper bound of the Rényi divergence between two records of the ball.
+        """Return an upper bound of the Rényi divergence of two records; see `VectorMVU.renyi`.
 
-        Parameters
-        ----------
-        orders : array_like of float
-            Orders above 1, shape (n,) or ().
-        bound : {"best"}
-            There is one.
-
-        Returns
-        -------
-        ndarray of float64
-            Same shape, rounded up: alpha mu^2/2, that of the normal laws, and at most `pure_epsilon`.
+        There is one, "best": alpha mu^2/2, that of the normal laws, and at most `pure_epsilon`.
         """
         alphas = check_orders(orders)
         checks.choice("bound", bound, ("best",))

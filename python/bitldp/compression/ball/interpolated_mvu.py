@@ -141,8 +141,7 @@ class InterpolatedMVU(Ball):
 def _shares(logs: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the rows with these logarithms, up to a factor each, that sum to 1."""
     powers = np.exp(logs - logs.max(axis=-1, keepdims=True))
-    rows: NDArray[np.float64] = powers / powers.sum(axis=-1, keepdims=True)
-    return rows
+    return powers / powers.sum(axis=-1, keepdims=True)
 
 
 def _base(letters: NDArray[np.float64], variance: float) -> NDArray[np.float64]:
@@ -153,8 +152,7 @@ def _base(letters: NDArray[np.float64], variance: float) -> NDArray[np.float64]:
         middle = (low + high) / 2.0
         above = float(_shares(-middle * squares) @ squares) > variance
         low, high = (middle, high) if above else (low, middle)
-    logs: NDArray[np.float64] = -high * squares
-    return logs
+    return -high * squares
 
 
 def _tilted(

@@ -216,8 +216,7 @@ class Directions:
         radius, angle = np.sqrt(-2.0 * np.log(uniform[..., :half])), 2.0 * np.pi * uniform[..., half:]
         normal = np.concatenate([radius * np.cos(angle), radius * np.sin(angle)], axis=-1)
         normal = normal[..., : self.features]
-        result: NDArray[np.float64] = normal / np.linalg.norm(normal, axis=-1, keepdims=True)
-        return result
+        return normal / np.linalg.norm(normal, axis=-1, keepdims=True)
 
     def rotate(
         self, x: NDArray[Any], numbers: NDArray[np.uint32], threads: int | None = None
@@ -248,8 +247,7 @@ class Directions:
             end = (position + 1) * self._width
             words[report] = np.frombuffer(keystream(self._key, number, _WORD * end), "<u8")[-self._width :]
         signs = np.where(codes & 1, scale, -scale)
-        result: NDArray[np.float64] = self._units(words) * signs[:, None]
-        return result
+        return self._units(words) * signs[:, None]
 
     def sums(
         self,
@@ -308,8 +306,7 @@ class DirectedRelease(RotatedRelease):
         unit[nothing] = np.eye(1, x.shape[1])[0]
         norm = np.where(nothing, 0.0, lengths[:, 0] * (top[:, 0] / self.radius))
         flipped = self._uniform(key, len(x), first_chunk) >= (1.0 + norm) / 2.0
-        result: NDArray[np.float64] = np.where(flipped[:, None], -unit, unit)
-        return result
+        return np.where(flipped[:, None], -unit, unit)
 
     def _uniform(self, key: Source, records: int, first_chunk: int) -> NDArray[np.float64]:
         """Return numbers of [0, 1) for records; chunk c of the channel's records takes those of nonce c."""
@@ -322,8 +319,7 @@ class DirectedRelease(RotatedRelease):
                 for position, start in enumerate(range(0, records, chunk))
             )
             words = np.frombuffer(stream, "<u8")
-        result: NDArray[np.float64] = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
-        return result
+        return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
     def _column(self, x: NDArray[Any], rotations: NDArray[Any], key: Source, call: Call) -> NDArray[Any]:
         if isinstance(key, Coins):
