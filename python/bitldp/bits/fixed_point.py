@@ -87,8 +87,7 @@ class FixedPointBits(Means):
     @property
     def channel(self) -> Bits:
         """The channel: its `thresholds()` are the law."""
-        channel: Bits = self._release.channel
-        return channel
+        return self._release.channel
 
     @property
     def _words(self) -> Any:
@@ -298,13 +297,7 @@ class FixedPointBits(Means):
         return float(self._words.worst_variances().max())
 
     def mean_variance(self) -> float:
-        """Return the mean of `variance` over uniform code words and over the features.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists.
-        """
+        """Return the mean `variance` over uniform code words and features; see `Mechanism.mean_variance`."""
         self._check_informative()
         return float(np.average(self._words.mean_variances(), weights=self._words.law_counts))
 

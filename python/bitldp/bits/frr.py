@@ -84,8 +84,7 @@ def _frr_paper_losses(features: int, bits: int, epsilon: float, aware: bool = Tr
     steps = epsilon * np.arange(bits) / bits if aware else np.zeros(bits)
     log_sum = 2.0 * steps[-1] + math.log(math.fsum(np.exp(2.0 * (steps - steps[-1]))))
     log_alpha = 0.5 * (math.log(epsilon + features * bits) - math.log(2.0 * features) - log_sum)
-    losses: NDArray[np.float64] = -(log_alpha + steps)
-    return losses
+    return -(log_alpha + steps)
 
 
 @lru_cache(maxsize=64)

@@ -118,10 +118,7 @@ class Steps:
         cells = checks.codes("reports.cells", reports[1], self._cells)
         if steps.shape != cells.shape:
             raise ValueError(f"reports.steps: shape must be {cells.shape}, got {steps.shape}")
-        result: NDArray[np.uint32] = steps.astype(np.uint32) * np.uint32(self._cells) + cells.astype(
-            np.uint32
-        )
-        return result
+        return steps.astype(np.uint32) * np.uint32(self._cells) + cells.astype(np.uint32)
 
 
 MOST_SEED = (1 << 63) - 1
@@ -373,26 +370,9 @@ class BlockDesign(DesignCodes, Supported):
     def estimate_frequencies(
         self, reports: Any, *, project: bool = False, first: int | None = None
     ) -> Estimate:
-        """Estimate the frequency of every category among the records, without bias.
+        """Estimate the frequency of every category; see `GRR.estimate_frequencies`.
 
-        Parameters
-        ----------
-        reports : array_like of int, or SteppedReports
-            As `randomize` gives them; cells alone with `first`.
-        project : bool
-            Whether to project the frequencies to the simplex (which makes them biased).
-        first : int, optional
-            As of `randomize`.
-
-        Returns
-        -------
-        Estimate
-            Shape (categories,), with the labels, where the mechanism has any.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If no unbiased decode exists (epsilon 0), for no reports, or for one out of range.
+        With `first`, as of `randomize`, reports are cells alone.
         """
         given = reports if first is None else self.numbered(reports, first)
         return super().estimate_frequencies(given, project=project)
@@ -447,10 +427,7 @@ class BlockDesign(DesignCodes, Supported):
     def accumulator(self) -> CountAccumulator:
         """Return an empty accumulator: it counts cells, or, of progressions, categories.
 
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists (epsilon 0).
+        See `Mechanism.accumulator`.
         """
         if self._blocks.family == "steps":
             return super().accumulator()

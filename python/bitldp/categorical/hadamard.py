@@ -17,7 +17,7 @@ from bitldp.base import checks
 from bitldp.categorical.supported import DesignCodes
 from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import Estimate, project_simplex
-from bitldp.mechanism.frequencies import labelled
+from bitldp.mechanism.frequencies import checked_share, labelled
 from bitldp.mechanism.law import Experiment, Pair, codes_of, of_rows, spread
 from bitldp.mechanism.parameters import Budget, CategoryNames, categories
 from bitldp.privacy import ONE, Guarantee, calibrated
@@ -119,10 +119,7 @@ class HadamardResponse(DesignCodes):
     def _letter(self) -> float:
         """Return 1/(H - o), or raise where reports are uninformative."""
         if self._channel.epsilon == 0.0:
-            raise ValueError(
-                "HadamardResponse: no unbiased decode exists at epsilon 0, where all categories are reported "
-                "alike"
-            )
+            raise self._uninformative("categories")
         own, other = self._chances
         return 1.0 / (own - other)
 
@@ -148,64 +145,28 @@ class HadamardResponse(DesignCodes):
         return of_rows(self._row, self._size, self._channel.cells, chosen)
 
     def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
-        """Return unbiased letters of reports: their mean over the random bits is the one-hot vector.
-
-        Parameters
-        ----------
-        reports : array_like of int
-            Codes, as `randomize` gives them.
-
-        Returns
-        -------
-        ndarray of float64
-            One more axis, of length `categories`.
-
-        Raises
-        ------
-        ValueError
-            If the reports are uninformative (epsilon 0), or for a code out of range.
-        """
+        """Return unbiased letters of codes, in one more axis of length `categories`; see `OLH.decode`."""
         letter = self._letter()
         codes = checks.codes("reports", reports, self._channel.outputs).astype(np.int64)
         signs = self._signs(codes[..., None], np.arange(self._size))
         return letter * signs.astype(np.float64)
 
     def accumulator(self) -> CountAccumulator:
-        """Return an empty accumulator of the counts of codes: streams, merges and serialises.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists (epsilon 0).
-        """
+        """Return an empty accumulator of the counts of codes; see `Mechanism.accumulator`."""
         self._letter()
         return _HalfCounts(self, (self._channel.cells,), self._count, (1.0, 0.0))
 
     def variance(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Return the variance of one report's unbiased indicator of every category, in closed form.
+        """Return the variance of one report's unbiased indicator of every category; see `GRR.variance`.
 
-        Parameters
-        ----------
-        x : array_like of int
-            True categories, any shape.
-
-        Returns
-        -------
-        ndarray of float64
-            Shape of `x` and one more axis of length `categories`: (H + o)/(H - o)^2 for categories of the
-            block of `x`, less 1 for `x` itself; 2o/(H - o)^2 for the others.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists (epsilon 0), or for a category out of range.
+        It is (H + o)/(H - o)^2 for categories of the block of `x`, less 1 for `x` itself; 2o/(H - o)^2 for
+        the others.
         """
         own, same_block, other_block = self._variances()
         true = checks.codes("x", x, self._size).astype(np.int64)[..., None]
         every = np.arange(self._size)
         alike = np.where((true ^ every) & (1 << self._apart) - 1 == 0, same_block, other_block)
-        result: NDArray[np.float64] = np.where(true == every, own, alike)
-        return result
+        return np.where(true == every, own, alike)
 
     def _variances(self) -> tuple[float, float, float]:
         """Return the variance of a letter of the true category, of others of its block, and of the rest."""
@@ -213,26 +174,11 @@ class HadamardResponse(DesignCodes):
         return square * (own + other) - 1.0, square * (own + other), square * 2.0 * other
 
     def frequency_variance(self, frequency: float = 0.0) -> float:
-        """Return the variance that the random bits of n records leave in an estimated frequency, times n.
+        """Return the variance of an estimated frequency; see `GRR.frequency_variance`.
 
-        Parameters
-        ----------
-        frequency : float
-            Share of the records that have the category, 0 to 1; the others are spread evenly.
-
-        Returns
-        -------
-        float
-            Without the sampling of the records, averaged over categories.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists, or for a share out of range.
+        It is averaged over categories; the records that have another one are spread evenly.
         """
-        share = checks.real("frequency", frequency)
-        if not 0.0 <= share <= 1.0:
-            raise ValueError("frequency: must be from 0 to 1")
+        share = checked_share(frequency)
         own, near, far = self._variances()
         beside = self._beside() / (self._size - 1.0)
         return share * own + (1.0 - share) * (beside * near + (1.0 - beside) * far)
@@ -243,23 +189,11 @@ class HadamardResponse(DesignCodes):
         return float((sizes * (sizes - 1.0)).sum()) / self._size
 
     def worst_variance(self) -> float:
-        """Return the largest variance of an unbiased indicator of a category.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists.
-        """
+        """Return the largest variance of a category's unbiased indicator; see `Mechanism.worst_variance`."""
         return max(self._variances())
 
     def mean_variance(self) -> float:
-        """Return the variance of the unbiased indicators, averaged over categories and over uniform inputs.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists.
-        """
+        """Return the mean of `variance` over categories and uniform inputs; see `Mechanism.mean_variance`."""
         own, near, far = self._variances()
         k, beside = self._size, self._beside()
         return (own + beside * near + (k - 1.0 - beside) * far) / k

@@ -108,8 +108,7 @@ class OLH(Supported):
     @property
     def channel(self) -> Window:
         """The channel of the hashed values: its `high` is the law; mute at epsilon 0."""
-        channel: Window = self._release.channel
-        return channel
+        return self._release.channel
 
     @property
     def values(self) -> int:
@@ -164,10 +163,7 @@ class OLH(Supported):
 
     def _support(self, reports: Any, categories: NDArray[np.int64]) -> NDArray[np.bool_]:
         a, b, value = np.moveaxis(self._check_triples(reports).astype(np.int64), -1, 0)[..., None]
-        supported: NDArray[np.bool_] = (
-            a * categories + b
-        ) % self._prime * self.values // self._prime == value
-        return supported
+        return (a * categories + b) % self._prime * self.values // self._prime == value
 
     def _count(
         self, reports: Any, records: int | None = None, threads: int | None = None

@@ -40,8 +40,7 @@ class CategoricalWindow(Labelled, TwoChances):
     @property
     def channel(self) -> Window:
         """The channel: its `high` is the law; mute at epsilon 0."""
-        channel: Window = self._release.channel
-        return channel
+        return self._release.channel
 
     @property
     def _cells(self) -> int:
@@ -83,10 +82,7 @@ class CategoricalWindow(Labelled, TwoChances):
     def _check_informative(self) -> tuple[float, float]:
         """Return P(report v | v) and P(report v | another), from the integers of the channel."""
         if self._release.epsilon == 0.0:
-            raise ValueError(
-                f"{type(self).__name__}: no unbiased decode exists at epsilon 0, where all categories are "
-                "reported alike"
-            )
+            raise self._uninformative("categories")
         return self._release.chances()
 
     def letters_on(self, points: ArrayLike) -> NDArray[np.float64]:

@@ -112,5 +112,4 @@ class SubsetSelection(BitStrings, Supported):
         return (Symbols((self._channel,), 1),) if self._channel.epsilon else ()
 
     def _support(self, reports: Any, categories: NDArray[np.int64]) -> NDArray[np.bool_]:
-        supported: NDArray[np.bool_] = self._check_bits(reports)[..., categories] != 0
-        return supported
+        return self._check_bits(reports)[..., categories] != 0

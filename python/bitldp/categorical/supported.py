@@ -66,10 +66,7 @@ class Supported(Labelled, TwoChances):
     def _check_informative(self) -> tuple[float, float]:
         p, q, _ = self._law
         if self.guarantee.record == 0.0:
-            raise ValueError(
-                f"{type(self).__name__}: no unbiased decode exists at epsilon 0, where all categories are "
-                "reported alike"
-            )
+            raise self._uninformative("categories")
         return p, q
 
     @abstractmethod
@@ -116,8 +113,7 @@ class Supported(Labelled, TwoChances):
         """
         p, q = self._check_informative()
         supported = self._support(reports, np.arange(self._size))
-        letters: NDArray[np.float64] = np.where(supported, (1.0 - q) / (p - q), -q / (p - q))
-        return letters
+        return np.where(supported, (1.0 - q) / (p - q), -q / (p - q))
 
     def _facts(self, users: int | None = None) -> dict[str, Any]:
         """Return the two probabilities and the errors of a frequency; see `Mechanism._facts`."""

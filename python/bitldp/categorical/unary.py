@@ -73,8 +73,7 @@ class BitStrings(Labelled, TwoChances):
 
     def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
         (key, *_), output, out, threads, first_chunk = call
-        reports: NDArray[Any] = self._channel.randomize(x, key, output, out, threads, first_chunk)
-        return reports
+        return self._channel.randomize(x, key, output, out, threads, first_chunk)
 
     def _check_bits(self, reports: ArrayLike) -> NDArray[Any]:
         bits = checks.codes("reports", reports, 2)
@@ -185,28 +184,9 @@ class UnaryEncoding(BitStrings):
         return self._law()
 
     def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
-        """Return unbiased letters of the bits: their mean over the random bits is the one-hot vector.
-
-        Parameters
-        ----------
-        reports : array_like of 0 and 1, shape (n, categories) or (categories,)
-            Reported bits.
-
-        Returns
-        -------
-        ndarray of float64
-            (bit - q)/(p - q), same shape.
-
-        Raises
-        ------
-        ValueError
-            If the bits are uninformative (epsilon 0), or for anything but bits of that shape.
-        """
+        """Return unbiased letters of bits, (bit - q)/(p - q), in their shape; see `OLH.decode`."""
         p, q = self._check_informative()
-        letters: NDArray[np.float64] = np.array([-q / (p - q), (1.0 - q) / (p - q)])[
-            self._check_bits(reports)
-        ]
-        return letters
+        return np.array([-q / (p - q), (1.0 - q) / (p - q)])[self._check_bits(reports)]
 
     def _facts(self, users: int | None = None) -> dict[str, Any]:
         """Return the two probabilities and the errors of a frequency; see `Mechanism._facts`."""
@@ -257,10 +237,8 @@ class OUE(UnaryEncoding):
 
     Parameters
     ----------
-    categories : int, sequence or Categories
-        Categories k, 2 or more: how many, or their labels, as of `GRR`.
-    epsilon : float
-        Privacy budget of a record, finite, zero or more; the exact epsilon is at most that (see Notes).
+    categories, epsilon
+        As of `SUE`.
 
     Raises
     ------

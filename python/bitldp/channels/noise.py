@@ -121,16 +121,13 @@ def skellam_weights(mu: Real, reach: int, *, lumped: bool = False) -> list[int]:
     ----------
     mu : float or Decimal
         Mean of either Poisson number, above zero, taken exactly: the variance of the noise is 2 mu.
-    reach : int
-        K, 1 to 32767: the noise is from -K to K.
-    lumped : bool
-        Whether -K and K stand for the whole tails. Cut off otherwise.
+    reach, lumped
+        As of `gaussian_weights`.
 
     Returns
     -------
     list of int
-        2 K + 1 weights that sum to 2^64 and are exactly log-concave (`is_log_concave`); where they are
-        lumped, each is the nearest integer, and so is each tail.
+        As of `gaussian_weights`.
 
     Raises
     ------

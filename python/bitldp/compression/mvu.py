@@ -64,10 +64,8 @@ class MVU(Designed, Numeric):
         Bits of a report, b_out, 1 to 8.
     objective : {"mean", "worst"}
         What is minimised: the sum of the variances at the points, or the largest variance of any number.
-    interval : (float, float)
-        Where every number lies.
-    features, spend, k, clip, unit
-        As for `bitldp.Duchi`.
+    interval, features, spend, k, clip, unit
+        As of `Duchi`.
 
     Raises
     ------
@@ -135,13 +133,11 @@ class MetricMVU(Designed, Numeric):
         Bits of the grid, b_in, 1 to 6: a number is dithered to one of 2**b_in points.
     output_bits : int
         Bits of a report, b_out, 1 to 6.
-    interval : (float, float)
-        Where every number lies.
+    interval, clip
+        As of `Duchi`.
     features : int
         Numbers of a record, each released by itself. The distance of two records is the sum of theirs: with
         |x - y|^p the p-th power of the L_p norm. Nothing is split.
-    clip : bool
-        Whether values outside the interval are clipped to it, or refused.
     spend, k, unit
         Of the base; only their defaults are allowed.
 

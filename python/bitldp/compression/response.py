@@ -77,14 +77,10 @@ class GeneralizedRR(Response):
 
     Parameters
     ----------
-    epsilon : float
-        Exact epsilon of one `unit`, finite, zero or more.
+    epsilon, interval, features, spend, k, clip, unit
+        As of `Duchi`.
     bits : int
         Bits of a report, b, 1 to 8. `best_bits` finds those of least variance.
-    interval : (float, float)
-        Where every number lies.
-    features, spend, k, clip, unit
-        As for `bitldp.Duchi`.
 
     Raises
     ------
@@ -124,10 +120,8 @@ class BitwiseRR(Response):
         Exact epsilon of one `unit`, finite, zero or more; at most 30 is spent on a bit.
     bits : int
         Bits of a report, b, 1 to 8.
-    interval : (float, float)
-        Where every number lies.
-    features, spend, k, clip, unit
-        As for `bitldp.Duchi`.
+    interval, features, spend, k, clip, unit
+        As of `Duchi`.
 
     Raises
     ------

@@ -25,6 +25,7 @@ _FORMAT = "bitldp.accumulator"
 _VERSION = 1
 
 _A = TypeVar("_A", bound="Accumulator")
+_B = TypeVar("_B", bound="BatchAccumulator")
 
 
 @runtime_checkable
@@ -202,6 +203,11 @@ class BatchAccumulator(Accumulator):
             For reports of another form, or out of range. Nothing is added then.
         """
         self._update(reports, output, packed_records(output, records), threads)
+
+    def _filled(self: _B, reports: Any) -> _B:
+        """Add a batch of reports; return the accumulator."""
+        self.update(reports)
+        return self
 
     @abstractmethod
     def _update(self, reports: Any, output: str, records: int | None, threads: int | None) -> None:

@@ -53,8 +53,7 @@ def _beta(x: Floats, rest: Floats, a: float, b: float) -> Floats:
     swap = x > (a + 1.0) / (a + b + 2.0)
     low = _fraction(np.where(swap, 0.0, x), np.where(swap, 1.0, rest), a, b)
     high = _fraction(np.where(swap, rest, 0.0), np.where(swap, x, 1.0), b, a)
-    result: Floats = np.where(swap, 1.0 - high, low)
-    return result
+    return np.where(swap, 1.0 - high, low)
 
 
 def _fraction(x: Floats, rest: Floats, a: float, b: float) -> Floats:

@@ -138,6 +138,11 @@ class Mechanism(metaclass=_Hinting):
         """Return the core's own call, if releasing codes of new keys is nothing but that."""
         return None
 
+    def _uninformative(self, inputs: str) -> ValueError:
+        """Return the refusal to decode at epsilon 0."""
+        reason = f"no unbiased decode exists at epsilon 0, where all {inputs} are reported alike"
+        return ValueError(f"{type(self).__name__}: {reason}")
+
     def _set(self, **attributes: Any) -> None:
         """Set attributes of a frozen instance, while it is being built."""
         for name, value in attributes.items():
@@ -525,7 +530,13 @@ class Mechanism(metaclass=_Hinting):
 
     @abstractmethod
     def accumulator(self) -> Accumulator:
-        """Return an empty accumulator of the mechanism's estimate."""
+        """Return an empty accumulator of the mechanism's estimate: streams, merges and serialises.
+
+        Raises
+        ------
+        ValueError
+            Where no unbiased decode exists: at epsilon 0, where reports are uninformative, or with regions.
+        """
 
     def unbias(self, reports: ArrayLike) -> NDArray[np.float64]:
         """Return reports as numbers whose mean over the randomness is the record, where there are any.

@@ -141,9 +141,7 @@ class Frequencies(OneArray):
         ValueError
             If no unbiased decode exists (epsilon 0), for no reports, or for a report out of range.
         """
-        accumulator = self.accumulator()
-        accumulator.update(reports)
-        return accumulator.estimate(project=project)
+        return self.accumulator()._filled(reports).estimate(project=project)
 
     @abstractmethod
     def accumulator(self) -> CountAccumulator:
@@ -169,6 +167,14 @@ class Frequencies(OneArray):
         return {"errors": spreads("a_frequency", deviations, users, names)}
 
 
+def checked_share(frequency: Any) -> float:
+    """Return the share of the records that have a category."""
+    share = checks.real("frequency", frequency)
+    if not 0.0 <= share <= 1.0:
+        raise ValueError("frequency: must be from 0 to 1")
+    return share
+
+
 class TwoChances(Frequencies):
     """Base of the mechanisms that report a category with p where a record has it, with q where it has not.
 
@@ -180,13 +186,7 @@ class TwoChances(Frequencies):
         """Return p and q, or raise where no unbiased decode exists."""
 
     def accumulator(self) -> CountAccumulator:
-        """Return an empty accumulator of the counts: streams, merges and serialises.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists (epsilon 0).
-        """
+        """Return an empty accumulator of the counts; see `Mechanism.accumulator`."""
         law = self._check_informative()
         shape = (self._cells,) if self.columns == 1 else (self.columns, self._cells)
         kind = CountAccumulator if getattr(self, "labels", None) is None else LabelledCounts
@@ -232,28 +232,14 @@ class TwoChances(Frequencies):
         ValueError
             If no unbiased decode exists, or for a share out of range.
         """
-        share = checks.real("frequency", frequency)
-        if not 0.0 <= share <= 1.0:
-            raise ValueError("frequency: must be from 0 to 1")
+        share = checked_share(frequency)
         p, q = self._check_informative()
         return (share * p * (1.0 - p) + (1.0 - share) * q * (1.0 - q)) / (p - q) ** 2
 
     def worst_variance(self) -> float:
-        """Return the largest variance of an unbiased indicator of a category.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists.
-        """
+        """Return the largest variance of a category's unbiased indicator; see `Mechanism.worst_variance`."""
         return indicator_spread(self._cells, *self._check_informative())[0]
 
     def mean_variance(self) -> float:
-        """Return the variance of the unbiased indicators, averaged over categories and over uniform inputs.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists.
-        """
+        """Return the mean of `variance` over categories and uniform inputs; see `Mechanism.mean_variance`."""
         return indicator_spread(self._cells, *self._check_informative())[1]

@@ -194,10 +194,7 @@ class Means(ArrayOrPair):
         return self._refuse_uninformative() if letters is None else letters
 
     def _refuse_uninformative(self) -> NoReturn:
-        raise ValueError(
-            f"{type(self).__name__}: no unbiased decode exists at epsilon 0, where all values are reported "
-            "alike"
-        )
+        raise self._uninformative("values")
 
     def _check_informative(self) -> None:
         """Refuse where no unbiased decode exists."""
@@ -269,18 +266,10 @@ class Means(ArrayOrPair):
         ValueError, TypeError
             If the reports are uninformative (epsilon 0), for no reports, or for a report out of range.
         """
-        accumulator = self.accumulator()
-        accumulator.update(reports)
-        return accumulator.estimate()
+        return self.accumulator()._filled(reports).estimate()
 
     def accumulator(self) -> MeanAccumulator:
-        """Return an empty accumulator of the mean: streams, merges and serialises.
-
-        Raises
-        ------
-        ValueError
-            If the reports are uninformative (epsilon 0).
-        """
+        """Return an empty accumulator of the mean; see `Mechanism.accumulator`."""
         self._check_informative()
         if self.k is not None:
             return self._pairs()
@@ -328,21 +317,12 @@ class Means(ArrayOrPair):
     def mean_variance(self) -> float:
         """Return the mean of `variance` over inputs that are uniform on the interval.
 
-        Raises
-        ------
-        ValueError
-            If the reports are uninformative (epsilon 0).
+        See `Mechanism.mean_variance`.
         """
         return self._check_spread().mean()
 
     def worst_variance(self) -> float:
-        """Return the largest `variance` of any input.
-
-        Raises
-        ------
-        ValueError
-            If the reports are uninformative (epsilon 0).
-        """
+        """Return the largest `variance` of any input; see `Mechanism.worst_variance`."""
         return self._check_spread().worst()
 
     def probabilities(self) -> NDArray[np.float64]:

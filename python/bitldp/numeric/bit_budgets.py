@@ -30,8 +30,7 @@ _LEAST = 1e-6  # below, doubles near 1/2 are too coarse for a bit's share
 
 def weights(bits: int) -> NDArray[np.float64]:
     """Return W_i, the squares of what each bit of the code adds on [-1, 1], most significant first."""
-    values: NDArray[np.float64] = np.square(2.0 * 2.0 ** np.arange(bits - 1, -1, -1) / (2**bits - 1))
-    return values
+    return np.square(2.0 * 2.0 ** np.arange(bits - 1, -1, -1) / (2**bits - 1))
 
 
 def shares(bits: int, epsilon: float) -> NDArray[np.float64]:
@@ -48,8 +47,7 @@ def shares(bits: int, epsilon: float) -> NDArray[np.float64]:
     def slope(e: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ln(cosh(e/2)/(4 sinh(e/2)^3)) = ln(1 + u) - 3 ln(1 - u) - e, u = e^-e."""
         u = np.exp(-e)
-        result: NDArray[np.float64] = np.log1p(u) - 3.0 * np.log(-np.expm1(-e)) - e
-        return result
+        return np.log1p(u) - 3.0 * np.log(-np.expm1(-e)) - e
 
     def budgets(level: float) -> NDArray[np.float64]:
         low, high = np.full(bits, 1e-300), np.full(bits, epsilon)
@@ -67,8 +65,7 @@ def shares(bits: int, epsilon: float) -> NDArray[np.float64]:
         else:
             most = middle
     result = budgets(most)
-    scaled: NDArray[np.float64] = result * (epsilon / result.sum())
-    return scaled
+    return result * (epsilon / result.sum())
 
 
 @lru_cache(maxsize=64)

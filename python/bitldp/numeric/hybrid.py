@@ -81,9 +81,7 @@ class Hybrid(Numeric):
 
     Parameters
     ----------
-    epsilon : float
-        Exact epsilon of one `unit`, finite, zero or more.
-    features, interval, spend, k, clip, unit
+    epsilon, features, interval, spend, k, clip, unit
         As of `Duchi`.
 
     Raises

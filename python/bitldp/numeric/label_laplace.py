@@ -88,8 +88,7 @@ class LabelLaplace(Labelled):
     @property
     def channel(self) -> Shift:
         """The channel of one entry: its inputs are 0 and the last one."""
-        channel: Shift = self._release.channel
-        return channel
+        return self._release.channel
 
     @property
     def alphabet(self) -> int:
@@ -122,9 +121,7 @@ class LabelLaplace(Labelled):
             If the reports are uninformative (epsilon 0).
         """
         if self._release.letters is None:
-            raise ValueError(
-                "LabelLaplace: no unbiased decode exists at epsilon 0, where all labels are reported alike"
-            )
+            raise self._uninformative("labels")
         return self._release.letters
 
     def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
@@ -153,8 +150,7 @@ class LabelLaplace(Labelled):
         ValueError, TypeError
             If the reports are uninformative (epsilon 0), or for a code out of range.
         """
-        vectors: NDArray[np.float64] = self.letters[self._codes(reports)]
-        return vectors
+        return self.letters[self._codes(reports)]
 
     def classify(self, reports: ArrayLike) -> NDArray[Any]:
         """Return the class of the largest entry of each report, the first of equal ones; its label, if any.
@@ -168,39 +164,15 @@ class LabelLaplace(Labelled):
         return self._by_label(classes)
 
     def estimate_frequencies(self, reports: ArrayLike, *, project: bool = False) -> Estimate:
-        """Estimate the frequency of every class among the records, without bias.
+        """Estimate the frequency of every class; see `GRR.estimate_frequencies`.
 
-        Parameters
-        ----------
-        reports : array_like of int, shape (n, classes)
-            Codes as `randomize` gives them, n >= 1.
-        project : bool
-            Whether to project the frequencies to the simplex (which makes them biased).
-
-        Returns
-        -------
-        Estimate
-            `value` and `stderr` of shape (classes,); the standard error needs n >= 2 and is NaN for one
-            record.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the reports are uninformative (epsilon 0), for no reports, or for a report out of range.
+        The standard error needs n >= 2 and is NaN for one record.
         """
-        accumulator = self.accumulator()
-        accumulator.update(reports)
-        result = accumulator.estimate()
+        result = self.accumulator()._filled(reports).estimate()
         return replace(result, value=project_simplex(result.value), projected=True) if project else result
 
     def accumulator(self) -> MeanAccumulator:
-        """Return an empty accumulator of the frequencies: streams, merges and serialises.
-
-        Raises
-        ------
-        ValueError
-            If the reports are uninformative (epsilon 0).
-        """
+        """Return an empty accumulator of the frequencies; see `Mechanism.accumulator`."""
         self._check_informative()
         kind = MeanAccumulator if self.labels is None else LabelledMeans
         counted = of_letters(self._size, self.letters)
@@ -214,23 +186,7 @@ class LabelLaplace(Labelled):
         return self._release.probabilities()[[0, -1]]
 
     def variance(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Return the variance of one report's letter for every class, in closed form from the integers.
-
-        Parameters
-        ----------
-        x : array_like of int
-            Codes of true labels, any shape.
-
-        Returns
-        -------
-        ndarray of float64
-            Shape of `x` and one more axis of length `classes`. All entries have the same.
-
-        Raises
-        ------
-        ValueError
-            If the reports are uninformative (epsilon 0), or for a label out of range.
-        """
+        """Return the variance of one report's letter for every class, all the same; see `GRR.variance`."""
         entry = self.worst_variance()
         truth = checks.codes("x", x, self._size)
         return np.full((*truth.shape, self._size), entry)
@@ -238,10 +194,7 @@ class LabelLaplace(Labelled):
     def mean_variance(self) -> float:
         """Return the variance of an entry's letter, the same for all entries and labels.
 
-        Raises
-        ------
-        ValueError
-            If the reports are uninformative (epsilon 0).
+        See `Mechanism.mean_variance`.
         """
         self._check_informative()
         spread = self._release.spread

@@ -47,9 +47,7 @@ class Piecewise(Numeric):
 
     Parameters
     ----------
-    epsilon : float
-        Exact epsilon of one `unit`, finite, zero or more.
-    features, interval, spend, k, clip, unit
+    epsilon, features, interval, spend, k, clip, unit
         As of `Duchi`.
 
     Raises
@@ -93,9 +91,7 @@ class PiecewiseSub(Numeric):
 
     Parameters
     ----------
-    epsilon : float
-        Exact epsilon of one `unit`, finite, zero or more.
-    features, interval, spend, k, clip, unit
+    epsilon, features, interval, spend, k, clip, unit
         As of `Duchi`.
 
     Raises

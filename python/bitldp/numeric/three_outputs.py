@@ -104,9 +104,7 @@ class ThreeOutputs(Numeric):
 
     Parameters
     ----------
-    epsilon : float
-        Exact epsilon of one `unit`, finite, zero or more.
-    features, interval, spend, k, clip, unit
+    epsilon, features, interval, spend, k, clip, unit
         As of `Duchi`.
 
     Raises

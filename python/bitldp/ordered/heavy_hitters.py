@@ -231,13 +231,7 @@ class HeavyHitters(Mechanism):
         return self._check(reports)
 
     def accumulator(self) -> PrefixAccumulator:
-        """Return an empty accumulator of reports: streams, merges and serialises.
-
-        Raises
-        ------
-        ValueError
-            If the reports are uninformative (epsilon 0).
-        """
+        """Return an empty accumulator of reports; see `Mechanism.accumulator`."""
         self._check_informative()
         return PrefixAccumulator(self, self._words, self._hashed, self._lengths, self._read)
 
@@ -269,37 +263,23 @@ class HeavyHitters(Mechanism):
             If the reports are uninformative (epsilon 0), for fewer than one report of a group, or for a
             report out of range.
         """
-        accumulator = self.accumulator()
-        accumulator.update(reports)
-        return accumulator.estimate(t, threads=threads)
+        return self.accumulator()._filled(reports).estimate(t, threads=threads)
 
     def _check_informative(self) -> tuple[float, float]:
         if self._hashed.release.epsilon == 0.0:
-            raise ValueError(
-                "HeavyHitters: no unbiased decode exists at epsilon 0, where all words are reported alike"
-            )
+            raise self._uninformative("words")
         return self._hashed.chances()
 
     def worst_variance(self) -> float:
         """Return the variance of a word's indicator by one of n reports, of a word that the record has.
 
-        A group's reports are one in G of all: the variance in the group, times G.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists.
+        A group's reports are one in G of all: the variance in the group, times G; see
+        `Mechanism.worst_variance`.
         """
         return len(self._lengths) * indicator_spread(2, *self._check_informative())[0]
 
     def mean_variance(self) -> float:
-        """Return the same of a word that the record has not: one of many.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists.
-        """
+        """Return the same of a word that the record has not: one of many; see `Mechanism.mean_variance`."""
         p, q = self._check_informative()
         return len(self._lengths) * q * (1.0 - q) / (p - q) ** 2
 

@@ -118,8 +118,7 @@ class Hierarchy(Attributes):
 
     def _values(self, record: Any) -> list[Any]:
         value = checks.codes("pair", np.atleast_1d(record), self.categories).astype(np.int64)
-        result: list[int] = self._tree.ancestors(value)[0].tolist()
-        return result
+        return self._tree.ancestors(value)[0].tolist()
 
     def extremes(self, pair: Pair | None = None) -> Experiment | None:
         """Return two values, and the law of their reports unless they share a node.
@@ -144,25 +143,12 @@ class Hierarchy(Attributes):
 
     def _check_informative(self) -> Consistency:
         if self._consistency is None:
-            raise ValueError(
-                "Hierarchy: no unbiased decode exists at epsilon 0, where all values are reported alike"
-            )
+            raise self._uninformative("values")
         return self._consistency
 
     def accumulator(self) -> RangeAccumulator:
-        """Return an empty accumulator of all levels: streams, merges and serialises.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists (epsilon 0).
-        """
+        """Return an empty accumulator of all levels; see `Mechanism.accumulator`."""
         return RangeAccumulator(self, self._check_informative(), self._laws)
-
-    def _gathered(self, reports: Any) -> RangeAccumulator:
-        accumulator = self.accumulator()
-        accumulator.update(reports)
-        return accumulator
 
     def estimate_range(self, reports: Any, start: ArrayLike, stop: ArrayLike) -> Estimate:
         """Estimate the share of the records whose value is at least `start` and below `stop`, without bias.
@@ -185,7 +171,7 @@ class Hierarchy(Attributes):
             If no unbiased decode exists (epsilon 0), for a level without reports, for a report or an end out
             of range, or a `stop` below its `start`.
         """
-        return self._gathered(reports).estimate_range(start, stop)
+        return self.accumulator()._filled(reports).estimate_range(start, stop)
 
     def estimate_quantile(self, reports: Any, q: ArrayLike) -> Estimate:
         """Estimate the values below which shares `q` of the records are: 0.5 is the median.
@@ -209,7 +195,7 @@ class Hierarchy(Attributes):
             As of `estimate_range`, and for a `q` out of its range.
         """
         shares = np.asarray(q)  # looked at before the reports are
-        return self._gathered(reports).estimate_quantile(shares)
+        return self.accumulator()._filled(reports).estimate_quantile(shares)
 
     def estimate_frequencies(self, reports: Any, *, project: bool = False) -> Estimate:
         """Estimate the share of every value, without bias and consistent with `estimate_range`.
@@ -231,7 +217,7 @@ class Hierarchy(Attributes):
         ValueError, TypeError
             As of `estimate_range`, or for a larger size.
         """
-        return self._gathered(reports).estimate(project=project)
+        return self.accumulator()._filled(reports).estimate(project=project)
 
     def range_variance(self, start: ArrayLike, stop: ArrayLike) -> NDArray[np.float64]:
         """Return n times the variance of the estimated share of a range, in closed form.
@@ -274,21 +260,12 @@ class Hierarchy(Attributes):
     def mean_variance(self) -> float:
         """Return the mean of `range_variance` over ranges whose ends are spread evenly over the values.
 
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists (epsilon 0).
+        See `Mechanism.mean_variance`.
         """
         return float(self._typical().mean())
 
     def worst_variance(self) -> float:
-        """Return the largest `range_variance` of those ranges.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists (epsilon 0).
-        """
+        """Return the largest `range_variance` of those ranges; see `Mechanism.worst_variance`."""
         return float(self._typical().max())
 
     def _facts(self, users: int | None = None) -> dict[str, Any]:

@@ -201,8 +201,7 @@ class NodeLaw(NamedTuple):
         second = met_twice * p + (two - met_twice) * q
         second += 2.0 * r * (one * met - met_twice)
         second += s * (np.square(one) - two - 2.0 * one * met + 2.0 * met_twice)
-        result: NDArray[np.float64] = np.maximum(second - np.square(mean), 0.0) / (p - q) ** 2
-        return result
+        return np.maximum(second - np.square(mean), 0.0) / (p - q) ** 2
 
 
 def sets_law(p: float, q: float, cells: int, width: int) -> NodeLaw:
@@ -309,8 +308,7 @@ class RangeAccumulator(AttributesAccumulator):
         shares = np.maximum(leaves, 0.0)
         reports = np.array([each.n for each in self.attributes], np.float64)
         spread = spread_of(self._consistency, self._laws, queries, shares / shares.sum(), reports)
-        result: NDArray[np.float64] = np.sqrt(spread)
-        return result
+        return np.sqrt(spread)
 
     def estimate(self, *, project: bool = False) -> Estimate:
         """Estimate the share of every value; see `Hierarchy.estimate_frequencies`."""

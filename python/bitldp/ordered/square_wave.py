@@ -59,14 +59,12 @@ class SquareWave(Numeric):
 
     Parameters
     ----------
-    epsilon : float
-        Exact epsilon of one `unit`, finite, zero or more.
+    epsilon, features, interval, spend, k, clip, unit
+        As of `Duchi`.
     cells : int
         Points of the interval that the distribution is estimated at, 2 to 4096, evenly from end to end; a
         number is dithered to one of the two beside it. Fewer are smoothed more: at 128, two humps at epsilon
         1 cost twice the error.
-    features, interval, spend, k, clip, unit
-        As of `Duchi`.
 
     Raises
     ------
@@ -130,11 +128,6 @@ class SquareWave(Numeric):
             self, self._distribution, middle, scale * (self.letters - middle), self._check_pair
         )
 
-    def _gathered(self, reports: Any) -> DistributionAccumulator | SampledDistributionAccumulator:
-        accumulator = self.accumulator()
-        accumulator.update(reports)
-        return accumulator
-
     def estimate_distribution(self, reports: ArrayLike, *, resamples: int = 50, seed: int = 0) -> Estimate:
         """Estimate how the numbers are distributed: the share of records at each point of the interval.
 
@@ -160,7 +153,7 @@ class SquareWave(Numeric):
             If the reports are uninformative (epsilon 0), for no reports (of a feature), or for a report out
             of range.
         """
-        return self._gathered(reports).estimate_distribution(resamples=resamples, seed=seed)
+        return self.accumulator()._filled(reports).estimate_distribution(resamples=resamples, seed=seed)
 
     def simulate_distribution(
         self, shares: ArrayLike, users: int, *, draws: int = 16, seed: int = 0
@@ -229,7 +222,7 @@ class SquareWave(Numeric):
             As of `estimate_distribution`, and for a `q` out of its range.
         """
         shares = np.asarray(q)  # looked at before the reports are
-        return self._gathered(reports).estimate_quantile(shares, resamples=resamples, seed=seed)
+        return self.accumulator()._filled(reports).estimate_quantile(shares, resamples=resamples, seed=seed)
 
 
 class Distribution:

@@ -24,6 +24,8 @@ from bitldp.mechanism.law import INPUTS, Experiment, Pair, Symbols, codes_of, of
 from bitldp.mechanism.parameters import Option, one_of
 from bitldp.points.candidates import (
     Loss,
+    Members,
+    Points,
     Region,
     check_metric,
     checked_candidates,
@@ -73,9 +75,7 @@ class CandidateRelease(Frequencies):
     _grid: Grid | None
     _region_index: tuple[NDArray[np.intp], NDArray[np.intp]]  # region of a candidate, position in the region
 
-    def _compose(
-        self, make: Callable[[NDArray[np.float64], list[NDArray[np.intp]], Loss, float], list[_Region]]
-    ) -> list[_Region]:
+    def _compose(self, make: Callable[[Points, list[Members], Loss, float], list[_Region]]) -> list[_Region]:
         """Let `make` build the regions, and compose the guarantee.
 
         `make` is given the points, the indices of each region's candidates, the checked metric, and the
@@ -266,8 +266,7 @@ class CandidateRelease(Frequencies):
         ndarray of float64
             Same shape; one axis more for points in space.
         """
-        points: NDArray[np.float64] = self._points[checks.codes("reports", reports, len(self._points))]
-        return points
+        return self._points[checks.codes("reports", reports, len(self._points))]
 
     @abstractmethod
     def _expected(self) -> float:
@@ -358,8 +357,7 @@ class CandidateRelease(Frequencies):
             As for `estimate_mean`, or for a code out of range.
         """
         letters = self._letters
-        values: NDArray[np.float64] = letters[checks.codes("reports", reports, len(letters))]
-        return values
+        return letters[checks.codes("reports", reports, len(letters))]
 
     def letter_variance(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return the variance of a report's letter for candidates on a line, from the integers.
@@ -375,58 +373,25 @@ class CandidateRelease(Frequencies):
             Same shape, in squared units of the candidates.
         """
         self._check_line()
-        chosen: NDArray[np.float64] = self._inverse.letter_variance()[checks.codes("x", x, len(self._points))]
-        return chosen
+        return self._inverse.letter_variance()[checks.codes("x", x, len(self._points))]
 
     def variance(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Return the variance of one report's unbiased indicator of every candidate, from the integers.
+        """Return the variance of one report's indicator of every candidate; see `GRR.variance`.
 
-        Parameters
-        ----------
-        x : array_like of int
-            Codes of the true candidates, any shape.
-
-        Returns
-        -------
-        ndarray of float64
-            Shape of `x` and one more axis of length N.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If no unbiased decode exists, with regions, or for a code out of range.
+        From the integers; refused with regions.
         """
-        chosen: NDArray[np.float64] = self._inverse.variance()[checks.codes("x", x, len(self._points))]
-        return chosen
+        return self._inverse.variance()[checks.codes("x", x, len(self._points))]
 
     def mean_variance(self) -> float:
-        """Return the mean of `variance` over the indicators and over uniform inputs.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists, or with regions.
-        """
+        """Return the mean `variance` over indicators and uniform inputs; see `Mechanism.mean_variance`."""
         return float(self.variance(np.arange(len(self._points))).mean())
 
     def worst_variance(self) -> float:
-        """Return the largest `variance` of any indicator, for any input.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists, or with regions.
-        """
+        """Return the largest `variance` of any indicator, for any input; see `Mechanism.worst_variance`."""
         return float(self.variance(np.arange(len(self._points))).max())
 
     def accumulator(self) -> CountAccumulator:
-        """Return an empty accumulator of the counts: streams, merges and serialises.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists, or with regions.
-        """
+        """Return an empty accumulator of the counts; see `Mechanism.accumulator`."""
         cells = len(self._points)
         shape = (cells,) if self.features == 1 else (self.features, cells)
         return FrequencyAccumulator(self, shape, self._count, self._inverse.indicators)
@@ -524,11 +489,9 @@ class Inverse:
     def letter_variance(self) -> NDArray[np.float64]:
         """Return the variance of a report's letter for each candidate."""
         letters, law = self.letters, self._law()
-        moments: NDArray[np.float64] = np.sum(law * np.square(letters - self._points[:, None]), axis=1)
-        return moments
+        return np.sum(law * np.square(letters - self._points[:, None]), axis=1)
 
     def variance(self) -> NDArray[np.float64]:
         """Return the variance of one report's indicators (columns) for each candidate (row)."""
         indicators, law = self.indicators, self._law()
-        moments: NDArray[np.float64] = law @ np.square(indicators) - np.eye(len(indicators))
-        return moments
+        return law @ np.square(indicators) - np.eye(len(indicators))

@@ -21,7 +21,16 @@ from bitldp.mechanism.described import letter_facts, spreads
 from bitldp.mechanism.frequencies import TwoChances
 from bitldp.mechanism.parameters import Budget, Features, Option, Unit
 from bitldp.points.base import CandidateRelease, Candidates, Rounding
-from bitldp.points.candidates import Loss, Metric, check_prior, losses_between, of_members
+from bitldp.points.candidates import (
+    Loss,
+    Losses,
+    Members,
+    Metric,
+    Points,
+    check_prior,
+    losses_between,
+    of_members,
+)
 from bitldp.points.width import (
     best_width,
     equidistant_column_sums,
@@ -133,9 +142,7 @@ class BRR(CandidateRelease, TwoChances):
         prior = check_prior(self.prior)
         self._set(prior=prior)
 
-        def make(
-            points: NDArray[np.float64], members: list[NDArray[np.intp]], metric: Loss, budget: float
-        ) -> list[RegionWindow]:
+        def make(points: Points, members: list[Members], metric: Loss, budget: float) -> list[RegionWindow]:
             scaled = None if prior is None else prior * (len(prior) / (prior.sum() or 1.0))
             return [
                 build(points, each, metric, self.utility, budget, m, scaled)
@@ -149,8 +156,7 @@ class BRR(CandidateRelease, TwoChances):
     @property
     def channel(self) -> Window:
         """The channel: its `high` is the law; mute at epsilon 0."""
-        channel: Window = self._release.channel
-        return channel
+        return self._release.channel
 
     @property
     def channels(self) -> list[Window]:
@@ -160,9 +166,7 @@ class BRR(CandidateRelease, TwoChances):
     def _check_informative(self) -> tuple[float, float]:
         self._check_alone()
         if self._release.epsilon == 0.0:
-            raise ValueError(
-                "BRR: no unbiased decode exists at epsilon 0, where all categories are reported alike"
-            )
+            raise self._uninformative("categories")
         if self._regions[0].m > 1:
             raise ValueError("BRR with m > 1: reports have more than two chances; see variance")
         return self._regions[0].release.chances()
@@ -203,8 +207,7 @@ class BRR(CandidateRelease, TwoChances):
         p, q = self._check_informative()
         squares = np.square(letters - self._points[codes][..., None])
         own = np.take_along_axis(squares, codes[..., None].astype(np.intp), axis=-1)[..., 0]
-        result: NDArray[np.float64] = q * squares.sum(axis=-1) + (p - q) * own
-        return result
+        return q * squares.sum(axis=-1) + (p - q) * own
 
     @property
     def _estimates(self) -> type[TwoChances | CandidateRelease]:
@@ -319,11 +322,7 @@ class RegionWindow:
 
 
 def _line_region(
-    members: NDArray[np.intp],
-    step: float,
-    epsilon: float,
-    m: int | str,
-    weights: NDArray[np.float64] | None,
+    members: Members, step: float, epsilon: float, m: int | str, weights: NDArray[np.float64] | None
 ) -> RegionWindow:
     """Build the part of equidistant points: closed forms only, no table of all losses."""
     count = len(members)
@@ -355,11 +354,7 @@ def _check_sums(sums: NDArray[np.float64]) -> None:
 
 
 def _table_region(
-    members: NDArray[np.intp],
-    losses: NDArray[np.float64],
-    epsilon: float,
-    m: int | str,
-    weights: NDArray[np.float64] | None,
+    members: Members, losses: Losses, epsilon: float, m: int | str, weights: NDArray[np.float64] | None
 ) -> RegionWindow:
     """Build the part of candidates with any losses, by Algorithm 2 where m is "paper"."""
     count = len(members)
@@ -396,8 +391,8 @@ def widths(m: Any, members: list[NDArray[np.intp]]) -> list[int | str]:
 
 
 def build(
-    points: NDArray[np.float64],
-    members: NDArray[np.intp],
+    points: Points,
+    members: Members,
     metric: Loss,
     utility: str | Metric | None,
     epsilon: float,

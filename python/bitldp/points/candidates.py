@@ -20,7 +20,13 @@ _LINE_LIMIT = 1 << 24  # equidistant candidates: points and losses by rank take 
 
 
 Points: TypeAlias = NDArray[np.float64]
-"""Candidates or inputs, shape (n, d)."""
+"""Candidates or inputs, shape (n, d); candidates on a line (n,), too."""
+
+Members: TypeAlias = NDArray[np.intp]
+"""Indices of the candidates of a region, ascending."""
+
+Losses: TypeAlias = NDArray[np.float64]
+"""Losses between the candidates of a region, shape (n, n)."""
 
 Metric: TypeAlias = Callable[[Points, Points], NDArray[np.float64]]
 """Pairwise values of two sets of points, shape (len(a), len(b))."""
@@ -222,8 +228,7 @@ def haversine(a: Points, b: Points) -> NDArray[np.float64]:
         np.sin((lat_a[:, None] - lat_b) / 2.0) ** 2
         + np.cos(lat_a)[:, None] * np.cos(lat_b) * np.sin((lon_a[:, None] - lon_b) / 2.0) ** 2
     )
-    distances: NDArray[np.float64] = 2.0 * _EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.minimum(half, 1.0)))
-    return distances
+    return 2.0 * _EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.minimum(half, 1.0)))
 
 
 def jaccard(a: Points, b: Points) -> NDArray[np.float64]:
@@ -233,8 +238,7 @@ def jaccard(a: Points, b: Points) -> NDArray[np.float64]:
             raise ValueError("utility: 'jaccard' needs points with no negative coordinate, and none at zero")
     products = a @ b.T
     squares = np.square(a).sum(axis=1)[:, None] + np.square(b).sum(axis=1)
-    similarities: NDArray[np.float64] = products / (squares - products)
-    return similarities
+    return products / (squares - products)
 
 
 METRICS: dict[str, Metric] = {"euclidean": euclidean, "manhattan": manhattan, "haversine": haversine}
@@ -244,8 +248,7 @@ UTILITIES: dict[str, Metric] = {"jaccard": jaccard}
 def named_loss(argument: str, value: Any, names: dict[str, Metric]) -> Metric:
     """Return the function that a metric or utility argument means."""
     if callable(value):
-        function: Metric = value
-        return function
+        return value
     if not isinstance(value, str) or value not in names:
         shown = repr(value) if isinstance(value, str) else type(value).__name__
         words = ", ".join(repr(name) for name in names)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bitldp._core import Matrix
 from bitldp.mechanism.parameters import Calibration
+from bitldp.points.candidates import Losses, Members, Points
 from bitldp.points.matrix import CandidateMatrix
 from bitldp.privacy import calibrated
 
@@ -24,8 +25,7 @@ _STEEPEST = 600.0  # budgets above are met by the law of this one, where weights
 def table(losses: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
     """Return the law with weights exp(-scale loss)."""
     weights = np.exp(-scale * (losses - losses.min(axis=1, keepdims=True)))
-    law: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
-    return law
+    return weights / weights.sum(axis=1, keepdims=True)
 
 
 def loss_of(losses: NDArray[np.float64], scale: float) -> float:
@@ -86,25 +86,16 @@ class Exponential(CandidateMatrix):
         "exact": the scale s at which the exact epsilon of the integers is `epsilon`, or just below it.
         "paper": s = eps/(2 D), D the largest difference that the input makes to the loss of a report. The
         claim then holds with slack: on equidistant points the exact epsilon is half of it.
-    metric : {"euclidean", "manhattan", "haversine"}, callable, or array of shape (N, N)
-        Loss of reporting b for a: by name ("haversine" takes (latitude, longitude) in degrees and gives km),
-        by a function of two arrays of shape (n, d) that gives the table of losses, as
-        ``scipy.spatial.distance.cdist`` does, or as that table between the candidates.
+    metric, interval, features, unit
+        As of `BRR`.
     utility : {"jaccard"} or callable, optional
         In place of `metric`, where larger is better: the weight is exp(s utility).
-    interval : (float, float), optional
-        With a number of candidates: they are equidistant points of this interval and inputs are real values,
-        clipped to it.
     rounding : {"nearest", "dither"}
         How a real value becomes a candidate: the nearest one, or one of its two neighbours so that the mean
         is the value.
     regions : array_like, shape (N,), optional
         Public label of each candidate. A report stays in the region of its input; the guarantee is that of
         the worst region, and the region itself is public.
-    features : int
-        Values of a record, each released by itself.
-    unit : {"record", "feature"}
-        What `epsilon` covers; a record's is split evenly over its features.
 
     Raises
     ------
@@ -137,13 +128,7 @@ class Exponential(CandidateMatrix):
     _: KW_ONLY
     calibration: Calibration = "exact"
 
-    def _channel(
-        self,
-        points: NDArray[np.float64],
-        members: NDArray[np.intp],
-        losses: NDArray[np.float64],
-        epsilon: float,
-    ) -> Matrix:
+    def _channel(self, points: Points, members: Members, losses: Losses, epsilon: float) -> Matrix:
         reach = float((losses.max(axis=0) - losses.min(axis=0)).max())  # D
         if reach == 0.0 or epsilon == 0.0:
             return Matrix(np.full(losses.shape, 1.0 / len(losses)))

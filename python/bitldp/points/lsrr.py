@@ -18,6 +18,7 @@ from bitldp._core import Matrix
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
 from bitldp.mechanism.parameters import Calibration
+from bitldp.points.candidates import Losses, Members, Points
 from bitldp.points.exponential import largest_root
 from bitldp.points.matrix import CandidateMatrix
 from bitldp.privacy import calibrated, published
@@ -102,15 +103,13 @@ def _common(codes: NDArray[np.str_]) -> NDArray[np.intp]:
 def steps(groups: int, log_growth: float) -> NDArray[np.float64]:
     """Return the weights of the groups, from c down to 1 in equal steps, divided by c: c = e^log_growth."""
     low = math.exp(-log_growth)
-    weights: NDArray[np.float64] = low + (1.0 - low) * np.arange(groups - 1, -1, -1) / (groups - 1)
-    return weights
+    return low + (1.0 - low) * np.arange(groups - 1, -1, -1) / (groups - 1)
 
 
 def staircase(group: NDArray[np.intp], groups: int, log_growth: float) -> NDArray[np.float64]:
     """Return the law of L-SRR from the group of every report (column) for every input (row)."""
     weights = steps(groups, log_growth)[group]
-    law: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
-    return law
+    return weights / weights.sum(axis=1, keepdims=True)
 
 
 def _column_loss(law: NDArray[np.float64]) -> float:
@@ -195,7 +194,7 @@ class LSRR(CandidateMatrix):
             groups = checks.integer("groups", self.groups, 2, _SEARCHED)
         self._set(prefixes=given, groups=groups, _divisions=[])
 
-    def _arrange(self, points: NDArray[np.float64]) -> None:
+    def _arrange(self, points: Points) -> None:
         if self.encoding is None:
             self._set(_codes=location_codes(points))
             return
@@ -215,13 +214,7 @@ class LSRR(CandidateMatrix):
         """The lengths of common prefixes that part the groups, for each region by ascending label."""
         return list(self._divisions)
 
-    def _channel(
-        self,
-        points: NDArray[np.float64],
-        members: NDArray[np.intp],
-        losses: NDArray[np.float64],
-        epsilon: float,
-    ) -> Matrix:
+    def _channel(self, points: Points, members: Members, losses: Losses, epsilon: float) -> Matrix:
         common = _common(self._codes[members])
         budget = min(epsilon, _STEEPEST)
         lengths = self.prefixes

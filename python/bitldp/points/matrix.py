@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bitldp._core import Matrix
 from bitldp.mechanism.parameters import Budget, Features, Unit
 from bitldp.points.base import CandidateRelease, Candidates, Rounding
-from bitldp.points.candidates import Loss, losses_between
+from bitldp.points.candidates import Loss, Losses, Members, Points, losses_between
 from bitldp.release.base import Release
 from bitldp.release.table import table
 
@@ -38,21 +38,13 @@ class CandidateMatrix(CandidateRelease):
     _regions: list[RegionTable] = field(init=False, repr=False, compare=False)
 
     @abstractmethod
-    def _channel(
-        self,
-        points: NDArray[np.float64],
-        members: NDArray[np.intp],
-        losses: NDArray[np.float64],
-        epsilon: float,
-    ) -> Matrix:
+    def _channel(self, points: Points, members: Members, losses: Losses, epsilon: float) -> Matrix:
         """Return the table of one set of candidates, `losses` being the losses between them."""
 
     def _build(self) -> None:
         self._check()
 
-        def make(
-            points: NDArray[np.float64], members: list[NDArray[np.intp]], metric: Loss, budget: float
-        ) -> list[RegionTable]:
+        def make(points: Points, members: list[Members], metric: Loss, budget: float) -> list[RegionTable]:
             self._arrange(points)
             parts = []
             for each in members:
@@ -73,7 +65,7 @@ class CandidateMatrix(CandidateRelease):
     def _check(self) -> None:
         """Check the parameters that the subclass adds."""
 
-    def _arrange(self, points: NDArray[np.float64]) -> None:
+    def _arrange(self, points: Points) -> None:
         """Keep the properties that the subclass derives of all candidates together."""
 
     @property
@@ -133,5 +125,4 @@ class RegionTable:
 
     def errors(self) -> NDArray[np.float64]:
         """Return the expected loss of a report for each member, from the integers of the channel."""
-        errors: NDArray[np.float64] = np.sum(self.release.channel.probabilities() * self.losses, axis=1)
-        return errors
+        return np.sum(self.release.channel.probabilities() * self.losses, axis=1)

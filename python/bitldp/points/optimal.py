@@ -7,11 +7,10 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bitldp._core import Matrix
 from bitldp.mechanism.designed import Designed, DesignTable
-from bitldp.points.candidates import check_prior, of_members
+from bitldp.points.candidates import Losses, Members, Points, check_prior, of_members
 from bitldp.points.matrix import CandidateMatrix
 
 __all__ = ["OptimalUtility"]
@@ -48,14 +47,10 @@ class OptimalUtility(Designed, CandidateMatrix):
     prior : array_like of float, shape (N,), optional
         How often each candidate is expected; public. Zero or more, in each region not all zero. None: all
         alike. It shapes the law, not the guarantee, and `expected_error` is the mean over it.
-    metric : {"euclidean", "manhattan", "haversine"}, callable, or array of shape (N, N)
-        Loss of reporting b for a: by name ("haversine" takes (latitude, longitude) in degrees and gives km),
-        by a function of two arrays of shape (n, d) that gives the table of losses, as
-        ``scipy.spatial.distance.cdist`` does, or as that table between the candidates.
+    metric, interval, rounding, regions, features, unit
+        As of `Exponential`.
     utility : {"jaccard"} or callable, optional
         In place of `metric`, where larger is better.
-    interval, rounding, regions, features, unit
-        As for `Exponential`.
 
     Raises
     ------
@@ -95,13 +90,7 @@ class OptimalUtility(Designed, CandidateMatrix):
     def _check(self) -> None:
         self._set(prior=check_prior(self.prior))
 
-    def _channel(
-        self,
-        points: NDArray[np.float64],
-        members: NDArray[np.intp],
-        losses: NDArray[np.float64],
-        epsilon: float,
-    ) -> Matrix:
+    def _channel(self, points: Points, members: Members, losses: Losses, epsilon: float) -> Matrix:
         if len(members) > _MOST:
             raise ValueError(f"candidates: at most {_MOST} in a region, got {len(members)}")
         if not _LEAST <= epsilon <= _LARGEST:

@@ -199,19 +199,10 @@ class CategoricalRecord(Attributes):
             If no unbiased decode exists (epsilon 0), if there is no report of some attribute, or for reports
             of another form or out of range.
         """
-        accumulator = self.accumulator()
-        accumulator.update(reports)
-        result: tuple[Estimate, ...] = accumulator.estimate(project=project)
-        return result
+        return self.accumulator()._filled(reports).estimate(project=project)
 
     def accumulator(self) -> AttributesAccumulator:
-        """Return an empty accumulator of all attributes: streams, merges and serialises.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists (epsilon 0).
-        """
+        """Return an empty accumulator of all attributes; see `Mechanism.accumulator`."""
         return AttributesAccumulator(self)
 
     def variance(self, x: ArrayLike) -> tuple[NDArray[np.float64], ...]:
@@ -243,10 +234,7 @@ class CategoricalRecord(Attributes):
     def worst_variance(self) -> float:
         """Return the largest `variance` of any category, attribute and record.
 
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists (epsilon 0).
+        See `Mechanism.worst_variance`.
         """
         both = zip(self.mechanisms, self.attributes, strict=True)
         return max(indicators_worst(part, size, self._scale) for part, size in dict.fromkeys(both))

@@ -104,8 +104,7 @@ def indicators(oracle: Any, x: NDArray[Any], size: int, scale: float) -> NDArray
     categories are as frequent, and less where they are not.
     """
     own = (x[..., None] == np.arange(size)) - 1.0 / size
-    result: NDArray[np.float64] = scale * oracle.variance(x) + (scale - 1.0) * np.square(own)
-    return result
+    return scale * oracle.variance(x) + (scale - 1.0) * np.square(own)
 
 
 def mean_indicators(oracles: Sequence[Any], sizes: Sequence[int] | NDArray[Any], scale: float) -> float:

@@ -50,10 +50,8 @@ class MixedRecord(Attributes):
         least, it takes the one of the fewest bits. Holds the name afterwards.
     oracle : str or sequence of str
         What answers for a category, as of `CategoricalRecord`.
-    interval : (float, float)
-        Where every number lies.
-    clip : bool
-        Whether numbers outside the interval are clipped to it, or refused.
+    interval, clip
+        As of `Duchi`.
 
     Raises
     ------
@@ -246,10 +244,8 @@ class MixedRecord(Attributes):
         return self._estimates(reports, project=project)[1]
 
     def _estimates(self, reports: Any, *, project: bool = False) -> tuple[Estimate, tuple[Estimate, ...]]:
-        accumulator = self.accumulator()
-        accumulator.update(reports)
-        result: tuple[Estimate, tuple[Estimate, ...]] = accumulator.estimate(project=project)
-        return result
+        estimates: Any = self.accumulator()._filled(reports).estimate(project=project)
+        return estimates
 
     def _joined(self, estimates: list[Estimate]) -> tuple[Estimate, tuple[Estimate, ...]]:
         numbers = estimates[: self.features]
@@ -261,10 +257,7 @@ class MixedRecord(Attributes):
     def accumulator(self) -> AttributesAccumulator:
         """Return an empty accumulator of all attributes; it estimates (means, frequencies).
 
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists (epsilon 0).
+        See `Mechanism.accumulator`.
         """
         return AttributesAccumulator(self)
 
@@ -304,8 +297,7 @@ class MixedRecord(Attributes):
     def _spread(self) -> Spread:
         """Variance of a number, sampling included: where it is not sampled it counts as the middle."""
         one: Any = self.mechanisms[0]
-        spread: Spread = one._check_spread().scaled(self._scale)
-        return spread
+        return one._check_spread().scaled(self._scale)
 
     def _categorical(self) -> list[tuple[Any, int]]:
         return list(zip(self.mechanisms[self.features :], self.attributes, strict=True))
@@ -313,10 +305,7 @@ class MixedRecord(Attributes):
     def worst_variance(self) -> float:
         """Return the largest `variance` of any number, indicator and record.
 
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists (epsilon 0).
+        See `Mechanism.worst_variance`.
         """
         result = [indicators_worst(part, size, self._scale) for part, size in self._categorical()]
         return max(self._spread.worst(), *result)

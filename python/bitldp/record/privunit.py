@@ -26,13 +26,11 @@ class HypercubePrivUnit(Means):
         Numbers of a record, r, 1 to 131,072.
     epsilon : float
         Exact epsilon of a record, finite, zero or more.
-    interval : (float, float)
-        Where every number lies.
+    interval, clip
+        As of `Duchi`.
     threshold : int, optional
         Agreements from which a report is in the likely set (the cap), kappa, 1 to r. None: the one that makes
         the variance least. Holds the number afterwards.
-    clip : bool
-        Whether values outside the interval are clipped to it, or refused.
 
     Raises
     ------
@@ -99,5 +97,4 @@ class HypercubePrivUnit(Means):
     @property
     def channel(self) -> Cube:
         """The channel: its `high`, `near` and `sizes()` are the law; mute at epsilon 0."""
-        channel: Cube = self._release.channel
-        return channel
+        return self._release.channel

@@ -54,10 +54,8 @@ class SampledSigns(Means):
     k : int, optional
         Coordinates that are drawn for every record without looking at it, 1 to min(r, 31). None: the number
         with the least variance. Holds the number afterwards.
-    interval : (float, float)
-        Where every number lies.
-    clip : bool
-        Whether values outside the interval are clipped to it, or refused.
+    interval, clip
+        As of `Duchi`.
 
     Raises
     ------
@@ -117,8 +115,7 @@ class SampledSigns(Means):
     @property
     def channel(self) -> Window:
         """The channel of symbols: its `high` is the law; mute at epsilon 0."""
-        channel: Window = self._release.channel
-        return channel
+        return self._release.channel
 
     @property
     def _report_parts(self) -> tuple[Part, ...]:
@@ -196,10 +193,7 @@ class SymbolRelease(Release):
         keys, output, out, threads, first_chunk = call
         signs = _DITHER.randomize(x, self.codec, None, keys[0], "codes", None, threads, first_chunk)
         symbols = signs.astype(np.int64) @ (1 << np.arange(self.k - 1, -1, -1))
-        reports: NDArray[Any] = self.channel.randomize(
-            symbols, None, None, keys[1], output, out, threads, first_chunk
-        )
-        return reports
+        return self.channel.randomize(symbols, None, None, keys[1], output, out, threads, first_chunk)
 
     def probabilities(self) -> NDArray[np.float64]:
         right = self.channel.high / ONE

@@ -182,8 +182,7 @@ class Release:
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return P(code | input), one row for each of the points or input codes."""
-        law: NDArray[np.float64] = self.channel.probabilities()
-        return law
+        return self.channel.probabilities()
 
     def row(self, x: int) -> NDArray[np.float64]:
         """Return P(code | input) for one input code."""

@@ -94,8 +94,7 @@ class CodeLetters:
     @cached_property
     def sign_letters(self) -> NDArray[np.float64]:
         """Letters of a reported sign bit, shape (laws, 2)."""
-        signs: NDArray[np.float64] = self._positive * (2.0 * self.bit_letters[:, 0, :] - 1.0)
-        return signs
+        return self._positive * (2.0 * self.bit_letters[:, 0, :] - 1.0)
 
     def _magnitudes(self, first: int, last: int) -> NDArray[np.float64]:
         """Sum of weight times letter over positions [first, last), by their bits as one integer."""
@@ -118,8 +117,7 @@ class CodeLetters:
         magnitude = low[law, words & (low.shape[1] - 1)]
         if high is not None:
             magnitude = magnitude + high[law, words >> _TABLE_BITS & (high.shape[1] - 1)]
-        letters: NDArray[np.float64] = self.sign_letters[law, words >> (self.bits - 1)] * magnitude
-        return letters
+        return self.sign_letters[law, words >> (self.bits - 1)] * magnitude
 
     def variance(self, codes: NDArray[Any]) -> NDArray[np.float64]:
         """Return the variance of a report's letter for each true code; the last axis is the features.
@@ -138,8 +136,7 @@ class CodeLetters:
             spread += self.weights[index - 1] ** 2 * self.bit_variances[law, index, bit]
         magnitude = (words & ((1 << (self.bits - 1)) - 1)) * self.weights[-1]
         sign_square = 1.0 + 4.0 * self.bit_variances[law, 0, words >> (self.bits - 1)]
-        variances: NDArray[np.float64] = sign_square * (magnitude**2 + spread) - magnitude**2
-        return variances
+        return sign_square * (magnitude**2 + spread) - magnitude**2
 
     def decode_bias(self) -> float:
         """Return how far the mean of a reported word's value may be from the true word's, over all words.
@@ -183,8 +180,7 @@ class CodeLetters:
         signs = 1.0 + 4.0 * self.bit_variances[:, 0].mean(axis=-1)
         spread = self.bit_variances[:, 1:].mean(axis=-1) @ self.weights**2
         square = np.sum(self.weights) ** 2 / 4.0 + np.sum(self.weights**2) / 4.0
-        means: NDArray[np.float64] = signs * (square + spread) - square
-        return means
+        return signs * (square + spread) - square
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,10 +195,7 @@ class WordsRelease(Release):
 
     def randomize(self, x: ArrayLike, call: Call) -> NDArray[Any]:
         keys, output, out, threads, first_chunk = call
-        reports: NDArray[Any] = self.channel.randomize(
-            x, self.codec, keys[0], output, out, threads, first_chunk
-        )
-        return reports
+        return self.channel.randomize(x, self.codec, keys[0], output, out, threads, first_chunk)
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return P(report 1 | bit 1) and P(report 1 | bit 0), shape (laws, bits, 2)."""

@@ -46,8 +46,7 @@ class Hashed(NamedTuple):
 
     def randomize(self, seeds: NDArray[np.uint32], keys: NDArray[np.uint64], call: Call) -> NDArray[np.uint8]:
         """Release the cell of each record's key under the function of its seed."""
-        result: NDArray[np.uint8] = self.release.randomize(hash_cells(seeds, keys, self.cells), call)
-        return result
+        return self.release.randomize(hash_cells(seeds, keys, self.cells), call)
 
     def supports(
         self,

@@ -51,8 +51,7 @@ def signed_top(dimensions: int, k: int, epsilon: float) -> Select:
         high, low = top_weights(ranks, k, target)
         return Select(np.array([ranks - k, k], np.uint32), np.array([low, high], np.uint64), signed=True)
 
-    made: Select = calibrated(build, epsilon, lambda channel: channel.epsilon)
-    return made
+    return calibrated(build, epsilon, lambda channel: channel.epsilon)
 
 
 @dataclass(frozen=True, eq=False)

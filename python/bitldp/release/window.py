@@ -27,8 +27,7 @@ class WindowRelease(Release):
         if self.points is None:
             return self.channel.probabilities()
         first = self.channel.width // 2  # the cell whose window is the leftmost one
-        law: NDArray[np.float64] = self.channel.probabilities()[first : first + len(self.points)]
-        return law
+        return self.channel.probabilities()[first : first + len(self.points)]
 
     def chances(self) -> tuple[float, float]:
         """Return P(report v | v) and P(report v | another) of a window of one cell, from its integers."""
@@ -41,8 +40,7 @@ class WindowRelease(Release):
         The sum over points v of v (1[report = v] - q)/(p - q): its mean over the randomness is the point.
         """
         p, q = self.chances()
-        letters: NDArray[np.float64] = (points - q * points.sum()) / (p - q)
-        return letters
+        return (points - q * points.sum()) / (p - q)
 
     def bias_on(self, points: NDArray[np.float64]) -> float:
         """Return how far the mean of a reported point may be from the true one, of such a window."""
@@ -75,8 +73,7 @@ def window(cells: int, width: int, epsilon: float, order: NDArray[np.uint16] | N
         channel = Window(cells, width, high_share(cells, width, target), order, mute=target == 0.0)
         return WindowRelease(channel, channel.epsilon, cells)
 
-    made: WindowRelease = calibrated(build, epsilon, _exact)
-    return made
+    return calibrated(build, epsilon, _exact)
 
 
 ordered_window = window.__wrapped__

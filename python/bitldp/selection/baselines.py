@@ -204,12 +204,10 @@ class Compressed(Mechanism):
         if call.out is not None:
             raise ValueError("out: not offered, since a report is a pair")
         projected = np.clip(self._project(x), -self.bound, self.bound)
-        reports: SampledReports = self._numbers._perturb(projected, call)
-        return reports
+        return self._numbers._perturb(projected, call)
 
     def _project(self, x: ArrayLike) -> NDArray[np.float64]:
-        projected: NDArray[np.float64] = floats("x", x, self.features).astype(np.float64) @ self.projection
-        return projected
+        return floats("x", x, self.features).astype(np.float64) @ self.projection
 
     def outside(self, x: ArrayLike) -> int:
         """Return how many projected numbers lie beyond `bound` and are clipped; see `Mechanism.outside`."""
@@ -218,16 +216,12 @@ class Compressed(Mechanism):
     def decode(self, reports: Any) -> NDArray[np.float64]:
         """Return the letters of reports, recovered: shape (n, features)."""
         back = _projection(self.features, self.compressed, self.public_seed)[1]
-        recovered: NDArray[np.float64] = self._numbers.decode(reports) @ back
-        return recovered
+        return self._numbers.decode(reports) @ back
 
     def recover(self, reports: Any) -> NDArray[np.float64]:
         """Return the mean of the vectors by the pseudo-inverse, biased (see Notes): shape (features,)."""
         mean = self._numbers.estimate_mean(reports).value
-        recovered: NDArray[np.float64] = (
-            mean @ _projection(self.features, self.compressed, self.public_seed)[1]
-        )
-        return recovered
+        return mean @ _projection(self.features, self.compressed, self.public_seed)[1]
 
     def variance(self, x: ArrayLike) -> NoReturn:
         """Refuse: a biased estimate is not described by its variance."""

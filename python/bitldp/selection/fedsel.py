@@ -148,8 +148,7 @@ class FedSel:
     @property
     def released(self) -> NDArray[np.int64]:
         """How many releases each client has made, shape (clients,); a copy."""
-        copy: NDArray[np.int64] = self._released.copy()
-        return copy
+        return self._released.copy()
 
     def release(
         self,

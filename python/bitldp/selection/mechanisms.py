@@ -91,8 +91,7 @@ class TopSelection(Selection):
         high, low = self._chances()
         codes = self._check_reports(reports)
         own = codes[:, None] == np.arange(self._channel.dimensions)
-        letters: NDArray[np.float64] = np.where(own, 1.0 - low, -low) / (high - low)
-        return letters
+        return np.where(own, 1.0 - low, -low) / (high - low)
 
     def estimate_frequencies(self, reports: ArrayLike, *, project: bool = False) -> Estimate:
         """Estimate, without bias, the share of vectors that have each coordinate among their k largest.
@@ -114,18 +113,10 @@ class TopSelection(Selection):
         ValueError
             At epsilon 0, for no reports, or for ``project=True``.
         """
-        accumulator = self.accumulator()
-        accumulator.update(reports)
-        return accumulator.estimate(project=project)
+        return self.accumulator()._filled(reports).estimate(project=project)
 
     def accumulator(self) -> TopAccumulator:
-        """Return an empty accumulator of the counts: streams, merges and serialises.
-
-        Raises
-        ------
-        ValueError
-            At epsilon 0.
-        """
+        """Return an empty accumulator of the counts; see `Mechanism.accumulator`."""
         shape = (self._channel.dimensions,)
         return TopAccumulator(self, shape, self._count, self._chances(), exclusive=False)
 
@@ -162,33 +153,25 @@ class TopSelection(Selection):
         """
         high, low = self._chances()
         chance = self.law(scores)[:, : self._channel.dimensions]
-        spread: NDArray[np.float64] = chance * (1.0 - chance) / (high - low) ** 2
-        return spread
+        return chance * (1.0 - chance) / (high - low) ** 2
 
     def mean_variance(self) -> float:
         """Return the mean of `variance` over the coordinates of a vector without equal magnitudes.
 
-        Raises
-        ------
-        ValueError
-            At epsilon 0.
+        See `Mechanism.mean_variance`.
         """
         return float(self._by_rank().mean())
 
     def worst_variance(self) -> float:
         """Return the largest `variance` of a coordinate of a vector without equal magnitudes.
 
-        Raises
-        ------
-        ValueError
-            At epsilon 0.
+        See `Mechanism.worst_variance`.
         """
         return float(self._by_rank().max())
 
     def _by_rank(self) -> NDArray[np.float64]:
         ranks = np.arange(1.0, self._channel.dimensions + 1.0)
-        spread: NDArray[np.float64] = self.variance(ranks[None, :])[0]
-        return spread
+        return self.variance(ranks[None, :])[0]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -244,12 +227,10 @@ class PS(TopSelection):
 
     Parameters
     ----------
-    features : int
-        Coordinates d of a vector, 2 to 2**24.
+    features, epsilon
+        As of `EXP`.
     k : int
         How many coordinates count as large, 1 to d - 1.
-    epsilon : float
-        Privacy budget of a vector, finite, zero or more; the exact epsilon is at most that (see Notes).
 
     Raises
     ------
@@ -292,10 +273,8 @@ class PE(TopSelection):
 
     Parameters
     ----------
-    features : int
-        Coordinates d of a vector, 2 to 2**24.
-    k : int
-        How many coordinates count as large, 1 to d - 1.
+    features, k
+        As of `PS`.
     epsilon : float
         Privacy budget of a vector, finite, zero or more.
     calibration : {"exact", "paper"}

@@ -380,18 +380,10 @@ class TwoStage(Mechanism):
         ValueError, TypeError
             For no reports, or as `decode`.
         """
-        accumulator = self.accumulator()
-        accumulator.update(reports)
-        return accumulator.estimate()
+        return self.accumulator()._filled(reports).estimate()
 
     def accumulator(self) -> SelectedMeanAccumulator:
-        """Return an empty accumulator of `aggregate`: streams, merges and serialises.
-
-        Raises
-        ------
-        ValueError
-            If the codes are uninformative (epsilon 0 of `release`).
-        """
+        """Return an empty accumulator of `aggregate`; see `Mechanism.accumulator`."""
         return SelectedMeanAccumulator(self, self.release.letters, self._check)
 
     def variance(self, scores: ArrayLike, values: ArrayLike | None = None) -> NDArray[np.float64]:
@@ -415,5 +407,4 @@ class TwoStage(Mechanism):
         """
         chance = self.selection.law(scores)[:, : self.selection.channel.dimensions]
         s = np.clip(np.asarray(scores if values is None else values, dtype=np.float64), *self.release._ends)
-        spread: NDArray[np.float64] = chance * (self.release.variance(s) + s * s) - np.square(chance * s)
-        return spread
+        return chance * (self.release.variance(s) + s * s) - np.square(chance * s)

@@ -151,19 +151,9 @@ class Additive(Ball):
         return delta_of(self._mu, checks.budget("epsilon", epsilon))
 
     def renyi(self, orders: ArrayLike, *, bound: Bound = "best") -> NDArray[np.float64]:
-        """Return an upper bound of the Rényi divergence between two records of the ball.
+        """Return an upper bound of the Rényi divergence of two records; see `VectorMVU.renyi`.
 
-        Parameters
-        ----------
-        orders : array_like of float
-            Orders above 1, shape (n,) or ().
-        bound : {"best"}
-            There is one.
-
-        Returns
-        -------
-        ndarray of float64
-            Same shape, rounded up: alpha mu^2/2, that of the normal laws, and at most `pure_epsilon`.
+        There is one, "best": alpha mu^2/2, that of the normal laws, and at most `pure_epsilon`.
         """
         alphas = check_orders(orders)
         checks.choice("bound", bound, ("best",))
@@ -240,19 +230,8 @@ class BallGaussian(Additive):
 
     Parameters
     ----------
-    features : int
-        Coordinates of a record, d.
-    epsilon : float
-        Privacy of a record, above zero.
-    delta : float
-        Delta of a record, above 0 and below 1.
-    radius : float
-        Radius of the l2 ball, above zero, in units of `x`.
-    clip : bool
-        Whether records outside the ball are scaled to it, or refused.
-    output_bits : int, optional
-        Bits of a coordinate's report, 4 to 16: codes 0 to 2**output_bits - 2. More bits make a finer grid.
-        None: the least with which it costs no more than 1 % of the variance, 13 or 14 as a rule.
+    features, epsilon, delta, radius, clip, output_bits
+        As of `Skellam`.
 
     Raises
     ------

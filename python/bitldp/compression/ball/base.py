@@ -138,8 +138,7 @@ class Ball(Means):
     @property
     def channel(self) -> Matrix | Shift:
         """The channel of one coordinate."""
-        channel: Matrix | Shift = self._release.channel
-        return channel
+        return self._release.channel
 
     @property
     def codec(self) -> Grid:
@@ -164,8 +163,7 @@ class Ball(Means):
 
     def _step(self) -> float:
         low, high = self._ends
-        step: float = (high - low) / (self.codec.points - 1)
-        return step
+        return (high - low) / (self.codec.points - 1)
 
     def _diameter(self) -> float:
         """Return the largest distance of two records, in steps of the grid, in the norm of the ball."""

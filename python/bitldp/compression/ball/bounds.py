@@ -38,8 +38,7 @@ _SEARCH = 60  # thirds by which the best price is bracketed
 def costs(points: int, power: float) -> NDArray[np.float64]:
     """Return ``|i - j|^power`` between any two of the grid's points."""
     positions = np.arange(points, dtype=np.float64)
-    distances: NDArray[np.float64] = np.abs(positions[:, None] - positions) ** power
-    return distances
+    return np.abs(positions[:, None] - positions) ** power
 
 
 def greedy(divergences: NDArray[np.float64], power: float, capacity: float) -> float:
@@ -317,8 +316,7 @@ def law(
     steps = positions * (len(rows) - 1) if positive else (positions + 1.0) * ((len(rows) - 1) / 2.0)
     low = np.clip(np.floor(steps).astype(np.int64), 0, len(rows) - 2)
     share = np.clip(steps - low, 0.0, 1.0)[:, None]
-    mixed: NDArray[np.float64] = (1.0 - share) * rows[low] + share * rows[low + 1]
-    return mixed
+    return (1.0 - share) * rows[low] + share * rows[low + 1]
 
 
 def record(
@@ -396,8 +394,7 @@ def _ratios(table: NDArray[np.float64]) -> NDArray[np.float64]:
     result = np.full((len(logs), len(logs)), -math.inf)
     for column in logs.T:
         np.maximum(result, column[:, None] - column, out=result)
-    losses: NDArray[np.float64] = np.maximum(result, 0.0) + (1.0 + float(np.abs(logs).max())) * 2.0**-49
-    return losses
+    return np.maximum(result, 0.0) + (1.0 + float(np.abs(logs).max())) * 2.0**-49
 
 
 def _excess(logs: NDArray[np.float64]) -> NDArray[np.float64]:

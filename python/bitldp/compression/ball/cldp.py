@@ -54,12 +54,10 @@ class CLDP(Means):
     features : int
         Coordinates of a record, d, 1 to 2**20; padded with zeros to D, the next power of two. In the l2 ball
         1 to 2**15.
-    epsilon : float
-        Exact epsilon of a record, finite, zero or more.
+    epsilon, clip
+        As of `CrossPolytope`.
     radius : float
         Radius of the ball, above zero, in units of `x`.
-    clip : bool
-        Whether records outside the ball are scaled to it, or refused.
     norm : {"l1", "l2"}
         Records lie in the ball of this norm.
 
@@ -146,8 +144,7 @@ class CLDP(Means):
     @property
     def channel(self) -> Window:
         """The channel of the sign; mute at epsilon 0."""
-        channel: Window = self._sign.channel
-        return channel
+        return self._sign.channel
 
     @property
     def _report_parts(self) -> tuple[Part, ...]:
@@ -336,8 +333,7 @@ def directions(key: Source, part: slice, features: int, first_chunk: int) -> NDA
     half = uniform.shape[1] // 2
     radius, angle = np.sqrt(-2.0 * np.log(uniform[:, :half])), 2.0 * math.pi * uniform[:, half:]
     normal = np.concatenate([radius * np.cos(angle), radius * np.sin(angle)], axis=1)[:, :features]
-    unit: NDArray[np.float64] = normal / np.linalg.norm(normal, axis=1, keepdims=True)
-    return unit
+    return normal / np.linalg.norm(normal, axis=1, keepdims=True)
 
 
 def quantized(

@@ -36,18 +36,10 @@ class InterpolatedMVU(Ball):
 
     Parameters
     ----------
-    features : int
-        Coordinates of a record, d.
-    epsilon : float
-        Privacy of a record, above zero.
-    norm : {"l1", "l2"}
-        Records lie in the ball of this norm.
+    features, epsilon, norm, radius, clip
+        As of `VectorMVU`.
     delta : float
         Delta of a record, in [0, 1). With 0 the privacy is pure, for which this family was not made.
-    radius : float
-        Radius of the ball, above zero, in units of `x`.
-    clip : bool
-        Whether records outside the ball are scaled to it, or refused.
     input_bits : int
         A coordinate is dithered, without bias, to one of 2**input_bits points; 2 to 7.
     output_bits : int
@@ -149,8 +141,7 @@ class InterpolatedMVU(Ball):
 def _shares(logs: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the rows with these logarithms, up to a factor each, that sum to 1."""
     powers = np.exp(logs - logs.max(axis=-1, keepdims=True))
-    rows: NDArray[np.float64] = powers / powers.sum(axis=-1, keepdims=True)
-    return rows
+    return powers / powers.sum(axis=-1, keepdims=True)
 
 
 def _base(letters: NDArray[np.float64], variance: float) -> NDArray[np.float64]:
@@ -161,8 +152,7 @@ def _base(letters: NDArray[np.float64], variance: float) -> NDArray[np.float64]:
         middle = (low + high) / 2.0
         above = float(_shares(-middle * squares) @ squares) > variance
         low, high = (middle, high) if above else (low, middle)
-    logs: NDArray[np.float64] = -high * squares
-    return logs
+    return -high * squares
 
 
 def _tilted(

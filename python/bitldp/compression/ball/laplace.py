@@ -144,19 +144,9 @@ class LaplaceBall(Ball):
         return min(half * (rise + math.log1p(rise)), self.features * channel.epsilon) * _UP
 
     def renyi(self, orders: ArrayLike, *, bound: Bound = "best") -> NDArray[np.float64]:
-        """Return an upper bound of the Rényi divergence of two records: the most that epsilon allows.
+        """Return an upper bound of the Rényi divergence of two records; see `VectorMVU.renyi`.
 
-        Parameters
-        ----------
-        orders : array_like of float
-            Orders above 1, shape (n,) or ().
-        bound : {"best"}
-            There is one.
-
-        Returns
-        -------
-        ndarray of float64
-            Same shape, rounded up.
+        There is one, "best": the most that epsilon allows.
         """
         checks.choice("bound", bound, ("best",))
         return divergence.renyi(self.guarantee, orders)

@@ -35,17 +35,13 @@ class RandomCodebook(RotatedMeans):
     features : int
         Coordinates of a record, d, 2 to 127. A report takes about n d operations, so that it is for few: the
         more there are, the nearer `CrossPolytope` comes.
-    epsilon : float
-        Exact epsilon of a record, finite, zero or more.
-    radius : float
-        Radius of the l2 ball, above zero, in units of `x`.
+    epsilon, radius, clip
+        As of `CrossPolytope`.
     directions : int, optional
         Directions of a codebook, n, 2 to 16,384. None: the least power of two whose variance is within
         1.9 % of that of infinitely many, 16 to 4096. Holds the number afterwards.
     public_seed : int
         Of the codebooks, 0 or more. It is public: the server needs it, and no privacy rests on it.
-    clip : bool
-        Whether records outside the ball are scaled to it, or refused.
 
     Raises
     ------
@@ -220,8 +216,7 @@ class Directions:
         radius, angle = np.sqrt(-2.0 * np.log(uniform[..., :half])), 2.0 * np.pi * uniform[..., half:]
         normal = np.concatenate([radius * np.cos(angle), radius * np.sin(angle)], axis=-1)
         normal = normal[..., : self.features]
-        result: NDArray[np.float64] = normal / np.linalg.norm(normal, axis=-1, keepdims=True)
-        return result
+        return normal / np.linalg.norm(normal, axis=-1, keepdims=True)
 
     def rotate(
         self, x: NDArray[Any], numbers: NDArray[np.uint32], threads: int | None = None
@@ -252,8 +247,7 @@ class Directions:
             end = (position + 1) * self._width
             words[report] = np.frombuffer(keystream(self._key, number, _WORD * end), "<u8")[-self._width :]
         signs = np.where(codes & 1, scale, -scale)
-        result: NDArray[np.float64] = self._units(words) * signs[:, None]
-        return result
+        return self._units(words) * signs[:, None]
 
     def sums(
         self,
@@ -312,8 +306,7 @@ class DirectedRelease(RotatedRelease):
         unit[nothing] = np.eye(1, x.shape[1])[0]
         norm = np.where(nothing, 0.0, lengths[:, 0] * (top[:, 0] / self.radius))
         flipped = self._uniform(key, len(x), first_chunk) >= (1.0 + norm) / 2.0
-        result: NDArray[np.float64] = np.where(flipped[:, None], -unit, unit)
-        return result
+        return np.where(flipped[:, None], -unit, unit)
 
     def _uniform(self, key: Source, records: int, first_chunk: int) -> NDArray[np.float64]:
         """Return numbers of [0, 1) for records; chunk c of the channel's records takes those of nonce c."""
@@ -326,8 +319,7 @@ class DirectedRelease(RotatedRelease):
                 for position, start in enumerate(range(0, records, chunk))
             )
             words = np.frombuffer(stream, "<u8")
-        result: NDArray[np.float64] = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
-        return result
+        return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
     def _column(self, x: NDArray[Any], rotations: NDArray[Any], key: Source, call: Call) -> NDArray[Any]:
         if isinstance(key, Coins):

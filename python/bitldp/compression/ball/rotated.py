@@ -48,8 +48,7 @@ class RotatedMeans(Means):
     @property
     def channel(self) -> Select:
         """The channel of one report: its weights are of the 2 D signed coordinates, smallest first."""
-        channel: Select = self._release.channel
-        return channel
+        return self._release.channel
 
     @property
     def codec(self) -> Rotation:
@@ -82,8 +81,7 @@ class RotatedMeans(Means):
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return the law by rank, smallest of the 2 D values first, shape (2 D,)."""
-        law: NDArray[np.float64] = self.channel.weights() / float(self.channel.total)
-        return law
+        return self.channel.weights() / float(self.channel.total)
 
     @property
     def letters(self) -> NDArray[np.float64]:
@@ -245,12 +243,7 @@ class RotatedMeans(Means):
         """Return an empty accumulator of the mean: streams, merges and serialises.
 
         It takes pairs (rotations, codes); `numbered` makes them of codes. With `cohorts` reports are counted,
-        and a rotation is undone once for all that share it.
-
-        Raises
-        ------
-        ValueError
-            If the reports are uninformative (epsilon 0).
+        and a rotation is undone once for all that share it. See `Mechanism.accumulator`.
         """
         scale = float(self.letters[1])
         if self.cohorts is None:
@@ -281,9 +274,7 @@ class RotatedMeans(Means):
             If the reports are uninformative (epsilon 0), for no reports or one out of range, and for several
             that all share one rotation, unless ``cohorts=1``.
         """
-        accumulator = self.accumulator()
-        accumulator.update(self._pair(reports, first))
-        return accumulator.estimate()
+        return self.accumulator()._filled(self._pair(reports, first)).estimate()
 
     def variance(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return the variance of a record's decoded reports in each coordinate, over the rotations.

@@ -33,16 +33,10 @@ class SignSGD(Ball):
 
     Parameters
     ----------
-    features : int
-        Coordinates of a record, d.
-    epsilon : float
-        Privacy of a record, above zero.
+    features, epsilon, radius, clip
+        As of `Skellam`.
     delta : float
         Delta of a record, in [0, 1). With 0 the privacy is pure, which costs a factor sqrt(d).
-    radius : float
-        Radius of the l2 ball, above zero, in units of `x`.
-    clip : bool
-        Whether records outside the ball are scaled to it, or refused.
     calibration : {"exact", "paper"}
         "exact": the least noise with which the signs keep epsilon. "paper": noise that keeps it by itself,
         the sign being post-processing; needs a delta.

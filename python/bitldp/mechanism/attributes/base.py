@@ -233,13 +233,7 @@ class Attributes(Mechanism):
         return self.columns / (self.k or self.columns)
 
     def mean_variance(self) -> float:
-        """Return the mean of `variance` over all it is of, and over uniform inputs.
-
-        Raises
-        ------
-        ValueError
-            If no unbiased decode exists (epsilon 0).
-        """
+        """Return the mean `variance` over all it is of and uniform inputs; see `Mechanism.mean_variance`."""
         return self._mean_of(self._parts, self._scale)
 
     def _symbols(self) -> tuple[Symbols, ...]:
