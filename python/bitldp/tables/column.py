@@ -294,8 +294,8 @@ def _constructed(name: Any, parameters: Any) -> Mechanism:
         raise PlanError(f"mechanism: {name!r} is none of bitldp's; {meant}")
     if not isinstance(parameters, Mapping):
         raise PlanError("parameters: must be a table of the mechanism's parameters")
-    names: dict[Any, str] = {before: name for name, before in lasting(kind).items()}
-    given: dict[str, Any] = {names.get(key, key): _parameter(each) for key, each in parameters.items()}
+    names = {before: name for name, before in lasting(kind).items()}
+    given = {str(names.get(key, key)): _parameter(each) for key, each in parameters.items()}
     try:
         return kind(**given)
     except MissingExtraError:
