@@ -30,174 +30,13 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bitldp.base.early  # noqa: F401 - first: it minds Ctrl-C while the others are imported
 from bitldp._core import __version__, pack, unpack
 
-if TYPE_CHECKING:  # the same as in _NAMES below; tests/house/test_package.py compares them
-    from bitldp.accounting import Account, account
-    from bitldp.bits import FRR, MOUE, UER, BitRand, SymmetricRR
-    from bitldp.categorical import (
-        GRR,
-        OLH,
-        OUE,
-        RAPPOR,
-        SUE,
-        BlockDesign,
-        HadamardResponse,
-        LabelRR,
-        SubsetSelection,
-        WarnerRR,
-    )
-    from bitldp.categorical.blocks import SteppedReports
-    from bitldp.channels import Bits, Cube, Matrix, Mixture, Select, Shift, Unary, Window
-    from bitldp.codecs import Categories, FixedPoint, Grid
-    from bitldp.compression import (
-        CLDP,
-        MVU,
-        BallGaussian,
-        BitwiseRR,
-        CrossPolytope,
-        GeneralizedRR,
-        InterpolatedMVU,
-        LaplaceBall,
-        MetricMVU,
-        OneRotationWarning,
-        RandomCodebook,
-        SignSGD,
-        Skellam,
-        VectorMVU,
-    )
-    from bitldp.estimate import (
-        Accumulator,
-        CountAccumulator,
-        Estimate,
-        MeanAccumulator,
-        likeliest_frequencies,
-        maximum_likelihood,
-        norm_sub,
-        project_simplex,
-    )
-    from bitldp.ledger import BudgetExceededError, Ledger
-    from bitldp.mechanism.memoized import Memoized
-    from bitldp.numeric import (
-        BitBudgets,
-        Duchi,
-        Gaussian,
-        Hybrid,
-        LabelLaplace,
-        Laplace,
-        LDPFLDuchi,
-        MinimaxVariance,
-        Piecewise,
-        PiecewiseSub,
-        SampledReports,
-        ThreeOutputs,
-    )
-    from bitldp.ordered import HeavyHitters, Hierarchy, SquareWave
-    from bitldp.points import BRR, LSRR, Exponential, OptimalUtility, location_codes
-    from bitldp.privacy import Guarantee, PrivacyClaimWarning
-    from bitldp.recommend import Recommendation, recommend
-    from bitldp.record import CategoricalRecord, HypercubePrivUnit, MixedRecord, SampledSigns
-    from bitldp.release.rotated import RotatedReports
-    from bitldp.selection import EXP, PE, PS, FedSel, TwoStage
-
-__all__ = [
-    "BRR",
-    "CLDP",
-    "EXP",
-    "FRR",
-    "GRR",
-    "LSRR",
-    "MOUE",
-    "MVU",
-    "OLH",
-    "OUE",
-    "PE",
-    "PS",
-    "RAPPOR",
-    "SUE",
-    "UER",
-    "Account",
-    "Accumulator",
-    "BallGaussian",
-    "BitBudgets",
-    "BitRand",
-    "Bits",
-    "BitwiseRR",
-    "BlockDesign",
-    "BudgetExceededError",
-    "CategoricalRecord",
-    "Categories",
-    "CountAccumulator",
-    "CrossPolytope",
-    "Cube",
-    "Duchi",
-    "Estimate",
-    "Exponential",
-    "FedSel",
-    "FixedPoint",
-    "Gaussian",
-    "GeneralizedRR",
-    "Grid",
-    "Guarantee",
-    "HadamardResponse",
-    "HeavyHitters",
-    "Hierarchy",
-    "Hybrid",
-    "HypercubePrivUnit",
-    "InterpolatedMVU",
-    "LDPFLDuchi",
-    "LabelLaplace",
-    "LabelRR",
-    "Laplace",
-    "LaplaceBall",
-    "Ledger",
-    "Matrix",
-    "MeanAccumulator",
-    "Memoized",
-    "MetricMVU",
-    "MinimaxVariance",
-    "MixedRecord",
-    "Mixture",
-    "OneRotationWarning",
-    "OptimalUtility",
-    "Piecewise",
-    "PiecewiseSub",
-    "PrivacyClaimWarning",
-    "RandomCodebook",
-    "Recommendation",
-    "RotatedReports",
-    "SampledReports",
-    "SampledSigns",
-    "Select",
-    "Shift",
-    "SignSGD",
-    "Skellam",
-    "SquareWave",
-    "SteppedReports",
-    "SubsetSelection",
-    "SymmetricRR",
-    "ThreeOutputs",
-    "TwoStage",
-    "Unary",
-    "VectorMVU",
-    "WarnerRR",
-    "Window",
-    "__version__",
-    "account",
-    "likeliest_frequencies",
-    "location_codes",
-    "maximum_likelihood",
-    "norm_sub",
-    "pack",
-    "project_simplex",
-    "recommend",
-    "unpack",
-]
-
-# The public names of each module: they are imported when they are asked for.
+# The public names of each module: they are imported when they are asked for. `__init__.pyi` has the same for
+# type checkers.
 _NAMES = {
     "accounting": ("Account", "account"),
     "bits": ("FRR", "MOUE", "UER", "BitRand", "SymmetricRR"),
@@ -267,6 +106,8 @@ _NAMES = {
     "selection": ("EXP", "PE", "PS", "FedSel", "TwoStage"),
 }
 
+__all__ = ["__version__", "pack", "unpack", *(name for names in _NAMES.values() for name in names)]  # noqa: PLE0604
+
 # What is imported when it is asked for: all that stands in the folder, but for what all others stand on.
 _MODULES = (
     "accounting",
@@ -314,7 +155,7 @@ sys.modules[__name__].__class__ = _Package
 def __getattr__(name: str) -> ModuleType:
     """Import a name or a folder when it is first asked for; `MissingExtraError` says what it needs.
 
-    Type checkers read the names above and ask here for folders alone.
+    Type checkers know the names from `__init__.pyi`.
     """
     if name in _MODULES:
         return import_module(f"bitldp.{name}")

@@ -59,17 +59,17 @@ def verify(report: Mapping[str, Any], output: Path | None = None) -> list[Findin
     total = Decimal(0)
     for number, mechanism in enumerate(report["mechanisms"], 1):
         name = f"{number}. {mechanism['mechanism']} on {', '.join(mechanism['columns'][:3])}"
+        printed = _decimal(mechanism["epsilon_exact"]["record"])
         try:
             if mechanism["delta"]:
                 result.append(_delta_agrees(name, mechanism))
-                total += _decimal(mechanism["epsilon_exact"]["record"])
+                total += printed
                 continue
             exact = epsilon_of(mechanism["law"])
         except Unproven as reason:
             result.append((False, f"{name}: not proven, {reason}"))
-            total = total + _decimal(mechanism["epsilon_exact"]["record"])
+            total += printed
             continue
-        printed = _decimal(mechanism["epsilon_exact"]["record"])
         result.append(
             (
                 _agrees(printed, exact),
@@ -206,6 +206,11 @@ def _worst(ratios: Sequence[Fraction]) -> Fraction:
     return Fraction(0) if 0 in ratios else max(ratios, default=Fraction(1))
 
 
+def _by_report(rows: Sequence[Sequence[int]]) -> list[Fraction]:
+    """Return the largest ratio of each report of a table."""
+    return [_of(max(column), min(column)) for column in zip(*rows, strict=True)]
+
+
 def _window(law: Mapping[str, Any]) -> Fraction:
     """Law of a window: `width` of `cells` share the chance high/2**64 evenly, the others the rest."""
     cells, width, high = (int(law[name]) for name in ("cells", "width", "high"))
@@ -219,7 +224,7 @@ def _matrix(law: Mapping[str, Any]) -> Fraction:
     rows = [[int(weight) for weight in row] for row in law["weights"]]
     if any(sum(row) != ONE or min(row) < 0 for row in rows):
         raise Unproven("a row of its table does not add up to 2**64")
-    return _worst([_of(max(column), min(column)) for column in zip(*rows, strict=True)])
+    return _worst(_by_report(rows))
 
 
 def _bits(law: Mapping[str, Any]) -> Fraction:
@@ -249,7 +254,7 @@ def _shift(law: Mapping[str, Any]) -> Fraction:
     if sum(weights) != ONE:
         raise Unproven("the weights of its noise do not add up to 2**64")
     rows = [_shifted(law, x) for x in range(inputs)]
-    return _worst([_of(max(column), min(column)) for column in zip(*rows, strict=True)])
+    return _worst(_by_report(rows))
 
 
 def _shifted(law: Mapping[str, Any], x: int) -> list[int]:
@@ -268,7 +273,7 @@ def _mixture(law: Mapping[str, Any]) -> Fraction:
     heads = [row[0] for row in rows]
     inside, outside = Fraction(high, width * ONE), Fraction(ONE - high, (cells - width) * ONE)
     chances = [inside, outside]
-    tails = [_of(max(column), min(column)) for column in list(zip(*rows, strict=True))[1:]]
+    tails = _by_report(rows)[1:]
     if window.get("mute"):
         return _worst([_of(max(heads), min(heads)), *tails])
     return _worst([_of(max(heads) * max(chances), min(heads) * min(chances)), *tails])

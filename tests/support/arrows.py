@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 
 Arrows = Mapping[str, set[str]]
@@ -23,11 +24,13 @@ def python_arrows(package: Path) -> dict[str, set[str]]:
     for path in package.rglob("*.py"):
         parts = path.relative_to(package.parent).with_suffix("").parts
         modules[".".join(parts[:-1] if path.stem == "__init__" else parts)] = path
-    extensions = {f"{package.name}.{path.stem}" for path in package.glob("*.pyi")}
+    stubs = {path.stem for path in package.glob("*.pyi")}
+    extensions = {f"{package.name}.{stem}" for stem in stubs if stem != "__init__"}
     arrows: dict[str, set[str]] = {}
     for name, path in modules.items():
         arrows[name] = set()
-        for named in imported(path, name):
+        stub = path.with_suffix(".pyi")
+        for named in chain.from_iterable(imported(each, name) for each in (path, stub) if each.exists()):
             if not named.startswith(f"{package.name}."):
                 target = package.name if named == package.name else ""
             elif any(f"{named}.".startswith(f"{extension}.") for extension in extensions):

@@ -14,10 +14,11 @@ import typer
 from typer.core import TyperCommand
 
 from bitldp.cli.catalogue import MOST_CATEGORIES, CatalogueEntry, entries, shown
-from bitldp.cli.files import UsageError
+from bitldp.cli.files import FORMATS, UsageError
 
 __all__ = [
     "AsJson",
+    "Delimiter",
     "MechanismCommand",
     "Once",
     "categories",
@@ -27,6 +28,7 @@ __all__ = [
     "offering",
     "one_of",
     "separator",
+    "source_format",
 ]
 
 _DIGITS = 19  # characters of an end of a range; more than any 64-bit integer of a column needs is refused
@@ -143,6 +145,20 @@ def one_of(*words: str) -> Callable[[str], list[str]]:
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of tables.")]
+Delimiter = Annotated[
+    str | None, typer.Option(metavar="C", help="Separator of CSV files; a comma by default.")
+]
+
+
+def source_format(argument: str) -> Any:
+    """Return the option that names the format of the table that an argument of the command is."""
+    return typer.Option(
+        "--from",
+        metavar="FORMAT",
+        autocompletion=one_of(*FORMATS),
+        help=f"Format of {argument} where no suffix says it, as from a pipe: {', '.join(FORMATS)}.",
+    )
+
 
 _CHOSEN, _HELPING = "bitldp.chosen", "bitldp.helping"
 _BY_NAME = inspect.Parameter.KEYWORD_ONLY

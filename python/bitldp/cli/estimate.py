@@ -13,8 +13,8 @@ import typer
 from rich.table import Table
 
 from bitldp.base.errors import PlanError
-from bitldp.cli.commands import names, one_of, separator
-from bitldp.cli.files import FORMATS, PIPE, CommandError, UsageError, form_of, is_pipe, report_path
+from bitldp.cli.commands import Delimiter, names, one_of, separator, source_format
+from bitldp.cli.files import PIPE, CommandError, UsageError, form_of, is_pipe, report_path
 from bitldp.cli.screen import print_whole, sentences, wide_console
 from bitldp.report.totals import number
 
@@ -50,18 +50,8 @@ def estimate(
             help="How the answers are written.",
         ),
     ] = "table",
-    delimiter: Annotated[
-        str | None, typer.Option(metavar="C", help="Separator of CSV files; a comma by default.")
-    ] = None,
-    source_form: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="FORMAT",
-            autocompletion=one_of(*FORMATS),
-            help=f"Format of RELEASED where no suffix says it, as from a pipe: {', '.join(FORMATS)}.",
-        ),
-    ] = None,
+    delimiter: Delimiter = None,
+    source_form: Annotated[str | None, source_format("RELEASED")] = None,
 ) -> None:
     """Estimate means of numbers and shares of categories from a released table.
 

@@ -5,7 +5,7 @@ When run, both classes are `Mechanism`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,31 +18,26 @@ Single: TypeAlias = bool | int | float | str | bytes | np.generic
 """One value: one number, one category or one label."""
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack  # checkers know it; nobody else imports it
+
+    class Draw(TypedDict, total=False):
+        """Options of `Mechanism.randomize` that do not change the type of its reports."""
+
+        rng: RandomSource
+        out: NDArray[Any] | None
+        threads: int | None
+        first_chunk: int
 
     class OneArray(Mechanism):
         """Base of the mechanisms whose reports are one array, never a pair."""
 
         @overload  # type: ignore[override]
         def randomize(
-            self,
-            x: Single,
-            *,
-            rng: RandomSource = None,
-            output: Output = "codes",
-            out: NDArray[Any] | None = None,
-            threads: int | None = None,
-            first_chunk: int = 0,
+            self, x: Single, *, output: Output = "codes", **options: Unpack[Draw]
         ) -> Any: ...  # a scalar; an array of bits, or packed
         @overload
         def randomize(
-            self,
-            x: ArrayLike,
-            *,
-            rng: RandomSource = None,
-            output: Output = "codes",
-            out: NDArray[Any] | None = None,
-            threads: int | None = None,
-            first_chunk: int = 0,
+            self, x: ArrayLike, *, output: Output = "codes", **options: Unpack[Draw]
         ) -> NDArray[Any]: ...
         def randomize(self, x: Any, **options: Any) -> Any:
             """Randomize records; see `Mechanism.randomize`."""
@@ -66,25 +61,11 @@ if TYPE_CHECKING:
 
         @overload  # type: ignore[override]
         def randomize(
-            self,
-            x: ArrayLike,
-            *,
-            rng: RandomSource = None,
-            output: Literal["values"],
-            out: NDArray[Any] | None = None,
-            threads: int | None = None,
-            first_chunk: int = 0,
+            self, x: ArrayLike, *, output: Literal["values"], **options: Unpack[Draw]
         ) -> NDArray[Any]: ...
         @overload
         def randomize(
-            self,
-            x: ArrayLike,
-            *,
-            rng: RandomSource = None,
-            output: Output = "codes",
-            out: NDArray[Any] | None = None,
-            threads: int | None = None,
-            first_chunk: int = 0,
+            self, x: ArrayLike, *, output: Output = "codes", **options: Unpack[Draw]
         ) -> Any: ...  # an array, or `SampledReports`: a matter of `spend`, which no type tells
         def randomize(self, x: Any, **options: Any) -> Any:
             """Randomize records; see `Mechanism.randomize`."""

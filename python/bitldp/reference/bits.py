@@ -158,12 +158,10 @@ def randomize_bits(codes: NDArray[Any], p: ArrayLike, q: ArrayLike, rng: np.rand
 
     Parameters
     ----------
-    codes : ndarray of unsigned int, shape (..., features)
-        Code words of l bits.
+    codes, rng
+        As of `flip_bits`.
     p, q : array_like, shape (l,) or (features, l)
         P(report 1 | bit 1) and P(report 1 | bit 0); the last axis starts at the most significant bit.
-    rng : numpy.random.Generator
-        Source of randomness.
 
     Returns
     -------

@@ -56,10 +56,8 @@ def window(x: NDArray[Any], cells: int, width: int, high: float, rng: np.random.
 
     Parameters
     ----------
-    x : ndarray of int
-        Cells, 0 to `cells` - 1, any shape.
-    cells, width : int
-        Cells N, and how many of them (m < N) a window has.
+    x, cells, width
+        As of `window_starts`, with a width below N.
     high : float
         Probability of the window, m e^eps/(m e^eps + N - m).
     rng : numpy.random.Generator

@@ -52,12 +52,10 @@ def half_cube(signs: NDArray[Any], p: float, rng: np.random.Generator) -> NDArra
 
     Parameters
     ----------
-    signs : ndarray of uint8, shape (n, r), r odd
-        Bits of the records.
+    signs, rng
+        As of `cap`, with an odd r.
     p : float
         Probability of agreement in more than half of the places.
-    rng : Generator
-        Where the randomness comes from.
 
     Returns
     -------

@@ -44,12 +44,8 @@ def piecewise(x: NDArray[np.float32], epsilon: float, rng: np.random.Generator) 
 
     Parameters
     ----------
-    x : ndarray of float32
-        Numbers, any shape; those outside [-1, 1] are clipped to it.
-    epsilon : float
-        Above 0.
-    rng : numpy.random.Generator
-        Source of randomness.
+    x, epsilon, rng
+        As of `duchi`.
 
     Returns
     -------
@@ -69,12 +65,10 @@ def hybrid(x: NDArray[np.float32], epsilon: float, rng: np.random.Generator) -> 
 
     Parameters
     ----------
-    x : ndarray of float32
-        Numbers, any shape; those outside [-1, 1] are clipped to it.
+    x, rng
+        As of `duchi`.
     epsilon : float
         Above 0.61, where the paper mixes the two.
-    rng : numpy.random.Generator
-        Source of randomness.
 
     Returns
     -------
@@ -94,14 +88,12 @@ def three_outputs(
 
     Parameters
     ----------
-    x : ndarray of float32
-        Numbers, any shape; those outside [-1, 1] are clipped to it.
+    x, rng
+        As of `duchi`.
     law : ndarray of float64, shape (3, 3)
         P(letter | x) for x = -1, 0, 1, symmetric.
     reach : float
         C.
-    rng : numpy.random.Generator
-        Source of randomness.
 
     Returns
     -------

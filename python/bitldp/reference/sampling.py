@@ -108,12 +108,10 @@ def matrix_inversion(
 
     Parameters
     ----------
-    rows : ndarray of intp
-        Inputs, any shape.
-    probabilities : ndarray of float64, shape (R, C)
-        Rows that sum to 1.
-    rng : numpy.random.Generator
-        Source of randomness.
+    rows, rng
+        As of `matrix_alias`.
+    probabilities
+        As of `alias_table`.
 
     Returns
     -------

@@ -59,14 +59,12 @@ def select_top(scores: NDArray[Any], k: int, p: float, rng: np.random.Generator)
 
     Parameters
     ----------
-    scores : ndarray of float, shape (n, d)
-        Vectors.
+    scores, rng
+        As of `select_by_rank`.
     k : int
         How many coordinates are large.
     p : float
         Probability to take one of them, e^eps k/(d - k + e^eps k).
-    rng : numpy.random.Generator
-        Source of randomness.
 
     Returns
     -------
@@ -85,14 +83,10 @@ def perturbed_encoding(scores: NDArray[Any], k: int, p: float, rng: np.random.Ge
 
     Parameters
     ----------
-    scores : ndarray of float, shape (n, d)
-        Vectors.
-    k : int
-        How many coordinates are large.
+    scores, k, rng
+        As of `select_top`.
     p : float
         Probability to keep a bit.
-    rng : numpy.random.Generator
-        Source of randomness.
 
     Returns
     -------

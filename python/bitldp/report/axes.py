@@ -83,12 +83,8 @@ def plot_claims(rows: Sequence[Claim] | None = None, *, ax: Axes | None = None) 
     ----------
     rows : sequence of Claim, optional
         None: those of `claims`.
-    ax : matplotlib Axes, optional
-        Where to draw. None: new axes.
-
-    Returns
-    -------
-    matplotlib Axes
+    ax
+        As of `plot_variance`, as is what is returned.
 
     Raises
     ------
@@ -118,12 +114,8 @@ def plot_estimate(estimate: Estimate, *, level: float = 0.95, ax: Axes | None = 
         Of shares or means, shape (n,).
     level : float
         Of each interval by itself, above 0 and below 1.
-    ax : matplotlib Axes, optional
-        Where to draw. None: new axes.
-
-    Returns
-    -------
-    matplotlib Axes
+    ax
+        As of `plot_variance`, as is what is returned.
 
     Raises
     ------

@@ -295,7 +295,7 @@ def _constructed(name: Any, parameters: Any) -> Mechanism:
     if not isinstance(parameters, Mapping):
         raise PlanError("parameters: must be a table of the mechanism's parameters")
     names = {before: now for now, before in lasting(kind).items()}
-    given: dict[str, Any] = {names.get(key, key): _parameter(each) for key, each in parameters.items()}
+    given = {names.get(str(key), str(key)): _parameter(each) for key, each in parameters.items()}
     try:
         return kind(**given)
     except MissingExtraError:

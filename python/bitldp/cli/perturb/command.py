@@ -9,8 +9,17 @@ from typing import Annotated, Any
 import typer
 
 from bitldp.cli.catalogue import MOST_THREADS, entries
+from bitldp.cli.commands import (
+    Delimiter,
+    given_options,
+    mechanisms,
+    names,
+    offering,
+    one_of,
+    separator,
+    source_format,
+)
 from bitldp.cli.commands import categories as read_categories
-from bitldp.cli.commands import given_options, mechanisms, names, offering, one_of, separator
 from bitldp.cli.files import FORMATS, PIPE, UsageError, report_path
 from bitldp.cli.screen import Screen, sentences
 from bitldp.report.totals import number
@@ -133,18 +142,8 @@ def perturb(
             "says by itself, which is biased.",
         ),
     ] = None,
-    delimiter: Annotated[
-        str | None, typer.Option(metavar="C", help="Separator of CSV files; a comma by default.")
-    ] = None,
-    source_form: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="FORMAT",
-            autocompletion=one_of(*FORMATS),
-            help=f"Format of IN where no suffix says it, as from a pipe: {', '.join(FORMATS)}.",
-        ),
-    ] = None,
+    delimiter: Delimiter = None,
+    source_form: Annotated[str | None, source_format("IN")] = None,
     target_form: Annotated[
         str | None,
         typer.Option(

@@ -150,36 +150,30 @@ def _window(cells: int, width: int, law: Any) -> dict[str, Any]:
     return {"law": "window", "cells": cells, "width": width, "high": str(law.high), "mute": law.mute}
 
 
+def _table(law: Matrix) -> list[list[str]]:
+    return [[str(weight) for weight in row] for row in law.weights()]
+
+
 @singledispatch
 def _integers(law: Any) -> dict[str, Any]:
     return {"law": "promised", "epsilon": getattr(law, "record", None)}
 
 
-@_integers.register
-def _(law: Window) -> dict[str, Any]:
+@_integers.register(Window)
+@_integers.register(Design)
+def _(law: Window | Design) -> dict[str, Any]:
     return _window(law.cells, law.width, law)
 
 
 @_integers.register
 def _(law: Subset) -> dict[str, Any]:
     # A subset holds the input with the chance `high`; those that do are to those that do not as w to k - w.
-    return {
-        "law": "window",
-        "cells": law.elements,
-        "width": law.size,
-        "high": str(law.high),
-        "mute": law.mute,
-    }
-
-
-@_integers.register
-def _(law: Design) -> dict[str, Any]:
-    return _window(law.cells, law.width, law)
+    return _window(law.elements, law.size, law)
 
 
 @_integers.register
 def _(law: Matrix) -> dict[str, Any]:
-    return {"law": "matrix", "weights": [[str(weight) for weight in row] for row in law.weights()]}
+    return {"law": "matrix", "weights": _table(law)}
 
 
 @_integers.register
@@ -218,11 +212,7 @@ def _(law: Shift) -> dict[str, Any]:
 
 @_integers.register
 def _(law: Mixture) -> dict[str, Any]:
-    return {
-        "law": "mixture",
-        "window": _integers(law.window),
-        "weights": [[str(weight) for weight in row] for row in law.matrix.weights()],
-    }
+    return {"law": "mixture", "window": _integers(law.window), "weights": _table(law.matrix)}
 
 
 @_integers.register
