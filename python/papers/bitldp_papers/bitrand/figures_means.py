@@ -140,13 +140,16 @@ def mean_error(run: FigureRun) -> FigureResult:
 
     def draw(canvas: Any) -> None:
         shown = {
-            name: (budgets, [float(np.mean(of(name, epsilon))) for epsilon in budgets]) for name in names
+            name: (
+                budgets,
+                [float(np.mean(of(name, epsilon))) for epsilon in budgets],
+                [float(np.std(of(name, epsilon), ddof=1)) for epsilon in budgets],
+            )
+            for name in names
         }
-        spread = {name: [float(np.std(of(name, epsilon), ddof=1)) for epsilon in budgets] for name in names}
         lines(
             canvas.subplots(),
             shown,
-            spread=spread,
             yscale="log",
             xlabel="claimed epsilon",
             ylabel="RMSE of the means",

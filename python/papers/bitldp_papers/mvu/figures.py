@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import product
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
 import bitldp
@@ -498,7 +498,7 @@ def sweep(run: FigureRun) -> FigureResult:
         own = best(name, epsilon)
         scores = [row["accuracy"] for row in own]
         what = f"{_SHOWN.get(name, name)}, epsilon {epsilon:g}"
-        compared.append(Compared(what, None, fmean(scores), stdev(scores), own[0]["exact"], epsilon))
+        compared.append(Compared.scored(what, None, scores, own[0]["exact"], epsilon))
     mean = {key: fmean(row["accuracy"] for row in best(*key)) for key in product(names, budgets)}
     signs = [epsilon for epsilon in budgets if mean["mvu", epsilon] > mean["signsgd-noise", epsilon]]
     gap = mean["gaussian", 5.0] - mean["mvu", 5.0]
