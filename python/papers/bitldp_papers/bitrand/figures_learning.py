@@ -456,7 +456,7 @@ def _updates(*, anonymiser: bool) -> list[dict[str, Any]]:
     return [{"mechanism": name, "name": name, **words} for name in kinds]
 
 
-for _number, _where, _claim, _minutes, _baselines, _others in (
+for _number, _where, _claim, _long, _baselines, _others in (
     (
         3,
         "mechanisms on the features",
@@ -487,5 +487,5 @@ for _number, _where, _claim, _minutes, _baselines, _others in (
         source=f"BitRand, Table {_number}",
         title=f"AUC on uneven data, {_where}",
         claim=_claim,
-        minutes=(0.6, _minutes),
+        minutes=(0.6, _long),
     )(partial(_uneven, baselines=_baselines, others=_others))

@@ -213,11 +213,11 @@ def trees(run: FigureRun) -> FigureResult:
 
     shown: dict[str, dict[str, Line]] = {}
     for name in _RATIOS:
-        own = {
+        own_lines = {
             leaves: scored(budgets, [of(name, leaves, epsilon) for epsilon in budgets])
             for leaves in ("brr", "laplace")
         }
-        shown[name] = {**own, "without privacy": (budgets, of(name, "noiseless", None) * len(budgets))}
+        shown[name] = {**own_lines, "without privacy": (budgets, of(name, "noiseless", None) * len(budgets))}
     below = sum(ratio < 1.0 for ratio in ratios.values())
     return FigureResult(
         rows=rows,
