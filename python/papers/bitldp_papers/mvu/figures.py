@@ -26,7 +26,7 @@ from bitldp.compression import (
 from numpy.typing import NDArray
 
 from bitldp_papers.figures import Compared, FigureResult, FigureRun, figure
-from bitldp_papers.figures.drawing import lines
+from bitldp_papers.figures.drawing import lines, panels
 from bitldp_papers.mvu.settings import MVUSettings
 from bitldp_papers.mvu.system import SYSTEM, descend, privacy
 from bitldp_papers.mvu.system import size as size_of
@@ -260,18 +260,8 @@ def norm_growth(run: FigureRun) -> FigureResult:
     def of(bits: int, size: int) -> list[float]:
         return [row["norm"] for row in rows if (row["bits"], row["features"]) == (bits, size)]
 
-    def draw(canvas: Any) -> None:
-        shown = {
-            f"b_in {bits}": (sizes, [float(np.mean(of(bits, size))) for size in sizes]) for bits in depths
-        }
-        lines(
-            canvas.subplots(),
-            shown,
-            xscale="log",
-            yscale="log",
-            xlabel="coordinates d",
-            ylabel="norm after dither",
-        )
+    shown = {f"b_in {bits}": (sizes, [float(np.mean(of(bits, size))) for size in sizes]) for bits in depths}
+    draw = panels({"": shown}, xscale="log", yscale="log", xlabel="coordinates d", ylabel="norm after dither")
 
     compared = [
         Compared(
