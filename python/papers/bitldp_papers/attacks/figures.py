@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from bitldp_papers.attacks import ATTACKS
 from bitldp_papers.attacks.outcomes import outcome
 from bitldp_papers.attacks.subjects import Attacked
@@ -20,37 +22,32 @@ def _attacked(run: FigureRun, name: str, quick: int, full: int) -> FigureResult:
     return outcome(name, _DATA, attacked, trials)
 
 
-@figure(
-    "attack-linkage",
-    source="ours: the threat that BitRand and LDPFL name and do not test",
-    title="Linkage: which of 7,600 news stories a released record is of",
-    claim="A record that is released at epsilon .1 to 1 cannot be recognized.",
-    minutes=(0.5, 3.0),
-)
-def linked(run: FigureRun) -> FigureResult:
-    """Release records, and look for the source of each among all."""
-    return _attacked(run, "linkage", 100, 2000)
-
-
-@figure(
-    "attack-membership",
-    source="ours: the threat that every paper names and none tests",
-    title="Membership: whether a report is of a target or of somebody else",
-    claim="Whoever sees a report can hardly tell whose it is.",
-    minutes=(0.2, 0.5),
-)
-def told_apart(run: FigureRun) -> FigureResult:
-    """Release records of targets or of others, and let the attacker call which."""
-    return _attacked(run, "membership", 500, 5000)
-
-
-@figure(
-    "attack-inversion",
-    source="ours: gradient inversion, which FedSel, MVU and BitRand name as the threat",
-    title="Inversion: whose record a released gradient was made of",
-    claim="A gradient that is released through a mechanism no longer gives the record away.",
-    minutes=(0.5, 3.0),
-)
-def inverted(run: FigureRun) -> FigureResult:
-    """Release gradients of one record each, and compute the records from them."""
-    return _attacked(run, "inversion", 50, 500)
+for _name, _source, _title, _claim, _minutes, _trials in (
+    (
+        "linkage",
+        "the threat that BitRand and LDPFL name and do not test",
+        "Linkage: which of 7,600 news stories a released record is of",
+        "A record that is released at epsilon .1 to 1 cannot be recognized.",
+        (0.5, 3.0),
+        (100, 2000),
+    ),
+    (
+        "membership",
+        "the threat that every paper names and none tests",
+        "Membership: whether a report is of a target or of somebody else",
+        "Whoever sees a report can hardly tell whose it is.",
+        (0.2, 0.5),
+        (500, 5000),
+    ),
+    (
+        "inversion",
+        "gradient inversion, which FedSel, MVU and BitRand name as the threat",
+        "Inversion: whose record a released gradient was made of",
+        "A gradient that is released through a mechanism no longer gives the record away.",
+        (0.5, 3.0),
+        (50, 500),
+    ),
+):
+    figure(f"attack-{_name}", source=f"ours: {_source}", title=_title, claim=_claim, minutes=_minutes)(
+        partial(_attacked, name=_name, quick=_trials[0], full=_trials[1])
+    )

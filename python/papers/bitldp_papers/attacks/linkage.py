@@ -7,16 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from bitldp.privacy import ceiling
 
-from bitldp_papers.attacks.subjects import (
-    HONEST,
-    Attacked,
-    Subject,
-    paper_records,
-    records,
-    released,
-    scores,
-    true_records,
-)
+from bitldp_papers.attacks.subjects import HONEST, Attacked, Subject, attacked_records, released, scores
 
 __all__ = ["linkage"]
 
@@ -47,9 +38,8 @@ def linkage(
         `successes` are the shares of reports whose likeliest candidate is their source. ``"among ten"`` is
         the share whose source is among the ten likeliest.
     """
-    candidates, _, _ = records(data)
-    features, count = candidates.shape[1], len(candidates)
-    subjects = [*paper_records(features), *true_records(features, epsilons)]
+    candidates, subjects = attacked_records(data, epsilons)
+    count = len(candidates)
     for subject in subjects:
         ranks = [_ranks(subject, candidates, seed, min(trials, count)) for seed in seeds]
         yield Attacked(

@@ -7,16 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from bitldp.privacy import ceiling
 
-from bitldp_papers.attacks.subjects import (
-    HONEST,
-    Attacked,
-    Subject,
-    paper_records,
-    records,
-    released,
-    scores,
-    true_records,
-)
+from bitldp_papers.attacks.subjects import HONEST, Attacked, Subject, attacked_records, released, scores
 
 __all__ = ["membership"]
 
@@ -46,9 +37,8 @@ def membership(
         `successes` are shares of coins called right; the ceiling is e^epsilon/(1 + e^epsilon). "advantage" is
         the share of targets found less that of others taken for them: 2 times the success less 1.
     """
-    candidates, _, _ = records(data)
-    features = candidates.shape[1]
-    for subject in [*paper_records(features), *true_records(features, epsilons)]:
+    candidates, subjects = attacked_records(data, epsilons)
+    for subject in subjects:
         successes = tuple(_called(subject, candidates, seed, trials) for seed in seeds)
         yield Attacked(
             subject.name,

@@ -9,7 +9,7 @@ from typing import Any
 from bitldp.privacy import ceiling
 
 from bitldp_papers.attacks.subjects import Attacked
-from bitldp_papers.figures.drawing import lines
+from bitldp_papers.figures.drawing import Line, lines
 from bitldp_papers.figures.result import Compared, FigureResult
 
 __all__ = ["WORDS", "outcome"]
@@ -52,12 +52,11 @@ def outcome(attack: str, data: str, attacked: Sequence[Attacked], trials: int) -
     def draw(figure: Any) -> None:
         axes = figure.subplots()
         names = list(dict.fromkeys(each.mechanism for each in attacked))
-        shown: dict[str, tuple[list[float], list[float]]] = {}
-        spread: dict[str, list[float]] = {}
+        shown: dict[str, Line] = {}
         for name in names:
             own = [each for each in attacked if each.mechanism == name]
-            shown[name] = ([min(each.exact, _MOST) for each in own], [each.mean for each in own])
-            spread[name] = [0.0 if math.isnan(each.deviation) else each.deviation for each in own]
+            spread = [0.0 if math.isnan(each.deviation) else each.deviation for each in own]
+            shown[name] = ([min(each.exact, _MOST) for each in own], [each.mean for each in own], spread)
         steps = [10.0 ** (step / 20.0 - 1.0) for step in range(111)]
         axes.plot(
             steps,
@@ -67,7 +66,7 @@ def outcome(attack: str, data: str, attacked: Sequence[Attacked], trials: int) -
             label="what epsilon allows",
         )
         label = "exact epsilon of a record (at the right end: none)"
-        lines(axes, shown, spread=spread, xscale="log", xlabel=label, ylabel=f"share: {WORDS[attack]}")
+        lines(axes, shown, xscale="log", xlabel=label, ylabel=f"share: {WORDS[attack]}")
         axes.set_ylim(-0.02, 1.04)
 
     worst = max(attacked, key=lambda each: each.mean if math.isfinite(each.exact) else 0.0)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bitldp_papers.data import load
 
-__all__ = ["HONEST", "Attacked", "Subject", "paper_records", "records", "released", "scores", "true_records"]
+__all__ = ["HONEST", "Attacked", "Subject", "attacked_records", "records", "released", "scores"]
 
 #: True budgets that are attacked beside the papers' settings.
 HONEST = (1.0, 4.0, 8.0)
@@ -156,6 +156,13 @@ def records(name: str) -> tuple[Array, NDArray[np.generic], int]:
     _, first = np.unique(every, axis=0, return_index=True)
     rows = np.sort(first)
     return every[rows], data.test_labels[rows] if data.classes else np.zeros(0), data.classes
+
+
+def attacked_records(data: str, epsilons: Sequence[float]) -> tuple[Array, list[Subject]]:
+    """Return the candidates of a data set, and the mechanisms that release records of their size."""
+    candidates, _, _ = records(data)
+    features = candidates.shape[1]
+    return candidates, [*paper_records(features), *true_records(features, epsilons)]
 
 
 _TINY = 1e-300

@@ -12,7 +12,7 @@ from bitldp.bits import frr_flips
 from numpy.typing import NDArray
 
 from bitldp_papers.figures import Compared, FigureResult, FigureRun, figure
-from bitldp_papers.figures.drawing import lines
+from bitldp_papers.figures.drawing import lines, panels
 
 FEATURES, BITS = 1000, 10
 BUDGETS = (0.1, 1.0, 2.0)
@@ -387,19 +387,9 @@ def expected_error(run: FigureRun) -> FigureResult:
             {"epsilon": epsilon, "mechanism": "f-RR, E|error| itself", "error": mechanism.expected_error()}
         )
 
-    def draw(canvas: Any) -> None:
-        names = dict.fromkeys(row["mechanism"] for row in rows)
-        shown = {
-            name: (EPSILONS, [row["error"] for row in rows if row["mechanism"] == name]) for name in names
-        }
-        lines(
-            canvas.subplots(),
-            shown,
-            xlabel="claimed epsilon",
-            ylabel="expected error",
-            xscale="log",
-            yscale="log",
-        )
+    names = dict.fromkeys(row["mechanism"] for row in rows)
+    shown = {name: (EPSILONS, [row["error"] for row in rows if row["mechanism"] == name]) for name in names}
+    draw = panels({"": shown}, xlabel="claimed epsilon", ylabel="expected error", xscale="log", yscale="log")
 
     honest = bitldp.HypercubePrivUnit(FEATURES, epsilon=1.0)
     deviation = 2.0**INTEGER_BITS * honest.mean_variance() ** 0.5

@@ -10,7 +10,7 @@ from bitldp.bits import frr_flips, latent_corrected_epsilon, ome_corrected_epsil
 
 from bitldp_papers.bitrand.figures_flips import BITS, corrected_latent, corrected_ome, exact
 from bitldp_papers.figures import Compared, FigureResult, FigureRun, figure
-from bitldp_papers.figures.drawing import lines
+from bitldp_papers.figures.drawing import lines, panels
 
 
 @figure(
@@ -138,19 +138,15 @@ def mean_error(run: FigureRun) -> FigureResult:
         for name, epsilon, paper in MEANS
     ]
 
-    def draw(canvas: Any) -> None:
-        shown = {
-            name: (budgets, [float(np.mean(of(name, epsilon))) for epsilon in budgets]) for name in names
-        }
-        spread = {name: [float(np.std(of(name, epsilon), ddof=1)) for epsilon in budgets] for name in names}
-        lines(
-            canvas.subplots(),
-            shown,
-            spread=spread,
-            yscale="log",
-            xlabel="claimed epsilon",
-            ylabel="RMSE of the means",
+    shown = {
+        name: (
+            budgets,
+            [float(np.mean(of(name, epsilon))) for epsilon in budgets],
+            [float(np.std(of(name, epsilon), ddof=1)) for epsilon in budgets],
         )
+        for name in names
+    }
+    draw = panels({"": shown}, yscale="log", xlabel="claimed epsilon", ylabel="RMSE of the means")
 
     best = float(np.mean(of("HypercubePrivUnit, exact", 1.0)))
     return FigureResult(

@@ -15,8 +15,8 @@ from bitldp_papers.brr.settings import WITHOUT, BRRSettings, privacy
 from bitldp_papers.brr.sgd import Gradients, descend
 from bitldp_papers.brr.system import SYSTEM
 from bitldp_papers.brr.trees import LEAVES, boost, targets
-from bitldp_papers.figures import Compared, FigureResult, FigureRun, figure
-from bitldp_papers.figures.drawing import lines
+from bitldp_papers.figures import Compared, FigureResult, FigureRun, column, figure
+from bitldp_papers.figures.drawing import Line, panels, scored
 from bitldp_papers.models import nets
 from bitldp_papers.run.share import loaded, shuffled
 
@@ -104,29 +104,22 @@ def gradients(run: FigureRun) -> FigureResult:
             Compared(f"BRR over Laplace, epsilon {epsilon:g}", _GAINS.get(epsilon), fmean(each), *words)
         )
         own = last(rows, "brr", epsilon)
-        compared.append(
-            Compared(f"BRR, epsilon {epsilon:g}", None, fmean(own), stdev(own), exact(epsilon), epsilon)
-        )
+        compared.append(Compared.scored(f"BRR, epsilon {epsilon:g}", None, own, exact(epsilon), epsilon))
     holds = all(gain > 0.0 for epsilon, gain in gains.items() if epsilon <= 0.3)
     small = ", ".join(f"{gain:+.3f} at {epsilon:g}" for epsilon, gain in gains.items())
 
-    def draw(canvas: Any) -> None:
-        canvas.set_size_inches(3.0 * min(3, len(epsilons)), 3.2 * -(-len(epsilons) // 3) + 0.6)
-        panels = canvas.subplots(-(-len(epsilons) // 3), min(3, len(epsilons)), sharey=True, squeeze=False)
-        for axes, epsilon in zip(panels.flat, epsilons, strict=True):
-            shown, spread = {}, {}
-            for name in names:
-                mine = [r for r in rows if r["mechanism"] == name and r["epsilon"] in (None, epsilon)]
-                turns = sorted({r["round"] for r in mine})
-                scores = [[r["accuracy"] for r in mine if r["round"] == turn] for turn in turns]
-                shown[name] = (turns, [fmean(some) for some in scores])
-                spread[name] = [stdev(some) for some in scores]
-            lines(axes, shown, spread=spread, xlabel="round", title=f"epsilon {epsilon:g} a number")
-        panels.flat[0].set_ylabel("accuracy")
-
+    shown: dict[str, dict[str, Line]] = {}
+    for epsilon in epsilons:
+        panel = shown.setdefault(f"epsilon {epsilon:g} a number", {})
+        for name in names:
+            mine = [row for row in rows if row["mechanism"] == name and row["epsilon"] in (None, epsilon)]
+            turns = sorted({row["round"] for row in mine})
+            panel[name] = scored(turns, [column(mine, "accuracy", round=turn) for turn in turns])
+    across = min(3, len(epsilons))
+    inches = (3.0 * across, 3.2 * -(-len(epsilons) // 3) + 0.6)
     return FigureResult(
         rows=rows,
-        draw=draw,
+        draw=panels(shown, size=inches, columns=across, sharey=True, xlabel="round", ylabel="accuracy"),
         compared=compared,
         honest="Epsilon of a client for the whole run, by CrossPolytope: `bitldp fl honest` and the figure "
         "honest-updates.",
@@ -213,32 +206,22 @@ def trees(run: FigureRun) -> FigureResult:
             ratios[name, epsilon] = fmean(each)
             paper = printed if epsilon == 5.0 else None
             what = f"error of BRR over Laplace, {name}, epsilon {epsilon:g}"
-            compared.append(Compared(what, paper, fmean(each), stdev(each), epsilon, epsilon))
+            compared.append(Compared.scored(what, paper, each, epsilon, epsilon))
         for label in ("noiseless", "scikit-learn", "LightGBM"):
             if errors := of(name, label, None):
                 compared.append(Compared(f"{label}, {name}", None, fmean(errors)))
 
-    def draw(canvas: Any) -> None:
-        canvas.set_size_inches(7.4, 4.2)
-        for axes, name in zip(canvas.subplots(1, 2), _RATIOS, strict=True):
-            shown, spread = {}, {}
-            for leaves in ("brr", "laplace"):
-                shown[leaves] = (budgets, [fmean(of(name, leaves, epsilon)) for epsilon in budgets])
-                spread[leaves] = [stdev(of(name, leaves, epsilon)) for epsilon in budgets]
-            shown["without privacy"] = (budgets, of(name, "noiseless", None) * len(budgets))
-            lines(
-                axes,
-                shown,
-                spread=spread,
-                xlabel="total epsilon",
-                ylabel="RMSE, targets of [-1, 1]",
-                title=name,
-            )
-
+    shown: dict[str, dict[str, Line]] = {}
+    for name in _RATIOS:
+        own_lines = {
+            leaves: scored(budgets, [of(name, leaves, epsilon) for epsilon in budgets])
+            for leaves in ("brr", "laplace")
+        }
+        shown[name] = {**own_lines, "without privacy": (budgets, of(name, "noiseless", None) * len(budgets))}
     below = sum(ratio < 1.0 for ratio in ratios.values())
     return FigureResult(
         rows=rows,
-        draw=draw,
+        draw=panels(shown, size=(7.4, 4.2), xlabel="total epsilon", ylabel="RMSE, targets of [-1, 1]"),
         compared=compared,
         honest="Central privacy: a trusted curator sees all records; epsilon is of one record more or less.",
         stand_in="132 Magpie features of 12,440 compositions for UCI's superconductors; the set Bias is "
@@ -316,31 +299,25 @@ def records(run: FigureRun) -> FigureResult:
                 paper = 0.0529 if (data, epsilon, score) == ("adult", 0.25, "accuracy") else None
                 what = f"BRR over Laplace, {data}, {score}, epsilon {epsilon:g}"
                 cost = exact[data, epsilon]
-                compared.append(Compared(what, paper, fmean(each), stdev(each), cost, epsilon))
+                compared.append(Compared.scored(what, paper, each, cost, epsilon))
         plain = of(data, WITHOUT, None)
-        compared.append(Compared(f"without noise, {data}", None, fmean(plain), stdev(plain)))
+        compared.append(Compared.scored(f"without noise, {data}", None, plain))
         compared.append(Compared(f"majority class, {data}", None, majority[data]))
     mean = fmean(gains["adult", epsilon, "accuracy"] for epsilon in budgets)
     compared.insert(0, Compared("BRR over Laplace, adult, mean over epsilon", 0.0322, mean))
     above = sum(gain > 0.0 for (_, _, score), gain in gains.items() if score == "auc")
 
-    def draw(canvas: Any) -> None:
-        canvas.set_size_inches(7.4, 4.2)
-        for axes, data in zip(canvas.subplots(1, 2), _DATA, strict=True):
-            shown = {
-                name: (budgets, [fmean(of(data, name, epsilon, "auc")) for epsilon in budgets])
-                for name in ("brr", "laplace")
-            }
-            spread = {
-                name: [stdev(of(data, name, epsilon, "auc")) for epsilon in budgets]
-                for name in ("brr", "laplace")
-            }
-            shown["without noise"] = (budgets, [fmean(of(data, WITHOUT, None, "auc"))] * len(budgets))
-            lines(axes, shown, spread=spread, xlabel="epsilon a feature", ylabel="AUC", title=data)
-
+    shown: dict[str, dict[str, Line]] = {}
+    for data in _DATA:
+        lines = {
+            name: scored(budgets, [of(data, name, epsilon, "auc") for epsilon in budgets])
+            for name in ("brr", "laplace")
+        }
+        clean = fmean(of(data, WITHOUT, None, "auc"))
+        shown[data] = {**lines, "without noise": (budgets, [clean] * len(budgets))}
     return FigureResult(
         rows=rows,
-        draw=draw,
+        draw=panels(shown, size=(7.4, 4.2), xlabel="epsilon a feature", ylabel="AUC"),
         compared=compared,
         honest="At a record's epsilon of 3.5 a feature of Adult gets .03; labels train as they are in "
         "either case.",

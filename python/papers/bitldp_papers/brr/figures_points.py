@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from bitldp_papers.data import Places, gowalla_places, regions_by_prefix
 from bitldp_papers.figures import Compared, FigureResult, FigureRun, figure
-from bitldp_papers.figures.drawing import lines
+from bitldp_papers.figures.drawing import lines, panels
 
 SIZES = (20, 40, 60, 80, 100)
 BUDGETS = (0.1, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0)
@@ -371,12 +371,9 @@ def errors(run: FigureRun) -> FigureResult:
     def gain(other: str) -> list[float]:
         return [1.0 - error["BRR", epsilon] / error[other, epsilon] for epsilon in _PLACE_BUDGETS]
 
-    def draw(canvas: Any) -> None:
-        names = dict.fromkeys(row["mechanism"] for row in rows)
-        shown = {
-            name: (_PLACE_BUDGETS, [error[name, epsilon] for epsilon in _PLACE_BUDGETS]) for name in names
-        }
-        lines(canvas.subplots(), shown, xlabel="epsilon, within a region", ylabel="expected distance")
+    names = dict.fromkeys(row["mechanism"] for row in rows)
+    shown = {name: (_PLACE_BUDGETS, [error[name, epsilon] for epsilon in _PLACE_BUDGETS]) for name in names}
+    draw = panels({"": shown}, xlabel="epsilon, within a region", ylabel="expected distance")
 
     paper, fair = gain("L-SRR, paper"), gain("L-SRR, exact")
     of_paper = exact["L-SRR, paper", 2.0]

@@ -10,7 +10,7 @@ from typing import Any
 from bitldp_papers.fedsel.settings import FedSelSettings
 from bitldp_papers.fedsel.system import SYSTEM, descend
 from bitldp_papers.figures import Compared, FigureResult, FigureRun, figure
-from bitldp_papers.figures.drawing import lines
+from bitldp_papers.figures.drawing import panels, scored
 from bitldp_papers.run.many import paired
 
 __all__ = ["METHODS", "Runs", "methods"]
@@ -99,17 +99,12 @@ class Runs:
         names = list(dict.fromkeys(row["method"] for row in self.rows))
         values = list(dict.fromkeys(row[key] for row in self.rows))
 
-        def draw(canvas: Any) -> None:
-            canvas.set_size_inches(5.6, 4.6)
-            shown, spread = {}, {}
-            for name in names:
-                some = {value: self.of(name, score, **where, **{key: value}) for value in values}
-                kept = [value for value in values if some[value]]
-                shown[name] = (kept, [fmean(some[value]) for value in kept])
-                spread[name] = [stdev(some[value]) for value in kept]
-            lines(canvas.subplots(), shown, spread=spread, xlabel=key, ylabel=score)
-
-        return draw
+        shown = {}
+        for name in names:
+            some = {value: self.of(name, score, **where, **{key: value}) for value in values}
+            kept = [value for value in values if some[value]]
+            shown[name] = scored(kept, [some[value] for value in kept])
+        return panels({"": shown}, size=(5.6, 4.6), xlabel=key, ylabel=score)
 
 
 _PANELS = "Which data set a panel shows, alpha and eta are not in the paper's text: Adult, rate 1, eta .1."
@@ -133,9 +128,7 @@ def outcome(runs: Runs, pairs: dict[str, str], epsilon: float, majority: float, 
     own = {name: runs.of(name, epsilon=epsilon) for name in names}
     below = [name for name, scores in own.items() if fmean(scores) < majority - 1e-9]
     compared.append(Compared("majority class", None, majority))
-    compared += [
-        Compared(f"{n}, accuracy", None, fmean(s), stdev(s), epsilon, epsilon) for n, s in own.items()
-    ]
+    compared += [Compared.scored(f"{n}, accuracy", None, s, epsilon, epsilon) for n, s in own.items()]
     return FigureResult(
         rows=runs.rows,
         draw=runs.draw(score="auc"),
@@ -252,7 +245,7 @@ def gain_and_loss(run: FigureRun) -> FigureResult:
         area = runs.gain("PS-PM", "PM", "auc")
         compared.append(Compared(f"PS over PM, AUC, {name}, {model}", None, area[0], area[1], 2.0, 2.0))
         flat = runs.of("PM")
-        compared.append(Compared(f"PM, {name}, {model}", None, fmean(flat), stdev(flat), 2.0, 2.0))
+        compared.append(Compared.scored(f"PM, {name}, {model}", None, flat, 2.0, 2.0))
         compared.append(Compared(f"majority class, {name}", None, majority[name]))
     sure = sum(gain > 0.0 and p < 0.05 for gain, p in kept)
     return FigureResult(
@@ -321,7 +314,7 @@ def shares(run: FigureRun) -> FigureResult:
     for name in [f"PS-PM, mu {mu:g}" for mu in mus] + ["PM"]:
         for score in ("accuracy", "auc"):
             own = runs.of(name, score, epsilon=2.0)
-            compared.append(Compared(f"{name}, {score}, epsilon 2", None, fmean(own), stdev(own), 2.0, 2.0))
+            compared.append(Compared.scored(f"{name}, {score}, epsilon 2", None, own, 2.0, 2.0))
     best = max(mus, key=lambda mu: fmean(runs.of(f"PS-PM, mu {mu:g}", "auc", epsilon=2.0)))
     worst = fmean(runs.of("PS-PM, mu 0.8", "auc", epsilon=2.0))
     small = fmean(runs.of("PS-PM, mu 0.1", "auc", epsilon=2.0))
@@ -358,7 +351,7 @@ def batches(run: FigureRun) -> FigureResult:
         compared.append(Compared(f"PS-PM over PM, AUC, m = {size}", None, gain, spread, 4.0, 4.0))
         for name in ("PS-PM", "PM"):
             own = runs.of(name, batch=size)
-            compared.append(Compared(f"{name}, accuracy, m = {size}", None, fmean(own), stdev(own), 4.0, 4.0))
+            compared.append(Compared.scored(f"{name}, accuracy, m = {size}", None, own, 4.0, 4.0))
     return FigureResult(
         rows=runs.rows,
         draw=runs.draw("batch", "auc"),

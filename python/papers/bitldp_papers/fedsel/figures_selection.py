@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bitldp_papers.data import Dataset
 from bitldp_papers.figures import Compared, FigureResult, FigureRun, figure
-from bitldp_papers.figures.drawing import lines
+from bitldp_papers.figures.drawing import lines, panels
 
 ROUNDS, RIDGE, RATE = 100, 1e-4, 3.0
 STRIDE, TESTED = 10, 5000
@@ -177,16 +177,8 @@ def _by_budget(name: str, run: FigureRun) -> FigureResult:
     } | {each: (order, [1.0 - float(_last(results, each).mean())] * len(order)) for each in WITHOUT}
     spread = {each: [float(_last(results, each, e).std(ddof=1)) for e in order] for each in SELECTIONS}
 
-    def draw(canvas: Any) -> None:
-        lines(
-            canvas.subplots(),
-            shown,
-            spread=spread,
-            xscale="log",
-            xlabel="epsilon of the selection",
-            ylabel="accuracy",
-        )
-
+    barred = {name: (*line, spread[name]) if name in spread else line for name, line in shown.items()}
+    draw = panels({"": barred}, xscale="log", xlabel="epsilon of the selection", ylabel="accuracy")
     compared = [
         Compared(f"{each}, epsilon {e:g}", None, shown[each][1][index], spread[each][index], None, e)
         for each in SELECTIONS

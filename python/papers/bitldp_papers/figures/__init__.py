@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bitldp_papers.figures.making import make
 from bitldp_papers.figures.registry import FigureEntry, chosen, figure, figures
-from bitldp_papers.figures.result import Compared, FigureResult
+from bitldp_papers.figures.result import Compared, FigureResult, column, spread
 from bitldp_papers.figures.running import FigureRun, MissingData
 
 __all__ = [
@@ -18,7 +18,9 @@ __all__ = [
     "FigureRun",
     "MissingData",
     "chosen",
+    "column",
     "figure",
     "figures",
     "make",
+    "spread",
 ]

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import fmean
+from typing import Any, TypeAlias
 
 from bitldp.base.errors import require
 from bitldp.base.palette import GRID, INK, STYLES
 
-from bitldp_papers.figures.result import FigureResult
+from bitldp_papers.figures.result import FigureResult, spread
 
-__all__ = ["LOOK", "drawn", "in_page", "lines"]
+__all__ = ["LOOK", "Line", "drawn", "in_page", "lines", "panels", "scored"]
+
+#: x and y of a line, and perhaps the standard deviations of y.
+Line: TypeAlias = tuple[Any, ...]
 
 LOOK: Any = {
     "axes.edgecolor": INK,
@@ -45,34 +49,74 @@ _COLOURS = {
 }
 
 
-def lines(
-    axes: Any,
-    lines: Mapping[str, tuple[Any, ...]],
-    *,
-    spread: Mapping[str, Sequence[float]] | None = None,
-    **settings: Any,
-) -> None:
+def lines(axes: Any, lines: Mapping[str, Line], **settings: Any) -> None:
     """Draw a line a name, each in its own colour and marker; the legend follows by itself, below.
 
     Parameters
     ----------
     axes : matplotlib.axes.Axes
     lines : mapping
-        ``{name: (x, y)}``.
-    spread : mapping, optional
-        ``{name: standard deviations}``, drawn as bars.
+        ``{name: (x, y)}``, or ``{name: (x, y, standard deviations)}``: these are drawn as bars.
     **settings
         Of ``axes.set``: xlabel, yscale, ...
     """
-    for number, (name, (x, y)) in enumerate(lines.items()):
+    for number, (name, (x, y, *bars)) in enumerate(lines.items()):
         color, marker = STYLES[number % len(STYLES)]
         dash = ("-", "--", ":")[number // len(STYLES) % 3]
         style: dict[str, Any] = {"color": color, "marker": marker, "linestyle": dash, "label": name}
-        if spread and name in spread:
-            axes.errorbar(x, y, yerr=spread[name], capsize=2, **style)
+        if bars:
+            axes.errorbar(x, y, yerr=bars[0], capsize=2, **style)
         else:
             axes.plot(x, y, **style)
     axes.set(**settings)
+
+
+def scored(x: Sequence[float], scores: Iterable[Sequence[float]]) -> Line:
+    """Return a line of mean scores with the deviations between them as bars: 0 of a single score."""
+    values = list(scores)
+    return x, [fmean(some) for some in values], [spread(some) or 0.0 for some in values]
+
+
+def panels(
+    shown: Mapping[str, Mapping[str, Line]],
+    *,
+    size: tuple[float, float] | None = None,
+    columns: int = 0,
+    sharex: bool = False,
+    sharey: bool = False,
+    **settings: Any,
+) -> Callable[[Any], None]:
+    """Return the drawing of `lines` in panels by title; a sole panel needs none: ``{"": lines}``.
+
+    Parameters
+    ----------
+    shown : mapping
+        ``{title: lines}``.
+    size : tuple of float, optional
+        Width and height in inches.
+    columns : int
+        Of panels; all side by side by default.
+    sharex, sharey : bool
+        Whether panels have the same axis; of a y that is shared, the first panel alone has the label.
+    **settings
+        Of ``axes.set``, for every panel.
+    """
+
+    def draw(canvas: Any) -> None:
+        if size:
+            canvas.set_size_inches(*size)
+        across = columns or len(shown)
+        grid = canvas.subplots(
+            -(-len(shown) // across), across, sharex=sharex, sharey=sharey, squeeze=False
+        ).ravel()
+        for axes, (title, some) in zip(grid, shown.items(), strict=False):
+            lines(axes, some, title=title, **settings)
+            if sharey and axes is not grid[0]:
+                axes.set_ylabel("")
+        for axes in grid[len(shown) :]:
+            axes.set_visible(False)
+
+    return draw
 
 
 def drawn(result: FigureResult, title: str) -> dict[str, bytes]:

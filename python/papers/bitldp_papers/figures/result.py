@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from statistics import fmean, stdev
 from typing import Any
 
-__all__ = ["Compared", "FigureResult"]
+__all__ = ["Compared", "FigureResult", "column", "spread"]
+
+
+def column(rows: Sequence[Mapping[str, Any]], name: str, /, **where: Any) -> list[Any]:
+    """Return a column of the rows that have the given values."""
+    return [row[name] for row in rows if all(row[key] == value for key, value in where.items())]
+
+
+def spread(scores: Sequence[float]) -> float | None:
+    """Return the standard deviation over the seeds; None of one."""
+    return stdev(scores) if len(scores) > 1 else None
 
 
 @dataclass(frozen=True)
@@ -34,6 +45,18 @@ class Compared:
     spread: float | None = None
     exact: float | None = None
     claimed: float | None = None
+
+    @classmethod
+    def scored(
+        cls,
+        what: str,
+        paper: float | str | None,
+        scores: Sequence[float],
+        exact: float | None = None,
+        claimed: float | None = None,
+    ) -> Compared:
+        """Return the mean of scores of several seeds, and their spread, beside the paper's number."""
+        return cls(what, paper, fmean(scores), spread(scores), exact, claimed)
 
 
 @dataclass(frozen=True)

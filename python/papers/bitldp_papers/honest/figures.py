@@ -68,12 +68,12 @@ def updates(run: FigureRun) -> FigureResult:
     def draw(canvas: Any) -> None:
         canvas.set_size_inches(7.2, 4.4)
         axes = canvas.subplots()
-        shown, spread = {}, {}
+        shown = {}
         for data, name in DATA.items():
             means = [float(np.mean(of(data, "polytope", epsilon))) for epsilon in EPSILONS]
-            shown[name] = (EPSILONS, means)
-            spread[name] = [float(np.std(of(data, "polytope", epsilon), ddof=1)) for epsilon in EPSILONS]
-        lines(axes, shown, spread=spread, xscale="log", ylabel="accuracy on clean test records")
+            spread = [float(np.std(of(data, "polytope", epsilon), ddof=1)) for epsilon in EPSILONS]
+            shown[name] = (EPSILONS, means, spread)
+        lines(axes, shown, xscale="log", ylabel="accuracy on clean test records")
         for data, (color, _) in zip(DATA, STYLES, strict=False):
             without = float(np.mean(of(data, "noiseless", 1.0)))
             axes.axhline(without, color=color, linestyle=":", linewidth=1.0)

@@ -6,29 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import lru_cache, partial
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
-from bitldp_papers.figures import Compared, FigureResult, FigureRun, figure
-from bitldp_papers.figures.drawing import lines
+from bitldp_papers.figures import Compared, FigureResult, FigureRun, column, figure
+from bitldp_papers.figures.drawing import lines, panels
 from bitldp_papers.ldpfl.settings import WITHOUT, LDPFLSettings
 from bitldp_papers.ldpfl.system import learned
 from bitldp_papers.ldpfl.system import own_networks as client_networks
-
-__all__ = [
-    "CIFAR",
-    "FASHION",
-    "HONEST",
-    "MNIST",
-    "STAND_INS",
-    "Row",
-    "dense_network",
-    "own_networks",
-    "ran",
-    "seeds",
-    "settings_of",
-    "spread",
-]
 
 Row = dict[str, Any]
 
@@ -91,14 +76,7 @@ def ran(run: FigureRun, settings: LDPFLSettings) -> dict[str, Any]:
     return run.cached(_key(settings), lambda: dict(_learned(settings)))
 
 
-def spread(values: Sequence[float]) -> float | None:
-    """Return the standard deviation over the seeds; None of one."""
-    return stdev(values) if len(values) > 1 else None
-
-
-def own_networks(
-    run: FigureRun, spec: dict[str, Any], data: str, paper: float | None, stand_in: str
-) -> FigureResult:
+def own_networks(run: FigureRun, spec: dict[str, Any], data: str, stand_in: str = "") -> FigureResult:
     """Return the figure of clients' own networks, epoch by epoch."""
     run.data(data)
     rows: list[Row] = []
@@ -109,18 +87,14 @@ def own_networks(
             rows.append({"seed": seed, "epoch": turn, "own records": 100 * own, "test records": 100 * test})
     last = [row["test records"] for row in rows if row["epoch"] == rows[-1]["epoch"]]
     epochs = sorted({row["epoch"] for row in rows})
-
-    def draw(canvas: Any) -> None:
-        shown = {
-            name: (epochs, [fmean(row[name] for row in rows if row["epoch"] == turn) for turn in epochs])
-            for name in ("own records", "test records")
-        }
-        lines(canvas.subplots(), shown, xlabel="epoch", ylabel="accuracy, %")
-
+    shown = {
+        name: (epochs, [fmean(column(rows, name, epoch=turn)) for turn in epochs])
+        for name in ("own records", "test records")
+    }
     return FigureResult(
         rows,
-        draw,
-        [Compared("a client's own network, last epoch, %", paper, fmean(last), spread(last), math.inf, 0.5)],
+        panels({"": shown}, xlabel="epoch", ylabel="accuracy, %"),
+        [Compared.scored("a client's own network, last epoch, %", None, last, math.inf, 0.5)],
         honest=HONEST,
         stand_in=stand_in,
         verdict=f"{fmean(last):.1f} % on test records after {epochs[-1]} epochs of "
@@ -131,7 +105,7 @@ def own_networks(
 
 
 def dense_network(
-    run: FigureRun, spec: dict[str, Any], data: str, paper: float, metric: str, stand_in: str
+    run: FigureRun, spec: dict[str, Any], data: str, paper: float, stand_in: str = ""
 ) -> FigureResult:
     """Return the figure of the dense network, round by round, with and without noise."""
     run.data(data)
@@ -147,29 +121,18 @@ def dense_network(
             if mechanism != WITHOUT:
                 exact = course["exact"]
     rounds = sorted({row["round"] for row in rows})
-
-    def draw(canvas: Any) -> None:
-        shown = {
-            name: (
-                rounds,
-                [
-                    fmean(r[metric] for r in rows if (r["mechanism"], r["round"]) == (name, turn))
-                    for turn in rounds
-                ],
-            )
-            for name in ends
-        }
-        unit = "accuracy, %" if metric == "accuracy" else metric
-        lines(canvas.subplots(), shown, xlabel="round", ylabel=unit)
-
+    shown = {
+        name: (rounds, [fmean(column(rows, "accuracy", mechanism=name, round=turn)) for turn in rounds])
+        for name in ends
+    }
     ours, clean = ends["uer-paper"], ends[WITHOUT]
     settings = settings_of(run, spec, 1, data=data)
     return FigureResult(
         rows,
-        draw,
+        panels({"": shown}, xlabel="round", ylabel="accuracy, %"),
         [
-            Compared("LDPFL, last round, %", paper, fmean(ours), spread(ours), exact, settings.epsilon),
-            Compared("the same without noise, %", None, fmean(clean), spread(clean), math.inf, math.inf),
+            Compared.scored("LDPFL, last round, %", paper, ours, exact, settings.epsilon),
+            Compared.scored("the same without noise, %", None, clean, math.inf, math.inf),
         ],
         honest=HONEST,
         stand_in=stand_in,
@@ -180,81 +143,60 @@ def dense_network(
     )
 
 
-@figure(
-    "ldpfl-5",
-    source="LDPFL, Fig. 5",
-    title="A client's own network, MNIST",
-    claim="Local networks reach about 99 % on MNIST.",
-    minutes=(1.0, 240.0),
-)
-def local_mnist(run: FigureRun) -> FigureResult:
-    return own_networks(run, MNIST, "mnist", None, "")
-
-
-@figure(
-    "ldpfl-6",
-    source="LDPFL, Fig. 6",
-    title="Two clients of MNIST, epsilon .5",
-    claim="Two clients reach 96 % at epsilon .5 (the abstract says 98).",
-    minutes=(0.4, 300.0),
-)
-def global_mnist(run: FigureRun) -> FigureResult:
-    return dense_network(run, MNIST, "mnist", 96.0, "accuracy", "")
-
-
-@figure(
-    "ldpfl-7",
-    source="LDPFL, Fig. 7",
-    title="A client's own network, CIFAR-10",
-    claim="Local networks of three blocks learn CIFAR-10 well.",
-    minutes=(1.0, 240.0),
-)
-def local_cifar(run: FigureRun) -> FigureResult:
-    return own_networks(run, CIFAR, "fashion_mnist", None, STAND_INS["CIFAR"])
-
-
-@figure(
-    "ldpfl-8",
-    source="LDPFL, Fig. 8",
-    title="Two clients of CIFAR-10, epsilon .5",
-    claim="Two clients reach 80 % at epsilon .5.",
-    minutes=(0.4, 300.0),
-)
-def global_cifar(run: FigureRun) -> FigureResult:
-    return dense_network(run, CIFAR, "fashion_mnist", 80.0, "accuracy", STAND_INS["CIFAR"])
-
-
-@figure(
-    "ldpfl-9",
-    source="LDPFL, Fig. 9",
-    title="A client's own network, SVHN",
-    claim="Local networks of three blocks learn SVHN well, with 4,514 records each.",
-    minutes=(0.1, 120.0),
-)
-def local_svhn(run: FigureRun) -> FigureResult:
-    return own_networks(run, MNIST, "mnist", None, STAND_INS["SVHN"])
-
-
-@figure(
-    "ldpfl-12",
-    source="LDPFL, Fig. 12",
-    title="A client's own network, Fashion-MNIST",
-    claim="Local networks of three blocks learn Fashion-MNIST well, with 6,000 records each.",
-    minutes=(1.0, 400.0),
-)
-def local_fashion(run: FigureRun) -> FigureResult:
-    return own_networks(run, FASHION, "fashion_mnist", None, "")
-
-
-@figure(
-    "ldpfl-14",
-    source="LDPFL, Fig. 14",
-    title="Ten clients of Fashion-MNIST, one dropped a round, epsilon .5",
-    claim="Ten clients reach 81 % after 80 rounds.",
-    minutes=(0.5, 400.0),
-)
-def global_fashion(run: FigureRun) -> FigureResult:
-    return dense_network(run, FASHION, "fashion_mnist", 81.0, "accuracy", "")
+for _number, _title, _claim, _minutes, _make in (
+    (
+        "5",
+        "A client's own network, MNIST",
+        "Local networks reach about 99 % on MNIST.",
+        (1.0, 240.0),
+        partial(own_networks, spec=MNIST, data="mnist"),
+    ),
+    (
+        "6",
+        "Two clients of MNIST, epsilon .5",
+        "Two clients reach 96 % at epsilon .5 (the abstract says 98).",
+        (0.4, 300.0),
+        partial(dense_network, spec=MNIST, data="mnist", paper=96.0),
+    ),
+    (
+        "7",
+        "A client's own network, CIFAR-10",
+        "Local networks of three blocks learn CIFAR-10 well.",
+        (1.0, 240.0),
+        partial(own_networks, spec=CIFAR, data="fashion_mnist", stand_in=STAND_INS["CIFAR"]),
+    ),
+    (
+        "8",
+        "Two clients of CIFAR-10, epsilon .5",
+        "Two clients reach 80 % at epsilon .5.",
+        (0.4, 300.0),
+        partial(dense_network, spec=CIFAR, data="fashion_mnist", paper=80.0, stand_in=STAND_INS["CIFAR"]),
+    ),
+    (
+        "9",
+        "A client's own network, SVHN",
+        "Local networks of three blocks learn SVHN well, with 4,514 records each.",
+        (0.1, 120.0),
+        partial(own_networks, spec=MNIST, data="mnist", stand_in=STAND_INS["SVHN"]),
+    ),
+    (
+        "12",
+        "A client's own network, Fashion-MNIST",
+        "Local networks of three blocks learn Fashion-MNIST well, with 6,000 records each.",
+        (1.0, 400.0),
+        partial(own_networks, spec=FASHION, data="fashion_mnist"),
+    ),
+    (
+        "14",
+        "Ten clients of Fashion-MNIST, one dropped a round, epsilon .5",
+        "Ten clients reach 81 % after 80 rounds.",
+        (0.5, 400.0),
+        partial(dense_network, spec=FASHION, data="fashion_mnist", paper=81.0),
+    ),
+):
+    figure(f"ldpfl-{_number}", source=f"LDPFL, Fig. {_number}", title=_title, claim=_claim, minutes=_minutes)(
+        _make
+    )
 
 
 @figure(
@@ -266,7 +208,7 @@ def global_fashion(run: FigureRun) -> FigureResult:
 )
 def table_1(run: FigureRun) -> FigureResult:
     """Return the table, LDPFL and training without noise run here, the rest as printed."""
-    outcome = dense_network(run, FASHION, "fashion_mnist", 81.0, "accuracy", "")
+    outcome = dense_network(run, FASHION, "fashion_mnist", 81.0)
     ours, clean = outcome.compared
     rows: list[Row] = [
         {"method": "non-private", "paper, %": "~90", "ours, %": clean.ours, "exact epsilon": math.inf},
@@ -307,32 +249,19 @@ def _crowd(run: FigureRun, metric: str, paper: float | None) -> FigureResult:
     rounds = sorted({row["round"] for row in rows})
 
     def at(count: int, turn: int) -> list[float]:
-        return [row[metric] for row in rows if (row["clients"], row["round"]) == (count, turn)]
+        return column(rows, metric, clients=count, round=turn)
 
-    def draw(canvas: Any) -> None:
-        shown = {
-            f"{count} clients": (rounds, [fmean(at(count, turn)) for turn in rounds]) for count in numbers
-        }
-        lines(
-            canvas.subplots(), shown, xlabel="round", ylabel="accuracy, %" if metric == "accuracy" else metric
-        )
-
+    shown = {f"{count} clients": (rounds, [fmean(at(count, turn)) for turn in rounds]) for count in numbers}
     last = {count: at(count, rounds[-1]) for count in numbers}
+    exact = rows[0]["exact"]
     compared = [
-        Compared(
-            f"{count} clients, {metric}",
-            paper if count == 2 else None,
-            fmean(ends),
-            spread(ends),
-            rows[0]["exact"],
-            0.5,
-        )
+        Compared.scored(f"{count} clients, {metric}", paper if count == 2 else None, ends, exact, 0.5)
         for count, ends in last.items()
     ]
     said = ", ".join(f"{fmean(ends):.3g} with {count}" for count, ends in last.items())
     return FigureResult(
         rows,
-        draw,
+        panels({"": shown}, xlabel="round", ylabel="accuracy, %" if metric == "accuracy" else metric),
         compared,
         honest=HONEST,
         stand_in=STAND_INS["SVHN"],
@@ -341,40 +270,18 @@ def _crowd(run: FigureRun, metric: str, paper: float | None) -> FigureResult:
     )
 
 
-_SVHN = {"source": "LDPFL, Fig. {}", "claim": "More clients converge later, to slightly less; 85 % with two."}
-
-
-@figure(
-    "ldpfl-10",
-    source="LDPFL, Fig. 10",
-    title="Loss by clients, SVHN",
-    claim=_SVHN["claim"],
-    minutes=(1.0, 400.0),
-)
-def crowd_loss(run: FigureRun) -> FigureResult:
-    return _crowd(run, "loss", None)
-
-
-@figure(
-    "ldpfl-11",
-    source="LDPFL, Fig. 11",
-    title="Accuracy by clients, SVHN",
-    claim=_SVHN["claim"],
-    minutes=(0.1, 10.0),
-)
-def crowd_accuracy(run: FigureRun) -> FigureResult:
-    return _crowd(run, "accuracy", 85.0)
-
-
-@figure(
-    "ldpfl-13",
-    source="LDPFL, Fig. 13",
-    title="Test accuracy by clients, SVHN",
-    claim=_SVHN["claim"],
-    minutes=(0.1, 10.0),
-)
-def crowd_compared(run: FigureRun) -> FigureResult:
-    return _crowd(run, "accuracy", 85.0)
+for _number, _title, _metric, _paper, _minutes in (
+    ("10", "Loss by clients, SVHN", "loss", None, (1.0, 400.0)),
+    ("11", "Accuracy by clients, SVHN", "accuracy", 85.0, (0.1, 10.0)),
+    ("13", "Test accuracy by clients, SVHN", "accuracy", 85.0, (0.1, 10.0)),
+):
+    figure(
+        f"ldpfl-{_number}",
+        source=f"LDPFL, Fig. {_number}",
+        title=_title,
+        claim="More clients converge later, to slightly less; 85 % with two.",
+        minutes=_minutes,
+    )(partial(_crowd, metric=_metric, paper=_paper))
 
 
 @figure(
@@ -401,10 +308,10 @@ def sweep(run: FigureRun) -> FigureResult:
             rows.append({"panel": panel, "epsilon": epsilon, "alpha": alpha, "seed": seed, **scores})
 
     def at(panel: str, value: float) -> list[float]:
-        return [row["accuracy"] for row in rows if row["panel"] == panel and row[panel] == value]
+        return column(rows, "accuracy", panel=panel, **{panel: value})
 
     def exact(panel: str, value: float) -> float:
-        return float(next(row["exact"] for row in rows if row["panel"] == panel and row[panel] == value))
+        return float(column(rows, "exact", panel=panel, **{panel: value})[0])
 
     def draw(canvas: Any) -> None:
         canvas.set_size_inches(8.0, 4.4)
@@ -417,16 +324,10 @@ def sweep(run: FigureRun) -> FigureResult:
     low, high = fmean(at("epsilon", 0.5)), fmean(at("epsilon", 10.0))
     one = fmean(at("alpha", 1.0))
     compared = [
-        Compared(
-            f"{panel} {value:g}, %",
-            None,
-            fmean(at(panel, value)),
-            spread(at(panel, value)),
-            exact(panel, value),
-            0.5 if panel == "alpha" else value,
-        )
+        Compared.scored(f"{panel} {value:g}, %", None, at(panel, value), exact(panel, value), claimed)
         for panel, values in (("epsilon", budgets), ("alpha", alphas))
         for value in values
+        for claimed in (0.5 if panel == "alpha" else value,)
     ]
     return FigureResult(
         rows,

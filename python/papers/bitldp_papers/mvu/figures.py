@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import product
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
 import bitldp
@@ -26,7 +26,7 @@ from bitldp.compression import (
 from numpy.typing import NDArray
 
 from bitldp_papers.figures import Compared, FigureResult, FigureRun, figure
-from bitldp_papers.figures.drawing import lines
+from bitldp_papers.figures.drawing import lines, panels
 from bitldp_papers.mvu.settings import MVUSettings
 from bitldp_papers.mvu.system import SYSTEM, descend, privacy
 from bitldp_papers.mvu.system import size as size_of
@@ -260,18 +260,8 @@ def norm_growth(run: FigureRun) -> FigureResult:
     def of(bits: int, size: int) -> list[float]:
         return [row["norm"] for row in rows if (row["bits"], row["features"]) == (bits, size)]
 
-    def draw(canvas: Any) -> None:
-        shown = {
-            f"b_in {bits}": (sizes, [float(np.mean(of(bits, size))) for size in sizes]) for bits in depths
-        }
-        lines(
-            canvas.subplots(),
-            shown,
-            xscale="log",
-            yscale="log",
-            xlabel="coordinates d",
-            ylabel="norm after dither",
-        )
+    shown = {f"b_in {bits}": (sizes, [float(np.mean(of(bits, size))) for size in sizes]) for bits in depths}
+    draw = panels({"": shown}, xscale="log", yscale="log", xlabel="coordinates d", ylabel="norm after dither")
 
     compared = [
         Compared(
@@ -498,7 +488,7 @@ def sweep(run: FigureRun) -> FigureResult:
         own = best(name, epsilon)
         scores = [row["accuracy"] for row in own]
         what = f"{_SHOWN.get(name, name)}, epsilon {epsilon:g}"
-        compared.append(Compared(what, None, fmean(scores), stdev(scores), own[0]["exact"], epsilon))
+        compared.append(Compared.scored(what, None, scores, own[0]["exact"], epsilon))
     mean = {key: fmean(row["accuracy"] for row in best(*key)) for key in product(names, budgets)}
     signs = [epsilon for epsilon in budgets if mean["mvu", epsilon] > mean["signsgd-noise", epsilon]]
     gap = mean["gaussian", 5.0] - mean["mvu", 5.0]
