@@ -21,7 +21,7 @@ from bitldp.categorical.responses import LabelRR
 from bitldp.estimate.accumulators import Accumulated, Accumulator, CountAccumulator
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.means import MeanAccumulator
-from bitldp.mechanism.base import Mechanism, Part, Takes
+from bitldp.mechanism.base import Mechanism, Output, Part, Takes
 from bitldp.mechanism.hints import refuse_unknown
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
 from bitldp.mechanism.parameters import Budget, Calibration, Categories, Features, FieldId, Option, Unit
@@ -189,7 +189,7 @@ class BitRand(Mechanism):
         y: ArrayLike,
         *,
         rng: RandomSource = None,
-        output: str = "codes",
+        output: Output = "codes",
         out: NDArray[Any] | None = None,
         threads: int | None = None,
         first_chunk: int = 0,

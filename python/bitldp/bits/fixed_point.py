@@ -15,7 +15,7 @@ from bitldp._core import Bits, FixedPoint
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource, keys
 from bitldp.estimate.statistics import WordCounts
-from bitldp.mechanism.base import Takes
+from bitldp.mechanism.base import Output, Takes
 from bitldp.mechanism.described import spreads
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols, neighbours
 from bitldp.mechanism.means import Means
@@ -127,7 +127,7 @@ class FixedPointBits(Means):
         x: ArrayLike,
         *,
         rng: RandomSource = None,
-        output: str = "codes",
+        output: Output = "codes",
         out: NDArray[Any] | None = None,
         threads: int | None = None,
         first_chunk: int = 0,

@@ -19,7 +19,7 @@ from bitldp.categorical.supported import DesignCodes, Supported
 from bitldp.design.blocks import Blocks, best
 from bitldp.estimate.accumulators import CountAccumulator, unpacked
 from bitldp.estimate.estimates import Estimate, frequencies
-from bitldp.mechanism.base import Part
+from bitldp.mechanism.base import Output, Part
 from bitldp.mechanism.frequencies import labelled
 from bitldp.mechanism.parameters import Budget, CategoryNames, FieldId, Flag, Option, categories, whole
 from bitldp.privacy import ONE, Guarantee, calibrated
@@ -270,7 +270,7 @@ class BlockDesign(DesignCodes, Supported):
         *,
         first: int | None = None,
         rng: RandomSource = None,
-        output: str = "codes",
+        output: Output = "codes",
         out: NDArray[Any] | None = None,
         threads: int | None = None,
         first_chunk: int = 0,
@@ -302,7 +302,7 @@ class BlockDesign(DesignCodes, Supported):
         if first is not None:
             first = self._number(first)
         if first is None or self._steps is None:
-            return super().randomize(  # type: ignore[call-overload]
+            return super().randomize(
                 x, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk
             )
         call = called(rng, output, out, threads, first_chunk, self.outputs, self._streams)

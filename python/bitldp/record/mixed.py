@@ -14,6 +14,7 @@ from bitldp.base.keys import RandomSource
 from bitldp.estimate.estimates import Estimate
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.attributes.base import Attributes, AttributesAccumulator
+from bitldp.mechanism.base import Output
 from bitldp.mechanism.hints import refuse_unknown
 from bitldp.mechanism.means import refuse_outside
 from bitldp.mechanism.parameters import Budget, Features, FieldId, Flag, Interval, Option, one_of
@@ -139,7 +140,7 @@ class MixedRecord(Attributes):
         y: ArrayLike,
         *,
         rng: RandomSource = None,
-        output: str = "codes",
+        output: Output = "codes",
         out: NDArray[Any] | None = None,
         threads: int | None = None,
         first_chunk: int = 0,

@@ -15,7 +15,7 @@ from bitldp.base.arrays import position
 from bitldp.base.keys import RandomSource
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.means import MeanAccumulator
-from bitldp.mechanism.base import Mechanism, Part
+from bitldp.mechanism.base import Mechanism, Output, Part
 from bitldp.mechanism.hints import refuse_unknown
 from bitldp.mechanism.law import Block, Experiment, Pair
 from bitldp.mechanism.means import Means
@@ -231,7 +231,7 @@ class TwoStage(Mechanism):
         values: ArrayLike | None = None,
         *,
         rng: RandomSource = None,
-        output: str = "codes",
+        output: Output = "codes",
         threads: int | None = None,
         first_chunk: int = 0,
         **unknown: Any,

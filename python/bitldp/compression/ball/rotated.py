@@ -19,7 +19,7 @@ from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.means import MeanAccumulator
 from bitldp.estimate.rotated import CohortMeanAccumulator, RotatedMeanAccumulator
 from bitldp.letters.polytope import best_top, tops
-from bitldp.mechanism.base import Part, Takes
+from bitldp.mechanism.base import Output, Part, Takes
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
 from bitldp.mechanism.means import Means
 from bitldp.release.base import Call, called
@@ -119,7 +119,7 @@ class RotatedMeans(Means):
         *,
         first: int | None = None,
         rng: RandomSource = None,
-        output: str = "codes",
+        output: Output = "codes",
         out: NDArray[Any] | None = None,
         threads: int | None = None,
         first_chunk: int = 0,
@@ -152,7 +152,7 @@ class RotatedMeans(Means):
             As of `Mechanism.randomize`.
         """
         if first is None:
-            return super().randomize(  # type: ignore[call-overload]
+            return super().randomize(
                 x, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk
             )
         number = checks.integer("first", first, 0)

@@ -38,7 +38,7 @@ def mechanisms(count: int, epsilon: float, **more: Any) -> tuple[Any, ...]:
     return (
         bitldp.BRR(count, epsilon=epsilon, **more),
         bitldp.BRR(count, epsilon=epsilon, m=1, **more),
-        bitldp.Exponential._quiet(candidates=count, epsilon=epsilon, calibration="paper", **more),
+        bitldp.Exponential(candidates=count, epsilon=epsilon, calibration="paper", **more),
         bitldp.Exponential(count, epsilon=epsilon, **more),
     )
 
@@ -102,7 +102,7 @@ def quality(run: FigureRun) -> FigureResult:
     tables = _tables(quality_losses, run)
     below = all(values[0] <= min(values[1:]) for values in tables.values())
     worst = max(values[0] / values[3] for values in tables.values())
-    exact = bitldp.Exponential._quiet(candidates=100, epsilon=1.0, calibration="paper").guarantee.record
+    exact = bitldp.Exponential(candidates=100, epsilon=1.0, calibration="paper").guarantee.record
     return FigureResult(
         _rows(tables, "qloss"),
         _panels(tables, "QLoss"),
@@ -350,11 +350,11 @@ def errors(run: FigureRun) -> FigureResult:
     rows: list[dict[str, Any]] = []
     for epsilon in run.each(_PLACE_BUDGETS, "epsilon"):
         made = {
-            "BRR": bitldp.BRR._quiet(epsilon=epsilon, **more),
-            "BRR, best m": bitldp.BRR._quiet(epsilon=epsilon, m="best", **more),
-            "GRR": bitldp.BRR._quiet(epsilon=epsilon, m=1, **more),
-            "L-SRR, paper": bitldp.LSRR._quiet(epsilon=epsilon, calibration="paper", encoding=codes, **more),
-            "L-SRR, exact": bitldp.LSRR._quiet(epsilon=epsilon, encoding=codes, **more),
+            "BRR": bitldp.BRR(epsilon=epsilon, **more),
+            "BRR, best m": bitldp.BRR(epsilon=epsilon, m="best", **more),
+            "GRR": bitldp.BRR(epsilon=epsilon, m=1, **more),
+            "L-SRR, paper": bitldp.LSRR(epsilon=epsilon, calibration="paper", encoding=codes, **more),
+            "L-SRR, exact": bitldp.LSRR(epsilon=epsilon, encoding=codes, **more),
         }
         for name, each in made.items():
             rows.append(

@@ -15,8 +15,7 @@ from bitldp.federated import UpdateCodec
 from bitldp.mechanism.base import Mechanism
 from bitldp.numeric import Piecewise
 from bitldp.privacy import PrivacyClaimWarning, composed, share
-from bitldp.selection import Compressed, FedSel, flat, selection_of
-from bitldp.selection.base import Selection
+from bitldp.selection import EXP, PE, PS, Compressed, FedSel, flat, selection_of
 
 from bitldp_papers.run.rounds import NO_PRIVACY, Privacy
 from bitldp_papers.run.settings import Settings
@@ -242,7 +241,7 @@ def selecting(settings: FedSelSettings, size: int) -> FedSel:
 
 
 @lru_cache(maxsize=8)
-def selection(settings: FedSelSettings, size: int) -> Selection:
+def selection(settings: FedSelSettings, size: int) -> EXP | PE | PS:
     """Return the selection that has the whole budget, for ``values="none"``."""
     epsilon = share(settings.epsilon, settings.releases)
     with warnings.catch_warnings():
