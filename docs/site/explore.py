@@ -17,7 +17,7 @@ import numpy as np
 EPSILONS = np.geomspace(1e-4, 20.0, 65)  # a thousand numbers share the least budget of the slider
 
 #: Mechanisms of one number of [-1, 1].
-NUMBERS: dict[str, Callable[[float], Any]] = {
+NUMBERS: dict[str, Callable[..., Any]] = {
     "Duchi": bitldp.Duchi,
     "Piecewise (PM)": bitldp.Piecewise,
     "Hybrid (HM)": bitldp.Hybrid,
@@ -53,7 +53,8 @@ def numbers() -> dict[str, Any]:
         return {
             "epsilons": list(map(_short, EPSILONS)),
             "numbers": {
-                name: [_short(make(e).mean_variance()) for e in EPSILONS] for name, make in NUMBERS.items()
+                name: [_short(make(epsilon=e).mean_variance()) for e in EPSILONS]
+                for name, make in NUMBERS.items()
             },
             "words": {
                 name: {bits: [_short(make(e, bits).mean_variance()) for e in EPSILONS] for bits in BITS}
