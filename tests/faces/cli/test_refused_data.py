@@ -269,10 +269,8 @@ def test_a_file_that_changes_while_it_is_read_is_refused(
     result = invoke("perturb", source, "-o", target, *FRR, *columns)
     assert done
     assert result.exit_code == 1, result.output
-    assert result.stderr.splitlines()[-1].startswith(f"error: {source}: ")
+    assert result.stderr.splitlines()[-1] == f"error: {source}: was changed while it was read"
     assert not target.exists()
-    if change != "shorter":  # which a reader may notice first
-        assert result.stderr.splitlines()[-1].endswith("was changed while it was read")
 
 
 @pytest.mark.parametrize("shape", [(-1,), (3, -2), (-(2**40), 2), (2**62, 4), (0, -1)])

@@ -61,10 +61,22 @@ class Unchanged:
         """Return whether it is still the same."""
         return self._look() == self._found
 
-    def check(self) -> None:
-        """Refuse what was read of a file that changed meanwhile."""
-        if not self:
-            raise CommandError(f"{self._path}: was changed while it was read")
+    def __enter__(self) -> None:
+        """Begin to read."""
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Refuse what was read of a file that changed meanwhile.
+
+        Any other error of the reading is then about bytes that no file ever held, and is not said. An
+        interruption remains one.
+
+        Raises
+        ------
+        CommandError
+            If the file is not as it was.
+        """
+        if (kind is None or issubclass(kind, Exception)) and not self:
+            raise CommandError(f"{self._path}: was changed while it was read") from None
 
 
 def check_paths(source: Path | None, output: Path | None, report: Path, *, force: bool) -> None:

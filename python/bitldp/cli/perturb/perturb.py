@@ -151,25 +151,25 @@ def _perturb(
     batch, moved = _batch_rows(plan.codecs, request.seed is not None), [0] * len(plan.codecs)
     with interruptible() as signals, outputs(target, beside, signals) as (file, report_file):
         checked, written = _Checked(watcher, signals.check), Digested(file)
-        if array is not None:
-            (codec,) = plan.codecs
-            rows = perturb_array(
-                array, codec, batch, seeds[0], request.threads, written, checked.progress, moved
-            )
-        elif table is not None:
-            ids = None if release is None or release.record is None else SeenIds(release.record)
+        with unchanged:
+            if array is not None:
+                (codec,) = plan.codecs
+                rows = perturb_array(
+                    array, codec, batch, seeds[0], request.threads, written, checked.progress, moved
+                )
+            elif table is not None:
+                ids = None if release is None or release.record is None else SeenIds(release.record)
 
-            def released(rows: pa.Table, first: int) -> pa.Table:
-                if release is not None:
-                    return release.piece(rows, first + 1, moved=moved, seen=ids)
-                return _released_batch(rows, plan, table.names, first, seeds, request.threads, moved)
+                def released(rows: pa.Table, first: int) -> pa.Table:
+                    if release is not None:
+                        return release.piece(rows, first + 1, moved=moved, seen=ids)
+                    return _released_batch(rows, plan, table.names, first, seeds, request.threads, moved)
 
-            reads = plan.reads if release is None else release.reads
-            rows = _stream(table, reads, batch, released, form, written, checked)
-            if ids is not None:
-                ids.check()
-        signals.check()
-        unchanged.check()
+                reads = plan.reads if release is None else release.reads
+                rows = _stream(table, reads, batch, released, form, written, checked)
+                if ids is not None:
+                    ids.check()
+            signals.check()
         report = privacy_report(request, plan, release, rows, written.hexdigest(), array=array is not None)
         report_file.write((json.dumps(report, indent=2, allow_nan=False) + "\n").encode())
     for codec, count in zip(plan.codecs, moved, strict=True):

@@ -252,8 +252,6 @@ class ArrowReader:
         try:
             yield from self._from_stream(columns, rows) if self._stream else self._from_file(columns, rows)
         except (pa.ArrowException, DamagedError, OSError):
-            if self._path.stat().st_size != self.total:
-                raise CommandError(f"{self._source}: was changed while it was read") from None
             raise CommandError(f"{self._source}: damaged Arrow data, or not readable") from None
 
     def _options(self, columns: Sequence[str]) -> Any:
