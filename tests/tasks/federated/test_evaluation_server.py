@@ -375,10 +375,14 @@ def run(mod, clients=40, **options):
     return run_in_process(server, client, clients)
 
 
-def test_flowers_strategies_go_on_where_evaluations_are_refused():
-    made = run(private())
+@pytest.mark.parametrize("asked", [True, False])
+def test_flowers_strategies_go_on_where_evaluations_are_refused(asked):
+    made = run(private(), **({"metrics": {"accuracy": ACCURACY}} if asked else {}))
     assert made.result.train_metrics_clientapp[2]["reports"] == 40
-    assert not made.result.evaluate_metrics_clientapp
+    judged = made.result.evaluate_metrics_clientapp
+    assert (dict(judged[2]) if asked else judged) == (
+        {"clients": 40, "reports": 0, "failed": 40, "missing": 0, "rejected": 0} if asked else {}
+    )
     assert all(
         ClientAccount(10.0).ledger(each).spent == pytest.approx(4.0) for each in made.grid.contexts.values()
     )
@@ -387,11 +391,14 @@ def test_flowers_strategies_go_on_where_evaluations_are_refused():
 @pytest.mark.statistical
 def test_flowers_strategies_average_released_metrics():
     """The mean of 400 reports of 0.75 at epsilon 4, seeded; five standard errors: alpha below 1e-6."""
-    made = run(
-        private(metrics={"accuracy": bitldp.Duchi(epsilon=2.0, interval=(0.0, 1.0))}, rng=1), clients=400
-    )
+    metrics = {"accuracy": bitldp.Duchi(epsilon=2.0, interval=(0.0, 1.0))}
+    made = run(private(metrics=metrics, rng=1), clients=400, metrics=metrics)
     for turn in (1, 2):
         (metrics,) = [dict(made.result.evaluate_metrics_clientapp[turn])]
+        assert (metrics["clients"], metrics["reports"], metrics["rejected"]) == (400, 400, 0)
+        assert metrics["stderr-accuracy"] == pytest.approx(
+            math.sqrt(bitldp.Duchi(epsilon=2.0).mean_variance() / 4 / 400), rel=0.2
+        )
         assert abs(metrics["accuracy"] - 0.75) < 5.0 * math.sqrt(
             bitldp.Duchi(epsilon=2.0).mean_variance() / 4 / 400
         )

@@ -159,7 +159,7 @@ def test_one_client_fails_and_the_others_are_averaged(bad, counts):
 
 def other(mechanism, **options):
     codec = UpdateCodec(mechanism, **{"clip": 0.5, "norm": "linf", **options})
-    return codec.plan(LAYOUT).perturb(np.zeros(LAYOUT.size), rng=1).tobytes()
+    return codec.plan(LAYOUT).at(1).perturb(np.zeros(LAYOUT.size), rng=1).tobytes()
 
 
 @pytest.mark.parametrize(
@@ -250,18 +250,25 @@ def test_weights_by_stated_examples(released, monkeypatch):
     def app(message, context):
         return parts[context.node_id](message, context)
 
-    found = run(app, clients=3, server=strategy(weighting="examples")).result
+    server = strategy(weighting="examples", max_examples=50)
+    found = run(app, clients=3, server=server).result
     monkeypatch.undo()
     released = np.stack([released[client] for client in range(3)])
-    weights = np.array([100.0, 1.0, 1.0])
+    weights = np.array([50.0, 1.0, 1.0])  # 100 count as 50
     mean = np.average(released, axis=0, weights=weights)
     np.testing.assert_allclose(vector(found), mean, rtol=1e-6)
     errors = np.sqrt(1.5 * np.sum((weights[:, None] * (released - mean)) ** 2, axis=0)) / weights.sum()
-    assert found.train_metrics_clientapp[1]["stderr"] == pytest.approx(np.sqrt(np.mean(errors**2)))
-    for stated in (0, -1, float("nan"), float("inf")):
-        bad = one_bad(report(other(CODEC.mechanism), stated))
-        metrics = run(bad, clients=3, server=strategy(weighting="examples")).result.train_metrics_clientapp[1]
-        assert metrics["rejected-examples"] == 1
+    metrics = found.train_metrics_clientapp[1]
+    assert metrics["stderr"] == pytest.approx(np.sqrt(np.mean(errors**2)))
+    assert metrics["largest-share"] == 50 / 52
+
+
+def test_examples_that_nobody_states_are_not_weights():
+    for options in ({"weighting": "examples"}, {"max_examples": 5}):
+        with pytest.raises(TypeError, match="max_examples: the most that a client counts for"):
+            strategy(**options)
+    with pytest.raises(RoundFailedError, match="3 rejected-examples"):  # examples="fixed", the mod's default
+        run(clients=3, server=strategy(weighting="examples", max_examples=50))
 
 
 @pytest.mark.parametrize(
