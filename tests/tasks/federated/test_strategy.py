@@ -30,6 +30,8 @@ from bitldp.federated.wire.codec import UpdatePlan
 from flwr.app import Array, ArrayRecord, Message, MetricRecord, RecordDict
 from support.federated_app import CODEC, EPSILON, initial, make_client, make_server, target
 
+pytestmark = pytest.mark.filterwarnings("ignore::bitldp.federated.RunBudgetWarning")
+
 LAYOUT = Layout.of(initial())
 
 
@@ -38,7 +40,7 @@ def strategy(codec=CODEC, **options) -> DecodingStrategy:
 
 
 def mod(codec=CODEC, **options) -> PrivateUpdateMod:
-    return PrivateUpdateMod(codec, **{"budget": 1000.0, "rng": 3, **options})
+    return PrivateUpdateMod(codec, **{"budget": 1000.0, "ledger": "run", "rng": 3, **options})
 
 
 def run(client=None, clients=4, rounds=1, server=None, **options):
@@ -131,7 +133,7 @@ def test_the_ledgers_hold_rounds_times_epsilon():
     rounds = 4
     found = run(rounds=rounds)
     for context in found.grid.contexts.values():
-        assert ClientAccount(1000.0).ledger(context).spent == rounds * EPSILON
+        assert ClientAccount(1000.0, path="run").ledger(context).spent == rounds * EPSILON
     assert sorted(found.result.train_metrics_clientapp) == [1, 2, 3, 4]
 
 

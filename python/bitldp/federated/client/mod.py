@@ -291,9 +291,10 @@ class PrivateUpdateMod:
         What all rounds together may cost a client: epsilon and delta, exact ones of its whole update. Or
         `budget` is a `ClientAccount` that says it, with a way of its own to compose rounds
         (`ComposedAccount`).
-    ledger : path-like, or callable of the Context that returns one, optional
-        File that keeps the client's ledger over runs and restarts. Without one the ledger lives as long as
-        the run, in `Context.state`. Clients that share a file share one budget.
+    ledger : path-like, callable of the Context that returns one, or "run", optional
+        File that keeps the client's ledger over runs and restarts. Default: one of the node's own, as of
+        `ClientAccount`. "run" keeps it for one run, which the next begins with the whole budget: for
+        simulations, and warned of.
     create : bool
         Whether to begin the ledger's file where there is none, as of `ClientAccount`. By default that is
         refused: a folder that was emptied, or is not mounted, must not grant the budget again.
@@ -371,7 +372,7 @@ class PrivateUpdateMod:
         *,
         budget: float | ClientAccount,
         delta: float = 0.0,
-        ledger: Place | None = None,
+        ledger: Place | Literal["run"] | None = None,
         create: bool = False,
         examples: Examples = "fixed",
         keep: tuple[str, ...] = (),
@@ -537,7 +538,13 @@ class PrivateUpdateMod:
         call_next: ClientAppCallable,
     ) -> tuple[list[np.random.SeedSequence] | None, Message]:
         """Return the seeds of a release, and what the client's code replies."""
-        self.account.check(context, charges)  # spares a training that could not be released
+        try:
+            self.account.check(context, charges)  # spares a training that could not be released
+        except BudgetExceededError:
+            raise
+        except (OSError, ValueError) as error:  # of the ledger, and of nothing else
+            log.warning("bitldp: the ledger cannot be charged: %s", error)
+            raise
         stream = self._stream(message, context, asked)
         reply = call_next(message, context)
         if reply.has_error():

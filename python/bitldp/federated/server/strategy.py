@@ -105,9 +105,9 @@ class DecodingStrategy(FedAvg):
     ) -> None:
         own = ("clip", "norm", "update", "interval", "integers", "allow_biased", "rows")
         self.codec = UpdateCodec.of(mechanism, {name: options.pop(name) for name in own if name in options})
-        if metrics is None:
-            options.setdefault("fraction_evaluate", 0.0)  # no reply could be read
         super().__init__(**options)
+        if metrics is None and "fraction_evaluate" not in options:
+            self.fraction_evaluate = 0.0  # no reply could be read
         self.rate = checks.real("rate", rate)
         if self.codec.update == "replace" and self.rate != 1.0:
             raise ValueError("rate: not with update='replace', where the mean takes the place of the model")
