@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Iterator
 from importlib import metadata
@@ -35,6 +36,15 @@ def _designs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BITLDP_CACHE", str(folder))
         yield
+
+
+@pytest.fixture(autouse=True)
+def _state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each test have nodes of its own, whose ledgers are begun where no other test looks."""
+    monkeypatch.setenv("BITLDP_STATE", str(tmp_path_factory.getbasetemp() / f"state-{next(_COUNT)}"))
+
+
+_COUNT = itertools.count()
 
 
 def _solver() -> str:

@@ -138,7 +138,7 @@ def test_a_round_is_a_step_along_the_mean_of_the_sparse_updates(tmp_path: Path) 
     total = np.zeros(SIZE)
     for place in range(2):
         with np.load(tmp_path / "clients" / f"{place:05}" / "residual.npz") as file:
-            total += plan.decode(file["answer"])
+            total += plan.at(1).decode(file["answer"])
     assert np.allclose(weights(tmp_path).ravel(), -3.0 * total / 2, rtol=1e-6)
 
 

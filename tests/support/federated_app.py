@@ -5,6 +5,8 @@ It runs in process, and, copied into a folder with a pyproject.toml, over the ne
 
 from __future__ import annotations
 
+import warnings
+
 import bitldp
 import numpy as np
 from bitldp.federated import DecodingStrategy, PrivateUpdateMod, UpdateCodec, from_record, to_record
@@ -60,7 +62,10 @@ def make_server(strategy, rounds: int = 1, arrays=None) -> ServerApp:
     return app
 
 
-client_app = make_client(PrivateUpdateMod(CODEC, budget=1000.0, rng=lambda c: c.node_config["seed"]))
+with warnings.catch_warnings(action="ignore"):
+    client_app = make_client(
+        PrivateUpdateMod(CODEC, budget=1000.0, ledger="run", rng=lambda context: context.node_config["seed"])
+    )
 server_app = ServerApp()
 
 

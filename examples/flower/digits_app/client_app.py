@@ -10,7 +10,14 @@ from digits_app.privacy import CODEC
 from digits_app.task import partition, train
 
 app = ClientApp(
-    mods=[PrivateUpdateMod(CODEC, budget=100.0, rng=lambda context: context.node_config.get("seed"))]
+    mods=[
+        PrivateUpdateMod(
+            CODEC,
+            budget=100.0,
+            ledger="run",  # of a simulation; leave it out where the records are somebody's
+            rng=lambda context: context.node_config.get("seed"),
+        )
+    ]
 )
 
 

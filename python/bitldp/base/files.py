@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import secrets
@@ -14,7 +15,18 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["fleeting", "locked", "replacing", "resolved", "sweep", "sync_folder", "take"]
+__all__ = [
+    "fleeting",
+    "give_back",
+    "locked",
+    "replacing",
+    "resolved",
+    "sweep",
+    "sync_folder",
+    "take",
+    "take_file",
+    "temporaries",
+]
 
 _durable: ContextVar[bool] = ContextVar("durable", default=True)
 
@@ -42,8 +54,8 @@ def resolved(path: str | os.PathLike[str]) -> Path:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file that takes the place of `path` when the block succeeds.
+def replacing(path: Path, *, new: bool = False) -> Iterator[BinaryIO]:
+    """Open a temporary file that takes the name `path` when the block succeeds.
 
     The bytes are on disk (fsync) before the name is given, but for the block of a `fleeting`, and the name is
     given in one step (rename), so that nobody ever sees half a file. When the block raises, also through an
@@ -55,11 +67,18 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     ----------
     path : pathlib.Path
         The final name.
+    new : bool
+        Whether no file of that name may be replaced, not even one that appears meanwhile.
 
     Yields
     ------
     file object
         Binary, for writing and seeking.
+
+    Raises
+    ------
+    FileExistsError
+        With `new`, if there is a file of that name when the block ends.
     """
     path = resolved(path)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
@@ -79,7 +98,10 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
                 os.fsync(file.fileno())
         if kept is not None:
             temporary.chmod(kept)
-        temporary.replace(path)
+        if new:
+            _give_new_name(temporary, path)
+        else:
+            temporary.replace(path)
     except BaseException:
         with suppress(OSError):
             temporary.unlink()
@@ -88,13 +110,32 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         sync_folder(path.parent)
 
 
+def _give_new_name(temporary: Path, path: Path) -> None:
+    """Name a file, in one step that fails where another has the name."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links: a look, then a step
+        if path.exists():
+            raise FileExistsError(errno.EEXIST, "exists", os.fspath(path)) from None
+        temporary.replace(path)
+    else:
+        temporary.unlink()
+
+
+def temporaries(path: Path) -> list[Path]:
+    """Return the temporary files of `replacing` beside a file, which are being written or were left."""
+    path = resolved(path)
+    return list(path.parent.glob(f".{glob.escape(path.name)}.*.tmp"))
+
+
 def sweep(path: Path) -> None:
     """Remove the temporary files of `replacing` that killed processes left beside a file.
 
     Only for who holds the lock that every writer of the file takes: others may be writing theirs.
     """
-    path = resolved(path)
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+    for left in temporaries(path):
         with suppress(OSError):
             left.unlink()
 
@@ -125,7 +166,8 @@ if sys.platform == "win32":
                 return False
             return True
 
-    def _give(descriptor: int) -> None:
+    def give_back(descriptor: int) -> None:
+        """Give back the lock of an open file."""
         os.lseek(descriptor, 0, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
 
@@ -148,7 +190,8 @@ else:
             return False  # another holds it
         return True
 
-    def _give(descriptor: int) -> None:
+    def give_back(descriptor: int) -> None:
+        """Give back the lock of an open file."""
         fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
@@ -198,23 +241,29 @@ def locked(path: Path) -> Iterator[None]:
     with turn.lock:
         turn.holder = threading.get_ident()
         process = os.getpid()
-        descriptor = _locked_descriptor(lock)
+        descriptor = take_file(lock, os.O_CREAT | os.O_RDWR)
         try:
             yield
         finally:
             turn.holder = None
             if os.getpid() == process:  # a forked child shares the lock, and must not give back its parent's
-                _give(descriptor)
+                give_back(descriptor)
             os.close(descriptor)
 
 
-def _locked_descriptor(lock: Path) -> int:
-    """Open the lock and take it; again, where the file was deleted while this one waited."""
+def take_file(path: Path, flags: int = os.O_RDWR) -> int:
+    """Open a file and take its lock; again, where the name went to another file while this one waited.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is none, and `flags` do not create it.
+    """
     while True:
-        descriptor = os.open(lock, os.O_CREAT | os.O_RDWR, 0o600)
+        descriptor = os.open(path, flags, 0o600)
         try:
             take(descriptor)
-            if os.path.samestat(os.fstat(descriptor), lock.stat()):
+            if os.path.samestat(os.fstat(descriptor), path.stat()):
                 return descriptor
         except FileNotFoundError:
             pass

@@ -11,7 +11,7 @@ Needs the extra ``fl``. Flower's commands report usage statistics to its makers 
 
 from __future__ import annotations
 
-from bitldp.federated.client.account import ClientAccount
+from bitldp.federated.client.account import ClientAccount, RunBudgetWarning
 from bitldp.federated.client.composed import Composed, ComposedAccount, composed
 from bitldp.federated.client.data import PrivateData, Released
 from bitldp.federated.client.examples import Bucketed, Randomized
@@ -52,6 +52,7 @@ __all__ = [
     "ReportForm",
     "ReportMean",
     "RoundFailedError",
+    "RunBudgetWarning",
     "Simulated",
     "UnprotectedMessageWarning",
     "UpdateCodec",

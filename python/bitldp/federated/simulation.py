@@ -123,6 +123,7 @@ def messages(
     clients: int | None = None,
     layout: Layout | None = None,
     rng: RandomSource = None,
+    server_round: int = 1,
 ) -> Iterator[bytes]:
     """Yield the report that each client sends, as bytes: with the same `rng`, those of `simulate`.
 
@@ -130,8 +131,11 @@ def messages(
     ----------
     codec, updates, clients, layout, rng
         As of `simulate`.
+    server_round : int
+        Number of the round, which every report names.
     """
     plan, count, _ = _planned(codec, updates, clients, layout)
+    plan = plan.at(checks.integer("server_round", server_round, 1))
     for codes in _blocks(plan, updates, count, rng, None):
         parts = [
             each.reshape(-1, plan.records * field.columns)

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 from bitldp.base import checks
 from bitldp.base.documents import document
-from bitldp.base.files import locked, resolved
+from bitldp.base.files import resolved
 from bitldp.ledger import file
 from bitldp.ledger.balance import Balance, BudgetExceededError, above, below
 from bitldp.ledger.entry import Entry, checked, from_json, named, of_fields, to_json
-from bitldp.ledger.file import LedgerChangedError, NoLedgerError
+from bitldp.ledger.file import HeldFile, LedgerChangedError, NoLedgerError, held
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import Guarantee
 
@@ -36,6 +36,7 @@ __all__ = [
     "Entry",
     "Ledger",
     "LedgerChangedError",
+    "LedgerState",
     "NoLedgerError",
 ]
 
@@ -52,9 +53,29 @@ class _Contents(NamedTuple):
     entries: list[Entry]
 
 
+class LedgerState(NamedTuple):
+    """How far a ledger has come: what `Ledger.open` can be asked not to fall behind.
+
+    Attributes
+    ----------
+    entries : int
+        Number of charges.
+    sha256 : str
+        Checksum of the budget, the delta and these charges, in hexadecimal digits.
+    """
+
+    entries: int
+    sha256: str
+
+
+def _contents(budget: float, delta: float, entries: Iterable[Entry]) -> dict[str, Any]:
+    """Return JSON values of a ledger."""
+    return {"budget": budget, "delta": delta, "entries": [to_json(entry) for entry in entries]}
+
+
 def _write(budget: float, delta: float, entries: Iterable[Entry]) -> str:
     """Return the text of a ledger."""
-    contents = {"budget": budget, "delta": delta, "entries": [to_json(entry) for entry in entries]}
+    contents = _contents(budget, delta, entries)
     whole = {"format": _FORMAT, "version": _VERSION, "sha256": _digest(contents), "ledger": contents}
     return json.dumps(whole, indent=1, allow_nan=False) + "\n"
 
@@ -100,6 +121,17 @@ def _amount(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name}: must be a number")
     return checks.budget(name, value)
+
+
+def _state_of(value: Any) -> LedgerState:
+    """Return a checked state; its two fields may come as a tuple, as of JSON."""
+    try:
+        entries, sha256 = value
+    except (TypeError, ValueError):
+        raise TypeError("at_least: must be a LedgerState, of entries and sha256") from None
+    if not isinstance(sha256, str):
+        raise TypeError("at_least: its sha256 must be a string")
+    return LedgerState(checks.integer("at_least", entries, 0), sha256)
 
 
 def _digest(contents: Any) -> str:
@@ -160,7 +192,7 @@ class Ledger:
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._seen: dict[Path, str] = {}  # checksums of its files, as they were read or written last
-        self._file: Path | None = None  # while it is open
+        self._file: HeldFile | None = None  # while it is open
         self._closed = False
 
     @classmethod
@@ -172,6 +204,7 @@ class Ledger:
         budget: float | None = None,
         delta: float | None = None,
         create: bool = False,
+        at_least: LedgerState | None = None,
     ) -> Iterator[Ledger]:
         """Open a ledger's file for the body of a ``with`` statement, and keep everybody else out of it.
 
@@ -188,6 +221,10 @@ class Ledger:
         create : bool
             Whether to begin a ledger where there is no file. Say so once, when a set of people is new: where
             it is left in the code, a folder that was emptied or is not mounted grants the whole budget again.
+        at_least : LedgerState, optional
+            `state` of this ledger at an earlier time, kept where the file is not: a privacy report has it
+            under "ledger". A ledger that does not begin with these charges is refused. Without it an older
+            copy that was put back is taken for the ledger, for no file can know that it is old.
 
         Yields
         ------
@@ -200,6 +237,8 @@ class Ledger:
             If there is no file, and `create` is false; a FileNotFoundError.
         ValueError, TypeError
             For a file that is not a ledger, was damaged or has hard links, or of another budget.
+        LedgerChangedError
+            If it lacks charges that `at_least` counts.
         RuntimeError
             If this thread has it open already.
         OSError
@@ -207,9 +246,10 @@ class Ledger:
 
         Notes
         -----
-        Others wait while it is open, in threads, in processes, and by whatever link they come. The lock is
-        the operating system's, given back when the process ends; over a network file system it is as good as
-        that system's locks. A forked child cannot charge what its parent has open.
+        Others wait while it is open, in threads, in processes, and by whatever link they come. The locks are
+        the operating system's, on ``NAME.lock`` and on the file itself, and are given back when the process
+        ends; over a network file system they are as good as that system's locks. A forked child cannot charge
+        what its parent has open.
 
         Examples
         --------
@@ -224,24 +264,30 @@ class Ledger:
         >>> folder.cleanup()
         """
         checks.flag("create", create)
+        if at_least is not None:
+            at_least = _state_of(at_least)
         for name, value in (("budget", budget), ("delta", delta)):
             if value is not None:
                 checks.budget(name, value)
         here = resolved(path)
         if not create and not here.exists():  # before a lock is left there
             raise NoLedgerError(path)
-        with locked(here):
+        with held(here) as its:
             if file.read(here) is None:
                 if not create:
                     raise NoLedgerError(path)
+                if at_least is not None:
+                    raise ValueError("at_least: the file of the ledger does not exist yet")
                 if budget is None:
                     raise ValueError("budget: must be given, the file of the ledger does not exist yet")
                 ledger = cls(budget, delta=0.0 if delta is None else delta)
-                ledger._save(here, ())
+                ledger._save(its, ())
             else:
                 ledger = cls.load(path)
                 ledger._same(path, budget, delta)
-            ledger._file = here
+                if at_least is not None:
+                    ledger._check_at_least(path, at_least)
+            ledger._file = its
             try:
                 yield ledger
             finally:
@@ -257,10 +303,46 @@ class Ledger:
                 f"{wanted[0]:g} and {wanted[1]:g}"
             )
 
-    def _save(self, here: Path, entries: Iterable[Entry]) -> None:
-        """Replace the file that was seen last, whose lock is held."""
+    def _check_at_least(self, path: str | os.PathLike[str], state: LedgerState) -> None:
+        """Refuse a ledger that lacks charges which a state counted."""
+        first = self._state(state.entries) if len(self._balance.entries) >= state.entries else None
+        if first != state:
+            raise LedgerChangedError(
+                f"{os.fspath(path)}: does not begin with the {state.entries} charges of at_least=; an older "
+                "copy was put back, perhaps. Nothing may be released"
+            )
+
+    def state(self) -> LedgerState:
+        """Return the number of charges and their checksum, to be kept where the file is not.
+
+        A file cannot know whether an older copy of it was put back: its charges since then are gone. Who
+        keeps a state (in the privacy report of a release, say) hands it to `open` as `at_least`.
+
+        Returns
+        -------
+        LedgerState
+            It says nothing of the data, and is small.
+
+        Examples
+        --------
+        >>> import bitldp
+        >>> ledger = bitldp.Ledger(2.0)
+        >>> entry = ledger.charge(bitldp.GRR(4, epsilon=1.0))
+        >>> ledger.state().entries
+        1
+        """
+        with self._lock:
+            return self._state(len(self._balance.entries))
+
+    def _state(self, count: int) -> LedgerState:
+        """Return the state after the first charges."""
+        contents = _contents(self.budget, self.delta, self._balance.entries[:count])
+        return LedgerState(count, _digest(contents))
+
+    def _save(self, its: HeldFile, entries: Iterable[Entry]) -> None:
+        """Replace the file that was seen last, which is held."""
         text = _write(self.budget, self.delta, entries)
-        self._seen[here] = file.write(here, text, self._seen.get(here))
+        self._seen[its.path] = its.write(text, self._seen.get(its.path))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the ledger as JSON: to a temporary file first, which then takes the name in one step.
@@ -288,11 +370,11 @@ class Ledger:
         here = resolved(path)
         with self._lock:
             self._usable()
-            if here == self._file:
-                self._save(here, self._balance.entries)
+            if self._file is not None and here == self._file.path:
+                self._save(self._file, self._balance.entries)
                 return
-            with locked(here):
-                self._save(here, self._balance.entries)
+            with held(here) as its:
+                self._save(its, self._balance.entries)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Ledger:

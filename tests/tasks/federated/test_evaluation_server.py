@@ -29,6 +29,8 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, Re
 from flwr.clientapp import ClientApp
 from flwr.serverapp import ServerApp
 
+pytestmark = pytest.mark.filterwarnings("ignore::bitldp.federated.RunBudgetWarning")
+
 SECRET = np.array([0.8284271247, -0.1415926536, 0.5772156649])
 """The one record of the client."""
 
@@ -38,7 +40,7 @@ LETTERS = {float(each) for each in ACCURACY.decode(np.array([[0], [1]])).ravel()
 
 
 def private(**options):
-    return PrivateUpdateMod(**TRAIN, **{"budget": 10.0, **options})
+    return PrivateUpdateMod(**TRAIN, **{"budget": 10.0, "ledger": "run", **options})
 
 
 def loss(model: np.ndarray) -> float:
@@ -95,7 +97,7 @@ class Server:
         return np.array(found)
 
     def spent(self):
-        return ClientAccount(10.0).ledger(self.context).spent
+        return ClientAccount(10.0, path="run").ledger(self.context).spent
 
     def assert_nothing_private(self):
         assert self.bytes
@@ -178,7 +180,7 @@ def test_a_client_of_the_older_interface_tells_no_properties():
 )
 def test_whatever_leaves_as_it_is_is_said_once(options, message):
     with pytest.warns(UnprotectedMessageWarning, match=message) as caught:
-        private(**options)
+        private(ledger=None, **options)
     assert len(caught) == 1
     assert caught[0].filename == __file__
 
@@ -187,7 +189,7 @@ def test_what_is_covered_is_not_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for options in ({}, {"examples": 5}, {"examples": Randomized()}, {"metrics": {"accuracy": ACCURACY}}):
-            private(**options)
+            private(ledger=None, **options)
 
 
 # -- metrics
@@ -203,7 +205,7 @@ def test_a_metric_leaves_through_its_mechanism_and_is_charged():
         assert set(metrics) == {"loss", "accuracy"}
         assert set(metrics.values()) <= LETTERS
         assert server.spent() == pytest.approx(turn * 1.0)
-    notes = [entry.note for entry in ClientAccount(10.0).ledger(server.context).entries]
+    notes = [entry.note for entry in ClientAccount(10.0, path="run").ledger(server.context).entries]
     assert notes == ["evaluation metric loss", "evaluation metric accuracy"]
     server.assert_nothing_private()
 
@@ -215,7 +217,7 @@ def test_the_attack_through_a_mechanism_ends_with_the_budget():
     assert set(said[:4]) <= LETTERS
     assert np.isnan(said[4:]).all()
     assert len(server.called) == 4  # nothing is evaluated in vain
-    assert ClientAccount(2.0).ledger(server.context).spent == pytest.approx(2.0)
+    assert ClientAccount(2.0, path="run").ledger(server.context).spent == pytest.approx(2.0)
     assert server.ask(SECRET).error.reason == BUDGET_SENTENCE
     assert server.ask(SECRET, "train").error.reason == BUDGET_SENTENCE
     server.assert_nothing_private()
@@ -375,28 +377,37 @@ def run(mod, clients=40, **options):
     return run_in_process(server, client, clients)
 
 
-def test_flowers_strategies_go_on_where_evaluations_are_refused():
-    made = run(private())
+@pytest.mark.parametrize("asked", [True, False])
+def test_flowers_strategies_go_on_where_evaluations_are_refused(asked):
+    made = run(private(), **({"metrics": {"accuracy": ACCURACY}} if asked else {}))
     assert made.result.train_metrics_clientapp[2]["reports"] == 40
-    assert not made.result.evaluate_metrics_clientapp
+    judged = made.result.evaluate_metrics_clientapp
+    assert (dict(judged[2]) if asked else judged) == (
+        {"clients": 40, "reports": 0, "failed": 40, "missing": 0, "rejected": 0} if asked else {}
+    )
     assert all(
-        ClientAccount(10.0).ledger(each).spent == pytest.approx(4.0) for each in made.grid.contexts.values()
+        ClientAccount(10.0, path="run").ledger(each).spent == pytest.approx(4.0)
+        for each in made.grid.contexts.values()
     )
 
 
 @pytest.mark.statistical
 def test_flowers_strategies_average_released_metrics():
     """The mean of 400 reports of 0.75 at epsilon 4, seeded; five standard errors: alpha below 1e-6."""
-    made = run(
-        private(metrics={"accuracy": bitldp.Duchi(epsilon=2.0, interval=(0.0, 1.0))}, rng=1), clients=400
-    )
+    metrics = {"accuracy": bitldp.Duchi(epsilon=2.0, interval=(0.0, 1.0))}
+    made = run(private(metrics=metrics, rng=1), clients=400, metrics=metrics)
     for turn in (1, 2):
         (metrics,) = [dict(made.result.evaluate_metrics_clientapp[turn])]
+        assert (metrics["clients"], metrics["reports"], metrics["rejected"]) == (400, 400, 0)
+        assert metrics["stderr-accuracy"] == pytest.approx(
+            math.sqrt(bitldp.Duchi(epsilon=2.0).mean_variance() / 4 / 400), rel=0.2
+        )
         assert abs(metrics["accuracy"] - 0.75) < 5.0 * math.sqrt(
             bitldp.Duchi(epsilon=2.0).mean_variance() / 4 / 400
         )
     assert all(
-        ClientAccount(10.0).ledger(each).spent == pytest.approx(8.0) for each in made.grid.contexts.values()
+        ClientAccount(10.0, path="run").ledger(each).spent == pytest.approx(8.0)
+        for each in made.grid.contexts.values()
     )
 
 
@@ -448,7 +459,7 @@ def test_a_mod_says_at_once_that_its_ledger_is_missing(tmp_path):
     with pytest.raises(ValueError, match="folder"):
         private(ledger=tmp_path / "no" / "ledger.json", create=True)
     with pytest.raises(TypeError, match="create already"):
-        private(budget=ClientAccount(1.0), create=True)
+        private(budget=ClientAccount(1.0), ledger=None, create=True)
     server = Server(private(ledger=path, create=True))
     assert not server.ask([0.0, 0.0, 0.0], "train").has_error()
     private(ledger=path)

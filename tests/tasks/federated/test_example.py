@@ -53,6 +53,7 @@ def simulate():
     return module
 
 
+@pytest.mark.filterwarnings("ignore:ledger='run'")
 def test_the_script_finds_the_line_that_the_server_prints(monkeypatch, capsys):
     pytest.importorskip("flwr", reason="the extra fl is not installed")
     pytest.importorskip("sklearn", reason="the example's digits come with scikit-learn")

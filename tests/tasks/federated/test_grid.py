@@ -33,12 +33,14 @@ from flwr.serverapp.strategy import FedAvg
 from flwr.supercore.task_identity import TaskIdentity
 from support.federated_app import CODEC, initial, make_client, make_server, target
 
+pytestmark = pytest.mark.filterwarnings("ignore::bitldp.federated.RunBudgetWarning")
+
 EXAMPLE = Path(__file__).parents[3] / "examples" / "flower"
 
 
 def private(threads=1, seed=None, rounds=2, **options):
     strategy = DecodingStrategy(CODEC, fraction_evaluate=0.0, **options)
-    client = make_client(PrivateUpdateMod(CODEC, budget=500.0, rng=1))
+    client = make_client(PrivateUpdateMod(CODEC, budget=500.0, ledger="run", rng=1))
     return run_in_process(make_server(strategy, rounds), client, 12, threads=threads, seed=seed)
 
 

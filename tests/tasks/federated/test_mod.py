@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import pickle
+import warnings
 from contextlib import nullcontext
 
 import numpy as np
@@ -22,6 +24,7 @@ from bitldp.federated import (
     flower,
     to_record,
 )
+from bitldp.federated.client.account import RunBudgetWarning, node_file
 from bitldp.federated.client.mod import (
     BUDGET_SENTENCE,
     FAILURE_SENTENCE,
@@ -33,6 +36,8 @@ from bitldp.federated.client.mod import (
 from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 from support.federated_app import CODEC, EPSILON, initial, make_client, target
+
+pytestmark = pytest.mark.filterwarnings("ignore::bitldp.federated.RunBudgetWarning")
 
 
 class Wire:
@@ -69,7 +74,7 @@ class Wire:
 
 
 def private(**options):
-    return PrivateUpdateMod(CODEC, **{"budget": 100.0, "rng": 5, **options})
+    return PrivateUpdateMod(CODEC, **{"budget": 100.0, "ledger": "run", "rng": 5, **options})
 
 
 def sentences(replies):
@@ -188,15 +193,17 @@ def test_any_failure_is_one_sentence(failure, caplog):
         assert np.float64(SECRET).tobytes() not in data
         assert np.float32(SECRET).tobytes() not in data
         assert b"0.1234" not in data
-        assert ClientAccount(100.0).ledger(wire.grid.contexts[node]).spent == 0.0
+        assert ClientAccount(100.0, path="run").ledger(wire.grid.contexts[node]).spent == 0.0
 
 
 def test_a_mechanism_that_fails_is_charged_and_silent():
-    mod = PrivateUpdateMod(lambda d: Broken(epsilon=EPSILON, features=d), clip=0.5, budget=100.0)
+    mod = PrivateUpdateMod(
+        lambda d: Broken(epsilon=EPSILON, features=d), clip=0.5, budget=100.0, ledger="run"
+    )
     wire = Wire(mod)
     assert sentences(wire.ask()) == [FAILURE_SENTENCE] * 3
     wire.assert_nothing_private()
-    assert ClientAccount(100.0).ledger(wire.grid.contexts[2]).spent == EPSILON
+    assert ClientAccount(100.0, path="run").ledger(wire.grid.contexts[2]).spent == EPSILON
 
 
 def test_a_handler_that_fails_changes_nothing():
@@ -217,9 +224,9 @@ def test_integers_can_be_kept_at_home():
         )
 
     codec = {"mechanism": lambda d: bitldp.Duchi(epsilon=EPSILON, features=d), "clip": 0.5}
-    refused = Wire(PrivateUpdateMod(**codec, budget=99.0), before)
+    refused = Wire(PrivateUpdateMod(**codec, budget=99.0, ledger="run"), before)
     assert sentences(refused.ask(arrays=arrays)) == [FAILURE_SENTENCE] * 3
-    kept = Wire(PrivateUpdateMod(**codec, budget=99.0, integers="keep"), before)
+    kept = Wire(PrivateUpdateMod(**codec, budget=99.0, ledger="run", integers="keep"), before)
     assert not any(reply.has_error() for reply in kept.ask(arrays=arrays))
     assert all(np.int64(123456789).tobytes() not in data for data in kept.bytes.values())
 
@@ -235,7 +242,7 @@ def test_every_round_is_charged_until_the_budget_is_spent():
     for turn in range(1, rounds + 1):
         assert not any(reply.has_error() for reply in wire.ask(turn=turn))
         assert wire.grid.contexts[3].state.keys() == {"bitldp.ledger"}
-        ledger = ClientAccount(rounds * EPSILON).ledger(wire.grid.contexts[3])
+        ledger = ClientAccount(rounds * EPSILON, path="run").ledger(wire.grid.contexts[3])
         assert ledger.spent == turn * EPSILON
         assert len(ledger.entries) == 1  # it does not grow with the rounds
     assert sentences(wire.ask(turn=4)) == [BUDGET_SENTENCE] * 3
@@ -244,9 +251,11 @@ def test_every_round_is_charged_until_the_budget_is_spent():
 
 
 def test_a_mechanism_of_one_number_costs_as_many_as_there_are():
-    wire = Wire(PrivateUpdateMod(bitldp.Duchi(epsilon=1.0), clip=0.5, budget=18.0))
+    wire = Wire(PrivateUpdateMod(bitldp.Duchi(epsilon=1.0), clip=0.5, budget=18.0, ledger="run"))
     assert not any(reply.has_error() for reply in wire.ask())
-    assert ClientAccount(18.0).ledger(wire.grid.contexts[2]).spent == 18.0  # 15 weights and 3 biases
+    assert (
+        ClientAccount(18.0, path="run").ledger(wire.grid.contexts[2]).spent == 18.0
+    )  # 15 weights and 3 biases
     assert sentences(wire.ask(turn=2)) == [BUDGET_SENTENCE] * 3
 
 
@@ -267,6 +276,43 @@ def test_a_ledger_on_disk_outlives_the_run(tmp_path):
     for path in tmp_path.glob("*.json"):
         path.write_text(path.read_text().replace('"count": 2', '"count": 1'))
     assert sentences(Wire(private(budget=2 * EPSILON, ledger=place)).ask()) == [FAILURE_SENTENCE] * 3
+
+
+def test_a_node_has_a_ledger_of_its_own_that_outlives_the_run(monkeypatch, tmp_path, caplog):
+    monkeypatch.setenv("BITLDP_STATE", str(tmp_path / "state"))
+
+    def rounds(budget=2 * EPSILON):
+        wire = Wire(private(ledger=None, budget=budget))
+        return wire, [reply.has_error() for turn in (1, 2, 3) for reply in wire.ask(turn=turn)]
+
+    wire, failed = rounds()
+    assert failed == [False] * 6 + [True] * 3
+    names = sorted(path.name for path in (tmp_path / "state" / "ledgers").glob("*.json"))
+    assert names == ["node-0.json", "node-1.json", "node-2.json"]
+    for context in wire.grid.contexts.values():
+        assert not context.state.keys()
+        assert ClientAccount(2 * EPSILON).ledger(context).spent == 2 * EPSILON
+    assert rounds()[1] == [True] * 9  # another run
+    assert rounds(budget=99.0)[1] == [True] * 9
+    assert (
+        "was begun with budget 24 and delta 0, not 99 and 0; name another file, or ledger='run'"
+        in caplog.text
+    )
+    del context.node_config["partition-id"]
+    assert node_file(context) == tmp_path / "state" / "ledgers" / "node.json"
+    monkeypatch.delenv("BITLDP_STATE")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    if os.name == "posix":
+        assert node_file(context) == tmp_path / "bitldp" / "ledgers" / "node.json"
+
+
+def test_a_budget_of_one_run_is_spelled_and_warned_of():
+    with warnings.catch_warnings(action="error"):
+        private(ledger=None)
+    with pytest.warns(RunBudgetWarning, match="the budget of 100 is that of one run"):
+        private()
+    with pytest.raises(ValueError, match="create: is for a path"):
+        private(ledger=None, create=True)
 
 
 def test_clients_that_share_a_ledger_share_its_budget(tmp_path):
@@ -293,7 +339,7 @@ def test_a_randomized_number_of_examples_is_charged():
     found = [reply.content["metrics"]["num-examples"] for reply in wire.ask()]
     assert set(found) <= set(edges)
     assert found.count(10) > 20  # of 60 at p = 0.79: below 21 with a chance under 1e-12
-    assert ClientAccount(100.0).ledger(wire.grid.contexts[2]).spent == EPSILON + 2.0
+    assert ClientAccount(100.0, path="run").ledger(wire.grid.contexts[2]).spent == EPSILON + 2.0
 
 
 def test_metrics_leave_by_name_alone():
@@ -350,7 +396,7 @@ def test_the_seed_is_not_shown():
 
 
 def test_a_mod_can_be_pickled_with_its_parameters():
-    mod = PrivateUpdateMod(bitldp.Duchi(epsilon=1.0), clip=0.5, budget=18.0)
+    mod = PrivateUpdateMod(bitldp.Duchi(epsilon=1.0), clip=0.5, budget=18.0, ledger="run")
     assert repr(pickle.loads(pickle.dumps(mod))) == repr(mod)
 
 
@@ -393,7 +439,7 @@ def test_clip_is_needed():
 
 def test_a_biased_mechanism_may_be_allowed():
     mechanism = bitldp.BRR(9, epsilon=1.0, m=3, interval=(0.0, 1.0))
-    wire = Wire(PrivateUpdateMod(mechanism, clip=0.5, budget=18.0, allow_biased=True))
+    wire = Wire(PrivateUpdateMod(mechanism, clip=0.5, budget=18.0, ledger="run", allow_biased=True))
     assert not any(reply.has_error() for reply in wire.ask())
 
 

@@ -30,6 +30,8 @@ from bitldp.federated.wire.codec import UpdatePlan
 from flwr.app import Array, ArrayRecord, Message, MetricRecord, RecordDict
 from support.federated_app import CODEC, EPSILON, initial, make_client, make_server, target
 
+pytestmark = pytest.mark.filterwarnings("ignore::bitldp.federated.RunBudgetWarning")
+
 LAYOUT = Layout.of(initial())
 
 
@@ -38,7 +40,7 @@ def strategy(codec=CODEC, **options) -> DecodingStrategy:
 
 
 def mod(codec=CODEC, **options) -> PrivateUpdateMod:
-    return PrivateUpdateMod(codec, **{"budget": 1000.0, "rng": 3, **options})
+    return PrivateUpdateMod(codec, **{"budget": 1000.0, "ledger": "run", "rng": 3, **options})
 
 
 def run(client=None, clients=4, rounds=1, server=None, **options):
@@ -131,7 +133,7 @@ def test_the_ledgers_hold_rounds_times_epsilon():
     rounds = 4
     found = run(rounds=rounds)
     for context in found.grid.contexts.values():
-        assert ClientAccount(1000.0).ledger(context).spent == rounds * EPSILON
+        assert ClientAccount(1000.0, path="run").ledger(context).spent == rounds * EPSILON
     assert sorted(found.result.train_metrics_clientapp) == [1, 2, 3, 4]
 
 
@@ -159,7 +161,7 @@ def test_one_client_fails_and_the_others_are_averaged(bad, counts):
 
 def other(mechanism, **options):
     codec = UpdateCodec(mechanism, **{"clip": 0.5, "norm": "linf", **options})
-    return codec.plan(LAYOUT).perturb(np.zeros(LAYOUT.size), rng=1).tobytes()
+    return codec.plan(LAYOUT).at(1).perturb(np.zeros(LAYOUT.size), rng=1).tobytes()
 
 
 @pytest.mark.parametrize(
@@ -250,18 +252,25 @@ def test_weights_by_stated_examples(released, monkeypatch):
     def app(message, context):
         return parts[context.node_id](message, context)
 
-    found = run(app, clients=3, server=strategy(weighting="examples")).result
+    server = strategy(weighting="examples", max_examples=50)
+    found = run(app, clients=3, server=server).result
     monkeypatch.undo()
     released = np.stack([released[client] for client in range(3)])
-    weights = np.array([100.0, 1.0, 1.0])
+    weights = np.array([50.0, 1.0, 1.0])  # 100 count as 50
     mean = np.average(released, axis=0, weights=weights)
     np.testing.assert_allclose(vector(found), mean, rtol=1e-6)
     errors = np.sqrt(1.5 * np.sum((weights[:, None] * (released - mean)) ** 2, axis=0)) / weights.sum()
-    assert found.train_metrics_clientapp[1]["stderr"] == pytest.approx(np.sqrt(np.mean(errors**2)))
-    for stated in (0, -1, float("nan"), float("inf")):
-        bad = one_bad(report(other(CODEC.mechanism), stated))
-        metrics = run(bad, clients=3, server=strategy(weighting="examples")).result.train_metrics_clientapp[1]
-        assert metrics["rejected-examples"] == 1
+    metrics = found.train_metrics_clientapp[1]
+    assert metrics["stderr"] == pytest.approx(np.sqrt(np.mean(errors**2)))
+    assert metrics["largest-share"] == 50 / 52
+
+
+def test_examples_that_nobody_states_are_not_weights():
+    for options in ({"weighting": "examples"}, {"max_examples": 5}):
+        with pytest.raises(TypeError, match="max_examples: the most that a client counts for"):
+            strategy(**options)
+    with pytest.raises(RoundFailedError, match="3 rejected-examples"):  # examples="fixed", the mod's default
+        run(clients=3, server=strategy(weighting="examples", max_examples=50))
 
 
 @pytest.mark.parametrize(

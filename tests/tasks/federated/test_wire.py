@@ -15,7 +15,7 @@ pytest.importorskip("flwr", reason="the extra fl is not installed")
 import bitldp
 from bitldp.federated import Layout, UpdateCodec, WireError
 from bitldp.federated.wire.codec import ReportForm
-from bitldp.federated.wire.wire import MAGIC, VERSION, Field, Header, read, write
+from bitldp.federated.wire.wire import MAGIC, VERSION, Field, Header, parse, read, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -133,7 +133,7 @@ def forged(data: bytes, start: int, new: bytes) -> bytes:
     )
 
 
-@pytest.mark.parametrize("place", range(0, 99, 3))
+@pytest.mark.parametrize("place", range(0, 104, 3))
 def test_no_length_is_trusted(place):
     plan = codec("Duchi").plan(LAYOUT)
     with pytest.raises(WireError):
@@ -145,7 +145,7 @@ def test_no_length_is_trusted(place):
     [
         (lambda: b"", "garbage", "no report of bitldp"),
         (lambda: b"\x93NUMPY" + bytes(300), "garbage", "no report of bitldp"),
-        (lambda: forged(report(), 4, b"\x02"), "version", "wire version 2, this side reads 1"),
+        (lambda: forged(report(), 4, b"\x03"), "version", "wire version 3, this side reads 1 to 2"),
         (lambda: report("Piecewise"), "mechanism", "of mechanism Piecewise, expected Duchi"),
         (lambda: report("Duchi-sample"), "mechanism", "of a Duchi with other parameters"),
         (lambda: report(clip=2.0), "settings", "clip is 2.0, expected 1.0"),
@@ -208,8 +208,40 @@ def test_the_header_is_as_it_is_documented():
     assert struct.unpack_from("<dddQQIB", data, 40) == (1.0, -1.0, 1.0, SIZE, 1, SIZE, 1)
     assert data[85] == 5
     assert data[86:91] == b"Duchi"
-    assert struct.unpack_from("<QI", data, 91) == (2, zlib.crc32(data[103:], zlib.crc32(data[:99])))
-    assert len(data) == 103 + 2
+    checksum = zlib.crc32(data[108:], zlib.crc32(data[:104]))
+    assert struct.unpack_from("<QIBI", data, 91) == (2, 0, 0, checksum)
+    assert len(data) == 108 + 2
+
+
+def test_a_report_names_its_round_and_another_round_refuses_it():
+    plan = codec("Duchi").plan(LAYOUT)
+    x = np.linspace(-0.2, 0.2, SIZE)
+    sent = plan.at(3, examples=True).perturb(x, rng=1).tobytes()
+    assert (parse(sent).round, parse(sent).examples) == (3, True)
+    np.testing.assert_array_equal(plan.at(3).decode(sent), plan.decode(plan.perturb(x, rng=1)))
+    for number, sentence in (
+        (4, "answers round 3, where round 4 was"),
+        (0, "answers round 3, where none was"),
+    ):
+        with pytest.raises(WireError, match=sentence) as error:
+            plan.at(number).decode(sent)
+        assert error.value.reason == "round"
+    with pytest.raises(WireError, match="answers no round, where round 3 was"):
+        plan.at(3).decode(plan.perturb(x, rng=1))
+    for number in (-1, 1 << 32):
+        with pytest.raises(ValueError, match="round: must be"):
+            plan.at(number)
+    assert plan.at(3).header.digest == plan.header.digest
+
+
+def test_reports_of_the_first_version_are_read_where_no_round_is_asked_for():
+    plan = codec("Duchi").plan(LAYOUT)
+    codes = plan.codes(np.zeros((1, SIZE)), 1)
+    old = write(dataclasses.replace(plan.header, version=1), codes).tobytes()
+    assert (old[4], len(old)) == (1, 105)
+    np.testing.assert_array_equal(plan.decode(old), plan.decode(write(plan.header, codes)))
+    with pytest.raises(WireError, match="answers no round"):
+        plan.at(1).decode(old)
 
 
 def test_write_refuses_what_does_not_fit():

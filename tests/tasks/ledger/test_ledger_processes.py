@@ -90,6 +90,94 @@ def test_four_processes_release_what_one_budget_covers(tmp_path):
     assert len(Ledger.load(path).entries) == 20
 
 
+def _removes(path, stop):
+    lock = path.with_name(path.name + ".lock")
+    while not stop.is_set():
+        lock.unlink(missing_ok=True)
+
+
+@POSIX
+@pytest.mark.slow
+def test_a_lock_that_is_removed_all_the_time_lets_nobody_in(tmp_path):
+    path = begun(tmp_path / "ledger.json")
+    stop = threading.Event()
+    remover = threading.Thread(target=_removes, args=(path, stop))
+    remover.start()
+    try:
+        assert race(_opens, [path] * 4) == 20
+    finally:
+        stop.set()
+        remover.join()
+    assert spent(path) == 20.0
+
+
+@POSIX
+@pytest.mark.slow
+def test_a_lock_that_is_removed_while_it_is_held_lets_nobody_in(tmp_path):
+    path, order = begun(tmp_path / "ledger.json"), []
+
+    def second():
+        script = (
+            "from bitldp.ledger import Ledger; from bitldp.privacy import Guarantee\n"
+            f"with Ledger.open({str(path)!r}) as ledger:\n"
+            "    ledger.charge(Guarantee(1.0, 1.0, 1.0, 1.0)); print(len(ledger.entries))"
+        )
+        run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+        order.append(int(run.stdout))
+
+    other = threading.Thread(target=second)
+    with Ledger.open(path) as ledger:
+        ledger.charge(ONE)
+        path.with_name("ledger.json.lock").unlink()
+        other.start()
+        time.sleep(0.7)  # for the other to have come
+        ledger.charge(ONE)  # the file is another one now
+        time.sleep(0.2)
+        assert not order
+    other.join(30)
+    assert order == [3]
+    assert spent(path) == 3.0
+
+
+@POSIX
+def test_two_who_begin_one_ledger_without_its_lock_do_not_both(tmp_path):
+    path = tmp_path / "ledger.json"
+    with Ledger.open(path, budget=2.0, create=True) as ledger:
+        ledger.charge(ONE)
+    first = Ledger(2.0)
+    with pytest.raises(LedgerChangedError, match="is there already"):
+        first.save(path)
+    with pytest.raises(FileExistsError), _files.replacing(path, new=True) as file:
+        file.write(b"of another")
+    assert spent(path) == 1.0
+    assert not list(tmp_path.glob(".*.tmp"))
+
+
+def test_a_backup_that_is_put_back_is_known_by_a_state(tmp_path):
+    path, backup = begun(tmp_path / "ledger.json"), tmp_path / "backup"
+    shutil.copy(path, backup)
+    with Ledger.open(path) as ledger:
+        ledger.charge(ONE)
+        state = ledger.state()
+    with Ledger.open(path, at_least=state) as ledger:
+        ledger.charge(ONE, 3)
+    with Ledger.open(path, at_least=tuple(state)) as ledger:
+        assert ledger.spent == 4.0
+    shutil.copy(backup, path)
+    with (
+        pytest.raises(LedgerChangedError, match="does not begin with the 1 charges"),
+        Ledger.open(path, at_least=state),
+    ):
+        pass
+    with Ledger.open(path) as ledger:  # as many charges, other ones
+        ledger.charge(ONE, note="another")
+    with pytest.raises(LedgerChangedError, match="older copy"), Ledger.open(path, at_least=state):
+        pass
+    for wrong in (3, ("1", "x"), (1, 2), (-1, "")):
+        with pytest.raises((TypeError, ValueError), match="at_least"), Ledger.open(path, at_least=wrong):
+            pass
+
+
 @pytest.mark.slow
 def test_four_processes_that_load_and_save_do_not_overspend(tmp_path):
     path = begun(tmp_path / "ledger.json")

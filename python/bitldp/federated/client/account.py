@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from flwr.app import ConfigRecord, Context
 
@@ -18,7 +20,7 @@ from bitldp.ledger.file import NoLedgerError
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import Guarantee
 
-__all__ = ["Charge", "ClientAccount"]
+__all__ = ["Charge", "ClientAccount", "RunBudgetWarning", "node_file"]
 
 Place = str | os.PathLike[str] | Callable[[Context], str | os.PathLike[str]]
 
@@ -27,6 +29,40 @@ UPDATE = "federated update"
 
 RECORD = "bitldp.ledger"
 """Name of the record of `Context.state` that holds the ledger where no file does."""
+
+
+class RunBudgetWarning(UserWarning):
+    """Warning that a budget is that of one run: the next run has it again."""
+
+
+def node_file(context: Context) -> Path:
+    """Return the file of a node's ledger where none is named.
+
+    It is ``ledgers/node-N.json``, with N the "partition-id" of the node's configuration, or ``node.json``
+    where there is none, in the folder that ``BITLDP_STATE`` names; else in ``bitldp`` in ``XDG_STATE_HOME``,
+    or in the place where the platform keeps such files.
+
+    Raises
+    ------
+    ValueError
+        If there is no such place, or the partition is no number.
+    """
+    part = context.node_config.get("partition-id")
+    name = "node" if part is None else f"node-{checks.integer('partition-id', part, 0)}"
+    return _state() / "ledgers" / f"{name}.json"
+
+
+def _state() -> Path:
+    chosen = os.environ.get("BITLDP_STATE")
+    if chosen:
+        return Path(chosen)
+    base = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_STATE_HOME")
+    if base and Path(base).is_absolute():
+        return Path(base) / "bitldp"
+    try:
+        return Path.home() / ".local" / "state" / "bitldp"
+    except RuntimeError:  # a service's account
+        raise ValueError("ledger: there is no home folder for its file; name one") from None
 
 
 class Charge(NamedTuple):
@@ -45,14 +81,15 @@ class ClientAccount:
     ----------
     budget, delta : float
         As of `bitldp.Ledger`.
-    path : path-like, or callable of the Context that returns one, optional
-        File of the ledger, as of `bitldp.Ledger.open`. Without one it is kept in `Context.state`, which
-        Flower keeps for one run: a new run, or a restarted SuperNode, would begin with the whole budget. A
-        file outlives both.
+    path : path-like, callable of the Context that returns one, or "run", optional
+        File of the ledger, as of `bitldp.Ledger.open`. Default: a file of the node (`node_file`), which is
+        begun by itself and outlives runs and restarts. "run" keeps the ledger in `Context.state`, which
+        Flower keeps for one run: the next run, or a restarted SuperNode, has the whole budget again. That is
+        for simulations, and warned of.
     create : bool
-        Whether to begin a ledger where there is no file. A folder that was emptied or is not mounted then
-        grants the whole budget again: on a client that matters, begin the ledger once, by hand
-        (``Ledger.open(path, budget=..., create=True)``), and leave this out.
+        Whether to begin a ledger where there is no file of the given path. A folder that was emptied or is
+        not mounted then grants the whole budget again: on a client that matters, begin the ledger once, by
+        hand (``Ledger.open(path, budget=..., create=True)``), and leave this out.
 
     Raises
     ------
@@ -64,15 +101,22 @@ class ClientAccount:
 
     budget: float
     delta: float = 0.0
-    path: Place | None = None
+    path: Place | Literal["run"] | None = None
     create: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         """Check the parameters."""
         Ledger(self.budget, delta=self.delta)
-        if checks.flag("create", self.create) and self.path is None:
-            raise ValueError("create: there is no file to begin, without a path of the ledger")
-        if self.path is not None and not callable(self.path):
+        if checks.flag("create", self.create) and self.path in (None, "run"):
+            raise ValueError("create: is for a path of the ledger; there is none")
+        if self.path == "run":
+            warnings.warn(
+                f"ledger='run': the budget of {self.budget:g} is that of one run, and the next run has it "
+                "again; leave ledger= out for one that lasts",
+                RunBudgetWarning,
+                stacklevel=3,
+            )
+        elif self.path is not None and not callable(self.path):
             parent = resolved(self.path).parent
             if not parent.is_dir():
                 raise ValueError(f"ledger: the folder {parent} does not exist")
@@ -85,20 +129,26 @@ class ClientAccount:
         if path is None:
             record: Any = context.state.get(RECORD)
             result = None if record is None else Ledger.from_json(record["json"], source=RECORD)
-            return Ledger(self.budget, delta=self.delta) if result is None else self._same(result)
+            return Ledger(self.budget, delta=self.delta) if result is None else self._same(result, "ledger")
         try:
-            return self._same(Ledger.load(path))
+            return self._same(Ledger.load(path), path)
         except NoLedgerError:
-            if not self.create:
+            if not self._begins:
                 raise
             return Ledger(self.budget, delta=self.delta)
 
-    def _same(self, result: Ledger) -> Ledger:
+    @property
+    def _begins(self) -> bool:
+        """True where a missing file is begun."""
+        return self.create or self.path is None
+
+    def _same(self, result: Ledger, where: Any) -> Ledger:
         """Return a ledger, or refuse one that was begun with another budget."""
         if (result.budget, result.delta) != (self.budget, self.delta):
+            more = "; name another file, or ledger='run' for a simulation" if self.path is None else ""
             raise ValueError(
-                f"ledger: was begun with budget {result.budget:g} and delta {result.delta:g}, not "
-                f"{self.budget:g} and {self.delta:g}"
+                f"{where}: was begun with budget {result.budget:g} and delta {result.delta:g}, not "
+                f"{self.budget:g} and {self.delta:g}{more}"
             )
         return result
 
@@ -121,7 +171,9 @@ class ClientAccount:
             kept = self._charged(self.ledger(context), charges)
             context.state[RECORD] = ConfigRecord({"json": kept.to_json()})
             return
-        with Ledger.open(path, budget=self.budget, delta=self.delta, create=self.create) as ledger:
+        if self.path is None:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with Ledger.open(path, budget=self.budget, delta=self.delta, create=self._begins) as ledger:
             ledger._replace(self._charged(merged(ledger), charges).entries)
 
     def _charged(self, ledger: Ledger, charges: Sequence[Charge]) -> Ledger:
@@ -131,8 +183,11 @@ class ClientAccount:
         return merged(ledger)
 
     def _path(self, context: Context) -> Path | None:
+        """Return the file of a client's ledger; None where its run keeps it."""
+        if self.path is None:
+            return node_file(context)
         path = self.path(context) if callable(self.path) else self.path
-        return None if path is None else Path(path)
+        return None if path == "run" else Path(path)
 
 
 def merged(ledger: Ledger) -> Ledger:

@@ -327,7 +327,7 @@ class PrivateData:
         if isinstance(self._ledger, Ledger):
             self._ledger._extend(entries)
             return
-        options = {"budget": self._budget, "delta": self._delta}
+        options: dict[str, Any] = {"budget": self._budget, "delta": self._delta}
         with Ledger.open(self._ledger, **options, create=self._create) as ledger:
             ledger._extend(entries)
 

@@ -8,8 +8,10 @@ import logging
 import math
 import os
 import warnings
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -141,6 +143,34 @@ class Evaluation:
             values[name] = low + (high - low) / 2.0 if math.isnan(value) else min(max(value, low), high)
         return values
 
+    @cached_property
+    def letters(self) -> dict[str, NDArray[np.float64]]:
+        """The numbers that each metric's mechanism can release, ascending."""
+        return {name: _all_letters(name, each) for name, each in self.metrics.items()}
+
+    def read(self, reply: Message) -> dict[str, float] | None:
+        """Return the released metrics of a client's reply; None for anything but what `release` makes.
+
+        The number of examples may stand beside them, and is not looked at.
+        """
+        stated: dict[str, Any] = {}
+        for record in reply.content.metric_records.values():
+            if not stated.keys().isdisjoint(record):
+                return None
+            stated.update(record)
+        stated.pop(COUNT, None)
+        if stated.keys() != self.metrics.keys():
+            return None
+        values = {}
+        for name, letters in self.letters.items():
+            if type(stated[name]) is not float:
+                return None
+            nearest = float(letters[np.abs(letters - stated[name]).argmin()])  # NaN is near none
+            if not abs(nearest - stated[name]) <= _SAME * float(np.abs(letters).max()):
+                return None
+            values[name] = nearest
+        return values
+
     def release(self, values: Mapping[str, float], rng: np.random.SeedSequence | None) -> dict[str, float]:
         """Return decoded reports of clipped metrics; their means are unbiased."""
         seeds = [None] * len(self.metrics) if rng is None else rng.spawn(len(self.metrics))
@@ -150,6 +180,30 @@ class Evaluation:
             value = letters_of(mechanism, allow_biased=False)(reports)
             released[name] = float(np.asarray(value, dtype=np.float64).reshape(()))
         return released
+
+
+_MOST_BITS = 20
+_SAME = 1e-9  # of the largest letter: two machines may compute another last digit
+
+
+def _all_letters(name: str, mechanism: Mechanism) -> NDArray[np.float64]:
+    """Return the numbers that a mechanism of one number can release, ascending."""
+    bits = [part[1] for part in mechanism._report_parts]
+    if len(bits) > 1 or bits[0] > _MOST_BITS:
+        raise ValueError(
+            f"metrics: {name!r} has reports of more than {_MOST_BITS} bits, too many to know them all"
+        )
+    decode = letters_of(mechanism, allow_biased=False)
+
+    def beyond(code: int) -> bool:
+        try:
+            decode(np.array([[code]], dtype=np.uint32))
+        except (IndexError, TypeError, ValueError):
+            return True
+        return False
+
+    end = bisect_left(range(1 << bits[0]), True, key=beyond)
+    return np.unique(np.asarray(decode(np.arange(end, dtype=np.uint32)[:, None]), dtype=np.float64))
 
 
 class Kept(NamedTuple):
@@ -237,9 +291,10 @@ class PrivateUpdateMod:
         What all rounds together may cost a client: epsilon and delta, exact ones of its whole update. Or
         `budget` is a `ClientAccount` that says it, with a way of its own to compose rounds
         (`ComposedAccount`).
-    ledger : path-like, or callable of the Context that returns one, optional
-        File that keeps the client's ledger over runs and restarts. Without one the ledger lives as long as
-        the run, in `Context.state`. Clients that share a file share one budget.
+    ledger : path-like, callable of the Context that returns one, or "run", optional
+        File that keeps the client's ledger over runs and restarts. Default: one of the node's own, as of
+        `ClientAccount`. "run" keeps it for one run, which the next begins with the whole budget: for
+        simulations, and warned of.
     create : bool
         Whether to begin the ledger's file where there is none, as of `ClientAccount`. By default that is
         refused: a folder that was emptied, or is not mounted, must not grant the budget again.
@@ -317,7 +372,7 @@ class PrivateUpdateMod:
         *,
         budget: float | ClientAccount,
         delta: float = 0.0,
-        ledger: Place | None = None,
+        ledger: Place | Literal["run"] | None = None,
         create: bool = False,
         examples: Examples = "fixed",
         keep: tuple[str, ...] = (),
@@ -393,7 +448,7 @@ class PrivateUpdateMod:
         """Train, perturb, charge; raise before anything could leave."""
         before = _numpy(message.content[self._arrays])
         layout = Layout.of(before, self.codec.integers)
-        plan = self.codec.plan(layout)
+        plan = self.codec.plan(layout).at(self._turn(message), examples=self.examples != "fixed")
         asked = question_of(message, plan.header.digest)
         path = self._kept_at(context)
         with nullcontext() if path is None else locked(path):
@@ -483,7 +538,13 @@ class PrivateUpdateMod:
         call_next: ClientAppCallable,
     ) -> tuple[list[np.random.SeedSequence] | None, Message]:
         """Return the seeds of a release, and what the client's code replies."""
-        self.account.check(context, charges)  # spares a training that could not be released
+        try:
+            self.account.check(context, charges)  # spares a training that could not be released
+        except BudgetExceededError:
+            raise
+        except (OSError, ValueError) as error:  # of the ledger, and of nothing else
+            log.warning("bitldp: the ledger cannot be charged: %s", error)
+            raise
         stream = self._stream(message, context, asked)
         reply = call_next(message, context)
         if reply.has_error():
@@ -498,6 +559,11 @@ class PrivateUpdateMod:
         counting = self.examples.mechanism if isinstance(self.examples, Bucketed) else None
         return [] if counting is None else [Charge(counting, 1, "number of examples")]
 
+    def _turn(self, message: Message, default: int = 0) -> int:
+        """Return the number of the round that a message asks for."""
+        config: Any = message.content.get(self._config, {})
+        return checks.integer("server-round", config.get("server-round", default), 0)
+
     def _stream(
         self, message: Message, context: Context, asked: bytes
     ) -> list[np.random.SeedSequence] | None:
@@ -510,8 +576,7 @@ class PrivateUpdateMod:
             return None
         client = checks.integer("rng", context.node_config.get("partition-id", context.node_id), 0)
         releases = sum(entry.count for entry in self.account.ledger(context).entries)
-        config: Any = message.content.get(self._config, {})
-        turn = checks.integer("server-round", config.get("server-round", releases), 0)
+        turn = self._turn(message, releases)
         words = (int.from_bytes(asked[index : index + 4], "little") for index in range(0, 16, 4))
         return np.random.SeedSequence(seed, spawn_key=(client, turn, *words)).spawn(2)
 

@@ -84,17 +84,19 @@ class ReportMean:
         self.reports = 0
         self._first = np.zeros(size)
         self._total, self._weights = ExactSum(size), ExactSum(1)
-        self._squares = 0.0
+        self._squares = self._largest = 0.0
         self._sum, self._square_sum, self._spread = np.zeros(size), np.zeros(size), np.zeros(size)
 
     def add(self, vector: NDArray[np.float64], weight: float) -> None:
         """Add one decoded report."""
         self._weights.add(np.array([[weight]]))
+        self._largest = max(self._largest, weight)
         self._added(vector[None], weight)
 
     def add_all(self, vectors: NDArray[np.float64]) -> None:
         """Add decoded reports of the weight 1, shape (n, size)."""
         self._weights.add(np.array([[float(len(vectors))]]))
+        self._largest = max(self._largest, 1.0)
         self._added(vectors, 1.0)
 
     def _added(self, vectors: NDArray[np.float64], weight: float) -> None:
@@ -114,6 +116,11 @@ class ReportMean:
         """The mean, shape (size,)."""
         mean: NDArray[np.float64] = self._total.value / self._weights.value
         return mean
+
+    @property
+    def largest_share(self) -> float:
+        """Largest share of the mean that is one report's."""
+        return self._largest / float(self._weights.value[0])
 
     def errors(self) -> NDArray[np.float64]:
         """Return the standard error of each coordinate; for two reports or more."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import math
 import random
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -16,11 +17,11 @@ from flwr.serverapp.strategy import FedAvg, Result
 from numpy.typing import NDArray
 
 from bitldp.base import checks
-from bitldp.federated.client.mod import REPORT, STYPE
+from bitldp.federated.client.mod import REPORT, STYPE, Evaluation
 from bitldp.federated.server.mean import ReportMean
 from bitldp.federated.wire.arrays import Layout
 from bitldp.federated.wire.codec import Factory, UpdateCodec, UpdatePlan
-from bitldp.federated.wire.wire import WireError
+from bitldp.federated.wire.wire import WireError, parse
 from bitldp.mechanism.base import Mechanism
 
 __all__ = ["DecodingStrategy", "RoundFailedError"]
@@ -43,7 +44,14 @@ class DecodingStrategy(FedAvg):
         What the mean update is multiplied by before it is added; -0.1, say, for gradients of a loss. Not for
         ``update="replace"``.
     weighting : {"fixed", "examples"}
-        Whether every report counts the same, or by the number of examples that the client states.
+        Whether every report counts the same, or by the number of examples that the client states. A client
+        that states none (the default of `PrivateUpdateMod`) is then rejected.
+    max_examples : int, optional
+        With ``weighting="examples"``, which needs it: the most examples that a client counts for. A larger
+        number counts as this one, so that no client can make itself the mean.
+    metrics : mapping of str to Mechanism, optional
+        Metrics of evaluations that clients release, as of `PrivateUpdateMod`: equal on both sides. Without it
+        no client is asked for an evaluation (`fraction_evaluate` is 0), and none is counted.
     min_fraction : float
         Share of the clients asked whose reports must arrive, in [0, 1]. At least one always must.
     seed : int, optional
@@ -64,8 +72,13 @@ class DecodingStrategy(FedAvg):
     -----
     Each round's metrics are: "clients" asked, "reports" averaged, "failed" (Error replies), "missing" (no
     reply in time), "rejected" (bytes that are no such report) and "rejected-REASON" for each reason that
-    occurred; "bytes-up" of all reports that came, headers included; and "stderr", the standard error of the
-    mean update, as root mean square over its coordinates (absent for one report).
+    occurred; "bytes-up" of all reports that came, headers included; "stderr", the standard error of the mean
+    update, as root mean square over its coordinates (absent for one report); and, where examples weigh,
+    "largest-share": the part of the mean that is one client's.
+
+    A report names its round, and one of another round is rejected. Of an evaluation only those replies count
+    whose every metric is a number that its mechanism releases; all weigh the same, whatever they state.
+    Metrics of an evaluation are the means, "stderr-NAME" of each, and the counts of a training round.
 
     Reports are summed in an order that depends on their bytes alone, so that the same reports make the same
     model, whatever the clients' numbers and the order of arrival.
@@ -83,6 +96,8 @@ class DecodingStrategy(FedAvg):
         *,
         rate: float = 1.0,
         weighting: Literal["fixed", "examples"] = "fixed",
+        max_examples: int | None = None,
+        metrics: Mapping[str, Mechanism] | None = None,
         min_fraction: float = 0.0,
         seed: int | None = None,
         first_round: int = 1,
@@ -91,10 +106,21 @@ class DecodingStrategy(FedAvg):
         own = ("clip", "norm", "update", "interval", "integers", "allow_biased", "rows")
         self.codec = UpdateCodec.of(mechanism, {name: options.pop(name) for name in own if name in options})
         super().__init__(**options)
+        if metrics is None and "fraction_evaluate" not in options:
+            self.fraction_evaluate = 0.0  # no reply could be read
         self.rate = checks.real("rate", rate)
         if self.codec.update == "replace" and self.rate != 1.0:
             raise ValueError("rate: not with update='replace', where the mean takes the place of the model")
         self.weighting = checks.choice("weighting", weighting, ("fixed", "examples"))
+        if (max_examples is None) == (self.weighting == "examples"):
+            raise TypeError(
+                "max_examples: the most that a client counts for; needed with weighting='examples', and "
+                "for nothing else"
+            )
+        self.max_examples = None if max_examples is None else checks.integer("max_examples", max_examples, 1)
+        self._evaluation = None if metrics is None else Evaluation(metrics)
+        if self._evaluation is not None:
+            _ = self._evaluation.letters  # refuses now what could not be checked
         self.min_fraction = checks.real("min_fraction", min_fraction)
         if not 0.0 <= self.min_fraction <= 1.0:
             raise ValueError(f"min_fraction: must be in [0, 1], got {min_fraction}")
@@ -102,6 +128,7 @@ class DecodingStrategy(FedAvg):
         self.first_round = checks.integer("first_round", first_round, 1)
         self._model: dict[str, NDArray[Any]] = {}
         self._asked: set[int] = set()
+        self._judges: set[int] = set()
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -135,7 +162,7 @@ class DecodingStrategy(FedAvg):
         if not self._asked:
             return None, None
         layout = Layout.of(self._model, self.codec.integers)
-        plan = self.codec.plan(layout)
+        plan = self.codec.plan(layout).at(self._turn(server_round))
         mean, counts = self._collect(plan, replies)
         if mean.reports == 0 or mean.reports < self.min_fraction * len(self._asked):
             seen = ", ".join(f"{count} {name}" for name, count in counts.items() if name != "bytes-up")
@@ -147,6 +174,8 @@ class DecodingStrategy(FedAvg):
         metrics: dict[str, Any] = {"clients": len(self._asked), "reports": mean.reports, **counts}
         if mean.reports > 1:
             metrics["stderr"] = mean.stderr()
+        if self.weighting == "examples":
+            metrics["largest-share"] = mean.largest_share
         return ArrayRecord({name: Array(array) for name, array in arrays.items()}), MetricRecord(metrics)
 
     def updated(self, layout: Layout, mean: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
@@ -174,7 +203,7 @@ class DecodingStrategy(FedAvg):
                     raise WireError("unexpected", "report: of a client that was not asked, or a second one")
                 data = self._report(reply)
                 size += len(data)
-                result.append((hashlib.sha256(data).digest(), data, self._weight(reply)))
+                result.append((hashlib.sha256(data).digest(), data, self._weight(data, reply)))
             except WireError as error:
                 rejected[error.reason] += 1
                 log.warning("client %d: %s", node, error)
@@ -196,14 +225,53 @@ class DecodingStrategy(FedAvg):
             raise WireError("garbage", "report: the reply holds none, but something else")
         return bytes(array.data)
 
-    def _weight(self, reply: Message) -> float:
-        if self.weighting == "fixed":
+    def _weight(self, data: bytes, reply: Message) -> float:
+        if self.max_examples is None:
             return 1.0
+        if not parse(data).examples:
+            raise WireError("examples", "report: its client states no number of examples (examples='fixed')")
         for record in reply.content.metric_records.values():
             stated = record.get(self.weighted_by_key)
-            if isinstance(stated, (int, float)) and 0.0 < stated < 2.0**53:  # NaN fails
-                return float(stated)
-        raise WireError("examples", f"report: {self.weighted_by_key!r} must be a number above zero")
+            if type(stated) is int and stated > 0:
+                return float(min(stated, self.max_examples))
+        raise WireError("examples", f"report: {self.weighted_by_key!r} must be an integer above zero")
+
+    def configure_evaluate(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Choose the clients of an evaluation."""
+        messages = list(super().configure_evaluate(self._turn(server_round), arrays, config, grid))
+        self._judges = {message.metadata.dst_node_id for message in messages}
+        return messages
+
+    def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
+        """Average the released metrics, and count what did not come, and what is no release."""
+        if not self._judges:
+            return None
+        waiting, rejected, failed = set(self._judges), 0, 0
+        rows: list[dict[str, float]] = []
+        for reply in replies:
+            node = reply.metadata.src_node_id
+            expected = node in waiting
+            waiting.discard(node)
+            if reply.has_error():
+                failed += 1
+                log.info("client %d sent no metrics: error %d", node, reply.error.code)
+                continue
+            released = None if not expected or self._evaluation is None else self._evaluation.read(reply)
+            if released is None:
+                rejected += 1
+                log.warning("client %d: its evaluation holds something else than released metrics", node)
+            else:
+                rows.append(released)
+        metrics: dict[str, Any] = {"clients": len(self._judges), "reports": len(rows)}
+        metrics |= {"failed": failed, "missing": len(waiting), "rejected": rejected}
+        for name in rows[0] if rows else ():
+            values = np.array([row[name] for row in rows])
+            metrics[name] = math.fsum(values) / len(values)
+            if len(rows) > 1:
+                metrics[f"stderr-{name}"] = float(np.std(values, ddof=1)) / math.sqrt(len(rows))
+        return MetricRecord(metrics)
 
     def _turn(self, server_round: int) -> int:
         return server_round + self.first_round - 1

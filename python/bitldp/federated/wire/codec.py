@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -271,6 +271,18 @@ class UpdatePlan:
     form: ReportForm
     letters: Callable[[Any], NDArray[np.float64]]
     rows: int = 1
+
+    def at(self, number: int, *, examples: bool = False) -> UpdatePlan:
+        """Return the plan of one round, whose reports name it.
+
+        Parameters
+        ----------
+        number : int
+            Of the round, 1 or more; 0 for none.
+        examples : bool
+            Whether the client states its number of examples beside its report.
+        """
+        return replace(self, header=replace(self.header, round=number, examples=examples))
 
     @property
     def records(self) -> int:

@@ -12,7 +12,7 @@ import json
 import struct
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 
-VERSION = 1
+VERSION = 2
 MAGIC = b"bLDP"
 UPDATES = ("difference", "gradient", "replace")
 NORMS = ("l2", "l1", "linf")
@@ -46,6 +46,8 @@ NORMS = ("l2", "l1", "linf")
 _FIXED = struct.Struct("<4sBBBB16s16sdddQQ")
 _PART = struct.Struct("<IB")
 _LENGTH = struct.Struct("<Q")
+_TURN = struct.Struct("<IB")
+_MOST_ROUNDS = (1 << 32) - 1
 _MOST_PARTS = 8
 _MOST_NAME = 64
 
@@ -58,8 +60,8 @@ class WireError(ValueError):
     Attributes
     ----------
     reason : str
-        One word: "garbage", "version", "mechanism", "settings", "layout", "form", "truncated", "trailing",
-        "checksum" or "range".
+        One word: "garbage", "version", "mechanism", "settings", "layout", "round", "form", "truncated",
+        "trailing", "checksum" or "range".
     """
 
     def __init__(self, reason: str, sentence: str) -> None:
@@ -108,6 +110,12 @@ class Header:
         Numbers of the vector, and records that it was cut into.
     fields : tuple of Field
         Arrays of codes.
+    round : int
+        Number of the round that the report answers; 0 for none. A report of another round is refused.
+    examples : bool
+        Whether the client states its number of examples beside the report.
+    version : int
+        Of the wire format: 2, or 1 of older reports, which state neither of the two.
     """
 
     name: str
@@ -121,6 +129,14 @@ class Header:
     coordinates: int
     records: int
     fields: tuple[Field, ...]
+    round: int = 0
+    examples: bool = False
+    version: int = VERSION
+
+    def __post_init__(self) -> None:
+        """Check the number of the round."""
+        if not 0 <= self.round <= _MOST_ROUNDS:
+            raise ValueError(f"round: must be 0 to {_MOST_ROUNDS}, got {self.round}")
 
     @property
     def payload(self) -> int:
@@ -129,8 +145,9 @@ class Header:
 
     @property
     def digest(self) -> bytes:
-        """Digest of 32 bytes that tells headers apart."""
-        return hashlib.sha256(self.encoded()).digest()
+        """Digest of 32 bytes that tells settings apart, in all rounds and versions of the format."""
+        settings = replace(self, round=0, examples=False, version=1)  # seeded clients draw by it
+        return hashlib.sha256(settings.encoded()).digest()
 
     @property
     def size(self) -> int:
@@ -142,7 +159,7 @@ class Header:
         name = self.name.encode("ascii", "replace")[:_MOST_NAME]
         fixed = _FIXED.pack(
             MAGIC,
-            VERSION,
+            self.version,
             UPDATES.index(self.update),
             NORMS.index(self.norm),
             len(self.fields),
@@ -155,29 +172,35 @@ class Header:
             self.records,
         )
         parts = b"".join(_PART.pack(*part) for part in self.fields)
-        return fixed + parts + bytes([len(name)]) + name + _LENGTH.pack(self.payload)
+        turn = _TURN.pack(self.round, self.examples) if self.version > 1 else b""
+        return fixed + parts + bytes([len(name)]) + name + _LENGTH.pack(self.payload) + turn
 
 
 def parse(data: bytes) -> Header:
     """Return the header that `data` begins with, every length checked against the bytes that are there."""
     if data[: len(MAGIC)] != MAGIC[: len(data)] or not data:
         raise WireError("garbage", "report: these bytes are no report of bitldp")
-    if len(data) > len(MAGIC) and data[len(MAGIC)] != VERSION:
-        raise WireError("version", f"report: wire version {data[len(MAGIC)]}, this side reads {VERSION}")
+    if len(data) > len(MAGIC) and not 1 <= data[len(MAGIC)] <= VERSION:
+        raise WireError("version", f"report: wire version {data[len(MAGIC)]}, this side reads 1 to {VERSION}")
     short = WireError("truncated", "report: truncated within its header")
     if len(data) < _FIXED.size:
         raise short
-    _, _, update, norm, parts, mechanism, layout, clip, low, high, coordinates, records = _FIXED.unpack_from(
-        data
+    _, version, update, norm, parts, mechanism, layout, clip, low, high, coordinates, records = (
+        _FIXED.unpack_from(data)
     )
     if update >= len(UPDATES) or norm >= len(NORMS) or not 1 <= parts <= _MOST_PARTS:
         raise WireError("garbage", "report: the header holds words that do not exist")
     offset = _FIXED.size + parts * _PART.size
-    if len(data) < offset + 1 or len(data) < offset + 1 + data[offset] + _LENGTH.size + CHECKSUM.size:
+    turn = _TURN.size if version > 1 else 0
+    if len(data) < offset + 1 or len(data) < offset + 1 + data[offset] + _LENGTH.size + turn + CHECKSUM.size:
         raise short
     name = data[offset + 1 : offset + 1 + data[offset]]
     if len(name) > _MOST_NAME or not name.isascii() or not name.decode("ascii").isidentifier():
         raise WireError("garbage", "report: the header holds no name of a mechanism")
+    after = offset + 1 + len(name) + _LENGTH.size
+    number, examples = _TURN.unpack_from(data, after) if turn else (0, 0)
+    if examples > 1:
+        raise WireError("garbage", "report: the header holds words that do not exist")
     return Header(
         name=name.decode("ascii"),
         mechanism=mechanism,
@@ -190,13 +213,20 @@ def parse(data: bytes) -> Header:
         coordinates=coordinates,
         records=records,
         fields=tuple(
-            Field(*_PART.unpack_from(data, _FIXED.size + number * _PART.size)) for number in range(parts)
+            Field(*_PART.unpack_from(data, _FIXED.size + index * _PART.size)) for index in range(parts)
         ),
+        round=number,
+        examples=bool(examples),
+        version=version,
     )
 
 
 def compare(received: Header, expected: Header) -> None:
-    """Raise unless two headers are equal; the sentence says what differs."""
+    """Raise unless two headers are equal; the sentence says what differs.
+
+    Whether examples are stated may differ, for the client decides on it; and the version, of old reports
+    where no round is asked for.
+    """
     if received.name != expected.name:
         raise WireError("mechanism", f"report: of mechanism {received.name}, expected {expected.name}")
     if received.mechanism != expected.mechanism:
@@ -211,8 +241,14 @@ def compare(received: Header, expected: Header) -> None:
             f"report: of {received.coordinates} coordinates of other arrays, expected {expected.coordinates};"
             " names, shapes or dtypes differ",
         )
+    if received.round != expected.round:
+        states = f"round {received.round}" if received.round else "no round"
+        asked = f"round {expected.round} was" if expected.round else "none was"
+        raise WireError("round", f"report: answers {states}, where {asked} asked for")
     for field in fields(expected):
-        if getattr(received, field.name) != getattr(expected, field.name):
+        if field.name not in ("examples", "version") and getattr(received, field.name) != getattr(
+            expected, field.name
+        ):
             raise WireError("form", f"report: {field.name} differ from what the mechanism makes")
 
 
@@ -278,8 +314,9 @@ def read(data: bytes | NDArray[np.uint8], expected: Header) -> list[NDArray[Any]
     elif not isinstance(data, (bytes, bytearray, memoryview)):
         raise WireError("garbage", f"report: must be bytes, not {type(data).__name__}")
     data = bytes(data)
-    head = expected.encoded()
-    compare(parse(data), expected)
+    received = parse(data)
+    compare(received, expected)
+    head = received.encoded()
     start = len(head) + CHECKSUM.size
     if data[: len(head)] != head:  # the fields agree: only the length of the payload can differ
         raise WireError("form", "report: the payload has another length than its header needs")

@@ -199,7 +199,7 @@ class RememberingMod(PrivateUpdateMod):
         layout: Layout,
         model: Mapping[str, NDArray[Any]],
     ) -> bytes:
-        plan = self.codec.plan(layout)
+        plan = self.codec.plan(layout).at(turn_of(message))
         identity, question = identity_of(self._settings, layout), question_of(message, layout, model)
         memory = Memory.load(self._path, identity, layout.size)
         charged = sum(entry.count for entry in self.account.ledger(context).entries)
