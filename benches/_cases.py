@@ -319,7 +319,7 @@ def _values() -> list[Case]:
 
 
 def _keyed() -> list[Case]:
-    """Return coins that are a function of key, id, column and value: a call for a record and column."""
+    """Return random bits that are a function of key, id, column and value: a call for a record and column."""
     rng = np.random.default_rng(SEED + 6)
     count, columns = 128, 4
     channel = bitldp.Window(count, 1, 0.3)
@@ -329,7 +329,7 @@ def _keyed() -> list[Case]:
 
     def ours(threads: int) -> Array:
         found: Array = channel.randomize(
-            x, None, None, _core.Coins(key, b"bench", ids), "codes", None, threads, 0
+            x, None, None, _core.KeyedRandomness(key, b"bench", ids), "codes", None, threads, 0
         )
         return found
 

@@ -204,6 +204,6 @@ def fresh(mechanism: Any, x: Array) -> None:
 def keyed(ours: Callable[[int], Array], x: Array, high: float) -> None:
     """Check that keyed reports do not depend on the threads, and are true as often as they should."""
     reports = ours(1)
-    require(np.array_equal(reports, ours(2)), "keyed coins depend on the number of threads")
+    require(np.array_equal(reports, ours(2)), "keyed randomness depends on the number of threads")
     true = np.count_nonzero(reports == x) / x.size
-    require(abs(true - high) <= SIGMAS * math.sqrt(high * (1.0 - high) / x.size), "keyed coins: the law")
+    require(abs(true - high) <= SIGMAS * math.sqrt(high * (1.0 - high) / x.size), "keyed randomness: the law")

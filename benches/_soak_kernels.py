@@ -1,9 +1,9 @@
 """The kernels that `soak.py` draws from: one of each kind, its inputs in turn, and its law.
 
 A kind is a path through the core's samplers: each law in each form that it is sampled in, from a stream and
-with keyed coins, from codes and from numbers that are dithered. What encodes, emits or picks an instruction
-set only moves bits, and the tests compare it with its oracle byte by byte; here laws are compared with
-counts.
+with keyed randomness, from codes and from numbers that are dithered. What encodes, emits or picks an
+instruction set only moves bits, and the tests compare it with its oracle byte by byte; here laws are compared
+with counts.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _of_strings() -> Iterator[tuple[str, Kernel]]:
     found = dict(_strings_of_a_value())
     yield from found.items()
     for title, kernel in found.items():
-        yield f"{title}, keyed", replace(kernel, draw=_with_coins(kernel.draw, kernel.chunk), dear=20)
+        yield f"{title}, keyed", replace(kernel, draw=_keyed(kernel.draw, kernel.chunk), dear=20)
 
 
 def _strings_of_a_value() -> Iterator[tuple[str, Kernel]]:
@@ -102,12 +102,12 @@ def _designed(design: _core.Design) -> Draw:
     ).astype(np.intp)
 
 
-def _with_coins(draw: Draw, chunk: int) -> Draw:
-    """Return the draw with coins of its key and of ids, one for each record."""
+def _keyed(draw: Draw, chunk: int) -> Draw:
+    """Return the draw with randomness of its key and of ids, one for each record."""
 
     def keyed(x: NDArray[np.intp], key: bytes, first: int) -> NDArray[Any]:
         ids = np.arange(len(x), dtype=np.uint64) + np.uint64(first * chunk)
-        return draw(x, _core.Coins(key, b"soak", ids), 0)
+        return draw(x, _core.KeyedRandomness(key, b"soak", ids), 0)
 
     return keyed
 
@@ -201,8 +201,8 @@ def _keyed(channel: Any, inputs: NDArray[Any] | None = None, grid: Any = None) -
         # Records of many columns: a hash for each sample would take ten times as long as the samples.
         records = values[x].reshape(-1, COLUMNS if len(x) % COLUMNS == 0 else 1)
         ids = np.arange(len(records), dtype=np.uint64) + np.uint64(first * _core.CHUNK)
-        coins = _core.Coins(key, b"soak", ids)
-        source = (coins, coins) if isinstance(channel, _core.Mixture) else coins
+        randomness = _core.KeyedRandomness(key, b"soak", ids)
+        source = (randomness, randomness) if isinstance(channel, _core.Mixture) else randomness
         codes = channel.randomize(records, grid, None, source, "codes", None, None, 0)
         return np.asarray(codes, np.intp).ravel()
 

@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 __all__ = [
     "CHUNK",
     "Bits",
-    "Coins",
     "Cube",
     "Design",
     "FixedPoint",
     "Grid",
+    "KeyedRandomness",
     "Matrix",
     "Mixture",
     "Rotation",
@@ -253,7 +253,7 @@ class Bits:
         self,
         x: ArrayLike,
         codec: FixedPoint | None,
-        key: bytes | Coins | None,
+        key: bytes | KeyedRandomness | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
@@ -327,7 +327,7 @@ class Select:
     def randomize(
         self,
         x: ArrayLike,
-        key: bytes | Coins | None,
+        key: bytes | KeyedRandomness | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
@@ -377,7 +377,7 @@ class Design:
     def randomize(
         self,
         x: ArrayLike,
-        key: bytes | Coins | None,
+        key: bytes | KeyedRandomness | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
@@ -403,7 +403,7 @@ class Subset:
     def randomize(
         self,
         x: ArrayLike,
-        key: bytes | Coins | None,
+        key: bytes | KeyedRandomness | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
@@ -427,7 +427,7 @@ class Unary:
     def randomize(
         self,
         x: ArrayLike,
-        key: bytes | Coins | None,
+        key: bytes | KeyedRandomness | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
@@ -465,7 +465,7 @@ class Window:
         x: ArrayLike,
         grid: Grid | None,
         letters: NDArray[np.float64] | None,
-        key: bytes | Coins | None,
+        key: bytes | KeyedRandomness | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
@@ -492,7 +492,7 @@ class Matrix:
         x: ArrayLike,
         grid: Grid | None,
         letters: NDArray[np.float64] | None,
-        key: bytes | Coins | None,
+        key: bytes | KeyedRandomness | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
@@ -518,7 +518,7 @@ class Mixture:
         x: ArrayLike,
         grids: tuple[Grid, Grid],
         letters: NDArray[np.float64] | None,
-        keys: tuple[bytes | Coins | None, bytes | Coins | None],
+        keys: tuple[bytes | KeyedRandomness | None, bytes | KeyedRandomness | None],
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
@@ -552,7 +552,7 @@ class Shift:
         x: ArrayLike,
         grid: Grid | None,
         letters: NDArray[np.float64] | None,
-        key: bytes | Coins | None,
+        key: bytes | KeyedRandomness | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,
@@ -562,13 +562,13 @@ class Shift:
     def __getnewargs__(self) -> tuple[int, int, list[int], int, bool]: ...
 
 @final
-class Coins:
+class KeyedRandomness:
     def __new__(
         cls, key: bytes, context: bytes, ids: NDArray[np.uint64] | NDArray[np.uint8], column: int = ...
-    ) -> Coins: ...
-    def stage(self, stage: int) -> Coins: ...
-    def bound(self, x: ArrayLike, threads: int | None = None) -> Coins: ...
-    def taken(self, records: NDArray[np.int64], column: int) -> Coins: ...
+    ) -> KeyedRandomness: ...
+    def stage(self, stage: int) -> KeyedRandomness: ...
+    def bound(self, x: ArrayLike, threads: int | None = None) -> KeyedRandomness: ...
+    def taken(self, records: NDArray[np.int64], column: int) -> KeyedRandomness: ...
     def words(self, count: int, stream: int, threads: int | None = None) -> NDArray[np.uint64]: ...
     def __len__(self) -> int: ...
 
@@ -597,7 +597,7 @@ class Cube:
         x: ArrayLike,
         grid: Grid | None,
         letters: tuple[float, float] | None,
-        key: bytes | Coins | None,
+        key: bytes | KeyedRandomness | None,
         output: str,
         out: NDArray[Any] | None,
         threads: int | None,

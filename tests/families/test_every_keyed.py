@@ -1,4 +1,4 @@
-"""Every mechanism that a family exports takes keyed coins, and a report is its record's alone."""
+"""Every mechanism that a family exports takes keyed randomness, and a report is its record's alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import bitldp
 import numpy as np
 import pytest
-from bitldp._core import Coins
+from bitldp._core import KeyedRandomness
 from bitldp.mechanism.law import arguments
 from bitldp.selection import Compressed
 from support.cases import CASES, FAMILIES, ORDERED, Case
@@ -106,7 +106,7 @@ def test_every_form_says_the_same(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WALK)
-def test_another_value_of_an_id_has_other_coins(name: str) -> None:
+def test_another_value_of_an_id_has_other_randomness(name: str) -> None:
     """Where the record is the value, one number that is another leaves nothing as it was.
 
     Two reports of one id whose records differ agree as often as those of two ids do: n = 203 records, five
@@ -160,12 +160,12 @@ def test_the_key_is_shown_nowhere(name: str) -> None:
         assert repr(KEY)[2:-1] not in text
 
 
-def test_coins_hold_their_key_to_themselves() -> None:
-    coins = Coins(KEY, b"", IDS)
-    assert repr(coins) == f"<Coins of {RECORDS} records>"
-    with pytest.raises(TypeError, match="are not pickled"):
-        pickle.dumps(coins)
-    assert not any("key" in name for name in dir(coins))
+def test_keyed_randomness_holds_its_key_to_itself() -> None:
+    randomness = KeyedRandomness(KEY, b"", IDS)
+    assert repr(randomness) == f"<KeyedRandomness of {RECORDS} records>"
+    with pytest.raises(TypeError, match="is not pickled"):
+        pickle.dumps(randomness)
+    assert not any("key" in name for name in dir(randomness))
 
 
 def test_a_single_record_is_an_array_of_one() -> None:
@@ -178,7 +178,7 @@ def test_a_single_record_is_an_array_of_one() -> None:
 
 
 def test_a_projection_may_round_otherwise() -> None:
-    """A matrix product of one row is not to the last bit that of many: bound coins do not hear it."""
+    """A matrix product of one row is not to the last bit that of many; bound randomness ignores it."""
     mechanism = Compressed(100, compressed=20, epsilon=2.0, public_seed=1)
     x = np.random.default_rng(2).normal(size=(RECORDS, 100))
     whole = drawn(mechanism, (x,))

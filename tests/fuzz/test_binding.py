@@ -271,10 +271,10 @@ def test_keyed_calls_answer_or_refuse() -> None:
         called = CHANNELS[one.name]
         if ids is None and isinstance(one.x, np.ndarray) and one.x.ndim:
             ids = np.arange(len(one.x), dtype=np.uint64)
-        coins = answer(_core.Coins, one.key, b"fuzz", ids, one.first or 0)
-        if coins is None:
+        randomness = answer(_core.KeyedRandomness, one.key, b"fuzz", ids, one.first or 0)
+        if randomness is None:
             return False
-        source = (coins[0], coins[0]) if one.name == "mixture" else coins[0]
+        source = (randomness[0], randomness[0]) if one.name == "mixture" else randomness[0]
         codec = [one.codec] if called.codecs else []
         arguments = [one.x, *codec, *([one.letters] if called.letters else []), source, one.form]
         made = answer(called.channel.randomize, *arguments, None, one.threads, 0)
@@ -282,7 +282,7 @@ def test_keyed_calls_answer_or_refuse() -> None:
             assert made[0].max() < called.reports
         return made is not None
 
-    fuzz("keyed coins", st.tuples(calls(sorted(CHANNELS)), ids), call)
+    fuzz("keyed randomness", st.tuples(calls(sorted(CHANNELS)), ids), call)
 
 
 def test_codecs_and_packing_answer_or_refuse() -> None:

@@ -124,7 +124,7 @@ def test_reading_a_numeric_mechanism_opens_few_files() -> None:
         for kind in (*bitldp.Piecewise.__mro__, *type(release).__mro__)
         if kind.__module__.startswith("bitldp.")
     }
-    # Seven on the way to the law, and what keyed coins ask of any mechanism.
+    # Seven on the way to the law, and what keyed randomness asks of any mechanism.
     assert len(files) <= 8, files
 
 

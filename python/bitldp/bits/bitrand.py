@@ -27,7 +27,7 @@ from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
 from bitldp.mechanism.parameters import Budget, Calibration, Categories, Features, FieldId, Option, Unit
 from bitldp.privacy import Guarantee, added
 from bitldp.release.base import Call, called
-from bitldp.release.keyed import Ids, coins_of, fitting
+from bitldp.release.keyed import Ids, fitting, keyed_randomness
 
 __all__ = ["BitRand"]
 
@@ -257,7 +257,7 @@ class BitRand(Mechanism):
 
         Features and label of a record together are the value.
         """
-        randomness = coins_of(key, ids, context, column, duplicates)
+        randomness = keyed_randomness(key, ids, context, column, duplicates)
         values, label = checks.numbers("x", x), self._label(y)
         self._check_pair(values, label)
         fitting(randomness, values if label.ndim else label)

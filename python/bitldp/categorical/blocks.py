@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import CHUNK, Coins, Design, count_progressions, pack
+from bitldp._core import CHUNK, Design, KeyedRandomness, count_progressions, pack
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.categorical.supported import DesignCodes, Supported
@@ -74,7 +74,9 @@ class Steps:
 
     def drawn(self, key: Source, records: int, first_chunk: int) -> NDArray[np.intp]:
         """Return steps less 1 for records, drawn without looking at them."""
-        return whole_numbers(key, records, self._count, 0 if isinstance(key, Coins) else first_chunk)
+        return whole_numbers(
+            key, records, self._count, 0 if isinstance(key, KeyedRandomness) else first_chunk
+        )
 
     def numbered(self, records: int, first: int) -> NDArray[np.intp]:
         """Return the steps less 1 of the numbers first, first + 1, ...: those of the public key's words."""

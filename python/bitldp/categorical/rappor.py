@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import Bits, Coins, Unary, keystream, log_ratio
+from bitldp._core import Bits, KeyedRandomness, Unary, keystream, log_ratio
 from bitldp.base import checks
 from bitldp.base.arrays import fill, zeros_if_refused
 from bitldp.base.keys import RandomSource
@@ -19,7 +19,7 @@ from bitldp.categorical.unary import UnaryEncoding, _sue_channel
 from bitldp.mechanism.parameters import optional
 from bitldp.privacy import ONE, Guarantee, added, calibrated
 from bitldp.release.base import Call, Source, called
-from bitldp.release.keyed import Ids, coins_of, fitting
+from bitldp.release.keyed import Ids, fitting, keyed_randomness
 
 __all__ = ["RAPPOR"]
 
@@ -165,7 +165,7 @@ class RAPPOR(UnaryEncoding):
     ) -> NDArray[Any]:
         """Return the bits answered once more."""
         form = "codes" if output == "bits" else "packed"
-        if isinstance(source, Coins):
+        if isinstance(source, KeyedRandomness):
             return self._second.randomize(bits, None, source, form, None, threads, 0)
         # Each chunk of records has a key of its own: the second channel counts its chunks in bits.
         chunk, secret = self._channel.chunk, os.urandom(32) if source is None else source
@@ -204,7 +204,7 @@ class RAPPOR(UnaryEncoding):
         ValueError, TypeError
             As `randomize_keyed`.
         """
-        randomness, values = coins_of(key, ids, context, 0, False), self._admit(x)
+        randomness, values = keyed_randomness(key, ids, context, 0, False), self._admit(x)
         fitting(randomness, values)
         return self._channel.randomize(values, randomness, "bits", None, threads, 0)
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy import ndarray
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import Coins, Grid
+from bitldp._core import Grid, KeyedRandomness
 from bitldp.base import checks
 from bitldp.base.arrays import position
 from bitldp.base.documents import facts_table
@@ -27,7 +27,7 @@ from bitldp.mechanism.law import Experiment, Pair, Symbols, far_ends
 from bitldp.mechanism.parameters import declared, lasting
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
 from bitldp.release.base import Call, Direct, called
-from bitldp.release.keyed import Ids, bound, coins_of, fitting, keyed_call
+from bitldp.release.keyed import Ids, bound, fitting, keyed_call, keyed_randomness
 
 if TYPE_CHECKING:
     from bitldp.estimate.accumulators import Accumulator
@@ -334,7 +334,7 @@ class Mechanism(metaclass=_Hinting):
             Purpose of the randomness: the plan and the snapshot.
         column : int
             Number of the record's first column among all that are released under the key and context: two
-            columns of one number would share their coins.
+            columns of one number would share their random bits.
         output, threads
             As of `randomize`; None is the first of `outputs`.
         duplicates : bool
@@ -352,12 +352,12 @@ class Mechanism(metaclass=_Hinting):
             As of `randomize`; and for a key of another length, ids that are not as many as the records, and
             an id that comes up twice.
         """
-        coins = coins_of(key, ids, context, column, duplicates)
+        randomness = keyed_randomness(key, ids, context, column, duplicates)
         values = self._admit(x)
-        fitting(coins, values)
+        fitting(randomness, values)
         if values.ndim == 1 and self.columns > 1:
             raise ValueError(f"x: shape must be (n, {self.columns}), got {values.shape}")
-        return self._perturb(values, self._keyed(coins, [values], output, threads))
+        return self._perturb(values, self._keyed(randomness, [values], output, threads))
 
     def _admit(self, x: Any) -> NDArray[Any]:
         """Return records as an array of what `_perturb` takes, whatever they came as."""
@@ -377,10 +377,14 @@ class Mechanism(metaclass=_Hinting):
         raise NotImplementedError(f"{type(self).__name__} has a `randomize` of its own")
 
     def _keyed(
-        self, coins: Coins, records: Sequence[NDArray[Any]], output: str | None, threads: int | None
+        self,
+        randomness: KeyedRandomness,
+        records: Sequence[NDArray[Any]],
+        output: str | None,
+        threads: int | None,
     ) -> Call:
         """Return the call that takes its randomness from that of the records."""
-        own = bound(coins, records, threads) if self._bound else coins
+        own = bound(randomness, records, threads) if self._bound else randomness
         form = self.outputs[0] if output is None else output
         return keyed_call(own, self._streams, form, self.outputs, threads)
 

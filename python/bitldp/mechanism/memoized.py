@@ -41,7 +41,7 @@ class Memoized:
         32 bytes, or what keeps them (`bitldp.tables.ReleaseKey`). Keep it with the data's owner for as long
         as the question is asked: whoever holds it can test values, and without it the next answers are new.
     question : str
-        Tells this question from others under the key, so that two of them about one value share no coins.
+        Tells this question from others under the key: two of them about one value share no random bits.
 
     Raises
     ------

@@ -21,7 +21,7 @@ from bitldp.mechanism.parameters import Budget, Features, FieldId, Flag, Interva
 from bitldp.record.categorical import Oracles, Sizes, Spend, admitted, chosen
 from bitldp.record.choice import NUMBERS, indicators, indicators_worst, mean_indicators, number_mechanism
 from bitldp.release.base import called
-from bitldp.release.keyed import Ids, coins_of
+from bitldp.release.keyed import Ids, keyed_randomness
 from bitldp.release.sampled import checked_floats
 
 __all__ = ["MixedRecord"]
@@ -196,7 +196,7 @@ class MixedRecord(Attributes):
 
         Numbers and categories of a record together are the value.
         """
-        randomness = coins_of(key, ids, context, column, duplicates)
+        randomness = keyed_randomness(key, ids, context, column, duplicates)
         tables, records = self._admit_pair(x, y)
         call = self._keyed(randomness, [table for _, table in tables], output, threads)
         return self._released(tables, records, call)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import Coins, Grid
+from bitldp._core import Grid, KeyedRandomness
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
 from bitldp.base.keys import RandomSource, keys
@@ -18,8 +18,8 @@ from bitldp.privacy import ONE
 
 Interval = tuple[float, float]
 
-Source: TypeAlias = bytes | Coins | None
-"""Where one stream of a call comes from: a key, keyed coins, or a fresh key of the operating system."""
+Source: TypeAlias = bytes | KeyedRandomness | None
+"""Where one stream of a call comes from: a key, keyed randomness, or a fresh key of the operating system."""
 
 
 class Call(NamedTuple):
@@ -27,9 +27,9 @@ class Call(NamedTuple):
 
     Attributes
     ----------
-    keys : list of bytes, Coins or None
+    keys : list of bytes, KeyedRandomness or None
         One for each stream that the release takes; None asks for a fresh one of the operating system. Where
-        one is of coins, all are, each a stage of them.
+        one is keyed randomness, all are, each a stage of it.
     output : str
         The form of the reports.
     out : ndarray or None

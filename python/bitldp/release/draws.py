@@ -13,7 +13,7 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp._core import CHUNK, Coins, keystream
+from bitldp._core import CHUNK, KeyedRandomness, keystream
 from bitldp.release.base import Source
 
 _KEY_BYTES = 32
@@ -26,7 +26,7 @@ def public_key(seed: int, use: str = "rotation") -> bytes:
 
 def _words(key: Source, count: int, first_chunk: int) -> NDArray[np.uint64]:
     """Return `count` words of 64 bits; without a key, from a fresh one of the operating system."""
-    if isinstance(key, Coins):
+    if isinstance(key, KeyedRandomness):
         return key.words(count // max(1, len(key)), first_chunk)
     key = os.urandom(_KEY_BYTES) if key is None else key
     chunks = range(0, count, CHUNK)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import Coins
+from bitldp._core import KeyedRandomness
 from bitldp.base import checks
 from bitldp.release.base import Call, Release, Source, called
 
@@ -19,7 +19,7 @@ Ids = NDArray[np.integer[Any]] | Sequence[bytes]
 _FORMS = ("codes", "bits", "values", "packed")
 
 
-def coins_of(key: bytes, ids: Ids, context: bytes, column: int, duplicates: bool) -> Coins:
+def keyed_randomness(key: bytes, ids: Ids, context: bytes, column: int, duplicates: bool) -> KeyedRandomness:
     """Return the keyed randomness of records.
 
     Parameters
@@ -33,10 +33,10 @@ def coins_of(key: bytes, ids: Ids, context: bytes, column: int, duplicates: bool
         For a key of another length, ids of another shape or dtype, or an id twice.
     """
     names = _named(ids)
-    coins = Coins(key, context, names, column)
+    randomness = KeyedRandomness(key, context, names, column)
     if not duplicates and len(repeated(names)):
         raise ValueError("ids: each may come up once; duplicates=True allows more")
-    return coins
+    return randomness
 
 
 def repeated(ids: NDArray[Any]) -> NDArray[np.intp]:
@@ -54,19 +54,21 @@ def repeated(ids: NDArray[Any]) -> NDArray[np.intp]:
     return np.delete(alike, firsts)
 
 
-def bound(coins: Coins, records: Sequence[NDArray[Any]], threads: int | None) -> Coins:
+def bound(
+    randomness: KeyedRandomness, records: Sequence[NDArray[Any]], threads: int | None
+) -> KeyedRandomness:
     """Return keyed randomness that depends on the whole records: arrays with these on their first axis."""
     for values in records:
-        fitting(coins, values)
-        coins = coins.bound(values, threads)
-    return coins
+        fitting(randomness, values)
+        randomness = randomness.bound(values, threads)
+    return randomness
 
 
-def fitting(coins: Coins, values: NDArray[Any]) -> None:
+def fitting(randomness: KeyedRandomness, values: NDArray[Any]) -> None:
     """Refuse values of another number of records."""
-    if values.ndim == 0 or len(values) != len(coins):
+    if values.ndim == 0 or len(values) != len(randomness):
         records = f"{len(values)} records" if values.ndim else "a single value, which needs an array of one"
-        raise ValueError(f"ids: {len(coins)} of them do not fit {records}")
+        raise ValueError(f"ids: {len(randomness)} of them do not fit {records}")
 
 
 def by_column(
@@ -74,19 +76,21 @@ def by_column(
 ) -> Iterator[tuple[NDArray[np.intp], Sequence[Source]]]:
     """Yield places of some values of records, counted record by record, and what they are drawn from.
 
-    Keys draw for all at once. Of coins, every value takes those of its own record and column.
+    Keys draw for all at once. Of keyed randomness, every value takes that of its own record and column.
     """
-    coins = [source for source in sources if isinstance(source, Coins)]
-    if not coins:
+    keyed = [source for source in sources if isinstance(source, KeyedRandomness)]
+    if not keyed:
         yield places, sources
         return
     for column in range(columns):
         mine = places[places % columns == column]
-        yield mine, [each.taken(mine // columns, column) for each in coins]
+        yield mine, [each.taken(mine // columns, column) for each in keyed]
 
 
-def keyed_call(coins: Coins, streams: int, output: Any, allowed: tuple[str, ...], threads: Any) -> Call:
-    """Return the call of a release with coins: a stage of them for each of its streams.
+def keyed_call(
+    randomness: KeyedRandomness, streams: int, output: Any, allowed: tuple[str, ...], threads: Any
+) -> Call:
+    """Return the call of a release with keyed randomness: a stage of it for each of its streams.
 
     Raises
     ------
@@ -94,7 +98,7 @@ def keyed_call(coins: Coins, streams: int, output: Any, allowed: tuple[str, ...]
         For a form that is not allowed, or for threads that are no number.
     """
     call = called(None, output, None, threads, 0, allowed, 0)
-    return call._replace(keys=[coins.stage(stage) for stage in range(streams)])
+    return call._replace(keys=[randomness.stage(stage) for stage in range(streams)])
 
 
 def keyed(
@@ -157,14 +161,14 @@ def keyed(
     TypeError
         Arguments of another type.
     """
-    coins = coins_of(key, ids, context, column, duplicates)
+    randomness = keyed_randomness(key, ids, context, column, duplicates)
     values = checks.plain("x", x)
     if release.codec is not None and values.dtype.kind in "iu":
         values = values.astype(np.float64)  # the integer 1 is the number 1.0
-    fitting(coins, values)
+    fitting(randomness, values)
     if not release.straight:
-        coins = bound(coins, [values], threads)
-    return release.randomize(values, keyed_call(coins, release.streams, output, _FORMS, threads))
+        randomness = bound(randomness, [values], threads)
+    return release.randomize(values, keyed_call(randomness, release.streams, output, _FORMS, threads))
 
 
 def _named(ids: Ids) -> NDArray[Any]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp._core import Coins, Rotation, Select, keystream, pack
+from bitldp._core import KeyedRandomness, Rotation, Select, keystream, pack
 from bitldp.base import checks
 from bitldp.channels.ranks import top_weights
 from bitldp.letters.polytope import tops
@@ -104,7 +104,7 @@ class RotatedRelease(Release):
         channel's records takes those of the nonce c, so that batches of whole chunks concatenate.
         """
         key = keys[self.count] if len(keys) > self.count else None
-        if isinstance(key, Coins):
+        if isinstance(key, KeyedRandomness):
             return self._numbers((key.words(self.count, 0) >> np.uint64(32)).reshape(records, self.count))
         key = os.urandom(32) if key is None else key
         chunk, row = self.channel.chunk, _WORD * self.count
@@ -137,7 +137,7 @@ class RotatedRelease(Release):
 
     def _column(self, x: NDArray[Any], rotations: NDArray[Any], key: Source, call: Call) -> NDArray[Any]:
         """Return one code of each vector."""
-        if isinstance(key, Coins):  # which are of the record: its vector is rotated beforehand
+        if isinstance(key, KeyedRandomness):  # which is of the record: its vector is rotated beforehand
             step = max(1, _BLOCK // self.rotation.dimensions)
             starts = range(0, max(1, len(x)), step)
             return np.concatenate([self._keyed(x, rotations, key, call, slice(i, i + step)) for i in starts])
@@ -146,10 +146,10 @@ class RotatedRelease(Release):
         )
 
     def _keyed(
-        self, x: NDArray[Any], rotations: NDArray[Any], coins: Coins, call: Call, part: slice
+        self, x: NDArray[Any], rotations: NDArray[Any], randomness: KeyedRandomness, call: Call, part: slice
     ) -> NDArray[Any]:
         rotated = self.rotation.rotate(x[part], rotations[part], call.threads)
-        own = coins.taken(np.arange(len(x), dtype=np.int64)[part], 0)
+        own = randomness.taken(np.arange(len(x), dtype=np.int64)[part], 0)
         return self.channel.randomize(rotated, own, "codes", None, call.threads, 0)
 
     def packed(self, reports: RotatedReports) -> RotatedReports:

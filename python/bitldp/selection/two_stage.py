@@ -23,7 +23,7 @@ from bitldp.mechanism.parameters import FieldId
 from bitldp.numeric.duchi import Duchi
 from bitldp.privacy import Guarantee, added
 from bitldp.release.base import Call, called
-from bitldp.release.keyed import Ids, coins_of, fitting
+from bitldp.release.keyed import Ids, fitting, keyed_randomness
 from bitldp.selection.base import Selection, opposite_vectors
 from bitldp.selection.mechanisms import PS
 
@@ -284,7 +284,7 @@ class TwoStage(Mechanism):
 
         Scores and values of a client together are the value.
         """
-        randomness = coins_of(key, ids, context, column, duplicates)
+        randomness = keyed_randomness(key, ids, context, column, duplicates)
         sizes, table = self._admit_pair(scores, values)
         fitting(randomness, sizes)
         return self._perturb_pair(sizes, table, self._keyed(randomness, [sizes, table], output, threads))

@@ -149,8 +149,8 @@ channel! {
     /// x : array of shape (n, features), or (features,) for one record ((n,) where features is 1)
     ///     float32 or float64 with a codec, code words (uint8, uint16, uint32) without one.
     /// codec : FixedPoint or None
-    /// key : bytes, Coins or None
-    ///     32 bytes, coins of the records, or None for a fresh key from the operating system.
+    /// key : bytes, KeyedRandomness or None
+    ///     32 bytes, keyed randomness of the records, or None for a fresh key from the operating system.
     /// output : {"codes", "bits", "values", "packed"}
     /// out : array or None
     /// threads : int or None

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use crate::arrays::{Form, Target, contiguous, detached, input, key, packed_len, tuple, wrong_dtype};
 use crate::error::to_python;
 use crate::fixed_point::{FLOATS, is_single};
-use crate::keyed::{Coins, NUMBERS, Source};
+use crate::keyed::{KeyedRandomness, NUMBERS, Source};
 use crate::numbers::{Whole, count, threads};
 
 /// The face of a channel: what its calls take and give.
@@ -96,24 +96,33 @@ impl<'py, F: Face> Call<'_, 'py, F> {
         })
     }
 
-    /// Lets the channel fill an array from keyed coins, and gives it back.
+    /// Lets the channel fill an array from keyed randomness, and gives it back.
     pub(crate) fn run_keyed(
         self,
         real: bool,
         codec: <F::Core as Channel>::Codec<'_>,
         letters: Option<&[f64]>,
-        coins: &Coins,
+        randomness: &KeyedRandomness,
     ) -> PyResult<Bound<'py, PyAny>>
     where
         F::Core: Keyed,
     {
         if count::<u64>("first_chunk", self.first_chunk)? != 0 {
-            return Err(PyValueError::new_err("first_chunk: 0 is needed with coins, which have no chunks"));
+            return Err(PyValueError::new_err(
+                "first_chunk: 0 is needed with keyed randomness, which has no chunks",
+            ));
         }
         let taken = |input: &Input<'_>| real || F::takes(input);
         let types = if real { NUMBERS } else { F::TYPES };
         self.fill(real, letters, (types, taken), |channel, input, output, threads| {
-            channel.randomize_keyed(KeyedCall { codec, input, letters, output, coins: coins.core(), threads })
+            channel.randomize_keyed(KeyedCall {
+                codec,
+                input,
+                letters,
+                output,
+                randomness: randomness.core(),
+                threads,
+            })
         })
     }
 
@@ -131,7 +140,7 @@ impl<'py, F: Face> Call<'_, 'py, F> {
         match source {
             None => self.run(real, codec, letters, &key(None)?),
             Some(Source::Key(bytes)) => self.run(real, codec, letters, &key(Some(bytes))?),
-            Some(Source::Coins(coins)) => self.run_keyed(real, codec, letters, coins.get()),
+            Some(Source::Keyed(randomness)) => self.run_keyed(real, codec, letters, randomness.get()),
         }
     }
 

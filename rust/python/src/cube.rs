@@ -141,8 +141,8 @@ channel! {
     ///     Two points: numbers become the bit of the end that they are dithered to, 1 for the upper one.
     /// letters : (float, float) or None
     ///     What a 0 and a 1 are worth, for "values".
-    /// key : bytes, Coins or None
-    ///     32 bytes, coins of the records, or None for a fresh key from the operating system.
+    /// key : bytes, KeyedRandomness or None
+    ///     32 bytes, keyed randomness of the records, or None for a fresh key from the operating system.
     /// output : {"codes", "values", "packed"}
     ///     Bytes of 0 and 1 of the shape of ``x``; letters of that shape; or bits, eight to a byte, nothing between records.
     /// out : array or None

@@ -103,7 +103,7 @@ channel! {
     /// ----------
     /// x : array of any shape
     ///     Integers in [0, inputs).
-    /// key : bytes, Coins or None
+    /// key : bytes, KeyedRandomness or None
     /// output : {"codes", "packed"}
     /// out : array or None
     /// threads : int or None

@@ -1,4 +1,4 @@
-//! The class `Coins`: where keyed calls take their coins from.
+//! The class `KeyedRandomness`, which keyed calls draw from.
 
 use std::sync::Arc;
 
@@ -15,18 +15,18 @@ use crate::numbers::{Whole, count, threads};
 /// The ids that are taken.
 const IDS: &str = "uint64, or uint8 of shape (n, 32), are";
 
-/// The numbers that are taken with keyed coins.
+/// The numbers that are taken with keyed randomness.
 pub(crate) const NUMBERS: &str = "float32, float64 and integers are";
 
-/// Coins that are a function of a key, of what they are for, and of the records: in place of a key, a channel's `randomize` gives
-/// the same report whenever it is asked for a record and its values again.
+/// Random bits that are a function of a key, of what they are for, and of the records. Given for a key, they make a channel's
+/// `randomize` report the same whenever it is asked for a record and its values again.
 ///
 /// Parameters
 /// ----------
 /// key : bytes
 ///     32 of them, secret; they are not shown, and not pickled.
 /// context : bytes
-///     What the coins are for: the plan and the snapshot.
+///     What the randomness is for: the plan and the snapshot.
 /// ids : array of uint64, shape (n,), or of uint8, shape (n, 32)
 ///     The ids of the records, unique under key and context; copied.
 /// column : int
@@ -42,7 +42,7 @@ pub(crate) const NUMBERS: &str = "float32, float64 and integers are";
 /// Numbers count as the float64 that they are, with -0.0 and subnormals as 0.0. Values of a batch are its records' in C
 /// order, equally many of each. Where a channel's report is of many values (Bits, Cube, Select), each of its records takes a column.
 #[pyclass(frozen, module = "bitldp._core")]
-pub(crate) struct Coins {
+pub(crate) struct KeyedRandomness {
     key: Key,
     context: Arc<[u8]>,
     stage: u32,
@@ -67,45 +67,50 @@ impl Names {
     }
 }
 
-impl Coins {
-    /// The coins as the core takes them.
-    pub(crate) fn core(&self) -> bitldp_core::Coins<'_> {
-        let coins = bitldp_core::Coins::new(&self.key, &self.context, self.ids.ids());
-        bitldp_core::Coins { stage: self.stage, column: self.column, ..coins }
+impl KeyedRandomness {
+    /// The randomness as the core takes it.
+    pub(crate) fn core(&self) -> bitldp_core::KeyedRandomness<'_> {
+        let randomness = bitldp_core::KeyedRandomness::new(&self.key, &self.context, self.ids.ids());
+        bitldp_core::KeyedRandomness { stage: self.stage, column: self.column, ..randomness }
     }
 
     /// The same with other ids.
-    fn with(&self, ids: Names, column: u32) -> Coins {
+    fn with(&self, ids: Names, column: u32) -> KeyedRandomness {
         let (key, context, stage) = (self.key.clone(), Arc::clone(&self.context), self.stage);
-        Coins { key, context, stage, ids: ids.into(), column }
+        KeyedRandomness { key, context, stage, ids: ids.into(), column }
     }
 }
 
 #[pymethods]
-impl Coins {
+impl KeyedRandomness {
     #[new]
     #[pyo3(signature = (key, context, ids, column = Whole::ZERO))]
-    fn new(key: &[u8], context: &[u8], ids: &Bound<'_, PyAny>, column: Whole) -> PyResult<Coins> {
+    fn new(key: &[u8], context: &[u8], ids: &Bound<'_, PyAny>, column: Whole) -> PyResult<KeyedRandomness> {
         let (key, column) = (self::key(Some(key))?, count("column", column)?);
         let ids = names(&contiguous_of("ids", ids)?)?;
-        Ok(Coins { key, context: context.into(), stage: 0, ids: ids.into(), column })
+        Ok(KeyedRandomness { key, context: context.into(), stage: 0, ids: ids.into(), column })
     }
 
-    /// The same coins for another draw of one release: those of different stages share nothing. 0 is the first.
-    fn stage(&self, stage: Whole) -> PyResult<Coins> {
+    /// The same randomness for another draw of one release: that of different stages shares nothing. 0 is the first.
+    fn stage(&self, stage: Whole) -> PyResult<KeyedRandomness> {
         let (key, context, ids) = (self.key.clone(), Arc::clone(&self.context), Arc::clone(&self.ids));
-        Ok(Coins { key, context, stage: count("stage", stage)?, ids, column: self.column })
+        Ok(KeyedRandomness { key, context, stage: count("stage", stage)?, ids, column: self.column })
     }
 
-    /// Coins that depend on all values of each record: two records that differ in one share nothing, in any column or stage.
-    /// They depend on no value that is drawn from besides, which may be computed from the record.
+    /// Keyed randomness that depends on all values of each record: two records that differ in one share nothing, in any column or stage.
+    /// It depends on no value that is drawn from besides, which may be computed from the record.
     ///
     /// Parameters
     /// ----------
     /// x : array of numbers, the records on its first axis
     /// threads : int or None
     #[pyo3(signature = (x, threads = None))]
-    fn bound(&self, py: Python<'_>, x: &Bound<'_, PyAny>, threads: Option<Whole>) -> PyResult<Coins> {
+    fn bound(
+        &self,
+        py: Python<'_>,
+        x: &Bound<'_, PyAny>,
+        threads: Option<Whole>,
+    ) -> PyResult<KeyedRandomness> {
         let threads = self::threads(threads)?;
         let x = contiguous(x)?;
         let values = input(&x, NUMBERS)?;
@@ -113,13 +118,13 @@ impl Coins {
             let text = format!("ids: {} of them do not fit {} records", self.__len__(), x.shape()[0]);
             return Err(PyValueError::new_err(text));
         }
-        let coins = self.core();
-        let digests = detached(py, values.len(), || coins.bound(values, threads)).map_err(to_python)?;
+        let randomness = self.core();
+        let digests = detached(py, values.len(), || randomness.bound(values, threads)).map_err(to_python)?;
         Ok(self.with(Names::Bound(digests), self.column))
     }
 
-    /// The coins of one column of some of the records: of those places, of which the values are one each.
-    fn taken(&self, records: PyReadonlyArray1<'_, i64>, column: Whole) -> PyResult<Coins> {
+    /// The randomness of one column of some of the records, by their indices: one value of each.
+    fn taken(&self, records: PyReadonlyArray1<'_, i64>, column: Whole) -> PyResult<KeyedRandomness> {
         let (places, column) = (records.as_array(), count("column", column)?);
         let outside = || PyIndexError::new_err("records: no such place");
         let place = |&place: &i64| usize::try_from(place).ok().filter(|&place| place < self.__len__());
@@ -134,7 +139,7 @@ impl Coins {
     }
 
     /// Draws of 64 bits, uint64 of shape (n * count,): `count` for each record, of its stream `stream`. They depend on the
-    /// ids alone, so those of `bound` coins depend on the values.
+    /// ids alone, so those of randomness that is `bound` depend on the values.
     #[pyo3(signature = (count, stream, threads = None))]
     fn words<'py>(
         &self,
@@ -144,8 +149,8 @@ impl Coins {
         threads: Option<Whole>,
     ) -> PyResult<Bound<'py, PyArray1<u64>>> {
         let (count, threads) = (self::count("count", count)?, self::threads(threads)?);
-        let coins = self.core();
-        let draw = || coins.words(count, stream, threads);
+        let randomness = self.core();
+        let draw = || randomness.words(count, stream, threads);
         Ok(detached(py, self.__len__().saturating_mul(count), draw).map_err(to_python)?.into_pyarray(py))
     }
 
@@ -156,27 +161,27 @@ impl Coins {
 
     /// Without the key.
     fn __repr__(&self) -> String {
-        format!("<Coins of {} records>", self.__len__())
+        format!("<KeyedRandomness of {} records>", self.__len__())
     }
 
     /// Refused: a key travels by reference, never in a pickle.
     fn __reduce__(&self) -> PyResult<()> {
-        Err(PyTypeError::new_err("Coins: hold a key, and are not pickled"))
+        Err(PyTypeError::new_err("KeyedRandomness: holds a key, and is not pickled"))
     }
 }
 
-/// What an argument `key` is: a key, or keyed coins.
+/// What an argument `key` is: a key, or keyed randomness.
 pub(crate) enum Source<'a, 'py> {
     Key(&'a [u8]),
-    Coins(Bound<'py, Coins>),
+    Keyed(Bound<'py, KeyedRandomness>),
 }
 
 impl<'a, 'py> FromPyObject<'a, 'py> for Source<'a, 'py> {
     type Error = PyErr;
 
     fn extract(source: Borrowed<'a, 'py, PyAny>) -> PyResult<Source<'a, 'py>> {
-        match source.cast::<Coins>() {
-            Ok(coins) => Ok(Source::Coins(coins.to_owned())),
+        match source.cast::<KeyedRandomness>() {
+            Ok(randomness) => Ok(Source::Keyed(randomness.to_owned())),
             Err(_) => Ok(Source::Key(source.extract()?)),
         }
     }

@@ -49,7 +49,7 @@ mod _core {
     #[pymodule_export]
     use super::hashing::{hash_cells, hash_supports, text_digests};
     #[pymodule_export]
-    use super::keyed::Coins;
+    use super::keyed::KeyedRandomness;
     #[pymodule_export]
     use super::matrix::Matrix;
     #[pymodule_export]

@@ -84,7 +84,7 @@ channel! {
     ///     Of ``window.cells`` and of ``matrix.inputs`` points.
     /// letters : array of float64, shape (outputs,), or None
     ///     What each report stands for: needed for output "values".
-    /// keys : (bytes or None, bytes or None), or (Coins, Coins), of which the first are taken
+    /// keys : (bytes or None, bytes or None), or (KeyedRandomness, KeyedRandomness), of which the first are taken
     ///     Of the window and of the matrix. They must differ: with one for both, their draws would be the same bits, and the
     ///     epsilon of the two no longer that of the mixture.
     /// output : {"codes", "values", "packed"}
@@ -100,8 +100,8 @@ channel! {
     ) {
         let (grids, letters) = ([&grids.0.get().0, &grids.1.get().0], self::letters(&letters)?);
         let keys = match keys {
-            (Some(Source::Coins(coins)), Some(Source::Coins(_))) => {
-                return call.run_keyed(true, grids, letters, coins.get());
+            (Some(Source::Keyed(randomness)), Some(Source::Keyed(_))) => {
+                return call.run_keyed(true, grids, letters, randomness.get());
             }
             (own, other) => [key_from("keys[0]", own)?, key_from("keys[1]", other)?],
         };
@@ -114,8 +114,8 @@ fn key_from(name: &str, source: Option<Source<'_, '_>>) -> PyResult<Key> {
     match source {
         None => key_of(name, None),
         Some(Source::Key(bytes)) => key_of(name, Some(bytes)),
-        Some(Source::Coins(_)) => {
-            Err(PyTypeError::new_err(format!("{name}: coins are needed for both, or for neither")))
+        Some(Source::Keyed(_)) => {
+            Err(PyTypeError::new_err(format!("{name}: keyed randomness is needed for both, or for neither")))
         }
     }
 }

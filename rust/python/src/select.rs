@@ -186,8 +186,8 @@ channel! {
     /// ----------
     /// x : array of float32 or float64, shape (n, d)
     ///     Finite numbers.
-    /// key : bytes, Coins or None
-    ///     32 bytes, coins of the records, or None for a fresh key from the operating system.
+    /// key : bytes, KeyedRandomness or None
+    ///     32 bytes, keyed randomness of the records, or None for a fresh key from the operating system.
     /// output : {"codes", "packed"}
     /// out : array or None
     /// threads : int or None

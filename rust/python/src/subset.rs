@@ -98,8 +98,8 @@ channel! {
     /// ----------
     /// x : array of shape (n,)
     ///     Integers in [0, elements).
-    /// key : bytes, Coins or None
-    ///     32 bytes, coins of the records, or None for a fresh key from the operating system.
+    /// key : bytes, KeyedRandomness or None
+    ///     32 bytes, keyed randomness of the records, or None for a fresh key from the operating system.
     /// output : {"bits", "packed"}
     /// out : array or None
     /// threads : int or None

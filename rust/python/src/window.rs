@@ -129,7 +129,7 @@ channel! {
     ///     A grid of ``cells`` points.
     /// letters : array of float64, shape (cells,), or None
     ///     What each report stands for: needed for output "values".
-    /// key : bytes, Coins or None
+    /// key : bytes, KeyedRandomness or None
     /// output : {"codes", "values", "packed"}
     /// out : array or None
     /// threads : int or None

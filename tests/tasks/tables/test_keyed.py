@@ -65,7 +65,7 @@ def test_another_key_snapshot_plan_or_id_is_another_release() -> None:
     assert not release()(moved).column("height").equals(whole.column("height"))
 
 
-def test_columns_have_coins_of_their_own() -> None:
+def test_columns_have_randomness_of_their_own() -> None:
     """Two columns of one mechanism and value: reports agree as independent ones do (n = 4,000, 5 sigma)."""
     grr = bitldp.GRR(2, epsilon=1.0)
     both = TablePlan([Column(grr, name, categories=["a", "b"]) for name in ("x", "y")])
@@ -76,8 +76,8 @@ def test_columns_have_coins_of_their_own() -> None:
     assert abs(same - (p * p + (1 - p) ** 2)) < 5 * 0.5 / np.sqrt(4_000)
 
 
-def test_the_value_is_in_the_coins() -> None:
-    """Coins of key and id alone would give the difference of two values away: reports would differ by it."""
+def test_the_value_is_in_the_randomness() -> None:
+    """Random bits of key and id alone would give away the difference of two values: that of their reports."""
     column = Column(bitldp.GRR(50, epsilon=2.0), "x", categories=range(50), output="codes")
     made = TablePlan([column]).release(KEY, record="id")
     n = 20_000

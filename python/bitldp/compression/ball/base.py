@@ -441,7 +441,7 @@ def conditioned(
         As of `enlarged`, in steps.
     power : {1, 2}
         Which norm.
-    key : bytes, Coins or None
+    key : bytes, KeyedRandomness or None
         Where the dither comes from.
     first_chunk : int
         Chunks of the key's stream to skip.

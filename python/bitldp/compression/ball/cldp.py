@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import CHUNK, Coins, Window, pack
+from bitldp._core import CHUNK, KeyedRandomness, Window, pack
 from bitldp.base import checks
 from bitldp.base.arrays import fill, readonly, zeros_if_refused
 from bitldp.compression.ball.base import (
@@ -315,7 +315,7 @@ def blocks(records: int, features: int) -> list[slice]:
 def _block(key: Source, part: slice, features: int, first_chunk: int) -> NDArray[np.uint64]:
     """Return the words of some records, shape (records, width)."""
     width = _width(features)
-    if isinstance(key, Coins):  # every record has a stream of its own
+    if isinstance(key, KeyedRandomness):  # every record has a stream of its own
         key = key.taken(np.arange(part.start, part.stop, dtype=np.int64), 0)
         return _words(key, len(key) * width, 0).reshape(-1, width)
     words = _words(key, (part.stop - part.start) * width, first_chunk * width + part.start * width // CHUNK)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import Coins, keystream
+from bitldp._core import KeyedRandomness, keystream
 from bitldp.compression.ball.base import ball_radius, inside, norms
 from bitldp.compression.ball.rotated import RotatedMeans
 from bitldp.letters.directions import best_directions, best_nearest, nearest
@@ -310,7 +310,7 @@ class DirectedRelease(RotatedRelease):
 
     def _uniform(self, key: Source, records: int, first_chunk: int) -> NDArray[np.float64]:
         """Return numbers of [0, 1) for records; chunk c of the channel's records takes those of nonce c."""
-        if isinstance(key, Coins):
+        if isinstance(key, KeyedRandomness):
             words = key.words(1, 0)
         else:
             key, chunk = os.urandom(32) if key is None else key, self.channel.chunk
@@ -322,7 +322,7 @@ class DirectedRelease(RotatedRelease):
         return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
     def _column(self, x: NDArray[Any], rotations: NDArray[Any], key: Source, call: Call) -> NDArray[Any]:
-        if isinstance(key, Coins):
+        if isinstance(key, KeyedRandomness):
             return super()._column(x, rotations, key, call)
         chunk = self.channel.chunk
         key = os.urandom(32) if key is None else key

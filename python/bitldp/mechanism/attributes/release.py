@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp._core import CHUNK, Coins, keystream
+from bitldp._core import CHUNK, KeyedRandomness, keystream
 from bitldp.mechanism.base import Mechanism, Part
 from bitldp.release.base import Call
 from bitldp.release.draws import coordinates
@@ -142,7 +142,7 @@ def released(
     list of ndarray
         The attributes that were drawn and their reports; or the reports of each run.
     """
-    if isinstance(call.keys[0], Coins):  # every record has coins of its own
+    if isinstance(call.keys[0], KeyedRandomness):  # every record has randomness of its own
         stage, *rest = call.keys
         if k is None:
             return _all(runs, tables, records, call.codes(rest))

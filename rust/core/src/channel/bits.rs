@@ -244,7 +244,7 @@ impl Keyed for Bits {
 }
 
 impl Bits {
-    /// Randomizes with coins that depend on those bits of the values that `heard` marks.
+    /// Randomizes with keyed randomness that depends on those bits of the values that `heard` marks.
     pub(super) fn randomize_hearing(
         &self,
         heard: u64,

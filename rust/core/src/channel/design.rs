@@ -211,7 +211,7 @@ impl Keyed for Design {
 }
 
 impl Design {
-    /// Randomizes with coins that depend on those bits of the values that `heard` marks.
+    /// Randomizes with keyed randomness that depends on those bits of the values that `heard` marks.
     pub(super) fn randomize_hearing(&self, heard: u64, isa: Isa, call: KeyedCall<'_, ()>) -> Result<()> {
         call.refuse_letters()?;
         let (inputs, outputs, mute, bits) = (self.inputs, self.outputs(), self.is_mute(), self.report_bits());

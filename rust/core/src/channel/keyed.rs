@@ -1,6 +1,6 @@
-//! Calls whose coins are a function of a key, a record's id and its value: whoever repeats one gets the same reports.
+//! Calls whose random bits are a function of a key, a record's id and its value: whoever repeats one gets the same reports.
 
-mod coins;
+mod randomness;
 pub(super) mod records;
 
 use std::borrow::Cow;
@@ -17,12 +17,12 @@ use crate::kernel::categorical::{KeyedSampler, Letters};
 use crate::parallel::CHUNK;
 use crate::random::Digest;
 
-pub use coins::Coins;
+pub use randomness::KeyedRandomness;
 
 /// What a single thread takes for a sample, roughly, in nanoseconds.
 const NANOSECONDS: usize = 40;
 
-/// One call of a channel with keyed coins.
+/// One call of a channel with keyed randomness.
 ///
 /// The report of a record and column is a function of the key, the context, the channel and its codec, the record's id, the
 /// column and the value, and of nothing else: not of its batch, order or threads. Numbers count as the `f64` that they are, with -0.0 and
@@ -42,8 +42,8 @@ pub struct KeyedCall<'a, C> {
     pub letters: Option<&'a [f64]>,
     /// Where the reports go.
     pub output: Output<'a>,
-    /// Where the coins come from.
-    pub coins: Coins<'a>,
+    /// The randomness to draw from.
+    pub randomness: KeyedRandomness<'a>,
     /// Threads to work on; as many as the batch is worth where there is no number.
     pub threads: Option<usize>,
 }
@@ -56,8 +56,8 @@ impl<'a, C> KeyedCall<'a, C> {
 
     /// The same call with another codec.
     pub(super) fn with<D>(self, codec: D) -> KeyedCall<'a, D> {
-        let KeyedCall { input, letters, output, coins, threads, .. } = self;
-        KeyedCall { codec, input, letters, output, coins, threads }
+        let KeyedCall { input, letters, output, randomness, threads, .. } = self;
+        KeyedCall { codec, input, letters, output, randomness, threads }
     }
 }
 
@@ -69,7 +69,7 @@ impl<'a> KeyedCall<'a, Option<&'a Grid>> {
     }
 }
 
-/// A channel that can be called with keyed coins.
+/// A channel that can be called with keyed randomness.
 pub trait Keyed: super::Channel {
     /// Randomizes on the kernels of one instruction set: the answer does not depend on it, nor on the threads. The input may
     /// also be integers where there is a grid.
@@ -94,7 +94,7 @@ pub(super) struct ValueCall<'a> {
     /// How many reports there are.
     pub(super) columns: u32,
     pub(super) mute: bool,
-    /// Absorbs the law: coins of another are others.
+    /// Absorbs the law: random bits of another are others.
     pub(super) law: &'a dyn Fn(&mut Digest),
 }
 
@@ -108,7 +108,7 @@ pub(super) fn randomize(
     randomize_hearing(u64::MAX, face, isa, call, draw)
 }
 
-/// [`randomize`], where the coins depend on those bits of the value that `heard` marks.
+/// [`randomize`], where the random bits depend on those bits of the value that `heard` marks.
 fn randomize_hearing(
     heard: u64,
     face: &ValueCall<'_>,
@@ -116,8 +116,8 @@ fn randomize_hearing(
     call: KeyedCall<'_, [Option<&Grid>; 2]>,
     draw: impl Fn(&KeyedSampler<'_>, usize, Input<'_>, Output<'_>) + Sync,
 ) -> Result<()> {
-    let KeyedCall { codec: grids, input, letters, output, coins, threads } = call;
-    let columns = coins.columns(input.len())?;
+    let KeyedCall { codec: grids, input, letters, output, randomness, threads } = call;
+    let columns = randomness.columns(input.len())?;
     let bits = report_bits(face.columns);
     let batch = Chunks { reports: input.len(), bits, values: 1, chunk: CHUNK, first_chunk: 0, threads };
     check_output(face.columns, letters, &output, &batch)?;
@@ -145,17 +145,17 @@ fn randomize_hearing(
     let numbers = if matches!(input, Input::F32(_)) { doubles(input) } else { Cow::Borrowed(&[][..]) };
     let input = if numbers.is_empty() { input } else { Input::F64(&numbers) };
     let single = Letters::single(letters, &output);
-    let mut digest = coins.digest();
+    let mut digest = randomness.digest();
     (face.law)(&mut digest);
     grids.into_iter().for_each(|grid| absorb(grid, &mut digest));
     let sampler = KeyedSampler {
         isa,
-        records: crate::random::RecordKeys::new(&digest, coins.ids),
-        column: coins.column,
+        records: crate::random::RecordKeys::new(&digest, randomness.ids),
+        column: randomness.column,
         columns,
         grids: [first, grids[1]],
         rows: face.rows[0].1,
-        heard: heard & coins.ids.heard(),
+        heard: heard & randomness.ids.heard(),
         letters: Letters { double: letters, single: &single },
         bits,
     };

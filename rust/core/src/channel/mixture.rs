@@ -56,9 +56,9 @@ impl Mixture {
                 format!("{cells} cells and {more} more answers are not allowed; up to {MOST} reports are");
             return Err(argument("window", reason));
         }
-        let mut coins = matrix.weights().iter().step_by(answers);
-        let first = coins.next();
-        if coins.any(|coin| Some(coin) != first) {
+        let mut shares = matrix.weights().iter().step_by(answers);
+        let first = shares.next();
+        if shares.any(|share| Some(share) != first) {
             let reason = "its answer 0 must be as likely for every input, to the integer over 2^64";
             return Err(argument("matrix", reason.into()));
         }

@@ -21,7 +21,7 @@ pub use bits::{Bits, BitsEpsilon};
 pub use call::{Call, Channel};
 pub use cube::Cube;
 pub use design::Design;
-pub use keyed::{Coins, Keyed, KeyedCall};
+pub use keyed::{Keyed, KeyedCall, KeyedRandomness};
 pub use matrix::Matrix;
 pub use mixture::Mixture;
 pub use select::Select;

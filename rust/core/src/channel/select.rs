@@ -202,14 +202,14 @@ impl Keyed for Select {
     /// that are to be rotated come rotated.
     fn randomize_keyed_on(&self, isa: Isa, call: KeyedCall<'_, Option<Rotated<'_>>>) -> Result<()> {
         if call.codec.is_some() {
-            return Err(argument("rotation", "with keyed coins, vectors are rotated beforehand".into()));
+            return Err(argument("rotation", "with keyed randomness, vectors are rotated beforehand".into()));
         }
         self.randomize_hearing(u64::MAX, isa, call)
     }
 }
 
 impl Select {
-    /// Randomizes with coins that depend on those bits of the values that `heard` marks.
+    /// Randomizes with keyed randomness that depends on those bits of the values that `heard` marks.
     pub(super) fn randomize_hearing<C>(&self, heard: u64, isa: Isa, call: KeyedCall<'_, C>) -> Result<()> {
         call.refuse_letters()?;
         let law = |digest: &mut Digest| {

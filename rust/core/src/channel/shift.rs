@@ -214,7 +214,7 @@ impl Keyed for Shift {
 }
 
 impl Shift {
-    /// Samples with keyed coins, with what was checked.
+    /// Samples with keyed randomness, with what was checked.
     pub(super) fn sample_keyed(
         &self,
         sampler: &KeyedSampler<'_>,

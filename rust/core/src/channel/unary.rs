@@ -121,7 +121,7 @@ impl Keyed for Unary {
 }
 
 impl Unary {
-    /// Randomizes with coins that depend on those bits of the values that `heard` marks.
+    /// Randomizes with keyed randomness that depends on those bits of the values that `heard` marks.
     pub(super) fn randomize_hearing(&self, heard: u64, isa: Isa, call: KeyedCall<'_, ()>) -> Result<()> {
         call.refuse_letters()?;
         let law = |digest: &mut Digest| {

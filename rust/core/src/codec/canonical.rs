@@ -1,4 +1,4 @@
-//! The canonical form of values: what keyed coins depend on, and what is drawn from.
+//! The canonical form of values: what keyed randomness depends on, and what is drawn from.
 
 use super::grid::Grid;
 use crate::io::Input;

@@ -11,10 +11,10 @@
 //! Every chunk of a batch has nonces of its own, one a [`Purpose`], so any chunk can be computed by any thread in any
 //! order.
 //!
-//! # Keyed coins
+//! # Keyed randomness
 //!
 //! A release that may be evaluated more than once (an engine that retries a task, a frame that is read twice) must give the
-//! same reports every time, or every evaluation costs ε. Its coins are a function of the key, the context (the caller's
+//! same reports every time, or every evaluation costs ε. Its random bits are a function of the key, the context (the caller's
 //! bytes, and the law itself), the record's id, the column and the value: nothing of the batch is in them.
 //!
 //! - A keyed BLAKE3 hash of (key, context, law, grids) is the key of the call, and one of (that, id) the key of the record.
@@ -28,8 +28,8 @@
 //!   keyed hash of (id, column, all of its canonical values), and the report is drawn from the start of the stream of that key, as
 //!   if the record were a batch of its own. Two records that differ in one value share nothing.
 //!
-//! The value is in the nonce because coins of the id alone would be the same for two values of one id, and the difference of
-//! their reports would tell that of the values. The law is in the key because two laws that share coins tell more together
+//! The value is in the nonce because random bits of the id alone would be the same for two values of one id, and the difference of
+//! their reports would tell that of the values. The law is in the key because two laws that share random bits tell more together
 //! than the sum of their ε. Under one key, an equal report says that a record likely did not change, so a key serves one
 //! frozen snapshot of the data; whoever holds it can test values, so it stays with the data's owner.
 

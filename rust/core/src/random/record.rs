@@ -14,7 +14,7 @@ pub enum Ids<'a> {
     Numbers(&'a [u64]),
     /// Digests of 32 bytes.
     Digests(&'a [[u8; 32]]),
-    /// Digests of records and of all their values, as [`Coins::bound`](crate::Coins::bound) gives them: coins depend on no
+    /// Digests of records and of all their values, as [`KeyedRandomness::bound`](crate::KeyedRandomness::bound) gives them: random bits depend on no
     /// value besides, so that what was computed from the record may be off by a rounding.
     Bound(&'a [[u8; 32]]),
 }
@@ -33,7 +33,7 @@ impl Ids<'_> {
         self.len() == 0
     }
 
-    /// The bits of a value that coins depend on.
+    /// The bits of a value that random bits depend on.
     pub(crate) fn heard(&self) -> u64 {
         if matches!(self, Ids::Bound(_)) { 0 } else { u64::MAX }
     }
@@ -51,7 +51,7 @@ impl fmt::Debug for Ids<'_> {
     }
 }
 
-/// What coins depend on besides the record: absorbed part by part, each of a length that the part before tells.
+/// What random bits depend on besides the record: absorbed part by part, each of a length that the part before tells.
 pub(crate) struct Digest(blake3::Hasher);
 
 impl Digest {

@@ -1,12 +1,12 @@
-//! Channels with keyed coins.
+//! Channels with keyed randomness.
 
-use bitldp_core::{Coins, Grid, Ids, Keyed, KeyedCall};
+use bitldp_core::{Grid, Ids, Keyed, KeyedCall, KeyedRandomness};
 
 use super::channels::{matrix, mixture, shift, window};
 use super::data::Data;
 use super::{fuzz, same_on_all};
 
-/// Calls a channel with coins of ids, records of a few columns; `codec` makes its grids of the input's kind.
+/// Calls a channel with random bits of ids, records of a few columns; `codec` makes its grids of the input's kind.
 fn call<C: Keyed>(
     data: &mut Data,
     channel: &C,
@@ -30,8 +30,8 @@ fn call<C: Keyed>(
         let ids = if named { Ids::Digests(&digests) } else { Ids::Numbers(&numbers) };
         let (codec, letters, context) = (codec(grids), letters.as_deref(), &context[..]);
         let (input, output, threads) = (x.input(), room.output(), way.threads);
-        let coins = Coins { column, ..Coins::new(&key, context, ids) };
-        let call = KeyedCall { codec, input, letters, output, coins, threads };
+        let randomness = KeyedRandomness { column, ..KeyedRandomness::new(&key, context, ids) };
+        let call = KeyedCall { codec, input, letters, output, randomness, threads };
         channel.randomize_keyed_on(way.isa, call)
     })
     .is_ok()
@@ -43,8 +43,8 @@ fn some_grid(data: &mut Data, points: u64) -> Vec<Grid> {
 }
 
 #[test]
-fn keyed_coins() {
-    fuzz("keyed coins", |data| match data.below(4) {
+fn keyed_randomness() {
+    fuzz("keyed randomness", |data| match data.below(4) {
         0 => {
             let Some(channel) = window(data) else { return false };
             let cells = channel.cells().into();

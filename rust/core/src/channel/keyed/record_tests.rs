@@ -8,9 +8,9 @@ use crate::error::Error;
 use crate::probability::Probability;
 use crate::random::{Ids, Key};
 
-/// The reports of a channel: those bits of the values that coins hear, instruction set, values, ids and threads. Bits are a
+/// The reports of a channel: those bits of the values that the random bits depend on, instruction set, values, ids and threads. Bits are a
 /// byte each; a code is the report's.
-type Reports = Box<dyn Fn(u64, Isa, Input<'_>, Coins<'_>, usize) -> Result<Vec<u32>>>;
+type Reports = Box<dyn Fn(u64, Isa, Input<'_>, KeyedRandomness<'_>, usize) -> Result<Vec<u32>>>;
 
 /// A channel: the values of a record, the words of its report, and whether the values are numbers.
 struct Way {
@@ -56,49 +56,51 @@ fn design() -> Design {
 
 macro_rules! reports {
     ($channel:expr, $codec:expr, $out:expr, $words:expr, $values:expr) => {
-        Box::new(move |heard, isa, input, coins, threads| {
+        Box::new(move |heard, isa, input, randomness, threads| {
             let (channel, codec) = (&$channel, $codec);
             let codec = codec.as_ref();
             let mut out = vec![Default::default(); input.len() / $values * $words];
             let (output, threads) = ($out(&mut out), Some(threads));
-            let call = KeyedCall { codec, input, letters: None, output, coins, threads };
+            let call = KeyedCall { codec, input, letters: None, output, randomness, threads };
             channel.randomize_hearing(heard, isa, call)?;
             Ok(out.into_iter().map(u32::from).collect())
         })
     };
 }
 
-fn plain(reports: impl Fn(u64, Isa, Input<'_>, Coins<'_>, usize) -> Result<Vec<u32>> + 'static) -> Reports {
+fn plain(
+    reports: impl Fn(u64, Isa, Input<'_>, KeyedRandomness<'_>, usize) -> Result<Vec<u32>> + 'static,
+) -> Reports {
     Box::new(reports)
 }
 
 fn ways() -> Vec<Way> {
     let way = |name, values, words, real, reports| Way { name, values, words, real, reports };
-    let of_unary = |heard, isa, input: Input<'_>, coins: Coins<'_>, threads| {
+    let of_unary = |heard, isa, input: Input<'_>, randomness: KeyedRandomness<'_>, threads| {
         let mut out = vec![0u8; input.len() * 5];
         let (output, threads) = (Output::Bits(&mut out), Some(threads));
-        let call = KeyedCall { codec: (), input, letters: None, output, coins, threads };
+        let call = KeyedCall { codec: (), input, letters: None, output, randomness, threads };
         unary().randomize_hearing(heard, isa, call)?;
         Ok(out.into_iter().map(u32::from).collect())
     };
-    let of_select = |heard, isa, input: Input<'_>, coins: Coins<'_>, threads| {
+    let of_select = |heard, isa, input: Input<'_>, randomness: KeyedRandomness<'_>, threads| {
         let mut out = vec![0u8; input.len() / 4];
         let (output, threads) = (Output::U8(&mut out), Some(threads));
-        let call = KeyedCall { codec: (), input, letters: None, output, coins, threads };
+        let call = KeyedCall { codec: (), input, letters: None, output, randomness, threads };
         select().randomize_hearing(heard, isa, call)?;
         Ok(out.into_iter().map(u32::from).collect())
     };
-    let of_subset = |heard, isa, input: Input<'_>, coins: Coins<'_>, threads| {
+    let of_subset = |heard, isa, input: Input<'_>, randomness: KeyedRandomness<'_>, threads| {
         let mut out = vec![0u8; input.len() * 4];
         let (output, threads) = (Output::Bits(&mut out), Some(threads));
-        let call = KeyedCall { codec: (), input, letters: None, output, coins, threads };
+        let call = KeyedCall { codec: (), input, letters: None, output, randomness, threads };
         subset().randomize_hearing(heard, isa, call)?;
         Ok(out.into_iter().map(u32::from).collect())
     };
-    let of_design = |heard, isa, input: Input<'_>, coins: Coins<'_>, threads| {
+    let of_design = |heard, isa, input: Input<'_>, randomness: KeyedRandomness<'_>, threads| {
         let mut out = vec![0u16; input.len()];
         let (output, threads) = (Output::U16(&mut out), Some(threads));
-        let call = KeyedCall { codec: (), input, letters: None, output, coins, threads };
+        let call = KeyedCall { codec: (), input, letters: None, output, randomness, threads };
         design().randomize_hearing(heard, isa, call)?;
         Ok(out.into_iter().map(u32::from).collect())
     };
@@ -130,8 +132,9 @@ fn a_report_depends_on_nothing_but_its_record_and_column() {
         let numbers: Vec<f64> = (0..IDS * width).map(|i| (i % 997) as f64 / 250.0 - 2.0).collect();
         let codes: Vec<u8> = (0..IDS * width).map(|i| (i * 7 / 3 % 2) as u8).collect();
         let of = |isa, ids: &[u64], input: Input<'_>, threads| {
-            let coins = Coins { column: 3, ..Coins::new(&key, b"test", Ids::Numbers(ids)) };
-            (way.reports)(u64::MAX, isa, input, coins, threads).unwrap()
+            let randomness =
+                KeyedRandomness { column: 3, ..KeyedRandomness::new(&key, b"test", Ids::Numbers(ids)) };
+            (way.reports)(u64::MAX, isa, input, randomness, threads).unwrap()
         };
         let all = input(&way, &numbers, &codes);
         let expected = of(Isa::Scalar, &ids, all, 1);
@@ -162,8 +165,10 @@ fn a_report_depends_on_nothing_but_its_record_and_column() {
         };
         let (numbers, all) = (second(&numbers), codes.iter().map(|&code| code.into()).collect::<Vec<f64>>());
         let codes: Vec<u8> = second(&all).iter().map(|&code| code as u8).collect();
-        let coins = Coins { column: 4, ..Coins::new(&key, b"test", Ids::Numbers(&ids)) };
-        let found = (way.reports)(u64::MAX, Isa::Scalar, input(&way, &numbers, &codes), coins, 1).unwrap();
+        let randomness =
+            KeyedRandomness { column: 4, ..KeyedRandomness::new(&key, b"test", Ids::Numbers(&ids)) };
+        let found =
+            (way.reports)(u64::MAX, Isa::Scalar, input(&way, &numbers, &codes), randomness, 1).unwrap();
         let columns = expected.chunks(2 * way.words).flat_map(|report| report[way.words..].to_vec());
         assert!(columns.eq(found), "{}, second column", way.name);
     }
@@ -176,8 +181,8 @@ fn counts(way: &Way, isa: Isa, record: &[f64], base: u32, cells: usize) -> Vec<f
     let codes: Vec<u8> = record.iter().map(|&code| code as u8).collect();
     let (numbers, codes) = (record.repeat(records), codes.repeat(records));
     let key = key();
-    let coins = Coins::new(&key, b"law", Ids::Numbers(&ids));
-    let reports = (way.reports)(u64::MAX, isa, input(way, &numbers, &codes), coins, 2).unwrap();
+    let randomness = KeyedRandomness::new(&key, b"law", Ids::Numbers(&ids));
+    let reports = (way.reports)(u64::MAX, isa, input(way, &numbers, &codes), randomness, 2).unwrap();
     let mut counts = vec![0.0; cells];
     for report in reports.chunks(way.words) {
         counts[report.iter().fold(0, |all, word| all * base + word) as usize] += 1.0;
@@ -245,14 +250,14 @@ fn two(way: &Way, heard: u64) -> [Vec<u32>; 2] {
     let count = samples(50_000);
     let ids: Vec<u64> = (0..count as u64).collect();
     let key = key();
-    // On the points of grid and codec: no dither hides what coins alone would tell.
+    // On the points of grid and codec: no dither hides what random bits alone would tell.
     [-1.0, 1.0].map(|last| {
         let mut record = vec![2.0; way.values];
         record[way.values - 1] = 2.0 * last;
         let codes: Vec<u8> = record.iter().map(|&x| u8::from(x > 0.0)).collect();
-        let coins = Coins::new(&key, b"two", Ids::Numbers(&ids));
+        let randomness = KeyedRandomness::new(&key, b"two", Ids::Numbers(&ids));
         let (numbers, codes) = (record.repeat(count), codes.repeat(count));
-        (way.reports)(heard, Isa::current().unwrap(), input(way, &numbers, &codes), coins, 2).unwrap()
+        (way.reports)(heard, Isa::current().unwrap(), input(way, &numbers, &codes), randomness, 2).unwrap()
     })
 }
 
@@ -263,7 +268,7 @@ fn shared<'a>(way: &Way, reports: &'a [u32]) -> impl ExactSizeIterator<Item = u3
     reports.chunks(words).map(move |report| report[place])
 }
 
-/// What that word is for the other record, if the coins are the same: blocks are translates.
+/// What that word is for the other record, if the random bits are the same: blocks are translates.
 fn moved(way: &Way, word: u32) -> u32 {
     if way.name == "design" { (word + 1) % 7 } else { word }
 }
@@ -276,10 +281,10 @@ fn agree(way: &Way, heard: u64) -> f64 {
     same as f64 / shared(way, &one).len() as f64
 }
 
-/// n = 50,000 ids, or [`samples`] of them. With coins of the id alone what is said of the values that two records share is the same, always; with
+/// n = 50,000 ids, or [`samples`] of them. With random bits of the id alone what is said of the values that two records share is the same, always; with
 /// the record inside, it agrees as often as in independent reports: five standard errors; fixed key.
 #[test]
-fn the_record_is_in_the_coins() {
+fn the_record_is_in_the_randomness() {
     let n = samples(50_000) as f64;
     for way in ways() {
         let [one, other] = two(&way, u64::MAX);
@@ -297,27 +302,28 @@ fn the_record_is_in_the_coins() {
     }
 }
 
-/// Another key, context, stage, column, id or law: other coins.
+/// Another key, context, stage, column, id or law: other random bits.
 #[test]
-fn everything_else_changes_the_coins() {
+fn everything_else_changes_the_randomness() {
     let (key, other) = (key(), Key::from_bytes([1; 32]));
     let (ids, later): (Vec<u64>, Vec<u64>) = ((0..500).collect(), (1..501).collect());
     let digests: Vec<[u8; 32]> =
         (0..500u16).map(|i| std::array::from_fn(|j| i.to_le_bytes()[j % 2])).collect();
-    let coins = Coins::new(&key, b"a", Ids::Numbers(&ids));
+    let randomness = KeyedRandomness::new(&key, b"a", Ids::Numbers(&ids));
     let all = [
-        coins,
-        Coins { key: &other, ..coins },
-        Coins { context: b"b", ..coins },
-        Coins { stage: 1, ..coins },
-        Coins { column: 1, ..coins },
-        Coins { ids: Ids::Numbers(&later), ..coins },
-        Coins { ids: Ids::Digests(&digests), ..coins },
+        randomness,
+        KeyedRandomness { key: &other, ..randomness },
+        KeyedRandomness { context: b"b", ..randomness },
+        KeyedRandomness { stage: 1, ..randomness },
+        KeyedRandomness { column: 1, ..randomness },
+        KeyedRandomness { ids: Ids::Numbers(&later), ..randomness },
+        KeyedRandomness { ids: Ids::Digests(&digests), ..randomness },
     ];
     for way in ways() {
         let (numbers, codes) = (vec![1.0; 500 * way.values], vec![1; 500 * way.values]);
-        let of =
-            |coins| (way.reports)(u64::MAX, Isa::Scalar, input(&way, &numbers, &codes), coins, 1).unwrap();
+        let of = |randomness| {
+            (way.reports)(u64::MAX, Isa::Scalar, input(&way, &numbers, &codes), randomness, 1).unwrap()
+        };
         let reports = all.map(of);
         for (i, a) in reports.iter().enumerate() {
             for b in &reports[..i] {
@@ -327,33 +333,37 @@ fn everything_else_changes_the_coins() {
     }
 }
 
-/// Bound coins are of the record, and not of what is drawn from.
+/// Bound randomness is of the record, and not of what is drawn from.
 #[test]
-fn bound_coins_depend_on_the_record_alone() {
+fn bound_randomness_depends_on_the_record_alone() {
     let (key, ids) = (key(), (0..500).collect::<Vec<u64>>());
-    let coins = Coins::new(&key, b"", Ids::Numbers(&ids));
+    let randomness = KeyedRandomness::new(&key, b"", Ids::Numbers(&ids));
     let records: Vec<f64> = (0..1000).map(|i| f64::from(i % 7)).collect();
-    let bound = coins.bound(Input::F64(&records), Some(2)).unwrap();
-    assert_eq!(bound, coins.bound(Input::F64(&records), Some(1)).unwrap());
+    let bound = randomness.bound(Input::F64(&records), Some(2)).unwrap();
+    assert_eq!(bound, randomness.bound(Input::F64(&records), Some(1)).unwrap());
     let integers: Vec<u8> = records.iter().map(|&x| x as u8).collect();
     // Integers are categories: who means numbers gives numbers.
-    assert_ne!(bound, coins.bound(Input::U8(&integers), None).unwrap());
+    assert_ne!(bound, randomness.bound(Input::U8(&integers), None).unwrap());
     let mut other = records.clone();
     other[7] = 9.0;
-    let changed = coins.bound(Input::F64(&other), None).unwrap();
+    let changed = randomness.bound(Input::F64(&other), None).unwrap();
     let differ: Vec<usize> = (0..500).filter(|&i| bound[i] != changed[i]).collect();
     assert_eq!(differ, [3]);
-    for apart in [Coins { stage: 1, ..coins }, Coins { column: 1, ..coins }, Coins { context: b"x", ..coins }]
-    {
+    for apart in [
+        KeyedRandomness { stage: 1, ..randomness },
+        KeyedRandomness { column: 1, ..randomness },
+        KeyedRandomness { context: b"x", ..randomness },
+    ] {
         assert_ne!(apart.bound(Input::F64(&records), None).unwrap()[0], bound[0]);
     }
     let more: Vec<f64> = records.iter().map(|x| x + 1.0).collect();
-    let changed = coins.bound(Input::F64(&more), None).unwrap();
+    let changed = randomness.bound(Input::F64(&more), None).unwrap();
     for way in ways() {
         let of = |x: f64, ids: &[[u8; 32]]| {
-            let coins = Coins { ids: Ids::Bound(ids), ..coins };
+            let randomness = KeyedRandomness { ids: Ids::Bound(ids), ..randomness };
             let (numbers, codes) = (vec![x; 500 * way.values], vec![1; 500 * way.values]);
-            (way.reports)(u64::MAX, Isa::current().unwrap(), input(&way, &numbers, &codes), coins, 1).unwrap()
+            (way.reports)(u64::MAX, Isa::current().unwrap(), input(&way, &numbers, &codes), randomness, 1)
+                .unwrap()
         };
         assert_eq!(of(1.1, &bound), of(1.1f64.next_down(), &bound), "{}", way.name);
         assert_ne!(of(1.1, &bound), of(1.1, &changed), "{}", way.name);
@@ -364,17 +374,18 @@ fn bound_coins_depend_on_the_record_alone() {
 #[test]
 fn words_are_the_records_own() {
     let (key, ids) = (key(), (0..500).collect::<Vec<u64>>());
-    let coins = Coins::new(&key, b"", Ids::Numbers(&ids));
-    let words = coins.words(2000, 3, Some(2)).unwrap();
-    assert_eq!(coins.words(2000, 3, Some(1)).unwrap(), words);
+    let randomness = KeyedRandomness::new(&key, b"", Ids::Numbers(&ids));
+    let words = randomness.words(2000, 3, Some(2)).unwrap();
+    assert_eq!(randomness.words(2000, 3, Some(1)).unwrap(), words);
     let ones: u32 = words.iter().map(|word| word.count_ones()).sum();
     assert!((f64::from(ones) - 32e6).abs() < 5.0 * 4e3, "{ones}");
-    let some = Coins { ids: Ids::Numbers(&ids[7..9]), ..coins }.words(5, 3, None).unwrap();
+    let some = KeyedRandomness { ids: Ids::Numbers(&ids[7..9]), ..randomness }.words(5, 3, None).unwrap();
     assert_eq!(some, [&words[14_000..14_005], &words[16_000..16_005]].concat());
-    for other in [coins.words(1, 4, None), Coins { stage: 2, ..coins }.words(1, 3, None)] {
+    for other in [randomness.words(1, 4, None), KeyedRandomness { stage: 2, ..randomness }.words(1, 3, None)]
+    {
         assert_ne!(other.unwrap()[0], words[0]);
     }
-    assert!(coins.words(0, 0, None).unwrap().is_empty());
+    assert!(randomness.words(0, 0, None).unwrap().is_empty());
 }
 
 #[test]
@@ -382,15 +393,15 @@ fn equal_numbers_of_any_type_are_one_value() {
     let (key, ids) = (key(), (0..500).collect::<Vec<u64>>());
     for way in ways().iter().filter(|way| way.real) {
         let of = |input: Input<'_>| {
-            let coins = Coins::new(&key, b"", Ids::Numbers(&ids));
-            (way.reports)(u64::MAX, Isa::current().unwrap(), input, coins, 1).unwrap()
+            let randomness = KeyedRandomness::new(&key, b"", Ids::Numbers(&ids));
+            (way.reports)(u64::MAX, Isa::current().unwrap(), input, randomness, 1).unwrap()
         };
         let n = 500 * way.values;
         let one = of(Input::F64(&vec![1.0; n]));
         assert_eq!(of(Input::F32(&vec![1.0; n])), one, "{}", way.name);
         assert_eq!(of(Input::I64(&vec![1; n])), one, "{}", way.name);
         let zero = of(Input::F64(&vec![0.0; n]));
-        // A subnormal is 0 for the draw, too: coins alike with code words that differ would tell which it was.
+        // A subnormal is 0 for the draw, too: random bits alike with code words that differ would tell which it was.
         for same in [-0.0, -5e-324] {
             assert_eq!(of(Input::F64(&vec![same; n])), zero, "{}", way.name);
         }
@@ -400,12 +411,12 @@ fn equal_numbers_of_any_type_are_one_value() {
 #[test]
 fn packed_reports_are_the_others_side_by_side() {
     let (key, ids) = (key(), (0..133).collect::<Vec<u64>>());
-    let coins = || Coins::new(&key, b"", Ids::Numbers(&ids));
+    let randomness = || KeyedRandomness::new(&key, b"", Ids::Numbers(&ids));
     let (categories, numbers) = (vec![3u8; 133], vec![0.5; 133 * 5]);
     let isa = Isa::current().unwrap();
     for way in ways() {
         let input = if way.real { Input::F64(&numbers[..133 * way.values]) } else { continue };
-        let codes = (way.reports)(u64::MAX, isa, input, coins(), 1).unwrap();
+        let codes = (way.reports)(u64::MAX, isa, input, randomness(), 1).unwrap();
         let width = if way.name == "cube" { 1 } else { 3 };
         let expected = pack(&codes, width).unwrap();
         let mut out = vec![0; expected.len()];
@@ -413,25 +424,40 @@ fn packed_reports_are_the_others_side_by_side() {
         let (codec, ends, letters, threads) = (codec(), grid(2), None, Some(2));
         match way.name {
             "bits" => {
-                let call = KeyedCall { codec: Some(&codec), input, letters, output, coins: coins(), threads };
+                let call = KeyedCall {
+                    codec: Some(&codec),
+                    input,
+                    letters,
+                    output,
+                    randomness: randomness(),
+                    threads,
+                };
                 bits().randomize_keyed(call).unwrap();
             }
             "cube" => {
-                let call = KeyedCall { codec: Some(&ends), input, letters, output, coins: coins(), threads };
+                let call = KeyedCall {
+                    codec: Some(&ends),
+                    input,
+                    letters,
+                    output,
+                    randomness: randomness(),
+                    threads,
+                };
                 cube().randomize_keyed(call).unwrap();
             }
             _ => {
-                let call = KeyedCall { codec: None, input, letters, output, coins: coins(), threads };
+                let call =
+                    KeyedCall { codec: None, input, letters, output, randomness: randomness(), threads };
                 select().randomize_keyed(call).unwrap();
             }
         }
         assert_eq!(out, expected, "{}", way.name);
     }
     let unary_way = &ways()[0];
-    let bits = (unary_way.reports)(u64::MAX, isa, Input::U8(&categories), coins(), 1).unwrap();
+    let bits = (unary_way.reports)(u64::MAX, isa, Input::U8(&categories), randomness(), 1).unwrap();
     let mut out = vec![0; (133usize * 5).div_ceil(8)];
     let (input, output) = (Input::U8(&categories), Output::Packed(&mut out));
-    let call = KeyedCall { codec: (), input, letters: None, output, coins: coins(), threads: None };
+    let call = KeyedCall { codec: (), input, letters: None, output, randomness: randomness(), threads: None };
     unary().randomize_keyed(call).unwrap();
     assert_eq!(out, pack(&bits, 1).unwrap());
 }
@@ -444,9 +470,9 @@ fn long_records_take_more_than_one_chunk() {
     let (key, ids) = (key(), [1, 2, 3]);
     let values = vec![0u8; 3 * FEATURES];
     let mut out = vec![0u8; 3 * FEATURES];
-    let coins = Coins::new(&key, b"", Ids::Numbers(&ids));
+    let randomness = KeyedRandomness::new(&key, b"", Ids::Numbers(&ids));
     let (input, output) = (Input::U8(&values), Output::U8(&mut out));
-    let call = KeyedCall { codec: None, input, letters: None, output, coins, threads: None };
+    let call = KeyedCall { codec: None, input, letters: None, output, randomness, threads: None };
     channel.randomize_keyed(call).unwrap();
     let same = out[..1000].iter().zip(&out[CHUNK..FEATURES]).filter(|(a, b)| a == b).count();
     assert!(same < 30, "{same} of 1000 words are those of the chunk before");
@@ -458,9 +484,9 @@ fn a_mute_cube_does_not_hear_the_record() {
     let (key, ids, cube, ends) = (key(), (0..100).collect::<Vec<u64>>(), cube().muted(), grid(2));
     let of = |x: f64| {
         let (mut out, values) = (vec![0; 500], [x; 500]);
-        let coins = Coins::new(&key, b"", Ids::Numbers(&ids));
+        let randomness = KeyedRandomness::new(&key, b"", Ids::Numbers(&ids));
         let (input, output) = (Input::F64(&values), Output::Bits(&mut out));
-        let call = KeyedCall { codec: Some(&ends), input, letters: None, output, coins, threads: None };
+        let call = KeyedCall { codec: Some(&ends), input, letters: None, output, randomness, threads: None };
         cube.randomize_keyed(call).map(|()| out)
     };
     assert_eq!(of(-2.0).unwrap(), of(1.5).unwrap());
@@ -478,19 +504,22 @@ fn what_has_no_law_is_refused_by_its_place() {
             (numbers[place], codes[place]) = (f64::NAN, 9);
         }
         for threads in [1, 3] {
-            let coins = Coins::new(&key, b"", Ids::Numbers(&ids));
-            let error = (way.reports)(u64::MAX, Isa::Scalar, input(&way, &numbers, &codes), coins, threads);
+            let randomness = KeyedRandomness::new(&key, b"", Ids::Numbers(&ids));
+            let error =
+                (way.reports)(u64::MAX, Isa::Scalar, input(&way, &numbers, &codes), randomness, threads);
             let error = error.unwrap_err();
             assert!(matches!(error, Error::Value { name: "x", index, .. } if index == n / 2), "{}", way.name);
         }
-        let coins = Coins::new(&key, b"", Ids::Numbers(&ids[1..]));
-        let error = (way.reports)(u64::MAX, Isa::Scalar, input(&way, &vec![0.5; n], &vec![1; n]), coins, 1);
+        let randomness = KeyedRandomness::new(&key, b"", Ids::Numbers(&ids[1..]));
+        let error =
+            (way.reports)(u64::MAX, Isa::Scalar, input(&way, &vec![0.5; n], &vec![1; n]), randomness, 1);
         assert!(matches!(error.unwrap_err(), Error::Shape { name: "ids", .. }), "{}", way.name);
     }
     let mut out = vec![7u8; 10];
-    let (coins, letters, threads) = (Coins::new(&key, b"", Ids::Numbers(&ids[..2])), None, None);
+    let (randomness, letters, threads) =
+        (KeyedRandomness::new(&key, b"", Ids::Numbers(&ids[..2])), None, None);
     let (input, output) = (Input::U8(&[1, 5]), Output::Bits(&mut out));
-    let call = KeyedCall { codec: (), input, letters, output, coins, threads };
+    let call = KeyedCall { codec: (), input, letters, output, randomness, threads };
     assert!(matches!(unary().randomize_keyed(call), Err(Error::Value { index: 1, .. })));
     assert_eq!(out, [0; 10]);
 }

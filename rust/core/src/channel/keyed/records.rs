@@ -25,9 +25,9 @@ pub(in crate::channel) struct WholeRecordCall<'a> {
     /// Whether the values count as numbers.
     pub(in crate::channel) numbers: bool,
     pub(in crate::channel) mute: bool,
-    /// Absorbs the law and the codec: coins of another are others.
+    /// Absorbs the law and the codec: random bits of another are others.
     pub(in crate::channel) law: &'a (dyn Fn(&mut Digest) + Sync),
-    /// The bits of the values that the coins depend on: all of them. The tests take some away.
+    /// The bits of the values that the random bits depend on: all of them. The tests take some away.
     pub(in crate::channel) heard: u64,
 }
 
@@ -61,12 +61,13 @@ impl WholeRecordCall<'_> {
         draw: impl Fn(&Key, Input<'_>, Output<'_>) -> Option<usize> + Sync,
     ) -> Result<std::result::Result<(), usize>> {
         let chunks = self.chunks(&call)?;
-        let KeyedCall { input, output, coins, .. } = call;
+        let KeyedCall { input, output, randomness, .. } = call;
         let WholeRecordCall { values, words, .. } = *self;
-        let columns = coins.columns(input.len() / values)?;
-        let mut digest = coins.digest();
+        let columns = randomness.columns(input.len() / values)?;
+        let mut digest = randomness.digest();
         (self.law)(&mut digest);
-        let (records, heard) = (RecordKeys::new(&digest, coins.ids), self.heard & coins.ids.heard());
+        let (records, heard) =
+            (RecordKeys::new(&digest, randomness.ids), self.heard & randomness.ids.heard());
         Ok(chunks.walk_anyway(output, NANOSECONDS + values, |_, range, mut output| {
             let range = range.start / words..range.end / words;
             let input = input.part(range.start * values..range.end * values);
@@ -88,7 +89,7 @@ impl WholeRecordCall<'_> {
                 canonical(own, &mut value);
                 value.iter_mut().for_each(|value| *value &= heard);
                 // Checked to stay inside 32 bits.
-                let column = coins.column + (record % columns) as u32;
+                let column = randomness.column + (record % columns) as u32;
                 let key = records.key_with(record / columns, column, &value, &mut message);
                 if let Some(place) = draw(&key, own, self.report(at, &mut bits, &mut output)) {
                     return Some(at * values + place);

@@ -27,8 +27,8 @@ fn call<'a, C>(
     key: &'a Key,
     out: &'a mut [u32],
 ) -> KeyedCall<'a, C> {
-    let coins = Coins { column: 3, ..Coins::new(key, b"test", ids) };
-    KeyedCall { codec, input, letters: None, output: Output::U32(out), coins, threads: Some(1) }
+    let randomness = KeyedRandomness { column: 3, ..KeyedRandomness::new(key, b"test", ids) };
+    KeyedCall { codec, input, letters: None, output: Output::U32(out), randomness, threads: Some(1) }
 }
 
 /// Reports of a channel with a single law, through a grid or without.
@@ -216,17 +216,17 @@ fn leak(heard: u64) -> f64 {
 
 /// Of 16 equally likely noises two are equal once in 16: n = 50,000, five standard errors; fixed key.
 #[test]
-fn the_value_is_in_the_coins() {
+fn the_value_is_in_the_randomness() {
     let share = leak(u64::MAX);
     assert!((share - 0.0625).abs() < 5.0 * (0.0625f64 * 0.9375 / 50_000.0).sqrt(), "{share}");
-    // What the coins of the id alone would tell: everything.
+    // What the random bits of the id alone would tell: everything.
     assert_eq!(leak(0), 1.0);
 }
 
 /// n = 10^6 ids (or [`samples`] of them) with the codes 3 and 4 each: chi-square of the pairs against independence,
 /// alpha = 1e-6; fixed key. So for one value in two columns.
 #[test]
-fn values_and_columns_of_a_record_have_coins_of_their_own() {
+fn values_and_columns_of_a_record_have_randomness_of_their_own() {
     let channel = Window::new(5, 1, 0.5, None).unwrap();
     let law = channel.probabilities().unwrap();
     let reports = single(channel, None);
@@ -276,9 +276,9 @@ fn equal_numbers_of_any_type_are_one_value() {
     }
 }
 
-/// Another key, context, column, id, law or grid: other coins.
+/// Another key, context, column, id, law or grid: other random bits.
 #[test]
-fn everything_else_changes_the_coins() {
+fn everything_else_changes_the_randomness() {
     let (ids, other_ids): (Vec<u64>, Vec<u64>) = ((0..1000).collect(), (1..1001).collect());
     let digests: Vec<[u8; 32]> =
         (0..1000u16).map(|i| std::array::from_fn(|j| i.to_le_bytes()[j % 2])).collect();
@@ -288,8 +288,8 @@ fn everything_else_changes_the_coins() {
     let reports = |channel: &Window, key: Key, context, ids, column, grid| {
         let mut out = vec![0; 1000];
         let call = call(Some(grid), Input::F64(&[0.25; 1000]), ids, &key, &mut out);
-        let coins = Coins { context, column, ..call.coins };
-        channel.randomize_keyed(KeyedCall { coins, ..call }).unwrap();
+        let randomness = KeyedRandomness { context, column, ..call.randomness };
+        channel.randomize_keyed(KeyedCall { randomness, ..call }).unwrap();
         out
     };
     let other = Key::from_bytes([1; 32]);
@@ -326,8 +326,8 @@ fn what_does_not_fit_is_refused_by_its_name() {
     let refused = |input: Input<'_>, ids: &[u64], column| {
         let mut out = vec![7; input.len()];
         let call = call(None, input, Ids::Numbers(ids), &key, &mut out);
-        let coins = Coins { column, ..call.coins };
-        let error = channel.randomize_keyed(KeyedCall { coins, ..call }).unwrap_err();
+        let randomness = KeyedRandomness { column, ..call.randomness };
+        let error = channel.randomize_keyed(KeyedCall { randomness, ..call }).unwrap_err();
         // A value that is refused leaves zeros; what is refused before any work leaves the output as it was.
         let left = if matches!(error, Error::Value { .. }) { 0 } else { 7 };
         assert!(out.iter().all(|&report| report == left));
@@ -345,7 +345,7 @@ fn what_does_not_fit_is_refused_by_its_name() {
 }
 
 impl Shift {
-    /// Reports whose coins depend on a part of the value.
+    /// Reports whose random bits depend on a part of the value.
     fn randomize_hearing(&self, heard: u64, isa: Isa, call: KeyedCall<'_, Option<&Grid>>) -> Result<()> {
         let face = ValueCall {
             rows: &[("grid", self.inputs() as u32)],

@@ -1,4 +1,4 @@
-//! Samples a categorical law with keyed coins: every sample has a lane of the keystream of its own.
+//! Samples a categorical law with keyed randomness: every sample has a lane of the keystream of its own.
 //!
 //! The laws are those of the other path, by their plain functions and the same integers; only where the bits come from is
 //! different. So a report does not depend on which samples are drawn beside it.
@@ -78,7 +78,7 @@ impl<E: Entry> Draw for MixtureLaw<'_, E> {
     }
 }
 
-/// Everything that sampling with keyed coins takes, but the law, the input and the output.
+/// Everything that sampling with keyed randomness takes, but the law, the input and the output.
 pub(crate) struct KeyedSampler<'a> {
     pub(crate) isa: Isa,
     pub(crate) records: RecordKeys<'a>,
@@ -89,7 +89,7 @@ pub(crate) struct KeyedSampler<'a> {
     pub(crate) grids: [Option<&'a Grid>; 2],
     /// How many rows there are.
     pub(crate) rows: u32,
-    /// The bits of the value that the coins depend on: all of them. The tests take some away.
+    /// The bits of the value that the random bits depend on: all of them. The tests take some away.
     pub(crate) heard: u64,
     pub(crate) letters: Letters<'a>,
     /// Bits of a packed report.

@@ -1,4 +1,4 @@
-//! Coins that are a function of a key, of what they are for, and of the records: where keyed calls take theirs.
+//! Random bits that are a function of a key, of what they are for, and of the records: keyed calls draw from them.
 
 use crate::codec::canonical;
 use crate::error::{Error, Result, argument, zeros};
@@ -13,12 +13,12 @@ const CHUNK: usize = 256;
 /// What a single thread takes for a record, roughly, in nanoseconds.
 const NANOSECONDS: usize = 300;
 
-/// Where the coins of a keyed call come from.
+/// The random bits of a keyed call: a function of a key, of what they are for, and of the records.
 #[derive(Clone, Copy)]
-pub struct Coins<'a> {
+pub struct KeyedRandomness<'a> {
     /// The key.
     pub key: &'a Key,
-    /// What the coins are for: the plan and the snapshot, in bytes of the caller's.
+    /// What the random bits are for: the plan and the snapshot, in bytes of the caller's.
     pub context: &'a [u8],
     /// Which of several draws of one release they are for.
     pub stage: u32,
@@ -28,10 +28,10 @@ pub struct Coins<'a> {
     pub column: u32,
 }
 
-impl<'a> Coins<'a> {
-    /// Coins of the first stage and column.
-    pub fn new(key: &'a Key, context: &'a [u8], ids: Ids<'a>) -> Coins<'a> {
-        Coins { key, context, stage: 0, ids, column: 0 }
+impl<'a> KeyedRandomness<'a> {
+    /// The randomness of the first stage and column.
+    pub fn new(key: &'a Key, context: &'a [u8], ids: Ids<'a>) -> KeyedRandomness<'a> {
+        KeyedRandomness { key, context, stage: 0, ids, column: 0 }
     }
 
     /// What all records' keys depend on; a law is to be absorbed next.
