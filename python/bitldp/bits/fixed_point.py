@@ -18,7 +18,7 @@ from bitldp.estimate.statistics import WordCounts
 from bitldp.mechanism.base import Output, Takes
 from bitldp.mechanism.described import spreads
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols, neighbours
-from bitldp.mechanism.means import Means
+from bitldp.mechanism.numeric import Means
 from bitldp.mechanism.parameters import Budget, Calibration, Features, Unit, one_of, whole
 from bitldp.privacy import Guarantee
 from bitldp.release.base import Call

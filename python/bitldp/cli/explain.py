@@ -18,9 +18,8 @@ from bitldp.cli.catalogue import FAMILIES, MOST, CatalogueEntry, bounded, entrie
 from bitldp.cli.commands import AsJson, given_options, offering
 from bitldp.cli.files import UsageError
 from bitldp.cli.screen import print_whole, sentences, wide_console
-from bitldp.mechanism.identity import plain_parameters
-from bitldp.privacy import PrivacyClaimWarning
-from bitldp.report.totals import number, total
+from bitldp.mechanism.parameters import plain_parameters
+from bitldp.privacy import PrivacyClaimWarning, number, total
 
 __all__ = [
     "explain",

@@ -20,11 +20,10 @@ from bitldp.base.arrays import position
 from bitldp.base.documents import facts_table
 from bitldp.base.keys import RandomSource
 from bitldp.estimate.estimates import Estimate
-from bitldp.mechanism import identity
 from bitldp.mechanism.described import Variant, letter_facts
 from bitldp.mechanism.hints import hint_of, refuse_unknown
 from bitldp.mechanism.law import Experiment, Pair, Symbols, far_ends
-from bitldp.mechanism.parameters import declared, lasting
+from bitldp.mechanism.parameters import declared, frozen, lasting, plain, short, short_name
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
 from bitldp.release.base import Call, Direct, called
 from bitldp.release.keyed import Ids, bound, coins_of, fitting, keyed_call
@@ -187,12 +186,12 @@ class Mechanism(metaclass=_Hinting):
         version = {} if self._fingerprint_version == 1 else {"version": self._fingerprint_version}
         return {
             **version,
-            "name": identity.short_name(kind),
-            "parameters": {ids[name]: identity.plain(value) for name, value in self.parameters.items()},
+            "name": short_name(kind),
+            "parameters": {ids[name]: plain(value) for name, value in self.parameters.items()},
         }
 
     def _identity(self) -> Hashable:
-        return (type(self), *(identity.frozen(value) for value in self.parameters.values()))
+        return (type(self), *(frozen(value) for value in self.parameters.values()))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Mechanism) and self._identity() == other._identity()
@@ -201,12 +200,12 @@ class Mechanism(metaclass=_Hinting):
         return hash(self._identity())
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={identity.short(value)}" for name, value in self.parameters.items())
+        shown = ", ".join(f"{name}={short(value)}" for name, value in self.parameters.items())
         return f"{type(self).__name__}({shown})"
 
     def _repr_html_(self) -> str:
         """Return parameters and guarantee as tables, for notebooks."""
-        rows = ((name, html.escape(identity.short(value))) for name, value in self.parameters.items())
+        rows = ((name, html.escape(short(value))) for name, value in self.parameters.items())
         return facts_table(type(self).__name__, rows) + self.guarantee._repr_html_()
 
     def __reduce__(self) -> tuple[Callable[..., Mechanism], tuple[type[Mechanism], dict[str, Any]]]:

@@ -16,7 +16,7 @@ from bitldp.letters.spread import Spread
 from bitldp.mechanism.attributes.base import Attributes, AttributesAccumulator
 from bitldp.mechanism.base import Output
 from bitldp.mechanism.hints import refuse_unknown
-from bitldp.mechanism.means import refuse_outside
+from bitldp.mechanism.numeric import refuse_outside
 from bitldp.mechanism.parameters import Budget, Features, FieldId, Flag, Interval, Option, one_of
 from bitldp.record.categorical import Oracles, Sizes, Spend, admitted, chosen
 from bitldp.record.choice import NUMBERS, indicators, indicators_worst, mean_indicators, number_mechanism

@@ -19,8 +19,7 @@ from bitldp.base import checks
 from bitldp.base.errors import MissingExtraError, PlanError, require
 from bitldp.codecs import Categories
 from bitldp.mechanism.base import Mechanism
-from bitldp.mechanism.identity import short_name
-from bitldp.mechanism.parameters import lasting
+from bitldp.mechanism.parameters import lasting, short_name
 from bitldp.tables import numbers, points, record  # noqa: F401  # kinds of columns, which register themselves
 from bitldp.tables.codec import KINDS, ColumnCodec, ColumnSettings, Missing
 from bitldp.tables.labels import text_of

@@ -21,7 +21,7 @@ from bitldp.estimate.rotated import CohortMeanAccumulator, RotatedMeanAccumulato
 from bitldp.letters.polytope import best_top, tops
 from bitldp.mechanism.base import Output, Part, Takes
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
-from bitldp.mechanism.means import Means
+from bitldp.mechanism.numeric import Means
 from bitldp.release.base import Call, called
 from bitldp.release.rotated import RotatedRelease, RotatedReports
 
