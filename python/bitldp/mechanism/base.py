@@ -21,7 +21,7 @@ from bitldp.base.documents import facts_table
 from bitldp.base.keys import RandomSource
 from bitldp.estimate.estimates import Estimate
 from bitldp.mechanism.described import Variant, letter_facts
-from bitldp.mechanism.hints import hint_of, refuse_unknown
+from bitldp.mechanism.hints import RANDOMIZE, hint_of, refuse_unknown
 from bitldp.mechanism.law import Experiment, Pair, Symbols, far_ends
 from bitldp.mechanism.parameters import declared, frozen, lasting, plain, short, short_name
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
@@ -45,8 +45,6 @@ Reports: TypeAlias = NDArray[Any] | np.generic | tuple[NDArray[Any], ...]
 
 Output: TypeAlias = Literal["codes", "values", "bits", "packed"]
 """Form of reports; which of them a mechanism offers, its `outputs` say."""
-
-_RANDOMIZE = ("rng", "output", "out", "threads", "first_chunk")
 
 _M = TypeVar("_M", bound="Mechanism")
 
@@ -267,7 +265,7 @@ class Mechanism(metaclass=_Hinting):
             Wrong dtype or kind of argument.
         """
         if unknown:
-            refuse_unknown("randomize", unknown, _RANDOMIZE)
+            refuse_unknown("randomize", unknown, RANDOMIZE)
         direct = self._direct
         if (
             direct is not None
@@ -507,7 +505,7 @@ class Mechanism(metaclass=_Hinting):
         return cls(**parameters)
 
     @property
-    def parts(self) -> tuple[Any, ...]:
+    def _members(self) -> tuple[Any, ...]:
         """The independent mechanisms that each answer for a part of a record."""
         return (self,)
 

@@ -227,7 +227,7 @@ def plain(value: Any) -> Any:
         return value.fingerprint()
     if callable(value):
         return stable_name(value)
-    return list(value) if isinstance(value, tuple) else value
+    return [plain(each) for each in value] if isinstance(value, tuple) else value
 
 
 def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
