@@ -123,7 +123,7 @@ class FixedPointBits(Means):
     def _shortcut(self) -> None:
         """Return none: `randomize` is short by itself."""
 
-    def randomize(  # type: ignore[override]
+    def randomize(
         self,
         x: ArrayLike,
         *,

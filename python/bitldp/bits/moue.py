@@ -234,7 +234,7 @@ class UER(_Asymmetric):
     """
 
     _: KW_ONLY
-    alpha: Annotated[float | None, optional(_rarity)] = None  # type: ignore[assignment]  # set by `_build`
+    alpha: Annotated[float, optional(_rarity)] = None  # type: ignore[assignment]  # set by `_build`
 
     def _build(self) -> None:
         if self.alpha is None:

@@ -265,7 +265,7 @@ class BlockDesign(DesignCodes, Supported):
     def _shortcut(self) -> Direct | None:
         return super()._shortcut() if self._steps is None else None
 
-    def randomize(  # type: ignore[override]
+    def randomize(
         self,
         x: ArrayLike,
         *,

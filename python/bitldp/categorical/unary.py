@@ -44,7 +44,7 @@ class BitStrings(Labelled, TwoChances):
         """(columns, bits) of a report: one bit a category."""
         return ((self._size, 1),)
 
-    def randomize(  # type: ignore[override]
+    def randomize(
         self,
         x: ArrayLike,
         *,

@@ -78,7 +78,7 @@ class GeneralizedRR(Response):
     Parameters
     ----------
     epsilon, interval, features, spend, k, clip, unit
-        As of `Duchi`.
+        As of `Numeric`.
     bits : int
         Bits of a report, b, 1 to 8. `best_bits` finds those of least variance.
 
@@ -121,7 +121,7 @@ class BitwiseRR(Response):
     bits : int
         Bits of a report, b, 1 to 8.
     interval, features, spend, k, clip, unit
-        As of `Duchi`.
+        As of `Numeric`.
 
     Raises
     ------

@@ -21,6 +21,7 @@ from bitldp.base.documents import facts_table
 from bitldp.base.keys import RandomSource
 from bitldp.estimate.estimates import Estimate
 from bitldp.mechanism.described import Variant, letter_facts
+from bitldp.mechanism.docstrings import completed, own_docstring
 from bitldp.mechanism.hints import RANDOMIZE, hint_of, refuse_unknown
 from bitldp.mechanism.law import Experiment, Pair, Symbols, far_ends
 from bitldp.mechanism.parameters import declared, frozen, lasting, plain, short, short_name
@@ -50,7 +51,7 @@ _M = TypeVar("_M", bound="Mechanism")
 
 
 class _Hinting(ABCMeta):
-    """Metaclass of the mechanisms: a call that the constructor refuses is looked at once more."""
+    """Metaclass of the mechanisms: refused calls are looked at once more, and docstrings are completed."""
 
     if not TYPE_CHECKING:  # a checker looks at the constructor itself
 
@@ -63,6 +64,17 @@ class _Hinting(ABCMeta):
                 if hint is None or type(error) not in (TypeError, ValueError):
                     raise
                 raise type(error)(hint) from None
+
+        def _docstring(cls):
+            text = own_docstring(cls)
+            # `dataclass` asks, too: before the class is complete, and its neighbours are imported.
+            return completed(cls) if text and "As of `" in text and "__match_args__" in vars(cls) else text
+
+        def _set_docstring(cls, text):
+            type.__dict__["__doc__"].__set__(cls, text)
+
+        # With the parameters that another class describes; looked up when it is asked for.
+        __doc__ = property(_docstring, _set_docstring)
 
     @property
     def __signature__(cls) -> inspect.Signature:

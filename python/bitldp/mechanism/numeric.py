@@ -369,7 +369,27 @@ class Means(ArrayOrPair):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Numeric(Means):
-    """Base of the mechanisms that release numbers of an interval with letters whose mean is the number."""
+    """Base of the mechanisms that release numbers of an interval with letters whose mean is the number.
+
+    Parameters
+    ----------
+    epsilon : float
+        Exact epsilon of one `unit`, finite, zero or more.
+    features : int
+        Numbers of a record, d; each is released by itself.
+    interval : (float, float)
+        Where every number lies.
+    spend : {"split", "sample"}
+        How a record's budget is spent: evenly on all features, or on `k` of them that are drawn for every
+        record without looking at it.
+    k : int, optional
+        Features that are sampled, 1 to d. None: max(1, min(d, floor(epsilon/2.5))). Holds the number
+        afterwards.
+    clip : bool
+        Whether values outside the interval are clipped to it, or refused.
+    unit : {"record", "feature"}
+        What `epsilon` covers; a record's is split evenly over the features that are released.
+    """
 
     _: KW_ONLY
     epsilon: Budget

@@ -180,7 +180,7 @@ class HeavyHitters(Mechanism):
             keys[those] = self._words.beginnings(words[those], length)
         return keys
 
-    def randomize(  # type: ignore[override]
+    def randomize(
         self,
         x: ArrayLike,
         *,

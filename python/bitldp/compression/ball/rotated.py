@@ -114,7 +114,7 @@ class RotatedMeans(Means):
         """Return the report of a single value as that of any record."""
         return reports
 
-    def randomize(  # type: ignore[override]
+    def randomize(
         self,
         x: ArrayLike,
         *,

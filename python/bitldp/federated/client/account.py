@@ -44,7 +44,7 @@ class ClientAccount:
     Parameters
     ----------
     budget, delta : float
-        As of `bitldp.Ledger`.
+        What may be spent on a client's data: epsilon, above zero, and delta, 0 or more and below 1.
     path : path-like, or callable of the Context that returns one, optional
         File of the ledger, as of `bitldp.Ledger.open`. Without one it is kept in `Context.state`, which
         Flower keeps for one run: a new run, or a restarted SuperNode, would begin with the whole budget. A
