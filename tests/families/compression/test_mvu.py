@@ -146,6 +146,7 @@ def test_simulation_agrees_with_the_closed_forms(mechanism):
     assert (np.abs(estimate.value - x[0]) < 5 * estimate.stderr).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", range(1, 9))
 def test_reports_pack_to_their_bits(bits):
     made = [

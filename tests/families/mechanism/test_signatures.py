@@ -59,6 +59,7 @@ def test_functions_and_ledgers_follow() -> None:
     ] == ["budget"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, kind in EXPORTED.items() if issubclass(kind, Mechanism)])
 def test_no_default_is_refused(name: str) -> None:
     """What an example needs beside its budget and size is what has no default."""
