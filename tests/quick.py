@@ -22,6 +22,8 @@ ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 QUICK = "not (statistical or browser or engine or slow or evidence)"
 DOCUMENTS = ("tests/house", "tests/faces/cli/test_explain.py")
+#: Folders with quick tests; what the others have is all slow, and takes seconds to collect.
+FOLDERS = ("tests/families", "tests/law", "tests/tasks", "tests/faces", "tests/house")
 
 
 def changed(since: str) -> list[str]:
@@ -69,7 +71,7 @@ def selected(files: list[str]) -> list[str]:
         elif path.parts[0] in ("docs", "examples") or path.suffix == ".md":
             tests |= set(DOCUMENTS)
         elif path.parts[0] in ("python", "rust", "tests") or path.suffix in (".toml", ".lock"):
-            return ["tests"]
+            return list(FOLDERS)
     return sorted(tests)
 
 

@@ -1,7 +1,7 @@
 """Local differential privacy in scikit-learn pipelines: a transformer of features, a randomizer of labels.
 
     model = make_pipeline(FeatureRandomizer(epsilon=4.0, interval=(0.0, 16.0)), LogisticRegression())
-    model.fit(X, LabelRandomizer(epsilon=2.0, classes=10).fit_transform(y))
+    model.fit(X, LabelRandomizer(10, epsilon=2.0).fit_transform(y))
 
 Each call of `transform` is a release of its own and costs epsilon again: transform the training records once,
 and do not put what was released through it a second time. Needs the extra ``sklearn``.
@@ -123,11 +123,11 @@ class LabelRandomizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    epsilon : float
-        Budget of a label.
-    classes : int or sequence
+    categories : int or sequence
         The public list of the classes, or how many there are, named from 0. It is never learned from labels:
         that would reveal which of them occur.
+    epsilon : float
+        Budget of a label.
     ledger : Ledger, optional
         Charged by every call of `transform`, before it releases.
     random_state : int, optional
@@ -136,20 +136,20 @@ class LabelRandomizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        epsilon: float = 1.0,
-        classes: int | Sequence[Any] = 2,
+        categories: int | Sequence[Any] = 2,
         *,
+        epsilon: float = 1.0,
         ledger: Ledger | None = None,
         random_state: int | None = None,
     ) -> None:
+        self.categories = categories
         self.epsilon = epsilon
-        self.classes = classes
         self.ledger = ledger
         self.random_state = random_state
 
     def fit(self, y: Any, _: Any = None) -> LabelRandomizer:
         """Prepare the mechanism; learn nothing of the labels."""
-        self.mechanism_ = GRR(self.classes, epsilon=self.epsilon)
+        self.mechanism_ = GRR(self.categories, epsilon=self.epsilon)
         return self
 
     @property

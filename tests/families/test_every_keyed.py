@@ -105,6 +105,7 @@ def test_every_form_says_the_same(name: str) -> None:
             assert np.array_equal(unpacked, np.asarray(reports).ravel())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WALK)
 def test_another_value_of_an_id_has_other_randomness(name: str) -> None:
     """Where the record is the value, one number that is another leaves nothing as it was.

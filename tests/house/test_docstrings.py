@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
+import sys
 from pathlib import Path
 
 import bitldp
@@ -11,6 +13,7 @@ import pytest
 from bitldp.base.errors import MissingExtraError
 
 ROOT = Path(bitldp.__file__).parent
+SITE = Path(__file__).parents[2] / "docs" / "site"
 
 
 def with_examples():
@@ -31,3 +34,46 @@ def test_examples(name):
     results = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     assert results.attempted > 0
     assert results.failed == 0
+
+
+# -- what stands once
+
+
+@pytest.fixture(scope="module")
+def classes():
+    """Return every class that the reference lists, by its dotted name."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", [str(SITE), *sys.path])
+        reference = importlib.import_module("reference")
+        names = [name for room in reference.ROOMS for name in _of_room(reference, room)]
+    each = {
+        name: getattr(importlib.import_module(name.rpartition(".")[0]), name.rpartition(".")[2])
+        for name in names
+    }
+    return {name: kind for name, kind in each.items() if inspect.isclass(kind)}
+
+
+def _of_room(reference, room):
+    try:
+        return reference.names(room)
+    except MissingExtraError:
+        return []
+
+
+def test_help_leads_to_no_other_class(classes):
+    assert len(classes) > 100
+    assert [name for name, kind in classes.items() if "As of `" in (kind.__doc__ or "")] == []
+
+
+def test_a_docstring_is_completed():
+    """By a base, by a public class, through several, and beside words of its own."""
+    for kind, paragraph in (
+        (bitldp.Piecewise, 'spend : {"split", "sample"}\n    How a record\'s budget is spent: evenly on all'),
+        (
+            bitldp.MixedRecord,
+            "clip : bool\n    Whether values outside the interval are clipped to it, or refused.\n\n",
+        ),
+        (bitldp.UER, "bits : int\n    Bits l of a code word, 2 to 32"),
+        (bitldp.Duchi, 'features that are released.\n    With ``spend="cube"`` the two are the same'),
+    ):
+        assert paragraph in inspect.getdoc(kind)

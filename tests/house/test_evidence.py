@@ -11,6 +11,7 @@ from support.evidence import RECORD, keep, marked, outdated
 LINE = "Five seeds, 3 % allowed."
 
 
+@pytest.mark.slow
 def test_the_record_is_of_the_tests_as_they_are() -> None:
     assert outdated(json.loads(RECORD.read_text(encoding="utf-8")), marked()) == [], "run make evidence"
     assert all(marked().values()), "the first line says how many draws or seeds, and the bound"

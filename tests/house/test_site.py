@@ -136,6 +136,7 @@ def test_a_sheet_has_numbers_and_figures() -> None:
 # -- papers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUICK)
 def test_a_figure_made_again_is_what_was_kept(name: str, record: ModuleType, kept: Any) -> None:
     from bitldp_papers.figures import figures

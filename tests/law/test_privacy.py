@@ -291,7 +291,8 @@ def test_the_warning_points_at_the_caller():
 
 def test_uer_refuses_exact_calibration():
     with pytest.raises(ValueError, match="calibration: 'exact' exists for UER only with alpha=1"):
-        bitldp.UER(10, epsilon=1.0)
-    same = bitldp.UER(10, epsilon=1.0, alpha=1.0)
+        bitldp.UER(10, epsilon=1.0, alpha=10.0)
+    same = bitldp.UER(10, epsilon=1.0)  # what is left of alpha is the default
+    assert same == bitldp.UER(10, epsilon=1.0, alpha=1.0)
     assert same.channel.thresholds() == bitldp.MOUE(10, epsilon=1.0, alpha=1.0).channel.thresholds()
     assert same.guarantee.record == pytest.approx(1.0, rel=1e-9)

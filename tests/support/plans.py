@@ -32,7 +32,7 @@ def columns_of_every_mechanism(epsilon: float = 4.0) -> dict[str, Column]:
 
 def _column(mechanism: Any) -> Column:
     names = [f"x{j}" for j in range(mechanism.columns)]
-    if len(mechanism.parts) > 1:
+    if len(mechanism._members) > 1:
         classes = mechanism.parameters["categories"]
         names = [f"x{j}" for j in range(mechanism.parameters["features"])]
         return Column(mechanism, names, label="y", categories=[f"c{i}" for i in range(classes)])

@@ -59,6 +59,7 @@ SMALL = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("summed", [True, False], ids=["sum", "histogram"])
 @pytest.mark.parametrize(("mechanism", "n"), SMALL)
 def test_small_numbers_of_users_are_those_of_enumeration(mechanism, n, summed):

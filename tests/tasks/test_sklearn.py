@@ -34,7 +34,7 @@ def test_a_pipeline_learns_from_released_records() -> None:
     x, y = load_digits(return_X_y=True)
     steps = FeatureRandomizer(epsilon=40.0, interval=(0.0, 16.0), random_state=1)
     model = make_pipeline(steps, LogisticRegression(max_iter=200))
-    labels = LabelRandomizer(4.0, classes=10, random_state=2).fit_transform(y)
+    labels = LabelRandomizer(10, epsilon=4.0, random_state=2).fit_transform(y)
     model.fit(x, labels)
     assert 0.75 < np.mean(labels == y) < 0.95  # p = e^4/(e^4 + 9) = .858
     assert model[-1].score(x, y) > 0.6
@@ -80,17 +80,17 @@ def test_every_call_is_charged_before_it_releases() -> None:
     with pytest.raises(bitldp.BudgetExceededError):
         steps.transform(x)
     assert ledger.spent == pytest.approx(2.0)
-    labels = LabelRandomizer(0.5, ledger=ledger)
+    labels = LabelRandomizer(epsilon=0.5, ledger=ledger)
     labels.fit_transform([0, 1])
     with pytest.raises(bitldp.BudgetExceededError):
         labels.fit_transform([0, 1])
 
 
 def test_labels_keep_their_type_and_unknown_ones_are_refused() -> None:
-    labels = LabelRandomizer(1.0, classes=["no", "yes"]).fit_transform(np.array(["no", "yes", "no"]))
+    labels = LabelRandomizer(["no", "yes"], epsilon=1.0).fit_transform(np.array(["no", "yes", "no"]))
     assert set(labels) <= {"no", "yes"}
     with pytest.raises(ValueError, match="x: ") as caught:
-        LabelRandomizer(1.0, classes=["no", "yes"]).fit_transform(np.array(["no", "maybe"]))
+        LabelRandomizer(["no", "yes"], epsilon=1.0).fit_transform(np.array(["no", "maybe"]))
     assert "maybe" not in str(caught.value)
 
 

@@ -22,7 +22,7 @@ from bitldp.estimate.accumulators import Accumulated, Accumulator, CountAccumula
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.means import MeanAccumulator
 from bitldp.mechanism.base import Mechanism, Output, Part, Takes
-from bitldp.mechanism.hints import refuse_unknown
+from bitldp.mechanism.hints import RANDOMIZE, refuse_unknown
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
 from bitldp.mechanism.parameters import Budget, Calibration, Categories, Features, FieldId, Option, Unit
 from bitldp.privacy import Guarantee, added
@@ -129,7 +129,7 @@ class BitRand(Mechanism):
         return cls(epsilon_x=parameters.pop("epsilon"), **parameters)
 
     @property
-    def parts(self) -> tuple[Mechanism, ...]:
+    def _members(self) -> tuple[Mechanism, ...]:
         """The f-RR of the features, and the label-RR of the label."""
         return self._x, self._y
 
@@ -226,7 +226,7 @@ class BitRand(Mechanism):
             feature or a label is refused.
         """
         if unknown:
-            refuse_unknown("randomize", unknown, ("rng", "output", "out", "threads", "first_chunk"))
+            refuse_unknown("randomize", unknown, RANDOMIZE)
         values = checks.numbers("x", x)
         call = called(rng, output, out, threads, first_chunk, self.outputs, 2)
         checks.integer("first_chunk", call.first_chunk, 0, ((1 << 63) - 1) // self.features)

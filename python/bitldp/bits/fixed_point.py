@@ -17,8 +17,9 @@ from bitldp.base.keys import RandomSource, keys
 from bitldp.estimate.statistics import WordCounts
 from bitldp.mechanism.base import Output, Takes
 from bitldp.mechanism.described import spreads
+from bitldp.mechanism.hints import RANDOMIZE, refuse_unknown
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols, neighbours
-from bitldp.mechanism.means import Means
+from bitldp.mechanism.numeric import Means
 from bitldp.mechanism.parameters import Budget, Calibration, Features, Unit, one_of, whole
 from bitldp.privacy import Guarantee
 from bitldp.release.base import Call
@@ -122,7 +123,7 @@ class FixedPointBits(Means):
     def _shortcut(self) -> None:
         """Return none: `randomize` is short by itself."""
 
-    def randomize(  # type: ignore[override]
+    def randomize(
         self,
         x: ArrayLike,
         *,
@@ -131,6 +132,7 @@ class FixedPointBits(Means):
         out: NDArray[Any] | None = None,
         threads: int | None = None,
         first_chunk: int = 0,
+        **unknown: Any,
     ) -> NDArray[Any]:
         """Encode records and randomize every bit; the arguments are those of `Mechanism.randomize`.
 
@@ -140,6 +142,8 @@ class FixedPointBits(Means):
         feature is a scalar, or its bits. Infinity is refused as NaN is, unless
         ``infinities="saturate"``.
         """
+        if unknown:
+            refuse_unknown("randomize", unknown, RANDOMIZE)
         # The common call stays short: a record of a thousand features takes about a microsecond.
         key = None if rng is None else keys(rng, 1)[0]
         if threads is not None or first_chunk != 0:

@@ -20,7 +20,7 @@ from bitldp._core import Bits
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
 from bitldp.bits.fixed_point import FixedPointBits, Sign, of_unit
-from bitldp.mechanism.parameters import Option, one_of
+from bitldp.mechanism.parameters import Option, one_of, optional
 from bitldp.privacy import Unit, calibrated
 
 __all__ = ["MOUE", "UER", "latent_corrected_epsilon", "ome_corrected_epsilon", "spent_for"]
@@ -210,8 +210,10 @@ class UER(_Asymmetric):
     ----------
     features, bits, integer_bits, epsilon : int, int, int, float
         As of `FRR`.
-    alpha : float
-        As of `MOUE`. With alpha other than 1 no epsilon of the formula is the exact one.
+    alpha : float, optional
+        Between 1e-6 and 1e6, as of `MOUE`. With alpha other than 1 no epsilon of the formula is the exact
+        one. None: 10 with "paper", as there, and otherwise 1, the only one that there is. Holds the number
+        afterwards.
     calibration : {"exact", "paper", "corrected"}
         "paper": Theorem 2 of [LDPFL], whose claim fails; the guarantee shows by how much. "exact" exists for
         ``alpha=1`` only, where UER is MOUE, and is refused otherwise. "corrected": the formula at the budget
@@ -230,6 +232,14 @@ class UER(_Asymmetric):
     Positions are counted, from 0, over the r*l bits of the record, and start again at each record: with odd
     l, every second feature has even and odd exchanged. Neighbouring records differ in any way.
     """
+
+    _: KW_ONLY
+    alpha: Annotated[float, optional(_rarity)] = None  # type: ignore[assignment]  # set by `_build`
+
+    def _build(self) -> None:
+        if self.alpha is None:
+            self._set(alpha=10.0 if self.calibration == "paper" else 1.0)
+        super()._build()
 
     @classmethod
     def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from bitldp.estimate.accumulators import CountAccumulator, unpacked
 from bitldp.estimate.estimates import Estimate, frequencies
 from bitldp.mechanism.base import Output, Part
 from bitldp.mechanism.frequencies import labelled
+from bitldp.mechanism.hints import RANDOMIZE, refuse_unknown
 from bitldp.mechanism.parameters import Budget, CategoryNames, FieldId, Flag, Option, categories, whole
 from bitldp.privacy import ONE, Guarantee, calibrated
 from bitldp.release.base import Call, Direct, Source, called
@@ -266,7 +267,7 @@ class BlockDesign(DesignCodes, Supported):
     def _shortcut(self) -> Direct | None:
         return super()._shortcut() if self._steps is None else None
 
-    def randomize(  # type: ignore[override]
+    def randomize(
         self,
         x: ArrayLike,
         *,
@@ -276,6 +277,7 @@ class BlockDesign(DesignCodes, Supported):
         out: NDArray[Any] | None = None,
         threads: int | None = None,
         first_chunk: int = 0,
+        **unknown: Any,
     ) -> Any:
         """Randomize records; see `Mechanism.randomize`.
 
@@ -305,8 +307,10 @@ class BlockDesign(DesignCodes, Supported):
             first = self._number(first)
         if first is None or self._steps is None:
             return super().randomize(
-                x, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk
+                x, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk, **unknown
             )
+        if unknown:
+            refuse_unknown("randomize", unknown, RANDOMIZE)
         call = called(rng, output, out, threads, first_chunk, self.outputs, self._streams)
         values = self._admit(x)
         result = self._stepped(np.atleast_1d(values), call, first).cells

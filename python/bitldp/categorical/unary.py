@@ -44,7 +44,7 @@ class BitStrings(Labelled, TwoChances):
         """(columns, bits) of a report: one bit a category."""
         return ((self._size, 1),)
 
-    def randomize(  # type: ignore[override]
+    def randomize(
         self,
         x: ArrayLike,
         *,
@@ -53,13 +53,14 @@ class BitStrings(Labelled, TwoChances):
         out: NDArray[Any] | None = None,
         threads: int | None = None,
         first_chunk: int = 0,
+        **unknown: Any,
     ) -> NDArray[Any]:
         """Randomize categories, shape (n,) or (): 0/1 bytes of shape (n, categories), or packed bytes.
 
         The arguments are those of `Mechanism.randomize`; a chunk is ``channel.chunk`` records.
         """
         return super().randomize(  # type: ignore[call-overload]
-            x, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk
+            x, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk, **unknown
         )
 
     @property

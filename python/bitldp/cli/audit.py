@@ -15,8 +15,7 @@ from bitldp.cli.catalogue import CatalogueEntry, entries, entry
 from bitldp.cli.commands import AsJson, given_options, offering
 from bitldp.cli.files import UsageError
 from bitldp.cli.screen import sentences, wide_console
-from bitldp.privacy import PrivacyClaimWarning
-from bitldp.report.totals import number
+from bitldp.privacy import PrivacyClaimWarning, number
 
 __all__ = ["audit"]
 

@@ -12,7 +12,6 @@ from functools import cache, cached_property
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
-import bitldp
 from bitldp.base.errors import MissingExtraError
 from bitldp.cli.docstrings import documented
 from bitldp.cli.files import UsageError
@@ -71,7 +70,6 @@ _ENDS = {
     "low": "Low end of the public range of a number.",
     "high": "High end of it; numbers outside move to the ends.",
 }
-_REFERENCE = re.compile(r"As (?:of|for) `(?:bitldp\.)?(\w+)`[.;]?\s*")
 
 
 @dataclass(frozen=True)
@@ -194,16 +192,8 @@ def _value(stated: Any) -> tuple[type | None, tuple[str, ...]]:
 
 @cache
 def _about(kind: type) -> Mapping[str, str]:
-    """Return what the docstring of a class says of each parameter; "As of" another class is looked up."""
-    result = {}
-    for name, own in documented(kind, "Parameters").items():
-        words = own
-        reference = _REFERENCE.match(words)
-        if reference:
-            other = _about(getattr(bitldp, reference[1])).get(name, "")
-            words = f"{other} {words[reference.end() :]}".strip()
-        result[name] = words.replace("`", "")
-    return result
+    """Return what the docstring of a class says of each parameter."""
+    return {name: words.replace("`", "") for name, words in documented(kind, "Parameters").items()}
 
 
 #: The most that the option of a size may be.

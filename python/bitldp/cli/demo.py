@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 import bitldp
 from bitldp.base.errors import missing, require
 from bitldp.cli.screen import sentences, wide_console
+from bitldp.privacy import number, total
 from bitldp.report.plots import accuracy_plot
-from bitldp.report.totals import number, total
 from bitldp.tables import Column, ReleaseKey, TablePlan, TableRelease
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from bitldp.base.errors import PlanError
 from bitldp.cli.commands import Delimiter, names, one_of, separator, source_format
 from bitldp.cli.files import PIPE, CommandError, UsageError, form_of, is_pipe, report_path
 from bitldp.cli.screen import print_whole, sentences, wide_console
-from bitldp.report.totals import number
+from bitldp.privacy import number
 
 if TYPE_CHECKING:
     from bitldp.cli.perturb.table_files import InputSource

@@ -18,9 +18,8 @@ from bitldp.cli.catalogue import FAMILIES, MOST, CatalogueEntry, bounded, entrie
 from bitldp.cli.commands import AsJson, given_options, offering
 from bitldp.cli.files import UsageError
 from bitldp.cli.screen import print_whole, sentences, wide_console
-from bitldp.mechanism.identity import plain_parameters
-from bitldp.privacy import PrivacyClaimWarning
-from bitldp.report.totals import number, total
+from bitldp.mechanism.parameters import plain_parameters
+from bitldp.privacy import PrivacyClaimWarning, number, total
 
 __all__ = [
     "explain",
@@ -49,7 +48,7 @@ def facts(name: str, mechanism: Any, options: Mapping[str, Any], users: int | No
     dict
         JSON values: guarantee, probabilities, errors.
     """
-    result: dict[str, Any] = {"mechanisms": [_facts(part, users) for part in mechanism.parts]}
+    result: dict[str, Any] = {"mechanisms": [_facts(part, users) for part in mechanism._members]}
     if users is not None:
         for part in result["mechanisms"]:
             if "unbiased" in part["errors"]:
@@ -57,9 +56,9 @@ def facts(name: str, mechanism: Any, options: Mapping[str, Any], users: int | No
     if "unit" in options:
         # A mechanism of one column has no unit of its own: its record is one feature.
         result["mechanisms"][0]["guarantee"]["unit"] = options["unit"]
-    if len(mechanism.parts) > 1:
-        guarantees = [part.guarantee for part in mechanism.parts]
-        result["total_per_record"] = asdict(total(guarantees, [part.columns for part in mechanism.parts]))
+    if len(mechanism._members) > 1:
+        guarantees = [part.guarantee for part in mechanism._members]
+        result["total_per_record"] = asdict(total(guarantees, [part.columns for part in mechanism._members]))
     plain: dict[str, Any] = jsonable(result)
     return plain
 

@@ -65,7 +65,7 @@ class MVU(Designed, Numeric):
     objective : {"mean", "worst"}
         What is minimised: the sum of the variances at the points, or the largest variance of any number.
     interval, features, spend, k, clip, unit
-        As of `Duchi`.
+        As of `Numeric`.
 
     Raises
     ------
@@ -134,7 +134,7 @@ class MetricMVU(Designed, Numeric):
     output_bits : int
         Bits of a report, b_out, 1 to 6.
     interval, clip
-        As of `Duchi`.
+        As of `Numeric`.
     features : int
         Numbers of a record, each released by itself. The distance of two records is the sum of theirs: with
         |x - y|^p the p-th power of the L_p norm. Nothing is split.

@@ -78,7 +78,7 @@ class GeneralizedRR(Response):
     Parameters
     ----------
     epsilon, interval, features, spend, k, clip, unit
-        As of `Duchi`.
+        As of `Numeric`.
     bits : int
         Bits of a report, b, 1 to 8. `best_bits` finds those of least variance.
 
@@ -121,7 +121,7 @@ class BitwiseRR(Response):
     bits : int
         Bits of a report, b, 1 to 8.
     interval, features, spend, k, clip, unit
-        As of `Duchi`.
+        As of `Numeric`.
 
     Raises
     ------
@@ -167,8 +167,8 @@ class BitwiseRR(Response):
 
 def best_bits(
     mechanism: Callable[..., GeneralizedRR | BitwiseRR],
-    epsilon: float,
     *,
+    epsilon: float,
     criterion: Literal["mean", "worst"] = "mean",
 ) -> int:
     """Return the number of bits, 1 to 8, at which a mechanism has the least variance.
@@ -191,7 +191,7 @@ def best_bits(
     Examples
     --------
     >>> from bitldp.compression import GeneralizedRR, best_bits
-    >>> [best_bits(GeneralizedRR, epsilon) for epsilon in (1.0, 2.0, 4.0, 8.0)]
+    >>> [best_bits(GeneralizedRR, epsilon=epsilon) for epsilon in (1.0, 2.0, 4.0, 8.0)]
     [1, 2, 3, 4]
     """
     checks.positive("epsilon", epsilon)

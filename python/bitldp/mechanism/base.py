@@ -20,11 +20,11 @@ from bitldp.base.arrays import position
 from bitldp.base.documents import facts_table
 from bitldp.base.keys import RandomSource
 from bitldp.estimate.estimates import Estimate
-from bitldp.mechanism import identity
 from bitldp.mechanism.described import Variant, letter_facts
-from bitldp.mechanism.hints import hint_of, refuse_unknown
+from bitldp.mechanism.docstrings import completed, own_docstring
+from bitldp.mechanism.hints import RANDOMIZE, hint_of, refuse_unknown
 from bitldp.mechanism.law import Experiment, Pair, Symbols, far_ends
-from bitldp.mechanism.parameters import declared, lasting
+from bitldp.mechanism.parameters import declared, frozen, lasting, plain, short, short_name
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
 from bitldp.release.base import Call, Direct, called
 from bitldp.release.keyed import Ids, bound, fitting, keyed_call, keyed_randomness
@@ -47,13 +47,11 @@ Reports: TypeAlias = NDArray[Any] | np.generic | tuple[NDArray[Any], ...]
 Output: TypeAlias = Literal["codes", "values", "bits", "packed"]
 """Form of reports; which of them a mechanism offers, its `outputs` say."""
 
-_RANDOMIZE = ("rng", "output", "out", "threads", "first_chunk")
-
 _M = TypeVar("_M", bound="Mechanism")
 
 
 class _Hinting(ABCMeta):
-    """Metaclass of the mechanisms: a call that the constructor refuses is looked at once more."""
+    """Metaclass of the mechanisms: refused calls are looked at once more, and docstrings are completed."""
 
     if not TYPE_CHECKING:  # a checker looks at the constructor itself
 
@@ -66,6 +64,17 @@ class _Hinting(ABCMeta):
                 if hint is None or type(error) not in (TypeError, ValueError):
                     raise
                 raise type(error)(hint) from None
+
+        def _docstring(cls):
+            text = own_docstring(cls)
+            # `dataclass` asks, too: before the class is complete, and its neighbours are imported.
+            return completed(cls) if text and "As of `" in text and "__match_args__" in vars(cls) else text
+
+        def _set_docstring(cls, text):
+            type.__dict__["__doc__"].__set__(cls, text)
+
+        # With the parameters that another class describes; looked up when it is asked for.
+        __doc__ = property(_docstring, _set_docstring)
 
     @property
     def __signature__(cls) -> inspect.Signature:
@@ -187,12 +196,12 @@ class Mechanism(metaclass=_Hinting):
         version = {} if self._fingerprint_version == 1 else {"version": self._fingerprint_version}
         return {
             **version,
-            "name": identity.short_name(kind),
-            "parameters": {ids[name]: identity.plain(value) for name, value in self.parameters.items()},
+            "name": short_name(kind),
+            "parameters": {ids[name]: plain(value) for name, value in self.parameters.items()},
         }
 
     def _identity(self) -> Hashable:
-        return (type(self), *(identity.frozen(value) for value in self.parameters.values()))
+        return (type(self), *(frozen(value) for value in self.parameters.values()))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Mechanism) and self._identity() == other._identity()
@@ -201,12 +210,12 @@ class Mechanism(metaclass=_Hinting):
         return hash(self._identity())
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={identity.short(value)}" for name, value in self.parameters.items())
+        shown = ", ".join(f"{name}={short(value)}" for name, value in self.parameters.items())
         return f"{type(self).__name__}({shown})"
 
     def _repr_html_(self) -> str:
         """Return parameters and guarantee as tables, for notebooks."""
-        rows = ((name, html.escape(identity.short(value))) for name, value in self.parameters.items())
+        rows = ((name, html.escape(short(value))) for name, value in self.parameters.items())
         return facts_table(type(self).__name__, rows) + self.guarantee._repr_html_()
 
     def __reduce__(self) -> tuple[Callable[..., Mechanism], tuple[type[Mechanism], dict[str, Any]]]:
@@ -268,7 +277,7 @@ class Mechanism(metaclass=_Hinting):
             Wrong dtype or kind of argument.
         """
         if unknown:
-            refuse_unknown("randomize", unknown, _RANDOMIZE)
+            refuse_unknown("randomize", unknown, RANDOMIZE)
         direct = self._direct
         if (
             direct is not None
@@ -512,7 +521,7 @@ class Mechanism(metaclass=_Hinting):
         return cls(**parameters)
 
     @property
-    def parts(self) -> tuple[Any, ...]:
+    def _members(self) -> tuple[Any, ...]:
         """The independent mechanisms that each answer for a part of a record."""
         return (self,)
 

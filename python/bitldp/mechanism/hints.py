@@ -8,7 +8,10 @@ from typing import Any
 
 from bitldp.mechanism.parameters import lasting
 
-__all__ = ["hint_of", "refuse_unknown"]
+__all__ = ["RANDOMIZE", "hint_of", "refuse_unknown"]
+
+RANDOMIZE = ("rng", "output", "out", "threads", "first_chunk")
+"""Options of `Mechanism.randomize`."""
 
 
 def refuse_unknown(call: str, unknown: Mapping[str, Any], known: Iterable[str]) -> None:

@@ -144,7 +144,7 @@ class BitBudgets(Numeric):
         Bits l of a number's code, 1 to 8. None: the l of least worst-case variance. Holds the number
         afterwards.
     features, interval, spend, k, clip, unit
-        As of `Duchi`.
+        As of `Numeric`.
 
     Raises
     ------

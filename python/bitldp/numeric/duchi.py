@@ -30,23 +30,15 @@ class Duchi(Numeric):
 
     Parameters
     ----------
-    epsilon : float
-        Exact epsilon of one `unit`, finite, zero or more.
-    features : int
-        Numbers of a record, d; each is released by itself.
-    interval : (float, float)
-        Where every number lies.
+    epsilon, features, interval
+        As of `Numeric`.
     spend : {"split", "sample", "cube"}
         How a record's budget is spent: evenly on all features; on `k` of them that are drawn for every
         record without looking at it; or on the record as a whole, which is the mechanism in d dimensions.
-    k : int, optional
-        Features that are sampled, 1 to d. None: max(1, min(d, floor(epsilon/2.5))). Holds the number
-        afterwards.
-    clip : bool
-        Whether values outside the interval are clipped to it, or refused.
+    k, clip
+        As of `Numeric`.
     unit : {"record", "feature"}
-        What `epsilon` covers; a record's is split evenly over the features that are released. With
-        ``spend="cube"`` the two are the same (see Notes).
+        As of `Numeric`. With ``spend="cube"`` the two are the same (see Notes).
     calibration : {"exact", "paper"}
         "paper" is the published mechanism in d dimensions. It differs with ``spend="cube"`` and an even
         number of features only, where its claim does not hold (see Notes).
@@ -130,19 +122,13 @@ class LDPFLDuchi(Numeric):
     Parameters
     ----------
     epsilon : float
-        Exact epsilon of one `unit`, finite, zero or more.
+        As of `Numeric`.
     features : int
         Weights of a record (a layer, in the paper), d; each is released by itself.
     center, radius : float
         The weights lie in [center - radius, center + radius].
-    spend : {"split", "sample"}
-        How a record's budget is spent: evenly on all features, or on `k` of them that are drawn for every
-        record without looking at it.
-    k : int, optional
-        Features that are sampled, 1 to d. None: max(1, min(d, floor(epsilon/2.5))). Holds the number
-        afterwards.
-    clip : bool
-        Whether values outside the interval are clipped to it, or refused.
+    spend, k, clip
+        As of `Numeric`.
     unit : {"record", "feature"}
         What `epsilon` covers. The paper's claim is about one weight, ``unit="feature"``: the guarantee shows
         what that makes for a record of all weights.

@@ -134,7 +134,7 @@ class Gaussian(Numeric):
     delta : float
         Above 0 and below 1.
     features, interval, spend, k, clip, unit
-        As of `Duchi`.
+        As of `Numeric`.
 
     Raises
     ------

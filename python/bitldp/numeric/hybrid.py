@@ -82,7 +82,7 @@ class Hybrid(Numeric):
     Parameters
     ----------
     epsilon, features, interval, spend, k, clip, unit
-        As of `Duchi`.
+        As of `Numeric`.
 
     Raises
     ------

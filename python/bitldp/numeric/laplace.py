@@ -71,7 +71,7 @@ class Laplace(Numeric):
     Parameters
     ----------
     epsilon, features, interval, spend, k, clip, unit
-        As of `Duchi`.
+        As of `Numeric`.
 
     Raises
     ------

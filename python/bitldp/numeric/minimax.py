@@ -65,7 +65,7 @@ class MinimaxVariance(Designed, Numeric):
         number, so that the dither costs about 1 %. Up to 24 the program is solved when it is asked for, which
         needs SciPy and takes about a second; above, its solution follows from one that is shipped.
     features, interval, spend, k, clip, unit
-        As of `Duchi`.
+        As of `Numeric`.
 
     Raises
     ------

@@ -48,7 +48,7 @@ class Piecewise(Numeric):
     Parameters
     ----------
     epsilon, features, interval, spend, k, clip, unit
-        As of `Duchi`.
+        As of `Numeric`.
 
     Raises
     ------
@@ -92,7 +92,7 @@ class PiecewiseSub(Numeric):
     Parameters
     ----------
     epsilon, features, interval, spend, k, clip, unit
-        As of `Duchi`.
+        As of `Numeric`.
 
     Raises
     ------

@@ -105,7 +105,7 @@ class ThreeOutputs(Numeric):
     Parameters
     ----------
     epsilon, features, interval, spend, k, clip, unit
-        As of `Duchi`.
+        As of `Numeric`.
 
     Raises
     ------

@@ -180,7 +180,7 @@ class HeavyHitters(Mechanism):
             keys[those] = self._words.beginnings(words[those], length)
         return keys
 
-    def randomize(  # type: ignore[override]
+    def randomize(
         self,
         x: ArrayLike,
         *,
@@ -189,6 +189,7 @@ class HeavyHitters(Mechanism):
         out: NDArray[Any] | None = None,
         threads: int | None = None,
         first_chunk: int = 0,
+        **unknown: Any,
     ) -> WordReports:
         """Randomize words, shape (n,) or (): groups, hash functions and codes of the same shape.
 
@@ -198,7 +199,7 @@ class HeavyHitters(Mechanism):
         alone = isinstance(x, str)  # one word, which has as many axes as its letters as numbers
         words: Any = [x] if alone else x
         result: Any = super().randomize(
-            words, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk
+            words, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk, **unknown
         )
         return WordReports(*(part[0] for part in result)) if alone and output != "packed" else result
 

@@ -60,7 +60,7 @@ class SquareWave(Numeric):
     Parameters
     ----------
     epsilon, features, interval, spend, k, clip, unit
-        As of `Duchi`.
+        As of `Numeric`.
     cells : int
         Points of the interval that the distribution is estimated at, 2 to 4096, evenly from end to end; a
         number is dithered to one of the two beside it. Fewer are smoothed more: at 128, two humps at epsilon

@@ -130,7 +130,9 @@ def _response(spend: str) -> Maker:
             GeneralizedRR,
             spend,
             bits=best_response_bits(
-                GeneralizedRR, s.epsilon / sampled, criterion="worst" if s.criterion == "worst" else "mean"
+                GeneralizedRR,
+                epsilon=s.epsilon / sampled,
+                criterion="worst" if s.criterion == "worst" else "mean",
             ),
         )(s)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -12,13 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base import checks
 from bitldp.base.arrays import first
+from bitldp.codecs import Categories
 from bitldp.estimate.estimates import Estimate
-from bitldp.mechanism.attributes.base import Attributes, AttributesAccumulator
-from bitldp.mechanism.parameters import Budget, FieldId, Option, one_of
+from bitldp.mechanism.attributes.base import Answers, Attributes, AttributesAccumulator
+from bitldp.mechanism.parameters import Budget, CategoryNames, FieldId, Option, categories, one_of
 from bitldp.record.choice import ORACLES, indicators, indicators_worst, mean_indicators, oracle
 from bitldp.release.base import Call
 
-__all__ = ["CategoricalRecord", "Oracles", "Sizes", "Spend", "admitted", "chosen"]
+__all__ = ["CategoricalRecord", "CategoryAttributes", "LabelledAttributes", "Oracles", "Spend", "chosen"]
 
 _MOST = 1 << 20  # attributes
 
@@ -30,11 +31,12 @@ def read_sizes(text: str) -> tuple[int, ...]:
     return tuple(int(word) for word in re.findall(r"\d+", text))
 
 
-def checked_sizes(name: str, value: Any) -> tuple[int, ...]:
-    """Return numbers of categories, each 2 or more."""
+def checked_attributes(name: str, value: Any) -> tuple[int | Categories, ...]:
+    """Return the categories of each attribute: how many, 2 or more, or their labels."""
     if isinstance(value, (str, bytes)) or not np.iterable(value):
-        raise TypeError(f"{name}: must be a sequence of integers, one for each attribute")
-    result = tuple(checks.count(f"{name}[{position}]", each, 2) for position, each in enumerate(value))
+        raise TypeError(f"{name}: must be a sequence of numbers of categories, or of lists of labels")
+    check = categories()
+    result = tuple(check(f"{name}[{position}]", each) for position, each in enumerate(value))
     if not 1 <= len(result) <= _MOST:
         raise ValueError(f"{name}: must be of 1 to {_MOST} attributes, got {len(result)}")
     return result
@@ -51,9 +53,9 @@ def checked_oracles(name: str, value: Any) -> str | tuple[str, ...]:
     )
 
 
-Sizes = Annotated[
-    Sequence[int] | NDArray[Any],
-    checked_sizes,
+CategoryAttributes = Annotated[
+    Sequence[CategoryNames] | NDArray[Any],
+    checked_attributes,
     Option(form="N,N,...", read=read_sizes, short="Categories of each attribute."),
 ]
 
@@ -72,28 +74,115 @@ def chosen(name: str | tuple[str, ...], sizes: Any, epsilon: float) -> list[Any]
     return [oracle(each, size, epsilon) for each, size in zip(names, sizes, strict=True)]
 
 
-def admitted(name: str, x: Any, sizes: Any) -> NDArray[Any]:
-    """Return categories of records, shape (n, attributes), each checked to be one of its attribute."""
-    table = checks.codes(name, x, 1 << 62)
-    checks.records(name, table, len(sizes))
-    table = table.reshape(-1, len(sizes))
-    wrong = table >= np.array(sizes)
-    if wrong.any():  # of all attributes: an error must not depend on which ones are drawn
-        record, attribute = first(wrong)
-        raise ValueError(
-            f"{name}: the integer at index {(record, attribute)} is outside [0, {sizes[attribute]})"
+class LabelledAttributes(Attributes):
+    """Base of the records with attributes of categories: integers from 0, or labels of public dictionaries.
+
+    Not a dataclass: a subclass has the parameter `attributes`, and calls `_name` first while it is built. The
+    mechanisms of the attributes know nothing of labels: their laws, reports and streams are those of codes.
+    """
+
+    attributes: Any
+
+    # Set on the instance by `_name`: no fields of a dataclass, which this class is not.
+    _sizes: tuple[int, ...]
+    _dictionaries: tuple[Categories | None, ...]  # None where categories are integers
+
+    def _name(self) -> None:
+        """Keep the number of categories of each attribute, and its labels where there are any."""
+        dictionaries = tuple(each if isinstance(each, Categories) else None for each in self.attributes)
+        sizes = tuple(len(each) if isinstance(each, Categories) else each for each in self.attributes)
+        self._set(_sizes=sizes, _dictionaries=dictionaries)
+
+    @property
+    def _labelled(self) -> bool:
+        return any(each is not None for each in self._dictionaries)
+
+    def _admit(self, x: Any) -> NDArray[Any]:
+        return self._codes_of("x", x)
+
+    def _codes_of(self, name: str, x: Any) -> NDArray[Any]:
+        """Return categories as integers, whatever they came as; errors call the argument `name`."""
+        if not self._labelled:
+            return checks.plain(name, x)
+        # Rows of a list may hold labels beside numbers, which NumPy would turn into text.
+        table = checks.plain(name, x if hasattr(x, "dtype") else np.asarray(x, dtype=object))
+        checks.records(name, table, len(self._sizes))
+        columns = table.reshape(-1, len(self._sizes)).T
+        codes = np.zeros(columns.shape, np.int64)
+        for index, (dictionary, size) in enumerate(zip(self._dictionaries, self._sizes, strict=True)):
+            own, values = f"{name}[:, {index}]", columns[index]
+            if values.dtype == object:
+                values = values.tolist()
+            if len(values):
+                one = (
+                    checks.codes(own, values, size) if dictionary is None else dictionary._encode(own, values)
+                )
+                if one.ndim != 1:
+                    raise ValueError(f"{own}: must be one label of a record")
+                codes[index] = one
+        return codes.T.reshape(table.shape)
+
+    def _admitted(self, name: str, codes: Any) -> NDArray[Any]:
+        """Return codes of records, shape (n, attributes), each checked to be one of its attribute."""
+        sizes = self._sizes
+        table = checks.codes(name, codes, 1 << 62)
+        checks.records(name, table, len(sizes))
+        table = table.reshape(-1, len(sizes))
+        wrong = table >= np.array(sizes)
+        if wrong.any():  # of all attributes: an error must not depend on which ones are drawn
+            record, attribute = first(wrong)
+            raise ValueError(
+                f"{name}: the integer at index {(record, attribute)} is outside [0, {sizes[attribute]})"
+            )
+        return table
+
+    def _as_given(self, codes: Sequence[int]) -> NDArray[Any]:
+        """Return the codes of one record as `randomize` takes them: labels, where there are any."""
+        if not self._labelled:
+            return np.array(codes, np.int64)
+        named = zip(self._dictionaries, codes, strict=True)
+        return np.array([code if each is None else each.labels[code] for each, code in named], object)
+
+    def _without_labels(self) -> Any:
+        """Return the record of numbered categories with the same law."""
+        return type(self)._quiet(**{**self.parameters, "attributes": self._sizes}) if self._labelled else self
+
+    def decode(self, reports: Any) -> tuple[Answers, ...]:
+        """Return what the reports of each attribute stand for; see `Attributes.decode`.
+
+        Categories are labels, where the attribute has any.
+        """
+        answers = super().decode(reports)
+        start = len(answers) - len(self._dictionaries)
+        return (*answers[:start], *map(_by_label, self._dictionaries, answers[start:]))
+
+    def _named(self, estimates: Sequence[Estimate]) -> tuple[Estimate, ...]:
+        """Return estimates of the attributes of categories with their labels, where they have any."""
+        return tuple(
+            estimate if each is None else replace(estimate, labels=each.labels)
+            for each, estimate in zip(self._dictionaries, estimates, strict=True)
         )
-    return table
+
+
+def _by_label(dictionary: Categories | None, answers: Answers) -> Answers:
+    """Return decoded categories as labels; unbiased letters, which are floats, stay as they are."""
+    decoded = answers.reports
+    if dictionary is None or decoded.dtype.kind not in "iu":
+        return answers
+    return answers._replace(reports=dictionary.decode(decoded))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CategoricalRecord(Attributes):
+class CategoricalRecord(LabelledAttributes):
     """Records of several categories: sampled attributes get the whole budget, or all share it.
 
     Parameters
     ----------
-    attributes : sequence of int
-        Categories of each attribute, 2 or more; they may differ.
+    attributes : sequence
+        Categories of each attribute, 2 or more: how many, or their labels, public and in order, so that
+        ``[3, ["red", "green"]]`` is an attribute of three categories and one of two labels. With labels,
+        `randomize` takes them (a row holds a value of each attribute), `decode` returns them, and estimates
+        carry them.
     epsilon : float
         Exact epsilon of a record, finite, zero or more.
     spend : {"sample", "split"}
@@ -141,7 +230,7 @@ class CategoricalRecord(Attributes):
     [1.0, 1.0, 1.0]
     """
 
-    attributes: Annotated[Sizes, FieldId("sizes")]
+    attributes: Annotated[CategoryAttributes, FieldId("sizes")]
     _: KW_ONLY
     epsilon: Budget
     spend: Spend = "sample"
@@ -151,14 +240,15 @@ class CategoricalRecord(Attributes):
     _no_mean: ClassVar[str] = "its reports are categories; use estimate_frequencies"
 
     def _build(self) -> None:
-        parts = self._spend(len(self.attributes))
+        self._name()
+        parts = self._spend(len(self._sizes))
         self._set(oracle=tuple(type(each).__name__ for each in parts))
 
     def _of(self, epsilon: float) -> list[Any]:
-        return chosen(self.oracle, self.attributes, epsilon)
+        return chosen(self.oracle, self._sizes, epsilon)
 
     def _mean_of(self, parts: Sequence[Any], scale: float) -> float:
-        return mean_indicators(parts, self.attributes, scale)
+        return mean_indicators(parts, self._sizes, scale)
 
     @classmethod
     def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
@@ -166,17 +256,17 @@ class CategoricalRecord(Attributes):
         return {"epsilon": epsilon, "attributes": (2, 5, 16)}
 
     def _ends(self) -> tuple[Any, Any]:
-        return np.zeros(len(self.attributes), np.int64), np.array(self.attributes) - 1
+        return self._as_given([0] * len(self._sizes)), self._as_given([each - 1 for each in self._sizes])
 
     def _values(self, record: Any) -> list[Any]:
-        return [int(each) for each in admitted("pair", record, self.attributes)[0]]
+        return [int(each) for each in self._admitted("pair", self._codes_of("pair", record))[0]]
 
     def _perturb(self, x: NDArray[Any], call: Call) -> Any:
-        table = admitted("x", x, self.attributes)
+        table = self._admitted("x", x)
         return self._released([(0, table)], len(table), call)
 
-    def _admit(self, x: Any) -> NDArray[Any]:
-        return checks.plain("x", x)
+    def _joined(self, estimates: list[Estimate]) -> tuple[Estimate, ...]:
+        return self._named(estimates)
 
     def estimate_frequencies(self, reports: Any, *, project: bool = False) -> tuple[Estimate, ...]:  # type: ignore[override]
         """Estimate the frequency of every category of every attribute, without bias.
@@ -191,7 +281,8 @@ class CategoricalRecord(Attributes):
         Returns
         -------
         tuple of Estimate
-            One for each attribute, of shape (size,): its `n` is the number of reports of that attribute.
+            One for each attribute, of shape (size,), with its labels where it has any: its `n` is the number
+            of reports of that attribute.
 
         Raises
         ------
@@ -210,8 +301,8 @@ class CategoricalRecord(Attributes):
 
         Parameters
         ----------
-        x : array_like of int, shape (n, attributes) or (attributes,)
-            True records.
+        x : array_like, shape (n, attributes) or (attributes,)
+            True records, as `randomize` takes them.
 
         Returns
         -------
@@ -225,10 +316,10 @@ class CategoricalRecord(Attributes):
         ValueError
             If no unbiased decode exists (epsilon 0), or for a category out of range.
         """
-        table = admitted("x", x, self.attributes)
+        table = self._admitted("x", self._codes_of("x", x))
         return tuple(
             indicators(part, table[:, position], size, self._scale)
-            for position, (part, size) in enumerate(zip(self.mechanisms, self.attributes, strict=True))
+            for position, (part, size) in enumerate(zip(self.mechanisms, self._sizes, strict=True))
         )
 
     def worst_variance(self) -> float:
@@ -236,5 +327,5 @@ class CategoricalRecord(Attributes):
 
         See `Mechanism.worst_variance`.
         """
-        both = zip(self.mechanisms, self.attributes, strict=True)
+        both = zip(self.mechanisms, self._sizes, strict=True)
         return max(indicators_worst(part, size, self._scale) for part, size in dict.fromkeys(both))

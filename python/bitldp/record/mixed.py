@@ -13,12 +13,12 @@ from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.estimate.estimates import Estimate
 from bitldp.letters.spread import Spread
-from bitldp.mechanism.attributes.base import Attributes, AttributesAccumulator
+from bitldp.mechanism.attributes.base import AttributesAccumulator
 from bitldp.mechanism.base import Output
-from bitldp.mechanism.hints import refuse_unknown
-from bitldp.mechanism.means import refuse_outside
+from bitldp.mechanism.hints import RANDOMIZE, refuse_unknown
+from bitldp.mechanism.numeric import refuse_outside
 from bitldp.mechanism.parameters import Budget, Features, FieldId, Flag, Interval, Option, one_of
-from bitldp.record.categorical import Oracles, Sizes, Spend, admitted, chosen
+from bitldp.record.categorical import CategoryAttributes, LabelledAttributes, Oracles, Spend, chosen
 from bitldp.record.choice import NUMBERS, indicators, indicators_worst, mean_indicators, number_mechanism
 from bitldp.release.base import called
 from bitldp.release.keyed import Ids, keyed_randomness
@@ -28,15 +28,16 @@ __all__ = ["MixedRecord"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MixedRecord(Attributes):
+class MixedRecord(LabelledAttributes):
     """Records of numbers and categories under one budget: sampled attributes, or all of them.
 
     Parameters
     ----------
     features : int
         Numbers of a record, 1 or more; its first attributes.
-    attributes : sequence of int
-        Categories of each further attribute, 2 or more; at least one attribute.
+    attributes : sequence
+        Categories of each further attribute, 2 or more; at least one attribute. How many, or their labels, as
+        of `CategoricalRecord`.
     epsilon : float
         Exact epsilon of a record, finite, zero or more.
     spend : {"sample", "split"}
@@ -82,7 +83,7 @@ class MixedRecord(Attributes):
     """
 
     features: Features = field(kw_only=True)
-    attributes: Annotated[Sizes, FieldId("sizes")]
+    attributes: Annotated[CategoryAttributes, FieldId("sizes")]
     _: KW_ONLY
     epsilon: Budget
     spend: Spend = "sample"
@@ -101,18 +102,19 @@ class MixedRecord(Attributes):
     _no_mean: ClassVar[str] = "only its numbers have one"
 
     def _build(self) -> None:
-        one, *parts = self._spend(self.features + len(self.attributes))
+        self._name()
+        one, *parts = self._spend(self.features + len(self._sizes))
         names = tuple(type(part).__name__ for part in parts[self.features - 1 :])
         self._set(number=type(one).__name__, oracle=names)
 
     def _of(self, epsilon: float) -> list[Any]:
         one = number_mechanism(self.number, epsilon, self.interval, self.clip)
-        return [one] * self.features + chosen(self.oracle, self.attributes, epsilon)
+        return [one] * self.features + chosen(self.oracle, self._sizes, epsilon)
 
     def _mean_of(self, parts: Sequence[Any], scale: float) -> float:
         number = parts[0]._check_spread().scaled(scale).mean()
-        categories = mean_indicators(parts[self.features :], self.attributes, scale)
-        return float(np.average([number, categories], weights=[self.features, sum(self.attributes)]))
+        categories = mean_indicators(parts[self.features :], self._sizes, scale)
+        return float(np.average([number, categories], weights=[self.features, sum(self._sizes)]))
 
     @classmethod
     def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
@@ -121,13 +123,14 @@ class MixedRecord(Attributes):
 
     def _ends(self) -> tuple[Any, Any]:
         low, high = (np.full(self.features, end) for end in self.interval)
-        return (low, np.zeros(len(self.attributes), np.int64)), (high, np.array(self.attributes) - 1)
+        first, last = [0] * len(self._sizes), [each - 1 for each in self._sizes]
+        return (low, self._as_given(first)), (high, self._as_given(last))
 
     def _values(self, record: Any) -> list[Any]:
         numbers, categories = record
         return [
             *np.asarray(numbers, float).reshape(-1),
-            *admitted("pair", categories, self.attributes)[0].tolist(),
+            *self._admitted("pair", self._codes_of("pair", categories))[0].tolist(),
         ]
 
     def outside(self, x: ArrayLike) -> int:
@@ -152,8 +155,8 @@ class MixedRecord(Attributes):
         ----------
         x : array_like of float, shape (n, features) or (features,)
             Numbers of the records.
-        y : array_like of int, shape (n, attributes) or (attributes,)
-            Their categories.
+        y : array_like, shape (n, attributes) or (attributes,)
+            Their categories: integers from 0, or labels where the attribute has any.
         rng, threads
             As of `Mechanism.randomize`.
         output : {"codes", "packed"}
@@ -174,7 +177,7 @@ class MixedRecord(Attributes):
             For a value that is refused, whether it is sampled or not, and where `x` and `y` differ in length.
         """
         if unknown:
-            refuse_unknown("randomize", unknown, ("rng", "output", "out", "threads", "first_chunk"))
+            refuse_unknown("randomize", unknown, RANDOMIZE)
         tables, records = self._admit_pair(x, y)
         call = called(rng, output, out, threads, first_chunk, self.outputs, self._streams)
         return self._released(tables, records, call)
@@ -208,7 +211,7 @@ class MixedRecord(Attributes):
         numbers = checked_floats(numbers).reshape(-1, self.features)
         if not self.clip:
             refuse_outside(numbers, self.interval)
-        categories = admitted("y", y, self.attributes)
+        categories = self._admitted("y", self._codes_of("y", y))
         if len(categories) != len(numbers):
             raise ValueError(f"y: must be of {len(numbers)} records, as x is, got {len(categories)}")
         return [(0, numbers), (self.features, categories)], len(numbers)
@@ -253,7 +256,7 @@ class MixedRecord(Attributes):
         value, stderr = (np.concatenate([getattr(each, name) for each in numbers])
                          for name in ("value", "stderr"))  # fmt: skip
         records = sum(each.n for each in estimates) // (self.k or len(estimates))
-        return Estimate(value, stderr, records), tuple(estimates[self.features :])
+        return Estimate(value, stderr, records), self._named(estimates[self.features :])
 
     def accumulator(self) -> AttributesAccumulator:
         """Return an empty accumulator of all attributes; it estimates (means, frequencies).
@@ -269,8 +272,8 @@ class MixedRecord(Attributes):
         ----------
         x : array_like of float, shape (n, features) or (features,)
             True numbers; clipped to the interval first.
-        y : array_like of int, shape (n, attributes) or (attributes,)
-            True categories.
+        y : array_like, shape (n, attributes) or (attributes,)
+            True categories, as `randomize` takes them.
 
         Returns
         -------
@@ -285,7 +288,7 @@ class MixedRecord(Attributes):
         """
         numbers = np.asarray(x, dtype=np.float64).reshape(-1, self.features)
         checked_floats(numbers)
-        table = admitted("y", y, self.attributes)
+        table = self._admitted("y", self._codes_of("y", y))
         return (
             self._spread.at(numbers),
             *(
@@ -301,7 +304,7 @@ class MixedRecord(Attributes):
         return one._check_spread().scaled(self._scale)
 
     def _categorical(self) -> list[tuple[Any, int]]:
-        return list(zip(self.mechanisms[self.features :], self.attributes, strict=True))
+        return list(zip(self.mechanisms[self.features :], self._sizes, strict=True))
 
     def worst_variance(self) -> float:
         """Return the largest `variance` of any number, indicator and record.

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 from bitldp._core import Cube
 from bitldp.base import checks
 from bitldp.mechanism.base import Takes
-from bitldp.mechanism.means import Means
+from bitldp.mechanism.numeric import Means
 from bitldp.mechanism.parameters import Budget, Flag, Interval, at_least
 from bitldp.privacy import Guarantee
 from bitldp.release.cube import MOST, best_threshold, cap, cube_release

@@ -16,7 +16,7 @@ from bitldp.base.arrays import readonly
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.base import Mechanism, Part, Takes
 from bitldp.mechanism.law import Experiment, Pair
-from bitldp.mechanism.means import Means, refuse_outside
+from bitldp.mechanism.numeric import Means, refuse_outside
 from bitldp.mechanism.parameters import Budget, Features, Flag, Interval
 from bitldp.privacy import ONE, Guarantee
 from bitldp.release.base import Call, Release, equidistant

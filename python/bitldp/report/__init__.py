@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from bitldp.privacy import Total, number, total
 from bitldp.report.axes import plot_claims, plot_estimate, plot_variance
 from bitldp.report.claims import Claim, claims, claims_markdown, claims_table
 from bitldp.report.plots import accuracy_plot, rounds_plot
-from bitldp.report.totals import Total, number, total
 from bitldp.report.verdicts import Verdict, verdicts, verdicts_markdown, verdicts_table
 
 __all__ = [

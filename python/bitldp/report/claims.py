@@ -13,7 +13,7 @@ from bitldp.privacy import Guarantee, PrivacyClaimWarning
 
 if TYPE_CHECKING:
     from rich.table import Table
-from bitldp.report.totals import number
+from bitldp.privacy import number
 
 __all__ = ["Claim", "claims", "claims_markdown", "claims_table"]
 

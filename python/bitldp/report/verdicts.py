@@ -15,8 +15,7 @@ from bitldp.base.errors import missing, require
 from bitldp.compression import CLDP, MVU, BitwiseRR, GeneralizedRR, LaplaceBall, MetricMVU
 from bitldp.points.brr import limit_ratio, printed_limit_ratio
 from bitldp.points.width import equidistant_width, printed_equidistant_width
-from bitldp.privacy import PrivacyClaimWarning
-from bitldp.report.totals import number
+from bitldp.privacy import PrivacyClaimWarning, number
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -18,7 +18,7 @@ from bitldp.estimate.means import MeanAccumulator
 from bitldp.mechanism.base import Mechanism, Output, Part
 from bitldp.mechanism.hints import refuse_unknown
 from bitldp.mechanism.law import Block, Experiment, Pair
-from bitldp.mechanism.means import Means
+from bitldp.mechanism.numeric import Means
 from bitldp.mechanism.parameters import FieldId
 from bitldp.numeric.duchi import Duchi
 from bitldp.privacy import Guarantee, added

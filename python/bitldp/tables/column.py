@@ -19,8 +19,8 @@ from bitldp.base import checks
 from bitldp.base.errors import MissingExtraError, PlanError, require
 from bitldp.codecs import Categories
 from bitldp.mechanism.base import Mechanism
-from bitldp.mechanism.identity import short_name
-from bitldp.mechanism.parameters import lasting
+from bitldp.mechanism.parameters import lasting, short_name
+from bitldp.record.categorical import LabelledAttributes
 from bitldp.tables import numbers, points, record  # noqa: F401  # kinds of columns, which register themselves
 from bitldp.tables.codec import KINDS, ColumnCodec, ColumnSettings, Missing
 from bitldp.tables.labels import text_of
@@ -127,9 +127,7 @@ class Column:
 
     def settings(self, mechanism: Mechanism) -> ColumnSettings:
         """Return the settings of one mechanism of the column; its errors name them as a plan does."""
-        categories = self.categories
-        if categories is None and (labels := _labels_of(self.mechanism)) is not None:
-            categories = tuple(map(text_of, labels.labels.tolist()))
+        categories = self.categories if self.categories is not None else _labels_of(self.mechanism)
         return ColumnSettings(
             columns=tuple(self.columns),
             categories=None if categories is None else tuple(categories),
@@ -142,7 +140,7 @@ class Column:
 
     def _made(self) -> tuple[ColumnCodec, ...]:
         mechanism = self.mechanism
-        if len(mechanism.parts) == 1:
+        if len(mechanism._members) == 1:
             if self.label is not None:
                 raise PlanError(
                     f"label: {type(mechanism).__name__} has none; give the column a mechanism of its own"
@@ -150,7 +148,7 @@ class Column:
             return (self._codec(_without_labels(mechanism), self.settings(mechanism)),)
         if self.label is None:
             raise PlanError(f"{type(mechanism).__name__}: name its label's column by label=")
-        features, label = mechanism.parts  # features, and a label
+        features, label = mechanism._members  # features, and a label
         both = self.settings(features)
         alone = replace(self.settings(label), columns=(self.label,), interval=None)
         if self.output == "bits":  # of numbers
@@ -238,14 +236,23 @@ def _texts(values: Any) -> tuple[str, ...]:
     return tuple(text_of(value) for value in values)
 
 
-def _labels_of(mechanism: Mechanism) -> Categories | None:
-    """Return the labels that a mechanism was given in place of a number of categories."""
+def _labels_of(mechanism: Mechanism) -> tuple[Any, ...] | None:
+    """Return the labels, as text, that a mechanism was given in place of its numbers of categories."""
+    if isinstance(mechanism, LabelledAttributes):
+        several = mechanism._dictionaries
+        return None if None in several else tuple(_label_texts(each) for each in several if each is not None)
     size = None if mechanism._sized_by is None else mechanism.parameters[mechanism._sized_by]
-    return size if isinstance(size, Categories) else None
+    return _label_texts(size) if isinstance(size, Categories) else None
+
+
+def _label_texts(labels: Categories) -> tuple[str, ...]:
+    return tuple(map(text_of, labels.labels.tolist()))
 
 
 def _without_labels(mechanism: Mechanism) -> Mechanism:
     """Return a mechanism of numbered categories with the law of one with labels."""
+    if isinstance(mechanism, LabelledAttributes):
+        return mechanism._without_labels()
     labels = _labels_of(mechanism)
     if labels is None or mechanism._sized_by is None:
         return mechanism
@@ -312,7 +319,8 @@ def _parameter(value: Any) -> Any:
     if isinstance(value, Mapping):
         return _constructed(value.get("mechanism"), value.get("parameters", {}))
     if isinstance(value, list) and value and isinstance(value[0], list):
-        return np.asarray(value)
+        sizes = {len(each) if isinstance(each, list) else 0 for each in value}
+        return np.asarray(value) if len(sizes) == 1 else value  # a matrix, or lists of labels
     return value
 
 

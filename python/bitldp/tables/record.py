@@ -45,7 +45,8 @@ class Record(ColumnCodec, takes="record"):
     @property
     def _sizes(self) -> tuple[int, ...]:
         """Number of categories of each column of them."""
-        return tuple(int(each) for each in self.mechanism.attributes)
+        sizes: tuple[int, ...] = self.mechanism._sizes
+        return sizes
 
     @property
     def numbers(self) -> tuple[str, ...]:

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from bitldp.cli.catalogue import FAMILIES, entries
 from bitldp.cli.explain import overview, print_claims, print_overview
+from bitldp.privacy import number
 from bitldp.report.claims import claims
-from bitldp.report.totals import number
 from bitldp.report.verdicts import verdicts
 from rich.console import Console
 from support.command import invoke

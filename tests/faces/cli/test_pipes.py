@@ -138,6 +138,7 @@ def test_a_pipe_may_change_the_format(folder: Path, tmp_path: Path, expected: li
     assert taken(named.read_bytes(), "tsv").to_pylist() == expected
 
 
+@pytest.mark.slow
 def test_a_delimiter_is_of_text_with_commas(folder: Path, tmp_path: Path) -> None:
     source, target = tmp_path / "in.csv", tmp_path / "out.csv"
     source.write_bytes((folder / "people.csv").read_bytes().replace(b",", b";"))

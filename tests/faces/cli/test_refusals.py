@@ -100,7 +100,10 @@ USAGE = {
     "brr without range": (BRR, "--low, --high and --points"),
     "empty range": ((*BRR, "--low", 3, "--high", 3, "--points", 5), "--low must be below --high"),
     "m": ((*BRR, "--low", 0, "--high", 3, "--points", 5, "--m", 9), "brr: m: "),
-    "exact uer": (("--mechanism", "uer", "--epsilon", 1, "--columns", "age"), "only with alpha=1"),
+    "exact uer": (
+        ("--mechanism", "uer", "--alpha", 10, "--epsilon", 1, "--columns", "age"),
+        "only with alpha=1",
+    ),
     "delimiter": ((*FRR, "--columns", "age", "--delimiter", ";;"), "one character"),
 }
 

@@ -72,7 +72,7 @@ def test_what_has_no_corrected_budget():
     with pytest.raises(ValueError, match=r"calibration: .*alpha=1 or more"):
         bitldp.MOUE(4, epsilon=1.0, alpha=0.5, calibration="corrected")
     with pytest.raises(ValueError, match=r"calibration: .*only with alpha=1, got alpha=10"):
-        bitldp.UER(4, epsilon=1.0, calibration="corrected")
+        bitldp.UER(4, epsilon=1.0, alpha=10.0, calibration="corrected")
     with pytest.raises(ValueError, match=r"unit: .*calibration='corrected'"):
         bitldp.MOUE(4, epsilon=1.0, alpha=7.0, calibration="corrected", unit="feature")
     with pytest.raises(ValueError, match=r"calibration: must be one of 'exact', 'paper'"):

@@ -32,6 +32,7 @@ def law(mechanism: bitldp.BlockDesign, x: int, step: int) -> list[Fraction]:
     return [high / b if y in inside else (1 - high) / (v - b) for y in range(v)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "epsilon"), SMALL)
 def test_epsilon_holds_given_the_step_and_chances_over_the_steps(k: int, epsilon: float) -> None:
     """By enumeration: the worst ratio under every single step; p, and the mean of q over all steps."""

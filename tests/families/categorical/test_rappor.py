@@ -52,6 +52,7 @@ def test_both_epsilons_are_those_of_the_strings(epsilon: float, first: float) ->
     assert mechanism.first_guarantee.record == pytest.approx(first, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_a_report_follows_its_law() -> None:
     """Reports of `randomize`, and of both steps apart, are as likely as the strings.
 
@@ -69,6 +70,7 @@ def test_a_report_follows_its_law() -> None:
         assert float(((counts - expected) ** 2 / expected).sum()) < 40.5
 
 
+@pytest.mark.slow
 def test_answers_stay_and_reports_do_not() -> None:
     """Of one value always the same, of another one independent: n = 100,000, five standard errors."""
     n = 100_000

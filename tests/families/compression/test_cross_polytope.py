@@ -59,6 +59,7 @@ def law(channel: Select, y: np.ndarray) -> np.ndarray:
     return found
 
 
+@pytest.mark.slow
 def test_the_selection_follows_the_law_of_signed_ranks():
     """300,000 draws of six vectors with ties and zeros; chi-square of 7 degrees, alpha = 1e-7: 45.1."""
     channel = Select(np.array([3, 3, 2], np.uint32), np.array([1, 3, 9], np.uint64), signed=True)
@@ -133,6 +134,7 @@ def test_a_hundred_thousand_features_take_18_bits():
     assert len(mechanism.randomize(x, first=5, output="packed")) == 5  # 36 bits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 4.0, 8.0])
 @pytest.mark.parametrize("kind", ["random", "one spike", "two spikes", "short", "zero"])
 def test_letters_are_right_on_average_and_spread_as_said(kind, epsilon):
@@ -173,6 +175,7 @@ def shortfall(features: int, k: int, x: np.ndarray, n: int) -> tuple[float, floa
     return float(means.mean()), float(means.std() / math.sqrt(n))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("features", [10, 31, 63, 127, 255, 768])
 @pytest.mark.parametrize("heights", [(1.0,), (0.5**0.5, 0.5**0.5), (0.8, 0.6), (0.5,)])
 def test_what_hadamard_passes_leave_is_a_thousandth(features, heights):

@@ -161,6 +161,7 @@ def test_the_guarantee_is_that_of_the_accountant(mechanism):
     assert account([(mechanism, 1)], delta=1e-4, method="renyi").epsilon == pytest.approx(guarantee.record)
 
 
+@pytest.mark.slow
 def test_letters_are_right_at_every_point_and_efficient(mechanism):
     rows = mechanism.probabilities()
     means = rows @ mechanism.letters

@@ -91,7 +91,7 @@ def test_the_table_of_errors(epsilon):
     mechanism = MVU(epsilon=float(epsilon), interval=(-1.0, 1.0))
     found = (mechanism.mean_variance(), mechanism.worst_variance())
     np.testing.assert_allclose(found, MVU_33[epsilon], rtol=0.01)
-    bits = best_bits(GeneralizedRR, float(epsilon))
+    bits = best_bits(GeneralizedRR, epsilon=float(epsilon))
     response = GeneralizedRR(epsilon=float(epsilon), bits=bits, interval=(-1.0, 1.0))
     found = (response.mean_variance(), response.worst_variance())
     np.testing.assert_allclose(found, GRR_BEST[epsilon], rtol=0.01)
@@ -99,16 +99,16 @@ def test_the_table_of_errors(epsilon):
 
 def test_best_bits_is_the_best():
     for criterion in ("mean", "worst"):
-        bits = best_bits(GeneralizedRR, 4.0, criterion=criterion)
+        bits = best_bits(GeneralizedRR, epsilon=4.0, criterion=criterion)
         errors = [
             getattr(GeneralizedRR(epsilon=4.0, bits=each), f"{criterion}_variance")() for each in range(1, 9)
         ]
         assert errors[bits - 1] == min(errors)
-    assert best_bits(BitwiseRR, 1.0) == 1
+    assert best_bits(BitwiseRR, epsilon=1.0) == 1
     with pytest.raises(ValueError, match="criterion"):
-        best_bits(GeneralizedRR, 1.0, criterion="median")
+        best_bits(GeneralizedRR, epsilon=1.0, criterion="median")
     with pytest.raises(ValueError, match="epsilon"):
-        best_bits(GeneralizedRR, 0.0)
+        best_bits(GeneralizedRR, epsilon=0.0)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
@@ -146,6 +146,7 @@ def test_simulation_agrees_with_the_closed_forms(mechanism):
     assert (np.abs(estimate.value - x[0]) < 5 * estimate.stderr).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", range(1, 9))
 def test_reports_pack_to_their_bits(bits):
     made = [

@@ -158,3 +158,94 @@ def test_labels_without_names_show_the_way():
                 mechanism.randomize(labels)
     with pytest.raises(TypeError, match=r'take bitldp.GRR\(\["no", "yes"\], epsilon=...\)'):
         bitldp.WarnerRR(epsilon=1.0).randomize(["yes", "no"])
+
+
+# -- records
+
+
+GIVEN = [3, CITIES, [10, 20]]  # counts and labels, of integers too, side by side
+RECORDS = [[2, "Oslo", 20], [0, "Paris", 10], [1, "Rome", 20]] * 20
+CODES = np.array([[2, 2, 1], [0, 0, 0], [1, 1, 1]] * 20)
+
+
+@pytest.mark.parametrize("spend", ["sample", "split"])
+@pytest.mark.parametrize("oracle", ["GRR", "OUE"])
+def test_labels_of_a_record(spend, oracle):
+    """The law and the stream are those of the codes."""
+    named = bitldp.CategoricalRecord(GIVEN, epsilon=9.0, spend=spend, oracle=oracle)
+    coded = bitldp.CategoricalRecord([3, 4, 2], epsilon=9.0, spend=spend, oracle=oracle)
+    assert named.guarantee == coded.guarantee
+    reports = coded.randomize(CODES, rng=5)
+    for same in (RECORDS, np.array(RECORDS, object), [tuple(each) for each in RECORDS]):
+        for mine, expected in zip(named.randomize(same, rng=5), reports, strict=True):
+            np.testing.assert_array_equal(mine, expected)
+    keyed = {"key": bytes(32), "ids": np.arange(60)}
+    for mine, expected in zip(
+        named.randomize_keyed(RECORDS, **keyed), coded.randomize_keyed(CODES, **keyed), strict=True
+    ):
+        np.testing.assert_array_equal(mine, expected)
+    plain, estimates = coded.estimate_frequencies(reports), named.estimate_frequencies(reports)
+    for mine, expected in zip(estimates, plain, strict=True):
+        np.testing.assert_array_equal(mine.value, expected.value)
+    assert [None if each.labels is None else each.labels.tolist() for each in estimates] == [None, *GIVEN[1:]]
+    for mine, expected, own in zip(named.decode(reports), coded.decode(reports), GIVEN, strict=True):
+        labels = np.array(own)[expected.reports] if own != 3 and oracle == "GRR" else expected.reports
+        np.testing.assert_array_equal(mine.reports, labels)
+    np.testing.assert_array_equal(named.variance(RECORDS[0])[1], coded.variance(CODES[0])[1])
+    first, last = named.extremes().inputs[:2]
+    assert [first.tolist(), last.tolist()] == [[0, "Paris", 10], [2, "Bonn", 20]]
+
+
+def test_labels_beside_numbers():
+    named = bitldp.MixedRecord(GIVEN, features=1, epsilon=9.0, oracle="GRR")
+    coded = bitldp.MixedRecord([3, 4, 2], features=1, epsilon=9.0, oracle="GRR")
+    x = np.zeros((60, 1))
+    reports = coded.randomize(x, CODES, rng=5)
+    for mine, expected in zip(named.randomize(x, RECORDS, rng=5), reports, strict=True):
+        np.testing.assert_array_equal(mine, expected)
+    assert [each.labels is None for each in named.estimate_frequencies(reports)] == [True, False, False]
+    numbers, _, cities, _ = named.decode(reports)
+    assert numbers.reports.dtype == np.float64
+    assert set(cities.reports.tolist()) <= set(CITIES)
+    assert named.extremes().inputs[1][1].tolist() == [2, "Bonn", 20]
+
+
+def test_what_is_saved_of_a_record():
+    named, coded = (bitldp.CategoricalRecord(each, epsilon=1.0) for each in (GIVEN, [3, 4, 2]))
+    again = pickle.loads(pickle.dumps(named))
+    assert again == named
+    assert hash(again) == hash(named)
+    assert named != coded
+    assert named != bitldp.CategoricalRecord([3, CITIES[::-1], [10, 20]], epsilon=1.0)
+    assert coded.fingerprint()["parameters"]["sizes"] == [3, 4, 2]
+    count, cities, _ = json.loads(json.dumps(named.fingerprint()))["parameters"]["sizes"]
+    assert count == 3
+    assert cities["labels"] == 4
+    assert repr(named).startswith(
+        "CategoricalRecord(attributes=(3, Categories(4 labels), Categories(2 labels))"
+    )
+
+
+def test_refusals_of_a_record():
+    mechanism = bitldp.CategoricalRecord([3, CITIES], epsilon=1.0)
+    for bad, error, message in (
+        ([[0, "Paris"], [0, "Secretville"]], ValueError, r"^x\[:, 1\]: the label at index \(1,\) is not one"),
+        ([[3, "Paris"]], ValueError, r"^x\[:, 0\]: the integer at index \(0,\) is outside \[0, 3\)"),
+        ([["Secretville", "Paris"]], TypeError, r"^x\[:, 0\]: must be an array of integers"),
+        ([[0, 1]], TypeError, r"^x\[:, 1\]: must hold str labels, not int"),
+        ([[0, ["Secretville"]]], ValueError, r"^x"),
+        ([[0, "Paris", 1]], ValueError, r"^x: shape must be \(n, 2\)"),
+        (np.ma.masked_array([[0, 1]], [[True, False]]), TypeError, "masked"),
+    ):
+        with pytest.raises(error, match=message) as caught:
+            mechanism.randomize(bad)
+        assert "Secretville" not in str(caught.value)
+    for bad, error, message in (
+        (3, TypeError, "attributes: must be a sequence of numbers"),
+        (bitldp.Categories(CITIES), TypeError, "attributes: must be a sequence of numbers"),
+        (["Paris", "Rome"], TypeError, r"attributes\[0\]: must be an integer, not str"),
+        ([3, ["Paris"]], ValueError, r"attributes\[1\]: at least 2 are needed"),
+        ([], ValueError, "attributes: must be of 1 to"),
+    ):
+        with pytest.raises(error, match=f"^{message}"):
+            bitldp.CategoricalRecord(bad, epsilon=1.0)

@@ -22,7 +22,7 @@ PLACES = 40_000  # numbers of the interval that are looked at
 
 def best_response(epsilon: float) -> GeneralizedRR:
     """Return GRR on the 2^l points with the least mean error."""
-    return GeneralizedRR(epsilon=epsilon, bits=best_bits(GeneralizedRR, epsilon), interval=ENDS)
+    return GeneralizedRR(epsilon=epsilon, bits=best_bits(GeneralizedRR, epsilon=epsilon), interval=ENDS)
 
 
 def mvu_small(epsilon: float) -> MVU:

@@ -57,6 +57,7 @@ def exact_letters(channel, low, high):
     return [middle + (y - half) * (Fraction(high) - Fraction(low)) / excess for y in range(channel.cells)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", WINDOWS)
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0, 7.0])
 def test_the_mean_of_the_letters_is_the_point_exactly(kind, epsilon):

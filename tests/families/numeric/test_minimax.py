@@ -50,6 +50,7 @@ def test_between_the_budgets_that_are_shipped(epsilon):
     assert sliding.worst(sliding.shape(epsilon), epsilon) <= 1.01 * line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", OF_SIXTEEN)
 def test_table_of_mean_squared_errors(epsilon):
     """The program itself, with few points: at epsilon 4 the dither is 3 % of the worst case."""

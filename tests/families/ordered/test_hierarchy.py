@@ -80,6 +80,7 @@ def runs(mechanism: bitldp.Hierarchy, x: np.ndarray, count: int, starts, stops) 
     return np.array([each.value for each in found]), np.array([each.stderr for each in found])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "branching", "epsilon"), [(64, 4, 1.0), (100, 8, 2.0), (300, 16, 0.7)])
 def test_range_errors_are_the_closed_form(size: int, branching: int, epsilon: float) -> None:
     """Variances of 300 estimates of 8 ranges, n = 6,000, against the closed form, and their bias.

@@ -102,6 +102,7 @@ def test_estimates(options):
         assert (estimate.stderr < 1.05 * most).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"k": 2}, {"oracle": "OUE"}])
 def test_variance_by_simulation(options):
     """What is sampled as the oracle's letter, and 1/size otherwise: 100,000 reports of one record.

@@ -98,6 +98,7 @@ def test_more_coordinates(name, count):
     assert nearest >= 0.5 * slope
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_tables(seed):
     """Any table whose rows are dithered; a step of it is a coordinate's step."""

@@ -189,6 +189,7 @@ def test_reports_that_exclude_an_input_count_in_full():
     assert expected > law[0]
 
 
+@pytest.mark.slow
 def test_delta_of_a_skellam_sum_is_a_bound():
     weights = skellam_weights(40.0, 90)
     law = np.array(weights, dtype=np.float64) / ONE

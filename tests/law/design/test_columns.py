@@ -39,6 +39,7 @@ def proves(prices, losses, epsilon, prior=None):
     return float((gaps.sum(axis=0) + np.expm1(epsilon) * np.minimum(gaps, 0.0).sum(axis=0)).min())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 24, 60])
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 2.0, 4.0, 8.0])
 @pytest.mark.parametrize("table", [line, plane])
@@ -88,6 +89,7 @@ def test_a_thousand_candidates(losses, epsilon, prior):
     assert np.log(some.max(axis=0) / some.min(axis=0)).max() <= epsilon * (1 + 1e-12)
 
 
+@pytest.mark.slow
 def test_priors_and_offsets():
     losses, prior = line(40), np.array([8.0] * 10 + [1.0] * 20 + [0.0] * 10)
     found = nearly_least_loss(losses, 1.0, prior)

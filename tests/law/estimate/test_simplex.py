@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 VECTOR = st.lists(st.floats(-50, 50), min_size=1, max_size=12)
 
 
+@pytest.mark.slow
 @given(VECTOR)
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_projection_is_the_nearest_point(values):
@@ -31,6 +32,7 @@ def test_projection_of_points_and_rows():
     np.testing.assert_allclose(projected[2, 1], bitldp.project_simplex(rows[2, 1]), rtol=1e-15)
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=12))
 @settings(max_examples=300, deadline=None, derandomize=True)
 def test_projection_of_any_finite_vector(values):

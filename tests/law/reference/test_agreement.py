@@ -181,6 +181,7 @@ def test_windows_sample_their_law(count, width, high, rng):
     assert rounds_up(channel.epsilon, reference.exact_epsilon(law))
 
 
+@pytest.mark.slow
 def test_large_windows_sample_their_law(rng):
     channel = Window(1000, 268, 0.73)
     x = np.full(N, 20, dtype=np.uint16)

@@ -168,6 +168,7 @@ RELEASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", RELEASES, ids=lambda release: type(release).__name__)
 def test_the_accountants_are_ordered(release):
     rounds = [(release, 12)]

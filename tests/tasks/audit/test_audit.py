@@ -25,6 +25,7 @@ def quiet(kind, *arguments, **parameters):
         return kind(*arguments, **parameters)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_correct_mechanisms_pass(case, seed):
     mechanism = case.make()

@@ -32,6 +32,7 @@ def update(length: float) -> np.ndarray:
     return x * (length / np.linalg.norm(x))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [0.0, 0.7, CLIP, 50.0])
 def test_a_codec_measures_the_variance_that_was_said(length):
     """1,200 reports of one update, 5 standard errors (6e-7): clipped to the ball where it is longer."""
@@ -48,6 +49,7 @@ def test_a_codec_measures_the_variance_that_was_said(length):
     assert plan.mechanism.guarantee.record <= 8.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [0.0, 0.7, CLIP])
 def test_a_small_model_by_a_random_codebook(length):
     """1,200 reports of one update of 12 numbers, 5 standard errors (6e-7) or what sums round to.
@@ -85,6 +87,7 @@ def client(mod: PrivateUpdateMod) -> ClientApp:
     return app
 
 
+@pytest.mark.slow
 def test_a_flower_run_measures_the_same():
     """300 clients with the same update: its error, and the variance between reports.
 

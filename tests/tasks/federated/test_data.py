@@ -92,6 +92,7 @@ def test_fresh_keys_by_default(tmp_path):
     assert np.any(found[0] != found[1])
 
 
+@pytest.mark.slow
 def test_nothing_keeps_the_original(tmp_path):
     features, labels = original()
     kept = weakref.ref(features)

@@ -111,6 +111,7 @@ def test_every_flipped_bit_is_refused(name):
             plan.decode(bytes(damaged))
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=300), st.integers(0, 40))
 def test_garbage_is_refused(noise, kept):

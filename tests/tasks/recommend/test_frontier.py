@@ -191,6 +191,7 @@ def test_one_number_is_a_vector_too(epsilon):
     assert first.mean <= 1.0001 / math.tanh(epsilon / 2.0) ** 2 - 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0])
 @pytest.mark.parametrize("d", [1, 2, 8, 40, 100, 128, 768, 4096])
 def test_vectors_of_the_l2_ball(d, epsilon):
@@ -212,6 +213,7 @@ def test_the_vectors_of_a_large_model():
     assert mechanism.report_bits <= 64
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0, 8.0])
 @pytest.mark.parametrize("features", [2, 16, 128, 768])
 def test_vectors_of_the_cube(epsilon, features):

@@ -24,6 +24,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_rows(case):
     (task, epsilon), options = case
@@ -84,6 +85,7 @@ def test_no_closed_form_of_ranges_is_better(size, epsilon):
         assert first.mean <= MOST * range_spread(kind(size, epsilon=epsilon)).mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
 @pytest.mark.parametrize("size", [100, 4000, 10**6])
 def test_no_closed_form_of_words_is_better(size, epsilon):
@@ -201,6 +203,7 @@ AGAIN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", AGAIN)
 def test_repeated_collection(task):
     """What is kept is first at the whole budget; fresh coins share it, and are compared at what they cost."""

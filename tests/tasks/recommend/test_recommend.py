@@ -31,6 +31,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_rows(case):
     (task, epsilon), options = case

@@ -178,3 +178,11 @@ def test_the_command_line_takes_a_record(tmp_path: Path, suffix: str) -> None:
     refused = invoke("perturb", source, "-o", tmp_path / "x.csv", "--plan", tmp_path / "wrong.toml")
     assert refused.exit_code == 2
     assert "column 'color': MixedRecord has 2 categories" in " ".join(refused.output.split())
+
+
+def test_the_labels_of_a_mechanism_are_the_lists_of_its_columns() -> None:
+    named = Column(bitldp.CategoricalRecord([CITIES, COLORS], epsilon=3.0, k=1), ["city", "color"])
+    plan = TablePlan([named], keep=["id"])
+    assert TablePlan.from_toml(plan.to_toml()) == plan
+    rows = plan.aggregate().update(plan.release()(people(100))).estimate().to_pylist()
+    assert [row["category"] for row in rows] == [*CITIES, *COLORS]

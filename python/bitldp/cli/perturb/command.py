@@ -22,7 +22,7 @@ from bitldp.cli.commands import (
 from bitldp.cli.commands import categories as read_categories
 from bitldp.cli.files import FORMATS, PIPE, UsageError, report_path
 from bitldp.cli.screen import Screen, sentences
-from bitldp.report.totals import number
+from bitldp.privacy import number
 
 __all__ = ["perturb"]
 

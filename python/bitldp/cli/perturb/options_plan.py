@@ -145,7 +145,7 @@ def _mechanisms(request: Request, chosen: CatalogueEntry) -> list[_Described]:
             return [(chosen.construct(request.epsilon, len(columns), options), columns, None, None)]
         categories = _dictionary(request, request.label or "")
         options |= {"categories": len(categories), "label_epsilon": request.label_epsilon}
-        features, label = chosen.construct(request.epsilon, len(columns), options).parts
+        features, label = chosen.construct(request.epsilon, len(columns), options)._members
         return [(features, columns, None, None), (label, (request.label or "",), categories, None)]
     if chosen.kind._takes == "reals":
         _range(chosen, options, "--low and --high")

@@ -13,7 +13,7 @@ import bitldp
 from bitldp import _core
 from bitldp._core import Bits, Cube, Design, Matrix, Mixture, Select, Shift, Subset, Unary, Window
 from bitldp.cli.perturb.request import Request
-from bitldp.report.totals import total
+from bitldp.privacy import total
 from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.column import canonical_digest
 from bitldp.tables.plan import TablePlan, TableRelease

@@ -19,7 +19,7 @@ from bitldp.compression.ball import bounds
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.base import Mechanism, Takes
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
-from bitldp.mechanism.means import Means
+from bitldp.mechanism.numeric import Means
 from bitldp.mechanism.parameters import Features, Flag, Option, one_of
 from bitldp.privacy import Guarantee
 from bitldp.release.base import Call, Interval, Release, Source

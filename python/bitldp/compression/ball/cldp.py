@@ -29,7 +29,7 @@ from bitldp.estimate.statistics import Statistic
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.base import Part, Takes
 from bitldp.mechanism.law import TABLE, Block, Experiment, Pair, Symbols
-from bitldp.mechanism.means import Means
+from bitldp.mechanism.numeric import Means
 from bitldp.mechanism.parameters import Budget, Flag, at_least
 from bitldp.privacy import Guarantee
 from bitldp.release.base import Call, Release, Source

@@ -20,8 +20,9 @@ from bitldp.estimate.means import MeanAccumulator
 from bitldp.estimate.rotated import CohortMeanAccumulator, RotatedMeanAccumulator
 from bitldp.letters.polytope import best_top, tops
 from bitldp.mechanism.base import Output, Part, Takes
+from bitldp.mechanism.hints import RANDOMIZE, refuse_unknown
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
-from bitldp.mechanism.means import Means
+from bitldp.mechanism.numeric import Means
 from bitldp.release.base import Call, called
 from bitldp.release.rotated import RotatedRelease, RotatedReports
 
@@ -113,7 +114,7 @@ class RotatedMeans(Means):
         """Return the report of a single value as that of any record."""
         return reports
 
-    def randomize(  # type: ignore[override]
+    def randomize(
         self,
         x: ArrayLike,
         *,
@@ -123,6 +124,7 @@ class RotatedMeans(Means):
         out: NDArray[Any] | None = None,
         threads: int | None = None,
         first_chunk: int = 0,
+        **unknown: Any,
     ) -> Any:
         """Randomize records; see `Mechanism.randomize`.
 
@@ -153,9 +155,11 @@ class RotatedMeans(Means):
         """
         if first is None:
             return super().randomize(
-                x, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk
+                x, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk, **unknown
             )
         number = checks.integer("first", first, 0)
+        if unknown:
+            refuse_unknown("randomize", unknown, RANDOMIZE)
         call = called(rng, output, out, threads, first_chunk, self.outputs, self._streams)
         values = self._admit(x)
         table = self._checked(values, call)

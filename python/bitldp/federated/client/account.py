@@ -80,7 +80,7 @@ class ClientAccount:
     Parameters
     ----------
     budget, delta : float
-        As of `bitldp.Ledger`.
+        What may be spent on a client's data: epsilon, above zero, and delta, 0 or more and below 1.
     path : path-like, callable of the Context that returns one, or "run", optional
         File of the ledger, as of `bitldp.Ledger.open`. Default: a file of the node (`node_file`), which is
         begun by itself and outlives runs and restarts. "run" keeps the ledger in `Context.state`, which

@@ -83,8 +83,11 @@ class ComposedAccount(ClientAccount):
 
     Parameters
     ----------
-    budget, delta, path
-        As of `ClientAccount`. Updates are composed at what remains of delta, so that they take all of it.
+    budget, delta : float
+        What may be spent on a client's data: epsilon, above zero, and delta, 0 or more and below 1. Updates
+        are composed at what remains of delta, so that they take all of it.
+    path : path-like, or callable of the Context that returns one, optional
+        File of the ledger; without one it is kept in `Context.state`, for one run (see `ClientAccount`).
     turns : int
         Records that take turns in being released: with n of them, and m releases, each was released at most
         ceil(m/n) times. Whoever trains must see to that (`reported` says how many were). 1 for releases that

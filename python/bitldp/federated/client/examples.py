@@ -60,7 +60,7 @@ class Randomized(Bucketed):
     Parameters
     ----------
     edges : sequence of int
-        As of `Bucketed`, two or more.
+        Two or more, ascending, the first one 1 or more; smaller numbers count as the first edge.
     epsilon : float
         Exact epsilon of one report.
 

@@ -336,7 +336,7 @@ class PrivateUpdateMod:
     ValueError, TypeError
         For a parameter out of its range.
     NoLedgerError
-        As of `ClientAccount`.
+        If the ledger's file is not there, and the account does not begin one.
 
     Warns
     -----

@@ -39,7 +39,7 @@ class DecodingStrategy(FedAvg):
     Parameters
     ----------
     mechanism : Mechanism, callable, or UpdateCodec
-        As of `PrivateUpdateMod`; equal on both sides.
+        What releases the clients' updates, equal to that of their `PrivateUpdateMod`.
     rate : float
         What the mean update is multiplied by before it is added; -0.1, say, for gradients of a loss. Not for
         ``update="replace"``.
