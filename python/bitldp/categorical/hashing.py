@@ -165,6 +165,16 @@ class OLH(Supported):
         a, b, value = np.moveaxis(self._check_triples(reports).astype(np.int64), -1, 0)[..., None]
         return (a * categories + b) % self._prime * self.values // self._prime == value
 
+    def _support_sizes(self) -> tuple[int, int]:
+        """Return the sizes of the least and the largest set of categories that share a hashed value.
+
+        x + b maps the categories to neighbouring remainders, of which a value has a run; the remainders of
+        no category may all lie in it.
+        """
+        count, prime, g = self._size, self._prime, self.values
+        runs = [-(-(y + 1) * prime // g) - -(-y * prime // g) for y in range(g)]
+        return max(0, min(runs) - (prime - count)), min(count, max(runs))
+
     def _count(
         self, reports: Any, records: int | None = None, threads: int | None = None
     ) -> tuple[int, NDArray[np.int64]]:

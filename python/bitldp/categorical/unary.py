@@ -75,6 +75,10 @@ class BitStrings(Labelled, TwoChances):
         (key, *_), output, out, threads, first_chunk = call
         return self._channel.randomize(x, key, output, out, threads, first_chunk)
 
+    def _support_sizes(self) -> tuple[int, int]:
+        """Return that a report may be any bits: none of 1, or all."""
+        return 0, self._size
+
     def _check_bits(self, reports: ArrayLike) -> NDArray[Any]:
         bits = checks.codes("reports", reports, 2)
         if bits.ndim not in (1, 2) or bits.shape[-1] != self._size:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from bitldp._core import unpack
 from bitldp.base import checks
 from bitldp.estimate import saved
-from bitldp.estimate.estimates import Estimate, frequencies
+from bitldp.estimate.estimates import LIARS, Estimate, frequencies
 
 __all__ = ["Accumulator", "BatchAccumulator", "CountAccumulator"]
 
@@ -44,6 +45,18 @@ class Accumulated(Protocol):
 
     def _join(self, parts: Any) -> Any:
         """Return reports of one array of shape (n, columns) for each part."""
+
+    def influence(self, share: float) -> float:
+        """Return how far a share of lying clients may move an entry of the estimate, or raise ValueError."""
+
+
+def judged(mechanism: Accumulated, estimate: Estimate) -> Estimate:
+    """Return an estimate that says how far liars could have moved it, where that is bounded."""
+    try:
+        influence = mechanism.influence(LIARS)
+    except ValueError:
+        return estimate
+    return replace(estimate, influence=influence)
 
 
 class Accumulator(ABC):
@@ -274,7 +287,7 @@ class CountAccumulator(BatchAccumulator):
         ValueError
             If nothing has been accumulated.
         """
-        return frequencies(self.counts, self.n, *self._law, project=project)
+        return judged(self.mechanism, frequencies(self.counts, self.n, *self._law, project=project))
 
     def _state(self) -> dict[str, Any]:
         return {"n": self.n, "counts": self.counts.tolist()}

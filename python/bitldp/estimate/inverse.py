@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp.estimate.accumulators import Accumulated, Count, CountAccumulator
+from bitldp.estimate.accumulators import Accumulated, Count, CountAccumulator, judged
 from bitldp.estimate.estimates import Estimate, project_simplex
 
 
@@ -48,7 +48,8 @@ class FrequencyAccumulator(CountAccumulator):
             If nothing has been accumulated.
         """
         value, stderr = averages(self.counts, self.n, self._indicators)
-        return Estimate(project_simplex(value) if project else value, stderr, self.n, projected=project)
+        made = Estimate(project_simplex(value) if project else value, stderr, self.n, projected=project)
+        return judged(self.mechanism, made)
 
 
 def averages(

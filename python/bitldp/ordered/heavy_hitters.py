@@ -14,8 +14,9 @@ from bitldp._core import hash_cells, pack
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.estimate import saved
-from bitldp.estimate.accumulators import Accumulated, BatchAccumulator, unpacked
+from bitldp.estimate.accumulators import Accumulated, BatchAccumulator, judged, unpacked
 from bitldp.estimate.estimates import Estimate, frequencies, indicator_spread
+from bitldp.letters.reach import Reach
 from bitldp.mechanism.base import Mechanism, Output, Part, Takes
 from bitldp.mechanism.described import spreads
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
@@ -283,6 +284,15 @@ class HeavyHitters(Mechanism):
         p, q = self._check_informative()
         return len(self._lengths) * q * (1.0 - q) / (p - q) ** 2
 
+    def _reach(self, total: bool = False) -> tuple[Reach]:
+        """Return that of a word that is given beforehand: a liar chooses the group that shares are from."""
+        if total:
+            raise ValueError(
+                f"{type(self).__name__}: no sum of shares is bounded, since nobody can list the words"
+            )
+        reach = Reach.of_counts(*self._check_informative(), 2, (0, 2))
+        return (replace(reach, chance=1.0 / len(self._lengths)),)
+
     def _facts(self, users: int | None = None) -> dict[str, Any]:
         """Return the errors of a word's share; see `Mechanism._facts`."""
         try:
@@ -433,7 +443,8 @@ class PrefixAccumulator(BatchAccumulator):
             candidates = self._words.longer(candidates[best[:most]], step)
         best = np.argsort(-supports, kind="stable")[:t]
         result = frequencies(supports[best], n, *self._hashed.chances())
-        return replace(result, n=self.n, labels=self._words.labels(candidates[best]))
+        named = replace(result, n=self.n, labels=self._words.labels(candidates[best]))
+        return judged(self.mechanism, named)
 
     def _state(self) -> dict[str, Any]:
         parts: Any = self._reports() if self.n else ()

@@ -253,7 +253,8 @@ class MixedRecord(Attributes):
         value, stderr = (np.concatenate([getattr(each, name) for each in numbers])
                          for name in ("value", "stderr"))  # fmt: skip
         records = sum(each.n for each in estimates) // (self.k or len(estimates))
-        return Estimate(value, stderr, records), tuple(estimates[self.features :])
+        moved = max((each.influence for each in numbers if each.influence is not None), default=None)
+        return Estimate(value, stderr, records, influence=moved), tuple(estimates[self.features :])
 
     def accumulator(self) -> AttributesAccumulator:
         """Return an empty accumulator of all attributes; it estimates (means, frequencies).

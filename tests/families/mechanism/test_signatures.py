@@ -107,6 +107,7 @@ PUBLIC = {  # of every mechanism, whatever it answers
     "extremes",
     "fingerprint",
     "guarantee",
+    "influence",
     "outputs",
     "outside",
     "parameters",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from bitldp._core import pack
 from bitldp.base import checks
 from bitldp.estimate import saved
 from bitldp.estimate.accumulators import BatchAccumulator, unpacked
-from bitldp.estimate.estimates import Estimate
+from bitldp.estimate.estimates import LIARS, Estimate
 from bitldp.mechanism.attributes.release import (
     ColumnTable,
     EqualAttributes,
@@ -25,6 +25,7 @@ from bitldp.mechanism.attributes.release import (
     reports_of,
     shape,
 )
+from bitldp.letters.reach import Reach
 from bitldp.mechanism.base import Mechanism, Part, Takes
 from bitldp.mechanism.law import TABLE, Block, Experiment, Pair, Symbols
 from bitldp.privacy import Guarantee, added, composed, share
@@ -236,6 +237,11 @@ class Attributes(Mechanism):
         """Return the mean `variance` over all it is of and uniform inputs; see `Mechanism.mean_variance`."""
         return self._mean_of(self._parts, self._scale)
 
+    def _reach(self, total: bool = False) -> tuple[Reach, ...]:
+        """Return that of every attribute: of those that are sampled, a liar chooses which."""
+        chance = 1.0 / self._scale
+        return tuple(replace(each, chance=chance) for part in self._parts for each in part._reach(total))
+
     def _symbols(self) -> tuple[Symbols, ...]:
         """Return the laws of the attributes; where they are sampled, which one is a public choice."""
         if self.k is None:
@@ -440,7 +446,10 @@ class AttributesAccumulator(BatchAccumulator):
         if not accumulator.n:
             raise ValueError(f"reports: at least one of attribute {index} is needed for an estimate")
         estimate: Estimate = accumulator.estimate(**({"project": project} if project else {}))
-        return estimate
+        chance = 1.0 / self.mechanism._scale  # a liar chooses which attributes a report is about
+        reaches = self.mechanism.mechanisms[index]._reach()
+        moved = max(replace(each, chance=chance).moved(LIARS) for each in reaches)
+        return replace(estimate, influence=moved)
 
     def _state(self) -> dict[str, Any]:
         return {"n": self.n, "attributes": [each._state() for each in self.attributes]}
