@@ -190,7 +190,7 @@ class HadamardResponse(DesignCodes):
         return float((sizes * (sizes - 1.0)).sum()) / self._size
 
     def _reach(self, total: bool = False) -> tuple[Reach]:
-        """Return what codes decode to: all of a block's categories for code 0 of it, or most of the others."""
+        """Return what codes decode to: code 0 counts for its whole block, another against most of it."""
         letter, size = self._letter(), self._size
         values, counts = np.array([letter, -letter, 0.0]), []
         for block in {0, min(size, self.blocks) - 1}:  # those of the most and of the fewest categories

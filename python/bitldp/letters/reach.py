@@ -1,4 +1,4 @@
-"""Reach of a report: the decoded values that anybody may send, against what honest records have on average."""
+"""Reach of a report: the decoded values that anybody may send, against the mean of honest records."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Reach:
         return cls(values, counts, total=1)
 
     def moved(self, share: float, mean: NDArray[np.float64] | None = None) -> float:
-        """Return how far a share of liars may move an entry; `mean` are the honest means of all, or of any."""
+        """Return how far a share of liars may move an entry, against given honest means or the worst ones."""
         if mean is not None and self.counts is None:
             furthest = float(np.abs(self.values - mean).max())
         else:
@@ -106,7 +106,7 @@ class Reach:
             yield values[kept][order], counts[kept][order]
 
     def _largest(self, values: NDArray[np.float64], counts: NDArray[np.int64], up: bool) -> float:
-        """Return the largest sum of decoded values less honest means, or of the reverse, over sets of entries.
+        """Return the largest sum of decoded values less honest means, or the reverse, over sets of entries.
 
         With a total, honest means lie outside the set as far as they can, or in it. Either sum is concave in
         the size of the set, whose best entries come first: its largest value is at an end of a group of equal
@@ -139,7 +139,7 @@ class Reach:
         return float(max(counts @ np.maximum(apart, 0.0), counts @ np.maximum(-apart, 0.0)))
 
     def checked_mean(self, mean: ArrayLike | None) -> NDArray[np.float64] | None:
-        """Return honest means as an array, one or as many as there are entries; refuse what they cannot be."""
+        """Return honest means as an array, one or one for each entry; refuse what they cannot be."""
         if mean is None:
             return None
         if self.ends[0] == self.ends[1]:

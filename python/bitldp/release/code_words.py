@@ -139,7 +139,7 @@ class CodeLetters:
         return sign_square * (magnitude**2 + spread) - magnitude**2
 
     def ends(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the least and the largest letter of any word, for each feature: two arrays of (features,)."""
+        """Return the least and the largest letter of any word, two arrays of shape (features,)."""
         steps = self.weights[:, None] * self.bit_letters[:, 1:, :]
         least, most = steps.min(axis=-1).sum(axis=-1), steps.max(axis=-1).sum(axis=-1)
         corners = self.sign_letters[:, :, None] * np.stack([least, most], axis=-1)[:, None, :]

@@ -16,6 +16,7 @@ from bitldp.base import checks
 from bitldp.estimate import saved
 from bitldp.estimate.accumulators import BatchAccumulator, unpacked
 from bitldp.estimate.estimates import LIARS, Estimate
+from bitldp.letters.reach import Reach
 from bitldp.mechanism.attributes.release import (
     ColumnTable,
     EqualAttributes,
@@ -25,7 +26,6 @@ from bitldp.mechanism.attributes.release import (
     reports_of,
     shape,
 )
-from bitldp.letters.reach import Reach
 from bitldp.mechanism.base import Mechanism, Part, Takes
 from bitldp.mechanism.law import TABLE, Block, Experiment, Pair, Symbols
 from bitldp.privacy import Guarantee, added, composed, share
