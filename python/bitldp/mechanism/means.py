@@ -327,7 +327,7 @@ class Means(ArrayOrPair):
         return self._check_spread().worst()
 
     def _reach(self, total: bool = False) -> tuple[Reach]:
-        """Return the least and the largest letter; scaled where coordinates are sampled: a liar chooses them."""
+        """Return the least and the largest letter; scaled where coordinates are sampled."""
         self._check_informative()
         low, high = float(self.letters.min()), float(self.letters.max())
         if self.k is None:
