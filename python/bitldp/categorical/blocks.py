@@ -17,7 +17,7 @@ from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.categorical.supported import DesignCodes, Supported
 from bitldp.design.blocks import Blocks, best
-from bitldp.estimate.accumulators import CountAccumulator, judged, unpacked
+from bitldp.estimate.accumulators import CountAccumulator, unpacked
 from bitldp.estimate.estimates import Estimate, frequencies
 from bitldp.mechanism.base import Output, Part
 from bitldp.mechanism.frequencies import labelled
@@ -457,7 +457,7 @@ class _CellCounts(CountAccumulator):
         block = order[: mechanism.blocks.width]
         supports = correlated(self.counts, block)[: mechanism._size]
         made = frequencies(supports, self.n, *self._law, project=project)
-        return labelled(mechanism, judged(mechanism, made))
+        return labelled(mechanism, self._judged(made))
 
 
 def correlated(counts: NDArray[np.int64], block: NDArray[np.uint32]) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Design
 from bitldp.base import checks
 from bitldp.categorical.supported import DesignCodes
-from bitldp.estimate.accumulators import CountAccumulator, judged
+from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import Estimate, project_simplex
 from bitldp.letters.reach import Reach
 from bitldp.mechanism.frequencies import checked_share, labelled
@@ -233,7 +233,7 @@ class _HalfCounts(CountAccumulator):
         share = np.maximum(blocks[of_block, 0] / n, 2.0 * mechanism._chances[1])
         stderr = np.sqrt(np.maximum(letter**2 * share - np.square(value), 0.0) / n)
         made = Estimate(project_simplex(value) if project else value, stderr, n, projected=project)
-        return labelled(mechanism, judged(mechanism, made))
+        return labelled(mechanism, self._judged(made))
 
 
 def transformed(rows: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -50,15 +50,6 @@ class Accumulated(Protocol):
         """Return how far a share of lying clients may move an entry of the estimate, or raise ValueError."""
 
 
-def judged(mechanism: Accumulated, estimate: Estimate) -> Estimate:
-    """Return an estimate that says how far liars could have moved it, where that is bounded."""
-    try:
-        influence = mechanism.influence(LIARS)
-    except ValueError:
-        return estimate
-    return replace(estimate, influence=influence)
-
-
 class Accumulator(ABC):
     """Base of the accumulators; `Mechanism.accumulator()` makes them.
 
@@ -69,10 +60,19 @@ class Accumulator(ABC):
     """
 
     kind: ClassVar[str]
+    _chance = 1.0  # that an honest record's report comes here, where its sender chooses; see `Reach`
 
     def __init__(self, mechanism: Accumulated) -> None:
         self.mechanism = mechanism
         self.n = 0
+
+    def _judged(self, estimate: Estimate) -> Estimate:
+        """Return an estimate that says how far liars could have moved it, where that is bounded."""
+        try:
+            influence = self.mechanism.influence(LIARS / (LIARS + (1.0 - LIARS) * self._chance))
+        except ValueError:
+            return estimate
+        return replace(estimate, influence=influence)
 
     def _same(self, other: object) -> None:
         if type(other) is not type(self):
@@ -287,7 +287,7 @@ class CountAccumulator(BatchAccumulator):
         ValueError
             If nothing has been accumulated.
         """
-        return judged(self.mechanism, frequencies(self.counts, self.n, *self._law, project=project))
+        return self._judged(frequencies(self.counts, self.n, *self._law, project=project))
 
     def _state(self) -> dict[str, Any]:
         return {"n": self.n, "counts": self.counts.tolist()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp.estimate.accumulators import Accumulated, Count, CountAccumulator, judged
+from bitldp.estimate.accumulators import Accumulated, Count, CountAccumulator
 from bitldp.estimate.estimates import Estimate, project_simplex
 
 
@@ -49,7 +49,7 @@ class FrequencyAccumulator(CountAccumulator):
         """
         value, stderr = averages(self.counts, self.n, self._indicators)
         made = Estimate(project_simplex(value) if project else value, stderr, self.n, projected=project)
-        return judged(self.mechanism, made)
+        return self._judged(made)
 
 
 def averages(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bitldp._core import Rotation
 from bitldp.estimate import saved
-from bitldp.estimate.accumulators import Accumulated, BatchAccumulator, judged, unpacked
+from bitldp.estimate.accumulators import Accumulated, BatchAccumulator, unpacked
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.means import MeanAccumulator
 
@@ -198,11 +198,11 @@ class CohortMeanAccumulator(BatchAccumulator):
             groups += int(np.count_nonzero(sizes))
         mean = total / reports
         if groups < 2:
-            return judged(self.mechanism, Estimate(mean, np.full_like(mean, np.nan), self.n))
+            return self._judged(Estimate(mean, np.full_like(mean, np.nan), self.n))
         # the sum over cohorts of (sum - size * mean)^2, which are about as independent as cohorts are many
         apart = squares - 2.0 * mean * mixed + np.square(mean) * of_all
         spread = np.sqrt(np.maximum(apart, 0.0) * groups / (groups - 1)) / reports
-        return judged(self.mechanism, Estimate(mean, spread, self.n))
+        return self._judged(Estimate(mean, spread, self.n))
 
     def _sums(self) -> Any:
         """Yield how many reports cohorts have, and their sums, some cohorts at a time."""

@@ -14,7 +14,7 @@ from bitldp._core import hash_cells, pack
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.estimate import saved
-from bitldp.estimate.accumulators import Accumulated, BatchAccumulator, judged, unpacked
+from bitldp.estimate.accumulators import Accumulated, BatchAccumulator, unpacked
 from bitldp.estimate.estimates import Estimate, frequencies, indicator_spread
 from bitldp.letters.reach import Reach
 from bitldp.mechanism.base import Mechanism, Output, Part, Takes
@@ -444,7 +444,7 @@ class PrefixAccumulator(BatchAccumulator):
         best = np.argsort(-supports, kind="stable")[:t]
         result = frequencies(supports[best], n, *self._hashed.chances())
         named = replace(result, n=self.n, labels=self._words.labels(candidates[best]))
-        return judged(self.mechanism, named)
+        return self._judged(named)
 
     def _state(self) -> dict[str, Any]:
         parts: Any = self._reports() if self.n else ()

@@ -15,7 +15,7 @@ from bitldp._core import pack
 from bitldp.base import checks
 from bitldp.estimate import saved
 from bitldp.estimate.accumulators import BatchAccumulator, unpacked
-from bitldp.estimate.estimates import LIARS, Estimate
+from bitldp.estimate.estimates import Estimate
 from bitldp.letters.reach import Reach
 from bitldp.mechanism.attributes.release import (
     ColumnTable,
@@ -395,6 +395,8 @@ class AttributesAccumulator(BatchAccumulator):
     def __init__(self, mechanism: Attributes) -> None:
         super().__init__(mechanism)
         self.attributes: tuple[Any, ...] = tuple(each.accumulator() for each in mechanism.mechanisms)
+        for each in self.attributes:
+            each._chance = 1.0 / mechanism._scale  # a liar chooses which attributes a report is about
 
     def _update(self, reports: Any, output: str, records: int | None, threads: int | None) -> None:
         checks.choice("output", output, ("codes", "packed"))
@@ -446,10 +448,7 @@ class AttributesAccumulator(BatchAccumulator):
         if not accumulator.n:
             raise ValueError(f"reports: at least one of attribute {index} is needed for an estimate")
         estimate: Estimate = accumulator.estimate(**({"project": project} if project else {}))
-        chance = 1.0 / self.mechanism._scale  # a liar chooses which attributes a report is about
-        reaches = self.mechanism.mechanisms[index]._reach()
-        moved = max(replace(each, chance=chance).moved(LIARS) for each in reaches)
-        return replace(estimate, influence=moved)
+        return estimate
 
     def _state(self) -> dict[str, Any]:
         return {"n": self.n, "attributes": [each._state() for each in self.attributes]}
