@@ -243,6 +243,8 @@ class CountAccumulator(BatchAccumulator):
     exclusive : bool
         Whether a report is one category (of each feature), so that the counts add up to the number of
         reports; else a report may count for any number of categories.
+    doubt : callable, optional
+        Says of n reports and their counts what no honest records give; empty where there is nothing to say.
     """
 
     kind = "counts"
@@ -255,12 +257,14 @@ class CountAccumulator(BatchAccumulator):
         law: tuple[float, float],
         *,
         exclusive: bool = True,
+        doubt: Callable[[int, NDArray[np.int64]], str] | None = None,
     ) -> None:
         super().__init__(mechanism)
         self.counts: NDArray[np.int64] = np.zeros(shape, np.int64)
         self._count = count
         self._law = law
         self._exclusive = exclusive
+        self._doubt = doubt
 
     def _update(self, reports: Any, output: str, records: int | None, threads: int | None) -> None:
         n, counts = self._count(reports, records, threads)
@@ -287,7 +291,8 @@ class CountAccumulator(BatchAccumulator):
         ValueError
             If nothing has been accumulated.
         """
-        return self._judged(frequencies(self.counts, self.n, *self._law, project=project))
+        result = self._judged(frequencies(self.counts, self.n, *self._law, project=project))
+        return result if self._doubt is None else replace(result, doubt=self._doubt(self.n, self.counts))
 
     def _state(self) -> dict[str, Any]:
         return {"n": self.n, "counts": self.counts.tolist()}

@@ -191,7 +191,11 @@ class TwoChances(Frequencies):
         law = self._check_informative()
         shape = (self._cells,) if self.columns == 1 else (self.columns, self._cells)
         kind = CountAccumulator if getattr(self, "labels", None) is None else LabelledCounts
-        return kind(self, shape, self._count, law, exclusive=self._exclusive)
+        return kind(self, shape, self._count, law, exclusive=self._exclusive, doubt=self._doubt)
+
+    def _doubt(self, n: int, counts: NDArray[np.int64]) -> str:
+        """Return what of the counts no honest records give, however they are distributed; else nothing."""
+        return ""
 
     def variance(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return the variance of one report's unbiased indicator of every category, in closed form.

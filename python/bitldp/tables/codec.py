@@ -515,6 +515,7 @@ class ColumnCodec(ABC):
             value, stderr = np.atleast_1d(estimate.value).ravel(), np.atleast_1d(estimate.stderr).ravel()
             low, high = (np.atleast_1d(end).ravel() for end in estimate.confidence_interval(level))
             influence = estimate.influence
+            note = "; ".join(each for each in (note, estimate.doubt) if each) or None
         except ValueError as error:  # the reports say nothing, or no such estimate exists
             note, labels = str(error), None
             value = stderr = low = high = np.full(len(columns), math.nan)

@@ -1,4 +1,4 @@
-"""Recommendations that count on liars: what they move counts as an error that no number of records averages."""
+"""Recommendations that count on liars: what they move is an error that more records do not average out."""
 
 from __future__ import annotations
 
