@@ -11,10 +11,12 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import bitldp
 from bitldp import report
 
 ROOT = Path(__file__).parents[1]
@@ -75,11 +77,87 @@ def arm() -> str:
     return "\n".join(lines)
 
 
+def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return a table of numbers, in two or three digits."""
+    lines = [head, ["---:"] * len(head)]
+    lines += [[each if isinstance(each, str) else _number(each) for each in row] for row in rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def shares_of_liars() -> str:
+    """Return what 1 % of liars move of the share of one of 64 categories, and of a set of them."""
+    kinds = (
+        bitldp.GRR,
+        bitldp.OUE,
+        bitldp.SUE,
+        bitldp.SubsetSelection,
+        bitldp.OLH,
+        bitldp.BlockDesign,
+        bitldp.HadamardResponse,
+    )
+    rows = [
+        [f"{epsilon:g}", what, *(kind(64, epsilon=epsilon).influence(0.01, total=total) for kind in kinds)]
+        for epsilon in LIARS_AT
+        for what, total in (("one share", False), ("a set of them", True))
+    ]
+    return _table(["ε", "moved", *(kind.__name__ for kind in kinds)], rows)
+
+
+def means_of_liars() -> str:
+    """Return what 1 % of liars move of a mean on [-1, 1]: at worst, and where the honest mean is 0."""
+    kinds: list[Any] = [getattr(bitldp, name) for name in OF_NUMBERS]
+    rows = [
+        [f"{epsilon:g}", what, *(kind(epsilon=epsilon).influence(0.01, mean=mean) for kind in kinds)]
+        for epsilon in LIARS_AT
+        for what, mean in (("at worst", None), ("0", 0.0))
+    ]
+    return _table(["ε", "honest mean", *OF_NUMBERS], rows)
+
+
+def errors_of_numbers() -> str:
+    """Return mean and worst variance, and bits, of a number of [-1, 1]."""
+    rows = []
+    for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0):
+        built = [getattr(bitldp, name)(epsilon=epsilon) for name in OF_NUMBERS]
+        figures = (
+            f"{_number(each.mean_variance())}/{_number(each.worst_variance())} in {each.report_bits}"
+            for each in built
+        )
+        rows.append([f"{epsilon:g}", *figures])
+    return _table(["ε", *OF_NUMBERS], rows)
+
+
+def features_of_bitrand() -> str:
+    """Return the exact epsilon of BitRand's f-RR at a claimed 1, by features of a record."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", bitldp.PrivacyClaimWarning)
+        rows = [
+            [f"{features:,}", what, bitldp.FRR(features, epsilon=1.0, calibration="paper").guarantee.record]
+            for features, what in (
+                (1000, "the example of its Theorem 2"),
+                (768, "embeddings of text, its figures"),
+                (384, "the records of the headlines above, and of the linkage attack"),
+            )
+        ]
+    head = ["Features r", "Where", "Exact ε of a record"]
+    return _table(head, ([*each[:2], f"{each[2]:,.0f}"] for each in rows))
+
+
+LIARS_AT = (0.5, 1.0, 4.0)
+OF_NUMBERS = ("Duchi", "Piecewise", "PiecewiseSub", "Hybrid", "ThreeOutputs", "MinimaxVariance", "Laplace")
+
 #: What stands between which marks of which document.
 FILLED: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"headlines": headlines},
     "docs/guides/speed.md": {"arm": arm},
-    "docs/papers.md": {"headlines": headlines, "numbers": numbers, "verdicts": report.verdicts_markdown},
+    "docs/guides/liars.md": {"shares": shares_of_liars, "means": means_of_liars},
+    "docs/numeric.md": {"errors": errors_of_numbers},
+    "docs/papers.md": {
+        "headlines": headlines,
+        "numbers": numbers,
+        "features": features_of_bitrand,
+        "verdicts": report.verdicts_markdown,
+    },
 }
 
 

@@ -21,6 +21,7 @@ from bitldp.categorical.responses import LabelRR
 from bitldp.estimate.accumulators import Accumulated, Accumulator, CountAccumulator
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.means import MeanAccumulator
+from bitldp.letters.reach import Reach
 from bitldp.mechanism.base import Mechanism, Output, Part, Takes
 from bitldp.mechanism.hints import RANDOMIZE, refuse_unknown
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
@@ -329,6 +330,10 @@ class BitRand(Mechanism):
     def worst_variance(self) -> float:
         """Return the largest variance of the unbiased letter of a feature: `FRR.worst_variance`."""
         return self._x.worst_variance()
+
+    def _reach(self, total: bool = False) -> tuple[Reach]:
+        """Return that of the features: `FRR.influence`."""
+        return self._x._reach(total)
 
     def mean_variance(self) -> float:
         """Return the mean variance of the unbiased letter of a feature: `FRR.mean_variance`."""

@@ -15,6 +15,7 @@ from bitldp._core import Bits, FixedPoint
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource, keys
 from bitldp.estimate.statistics import WordCounts
+from bitldp.letters.reach import Reach
 from bitldp.mechanism.base import Output, Takes
 from bitldp.mechanism.described import spreads
 from bitldp.mechanism.hints import RANDOMIZE, refuse_unknown
@@ -299,6 +300,12 @@ class FixedPointBits(Means):
         """
         self._check_informative()
         return float(self._words.worst_variances().max())
+
+    def _reach(self, total: bool = False) -> tuple[Reach]:
+        """Return the least and the largest letter of every feature, over all code words."""
+        self._check_informative()
+        low, high = self._words.ends()
+        return (Reach.of_numbers(low, high, self._ends),)
 
     def mean_variance(self) -> float:
         """Return the mean `variance` over uniform code words and features; see `Mechanism.mean_variance`."""

@@ -407,6 +407,15 @@ class BlockDesign(DesignCodes, Supported):
             supported = inside[(codes - categories) % v]
         return supported
 
+    def _support_sizes(self) -> tuple[int, int]:
+        """Return how few and how many blocks of the categories hold one cell."""
+        v, b, order = self._blocks.cells, self._blocks.width, self._channel.order
+        if order is None:  # the progression of step 1 may lie in the categories, or reach all other cells
+            return max(0, b - (v - self._size)), min(b, self._size)
+        own = (np.arange(v) < self._size).astype(np.int64)
+        sizes = correlated(np.roll(own[::-1], 1), order[:b])
+        return int(sizes.min()), int(sizes.max())
+
     def _count(
         self, reports: Any, records: int | None = None, threads: int | None = None
     ) -> tuple[int, NDArray[np.int64]]:
@@ -453,7 +462,8 @@ class _CellCounts(CountAccumulator):
             raise TypeError("mechanism: its blocks are no translates")
         block = order[: mechanism.blocks.width]
         supports = correlated(self.counts, block)[: mechanism._size]
-        return labelled(mechanism, frequencies(supports, self.n, *self._law, project=project))
+        made = frequencies(supports, self.n, *self._law, project=project)
+        return labelled(mechanism, self._judged(made))
 
 
 def correlated(counts: NDArray[np.int64], block: NDArray[np.uint32]) -> NDArray[np.int64]:

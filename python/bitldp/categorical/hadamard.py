@@ -17,6 +17,7 @@ from bitldp.base import checks
 from bitldp.categorical.supported import DesignCodes
 from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import Estimate, project_simplex
+from bitldp.letters.reach import Reach
 from bitldp.mechanism.frequencies import checked_share, labelled
 from bitldp.mechanism.law import Experiment, Pair, codes_of, of_rows, spread
 from bitldp.mechanism.parameters import Budget, CategoryNames, categories
@@ -188,6 +189,20 @@ class HadamardResponse(DesignCodes):
         sizes = np.bincount(np.arange(self._size) % self.blocks, minlength=self.blocks).astype(np.float64)
         return float((sizes * (sizes - 1.0)).sum()) / self._size
 
+    def _reach(self, total: bool = False) -> tuple[Reach]:
+        """Return what codes decode to: code 0 counts for its whole block, another against most of it."""
+        letter, size = self._letter(), self._size
+        values, counts = np.array([letter, -letter, 0.0]), []
+        for block in {0, min(size, self.blocks) - 1}:  # those of the most and of the fewest categories
+            among = -(-(size - block) // self.blocks)
+            rows = np.zeros((1, 1 << self._bits), np.int64)
+            rows[0, 1 : 1 + among] = 1
+            sums = transformed(rows)[0] if total else np.array([among, -among])
+            counts += [
+                [(among + each) // 2, (among - each) // 2, size - among] for each in (among, sums.min())
+            ]
+        return (Reach(np.tile(values, (len(counts), 1)), np.array(counts), total=1),)
+
     def worst_variance(self) -> float:
         """Return the largest variance of a category's unbiased indicator; see `Mechanism.worst_variance`."""
         return max(self._variances())
@@ -218,7 +233,7 @@ class _HalfCounts(CountAccumulator):
         share = np.maximum(blocks[of_block, 0] / n, 2.0 * mechanism._chances[1])
         stderr = np.sqrt(np.maximum(letter**2 * share - np.square(value), 0.0) / n)
         made = Estimate(project_simplex(value) if project else value, stderr, n, projected=project)
-        return labelled(mechanism, made)
+        return labelled(mechanism, self._judged(made))
 
 
 def transformed(rows: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -9,19 +9,26 @@ from itertools import pairwise
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Window, count_hashes, pack, unpack
 from bitldp.base import checks
 from bitldp.base.arrays import fill, zeros_if_refused
+from bitldp.base.keys import RandomSource
 from bitldp.categorical.supported import Supported
 from bitldp.design.difference import is_prime
-from bitldp.mechanism.base import Part
+from bitldp.mechanism.base import Output, Part
 from bitldp.mechanism.law import Symbols
 from bitldp.mechanism.parameters import Budget, CategoryNames, categories
 from bitldp.privacy import ONE, Guarantee
-from bitldp.release.base import Call
-from bitldp.release.draws import coefficients
+from bitldp.release.base import Call, called
+from bitldp.release.draws import (
+    MOST_NUMBER,
+    coefficients,
+    public_key,
+    scaled_coefficients,
+    words_of_numbers,
+)
 from bitldp.release.window import WindowRelease, window
 
 __all__ = ["OLH"]
@@ -53,6 +60,10 @@ class OLH(Supported):
     that value. Two categories have the same one for a share c of all functions, c being the sum of
     n (n - 1)/(P (P - 1)) over the values, each that of n remainders: so a report counts for another category
     with q = p c + (1 - p)(1 - c)/(g - 1), exactly, and p and q give estimates without bias.
+
+    With `first` the function of a record follows from its public number, which both sides know: a report is
+    the value alone, in ceil(log2 g) bits, and no client chooses a function under which many categories share
+    a value. Epsilon is that of the value, whoever chose the function.
 
     An estimate takes n k steps; `BlockDesign` has the same variance or less, in fewer bits, and its estimates
     do not take that long. a and b are of 64 bits each, scaled, so that chances of functions differ from
@@ -133,14 +144,101 @@ class OLH(Supported):
     def _streams(self) -> int:
         return 2
 
-    def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
+    def randomize(  # type: ignore[override]
+        self,
+        x: ArrayLike,
+        *,
+        first: int | None = None,
+        rng: RandomSource = None,
+        output: Output = "codes",
+        out: NDArray[Any] | None = None,
+        threads: int | None = None,
+        first_chunk: int = 0,
+    ) -> Any:
+        """Randomize categories; see `Mechanism.randomize`.
+
+        Parameters
+        ----------
+        x : array_like of int, or of labels, shape (n,) or ()
+            Categories.
+        first : int, optional
+            The number of the first record, 0 or more, where client and server imply it: record i has the hash
+            function of number ``first + i``, and its report is the value alone. No two records should have
+            the same. None: functions are drawn at random, and reported.
+        rng, output, out, threads, first_chunk
+            As of every mechanism. `out` is not offered with `first`.
+
+        Returns
+        -------
+        ndarray
+            Triples (a, b, value); with `first` the values alone, shape of `x`. "packed" is flat.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As of `Mechanism.randomize`.
+        """
+        if first is None:
+            return super().randomize(
+                x, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk
+            )
+        number = checks.integer("first", first, 0, MOST_NUMBER)
+        call = called(rng, output, out, threads, first_chunk, self.outputs, self._streams)
+        if out is not None:
+            raise ValueError("out: not offered with first=, where a report is a value alone")
+        values = self._admit(x)
+        codes = self._checked(np.atleast_1d(values), call)
+        drawn = self._hashed_values(codes, self._functions(number, len(codes)), call)
+        if output == "packed":
+            return pack(drawn, (self.values - 1).bit_length())
+        return drawn if values.ndim else drawn[0]
+
+    def numbered(self, values: ArrayLike, first: int) -> NDArray[np.uint32]:
+        """Return reports of values that were randomized with `first`: the functions are put beside them.
+
+        Parameters
+        ----------
+        values : array_like of int, shape (n,)
+            As `randomize` gives them with `first`.
+        first : int
+            The number of the first one.
+
+        Returns
+        -------
+        ndarray of uint32, shape (n, 3)
+            What `decode`, `estimate_frequencies` and accumulators take.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a value out of range, or another shape.
+        """
+        codes = np.atleast_1d(checks.codes("values", values, self.values))
+        if codes.ndim > 1:
+            raise ValueError(f"values: shape must be (n,), got {codes.shape}")
+        a, b = self._functions(checks.integer("first", first, 0, MOST_NUMBER), len(codes))
+        return np.stack([a, b, codes], axis=1).astype(np.uint32)
+
+    def _functions(self, first: int, records: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the functions of public numbers, whoever asks."""
+        return scaled_coefficients(words_of_numbers(public_key(0, "hash"), first, records, 2), self._prime)
+
+    def _checked(self, x: NDArray[Any], call: Call) -> NDArray[np.int64]:
         checks.records("x", x, 1)
         with zeros_if_refused(call.out):
-            codes = checks.codes("x", x, self._size).reshape(-1).astype(np.int64)
-        *key, last = call.keys
-        a, b = coefficients(last, len(codes), self._prime, call.first_chunk)
+            return checks.codes("x", x, self._size).reshape(-1).astype(np.int64)
+
+    def _hashed_values(
+        self, codes: NDArray[np.int64], functions: tuple[NDArray[np.int64], NDArray[np.int64]], call: Call
+    ) -> NDArray[Any]:
+        a, b = functions
         hashed = (a * codes + b) % self._prime * self.values // self._prime
-        drawn = self._release.randomize(hashed, call.codes(key))
+        return self._release.randomize(hashed, call.codes(call.keys[:1]))
+
+    def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
+        codes = self._checked(x, call)
+        a, b = coefficients(call.keys[-1], len(codes), self._prime, call.first_chunk)
+        drawn = self._hashed_values(codes, (a, b), call)
         reports = np.stack([a, b, drawn], axis=1).astype(np.uint32)
         given = pack(reports, self._report_parts[0][1]) if call.output == "packed" else reports
         return given if call.out is None else fill(call.out, given)
@@ -164,6 +262,16 @@ class OLH(Supported):
     def _support(self, reports: Any, categories: NDArray[np.int64]) -> NDArray[np.bool_]:
         a, b, value = np.moveaxis(self._check_triples(reports).astype(np.int64), -1, 0)[..., None]
         return (a * categories + b) % self._prime * self.values // self._prime == value
+
+    def _support_sizes(self) -> tuple[int, int]:
+        """Return the sizes of the least and the largest set of categories that share a hashed value.
+
+        x + b maps the categories to neighbouring remainders, of which a value has a run; the remainders of
+        no category may all lie in it.
+        """
+        count, prime, g = self._size, self._prime, self.values
+        runs = [-(-(y + 1) * prime // g) - -(-y * prime // g) for y in range(g)]
+        return max(0, min(runs) - (prime - count)), min(count, max(runs))
 
     def _count(
         self, reports: Any, records: int | None = None, threads: int | None = None

@@ -142,6 +142,10 @@ class RAPPOR(UnaryEncoding):
             )
         return self._law()
 
+    def _doubt(self, n: int, counts: NDArray[np.int64]) -> str:
+        """Return nothing: reports of one permanent answer are not independent."""
+        return ""
+
     @property
     def _streams(self) -> int:
         return 2

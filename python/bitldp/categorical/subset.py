@@ -111,5 +111,12 @@ class SubsetSelection(BitStrings, Supported):
         """Return the channel of a report; none at epsilon 0."""
         return (Symbols((self._channel,), 1),) if self._channel.epsilon else ()
 
+    def _doubt(self, n: int, counts: NDArray[np.int64]) -> str:
+        """Count the ones: an honest report has w, neither more nor fewer."""
+        ones = int(counts.sum())
+        if ones == n * self.size:
+            return ""
+        return f"The reports hold {ones / n:.6g} ones each, where every honest one holds {self.size}"
+
     def _support(self, reports: Any, categories: NDArray[np.int64]) -> NDArray[np.bool_]:
         return self._check_bits(reports)[..., categories] != 0

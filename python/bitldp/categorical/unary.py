@@ -76,6 +76,10 @@ class BitStrings(Labelled, TwoChances):
         (key, *_), output, out, threads, first_chunk = call
         return self._channel.randomize(x, key, output, out, threads, first_chunk)
 
+    def _support_sizes(self) -> tuple[int, int]:
+        """Return that a report may be any bits: none of 1, or all."""
+        return 0, self._size
+
     def _check_bits(self, reports: ArrayLike) -> NDArray[Any]:
         bits = checks.codes("reports", reports, 2)
         if bits.ndim not in (1, 2) or bits.shape[-1] != self._size:
@@ -95,6 +99,7 @@ class BitStrings(Labelled, TwoChances):
         return records, ones.astype(np.int64)
 
 
+ALPHA = 1e-6  # chance that honest, independent reports are doubted
 _SMALLEST = 2.0**-53
 _MOST = 1 << 31  # categories: a report is as many bits
 
@@ -175,6 +180,27 @@ class UnaryEncoding(BitStrings):
     def _law(self) -> tuple[float, float]:
         p, q = self._channel.thresholds()
         return p / ONE, q / ONE
+
+    def _doubt(self, n: int, counts: NDArray[np.int64]) -> str:
+        """Test the sum of all ones: an honest report has one of p and k - 1 of q, whatever its category is.
+
+        Notes
+        -----
+        The chance of a sum as far from its mean m N, of N = n k independent bits, is at most twice
+        e^(-N KL(sum/N, m)), however unlike the bits are: Hoeffding, JASA 58 (1963), Theorem 1.
+        """
+        p, q = self._law()
+        bits, ones = n * self._size, int(counts.sum())
+        mean, share = (p + (self._size - 1) * q) / self._size, ones / bits
+        if not 0.0 < mean < 1.0:
+            return ""
+        apart = sum(a * math.log(a / b) for a, b in ((share, mean), (1.0 - share, 1.0 - mean)) if a > 0.0)
+        if 2.0 * math.exp(-bits * apart) >= ALPHA:
+            return ""
+        return (
+            f"The reports hold {ones / n:.4g} ones each, where honest ones hold {mean * self._size:.4g} on "
+            f"average, whatever their categories: so far off at most once in {1 / ALPHA:,.0f} times by chance"
+        )
 
     def _check_informative(self) -> tuple[float, float]:
         p, q = self._channel.thresholds()

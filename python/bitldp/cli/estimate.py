@@ -131,14 +131,14 @@ def _show(rows: list[dict[str, Any]], form: str, groups: tuple[str, ...]) -> Non
         writer.writerows(rows)
         return
     table = Table(title="estimates without bias, each with its interval")
-    for name in (*groups, "column", "of", "estimate", "± stderr", "low", "high", "records"):
+    for name in (*groups, "column", "of", "estimate", "± stderr", "low", "high", "1 % of liars", "records"):
         table.add_column(
             name, justify="left" if name in (*groups, "column", "of") else "right", no_wrap=False
         )
     for row in rows:
         figures = [
             "" if row[name] is None else number(row[name], 5)
-            for name in ("estimate", "stderr", "low", "high")
+            for name in ("estimate", "stderr", "low", "high", "influence")
         ]
         what = "mean" if row["what"] == "mean" else f"share of {row['category'] or 'missing values'}"
         table.add_row(
@@ -148,4 +148,6 @@ def _show(rows: list[dict[str, Any]], form: str, groups: tuple[str, ...]) -> Non
             *figures,
             f"{row['records']:,}",
         )
-    print_whole(wide_console(), table)
+    console = wide_console()
+    print_whole(console, table)
+    console.print("1 % of liars: how far one in a hundred lying clients could move an estimate, at most.")

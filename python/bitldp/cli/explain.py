@@ -18,6 +18,7 @@ from bitldp.cli.catalogue import FAMILIES, MOST, CatalogueEntry, bounded, entrie
 from bitldp.cli.commands import AsJson, given_options, offering
 from bitldp.cli.files import UsageError
 from bitldp.cli.screen import print_whole, sentences, wide_console
+from bitldp.estimate.estimates import LIARS
 from bitldp.mechanism.parameters import plain_parameters
 from bitldp.privacy import PrivacyClaimWarning, number, total
 
@@ -71,7 +72,18 @@ def _facts(mechanism: Any, users: int | None) -> dict[str, Any]:
         "guarantee": asdict(mechanism.guarantee),
         "bits_on_the_wire": mechanism.report_bits,
         **mechanism._facts(users),
+        "liars": _liars(mechanism),
     }
+
+
+def _liars(mechanism: Any) -> dict[str, Any]:
+    """Return how far one in a hundred clients may move an estimate, or why that is not bounded."""
+    result: dict[str, Any] = {"share": LIARS}
+    try:
+        result["influence"] = mechanism.influence(LIARS)
+    except ValueError as error:
+        result["unbounded"] = str(error)
+    return result
 
 
 def overview(epsilon: float, sizes: Mapping[str, int]) -> list[dict[str, Any]]:
@@ -88,7 +100,8 @@ def overview(epsilon: float, sizes: Mapping[str, int]) -> list[dict[str, Any]]:
     -------
     list of dict
         JSON values: name, family, parameters, exact epsilon by bit, feature and record, delta, bits on the
-        wire, worst and mean variance, or the reason why there are none.
+        wire, worst and mean variance, or the reason why there are none, and how far 1 % of liars move an
+        estimate, where that is bounded.
     """
     for name, size in sizes.items():
         bounded(shown(name), size, MOST[name])
@@ -116,6 +129,7 @@ def _row(chosen: CatalogueEntry, epsilon: float, sizes: Mapping[str, int]) -> di
         row |= {"worst_variance": mechanism.worst_variance(), "mean_variance": mechanism.mean_variance()}
     except ValueError as error:
         row["no_variance"] = str(error)
+    row |= {"influence": moved} if (moved := _liars(mechanism).get("influence")) is not None else {}
     plain: dict[str, Any] = jsonable(row)
     return plain
 
@@ -151,6 +165,7 @@ _HEADINGS = (
     "bits on\nthe wire",
     "worst\nvariance",
     "mean\nvariance",
+    "1 % of\nliars",
 )
 
 
@@ -192,11 +207,13 @@ def print_overview(rows: list[dict[str, Any]], console: Console, *, as_json: boo
             _figure(delta) if delta else "",
             f"{row['bits_on_the_wire']:,}",
             *variances,
+            _figure(row["influence"]) if "influence" in row else "",
         )
     print_whole(console, table)
     console.print(
         "Variance of one report's unbiased letter: of a number of [-1, 1] (numbers), or of a category's "
-        "indicator (categories). ! the claimed ε does not hold."
+        "indicator (categories). How far 1 % of lying clients move an estimate, at most. "
+        "! the claimed ε does not hold."
     )
     for footnote, reason in enumerate(notes, 1):
         console.print(f"[{footnote}] {reason}", markup=False)
@@ -285,6 +302,9 @@ def print_facts(facts: dict[str, Any], console: Console, *, as_json: bool = Fals
                 else:
                     table.add_row(_words(name), _shown(value))
         table.add_row("bits on the wire, per record", _shown(part["bits_on_the_wire"]))
+        liars = part["liars"]
+        moved = _shown(liars["influence"]) if "influence" in liars else f"not bounded: {liars['unbounded']}"
+        table.add_row(f"{100 * liars['share']:g} % of liars move an estimate by at most", moved)
         print_whole(console, table)
         for number_, law in enumerate(part.get("laws_of_the_bits", [])):
             _render_law(law, number_, len(part["laws_of_the_bits"]), console)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from bitldp._core import unpack
 from bitldp.base import checks
 from bitldp.estimate import saved
-from bitldp.estimate.estimates import Estimate, frequencies
+from bitldp.estimate.estimates import LIARS, Estimate, frequencies
 
 __all__ = ["Accumulator", "BatchAccumulator", "CountAccumulator"]
 
@@ -45,6 +46,9 @@ class Accumulated(Protocol):
     def _join(self, parts: Any) -> Any:
         """Return reports of one array of shape (n, columns) for each part."""
 
+    def influence(self, share: float) -> float:
+        """Return how far a share of lying clients may move an entry of the estimate, or raise ValueError."""
+
 
 class Accumulator(ABC):
     """Base of the accumulators; `Mechanism.accumulator()` makes them.
@@ -56,10 +60,19 @@ class Accumulator(ABC):
     """
 
     kind: ClassVar[str]
+    _chance = 1.0  # that an honest record's report comes here, where its sender chooses; see `Reach`
 
     def __init__(self, mechanism: Accumulated) -> None:
         self.mechanism = mechanism
         self.n = 0
+
+    def _judged(self, estimate: Estimate) -> Estimate:
+        """Return an estimate that says how far liars could have moved it, where that is bounded."""
+        try:
+            influence = self.mechanism.influence(LIARS / (LIARS + (1.0 - LIARS) * self._chance))
+        except ValueError:
+            return estimate
+        return replace(estimate, influence=influence)
 
     def _same(self, other: object) -> None:
         if type(other) is not type(self):
@@ -230,6 +243,8 @@ class CountAccumulator(BatchAccumulator):
     exclusive : bool
         Whether a report is one category (of each feature), so that the counts add up to the number of
         reports; else a report may count for any number of categories.
+    doubt : callable, optional
+        Says of n reports and their counts what no honest records give; empty where there is nothing to say.
     """
 
     kind = "counts"
@@ -242,12 +257,14 @@ class CountAccumulator(BatchAccumulator):
         law: tuple[float, float],
         *,
         exclusive: bool = True,
+        doubt: Callable[[int, NDArray[np.int64]], str] | None = None,
     ) -> None:
         super().__init__(mechanism)
         self.counts: NDArray[np.int64] = np.zeros(shape, np.int64)
         self._count = count
         self._law = law
         self._exclusive = exclusive
+        self._doubt = doubt
 
     def _update(self, reports: Any, output: str, records: int | None, threads: int | None) -> None:
         n, counts = self._count(reports, records, threads)
@@ -274,7 +291,8 @@ class CountAccumulator(BatchAccumulator):
         ValueError
             If nothing has been accumulated.
         """
-        return frequencies(self.counts, self.n, *self._law, project=project)
+        result = self._judged(frequencies(self.counts, self.n, *self._law, project=project))
+        return result if self._doubt is None else replace(result, doubt=self._doubt(self.n, self.counts))
 
     def _state(self) -> dict[str, Any]:
         return {"n": self.n, "counts": self.counts.tolist()}

@@ -20,6 +20,7 @@ from bitldp.base.errors import missing, require
 __all__ = ["Estimate", "frequencies", "indicator_variance", "project_simplex"]
 
 _SHOWN = 20  # entries of an estimate that are shown
+LIARS = 0.01  # share of the clients that an estimate says the influence of
 _DIGITS = 9  # after the point; smaller numbers are shown with an exponent
 
 
@@ -41,6 +42,11 @@ class Estimate:
         Whether `value` was projected to the simplex, and so is biased; `stderr` is not that of it then.
     post : str
         The name of other post-processing that made `value`, which is biased then; else empty.
+    influence : float or None
+        How far 1 % of lying clients could have moved an entry, at most, before it was projected or
+        post-processed; None where no bound is known. See `influence` of the mechanism.
+    doubt : str
+        What of the reports no honest records give, however they are distributed; else empty.
 
     Examples
     --------
@@ -63,6 +69,8 @@ class Estimate:
     labels: NDArray[Any] | None = None
     projected: bool = False
     post: str = ""
+    influence: float | None = None
+    doubt: str = ""
 
     def confidence_interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return an interval for each entry by itself, from the normal law: value -+ z stderr.
@@ -222,8 +230,13 @@ class Estimate:
         return f"{count:,} value{'s' * (count != 1)} of {self.n:,} report{'s' * (self.n != 1)}, {kind}"
 
     def _rest(self) -> list[str]:
-        more = self.value.size - _SHOWN
-        return [f"  and {more:,} more"] if more > 0 else []
+        more, lines = self.value.size - _SHOWN, []
+        if more > 0:
+            lines.append(f"  and {more:,} more")
+        if self.influence is not None:
+            each = "this" if self.value.size == 1 else "each of them"
+            lines.append(f"1 % of liars could move {each} by at most {_at_most(self.influence)}")
+        return [*lines, self.doubt] if self.doubt else lines
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         """Yield the name and the rounded number of the entries that are shown."""
@@ -245,6 +258,14 @@ def _rounded(value: float, stderr: float) -> str:
     if not -1 <= digits <= _DIGITS:
         return f"{value:.6g} ± {stderr:.2g}"
     return f"{value:.{max(digits, 0)}f} ± {stderr:.{max(digits, 0)}f}"
+
+
+def _at_most(bound: float) -> str:
+    """Return a bound in three digits, rounded up."""
+    if not 0.0 < bound < math.inf:
+        return f"{bound:g}"
+    unit = 10.0 ** (math.floor(math.log10(bound)) - 2)
+    return f"{math.ceil(bound / unit - 1e-9) * unit:.3g}"
 
 
 def frequencies(counts: ArrayLike, n: int, p: float, q: float, *, project: bool = False) -> Estimate:

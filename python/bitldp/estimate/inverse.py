@@ -48,7 +48,8 @@ class FrequencyAccumulator(CountAccumulator):
             If nothing has been accumulated.
         """
         value, stderr = averages(self.counts, self.n, self._indicators)
-        return Estimate(project_simplex(value) if project else value, stderr, self.n, projected=project)
+        made = Estimate(project_simplex(value) if project else value, stderr, self.n, projected=project)
+        return self._judged(made)
 
 
 def averages(

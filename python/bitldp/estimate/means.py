@@ -197,8 +197,8 @@ class MeanAccumulator(BatchAccumulator):
             raise ValueError("reports: at least one is needed for an estimate")
         n, mean, m2 = self._moments()
         if n == 1:
-            return Estimate(mean.copy(), np.full_like(mean, np.nan), 1)
-        return Estimate(mean.copy(), np.sqrt(m2 / (n - 1) / n), n)
+            return self._judged(Estimate(mean.copy(), np.full_like(mean, np.nan), 1))
+        return self._judged(Estimate(mean.copy(), np.sqrt(m2 / (n - 1) / n), n))
 
     def _state(self) -> dict[str, Any]:
         _, mean, m2 = self._summed

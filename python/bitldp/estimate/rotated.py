@@ -198,11 +198,11 @@ class CohortMeanAccumulator(BatchAccumulator):
             groups += int(np.count_nonzero(sizes))
         mean = total / reports
         if groups < 2:
-            return Estimate(mean, np.full_like(mean, np.nan), self.n)
+            return self._judged(Estimate(mean, np.full_like(mean, np.nan), self.n))
         # the sum over cohorts of (sum - size * mean)^2, which are about as independent as cohorts are many
         apart = squares - 2.0 * mean * mixed + np.square(mean) * of_all
         spread = np.sqrt(np.maximum(apart, 0.0) * groups / (groups - 1)) / reports
-        return Estimate(mean, spread, self.n)
+        return self._judged(Estimate(mean, spread, self.n))
 
     def _sums(self) -> Any:
         """Yield how many reports cohorts have, and their sums, some cohorts at a time."""

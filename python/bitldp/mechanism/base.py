@@ -20,6 +20,7 @@ from bitldp.base.arrays import position
 from bitldp.base.documents import facts_table
 from bitldp.base.keys import RandomSource
 from bitldp.estimate.estimates import Estimate
+from bitldp.letters.reach import Reach, checked_part
 from bitldp.mechanism.described import Variant, letter_facts
 from bitldp.mechanism.docstrings import completed, own_docstring
 from bitldp.mechanism.hints import RANDOMIZE, hint_of, refuse_unknown
@@ -600,6 +601,57 @@ class Mechanism(metaclass=_Hinting):
             Where no unbiased decode exists. The message says why.
         """
         raise ValueError(f"{type(self).__name__} has no unbiased letters: {self._no_letters}")
+
+    def influence(self, share: float, *, mean: ArrayLike | None = None, total: bool = False) -> float:
+        """Return how far a share of lying clients may move an entry of the estimate, at most.
+
+        Liars send whatever the server takes. An estimate that is linear in the reports, as all unbiased ones
+        here are, moves by the share times the decoded value of a lie less the honest mean.
+
+        Parameters
+        ----------
+        share : float
+            Liars among the clients, 0 to 1.
+        mean : array_like of float, optional
+            Honest mean or frequency of every entry, or one for all of them. None: the one that lets liars
+            move the estimate furthest.
+        total : bool
+            Whether the sum over a set of entries that liars choose counts, in place of a single entry. Of
+            several features it is the set of one feature's categories.
+
+        Returns
+        -------
+        float
+            In units of the estimate, and before any projection: exact, and reached by liars who all send the
+            worst report, but that it is a bound where a decoded vector has a norm, and of sums where `mean`
+            differs by entry and a report counts for several. Of several attributes the largest.
+
+        Raises
+        ------
+        ValueError
+            Where no linear estimate exists (the message says why), and for a share or a mean out of range.
+
+        Notes
+        -----
+        Sources: Cheu, Smith and Ullman, "Manipulation attacks in local differential privacy", IEEE S&P 2021;
+        Cao, Jia and Gong, "Data poisoning attacks to local differential privacy protocols", USENIX Security
+        2021.
+        """
+        part, together = checked_part("share", share), checks.flag("total", total)
+        return max(
+            (each.moved_together if together else each.moved)(part, each.checked_mean(mean))
+            for each in self._reach(together)
+        )
+
+    def _reach(self, total: bool = False) -> Sequence[Reach]:
+        """Return what reports decode to at most, for each attribute; `total` where sets of entries count.
+
+        Raises
+        ------
+        ValueError
+            Where no linear estimate exists. The message says why.
+        """
+        raise ValueError(f"{type(self).__name__} has no linear estimate: {self._no_letters}")
 
 
 def _rebuild(kind: type[Mechanism], parameters: dict[str, Any]) -> Mechanism:

@@ -15,6 +15,7 @@ from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import Estimate, indicator_spread, indicator_variance
 from bitldp.estimate.means import MeanAccumulator, countable
 from bitldp.estimate.statistics import counts_of
+from bitldp.letters.reach import Reach
 from bitldp.mechanism.described import spreads
 from bitldp.mechanism.reports import OneArray
 
@@ -190,7 +191,11 @@ class TwoChances(Frequencies):
         law = self._check_informative()
         shape = (self._cells,) if self.columns == 1 else (self.columns, self._cells)
         kind = CountAccumulator if getattr(self, "labels", None) is None else LabelledCounts
-        return kind(self, shape, self._count, law, exclusive=self._exclusive)
+        return kind(self, shape, self._count, law, exclusive=self._exclusive, doubt=self._doubt)
+
+    def _doubt(self, n: int, counts: NDArray[np.int64]) -> str:
+        """Return what of the counts no honest records give, however they are distributed; else nothing."""
+        return ""
 
     def variance(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return the variance of one report's unbiased indicator of every category, in closed form.
@@ -213,6 +218,16 @@ class TwoChances(Frequencies):
         """
         p, q = self._check_informative()
         return indicator_variance(checks.codes("x", x, self._cells), self._cells, p, q)
+
+    def _reach(self, total: bool = False) -> tuple[Reach]:
+        """Return what a report decodes to for the categories that it counts for, and for the others."""
+        p, q = self._check_informative()
+        sizes = self._support_sizes() if total else (1, self._cells - 1)  # of one entry, either will do
+        return (Reach.of_counts(p, q, self._cells, sizes),)
+
+    def _support_sizes(self) -> tuple[int, int]:
+        """Return for how few and for how many categories a report may count, whoever sends it."""
+        return 1, 1
 
     def frequency_variance(self, frequency: float = 0.0) -> float:
         """Return the variance of an estimated frequency by the randomness of n reports, times n.

@@ -17,6 +17,7 @@ from bitldp.base.arrays import position
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.means import MeanAccumulator, SampledMeanAccumulator, checked_pairs
 from bitldp.estimate.statistics import Statistic, of_letters
+from bitldp.letters.reach import Reach
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.base import Part, Takes
 from bitldp.mechanism.law import TABLE, Block, Experiment, Pair, Symbols, codes_of, of_rows
@@ -332,6 +333,17 @@ class Means(ArrayOrPair):
     def worst_variance(self) -> float:
         """Return the largest `variance` of any input; see `Mechanism.worst_variance`."""
         return self._check_spread().worst()
+
+    def _reach(self, total: bool = False) -> tuple[Reach]:
+        """Return the least and the largest letter; scaled where coordinates are sampled."""
+        self._check_informative()
+        low, high = float(self.letters.min()), float(self.letters.max())
+        if self.k is None:
+            return (Reach.of_numbers(low, high, self._ends, self.features),)
+        middle, scale = self._ends[0] + (self._ends[1] - self._ends[0]) / 2.0, self.features / self.k
+        ends = [[middle + scale * (each - middle), middle] for each in (low, high)]
+        counts = np.tile([self.k, self.features - self.k], (2, 1))
+        return (Reach(np.array(ends), counts, self._ends),)
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return the law of one number: P[i, y] = P(code y | points[i]), shape (points, alphabet).

@@ -14,6 +14,7 @@ from bitldp.base.arrays import zeros_if_refused
 from bitldp.estimate.estimates import Estimate, project_simplex
 from bitldp.estimate.means import MeanAccumulator
 from bitldp.estimate.statistics import of_letters
+from bitldp.letters.reach import Reach
 from bitldp.mechanism.base import Part, Takes
 from bitldp.mechanism.frequencies import Labelled, LabelledMeans
 from bitldp.mechanism.law import Block, Experiment, Pair
@@ -190,6 +191,11 @@ class LabelLaplace(Labelled):
         entry = self.worst_variance()
         truth = checks.codes("x", x, self._size)
         return np.full((*truth.shape, self._size), entry)
+
+    def _reach(self, total: bool = False) -> tuple[Reach]:
+        """Return the least and the largest entry that a report may have, each by itself."""
+        low, high = float(self.letters.min()), float(self.letters.max())
+        return (replace(Reach.of_numbers(low, high, (0.0, 1.0), self._size), total=1),)
 
     def mean_variance(self) -> float:
         """Return the variance of an entry's letter, the same for all entries and labels.

@@ -16,14 +16,15 @@ from bitldp.base.keys import RandomSource
 from bitldp.estimate import saved
 from bitldp.estimate.accumulators import Accumulated, BatchAccumulator, unpacked
 from bitldp.estimate.estimates import Estimate, frequencies, indicator_spread
+from bitldp.letters.reach import Reach, checked_part
 from bitldp.mechanism.base import Mechanism, Output, Part, Takes
 from bitldp.mechanism.described import spreads
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
 from bitldp.mechanism.parameters import Budget, Option, optional, whole
 from bitldp.ordered.vocabulary import Words, letters_of, planned
 from bitldp.privacy import Guarantee
-from bitldp.release.base import Call
-from bitldp.release.draws import coordinates, seeds
+from bitldp.release.base import Call, called
+from bitldp.release.draws import MOST_NUMBER, coordinates, public_key, scaled, seeds, words_of_numbers
 from bitldp.release.hashed import Hashed, hashed
 from bitldp.release.sampled import index_bits
 
@@ -184,18 +185,23 @@ class HeavyHitters(Mechanism):
         self,
         x: ArrayLike,
         *,
+        first: int | None = None,
         rng: RandomSource = None,
         output: Output = "codes",
         out: NDArray[Any] | None = None,
         threads: int | None = None,
         first_chunk: int = 0,
         **unknown: Any,
-    ) -> WordReports:
+    ) -> Any:
         """Randomize words, shape (n,) or (): groups, hash functions and codes of the same shape.
 
         The arguments are those of `Mechanism.randomize`. Words are integers or bytes, or strings of the
-        alphabet; "packed" packs each of the three arrays.
+        alphabet; "packed" packs each of the three arrays. With `first`, a whole number, record i has the
+        group and the hash function of the public number ``first + i``, which client and server imply, and a
+        report is the code alone: no client chooses the others. No two records should have the same number.
         """
+        if first is not None:
+            return self._of_numbers(x, first, called(rng, output, out, threads, first_chunk, self.outputs, 1))
         alone = isinstance(x, str)  # one word, which has as many axes as its letters as numbers
         words: Any = [x] if alone else x
         result: Any = super().randomize(
@@ -203,11 +209,21 @@ class HeavyHitters(Mechanism):
         )
         return WordReports(*(part[0] for part in result)) if alone and output != "packed" else result
 
+    def _of_numbers(self, x: ArrayLike, first: int, call: Call) -> Any:
+        """Return the codes of words whose groups and functions follow from their numbers."""
+        number = checks.integer("first", first, 0, MOST_NUMBER)
+        words = self._admit([x] if isinstance(x, str) else x)
+        alone = isinstance(x, str) or words.ndim < self._axes
+        table = words[None] if words.ndim < self._axes else words
+        self._check_words(table, call)
+        groups, functions = self._public(number, len(table))
+        codes = self._hashed.randomize(functions, self._keys(table, groups), call.codes(call.keys))
+        if call.output == "packed":
+            return pack(codes, self._hashed.release.bits)
+        return codes[0] if alone else codes
+
     def _perturb(self, x: NDArray[Any], call: Call) -> WordReports:
-        if x.ndim != self._axes:
-            raise ValueError(f"x: shape must be (n,), got {x.shape if self.bits else x.shape[:-1]}")
-        if call.out is not None:
-            raise ValueError("out: not offered where a report is several arrays")
+        self._check_words(x, call)
         *keys, group_key, function_key = call.keys
         groups = coordinates(group_key, len(x), len(self._lengths), 1, call.first_chunk)[:, 0]
         functions = seeds(function_key, len(x), call.first_chunk)
@@ -218,6 +234,43 @@ class HeavyHitters(Mechanism):
         sizes = (bits for _, bits in self._report_parts)
         packed: list[Any] = [pack(part, size) for part, size in zip(reports, sizes, strict=True)]
         return WordReports(*packed)
+
+    def _check_words(self, x: NDArray[Any], call: Call) -> None:
+        if x.ndim != self._axes:
+            raise ValueError(f"x: shape must be (n,), got {x.shape if self.bits else x.shape[:-1]}")
+        if call.out is not None:
+            raise ValueError("out: not offered where a report is several arrays")
+
+    def _public(self, first: int, records: int) -> tuple[NDArray[Any], NDArray[np.uint32]]:
+        """Return groups and hash functions of public numbers, whoever asks."""
+        words = words_of_numbers(public_key(0, "words"), first, records, 2)
+        groups = scaled(words[:, 0], len(self._lengths)).astype(np.min_scalar_type(len(self._lengths) - 1))
+        return groups, (words[:, 1] >> np.uint64(32)).astype(np.uint32)
+
+    def numbered(self, codes: ArrayLike, first: int) -> WordReports:
+        """Return reports of codes that were randomized with `first`: what was implied is put beside them.
+
+        Parameters
+        ----------
+        codes : array_like of int, shape (n,)
+            As `randomize` gives them with `first`.
+        first : int
+            The number of the first one.
+
+        Returns
+        -------
+        WordReports
+            What `estimate_top` and accumulators take.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a code out of range, or another shape.
+        """
+        given = np.atleast_1d(checks.codes("codes", codes, self.cells))
+        if given.ndim > 1:
+            raise ValueError(f"codes: shape must be (n,), got {given.shape}")
+        return WordReports(*self._public(checks.integer("first", first, 0, MOST_NUMBER), len(given)), given)
 
     @property
     def _axes(self) -> int:
@@ -238,6 +291,19 @@ class HeavyHitters(Mechanism):
 
     def _read(self, reports: Any, records: int | None) -> WordReports:
         return self._check(reports if records is None else unpacked(self, reports, records))
+
+    def influence(
+        self, share: float, *, mean: ArrayLike | None = None, total: bool = False, numbered: bool = False
+    ) -> float:
+        """Return how far liars may move the share of a word that is named beforehand; see `GRR.influence`.
+
+        Where reports are `numbered`, liars have the groups that their numbers say. Otherwise all of them may
+        be of the last group, which shares are estimated from. Which words are found is not bounded.
+        """
+        if not checks.flag("numbered", numbered):
+            return super().influence(share, mean=mean, total=total)
+        (reach,) = self._reach(checks.flag("total", total))
+        return replace(reach, chance=1.0).moved(checked_part("share", share), reach.checked_mean(mean))
 
     def estimate_top(self, reports: Any, t: int = 10, *, threads: int | None = None) -> Estimate:
         """Find the t most frequent words, and estimate their shares.
@@ -283,6 +349,15 @@ class HeavyHitters(Mechanism):
         """Return the same of a word that the record has not: one of many; see `Mechanism.mean_variance`."""
         p, q = self._check_informative()
         return len(self._lengths) * q * (1.0 - q) / (p - q) ** 2
+
+    def _reach(self, total: bool = False) -> tuple[Reach]:
+        """Return that of a word that is given beforehand: a liar chooses the group that shares are from."""
+        if total:
+            raise ValueError(
+                f"{type(self).__name__}: no sum of shares is bounded, since nobody can list the words"
+            )
+        reach = Reach.of_counts(*self._check_informative(), 2, (0, 2))
+        return (replace(reach, chance=1.0 / len(self._lengths)),)
 
     def _facts(self, users: int | None = None) -> dict[str, Any]:
         """Return the errors of a word's share; see `Mechanism._facts`."""
@@ -434,7 +509,8 @@ class PrefixAccumulator(BatchAccumulator):
             candidates = self._words.longer(candidates[best[:most]], step)
         best = np.argsort(-supports, kind="stable")[:t]
         result = frequencies(supports[best], n, *self._hashed.chances())
-        return replace(result, n=self.n, labels=self._words.labels(candidates[best]))
+        named = replace(result, n=self.n, labels=self._words.labels(candidates[best]))
+        return self._judged(named)
 
     def _state(self) -> dict[str, Any]:
         parts: Any = self._reports() if self.n else ()

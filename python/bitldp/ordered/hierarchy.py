@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp.base import checks
 from bitldp.categorical.blocks import BlockDesign
 from bitldp.estimate.estimates import Estimate
+from bitldp.letters.reach import Reach, checked_part
 from bitldp.mechanism.attributes.base import Attributes
 from bitldp.mechanism.described import spreads
 from bitldp.mechanism.law import Experiment, Pair
@@ -22,6 +24,7 @@ from bitldp.ordered.ranges import (
     NodeLaw,
     RangeAccumulator,
     Tree,
+    furthest,
     inside,
     sets_law,
     spread_of,
@@ -267,6 +270,48 @@ class Hierarchy(Attributes):
     def worst_variance(self) -> float:
         """Return the largest `range_variance` of those ranges; see `Mechanism.worst_variance`."""
         return float(self._typical().max())
+
+    def range_influence(self, share: float, start: ArrayLike, stop: ArrayLike) -> NDArray[np.float64]:
+        """Return how far a share of lying clients may move the estimated share of a range, at most.
+
+        Parameters
+        ----------
+        share : float
+            Liars among the clients, 0 to 1.
+        start, stop : array_like of int
+            Ends of ranges, as of `estimate_range`.
+
+        Returns
+        -------
+        ndarray of float64
+            Of the shape that they broadcast to: a bound, whatever the honest shares are. Liars choose the
+            level that their reports are about, so it grows with the levels.
+
+        Raises
+        ------
+        ValueError
+            If no unbiased decode exists (epsilon 0), or for a share or an end out of range.
+        """
+        consistency, part = self._check_informative(), checked_part("share", share)
+        starts, stops = np.broadcast_arrays(
+            checks.codes("start", start, self.categories + 1), checks.codes("stop", stop, self.categories + 1)
+        )
+        sizes = [each._support_sizes() for each in self._parts if isinstance(each, BlockDesign)]
+        result = [
+            furthest(consistency, self._laws, sizes, queries)
+            for queries in inside(starts.ravel(), stops.ravel(), self.categories)
+        ]
+        return part * np.concatenate([np.zeros(0), *result]).reshape(starts.shape)
+
+    def _reach(self, total: bool = False) -> tuple[Reach]:
+        """Return a bound for ranges between ends that are spread evenly over the values."""
+        if total:
+            raise ValueError(f"{type(self).__name__}: of ranges, whose sums are ranges or overlap")
+        return (Reach(np.array([[self._furthest]]), ends=(0.0, 0.0)),)
+
+    @cached_property
+    def _furthest(self) -> float:
+        return float(self.range_influence(1.0, *typical_ends(self.categories)).max())
 
     def _facts(self, users: int | None = None) -> dict[str, Any]:
         """Return the errors of the share of a range; see `Mechanism._facts`."""

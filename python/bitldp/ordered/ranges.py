@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base import checks
-from bitldp.estimate.estimates import Estimate
+from bitldp.estimate.estimates import LIARS, Estimate
 from bitldp.mechanism.attributes.base import AttributesAccumulator
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "NodeLaw",
     "RangeAccumulator",
     "Tree",
+    "furthest",
     "inside",
     "sets_law",
     "spread_of",
@@ -274,6 +275,43 @@ def spread_of(
     return result
 
 
+def furthest(
+    consistency: Consistency,
+    laws: tuple[NodeLaw, ...],
+    sizes: Sequence[tuple[int, int]],
+    queries: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return how far from the honest share a report may decode to at most, for sums of consistent leaves.
+
+    Parameters
+    ----------
+    consistency, laws, queries
+        As of `spread_of`.
+    sizes : sequence of (int, int)
+        For how few and for how many nodes a report about each level counts.
+
+    Returns
+    -------
+    ndarray of float64, shape (m,)
+        A bound: a report counts for the nodes of the largest weights, or of the least, whichever they are.
+        One level of L has 1/L of the honest reports, and as many of the lies as liars like: of a share s of
+        liars, at most L s of the reports of one level, and no more of all levels together. L times is said.
+    """
+    result = np.zeros(len(queries))
+    for level, weights in enumerate(consistency.weights(queries)):
+        p, q = laws[level].own, laws[level].other
+        ordered = np.sort(weights, axis=1)
+        sums = np.pad(np.cumsum(ordered, axis=1), ((0, 0), (1, 0)))
+        all_of, (few, many) = sums[:, -1], sizes[level]
+        nodes = ordered.shape[1]
+        most = np.maximum(all_of - sums[:, nodes - many], all_of - sums[:, nodes - few])
+        least = np.minimum(sums[:, many], sums[:, few])
+        up = (most - q * all_of) / (p - q) - ordered[:, 0]
+        down = ordered[:, -1] - (least - q * all_of) / (p - q)
+        result = np.maximum(result, np.maximum(up, down))
+    return result * len(laws)
+
+
 class RangeAccumulator(AttributesAccumulator):
     """Counts of reports about each level of a tree, of which shares of ranges are estimated.
 
@@ -288,6 +326,8 @@ class RangeAccumulator(AttributesAccumulator):
     """
 
     kind = "ranges"
+
+    mechanism: Any  # a `Hierarchy`, which stands above this file
 
     def __init__(self, mechanism: Any, consistency: Consistency, laws: tuple[NodeLaw, ...]) -> None:
         super().__init__(mechanism)
@@ -320,7 +360,17 @@ class RangeAccumulator(AttributesAccumulator):
                 "are not. Ask for ranges of them"
             )
         leaves = self._leaves()
-        return Estimate(leaves, self._stderr(np.eye(self._size), leaves), self.n)
+        every = np.arange(self._size)
+        return Estimate(
+            leaves,
+            self._stderr(np.eye(self._size), leaves),
+            self.n,
+            influence=self._moved(every, every + 1),
+        )
+
+    def _moved(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> float:
+        """Return how far liars could have moved the share of any of some ranges."""
+        return float(self.mechanism.range_influence(LIARS, starts, stops).max(initial=0.0))
 
     def estimate_range(self, start: ArrayLike, stop: ArrayLike) -> Estimate:
         """Estimate the share of records of ranges; see `Hierarchy.estimate_range`."""
@@ -332,7 +382,8 @@ class RangeAccumulator(AttributesAccumulator):
         leaves = self._leaves()
         below = np.concatenate([[0.0], np.cumsum(leaves)])
         value = np.asarray(below[stops] - below[starts])
-        return Estimate(value, self._ranges(starts, stops, leaves), self.n)
+        spread = self._ranges(starts, stops, leaves)
+        return Estimate(value, spread, self.n, influence=self._moved(starts, stops))
 
     def _ranges(
         self, starts: NDArray[Any], stops: NDArray[Any], leaves: NDArray[np.float64]

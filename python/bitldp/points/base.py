@@ -15,9 +15,10 @@ from bitldp._core import Grid, pack
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
 from bitldp.estimate.accumulators import CountAccumulator
-from bitldp.estimate.estimates import Estimate
+from bitldp.estimate.estimates import LIARS, Estimate
 from bitldp.estimate.inverse import FrequencyAccumulator, averages
 from bitldp.letters import solve
+from bitldp.letters.reach import Reach
 from bitldp.mechanism.base import Part, Takes
 from bitldp.mechanism.frequencies import Frequencies
 from bitldp.mechanism.law import INPUTS, Experiment, Pair, Symbols, codes_of, of_rows, spread
@@ -341,7 +342,8 @@ class CandidateRelease(Frequencies):
         letters = self._letters
         n, counts = self._count(reports)
         value, stderr = averages(counts.reshape(-1, len(letters)), n, letters)
-        return Estimate(value, stderr, n)
+        reach = Reach(letters[:, None], ends=(float(self._points.min()), float(self._points.max())))
+        return Estimate(value, stderr, n, influence=reach.moved(LIARS))
 
     def unbias(self, reports: ArrayLike) -> NDArray[np.float64]:
         """Return the decoded values of reports, whose mean over the random bits is the candidate.
@@ -381,6 +383,10 @@ class CandidateRelease(Frequencies):
         From the integers; refused with regions.
         """
         return self._inverse.variance()[checks.codes("x", x, len(self._points))]
+
+    def _reach(self, total: bool = False) -> tuple[Reach]:
+        """Return the indicators of every report."""
+        return (Reach(self._inverse.indicators, total=1),)
 
     def mean_variance(self) -> float:
         """Return the mean `variance` over indicators and uniform inputs; see `Mechanism.mean_variance`."""

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Window
 from bitldp.base import checks
 from bitldp.estimate.accumulators import CountAccumulator
+from bitldp.letters.reach import Reach
 from bitldp.mechanism.described import letter_facts, spreads
 from bitldp.mechanism.frequencies import TwoChances
 from bitldp.mechanism.parameters import Budget, Features, Option, Unit
@@ -225,6 +226,14 @@ class BRR(CandidateRelease, TwoChances):
     def worst_variance(self) -> float:
         """Return the largest `variance` of any indicator, for any input; see `Exponential.worst_variance`."""
         return self._estimates.worst_variance(self)
+
+    def _reach(self, total: bool = False) -> tuple[Reach]:
+        """Return the indicators of every report; see `Exponential.influence`."""
+        return self._estimates._reach(self, total)
+
+    def _support_sizes(self) -> tuple[int, int]:
+        """Return that a report counts for one candidate, where two chances make the law."""
+        return 1, 1
 
     def mean_variance(self) -> float:
         """Return the mean of `variance` over indicators and inputs; see `Exponential.mean_variance`."""

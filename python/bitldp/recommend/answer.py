@@ -37,6 +37,8 @@ class Row:
     kept : bool
         Whether its reports are to be the same at every collection (`Recommendation.memoized`): fresh
         randomness at each would add up.
+    influence : float
+        How far the liars that were asked for move an entry, at most; 0 where none were.
     """
 
     mechanism: Mechanism | None
@@ -47,6 +49,7 @@ class Row:
     worst: float
     why: str
     kept: bool = False
+    influence: float = 0.0
 
     def cost(self, criterion: str) -> float:
         """Return what counts, to 12 digits."""
@@ -127,12 +130,22 @@ class Recommendation:
 
     def _cells(self) -> Iterator[tuple[str, ...]]:
         for row in self.rows:
-            yield (row.name, *(("-",) * 4 if row.mechanism is None else _shown(row)), row.why)
+            shown = ("-",) * 4 if row.mechanism is None else _shown(row)
+            moved = (f"{row.influence:.3g}",) if row.influence else ("-",)
+            yield (row.name, *shown, *(moved if self._lied_to else ()), row.why)
+
+    @property
+    def _lied_to(self) -> bool:
+        return any(row.influence for row in self.rows)
+
+    @property
+    def _head(self) -> tuple[str, ...]:
+        return (*_HEAD[:-1], "liars", _HEAD[-1]) if self._lied_to else _HEAD
 
     def __str__(self) -> str:
         """Return the comparison as a table of plain text."""
-        lines = [_HEAD, *self._cells()]
-        widths = [max(len(line[column]) for line in lines) for column in range(5)]
+        lines = [self._head, *self._cells()]
+        widths = [max(len(line[column]) for line in lines) for column in range(len(self._head) - 1)]
         text = [self._title()]
         for name, *numbers, why in lines:
             cells = [name.ljust(widths[0])]
@@ -142,7 +155,7 @@ class Recommendation:
 
     def _repr_html_(self) -> str:
         """Return the same as a table, for notebooks."""
-        head = "".join(f"<th>{name}</th>" for name in _HEAD)
+        head = "".join(f"<th>{name}</th>" for name in self._head)
         rows = "".join(
             "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>"
             for cells in self._cells()

@@ -24,7 +24,16 @@ from bitldp.ordered.hierarchy import Hierarchy
 from bitldp.ordered.ranges import NodeLaw, inside, sets_law, typical_ends
 from bitldp.ordered.square_wave import SquareWave
 
-__all__ = ["MEASURES", "SHAPES", "closed_form", "distances", "measured", "node_law", "range_spread"]
+__all__ = [
+    "MEASURES",
+    "SHAPES",
+    "closed_form",
+    "distances",
+    "influence",
+    "measured",
+    "node_law",
+    "range_spread",
+]
 
 
 _GRID = np.linspace(0.0, 1.0, 257)
@@ -174,6 +183,22 @@ def measured(task: str, mechanism: Any, norm: str = "", users: int = 0) -> tuple
     count = mechanism.columns if task == "vector" else 1
     mean, worst = count * mechanism.mean_variance(), count * mechanism.worst_variance()
     return mean, max(mean, worst) if task == "top" else worst
+
+
+def influence(task: str, mechanism: Any, liars: float) -> float:
+    """Return how far a share of liars moves an entry that the task is about; 0 without any.
+
+    A range of an oracle is a set of its categories.
+
+    Raises
+    ------
+    ValueError
+        Where that is not bounded. The message says why.
+    """
+    if not liars:
+        return 0.0
+    sets = task == "range" and not isinstance(mechanism, Hierarchy)
+    return float(mechanism.influence(liars, total=sets))
 
 
 def closed_form(task: str, norm: str, features: int, epsilon: float) -> float:

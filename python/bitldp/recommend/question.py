@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from bitldp.base import checks
+from bitldp.letters.reach import checked_part
 from bitldp.numeric import Duchi
 from bitldp.points.candidates import METRICS, checked_candidates, named_loss
 
@@ -43,6 +44,7 @@ _NEEDED = {
     "range": ("size",),
     "top": ("size",),
 }
+_LIED_TO = ("mean", "frequency", "record", "range", "top")  # what liars move is known of each entry
 _MOST_SIZE = {"range": 1_000_000, "top": 1 << 64}
 _USERS = 100_000  # records behind an estimate, where it is not said
 
@@ -76,7 +78,9 @@ class Question:
     size : int
         Ordered values, or words that there could be; 0 where there are none.
     users : int
-        Records that a distribution is estimated from.
+        Records that an estimate is from, where it counts how many: of a distribution, and with liars.
+    liars : float
+        Share of the records that lie; 0 where that is not asked.
     """
 
     epsilon: float
@@ -91,13 +95,17 @@ class Question:
     thorough: bool
     size: int
     users: int
+    liars: float
 
 
 def _check_use(task: str, given: dict[str, Any]) -> None:
     """Refuse arguments that a task has no use for, and miss those that it cannot do without."""
+    used = {name: (*names, *(("liars",) if name in _LIED_TO else ())) for name, names in _USED.items()}
+    if given["liars"] is not None and task in _LIED_TO:
+        used[task] += ("users",)
     for name, value in given.items():
-        if value is not None and name not in _USED[task]:
-            tasks = " or ".join(repr(other) for other, names in _USED.items() if name in names)
+        if value is not None and name not in used[task]:
+            tasks = " or ".join(repr(other) for other, names in used.items() if name in names)
             raise ValueError(f"{name}: has no effect on task {task!r}, but on {tasks}; leave it out")
     for name in _NEEDED.get(task, ()):
         if given[name] is None:
@@ -136,6 +144,7 @@ def asked(
     thorough: Any,
     size: Any,
     users: Any,
+    liars: Any,
 ) -> Question:
     """Return the question that arguments of `recommend` ask, or raise."""
     checks.choice("task", task, TASKS)
@@ -152,6 +161,7 @@ def asked(
         "thorough": thorough or None,
         "size": size,
         "users": users,
+        "liars": liars,
     }
     _check_use(task, given)
     least = 0 if task == "record" else 1
@@ -172,6 +182,7 @@ def asked(
         thorough=thorough,
         size=0 if size is None else checks.integer("size", size, 2, _MOST_SIZE[task]),
         users=_USERS if users is None else checks.count("users", users, 1),
+        liars=0.0 if liars is None else checked_part("liars", liars),
     )
     if task == "point":
         checked_candidates(candidates, None, None)

@@ -19,7 +19,7 @@ from bitldp.design import DesignError
 from bitldp.privacy import PrivacyClaimWarning, composed, share
 from bitldp.recommend.answer import Recommendation, Row, ranked
 from bitldp.recommend.candidates import REGISTRY
-from bitldp.recommend.measure import MEASURES, closed_form, measured
+from bitldp.recommend.measure import MEASURES, closed_form, influence, measured
 from bitldp.recommend.question import Criterion, Norm, Question, Task, asked
 
 __all__ = ["Recommendation", "Row", "asked_again", "recommend"]
@@ -40,6 +40,7 @@ def recommend(
     thorough: bool = False,
     size: int | None = None,
     users: int | None = None,
+    liars: float | None = None,
     collections: int | None = None,
 ) -> Recommendation:
     """Compare the mechanisms that fit a task at the same exact epsilon of a record; the best one first.
@@ -85,8 +86,13 @@ def recommend(
         For "range": ordered values 0 to size - 1, 2 to 1,000,000. For "top": words that there could be, 2 to
         2**64; of an alphabet of a letters and length l about a**l.
     users : int, optional
-        For "distribution": records that it is estimated from. None: 100,000. The square wave's bias counts
-        the more, the more there are.
+        For "distribution", and with `liars`: records that are estimated from. None: 100,000. The square
+        wave's bias, and what liars move, count the more, the more there are.
+    liars : float, optional
+        For "mean", "frequency", "record", "range" and "top": the share of the records, 0 to 1, whose reports
+        say what moves an estimate furthest. Variances count with n times the square of that move (`influence`
+        of the mechanism), n being `users`: together n times the mean squared error. None: everybody is
+        honest.
     collections : int, optional
         How often the same records are asked this, within `epsilon` for all of it. None: once. Reports that
         are kept (`Recommendation.memoized`) are compared with fresh ones at a share of the budget each, and
@@ -133,6 +139,7 @@ def recommend(
         thorough=thorough,
         size=size,
         users=users,
+        liars=liars,
     )
     most = None if bits is None else checks.count("bits", bits, 1)
     times = 1 if collections is None else checks.count("collections", collections, 1)
@@ -158,13 +165,33 @@ def _compared(task: Task, question: Question, most: int | None) -> Recommendatio
             if most is not None and size > most:
                 raise ValueError(f"takes {size:,} bits, more than {most:,}")
             mean, worst = measured(task, mechanism, question.norm, question.users)
+            moved = influence(task, mechanism, question.liars)
         except (ValueError, MissingExtraError, DesignError) as error:
             left.append(Row(None, name, math.nan, 0, math.nan, math.nan, str(error)))
             continue
-        result.append(Row(mechanism, name, mechanism.guarantee.record, size, mean, worst, ""))
+        result.append(_row(mechanism, name, mean, worst, moved, question.users))
     known = closed_form(task, question.norm, question.features, question.epsilon)
     rows = (*ranked(result, question.criterion, known), *left)
-    return Recommendation(task, MEASURES[task], question.criterion, rows)
+    return Recommendation(task, _measure(task, question), question.criterion, rows)
+
+
+def _row(mechanism: Any, name: str, mean: float, worst: float, moved: float, users: int) -> Row:
+    """Return the row of a mechanism; what liars move counts as an error that n records do not average out."""
+    exact, size, attacked = mechanism.guarantee.record, mechanism.report_bits, users * moved**2
+    return Row(mechanism, name, exact, size, mean + attacked, worst + attacked, "", influence=moved)
+
+
+def _measure(task: Task, question: Question) -> str:
+    """Return what mean and worst of a row are."""
+    if not question.liars:
+        return MEASURES[task]
+    what = (
+        "a range" if task == "range" else "a word that is given beforehand" if task == "top" else "an entry"
+    )
+    return (
+        f"{MEASURES[task]}; and n = {question.users:,} times the square of how far "
+        f"{100.0 * question.liars:g} % of liars move {what}"
+    )
 
 
 def _alone(task: str, features: int, name: str) -> bool:
@@ -230,7 +257,7 @@ def _rappor_rows(task: str, question: Question, most: int | None) -> list[Row]:
         if most is not None and mechanism.report_bits > most:
             return []
         mean, worst = measured(task, mechanism)
+        moved = influence(task, mechanism, question.liars)
     except ValueError:  # too many categories
         return []
-    record = mechanism.guarantee.record
-    return [Row(mechanism, "RAPPOR, two steps", record, mechanism.report_bits, mean, worst, "")]
+    return [_row(mechanism, "RAPPOR, two steps", mean, worst, moved, question.users)]

@@ -256,7 +256,8 @@ class MixedRecord(LabelledAttributes):
         value, stderr = (np.concatenate([getattr(each, name) for each in numbers])
                          for name in ("value", "stderr"))  # fmt: skip
         records = sum(each.n for each in estimates) // (self.k or len(estimates))
-        return Estimate(value, stderr, records), self._named(estimates[self.features :])
+        moved = max((each.influence for each in numbers if each.influence is not None), default=None)
+        return Estimate(value, stderr, records, influence=moved), self._named(estimates[self.features :])
 
     def accumulator(self) -> AttributesAccumulator:
         """Return an empty accumulator of all attributes; it estimates (means, frequencies).

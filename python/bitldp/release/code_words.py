@@ -138,6 +138,14 @@ class CodeLetters:
         sign_square = 1.0 + 4.0 * self.bit_variances[law, 0, words >> (self.bits - 1)]
         return sign_square * (magnitude**2 + spread) - magnitude**2
 
+    def ends(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the least and the largest letter of any word, two arrays of shape (features,)."""
+        steps = self.weights[:, None] * self.bit_letters[:, 1:, :]
+        least, most = steps.min(axis=-1).sum(axis=-1), steps.max(axis=-1).sum(axis=-1)
+        corners = self.sign_letters[:, :, None] * np.stack([least, most], axis=-1)[:, None, :]
+        flat = corners.reshape(len(corners), -1)[self.pattern]
+        return flat.min(axis=1), flat.max(axis=1)
+
     def decode_bias(self) -> float:
         """Return how far the mean of a reported word's value may be from the true word's, over all words.
 

@@ -17,6 +17,7 @@ from bitldp._core import CHUNK, KeyedRandomness, keystream
 from bitldp.release.base import Source
 
 _KEY_BYTES = 32
+MOST_NUMBER = (1 << 62) - 1  # of a record that implies its public random numbers
 
 
 def public_key(seed: int, use: str = "rotation") -> bytes:
@@ -37,6 +38,12 @@ def _words(key: Source, count: int, first_chunk: int) -> NDArray[np.uint64]:
     return np.frombuffer(stream, "<u8")
 
 
+def words_of_numbers(key: bytes, first: int, records: int, each: int) -> NDArray[np.uint64]:
+    """Return `each` words of a public key for the numbers first, first + 1, ..., shape (records, each)."""
+    chunk, skip = divmod(first * each, CHUNK)
+    return _words(key, skip + records * each, chunk)[skip:].reshape(records, each)
+
+
 def coordinates(
     key: Source, records: int, features: int, k: int, first_chunk: int
 ) -> NDArray[np.unsignedinteger]:
@@ -49,12 +56,12 @@ def coordinates(
     draws = _words(key, records * k, first_chunk).reshape(records, k)
     chosen = np.empty((records, k), np.min_scalar_type(features - 1))
     if k == 1:
-        chosen[:, 0] = _scaled(draws[:, 0], features)
+        chosen[:, 0] = scaled(draws[:, 0], features)
         return chosen
     taken = np.zeros((records, features), np.bool_)
     rows = np.arange(records)
     for index, last in enumerate(range(features - k, features)):
-        drawn = _scaled(draws[:, index], last + 1)
+        drawn = scaled(draws[:, index], last + 1)
         drawn[taken[rows, drawn]] = last
         taken[rows, drawn] = True
         chosen[:, index] = drawn
@@ -69,8 +76,12 @@ def coefficients(
     A draw is 64 bits wide, so that chances differ from uniform by less than prime/2**64 of their value. A
     chunk is ``CHUNK`` records.
     """
-    draws = _words(key, 2 * records, 2 * first_chunk).reshape(records, 2)
-    return 1 + _scaled(draws[:, 0], prime - 1).astype(np.int64), _scaled(draws[:, 1], prime).astype(np.int64)
+    return scaled_coefficients(_words(key, 2 * records, 2 * first_chunk).reshape(records, 2), prime)
+
+
+def scaled_coefficients(draws: NDArray[np.uint64], prime: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return a from 1 and b from 0 to below a prime, of two words for every record."""
+    return 1 + scaled(draws[:, 0], prime - 1).astype(np.int64), scaled(draws[:, 1], prime).astype(np.int64)
 
 
 def seeds(key: Source, records: int, first_chunk: int) -> NDArray[np.uint32]:
@@ -83,7 +94,7 @@ def whole_numbers(key: Source, records: int, count: int, first_chunk: int, skip:
 
     A draw is 64 bits wide, so that chances differ from uniform by less than count/2**64 of their value.
     """
-    return _scaled(_words(key, skip + records, first_chunk)[skip:], count)
+    return scaled(_words(key, skip + records, first_chunk)[skip:], count)
 
 
 def permutations(key: bytes | None, rows: int, columns: int) -> NDArray[np.intp]:
@@ -95,9 +106,9 @@ def permutations(key: bytes | None, rows: int, columns: int) -> NDArray[np.intp]
     return np.argsort(draws, axis=0, kind="stable")
 
 
-def _scaled(draws: NDArray[np.uint64], count: int) -> NDArray[np.intp]:
+def scaled(draws: NDArray[np.uint64], count: int) -> NDArray[np.intp]:
     """Return floor(draw * count/2**64) for 64-bit draws and count < 2**32, in halves that cannot overflow."""
     high, low = draws >> np.uint64(32), draws & np.uint64(0xFFFFFFFF)
     factor = np.uint64(count)
-    scaled: NDArray[np.uint64] = (high * factor + (low * factor >> np.uint64(32))) >> np.uint64(32)
-    return scaled.astype(np.intp)
+    result: NDArray[np.uint64] = (high * factor + (low * factor >> np.uint64(32))) >> np.uint64(32)
+    return result.astype(np.intp)

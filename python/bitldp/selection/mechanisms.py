@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from decimal import Context, Decimal, localcontext
 from functools import lru_cache
 from typing import Annotated, Any, NoReturn
@@ -24,6 +24,7 @@ from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.means import countable
 from bitldp.estimate.statistics import counts_of
+from bitldp.letters.reach import Reach
 from bitldp.mechanism.parameters import Budget, Calibration, FieldId, at_least
 from bitldp.privacy import calibrated
 from bitldp.selection.base import MOST, Selection
@@ -154,6 +155,12 @@ class TopSelection(Selection):
         high, low = self._chances()
         chance = self.law(scores)[:, : self._channel.dimensions]
         return chance * (1.0 - chance) / (high - low) ** 2
+
+    def _reach(self, total: bool = False) -> tuple[Reach]:
+        """Return the letters of the coordinate that is reported, if any, and of the others."""
+        count, none = self._channel.dimensions, self._channel.outputs > self._channel.dimensions
+        reach = Reach.of_counts(*self._chances(), count, (0 if none else 1, 1))
+        return (replace(reach, total=self.parameters["k"]),)
 
     def mean_variance(self) -> float:
         """Return the mean of `variance` over the coordinates of a vector without equal magnitudes.

@@ -15,6 +15,7 @@ from bitldp.base.arrays import position
 from bitldp.base.keys import RandomSource
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.means import MeanAccumulator
+from bitldp.letters.reach import Reach
 from bitldp.mechanism.base import Mechanism, Output, Part
 from bitldp.mechanism.hints import refuse_unknown
 from bitldp.mechanism.law import Block, Experiment, Pair
@@ -385,6 +386,12 @@ class TwoStage(Mechanism):
     def accumulator(self) -> SelectedMeanAccumulator:
         """Return an empty accumulator of `aggregate`; see `Mechanism.accumulator`."""
         return SelectedMeanAccumulator(self, self.release.letters, self._check)
+
+    def _reach(self, total: bool = False) -> tuple[Reach]:
+        """Return the letters of the coordinate that a report is of, 0 for the others."""
+        letters, count = self.release.letters, self.selection.channel.dimensions
+        values = np.array([[letters.min(), 0.0], [letters.max(), 0.0]])
+        return (Reach(values, np.tile([1, count - 1], (2, 1)), self.release._ends),)
 
     def variance(self, scores: ArrayLike, values: ArrayLike | None = None) -> NDArray[np.float64]:
         """Return the variance of a sparse update in each coordinate, in closed form.

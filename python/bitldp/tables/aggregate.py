@@ -177,7 +177,8 @@ class Aggregate:
             Columns of the groups, if any; ``column``, ``what`` ("mean" or "share"), ``category`` (null for a
             mean, and for the share of missing values), ``estimate``, ``stderr``, ``low``, ``high``,
             ``records``; ``note`` says of what the mean is, where numbers are put on points or cut to words
-            first, and why there is no estimate, where there is none.
+            first, and why there is no estimate, where there is none; ``influence`` is how far 1 % of lying
+            clients could have moved the estimate, at most.
 
         Raises
         ------
@@ -206,4 +207,5 @@ _FIELDS = {
     "high": pa.float64(),
     "records": pa.int64(),
     "note": pa.string(),
+    "influence": pa.float64(),
 }

@@ -509,11 +509,13 @@ class ColumnCodec(ABC):
         level: float,
     ) -> Iterator[dict[str, Any]]:
         """Yield a mean for each column, or a share of one column for each label."""
-        note = self.caveat if what == "mean" else None
+        note, influence = self.caveat if what == "mean" else None, None
         try:
             estimate = counts.estimate()
             value, stderr = np.atleast_1d(estimate.value).ravel(), np.atleast_1d(estimate.stderr).ravel()
             low, high = (np.atleast_1d(end).ravel() for end in estimate.confidence_interval(level))
+            influence = estimate.influence
+            note = "; ".join(each for each in (note, estimate.doubt) if each) or None
         except ValueError as error:  # the reports say nothing, or no such estimate exists
             note, labels = str(error), None
             value = stderr = low = high = np.full(len(columns), math.nan)
@@ -526,6 +528,7 @@ class ColumnCodec(ABC):
                 **{name: None if math.isnan(number) else float(number) for name, number in figures.items()},
                 "records": int(counts.n),
                 "note": note,
+                "influence": influence,
             }
 
 

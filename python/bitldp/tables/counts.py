@@ -56,6 +56,10 @@ class Unestimated:
         """Return an empty count."""
         return Uncounted(self)
 
+    def influence(self, share: float) -> float:
+        """Raise the reason why there is no estimate to move."""
+        raise ValueError(self.reason)
+
     @property
     def _report_parts(self) -> Any:
         """The arrays of a report."""

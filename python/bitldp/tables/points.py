@@ -14,6 +14,7 @@ from bitldp.estimate import saved
 from bitldp.estimate.accumulators import BatchAccumulator
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.statistics import counts_of
+from bitldp.letters.reach import Reach
 from bitldp.tables.codec import Batch, ColumnCodec, Decoding, codes_of_values
 from bitldp.tables.numbers import numbers_of, unbiased_or_reported, undecoded
 
@@ -159,6 +160,11 @@ class _PointLaw:
     def accumulator(self) -> PointCounts:
         return PointCounts(self)
 
+    def influence(self, share: float) -> float:
+        """Return how far a share of liars may move the mean, or raise ValueError."""
+        decoded = self.codec._unbiased()
+        return Reach.of_numbers(decoded.min(), decoded.max(), self.interval, 1).moved(share)
+
     @property
     def _report_parts(self) -> Any:
         return self.mechanism._report_parts
@@ -203,7 +209,7 @@ class PointCounts(BatchAccumulator):
         mean = float(self.counts @ decoded) / self.n
         square = float(self.counts @ (decoded - mean) ** 2)
         stderr = math.sqrt(square / (self.n - 1) / self.n) if self.n > 1 else math.nan
-        return Estimate(np.array([mean]), np.array([stderr]), self.n)
+        return self._judged(Estimate(np.array([mean]), np.array([stderr]), self.n))
 
     def _state(self) -> dict[str, Any]:
         return {"n": self.n, "counts": self.counts.tolist()}

@@ -133,9 +133,12 @@ def test_all_mechanisms_in_one_table() -> None:
             assert row["no_variance"] in table.replace("\n", " ")
         else:
             assert 0.0 < row["mean_variance"] <= row["worst_variance"]
+            assert row["influence"] > 0.0
     duchi = bitldp.Duchi(epsilon=1.0)
     assert rows["duchi"]["worst_variance"] == duchi.worst_variance()
     assert rows["duchi"]["mean_variance"] == duchi.mean_variance()
+    assert rows["duchi"]["influence"] == duchi.influence(0.01)
+    assert "influence" not in rows["exp"]
     assert rows["grr"]["worst_variance"] == bitldp.GRR(10, epsilon=1.0).variance([0]).max()
     given = json.loads(invoke("explain", "--all", "--epsilon", 1, "--categories", 50, "--json").stdout)
     assert {row["name"]: row for row in given}["oue"]["bits_on_the_wire"] == 50
@@ -358,6 +361,7 @@ def test_a_narrow_terminal_cuts_no_figure_and_no_mark(width: int) -> None:
         assert row["name"] in words
         if "worst_variance" in row:
             assert number(row["worst_variance"], 4) in words
+            assert number(row["influence"], 4) in words
     assert words.count("27.25 !") == 1
     if width < 100:  # a card for each
         assert words.count("bits on the wire:") == len(rows)
@@ -372,3 +376,11 @@ def test_claims_that_fail_say_so_on_any_terminal(width: int) -> None:
     failing = sum(not claim.guarantee.holds for claim in claims())
     failing += sum(not verdict.holds for verdict in verdicts())
     assert words.count("NO") == failing > 2
+
+
+def test_one_mechanism_says_what_liars_move() -> None:
+    (part,) = explain("grr", "--epsilon", 1, "--categories", 5)["mechanisms"]
+    assert part["liars"] == {"share": 0.01, "influence": bitldp.GRR(5, epsilon=1.0).influence(0.01)}
+    (part,) = explain("exp", "--epsilon", 1, "--features", 5)["mechanisms"]
+    assert "ranks" in part["liars"]["unbounded"]
+    assert "1 % of liars move an estimate by at most" in invoke("explain", "duchi", "--epsilon", 1).stdout

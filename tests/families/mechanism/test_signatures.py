@@ -99,6 +99,7 @@ PUBLIC = {  # of every mechanism, whatever it answers
     "extremes",
     "fingerprint",
     "guarantee",
+    "influence",
     "outputs",
     "outside",
     "parameters",

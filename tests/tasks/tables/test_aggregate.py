@@ -51,6 +51,7 @@ def test_every_mechanism_is_estimated_back_to_the_truth(name: str) -> None:
         looked += 1
         assert abs(row["estimate"] - truth_of(table, row)) <= FAR * row["stderr"] + _rounding(column), row
         assert row["low"] < row["estimate"] < row["high"]
+        assert row["influence"] > 0.0
     assert looked or name in NO_ESTIMATE
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -19,6 +19,7 @@ from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.means import MeanAccumulator
 from bitldp.estimate.rotated import CohortMeanAccumulator, RotatedMeanAccumulator
 from bitldp.letters.polytope import best_top, tops
+from bitldp.letters.reach import Reach
 from bitldp.mechanism.base import Output, Part, Takes
 from bitldp.mechanism.hints import RANDOMIZE, refuse_unknown
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
@@ -337,6 +338,11 @@ class RotatedMeans(Means):
         self._check_informative()
         mean, square = self._moments
         return square / mean**2, (1.0 - square) / (self.codec.dimensions - 1) / mean**2
+
+    def _reach(self, total: bool = False) -> tuple[Reach]:
+        """Return the norm of a decoded vector, which bounds every coordinate under any rotation."""
+        norm = float(self.letters[1])
+        return (replace(Reach.of_numbers(-norm, norm, self._ends, self.features), norm=norm),)
 
     def mean_variance(self) -> float:
         """Return the mean of `variance` over the coordinates of a record on the sphere."""

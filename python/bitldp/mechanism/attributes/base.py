@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from bitldp.base import checks
 from bitldp.estimate import saved
 from bitldp.estimate.accumulators import BatchAccumulator, unpacked
 from bitldp.estimate.estimates import Estimate
+from bitldp.letters.reach import Reach
 from bitldp.mechanism.attributes.release import (
     ColumnTable,
     EqualAttributes,
@@ -236,6 +237,11 @@ class Attributes(Mechanism):
         """Return the mean `variance` over all it is of and uniform inputs; see `Mechanism.mean_variance`."""
         return self._mean_of(self._parts, self._scale)
 
+    def _reach(self, total: bool = False) -> tuple[Reach, ...]:
+        """Return that of every attribute: of those that are sampled, a liar chooses which."""
+        chance = 1.0 / self._scale
+        return tuple(replace(each, chance=chance) for part in self._parts for each in part._reach(total))
+
     def _symbols(self) -> tuple[Symbols, ...]:
         """Return the laws of the attributes; where they are sampled, which one is a public choice."""
         if self.k is None:
@@ -389,6 +395,8 @@ class AttributesAccumulator(BatchAccumulator):
     def __init__(self, mechanism: Attributes) -> None:
         super().__init__(mechanism)
         self.attributes: tuple[Any, ...] = tuple(each.accumulator() for each in mechanism.mechanisms)
+        for each in self.attributes:
+            each._chance = 1.0 / mechanism._scale  # a liar chooses which attributes a report is about
 
     def _update(self, reports: Any, output: str, records: int | None, threads: int | None) -> None:
         checks.choice("output", output, ("codes", "packed"))
