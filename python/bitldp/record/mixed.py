@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.estimate.estimates import Estimate
+from bitldp.estimate.intervals import joined
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.attributes.base import Attributes, AttributesAccumulator
 from bitldp.mechanism.base import Output
@@ -253,7 +254,8 @@ class MixedRecord(Attributes):
         value, stderr = (np.concatenate([getattr(each, name) for each in numbers])
                          for name in ("value", "stderr"))  # fmt: skip
         records = sum(each.n for each in estimates) // (self.k or len(estimates))
-        return Estimate(value, stderr, records), tuple(estimates[self.features :])
+        means = Estimate(value, stderr, records, limits=joined(numbers))
+        return means, tuple(estimates[self.features :])
 
     def accumulator(self) -> AttributesAccumulator:
         """Return an empty accumulator of all attributes; it estimates (means, frequencies).
