@@ -50,8 +50,8 @@ def share_limits(
     Theorem 4). A limit is wrong where the binomial tail is below `tail`, so where k is beyond its median.
     Between n c - 1 and n c that happens for k = n - 1 alone: from P(S <= k) = P(n - S >= j) with j the first
     integer above n (1 - c), that tail is 1/4 or more for j >= 2. For j = 1 Markov's inequality bounds it by
-    n (1 - c) for any trials, so the upper limit of n - 1 successes is 1 - tail/n where that is larger, and the
-    lower one of a single success tail/n.
+    n (1 - c) for any trials, so the upper limit of n - 1 successes is 1 - tail/n where that is larger, and
+    the lower one of a single success tail/n.
 
     Source: Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the
     binomial", Biometrika 26 (1934); Hoeffding, "On the distribution of the number of successes in independent
@@ -171,8 +171,8 @@ def student(freedom: int, tail: float) -> float:
     Notes
     -----
     With t = sqrt(v) tan(x), the density of x is in proportion to cos(x)^(v - 1): below 60 degrees of freedom
-    its integral is searched by halves. From there on the series of Fisher and Cornish in 1/v is within 1e-6 of
-    it, for tails from 1e-4.
+    its integral is searched by halves. From there on the series of Fisher and Cornish in 1/v is within 1e-6
+    of it, for tails from 1e-4.
     """
     z, v = -NormalDist().inv_cdf(tail), float(freedom)
     if freedom >= _SERIES:

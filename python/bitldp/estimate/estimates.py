@@ -46,9 +46,9 @@ class Estimate:
 
     Notes
     -----
-    The truth that `value` estimates, and that an interval is about, is the mean or the share in the population
-    from which the records are drawn independently: `stderr` covers the random bits and the sampling of the
-    records. The mean of the very records varies less about `value`, so an interval holds it, too.
+    The truth that `value` estimates, and that an interval is about, is the mean or the share in the
+    population from which the records are drawn independently: `stderr` covers the random bits and the
+    sampling of the records. The mean of the very records is nearer to `value`, so an interval holds it, too.
 
     Examples
     --------
@@ -79,8 +79,8 @@ class Estimate:
         Parameters
         ----------
         level : float
-            How often such an interval holds the truth, at least: above 0 and below 1. It is for one entry; for
-            all of k entries at once, take ``1 - (1 - level)/k``.
+            How often such an interval holds the truth: above 0 and below 1. It is for one entry; for all of k
+            entries at once, take ``1 - (1 - level)/k``.
 
         Returns
         -------
