@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -14,8 +15,10 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from bitldp._core import Bits, FixedPoint
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource, keys
+from bitldp.estimate.intervals import LetterLaw
 from bitldp.estimate.statistics import WordCounts
 from bitldp.letters.reach import Reach
+from bitldp.letters.spread import Mixed
 from bitldp.mechanism.base import Output, Takes
 from bitldp.mechanism.described import spreads
 from bitldp.mechanism.hints import RANDOMIZE, refuse_unknown
@@ -35,6 +38,9 @@ Infinities = Annotated[Literal["refuse", "saturate"], one_of("refuse", "saturate
 def of_unit(channel: Bits, unit: str) -> float:
     """Return the exact epsilon of a record or of a feature."""
     return channel.epsilon[2] if unit == "record" else channel.epsilon[1]
+
+
+_TRIED_BITS = 16  # of words that are tried one by one for an interval
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -237,6 +243,19 @@ class FixedPointBits(Means):
 
     def _records(self, reports: ArrayLike) -> NDArray[np.float64]:
         return self.unbias(reports).reshape(-1, self.features)
+
+    @cached_property
+    def _letter_law(self) -> LetterLaw | None:
+        """What intervals know of a letter: its variance for every code word, where these can be tried."""
+        if self._words.uninformative is not None:
+            return None
+        limit, reach = self.codec.limit, self._words.reach
+        if self.codec.bits > _TRIED_BITS:
+            return LetterLaw(Mixed.of_range(-reach, reach), 2.0 * reach)
+        every = np.arange(1 << self.codec.bits)
+        values = self.codec.decode(every.astype(np.min_scalar_type(every[-1])), np.float64)
+        moments = [np.square(values) + each for each in self._words.every_variance(every)]
+        return LetterLaw(Mixed.of_points(values, *moments), limit + reach)
 
     def _statistic(self) -> WordCounts:
         return WordCounts(self.features, self._words)

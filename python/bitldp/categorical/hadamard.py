@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from operator import attrgetter
 from typing import Annotated
 
@@ -17,7 +17,10 @@ from bitldp.base import checks
 from bitldp.categorical.supported import DesignCodes
 from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import Estimate, project_simplex
+from bitldp.estimate.intervals import LetterLaw, Table
+from bitldp.estimate.means import mean_of
 from bitldp.letters.reach import Reach
+from bitldp.letters.spread import Mixed
 from bitldp.mechanism.frequencies import checked_share, labelled
 from bitldp.mechanism.law import Experiment, Pair, codes_of, of_rows, spread
 from bitldp.mechanism.parameters import Budget, CategoryNames, categories
@@ -124,6 +127,27 @@ class HadamardResponse(DesignCodes):
         own, other = self._chances
         return 1.0 / (own - other)
 
+    @cached_property
+    def _letter_law(self) -> LetterLaw:
+        """What intervals know of a letter: it has two values where there is one block, else three."""
+        letter, several = self._letter(), self.blocks > 1
+        own, near, far = self._variances()
+        least, most = (
+            np.array([extreme(near, far if several else near), own]) + 0.25 for extreme in (min, max)
+        )
+        both = None if several else (-letter, letter)
+        mixed = Mixed(np.array([0.0, 1.0]), least, most)
+        return LetterLaw(mixed, 2.0 * letter, both, table=self._letter_table)
+
+    def _letter_table(self) -> Table:
+        """Return the law of the letters of a category, of others of its block, and of the rest."""
+        letter, (own, other) = self._letter(), self._chances
+        shares = np.array([[other, own], [(own + other) / 2.0] * 2, [other, other]])
+        rows = np.column_stack([shares[:, 0], 1.0 - shares.sum(axis=1), shares[:, 1]])
+        kept = 3 if self.blocks > 1 else 2
+        points = np.array([1.0, 0.0, 0.0])
+        return Table(points[:kept], rows[:kept], np.array([-letter, 0.0, letter]))
+
     def _signs(self, codes: NDArray[np.int64], chosen: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return 1 for a code of the half of a category, -1 for one of the rest of its block, 0 elsewhere."""
         parity = codes & (1 << self._bits) - 1 & (1 + (chosen >> self._apart))
@@ -229,10 +253,11 @@ class _HalfCounts(CountAccumulator):
         every = np.arange(size)
         of_block = every % mechanism.blocks
         value = letter * blocks[of_block, 1 + every // mechanism.blocks] / n
-        # A letter is +-letter for the reports of the block, whose share is at least 2o.
-        share = np.maximum(blocks[of_block, 0] / n, 2.0 * mechanism._chances[1])
-        stderr = np.sqrt(np.maximum(letter**2 * share - np.square(value), 0.0) / n)
-        made = Estimate(project_simplex(value) if project else value, stderr, n, projected=project)
+        # A letter is +-letter for the reports of the block, and 0 for others.
+        variance = np.maximum(letter**2 * blocks[of_block, 0] / n - np.square(value), 0.0)
+        made = mean_of(value, variance, n, mechanism._letter_law)
+        if project:
+            made = replace(made, value=project_simplex(value), projected=True)
         return labelled(mechanism, self._judged(made))
 
 

@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Window
 from bitldp.base import checks
+from bitldp.estimate.intervals import LetterLaw
+from bitldp.letters.spread import Mixed
 from bitldp.mechanism.base import Part, Takes
 from bitldp.mechanism.frequencies import Labelled, TwoChances
 from bitldp.mechanism.law import Experiment, Pair, Symbols, codes_of, of_rows
@@ -95,6 +97,14 @@ class CategoricalWindow(Labelled, TwoChances):
         """
         self._check_informative()
         return self._release.letters_on(np.asarray(points, dtype=np.float64))
+
+    def _law_on(self, points: NDArray[np.float64]) -> LetterLaw:
+        """Return what intervals know of the letter of a report where the categories are points."""
+        letters, (p, q) = self.letters_on(points), self._check_informative()
+        squares = np.square(letters - (points.min() + points.max()) / 2.0)
+        return LetterLaw(
+            Mixed.of_points(points, q * squares.sum() + (p - q) * squares), float(np.ptp(letters))
+        )
 
     def bias_on(self, points: ArrayLike) -> float:
         """Return how far the mean of a reported point may be from the true one."""

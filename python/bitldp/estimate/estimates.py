@@ -1,4 +1,4 @@
-"""Estimates from reports, with standard errors and numbers of reports."""
+"""Estimates from reports, with standard errors, intervals and numbers of reports."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import html
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from statistics import NormalDist
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from bitldp.base import checks
 from bitldp.base.documents import facts_table
 from bitldp.base.errors import missing, require
+from bitldp.estimate.intervals import Counted, Deviation, Limits
 
 __all__ = ["Estimate", "frequencies", "indicator_variance", "project_simplex"]
 
@@ -47,6 +47,14 @@ class Estimate:
         post-processed; None where no bound is known. See `influence` of the mechanism.
     doubt : str
         What of the reports no honest records give, however they are distributed; else empty.
+    limits : Limits or None
+        How intervals follow from the reports; None: from `value` and `stderr` alone.
+
+    Notes
+    -----
+    The truth that `value` estimates, and that an interval is about, is the mean or the share in the
+    population from which the records are drawn independently: `stderr` covers the random bits and the
+    sampling of the records. The mean of the very records is nearer to `value`, so an interval holds it, too.
 
     Examples
     --------
@@ -71,27 +79,37 @@ class Estimate:
     post: str = ""
     influence: float | None = None
     doubt: str = ""
+    limits: Limits | None = field(default=None, repr=False)
 
     def confidence_interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return an interval for each entry by itself, from the normal law: value -+ z stderr.
+        """Return an interval for each entry by itself, which `method` names.
 
         Parameters
         ----------
         level : float
-            How often such an interval holds the truth, about: above 0 and below 1. It is for one entry; for
-            all of k entries at once, take ``1 - (1 - level)/k``.
+            How often such an interval holds the truth: above 0 and below 1. It is for one entry; for all of k
+            entries at once, take ``1 - (1 - level)/k``.
 
         Returns
         -------
         low, high : ndarray of float64
-            Shape of `value`; NaN where the standard error is not known. Frequencies may lie below 0 and above
-            1: the estimate is unbiased.
+            Shape of `value`; NaN where neither the law of the reports nor a standard error is known.
+            Frequencies may lie below 0 and above 1: the estimate is unbiased.
 
         Raises
         ------
         ValueError, TypeError
             For a level out of its range, or for an estimate that was projected to the simplex or
             post-processed otherwise, which the standard error is not about.
+
+        Notes
+        -----
+        The truth is that of the population (see the class). Estimates from counts of one of two letters
+        (frequencies by `GRR`, `OUE`, `OLH`, `BlockDesign`, means by `Duchi`) have exact intervals, by Clopper
+        and Pearson; these are wider than they need be, since counts are whole. Means of other letters have
+        Bernstein's bound for the law's largest variance below 30 reports, and a score interval from there on,
+        whose level is about right; in neither is the variance below that of the law. Where nothing but the
+        standard error is known, the interval is the normal law's, and Chebyshev's below 30 reports.
         """
         level = checks.chance("level", level)
         if self.projected:
@@ -100,8 +118,16 @@ class Estimate:
             )
         if self.post:
             raise ValueError(f"post: an interval is about an unbiased estimate; this is one by {self.post}")
-        reach = NormalDist().inv_cdf((1.0 + level) / 2.0) * self.stderr
-        return self.value - reach, self.value + reach
+        return self._limits.limits(np.asarray(self.value), np.asarray(self.stderr), (1.0 - level) / 2.0)
+
+    @property
+    def method(self) -> str:
+        """Name of the method by which intervals are made."""
+        return self._limits.method
+
+    @property
+    def _limits(self) -> Limits:
+        return Deviation(self.n) if self.limits is None else self.limits
 
     def __len__(self) -> int:
         """Return the length of the first axis of `value`; TypeError for a single number, as NumPy."""
@@ -141,7 +167,8 @@ class Estimate:
             last = left.reshape(-1, left.shape[-1])[0] if left.size and left.ndim else None
             kept = last is not None and len(np.unique(last)) == len(last)  # one of each: the axis is there
             labels = labels[last] if kept else None
-        return replace(self, value=self.value[index], stderr=self.stderr[index], labels=labels)
+        limits = None if self.limits is None else self.limits.at(index)
+        return replace(self, value=self.value[index], stderr=self.stderr[index], labels=labels, limits=limits)
 
     def _by_label(self, index: Any) -> Any:
         """Return an index in which a label stands as the number of its entry."""
@@ -291,7 +318,8 @@ def frequencies(counts: ArrayLike, n: int, p: float, q: float, *, project: bool 
     -------
     Estimate
         `stderr` is sqrt(m (1 - m)/n)/abs(p - q) with m estimated by the share, held between q and p, where it
-        must lie; so it is never zero for want of reports. It covers the sampling of records, too.
+        must lie; so it is never zero for want of reports. It covers the sampling of records, too. Intervals
+        are exact (Clopper and Pearson).
 
     Raises
     ------
@@ -302,11 +330,13 @@ def frequencies(counts: ArrayLike, n: int, p: float, q: float, *, project: bool 
         raise ValueError("reports: at least one is needed for an estimate")
     if p == q:
         raise ValueError("no unbiased estimate exists: every category is reported alike (p == q)")
-    share = np.asarray(counts, dtype=np.float64) / n
+    given = np.asarray(counts)
+    share = given.astype(np.float64) / n
     value = (share - q) / (p - q)
     held = np.clip(share, min(p, q), max(p, q))
     stderr = np.sqrt(held * (1.0 - held) / n) / abs(p - q)
-    return Estimate(project_simplex(value) if project else value, stderr, n, projected=project)
+    exact = Counted(given, n, -q / (p - q), (1.0 - q) / (p - q))
+    return Estimate(project_simplex(value) if project else value, stderr, n, projected=project, limits=exact)
 
 
 def project_simplex(values: ArrayLike) -> NDArray[np.float64]:

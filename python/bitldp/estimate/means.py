@@ -12,6 +12,7 @@ from bitldp.base import checks
 from bitldp.estimate import saved
 from bitldp.estimate.accumulators import Accumulated, BatchAccumulator, unpacked
 from bitldp.estimate.estimates import Estimate
+from bitldp.estimate.intervals import Counted, Lettered, LetterLaw, Limits
 from bitldp.estimate.statistics import SampledCounts, Statistic, kept, of_sampled
 from bitldp.release.sampled import SampledReports
 
@@ -61,6 +62,10 @@ class MeanAccumulator(BatchAccumulator):
         Letters of a batch of reports, shape (n, features).
     statistic : Statistic, optional
         What the core counts of reports; without it, letters are summed as numbers.
+
+    Notes
+    -----
+    Intervals follow from what the mechanism knows of a letter, its `_letter_law`, where it has one.
     """
 
     kind = "mean"
@@ -196,9 +201,9 @@ class MeanAccumulator(BatchAccumulator):
         if not self.n:
             raise ValueError("reports: at least one is needed for an estimate")
         n, mean, m2 = self._moments()
-        if n == 1:
-            return self._judged(Estimate(mean.copy(), np.full_like(mean, np.nan), 1))
-        return self._judged(Estimate(mean.copy(), np.sqrt(m2 / (n - 1) / n), n))
+        variance = m2 / (n - 1) if n > 1 else np.full_like(mean, np.nan)
+        law = getattr(self.mechanism, "_letter_law", None)
+        return self._judged(mean_of(mean.copy(), variance, n, law))
 
     def _state(self) -> dict[str, Any]:
         _, mean, m2 = self._summed
@@ -236,6 +241,37 @@ def checked_pairs(reports: Any, features: int, k: int, alphabet: int) -> Sampled
     if repeated.any():
         raise ValueError(f"reports.indices: record {int(np.argmax(repeated))} has a coordinate twice")
     return SampledReports(indices, codes)
+
+
+def mean_of(
+    mean: NDArray[np.float64], variance: NDArray[np.float64], n: int, law: LetterLaw | None
+) -> Estimate:
+    """Return the estimate of a mean from n reports.
+
+    Parameters
+    ----------
+    mean, variance : ndarray of float64
+        Of the letters, by entry; the variance of the sample is NaN for one report.
+    n : int
+        Reports, 1 or more.
+    law : LetterLaw or None
+        What is known of a letter; None: its standard error alone.
+
+    Returns
+    -------
+    Estimate
+        Its standard error is that of the sample, and not below that of the law: equal letters by chance are
+        no certainty.
+    """
+    limits: Limits | None = None
+    if law is not None:
+        variance = np.maximum(variance, law.mixed.bounds(mean)[0])
+        limits = Lettered(variance, n, law)
+        if law.both is not None:
+            low, high = law.both
+            share = np.clip((mean - low) / (high - low), 0.0, 1.0)
+            limits = Counted(np.rint(share * n).astype(np.int64), n, low, high)
+    return Estimate(mean, np.sqrt(variance / n), n, limits=limits)
 
 
 class SampledMeanAccumulator(MeanAccumulator):

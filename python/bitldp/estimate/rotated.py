@@ -11,6 +11,7 @@ from bitldp._core import Rotation
 from bitldp.estimate import saved
 from bitldp.estimate.accumulators import Accumulated, BatchAccumulator, unpacked
 from bitldp.estimate.estimates import Estimate
+from bitldp.estimate.intervals import Deviation
 from bitldp.estimate.means import MeanAccumulator
 
 __all__ = ["CohortMeanAccumulator", "RotatedMeanAccumulator"]
@@ -202,7 +203,8 @@ class CohortMeanAccumulator(BatchAccumulator):
         # the sum over cohorts of (sum - size * mean)^2, which are about as independent as cohorts are many
         apart = squares - 2.0 * mean * mixed + np.square(mean) * of_all
         spread = np.sqrt(np.maximum(apart, 0.0) * groups / (groups - 1)) / reports
-        return self._judged(Estimate(mean, spread, self.n))
+        # A sum over a cohort is nearly normal, and there are as many as there are cohorts.
+        return self._judged(Estimate(mean, spread, self.n, limits=Deviation(groups, normal=True)))
 
     def _sums(self) -> Any:
         """Yield how many reports cohorts have, and their sums, some cohorts at a time."""

@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, NoReturn
 
 import numpy as np
@@ -15,10 +16,11 @@ from bitldp._core import Cube
 from bitldp.base import checks
 from bitldp.base.arrays import position
 from bitldp.estimate.estimates import Estimate
+from bitldp.estimate.intervals import LetterLaw, Table
 from bitldp.estimate.means import MeanAccumulator, SampledMeanAccumulator, checked_pairs
 from bitldp.estimate.statistics import Statistic, of_letters
 from bitldp.letters.reach import Reach
-from bitldp.letters.spread import Spread
+from bitldp.letters.spread import Mixed, Spread
 from bitldp.mechanism.base import Part, Takes
 from bitldp.mechanism.law import TABLE, Block, Experiment, Pair, Symbols, codes_of, of_rows
 from bitldp.mechanism.parameters import Budget, Features, Flag, Interval, Unit, one_of
@@ -290,6 +292,37 @@ class Means(ArrayOrPair):
 
     def _records(self, reports: ArrayLike) -> NDArray[np.float64]:
         return self.decode(reports).reshape(-1, self.features)
+
+    @cached_property
+    def _letter_law(self) -> LetterLaw | None:
+        """What intervals know of a letter; None where reports are uninformative."""
+        if self._release.letters is None:
+            return None
+        letters, rate = self._all_letters(), 1.0 if self.k is None else self.k / self.features
+        low, high = float(letters.min()), float(letters.max())
+        both = (low, high) if len(letters) == 2 else None
+        try:
+            mixed = self._check_spread().mixed
+        except ValueError:  # no closed form
+            return LetterLaw(Mixed.of_range(low, high), high - low, both, rate)
+        rows = len(self.points) * self._release.alphabet
+        table = self._letter_table if rows <= TABLE and not self._release.whole else None
+        return LetterLaw(mixed, high - low, both, rate, table)
+
+    def _all_letters(self) -> NDArray[np.float64]:
+        """Return the letters of a record's number; where it was not sampled, the last one, in the middle."""
+        if self.k is None:
+            return self.letters
+        middle = self._check_spread().middle
+        return middle + np.append((self.letters - middle) * (self.features / self.k), 0.0)
+
+    def _letter_table(self) -> Table:
+        """Return the law of `_all_letters` for a number at every point."""
+        rows = self._release.probabilities()
+        if self.k is not None:
+            rate = self.k / self.features
+            rows = np.concatenate([rate * rows, np.full((len(rows), 1), 1.0 - rate)], axis=1)
+        return Table(self.points, rows, self._all_letters())
 
     def _pairs(self) -> SampledMeanAccumulator:
         middle = self._check_spread().middle

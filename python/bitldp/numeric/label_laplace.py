@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -12,9 +13,11 @@ from bitldp._core import Shift
 from bitldp.base import checks
 from bitldp.base.arrays import zeros_if_refused
 from bitldp.estimate.estimates import Estimate, project_simplex
+from bitldp.estimate.intervals import LetterLaw, Table
 from bitldp.estimate.means import MeanAccumulator
 from bitldp.estimate.statistics import of_letters
 from bitldp.letters.reach import Reach
+from bitldp.letters.spread import Mixed
 from bitldp.mechanism.base import Part, Takes
 from bitldp.mechanism.frequencies import Labelled, LabelledMeans
 from bitldp.mechanism.law import Block, Experiment, Pair
@@ -178,6 +181,20 @@ class LabelLaplace(Labelled):
         kind = MeanAccumulator if self.labels is None else LabelledMeans
         counted = of_letters(self._size, self.letters)
         return kind(self, self._size, lambda x: self.decode(x).reshape(-1, self._size), counted)
+
+    @cached_property
+    def _letter_law(self) -> LetterLaw | None:
+        """What intervals know of the letter of an entry, which is 0 or 1."""
+        release = self._release
+        if release.spread is None:
+            return None
+        moments = release.spread.moments[[0, -1]]
+        mixed = Mixed(np.array([0.0, 1.0]), moments, moments)
+        return LetterLaw(mixed, float(np.ptp(self.letters)), table=self._letter_table)
+
+    def _letter_table(self) -> Table:
+        """Return the law of an entry's letters."""
+        return Table(np.array([0.0, 1.0]), self.probabilities(), self.letters)
 
     def _check_informative(self) -> None:
         _ = self.letters

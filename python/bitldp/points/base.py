@@ -16,9 +16,11 @@ from bitldp.base import checks
 from bitldp.base.arrays import readonly
 from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import LIARS, Estimate
-from bitldp.estimate.inverse import FrequencyAccumulator, averages
+from bitldp.estimate.intervals import LetterLaw
+from bitldp.estimate.inverse import FrequencyAccumulator, averaged
 from bitldp.letters import solve
 from bitldp.letters.reach import Reach
+from bitldp.letters.spread import Mixed
 from bitldp.mechanism.base import Part, Takes
 from bitldp.mechanism.frequencies import Frequencies
 from bitldp.mechanism.law import INPUTS, Experiment, Pair, Symbols, codes_of, of_rows, spread
@@ -341,9 +343,18 @@ class CandidateRelease(Frequencies):
         """
         letters = self._letters
         n, counts = self._count(reports)
-        value, stderr = averages(counts.reshape(-1, len(letters)), n, letters)
+        made = averaged(counts.reshape(-1, len(letters)), n, letters, self._letter_law)
         reach = Reach(letters[:, None], ends=(float(self._points.min()), float(self._points.max())))
-        return Estimate(value, stderr, n, influence=reach.moved(LIARS))
+        return replace(made, influence=reach.moved(LIARS))
+
+    @cached_property
+    def _letter_law(self) -> LetterLaw:
+        """What intervals know of the letter of a report; raises where there are no letters."""
+        letters = self._letters
+        low, high = self._points.min(), self._points.max()
+        variance = self.letter_variance(np.arange(len(letters)))
+        mixed = Mixed.of_points(self._points, variance + np.square(self._points - (low + high) / 2.0))
+        return LetterLaw(mixed, float(np.ptp(letters)))
 
     def unbias(self, reports: ArrayLike) -> NDArray[np.float64]:
         """Return the decoded values of reports, whose mean over the random bits is the candidate.
@@ -400,7 +411,7 @@ class CandidateRelease(Frequencies):
         """Return an empty accumulator of the counts; see `Mechanism.accumulator`."""
         cells = len(self._points)
         shape = (cells,) if self.features == 1 else (self.features, cells)
-        return FrequencyAccumulator(self, shape, self._count, self._inverse.indicators)
+        return FrequencyAccumulator(self, shape, self._count, self._inverse.indicators, self._inverse.law)
 
     def expected_error(self) -> float:
         """Return the global expected error Q_g (BRR, Eq. 11): the mean loss of a report over its inputs.
@@ -501,3 +512,14 @@ class Inverse:
         """Return the variance of one report's indicators (columns) for each candidate (row)."""
         indicators, law = self.indicators, self._law()
         return law @ np.square(indicators) - np.eye(len(indicators))
+
+    @cached_property
+    def law(self) -> LetterLaw:
+        """What intervals know of each candidate's indicator, for the candidate and for all others."""
+        spread = self.variance() + 0.25  # second moments about 1/2
+        own = spread.diagonal().copy()
+        sides = []
+        for skipped, extreme in ((np.inf, np.min), (-np.inf, np.max)):
+            np.fill_diagonal(spread, skipped)
+            sides.append(np.stack([extreme(spread, axis=0), own]))
+        return LetterLaw(Mixed(np.array([0.0, 1.0]), *sides), float(np.ptp(self.indicators, axis=0).max()))

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.estimate.estimates import Estimate
+from bitldp.estimate.intervals import joined
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.attributes.base import AttributesAccumulator
 from bitldp.mechanism.base import Output
@@ -257,7 +258,8 @@ class MixedRecord(LabelledAttributes):
                          for name in ("value", "stderr"))  # fmt: skip
         records = sum(each.n for each in estimates) // (self.k or len(estimates))
         moved = max((each.influence for each in numbers if each.influence is not None), default=None)
-        return Estimate(value, stderr, records, influence=moved), self._named(estimates[self.features :])
+        means = Estimate(value, stderr, records, influence=moved, limits=joined(numbers))
+        return means, self._named(estimates[self.features :])
 
     def accumulator(self) -> AttributesAccumulator:
         """Return an empty accumulator of all attributes; it estimates (means, frequencies).

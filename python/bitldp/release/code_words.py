@@ -127,6 +127,16 @@ class CodeLetters:
         """
         return self._of_law(0 if self._pattern is None else self._pattern, codes)
 
+    def every_variance(self, codes: NDArray[Any]) -> list[NDArray[np.float64]]:
+        """Return the variance for each of the codes, under every law that some feature has."""
+        return [self._of_law(law, codes) for law in np.flatnonzero(self.law_counts)]
+
+    @property
+    def reach(self) -> float:
+        """Largest letter of a word, by its size."""
+        magnitudes = np.abs(self.bit_letters[:, 1:]).max(axis=2) @ self.weights
+        return float((np.abs(self.sign_letters).max(axis=1) * magnitudes).max())
+
     def _of_law(self, law: Any, codes: NDArray[Any]) -> NDArray[np.float64]:
         """Return the variance for each true code; `law` is one, or one for each place of the last axis."""
         words = codes.astype(np.int64, copy=False)

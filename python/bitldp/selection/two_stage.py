@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -14,8 +15,10 @@ from bitldp.base import checks
 from bitldp.base.arrays import position
 from bitldp.base.keys import RandomSource
 from bitldp.estimate.estimates import Estimate
+from bitldp.estimate.intervals import LetterLaw
 from bitldp.estimate.means import MeanAccumulator
 from bitldp.letters.reach import Reach
+from bitldp.letters.spread import Mixed
 from bitldp.mechanism.base import Mechanism, Output, Part
 from bitldp.mechanism.hints import refuse_unknown
 from bitldp.mechanism.law import Block, Experiment, Pair
@@ -382,6 +385,15 @@ class TwoStage(Mechanism):
             For no reports, or as `decode`.
         """
         return self.accumulator()._filled(reports).estimate()
+
+    @cached_property
+    def _letter_law(self) -> LetterLaw | None:
+        """What intervals know of a coordinate of a sparse update: its letters, of which one is 0."""
+        if self.release._release.letters is None:
+            return None
+        low, high = min(0.0, float(self.release.letters.min())), max(0.0, float(self.release.letters.max()))
+        rate = 1.0 / self.selection.channel.dimensions
+        return LetterLaw(Mixed.of_range(low, high), high - low, rate=rate)
 
     def accumulator(self) -> SelectedMeanAccumulator:
         """Return an empty accumulator of `aggregate`; see `Mechanism.accumulator`."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from bitldp.base.errors import PlanError
 from bitldp.estimate import saved
 from bitldp.estimate.accumulators import BatchAccumulator
 from bitldp.estimate.estimates import Estimate
+from bitldp.estimate.intervals import LetterLaw
+from bitldp.estimate.inverse import averaged
 from bitldp.estimate.statistics import counts_of
 from bitldp.letters.reach import Reach
 from bitldp.tables.codec import Batch, ColumnCodec, Decoding, codes_of_values
@@ -43,6 +45,14 @@ class Points(ColumnCodec, takes="points"):
         """The ends of the interval, both of which are points."""
         low, high = self.mechanism._span or self.settings.interval or (0.0, 1.0)
         return low, high
+
+    @cached_property
+    def letter_law(self) -> LetterLaw:
+        """What intervals know of the unbiased number of a report."""
+        law: LetterLaw = (
+            self.mechanism._law_on(self._numbers) if self._indexed else self.mechanism._letter_law
+        )
+        return law
 
     @property
     def points(self) -> int:
@@ -205,11 +215,9 @@ class PointCounts(BatchAccumulator):
         """
         if not self.n:
             raise ValueError("estimate: nothing has been counted")
-        decoded = self._codec._unbiased()
-        mean = float(self.counts @ decoded) / self.n
-        square = float(self.counts @ (decoded - mean) ** 2)
-        stderr = math.sqrt(square / (self.n - 1) / self.n) if self.n > 1 else math.nan
-        return self._judged(Estimate(np.array([mean]), np.array([stderr]), self.n))
+        return self._judged(
+            averaged(self.counts[None], self.n, self._codec._unbiased(), self._codec.letter_law)
+        )
 
     def _state(self) -> dict[str, Any]:
         return {"n": self.n, "counts": self.counts.tolist()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,10 +16,12 @@ from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.compression.ball.base import check_shape, inside, norms
 from bitldp.estimate.estimates import Estimate
+from bitldp.estimate.intervals import LetterLaw
 from bitldp.estimate.means import MeanAccumulator
 from bitldp.estimate.rotated import CohortMeanAccumulator, RotatedMeanAccumulator
 from bitldp.letters.polytope import best_top, tops
 from bitldp.letters.reach import Reach
+from bitldp.letters.spread import Mixed
 from bitldp.mechanism.base import Output, Part, Takes
 from bitldp.mechanism.hints import RANDOMIZE, refuse_unknown
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
@@ -243,6 +245,15 @@ class RotatedMeans(Means):
             letters = letters.reshape(-1, self._count, self.features).sum(axis=1)
         single = np.ndim(pair[1]) == (0 if self._count == 1 else 1)
         return letters[0] if single else letters
+
+    @cached_property
+    def _letter_law(self) -> LetterLaw | None:
+        """What intervals know of a decoded coordinate, over the rotations."""
+        if self._moments[0] <= 0.0:
+            return None
+        length = float(self.letters[1])
+        moment = min(length**2, self.worst_variance() + self.radius**2)
+        return LetterLaw(Mixed.of_range(-self.radius, self.radius, moment), 2.0 * length)
 
     def accumulator(self) -> MeanAccumulator:
         """Return an empty accumulator of the mean: streams, merges and serialises.
