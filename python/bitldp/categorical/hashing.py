@@ -18,6 +18,7 @@ from bitldp.base.keys import RandomSource
 from bitldp.categorical.supported import Supported
 from bitldp.design.difference import is_prime
 from bitldp.mechanism.base import Output, Part
+from bitldp.mechanism.hints import RANDOMIZE, refuse_unknown
 from bitldp.mechanism.law import Symbols
 from bitldp.mechanism.parameters import Budget, CategoryNames, categories
 from bitldp.privacy import ONE, Guarantee
@@ -154,6 +155,7 @@ class OLH(Supported):
         out: NDArray[Any] | None = None,
         threads: int | None = None,
         first_chunk: int = 0,
+        **unknown: Any,
     ) -> Any:
         """Randomize categories; see `Mechanism.randomize`.
 
@@ -180,8 +182,10 @@ class OLH(Supported):
         """
         if first is None:
             return super().randomize(
-                x, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk
+                x, rng=rng, output=output, out=out, threads=threads, first_chunk=first_chunk, **unknown
             )
+        if unknown:
+            refuse_unknown("randomize", unknown, RANDOMIZE)
         number = checks.integer("first", first, 0, MOST_NUMBER)
         call = called(rng, output, out, threads, first_chunk, self.outputs, self._streams)
         if out is not None:

@@ -19,6 +19,7 @@ from bitldp.estimate.estimates import Estimate, frequencies, indicator_spread
 from bitldp.letters.reach import Reach, checked_part
 from bitldp.mechanism.base import Mechanism, Output, Part, Takes
 from bitldp.mechanism.described import spreads
+from bitldp.mechanism.hints import RANDOMIZE, refuse_unknown
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
 from bitldp.mechanism.parameters import Budget, Option, optional, whole
 from bitldp.ordered.vocabulary import Words, letters_of, planned
@@ -201,6 +202,8 @@ class HeavyHitters(Mechanism):
         report is the code alone: no client chooses the others. No two records should have the same number.
         """
         if first is not None:
+            if unknown:
+                refuse_unknown("randomize", unknown, RANDOMIZE)
             return self._of_numbers(x, first, called(rng, output, out, threads, first_chunk, self.outputs, 1))
         alone = isinstance(x, str)  # one word, which has as many axes as its letters as numbers
         words: Any = [x] if alone else x
