@@ -111,6 +111,7 @@ def test_minimax_at_the_points_of_its_grid(epsilon, worst):
     assert all(mechanism.worst_variance() < 1.01 * other.worst_variance() for other in others)
 
 
+@pytest.mark.slow
 def test_what_beats_what():
     """MVU(6,5) has the least mean error of the table in its columns; noise has the largest at 4 and more."""
     for epsilon in TABLE["MVU(6,5)"][1]:
