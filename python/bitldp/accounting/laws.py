@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bitldp._core import Bits, Cube, Design, Matrix, Mixture, Select, Shift, Subset, Unary, Window
-from bitldp.accounting.loss_table import LossTable, of_weights, promised, two_rows
+from bitldp.accounting.loss_table import LossTable, Normal, of_weights, promised, two_rows
 from bitldp.channels.noise import is_log_concave
 from bitldp.privacy import ONE, Guarantee
 
@@ -24,13 +24,13 @@ class Tables(NamedTuple):
 
     Attributes
     ----------
-    tables : tuple of LossTable
+    tables : tuple of LossTable or Normal
         The law; several where a public choice, such as the region, says which of them applies.
     times : int
         How many independent symbols.
     """
 
-    tables: tuple[LossTable, ...]
+    tables: tuple[LossTable | Normal, ...]
     times: int
 
 
@@ -41,14 +41,18 @@ def parts(release: Any) -> list[Tables]:
     Parameters
     ----------
     release
-        A channel, a mechanism (its `_symbols` name its channels), or a `Guarantee`, which stands
-        for the worst law that it allows of a record.
+        A channel, a mechanism (its `gdp_mu`, where it has one, says how far normal laws are apart that no two
+        records are told apart better than; else its `_symbols` name its channels), or a `Guarantee`, which
+        stands for the worst law that it allows of a record.
 
     Raises
     ------
     TypeError
         If it is none of them.
     """
+    apart = getattr(release, "gdp_mu", None)
+    if apart is not None:
+        return [Tables((Normal(apart),), 1)]
     stated = getattr(release, "_symbols", None)  # a mechanism's own word; no kind of mechanism is known here
     if not callable(stated):
         name = type(release).__name__
