@@ -14,7 +14,8 @@ from bitldp.amplification import (
     summed_central_delta,
     summed_central_epsilon,
 )
-from bitldp.amplification.aggregates import Binary, Datasets, _binomial
+from bitldp.amplification.binary import Binary, binomial
+from bitldp.amplification.datasets import Datasets
 from bitldp.channels import Matrix
 
 stats = pytest.importorskip("scipy.stats")
@@ -119,7 +120,7 @@ def test_certain_and_impossible_reports():
 
 def test_binomial_windows():
     for users, chance in ((0, 0.3), (5, 0.0), (5, 1.0), (9, 0.4), (10**6, 0.01), (10**6, 0.5)):
-        law, low = _binomial(users, chance)
+        law, low = binomial(users, chance)
         assert law.sum() == pytest.approx(1.0)
         places = low + np.arange(len(law))
         assert law == pytest.approx(stats.binom.pmf(places, users, chance), rel=1e-7, abs=1e-30)

@@ -6,7 +6,8 @@ thing.) Three accountants, from coarse to fine:
 
 - ``"basic"``: epsilons and deltas add up;
 - ``"renyi"``: Rényi divergences of the integer laws add up, and are then converted to (epsilon, delta);
-- ``"pld"``: privacy-loss distributions of the integer laws are convolved.
+- ``"pld"``: privacy-loss distributions of the integer laws are convolved; those of noise that is no worse
+  than normal noise compose exactly, by the root of the sum of the squares of mu.
 
 The last two convert with the library ``dp_accounting`` (extra ``design``).
 """

@@ -17,6 +17,7 @@ from bitldp.accounting.divergence import ORDERS, check_orders, renyi
 from bitldp.accounting.laws import Tables, parts
 from bitldp.base import checks
 from bitldp.base.errors import require
+from bitldp.channels.normal import delta_of, epsilon_of
 from bitldp.privacy import Guarantee, added, composed
 
 __all__ = ["Account", "Method", "account", "concentration", "from_renyi"]
@@ -97,8 +98,8 @@ def account(
     ------
     ValueError
         For delta outside its range, neither or both of delta and epsilon, no releases, a count below 1, or a
-        delta that basic composition of the releases' own deltas exceeds. "pld" takes no delta below 2e-12:
-        the rounding of its convolutions would show.
+        delta that basic composition of the releases' own deltas exceeds. "pld" takes no delta below 2e-12,
+        but of Gaussian noise alone: the rounding of its convolutions would show.
     TypeError
         For an argument of another kind.
     MissingExtraError
@@ -107,7 +108,9 @@ def account(
     Notes
     -----
     Local differential privacy: neighbouring inputs are any two series of records that one person may have.
-    Claimed epsilons play no part; the laws are those of the integers that the samplers use. "renyi" converts
+    Claimed epsilons play no part; the laws are those of the integers that the samplers use. Releases that are
+    told apart no better than normal laws (`BallGaussian`, `Skellam`: their `gdp_mu`) compose exactly in "pld"
+    (Dong, Roth and Su, "Gaussian differential privacy", JRSS B 2022). "renyi" converts
     by Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020,
     Proposition 12, as ``dp_accounting.rdp`` has it.
 
@@ -188,9 +191,14 @@ def _epsilon_at(
         result = float(converted) * _UP  # as from_renyi
         order = float(best) if result < whole else None
     else:
-        if not delta > 2.0 * _ROUNDING:
+        symbols = _merged(listed)
+        mu = losses.normal(symbols)
+        if mu is not None:
+            result = epsilon_of(mu, delta)
+        elif not delta > 2.0 * _ROUNDING:
             raise ValueError(f"delta: must be above {2.0 * _ROUNDING} for 'pld', got {delta}")
-        result = float(_loss(listed).get_epsilon_for_delta(delta - _ROUNDING)) * _UP
+        else:
+            result = float(losses.composed(symbols).get_epsilon_for_delta(delta - _ROUNDING)) * _UP
     return Account(min(result, whole), delta, method, order, names)
 
 
@@ -211,7 +219,12 @@ def _delta_at(
         result = float(converted) * _UP
         order = float(best) if result < whole else None
     else:
-        result = float(_loss(listed).get_delta_for_epsilon(epsilon)) + _ROUNDING
+        symbols = _merged(listed)
+        mu = losses.normal(symbols)
+        if mu is None:
+            result = float(losses.composed(symbols).get_delta_for_epsilon(epsilon)) + _ROUNDING
+        else:
+            result = delta_of(mu, epsilon)
     return Account(epsilon, min(result, whole), method, order, names)
 
 
@@ -261,11 +274,8 @@ def _curve(listed: list[tuple[Any, int]], alphas: NDArray[np.float64]) -> NDArra
     curve = np.zeros(len(alphas))
     for release, count in listed:
         curve += count * renyi(release, alphas)
-    return np.asarray(curve * (1.0 + 2.0**-48))
+    return np.asarray(curve * _UP)
 
 
-def _loss(listed: list[tuple[Any, int]]) -> Any:
-    symbols: list[tuple[Tables, int]] = [
-        (part, part.times * count) for release, count in listed for part in parts(release)
-    ]
-    return losses.composed(symbols)
+def _merged(listed: list[tuple[Any, int]]) -> list[tuple[Tables, int]]:
+    return losses.merged([(part, part.times * count) for release, count in listed for part in parts(release)])

@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp.accounting.laws import parts
-from bitldp.accounting.loss_table import LossTable
+from bitldp.accounting.loss_table import LossTable, Normal
 
 __all__ = ["ORDERS", "check_orders", "renyi"]
 
 ORDERS: tuple[float, ...] = tuple(float(1.0 + 2.0 ** (k / 4.0)) for k in range(-24, 45))
 """The Rényi orders that accounting looks at: 1 + 2^(k/4), from about 1.016 to 2049."""
 
+_UP = 1.0 + 2.0**-48  # more than the rounding of a few products
+_UNIT = 2.0**-49  # of a logarithm: what it may be off, and a sum, by eighths
 _SAFE = 300.0  # exponents up to which powers of the rows are formed themselves; doubles end at e^709
 
 
@@ -70,7 +72,7 @@ def renyi(release: Any, orders: ArrayLike = ORDERS) -> NDArray[np.float64]:
     totals = np.zeros(len(flat))
     for part in parts(release):
         totals += part.times * of_tables(part.tables, flat)
-    return (totals * (1.0 + 2.0**-48)).reshape(alphas.shape)
+    return (totals * _UP).reshape(alphas.shape)
 
 
 def check_orders(orders: Any) -> NDArray[np.float64]:
@@ -86,13 +88,15 @@ def check_orders(orders: Any) -> NDArray[np.float64]:
     return alphas
 
 
-def of_tables(tables: Sequence[LossTable], alphas: Iterable[float]) -> NDArray[np.float64]:
+def of_tables(tables: Sequence[LossTable | Normal], alphas: Iterable[float]) -> NDArray[np.float64]:
     """Return the divergence of one symbol at every order: the worst of its tables."""
     return np.array([max(of_table(table, float(alpha)) for table in tables) for alpha in alphas])
 
 
-def of_table(table: LossTable, alpha: float) -> float:
+def of_table(table: LossTable | Normal, alpha: float) -> float:
     """Return the divergence of the worst pair of rows, rounded up."""
+    if isinstance(table, Normal):
+        return alpha * table.mu * table.mu / 2.0 * _UP
     if math.isinf(table.epsilon):
         return math.inf
     epsilon = table.epsilon
@@ -116,7 +120,7 @@ def divergences(table: LossTable, alpha: float) -> NDArray[np.float64]:
     else:
         exponents = np.stack([_log_sums(alpha * row + (1.0 - alpha) * logs) for row in logs])
     # each logarithm is off by less than 2 units in its last place, times alpha; a sum by one unit a term
-    slack = alpha * (1.0 + float(np.abs(logs).max())) * 2.0**-49 + logs.shape[1] * 2.0**-52
+    slack = (alpha * (1.0 + float(np.abs(logs).max())) + logs.shape[1] / 8.0) * _UNIT
     result: NDArray[np.float64] = np.maximum(exponents + slack, 0.0) / (alpha - 1.0)
     np.fill_diagonal(result, 0.0)
     return result

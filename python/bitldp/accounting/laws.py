@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bitldp._core import Bits, Cube, Design, Matrix, Mixture, Select, Shift, Subset, Unary, Window
-from bitldp.accounting.loss_table import LossTable, of_weights, promised, two_rows
+from bitldp.accounting.loss_table import LossTable, Normal, of_weights, promised, two_rows
 from bitldp.channels.noise import is_log_concave
 from bitldp.privacy import ONE, Guarantee
 
-__all__ = ["Tables", "parts"]
+__all__ = ["Blocks", "Tables", "blocks", "parts"]
 
 _ENTRIES = 1 << 18  # of a table of shifts that is made
 _LOOKED_AT = 2048  # candidates up to which the overlaps of all windows are counted
@@ -24,13 +24,13 @@ class Tables(NamedTuple):
 
     Attributes
     ----------
-    tables : tuple of LossTable
+    tables : tuple of LossTable or Normal
         The law; several where a public choice, such as the region, says which of them applies.
     times : int
         How many independent symbols.
     """
 
-    tables: tuple[LossTable, ...]
+    tables: tuple[LossTable | Normal, ...]
     times: int
 
 
@@ -41,14 +41,18 @@ def parts(release: Any) -> list[Tables]:
     Parameters
     ----------
     release
-        A channel, a mechanism (its `_symbols` name its channels), or a `Guarantee`, which stands
-        for the worst law that it allows of a record.
+        A channel, a mechanism (its `gdp_mu`, where it has one, says how far normal laws are apart that no two
+        records are told apart better than; else its `_symbols` name its channels), or a `Guarantee`, which
+        stands for the worst law that it allows of a record.
 
     Raises
     ------
     TypeError
         If it is none of them.
     """
+    apart = getattr(release, "gdp_mu", None)
+    if apart is not None:
+        return [Tables((Normal(apart),), 1)]
     stated = getattr(release, "_symbols", None)  # a mechanism's own word; no kind of mechanism is known here
     if not callable(stated):
         name = type(release).__name__
@@ -75,22 +79,12 @@ def _(release: Matrix) -> list[Tables]:
     return [Tables((of_weights(release.weights(), release.epsilon),), 1)]
 
 
-@parts.register
-def _(release: Window) -> list[Tables]:
-    return [Tables((_window_table(release),), 1)]
-
-
-@parts.register
-def _(release: Design) -> list[Tables]:
-    shares = _shared(release)
-    return [Tables((_of_blocks(release, shares, release.high, release.width, release.cells),), 1)]
-
-
-@parts.register
-def _(release: Subset) -> list[Tables]:
-    # Of the subsets with one input, a share of (w - 1)/(k - 1) has the other one, too.
-    k, w = release.elements, release.size
-    return [Tables((_of_blocks(release, Fraction(w * (w - 1), k - 1), release.high, w, k),), 1)]
+@parts.register(Design)
+@parts.register(Subset)
+@parts.register(Window)
+def _(release: Design | Subset | Window) -> list[Tables]:
+    table = two_rows(*blocks(release).rows())
+    return [Tables((LossTable(table.rows, min(table.epsilon, release.epsilon)),), 1)]
 
 
 @parts.register
@@ -145,7 +139,7 @@ def _(release: Mixture) -> list[Tables]:
         return [Tables((promised(release.epsilon, 0.0),), 1)]
     # Inputs are worst at both ends: those of the window that are told apart best, and the matrix's two.
     (heads, *low), (_, *high) = ([Fraction(w, ONE) for w in row] for row in release.matrix.weights())
-    one, other = _window_rows(release.window)
+    one, other = blocks(release.window).rows()
     table = two_rows([heads * each for each in one] + low, [heads * each for each in other] + high)
     return [Tables((LossTable(table.rows, min(table.epsilon, release.epsilon)),), 1)]
 
@@ -175,49 +169,76 @@ def _bernoulli(p: int, q: int) -> LossTable:
     return two_rows([1 - one, one], [1 - zero, zero])
 
 
-def _of_blocks(release: Design | Subset, shared: Fraction, high: int, width: int, cells: int) -> LossTable:
-    """Return the laws of two inputs whose blocks have so many cells in common, as those of windows."""
-    inside = (1 - shared / width) * Fraction(high, ONE)
-    outside = (width - shared) / (cells - width) * (1 - Fraction(high, ONE))
-    rest = 1 - inside - outside
-    table = two_rows([inside, outside, rest], [outside, inside, rest])
-    return LossTable(table.rows, min(table.epsilon, release.epsilon))
+class Blocks(NamedTuple):
+    """The law of a report that is in a block of cells, one block an input, with some chance.
+
+    It is any cell of the block alike, and else any other cell alike.
+
+    Attributes
+    ----------
+    cells, width : int
+        All cells, N, and those of a block, m.
+    shared : Fraction
+        How many cells two blocks have in common at least, k; on average where a public number says which
+        blocks there are.
+    high : int
+        Chance of the block, H, in units of 2**-64.
+    """
+
+    cells: int
+    width: int
+    shared: Fraction
+    high: int
+
+    def rows(self) -> tuple[list[Fraction], list[Fraction]]:
+        """Return the laws of the two inputs whose blocks have least in common.
+
+        No other two are easier to tell apart: with k cells in common, the others of the two blocks have the
+        chance (m - k) H/m against (m - k)(1 - H)/(N - m), and all else is as likely for both. So the
+        divergences decrease with k.
+        """
+        high, own = Fraction(self.high, ONE), self.width - self.shared
+        inside, outside = own * high / self.width, own * (1 - high) / (self.cells - self.width)
+        rest = 1 - inside - outside
+        return [inside, outside, rest], [outside, inside, rest]
 
 
-def _shared(channel: Design) -> Fraction:
-    """Return how many cells two blocks share at least; of progressions, on average over the steps.
+@singledispatch
+def blocks(channel: Any) -> Blocks:
+    """Return the blocks of a channel that has some: `Window`, `Design` or `Subset`."""
+    raise TypeError(f"channel: must be a Window, Design or Subset, not {type(channel).__name__}")
+
+
+@blocks.register
+def _(channel: Window) -> Blocks:
+    return Blocks(channel.cells, channel.width, Fraction(_least_overlap(channel)), channel.high)
+
+
+@blocks.register
+def _(channel: Subset) -> Blocks:
+    # Of the subsets with one input, a share of (w - 1)/(k - 1) has the other one, too.
+    k, w = channel.elements, channel.size
+    return Blocks(k, w, Fraction(w * (w - 1), k - 1), channel.high)
+
+
+@blocks.register
+def _(channel: Design) -> Blocks:
+    """Of progressions, on average over the steps.
 
     Whatever the step is, what lies in one of two blocks alone is told by the same ratio: so the average over
     steps is all that matters.
     """
     cells, width, order = channel.cells, channel.width, channel.order
     if channel.outputs != cells:
-        return Fraction(width * (width - 1), cells - 1)
-    if order is None:  # halves: of two blocks, or of one
-        return Fraction(0 if cells > 2 * width else width // 2)
-    inside = np.zeros(cells)
-    inside[order[:width]] = 1.0
-    others = np.abs(np.fft.rfft(inside)) ** 2
-    return Fraction(int(np.rint(np.fft.irfft(others, cells)[1:]).min()))
-
-
-def _window_rows(channel: Window) -> tuple[list[Fraction], list[Fraction]]:
-    """Return the laws of the two inputs whose windows have least in common.
-
-    No other two are easier to tell apart: with k cells in common, the others of the two windows have the
-    chance (m - k) H/m against (m - k)(1 - H)/(N - m), and all else is as likely for both. So the divergences
-    decrease with k.
-    """
-    cells, width, high = channel.cells, channel.width, Fraction(channel.high, ONE)
-    own = width - _least_overlap(channel)
-    inside, outside = own * high / width, own * (1 - high) / (cells - width)
-    rest = 1 - inside - outside
-    return [inside, outside, rest], [outside, inside, rest]
-
-
-def _window_table(channel: Window) -> LossTable:
-    table = two_rows(*_window_rows(channel))
-    return LossTable(table.rows, min(table.epsilon, channel.epsilon))
+        shared = Fraction(width * (width - 1), cells - 1)
+    elif order is None:  # halves: of two blocks, or of one
+        shared = Fraction(0 if cells > 2 * width else width // 2)
+    else:
+        inside = np.zeros(cells)
+        inside[order[:width]] = 1.0
+        others = np.abs(np.fft.rfft(inside)) ** 2
+        shared = Fraction(int(np.rint(np.fft.irfft(others, cells)[1:]).min()))
+    return Blocks(cells, width, shared, channel.high)
 
 
 def _least_overlap(channel: Window) -> int:

@@ -1,4 +1,4 @@
-"""The law of one independent symbol of a report: a row of probabilities for each input it may have."""
+"""The law of one independent symbol of a report: a row of probabilities for each input, or normal laws."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import log_ratio
+from bitldp.channels.normal import delta_of
 from bitldp.privacy import ONE
 
-__all__ = ["LossTable", "of_rows", "of_weights", "promised", "two_rows"]
+__all__ = ["LossTable", "Normal", "of_rows", "of_weights", "promised", "two_rows"]
 
 _BLOCK = 1 << 21  # entries of the pairs of rows that are looked at together
+_WIDTH = 9.0  # standard deviations of a normal loss that are looked at: 1e-19 are beyond
+_PARTS = 1 << 11  # points that are looked at within them
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +38,11 @@ class LossTable:
     rows: NDArray[np.float64]
     epsilon: float
 
+    @property
+    def crosses(self) -> bool:
+        """Whether there are several pairs, of which one may be worst at some epsilons, another at others."""
+        return len(self.rows) > 2
+
     def pairs(self) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
         """Yield the ordered pairs of different rows, in blocks: two arrays of shape (block, values)."""
         count, values = self.rows.shape
@@ -43,6 +52,54 @@ class LossTable:
             one, other = np.meshgrid(first, np.arange(count), indexing="ij")
             different = one != other
             yield self.rows[one[different]], self.rows[other[different]]
+
+    def profile(self, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the largest hockey-stick divergence ``sum_y max(P(y) - e^eps P'(y), 0)`` of any pair."""
+        result = np.zeros(len(epsilons))
+        for one, other in self.pairs():
+            for index, epsilon in enumerate(epsilons):
+                gaps = np.maximum(one - math.exp(epsilon) * other, 0.0).sum(axis=1)
+                result[index] = max(result[index], float(gaps.max()))
+        return result
+
+    def losses(self) -> NDArray[np.float64]:
+        """Return the largest finite loss of any pair in each value; all there are, of a table of two rows."""
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.rows)
+        if len(logs) == 2:
+            both = np.isfinite(logs).all(axis=0)
+            gaps: NDArray[np.float64] = np.abs(logs[0, both] - logs[1, both])
+            return gaps
+        spread = np.where(np.isfinite(logs), logs, np.nan)
+        return np.asarray(np.nanmax(spread, axis=0) - np.nanmin(spread, axis=0), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Normal:
+    """Two normal laws of variance 1: no two inputs are told apart better.
+
+    Attributes
+    ----------
+    mu : float
+        How far their means are apart, above zero.
+    """
+
+    mu: float
+    crosses: ClassVar[bool] = False
+
+    @property
+    def epsilon(self) -> float:
+        """Epsilon at delta 0: there is none."""
+        return math.inf
+
+    def profile(self, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the hockey-stick divergence, rounded up."""
+        return np.array([delta_of(self.mu, epsilon) for epsilon in epsilons.tolist()])
+
+    def losses(self) -> NDArray[np.float64]:
+        """Return losses from the least to the largest that are looked at: normal, of deviation mu."""
+        middle, reach = self.mu * self.mu / 2.0, _WIDTH * self.mu
+        return np.abs(np.linspace(middle - reach, middle + reach, _PARTS))
 
 
 def of_weights(weights: Sequence[Sequence[int]], epsilon: float) -> LossTable:

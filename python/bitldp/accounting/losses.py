@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp.accounting.laws import Tables, parts
-from bitldp.accounting.loss_table import LossTable
+from bitldp.accounting.loss_table import Normal
 from bitldp.base import checks
 from bitldp.base.errors import require
 
-__all__ = ["composed", "pld", "profile"]
+__all__ = ["composed", "merged", "normal", "pld", "profile"]
 
 _FEW = 1 << 10  # steps of the distribution of a single release, which may be composed many times
 _POINTS = 1 << 17  # steps of the distribution of a composition, about
@@ -23,6 +23,7 @@ _MOST = 1 << 21
 _FINER = 20.0  # how much finer than the smallest loss of a symbol the steps should be
 _FARTHEST = 600.0  # a loss beyond is counted as infinite; its exponential would near the end of doubles
 _CERTAIN = 1.0 - 1e-9
+_UP = 1.0 + 2.0**-48
 _BETWEEN = 64  # further points where a table has many pairs
 
 
@@ -53,12 +54,14 @@ def pld(release: Any, *, interval: float | None = None) -> Any:
 
     Notes
     -----
-    Neighbouring records differ in any way. No single pair of inputs need be the worst one for every epsilon.
-    So for each symbol, the largest hockey-stick divergence of any pair is taken at every epsilon of a grid,
-    which has a pair of laws that it belongs to and that dominates all pairs, also under adaptive composition
-    (Zhu, Dong and Wang, "Optimal accounting of differential privacy via characteristic function", AISTATS
-    2022, Proposition 8 and Theorem 10). Between the points of the grid the divergences are joined by chords
-    (Doroshenko et al., "Connect the dots", PoPETs 2022), which lie above.
+    Neighbouring records differ in any way. Of a mechanism whose inputs are told apart no better than normal
+    laws (`BallGaussian`, `Skellam`), the distribution is that of those laws. Else no single pair of inputs
+    need be the worst one for every epsilon. So for each symbol, the largest hockey-stick divergence of any
+    pair is taken at every epsilon of a grid, which has a pair of laws that it belongs to and that dominates
+    all pairs, also under adaptive composition (Zhu, Dong and Wang, "Optimal accounting of differential
+    privacy via characteristic function", AISTATS 2022, Proposition 8 and Theorem 10). Between the points of
+    the grid the divergences are joined by chords (Doroshenko et al., "Connect the dots", PoPETs 2022), which
+    lie above.
 
     Examples
     --------
@@ -68,8 +71,30 @@ def pld(release: Any, *, interval: float | None = None) -> Any:
     >>> round(loss.get_epsilon_for_delta(1e-6), 1)
     83.5
     """
-    symbols = [(part, part.times) for part in parts(release)]
+    symbols = merged([(part, part.times) for part in parts(release)])
     return composed(symbols, _step(symbols, _FEW) if interval is None else interval)
+
+
+def merged(symbols: Sequence[tuple[Tables, int]]) -> list[tuple[Tables, int]]:
+    """Return the symbols with all that are normal as one, which they compose to: the squares of mu add up.
+
+    Source: Dong, Roth and Su, "Gaussian differential privacy", JRSS B 2022, Corollary 3.3.
+    """
+    rest, squares = [], []
+    for part, count in symbols:
+        if len(part.tables) == 1 and isinstance(table := part.tables[0], Normal):
+            squares.append(count * table.mu * table.mu)
+        else:
+            rest.append((part, count))
+    total = math.sqrt(math.fsum(squares)) * _UP
+    return rest if total == 0.0 else [*rest, (Tables((Normal(total),), 1), 1)]
+
+
+def normal(symbols: Sequence[tuple[Tables, int]]) -> float | None:
+    """Return mu of merged symbols that are all normal; None of others."""
+    if len(symbols) != 1 or not isinstance(table := symbols[0][0].tables[0], Normal):
+        return None
+    return table.mu
 
 
 def composed(symbols: Sequence[tuple[Tables, int]], interval: float | None = None) -> Any:
@@ -94,36 +119,18 @@ def composed(symbols: Sequence[tuple[Tables, int]], interval: float | None = Non
 
 def profile(part: Tables, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the largest hockey-stick divergence ``sum_y max(P(y) - e^eps P'(y), 0)`` of any pair."""
-    result = np.zeros(len(epsilons))
-    for table in part.tables:
-        for one, other in table.pairs():
-            for index, epsilon in enumerate(epsilons):
-                gaps = np.maximum(one - math.exp(epsilon) * other, 0.0).sum(axis=1)
-                result[index] = max(result[index], float(gaps.max()))
-    return np.minimum(result, 1.0)
-
-
-def _losses(table: LossTable) -> NDArray[np.float64]:
-    """Return the largest finite loss of any pair in each value; all there are, of a table of two rows."""
-    with np.errstate(divide="ignore"):
-        logs = np.log(table.rows)
-    if len(logs) == 2:
-        both = np.isfinite(logs).all(axis=0)
-        gaps: NDArray[np.float64] = np.abs(logs[0, both] - logs[1, both])
-        return gaps
-    spread = np.where(np.isfinite(logs), logs, np.nan)
-    return np.asarray(np.nanmax(spread, axis=0) - np.nanmin(spread, axis=0), dtype=np.float64)
+    return np.minimum(np.max([table.profile(epsilons) for table in part.tables], axis=0), 1.0)
 
 
 def _points(part: Tables, step: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return grid points, in steps, and the divergences there."""
     chosen = [0]
     for table in part.tables:
-        losses = np.minimum(_losses(table), 2.0 * _FARTHEST)
+        losses = np.minimum(table.losses(), 2.0 * _FARTHEST)
         losses = np.concatenate([losses, -losses]) / step
         chosen += np.floor(losses - 1e-6).astype(int).tolist()
         chosen += np.ceil(losses + 1e-6).astype(int).tolist()
-    if len(part.tables) > 1 or len(part.tables[0].rows) > 2:
+    if len(part.tables) > 1 or any(table.crosses for table in part.tables):
         chosen += np.linspace(min(chosen), max(chosen), _BETWEEN).round().astype(int).tolist()
     most = math.floor(_FARTHEST / step)
     steps = np.unique(np.clip(np.array(chosen, np.int64), -most, most))
@@ -133,7 +140,7 @@ def _points(part: Tables, step: float) -> tuple[NDArray[np.int64], NDArray[np.fl
 def _step(symbols: Sequence[tuple[Tables, int]], points: int = _POINTS) -> float:
     """Return a step that is fine for the losses of a symbol, and not too fine for their sum."""
     worst = [
-        (max((float(_losses(table).max(initial=0.0)) for table in part.tables), default=0.0), count)
+        (max((float(table.losses().max(initial=0.0)) for table in part.tables), default=0.0), count)
         for part, count in symbols
     ]
     worst = [(loss, count) for loss, count in worst if loss > 0.0]

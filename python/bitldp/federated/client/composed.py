@@ -60,8 +60,7 @@ def composed(mechanism: Mechanism, count: int, delta: float) -> Composed:
     -------
     Composed
         Infinite where no accountant finds an epsilon at this delta. "basic" is left out where the deltas of
-        the releases add up to more, and "pld" for releases with a delta of their own, of which it would know
-        no more than their guarantee.
+        the releases add up to more.
     """
     own = mechanism.guarantee.delta
     result: list[Composed] = []
@@ -69,7 +68,7 @@ def composed(mechanism: Mechanism, count: int, delta: float) -> Composed:
         basic = account([(mechanism, count)], delta=delta, method="basic")
         result.append(Composed(basic.epsilon, delta if own else 0.0, "basic"))
     if delta > 0.0:
-        finer: list[Method] = ["renyi", "pld"] if own == 0.0 and delta > _LEAST_DELTA else ["renyi"]
+        finer: list[Method] = ["renyi", "pld"] if delta > _LEAST_DELTA else ["renyi"]
         for method in finer:
             each = account([(mechanism, count)], delta=delta, method=method)
             result.append(Composed(each.epsilon, delta, method))
