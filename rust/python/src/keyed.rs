@@ -8,7 +8,7 @@ use pyo3::Borrowed;
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::arrays::{contiguous, contiguous_of, detached, input, key, slice, tuple, wrong_dtype};
+use crate::arrays::{contiguous, contiguous_of, copied, detached, input, key, slice, tuple, wrong_dtype};
 use crate::error::to_python;
 use crate::numbers::{Whole, count, threads};
 
@@ -120,7 +120,7 @@ impl Coins {
 
     /// The coins of one column of some of the records: of those places, of which the values are one each.
     fn taken(&self, records: PyReadonlyArray1<'_, i64>, column: Whole) -> PyResult<Coins> {
-        let (places, column) = (records.as_array(), count("column", column)?);
+        let (places, column) = (copied(records.as_array())?, count("column", column)?);
         let outside = || PyIndexError::new_err("records: no such place");
         let place = |&place: &i64| usize::try_from(place).ok().filter(|&place| place < self.__len__());
         let places: Vec<usize> = places.iter().map(place).collect::<Option<_>>().ok_or_else(outside)?;
