@@ -275,7 +275,7 @@ class PairEvents:
 
         def describe(pair: int, value: int) -> str:
             i, j = (self._columns[each[pair]] for each in self._pairs)
-            return f"{self._high(*i, value >> 1)}, and {self._high(*j, value & 1)}"
+            return f"{self._high(i, value >> 1)}, and {self._high(j, value & 1)}"
 
         return Block(table, describe)
 
@@ -292,7 +292,8 @@ class PairEvents:
 
         return Block(np.stack([1.0 - same, same], -1), describe)
 
-    def _high(self, part: int, symbol: int, value: int) -> str:
+    def _high(self, column: tuple[int, int], value: int) -> str:
+        part, symbol = column
         block, cut = self._blocks[part], self._cuts[part]
         if block.table.shape[2] == 2:
             return block.describe(symbol, value)
@@ -315,7 +316,7 @@ class PairEvents:
         high = np.stack(
             [each >= self._cuts[part] for (part, _), each in zip(self._columns, drawn, strict=True)], 1
         )
-        ones = high.astype(np.float64)
+        ones = high.astype(np.float32)  # its sums are exact up to 2^24 reports, of which a block has fewer
         i, j = self._pairs
         both, single = np.rint(ones.T @ ones).astype(np.int64)[i, j], np.count_nonzero(high, axis=0)
         first, second = single[i] - both, single[j] - both
