@@ -17,7 +17,7 @@ KEEP := $(PYTHON) benches/keep.py
 FUZZ_MINUTES ?= 5
 SOURCES := Cargo.toml Cargo.lock pyproject.toml python/papers/pyproject.toml $(shell find rust -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: demo test quick lint lint-rust lint-python rust-test python-test papers-test test-isa evidence bench bench-peers bench-design bench-tables bench-kernels bench-cohorts timing soak race asan asan-binding test-arm wheel-arm bench-arm fuzz figures papers paper-check numbers docs wheel example test-engines clean
+.PHONY: demo test quick lint lint-rust lint-python rust-test python-test papers-test test-isa evidence bench bench-peers bench-design bench-tables bench-kernels bench-cohorts supply timing soak race asan asan-binding test-arm wheel-arm bench-arm fuzz figures papers paper-check numbers docs wheel example test-engines clean
 
 demo: .venv/demo ## perturb real data, train on it, print the table, save the plot
 	$(BIN)/bitldp demo --out demo-output/demo.png
@@ -81,6 +81,12 @@ bench-design: .venv/dev ## how long the designs of least variance take, and how 
 
 bench-cohorts: .venv/dev ## rounds of 10^5 and 10^6 simulated clients, memory flat
 	$(BIN)/python benches/cohorts.py
+
+# The first two need no network; advisories need a database that is fetched.
+supply: .venv/dev ## notices, licences and sources of what is linked; and advisories, where their databases can be reached
+	$(PYTHON) tests/wheel/notices.py --check
+	$(BIN)/pytest -q tests/house/test_supply.py
+	@$(PYTHON) tests/wheel/advisories.py
 
 timing: .venv/dev ## whether time tells a subnormal from zero, beside pairs that cannot differ
 	$(BIN)/python benches/timing.py --record
