@@ -17,7 +17,7 @@ KEEP := $(PYTHON) benches/keep.py
 FUZZ_MINUTES ?= 5
 SOURCES := Cargo.toml Cargo.lock pyproject.toml python/papers/pyproject.toml $(shell find rust -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: demo test quick lint lint-rust lint-python rust-test python-test papers-test test-isa evidence bench bench-peers bench-design bench-tables bench-kernels bench-cohorts timing soak race asan test-arm wheel-arm bench-arm fuzz figures papers paper-check numbers docs wheel example test-engines clean
+.PHONY: demo test quick lint lint-rust lint-python rust-test python-test papers-test test-isa evidence bench bench-peers bench-design bench-tables bench-kernels bench-cohorts supply timing soak race asan asan-binding test-arm wheel-arm bench-arm fuzz figures papers paper-check numbers docs wheel example test-engines clean
 
 demo: .venv/demo ## perturb real data, train on it, print the table, save the plot
 	$(BIN)/bitldp demo --out demo-output/demo.png
@@ -82,6 +82,12 @@ bench-design: .venv/dev ## how long the designs of least variance take, and how 
 bench-cohorts: .venv/dev ## rounds of 10^5 and 10^6 simulated clients, memory flat
 	$(BIN)/python benches/cohorts.py
 
+# The first two need no network; advisories need a database that is fetched.
+supply: .venv/dev ## notices, licences and sources of what is linked; and advisories, where their databases can be reached
+	$(PYTHON) tests/wheel/notices.py --check
+	$(BIN)/pytest -q tests/house/test_supply.py
+	@$(PYTHON) tests/wheel/advisories.py
+
 timing: .venv/dev ## whether time tells a subnormal from zero, beside pairs that cannot differ
 	$(BIN)/python benches/timing.py --record
 
@@ -93,6 +99,16 @@ race: .venv/dev ## other threads rewrite the input meanwhile: no report outside 
 
 asan: ## the tests of the Rust core under AddressSanitizer: nothing is read or written beside its memory
 	$(ASAN) $(KEEP) asan -- cargo test -p bitldp-core --locked --target $(HOST)
+
+# The extension module needs a runtime that is shared, which comes with the C compiler: Python itself has none.
+asan-binding: .venv/dev ## every entry point of the binding under AddressSanitizer, for FUZZ_MINUTES; the figures are kept
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address -Zexternal-clangrt" CARGO_TARGET_DIR=target/asan \
+		cargo build -p bitldp-python --profile demo --locked --features pyo3/abi3-py310 --target $(HOST)
+	rm -rf target/asan/package && mkdir -p target/asan/package && cp -r python/bitldp target/asan/package
+	cp target/asan/$(HOST)/demo/lib_core.so target/asan/package/bitldp/_core.abi3.so
+	$(KEEP) asan-binding -- env BITLDP_FUZZ_SECONDS=$$(($(FUZZ_MINUTES) * 60)) PYTHONPATH=target/asan/package PYTHONMALLOC=malloc \
+		LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+		$(BIN)/pytest -q -s tests/fuzz/test_binding.py tests/law/channels/test_extension.py tests/law/channels/test_race.py
 
 test-arm: ## the tests of the Rust core on AArch64, emulated; on Debian it installs what that takes, as root
 	tests/arm/setup

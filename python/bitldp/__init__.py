@@ -27,12 +27,14 @@ imported when it is first asked for.
 
 from __future__ import annotations
 
+import bitldp.base.early  # noqa: F401 - first: it minds Ctrl-C while the others are imported
+
+# isort: split
 import sys
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-import bitldp.base.early  # noqa: F401 - first: it minds Ctrl-C while the others are imported
 from bitldp._core import __version__, pack, unpack
 
 # The public names of each module: they are imported when they are asked for. `__init__.pyi` has the same for

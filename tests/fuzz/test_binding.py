@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,31 +13,10 @@ import pytest
 from bitldp import _core
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from support.fuzz import SECRET, SECRET_CODE, SECRET_TEXT, answer, fuzz, mostly
+from support.fuzz import answer, fuzz, mostly
+from support.odd_arrays import Lying, arrays
 
 pytestmark = pytest.mark.slow
-
-DTYPES = [
-    "u1",
-    "u2",
-    "u4",
-    "u8",
-    "i1",
-    "i2",
-    "i4",
-    "i8",
-    "f4",
-    "f8",
-    "f2",
-    "?",
-    "c8",
-    "O",
-    "S8",
-    "M8[s]",
-    ">f4",
-]
-LAYOUTS = ["C", "F", "reversed", "every second", "askew", "read-only", "broadcast", "masked"]
-SHAPES = [(), (0,), (1,), (8,), (16,), (64,), (3, 8), (8, 3), (0, 8), (8, 0), (2, 2, 2), (1000, 8)]
 
 
 @dataclass(frozen=True)
@@ -83,95 +64,6 @@ def channels() -> dict[str, Called]:
         "subset": Called(_core.Subset(9, 3, 0.6), [], [], 512),
         "design": Called(_core.Design.translates(9, 3, 0.6, np.arange(9, dtype=np.uint32)), [], [], 9),
     }
-
-
-class Lying:
-    """A sequence that does not have the length it says."""
-
-    def __init__(self, says: int, has: int) -> None:
-        self.says, self.has = says, has
-
-    def __len__(self) -> int:
-        return self.says
-
-    def __getitem__(self, place: int) -> float:
-        if not 0 <= place < self.has:
-            raise IndexError(place)
-        return SECRET
-
-
-class Grudging:
-    """An object that gives something else as its array."""
-
-    def __init__(self, given: Any) -> None:
-        self.given = given
-
-    def __array__(self, *_: Any, **__: Any) -> Any:
-        if isinstance(self.given, Exception):
-            raise self.given
-        return self.given
-
-
-ODD: list[Callable[[], Any]] = [
-    lambda: None,
-    lambda: SECRET,
-    lambda: SECRET_TEXT,
-    lambda: [SECRET_TEXT] * 8,
-    lambda: [[SECRET], [SECRET, SECRET]],
-    lambda: [10**400] * 8,
-    lambda: Lying(10**18, 3),
-    lambda: Lying(0, 3),
-    lambda: Lying(8, 0),
-    lambda: Lying(3, 8),
-    lambda: Grudging(np.ones(8)),
-    lambda: Grudging(None),
-    lambda: Grudging(ValueError("no array")),
-    lambda: bytes(8),
-    lambda: memoryview(bytes(8)),
-    lambda: {"a": SECRET},
-    lambda: [0, 1, 1, 0, 1, 0, 0, 1],
-]
-
-
-@st.composite
-def arrays(draw: st.DrawFn, fitting: tuple[int, ...] = (16,), dtypes: str = "u1 u2 i8 f4 f8") -> Any:
-    """Draw arrays that mostly are of this shape, and now and then what is no array."""
-    if draw(st.integers(0, 15)) == 15:
-        return draw(st.sampled_from(ODD))()
-    shape = draw(mostly(st.just(fitting), st.sampled_from(SHAPES), 8))
-    dtype = np.dtype(draw(mostly(st.sampled_from(dtypes.split()), st.sampled_from(DTYPES))))
-    values = np.full(shape, draw(st.sampled_from([0, 0, 1, 1, 1])), np.int64)
-    x = values.astype(dtype)
-    if x.dtype.kind == "f":
-        x[...] = draw(st.sampled_from([SECRET, -SECRET, 0.0, 1e-40]))
-    if x.size and draw(st.integers(0, 7)) == 7:
-        bound = np.iinfo(x.dtype).max if x.dtype.kind in "iu" else 1
-        wrong = {"f": [np.nan, np.inf, 1e30], "S": [SECRET_TEXT.encode()], "O": [SECRET, SECRET_TEXT]}
-        one = draw(st.sampled_from(wrong.get(x.dtype.kind, [min(SECRET_CODE, bound), 1])))
-        with np.errstate(over="ignore"):
-            x.flat[draw(st.integers(0, x.size - 1))] = np.asarray(one).astype(x.dtype)
-    return laid(x, draw(mostly(st.just("C"), st.sampled_from(LAYOUTS), 4)))
-
-
-def laid(x: NDArray[Any], layout: str) -> NDArray[Any]:
-    """Return the same array with its elements lying in another way."""
-    if layout == "F":
-        x = np.asfortranarray(x)
-    elif layout == "reversed" and x.ndim:
-        x = np.ascontiguousarray(x[::-1])[::-1]
-    elif layout == "every second" and x.ndim:
-        x = np.repeat(x, 2, axis=-1)[..., ::2]
-    elif layout == "askew" and x.dtype.kind != "O" and x.nbytes:
-        askew = np.zeros(x.nbytes + 1, np.uint8)[1:].view(x.dtype).reshape(x.shape)
-        np.copyto(askew, x)
-        x = askew
-    elif layout == "broadcast" and x.size:
-        x = np.broadcast_to(x.flat[0], x.shape)
-    elif layout == "masked":
-        x = np.ma.masked_array(x, mask=np.zeros(x.shape, bool))
-    elif layout == "read-only":
-        x.flags.writeable = False
-    return x
 
 
 @dataclass(frozen=True)
@@ -395,3 +287,173 @@ def test_constructors_answer_or_refuse() -> None:
     odd_ones = st.lists(st.tuples(st.integers(0, 4), st.sampled_from(odd)), min_size=1, max_size=2)
     changes = mostly(st.just([]), odd_ones, 3)
     fuzz("constructors", st.tuples(st.sampled_from(fitting), changes), call)
+
+
+NUMBERS = mostly(
+    st.sampled_from([2, 3, 5, 8, 16]), st.sampled_from([0, 1, -1, 2**16, 2**40, 2**63, 10**30]), 6
+)
+THREADS = mostly(st.sampled_from([None, 1, 2]), st.sampled_from([0, -1, 10**30, "2"]))
+SCALES = mostly(st.sampled_from([1.0, -2.5]), st.sampled_from([0.0, np.nan, np.inf, 1e308, None]))
+
+
+def test_rotations_answer_or_refuse() -> None:
+    select = _core.Select(np.array([8, 8], np.uint32), np.array([1, 3], np.uint64), None, True)
+    kinds = mostly(st.sampled_from(["hadamard", "haar"]), st.sampled_from(["Haar", "", None]))
+    sizes = mostly(st.just(5), NUMBERS, 3)
+    keys = mostly(st.just(bytes(32)), st.sampled_from([b"short", None, 1]))
+    rows = arrays((4,), "u4")
+    drawn = st.tuples(
+        st.tuples(sizes, SCALES, kinds, keys),
+        arrays((4, 5), "f4 f8"),
+        rows,
+        rows,
+        arrays((4, 16), "u8"),
+        THREADS,
+    )
+
+    def call(one: tuple[Any, Any, Any, Any, Any, Any]) -> bool:
+        made = answer(_core.Rotation, *one[0])
+        if made is None:
+            return False
+        (rotation,), (_, x, rotations, reports, counts, threads) = made, one
+        answered = [
+            answer(rotation.rotate, x, rotations, threads),
+            answer(rotation.letters, rotations, reports, 2.0, threads),
+            answer(rotation.sums, rotations, reports, 2.0, threads),
+            answer(rotation.undo_counts, rotations, counts, 2.0, threads),
+            answer(select.randomize_rotated, x, rotation, rotations, bytes(32), "codes", None, threads, 0),
+        ]
+        return any(each is not None for each in answered)
+
+    fuzz("rotations", drawn, call)
+
+
+def test_hashes_answer_or_refuse() -> None:
+    drawn = st.tuples(
+        arrays((16,), "u4"),
+        arrays((16,), "u4"),
+        arrays((16,), "u8"),
+        arrays((16, 3), "u4"),
+        NUMBERS,
+        NUMBERS,
+        THREADS,
+    )
+
+    def call(one: tuple[Any, Any, Any, Any, Any, Any, Any]) -> bool:
+        seeds, reports, words, triples, cells, size, threads = one
+        made = [
+            answer(_core.hash_cells, seeds, words, cells),
+            answer(_core.hash_supports, seeds, reports, words, cells, threads=threads),
+            answer(_core.count_hashes, triples, size, 65537, cells, threads=threads),
+            answer(_core.count_hashes, triples, 3, size, cells, threads=threads),
+            answer(_core.count_progressions, reports, size, cells, 3, threads=threads),
+            answer(_core.count_progressions, reports, 7, 7, size, records=cells, threads=threads),
+        ]
+        if made[0] is not None and made[0][0].size:
+            assert made[0][0].max() < cells
+        return any(each is not None for each in made)
+
+    fuzz("hashes", drawn, call)
+
+
+def test_texts_answer_or_refuse() -> None:
+    rising = st.builds(lambda steps: np.cumsum([0, *steps]), st.lists(st.integers(0, 3), max_size=20))
+    offsets = mostly(rising, arrays((16,), "i8"), 4)
+    columns = st.lists(
+        st.one_of(
+            arrays((3,), "f4 f8 u1 i8"),
+            st.tuples(st.one_of(st.none(), arrays((3,), "i4")), offsets, arrays((64,), "u1"), st.booleans()),
+        ),
+        max_size=3,
+    )
+    tables = mostly(columns, st.sampled_from([Lying(10**18, 3), Lying(0, 3), "abc", None, [()], [(None,)]]))
+    marks = mostly(st.sampled_from([",", ";", "\t"]), st.sampled_from(["", ",,", "é", None, 3]))
+
+    def call(one: tuple[Any, Any, Any, Any, Any]) -> bool:
+        table, mark, starts, content, threads = one
+        rows = answer(_core.csv_rows, table, mark)
+        digests = answer(_core.text_digests, starts, content, threads=threads)
+        if digests is not None:
+            assert digests[0].shape == (len(starts) - 1, 32)
+        return rows is not None or digests is not None
+
+    fuzz("texts", st.tuples(tables, marks, offsets, arrays((64,), "u1"), THREADS), call)
+
+
+def test_keys_of_records_answer_or_refuse() -> None:
+    places = mostly(st.just(np.array([3, 0, 3])), arrays((3,), "i8"), 4)
+    columns = mostly(st.integers(0, 9), st.sampled_from([-1, 2**32, 2**40, 10**30]))
+
+    def call(one: tuple[Any, Any, Any, Any, Any]) -> bool:
+        x, places, column, count, threads = one
+        coins = _core.Coins(bytes(32), b"fuzz", np.arange(16, dtype=np.uint64))
+        bound = answer(coins.bound, x, threads)
+        taken = answer((coins if bound is None else bound[0]).taken, places, column)
+        stage = answer(coins.stage, column)
+        if taken is not None:
+            assert len(taken[0]) == len(places)
+        least = None if isinstance(count, int) and count > 1 << 20 else answer(coins.words, count, 5, threads)
+        return any(each is not None for each in (bound, taken, stage, least))
+
+    fuzz("keys of records", st.tuples(arrays((16,)), places, columns, NUMBERS, THREADS), call)
+
+
+def test_sliding_masses_answer_or_refuse() -> None:
+    highs = mostly(st.sampled_from([0.3, 0.7]), st.sampled_from([0.0, 1.0, np.nan, -1.0, None]))
+    most = mostly(st.sampled_from([None, 0, 3]), st.sampled_from([-1, 10**30, 1.5]))
+
+    def call(one: tuple[Any, Any, Any, Any, Any, Any]) -> bool:
+        counts, width, high, gain, most, threads = one
+        made = answer(_core.sliding_masses, counts, width, high, gain=gain, most=most, threads=threads)
+        if made is not None:
+            np.testing.assert_allclose(made[0].sum(axis=1), 1.0, atol=1e-9)
+        return made is not None
+
+    gains = mostly(st.sampled_from([1e-3, 1.0]), SCALES)
+    fuzz("masses", st.tuples(arrays((2, 16), "u8"), NUMBERS, highs, gains, most, THREADS), call)
+
+
+def test_methods_of_numbers_answer_or_refuse() -> None:
+    grid, cube = _core.Grid(9, low=-1.0, high=1.0), _core.Cube(8, 5, 4, 1 << 63)
+    window, shift = _core.Window(9, 2, 0.5), _core.Shift(9, 9, [1 << 62, 1 << 63, 1 << 62], 0)
+    shares = mostly(st.integers(0, 2**64), NUMBERS)
+
+    def call(one: tuple[Any, Any, Any, Any]) -> bool:
+        x, place, share, scale = one
+        made = [
+            answer(grid.outside, x),
+            answer(window.start, place),
+            answer(cube.with_high, share),
+            answer(shift.delta, scale),
+        ]
+        assert made[3] is None or 0.0 <= made[3][0] <= 1.0
+        return any(each is not None for each in made)
+
+    drawn = st.tuples(arrays((16,), "f4 f8"), NUMBERS, shares, SCALES)
+    fuzz("methods of numbers", drawn, call)
+
+
+NOT_DRAWN = {"isa": "takes nothing", "available_isas": "takes nothing"}
+
+
+def test_every_entry_point_is_drawn() -> None:
+    """Functions, classes, and the methods that take something, as the stub lists them."""
+    drawn = {
+        each.attr
+        for each in ast.walk(ast.parse(Path(__file__).read_text()))
+        if isinstance(each, ast.Attribute)
+    }
+    stub = ast.parse(Path(_core.__file__).with_name("_core.pyi").read_text())
+    entries = [each for each in stub.body if isinstance(each, ast.FunctionDef | ast.ClassDef)]
+    named = {each.name for each in entries}
+    assert named == {name for name in _core.__all__ if callable(getattr(_core, name))}
+    methods = {
+        method.name
+        for kind in entries
+        if isinstance(kind, ast.ClassDef)
+        for method in kind.body
+        if isinstance(method, ast.FunctionDef) and not method.name.startswith("__")
+        if len(method.args.posonlyargs) + len(method.args.args) > 1
+        or (method.decorator_list and ast.unparse(method.decorator_list[0]) == "staticmethod")
+    }
+    assert (named | methods) - drawn == NOT_DRAWN.keys()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import bitldp
 import numpy as np
 from bitldp._core import Cube, hash_cells
-from bitldp.compression import CLDP, SignSGD
+from bitldp.compression import CLDP, LaplaceBall, SignSGD
 from bitldp.release.rotated import RotatedReports, signed_top
 from bitldp.selection.mechanisms import pe_channel
 
@@ -270,3 +270,111 @@ class StalePS(Stale, bitldp.PS):
 
 class StaleMVU(Stale, bitldp.MVU):
     pass
+
+
+class SharedBits:
+    """One random number serves all symbols of a report, each of which has its right law by itself.
+
+    For audits, whose calls have one record many times.
+    """
+
+    def randomize(self, *data, rng=None, output=None):
+        record = tuple(np.asarray(each)[0] for each in data)
+        one = record[0] if len(record) == 1 else record
+        drawn = (np.random.default_rng() if rng is None else rng).random((len(data[0]), 1, 1))
+        codes = [
+            np.sum(drawn >= np.cumsum(table, axis=1)[None, :, :-1], axis=2) for table in self.symbols_of(one)
+        ]
+        parts = [np.squeeze(each, axis=1) if each.shape[1] == 1 else each for each in codes]
+        return parts[0] if len(parts) == 1 else tuple(parts)
+
+    def symbols_of(self, one):
+        """Return the law of each symbol of the report of a record, by block."""
+        return [block.table[0] for block in self.extremes((one, one)).blocks]
+
+
+class SharedDuchi(SharedBits, bitldp.Duchi):
+    pass
+
+
+class SharedPiecewise(SharedBits, bitldp.Piecewise):
+    pass
+
+
+class SharedLabelLaplace(SharedBits, bitldp.LabelLaplace):
+    pass
+
+
+class SharedOUE(SharedBits, bitldp.OUE):
+    pass
+
+
+class SharedGRR(SharedBits, bitldp.GRR):
+    pass
+
+
+class SharedFRR(SharedBits, bitldp.FRR):
+    pass
+
+
+class SharedBRR(SharedBits, bitldp.BRR):
+    pass
+
+
+class SharedMVU(SharedBits, bitldp.MVU):
+    pass
+
+
+class SharedLaplaceBall(SharedBits, LaplaceBall):
+    pass
+
+
+class TwoBitsShared(bitldp.OUE):
+    """The bits of categories 3 and 7 are compared with one random number."""
+
+    def randomize(self, x, *, rng=None, output="bits"):
+        bits = super().randomize(x, rng=rng)
+        p, q = self.probabilities()
+        drawn = (np.random.default_rng() if rng is None else rng).random(len(bits))
+        for category in (3, 7):
+            bits[:, category] = drawn < np.where(np.asarray(x) == category, p, q)
+        return bits
+
+
+class SharedBitRand(SharedBits, bitldp.BitRand):
+    pass
+
+
+class SelectionByTheSign(SharedBits, bitldp.TwoStage):
+    """The coordinate and its value come from one random number."""
+
+    def symbols_of(self, one):
+        law = self.extremes()
+        (place,) = [each for each, record in enumerate(law.inputs) if np.array_equal(record, one)]
+        return [block.table[place] for block in law.blocks]
+
+
+class SampledSignsShared(bitldp.SampledSigns):
+    """The signs of a record are flipped together or not at all."""
+
+    def randomize(self, x, **options):
+        indices, symbols = super().randomize(x, **options)
+        true = np.take_along_axis(np.asarray(x), indices.astype(np.intp), axis=1) > 0.0
+        weights = 1 << np.arange(self.k - 1, -1, -1)
+        said = (true * weights).sum(axis=1)
+        one = bitldp.WarnerRR(epsilon=self.epsilon / self.k).randomize(
+            np.zeros(len(said), np.uint8), **options
+        )
+        return bitldp.SampledReports(
+            indices, np.where(one, said ^ (2**self.k - 1), said).astype(symbols.dtype)
+        )
+
+
+class AttributesShared(bitldp.CategoricalRecord):
+    """All attributes are answered by one key: for two of one size, and another one."""
+
+    def randomize(self, x, *, rng=None, **options):
+        seed = int((np.random.default_rng() if rng is None else rng).integers(2**62))
+        columns = [np.ascontiguousarray(each) for each in np.asarray(x).T]
+        codes = [part.randomize(each, rng=seed) for part, each in zip(self.mechanisms, columns, strict=True)]
+        return np.stack(codes[:2], axis=1), codes[2][:, None]

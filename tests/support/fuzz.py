@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 T = TypeVar("T")
 
 SECONDS = float(os.environ.get("BITLDP_FUZZ_SECONDS", "0"))
-TARGETS = 10  # tests that share the seconds
+TARGETS = 16  # tests that share the seconds
 
 # What inputs are full of, so that an error that shows a value of them is seen.
 SECRET = 0.7364918273

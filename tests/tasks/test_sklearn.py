@@ -67,7 +67,7 @@ def test_its_numbers_are_unbiased() -> None:
     """N = 40,000, seeded; within 5 standard errors."""
     x = np.full((40_000, 1), 0.3)
     released = FeatureRandomizer(epsilon=2.0, random_state=3).fit_transform(x)
-    assert abs(released.mean() - 0.3) < 5.0 * released.std() / 200.0
+    assert abs(released.mean() - 0.3) < 5.0 * released.std() / 200.0 + 1e-12
     assert FeatureRandomizer().fit(x).transform(x).std() > 0.1
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from bitldp._core import Grid, Matrix, Window
-from bitldp.audit.run import AuditRun, Event
+from bitldp.audit.run import AuditRun, Event, drawn_pairs
 from bitldp.base import checks
 from bitldp.base.documents import facts_table, jsonable
 from bitldp.base.errors import require
@@ -55,6 +57,10 @@ class AuditResult:
         The event, in words.
     guarantee : Guarantee
         What was audited.
+    detectable : float
+        How much a pass could have missed: the excess of the log-ratio above `exact` that this n and
+        confidence would have shown with probability 0.95, for an event as likely under the first input as
+        this one. A smaller fault passes. Infinite where none would have been seen.
     """
 
     mechanism: str
@@ -67,6 +73,7 @@ class AuditResult:
     between: tuple[str, str]
     event: str
     guarantee: Guarantee
+    detectable: float = math.inf
 
     @property
     def passed(self) -> bool:
@@ -89,7 +96,8 @@ class AuditResult:
             f"{self.mechanism}: epsilon >= {self.lower:.4g} (exact for this event {self.exact:.4g}, "
             f"per record {self.guarantee.record:.4g}, {claimed}) by "
             f'"{self.event}" for {inputs}, n = {self.n} each, confidence '
-            f"{self.confidence:g}: {'passes' if self.passed else 'FAILS'}"
+            f"{self.confidence:g}: {'passes' if self.passed else 'FAILS'}; an excess of "
+            f"{self.detectable:.3g} would have been seen"
         )
 
     def _repr_html_(self) -> str:
@@ -103,6 +111,7 @@ class AuditResult:
             "inputs": html.escape(" against ".join(self.between)),
             "reports of each": f"{self.n:,}",
             "confidence": f"{self.confidence:g}",
+            "excess that would be seen": f"{self.detectable:.3g}",
             "verdict": "passes" if self.passed else "<b>FAILS</b>",
         }
         return facts_table(f"Audit of {self.mechanism}", rows.items())
@@ -119,6 +128,7 @@ class AuditResult:
             "confidence": self.confidence,
             "between": list(self.between),
             "event": self.event,
+            "detectable": self.detectable,
             "guarantee": asdict(self.guarantee),
         }
         return {name: jsonable(value) for name, value in plain.items()}
@@ -171,19 +181,25 @@ def audit(
     whose reports are its codes). Events come from the law, before anything is drawn: every value of every
     symbol of the report, for all inputs or up to 32 of them (bits: four records whose code words are
     complements in pairs), and whether the log-likelihood ratio of a whole report reaches a threshold, for the
-    worst pairs. Neighbouring records are any two records.
+    worst pairs. Neighbouring records are any two records. Of up to 64 symbols every two are looked at
+    together: whether both, one or none are high, and whether they are equal, which shows random bits that
+    two symbols share. Of longer reports these are the first 32 symbols and 32 others.
+
+    Inputs that differ from column to column are drawn anew for each audit (from `rng`, where it is given) and
+    compared with one whose columns are alike; so are two categories, where there are more than are compared.
 
     An event of known law is held to its own log-ratio, in both orders of the inputs. So departures from the
     law are found in either direction, also those toward more privacy, which would bias the estimates.
 
     *Unknown law*. Half of the `n` reports of each input serve to find two events (one for each order of the
-    inputs); the bounds come from the other half, so that no report is used twice. They are compared with the
+    inputs), from the values of all numbers of a report, and from whether neighbours among its first 17 are
+    equal; the bounds come from the other half, so that no report is used twice. They are compared with the
     exact epsilon of a record.
 
     *Bounds*. Clopper-Pearson intervals, whose error probability ``1 - confidence`` is shared evenly by all of
-    them (Bonferroni). So a correct mechanism fails with probability at most ``1 - confidence``, whatever n
-    is. A mechanism with a delta is treated as one of unknown law, and ln (P(event | a) - delta)/P(event | b)
-    is bounded.
+    them (Bonferroni): half of it by the pairs of symbols, where there are any. So a correct mechanism fails
+    with probability at most ``1 - confidence``, whatever n is. A mechanism with a delta is treated as one of
+    unknown law, and ln (P(event | a) - delta)/P(event | b) is bounded.
 
     *Keys*. Before that, two calls without `rng` are compared: if the second repeats the reports of the first
     where chance would do so less than once in 10^9, the keys are stale, and the bound is infinite, since two
@@ -213,15 +229,16 @@ def audit(
         raise TypeError(f"event: must be callable, not {type(event).__name__}")
     known = _experiment(mechanism, pair)
     run = AuditRun(mechanism, guarantee, n, confidence, rng)
-    inputs: Sequence[Any]
-    names: Sequence[str]
+    laws: list[Experiment] = []
     if known is not None and known.blocks and event is None and guarantee.delta == 0.0:
-        inputs, names = known.inputs, known.names
-        finding = run.known(known)
+        laws = [known] if pair is not None else [known, *_drawn_laws(mechanism, known, run.inputs)]
+        setting, finding = run.known(laws)
+        inputs, names = laws[setting].inputs, laws[setting].names
     else:
-        inputs, names = _two_inputs(pair, known)
-        both = (inputs[0], inputs[1])
-        finding = run.searched(both) if event is None else run.given(both, event)
+        settings = _settings(pair, known, run.inputs)
+        pairs = [(given[0], given[1]) for given, _ in settings]
+        setting, finding = run.searched(pairs) if event is None else run.given(pairs[0], event)
+        inputs, names = settings[setting]
     if pair is not None:  # what was given is not shown
         names = ("pair[0]", "pair[1]")
     a, b = finding.a, finding.b
@@ -236,6 +253,7 @@ def audit(
         between=(names[a], names[b]),
         event=finding.event,
         guarantee=guarantee,
+        detectable=finding.detectable(guarantee.delta) if finding.n else 0.0,
     )
 
 
@@ -258,11 +276,27 @@ def _experiment(mechanism: Any, pair: Pair | None) -> Experiment | None:
     return far_ends(interval, getattr(mechanism, "features", 1))
 
 
-def _two_inputs(pair: Pair | None, known: Experiment | None) -> tuple[Sequence[Any], Sequence[str]]:
-    """Return the given pair, or the worst of a known law, or two that are far apart; with their names."""
+def _drawn_laws(mechanism: Any, known: Experiment, rng: np.random.Generator) -> Iterator[Experiment]:
+    """Yield the law of inputs that are drawn anew for this audit, where the mechanism says it."""
+    if not isinstance(mechanism, Mechanism) or known.groups:
+        return
+    for pair in drawn_pairs(known, rng):
+        law = mechanism.extremes(pair)
+        if law is not None and law.blocks:
+            yield replace(law, names=("drawn[0]", "drawn[1]"))
+
+
+def _settings(
+    pair: Pair | None, known: Experiment | None, rng: np.random.Generator
+) -> list[tuple[Sequence[Any], Sequence[str]]]:
+    """Return the given pair; or the worst of a known law, or two that are far apart, and drawn ones.
+
+    Each comes with the names of its inputs.
+    """
     if pair is not None:
-        return pair, ("pair[0]", "pair[1]")
+        return [(pair, ("pair[0]", "pair[1]"))]
     if known is None:
         raise ValueError("pair: is needed, since neither the law nor the inputs of this mechanism are known")
     a, b = known.pairs[0]
-    return (known.inputs[a], known.inputs[b]), (known.names[a], known.names[b])
+    far = (known.inputs[a], known.inputs[b]), (known.names[a], known.names[b])
+    return [far, *((drawn, ("drawn[0]", "drawn[1]")) for drawn in drawn_pairs(known, rng))]

@@ -4,27 +4,37 @@
 Neyman and Pearson no event of the same probability under one input is rarer under the other: events on whole
 reports are this ratio, cut where it tells most.
 
+Two symbols that share random bits show it in no symbol by itself: `PairEvents` counts them together.
+
 *Search.* A report is read as a string of symbols, one for each number in it (numbers with many values are cut
-at quantiles). A first quarter of the reports gives the frequencies of the values of each symbol, hence the
-scores ln f_a(value)/f_b(value); a second one where the sum of the scores is cut. Only the other half is
-counted.
+at quantiles), and one for each two neighbours among the first ones: whether they are equal. A first quarter
+of the reports gives the frequencies of the values of each symbol, hence the scores ln f_a(value)/f_b(value);
+a second one where the sum of the scores is cut. Only the other half is counted.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp.audit.events import Counts, Finding, allowed, clopper_pearson, findings_of_symbols, logs
+from bitldp.audit.events import (
+    Counts,
+    Finding,
+    PairEvents,
+    allowed,
+    clopper_pearson,
+    findings_of_symbols,
+    logs,
+)
 from bitldp.base.keys import RandomSource, keys
 from bitldp.mechanism.law import Experiment, arguments
 from bitldp.privacy import Guarantee
 
-__all__ = ["AuditRun", "Cuts", "Event", "ReportSource", "Score", "learn"]
+__all__ = ["AuditRun", "Cuts", "Event", "ReportSource", "Score", "drawn_pairs", "learn"]
 
 
 _BLOCK = 1 << 18  # symbols that are held at once
@@ -148,17 +158,22 @@ class _Side:
             most = min(record, self.most * (1.0 + 1e-9) + 1e-9)
             for index, cut in enumerate(self.cuts):
                 lower = float(logs(low[0, index]) - logs(high[1, index]))
-                yield Finding(lower, most, self.a, self.b, event.format("at least", cut))
+                seen = (int(self.counts[0, index]), int(self.counts[1, index]))
+                yield Finding(lower, most, self.a, self.b, event.format("at least", cut), seen, n, tail)
             return
-        for word, least, largest, law in (
-            ("at least", low[:, 0], high[:, 0], self.law[0]),
-            ("below", 1.0 - high[:, 0], 1.0 - low[:, 0], self.law[1]),
+        inside = self.counts[:, 0]
+        for word, least, largest, law, counts in (
+            ("at least", low[:, 0], high[:, 0], self.law[0], inside),
+            ("below", 1.0 - high[:, 0], 1.0 - low[:, 0], self.law[1], n - inside),
         ):
             for one, other, a, b in ((0, 1, self.a, self.b), (1, 0, self.b, self.a)):
                 lower = float(logs(least[one]) - logs(largest[other]))
                 # the sums over cells are right to 1e-9 by far
                 exact = float(allowed(logs(law[one]), logs(law[other]), record)) + 1e-9
-                yield Finding(lower, min(exact, record), a, b, event.format(word, self.cuts[0]))
+                seen = (int(counts[one]), int(counts[other]))
+                yield Finding(
+                    lower, min(exact, record), a, b, event.format(word, self.cuts[0]), seen, n, tail
+                )
 
 
 def _best(
@@ -238,13 +253,14 @@ _DISTINCT = 256  # values of a number that are told apart; where there are more,
 _QUANTILES = 64
 _SAMPLE = 4096  # reports that the values are read from
 _SCORE_CUTS = 200
+_EQUAL = 16  # numbers of a report that are compared with the next one
 
 
 def _numbers(reports: Any) -> NDArray[np.float64]:
-    """Return reports as rows of numbers."""
-    return np.concatenate(
-        [each.reshape(len(each), -1).astype(np.float64) for each in _parts(reports)], axis=1
-    )
+    """Return reports as rows of numbers; with them, whether each of the first ones equals the next one."""
+    numbers = [each.reshape(len(each), -1).astype(np.float64) for each in _parts(reports)]
+    first = [each[:, : _EQUAL + 1] for each in numbers]
+    return np.concatenate([*numbers, *(each[:, 1:] == each[:, :-1] for each in first)], axis=1)
 
 
 class Score:
@@ -342,6 +358,73 @@ def _cut(own: NDArray[np.float64], other: NDArray[np.float64], tail: float) -> f
     return float(cuts[int(np.argmax(logs(low) - logs(high)))])
 
 
+def drawn_pairs(known: Experiment, rng: np.random.Generator) -> list[tuple[Any, Any]]:
+    """Draw inputs to compare besides those of an experiment; none where it compares all there are.
+
+    Of records of several columns one whose columns are alike, and one that has in each column the value of an
+    input drawn at random, in the first two those of the two that are far apart. Of categories any two.
+    """
+    a, b = known.pairs[0]
+    records = [each if isinstance(each, tuple) else (each,) for each in known.inputs]
+    parts = [np.stack([np.asarray(each) for each in part]) for part in zip(*records, strict=True)]
+    if sum(part[0].size for part in parts) == 1:
+        return _two_of(parts[0], rng)
+    mixed, column = [], 0
+    for part in parts:
+        rows = part.reshape(len(part), -1)
+        drawn = rows[rng.integers(0, len(rows), rows.shape[1]), np.arange(rows.shape[1])]
+        if rows.dtype.kind in "iu":
+            drawn = rng.integers(rows.min(axis=0), rows.max(axis=0), endpoint=True).astype(rows.dtype)
+        for end in range(column, min(2, column + rows.shape[1])):
+            drawn[end - column] = rows[(a, b)[end], end - column]
+        column += rows.shape[1]
+        mixed.append(drawn.reshape(part.shape[1:]))
+    return [(known.inputs[a], tuple(mixed) if isinstance(known.inputs[a], tuple) else mixed[0])]
+
+
+def _two_of(inputs: NDArray[Any], rng: np.random.Generator) -> list[tuple[Any, Any]]:
+    """Draw two whole numbers between those of some inputs, where there are others."""
+    if inputs.dtype.kind not in "iu":
+        return []
+    low, high = int(inputs.min()), int(inputs.max())
+    count = high - low + 1
+    if count <= len(np.unique(inputs)):
+        return []
+    one = int(rng.integers(count))
+    other = (one + 1 + int(rng.integers(count - 1))) % count
+    return [(inputs.dtype.type(low + one), inputs.dtype.type(low + other))]
+
+
+class _Counted:
+    """All events of one known law: those of each symbol, of pairs of symbols, and of whole reports."""
+
+    def __init__(self, law: Experiment, n: int, alpha: float) -> None:
+        self._law, self._n = law, n
+        self._symbols, self.pairs = Counts(law.blocks), PairEvents(law)
+        # at most 6 cuts for each side of a pair; the tail only has to be near the final one to choose them
+        near = alpha / (self._symbols.bounds + 24 * len(law.pairs))
+        self._cuts = [Cuts(law, a, b, n, near) for a, b in law.pairs]
+
+    @property
+    def bounds(self) -> int:
+        """How many one-sided confidence bounds the events need, without those of pairs."""
+        return self._symbols.bounds + sum(each.bounds for each in self._cuts)
+
+    def add(self, given: int, symbols: list[NDArray[Any]]) -> None:
+        """Add reports of an input, as `Experiment.split` gives them."""
+        self._symbols.add(given, symbols)
+        self.pairs.add(given, symbols)
+        for each in self._cuts:
+            each.add(given, symbols)
+
+    def findings(self, single: float, double: float, record: float) -> Iterator[Finding]:
+        """Yield findings at the error probabilities of one bound: of `pairs` `double`, else `single`."""
+        yield from findings_of_symbols(self._law, self._symbols, self._n, single, record)
+        for each in self._cuts:
+            yield from each.findings(self._n, single, record)
+        yield from self.pairs.findings(self._n, double, record)
+
+
 Event = Callable[[Any], NDArray[np.bool_]]
 """Says of reports, as `randomize` returns them, which of them are in the event: shape (n,), bool."""
 
@@ -361,6 +444,11 @@ class AuditRun:
         Probability with which all bounds hold together.
     rng : None, int, SeedSequence or Generator
         Where keys come from; None: the mechanism's own.
+
+    Attributes
+    ----------
+    inputs : Generator
+        Where inputs are drawn from.
     """
 
     def __init__(
@@ -370,20 +458,28 @@ class AuditRun:
         self._guarantee = guarantee
         self._n = n
         self._confidence = confidence
+        if rng is not None and not isinstance(rng, np.random.Generator):
+            keys(rng, 1)  # refuses what is no source of randomness
+            rng = np.random.default_rng(rng)
         self._rng = rng
+        self.inputs = np.random.default_rng() if rng is None else rng
 
     def _source(self, options: dict[str, Any]) -> ReportSource:
         return ReportSource(self._mechanism, options, self._rng)
 
-    def _most_telling(self, findings: Iterable[Finding]) -> Finding:
-        """Return the worst excess, those above the epsilon of a record first; else the largest bound."""
+    def _most_telling(self, settings: Sequence[Iterable[Finding]]) -> tuple[int, Finding]:
+        """Return the worst excess, those above the epsilon of a record first; else the largest bound.
 
-        def rank(finding: Finding) -> tuple[bool, bool, float]:
+        With it comes the number of its setting.
+        """
+
+        def rank(found: tuple[int, Finding]) -> tuple[bool, bool, float]:
+            finding = found[1]
             wrong = finding.lower > finding.exact
             above = finding.lower > self._guarantee.record
             return wrong, above, finding.lower - (finding.exact if wrong and not above else 0.0)
 
-        return max(findings, key=rank)
+        return max(((each, one) for each, all_ in enumerate(settings) for one in all_), key=rank)
 
     def _stale(self, source: ReportSource, record: Any) -> Finding | None:
         repeated = source.repeats(record, self._n)
@@ -398,37 +494,35 @@ class AuditRun:
         likely = float(low[0]) - self._guarantee.delta
         return math.log(likely / float(high[1])) if likely > 0.0 else -math.inf
 
-    def known(self, law: Experiment) -> Finding:
-        """Look at the events that a known law gives."""
-        source = self._source(dict(law.options))
-        stale = self._stale(source, law.inputs[0])
+    def known(self, laws: Sequence[Experiment]) -> tuple[int, Finding]:
+        """Look at the events that known laws give; return the law's number and the finding."""
+        source = self._source(dict(laws[0].options))
+        stale = self._stale(source, laws[0].inputs[0])
         if stale is not None:
-            return stale
-        counts = Counts(law.blocks)
+            return 0, stale
         alpha = 1.0 - self._confidence
-        # at most 6 cuts for each side of a pair; the tail only has to be near the final one to choose them
-        near = alpha / (counts.bounds + 24 * len(law.pairs))
-        cuts = [Cuts(law, a, b, self._n, near) for a, b in law.pairs]
-        for given, record in enumerate(law.inputs):
-            for reports in source.blocks(record, self._n):
-                symbols = law.split(reports)
-                counts.add(given, symbols)
-                for each in cuts:
-                    each.add(given, symbols)
-        tail = alpha / (counts.bounds + sum(each.bounds for each in cuts))
+        counted = [_Counted(law, self._n, alpha) for law in laws]
+        for law, events in zip(laws, counted, strict=True):
+            for given, record in enumerate(law.inputs):
+                for reports in source.blocks(record, self._n):
+                    events.add(given, law.split(reports))
+        # half of the error probability is of one symbol and of whole reports, half of pairs of symbols
+        joint = sum(each.pairs.bounds for each in counted)
+        single = alpha / (2.0 if joint else 1.0) / sum(each.bounds for each in counted)
+        double = alpha / 2.0 / max(1, joint)
         record_epsilon = self._guarantee.record
-        findings = list(findings_of_symbols(law, counts, self._n, tail, record_epsilon))
-        for each in cuts:
-            findings += each.findings(self._n, tail, record_epsilon)
-        return self._most_telling(findings)
+        return self._most_telling([each.findings(single, double, record_epsilon) for each in counted])
 
-    def searched(self, inputs: tuple[Any, Any]) -> Finding:
-        """Find events with one half of the reports, and look at them with the other."""
+    def searched(self, settings: Sequence[tuple[Any, Any]]) -> tuple[int, Finding]:
+        """Find events of pairs of inputs with one half of the reports, and look at them with the other."""
         source = self._source({})
-        stale = self._stale(source, inputs[0])
+        stale = self._stale(source, settings[0][0])
         if stale is not None:
-            return stale
-        tail = (1.0 - self._confidence) / 4.0
+            return 0, stale
+        tail = (1.0 - self._confidence) / 4.0 / len(settings)
+        return self._most_telling([self._search(source, inputs, tail) for inputs in settings])
+
+    def _search(self, source: ReportSource, inputs: tuple[Any, Any], tail: float) -> list[Finding]:
         half = self._n // 2
         score, cuts = learn(source, inputs, half, tail)
         counts = np.zeros((2, 2), np.int64)  # event, input
@@ -437,33 +531,22 @@ class AuditRun:
                 values = score(reports)
                 counts[0, given] += np.count_nonzero(values >= cuts[0])
                 counts[1, given] += np.count_nonzero(-values >= cuts[1])
-        (for_a, a_of_b), (b_of_a, for_b) = counts.tolist()
-        left = self._n - half
-        event = "the score found in the other half of the reports is at {} {:.6g}"
-        findings = [
-            Finding(
-                self._bound(for_a, a_of_b, left, tail),
-                self._guarantee.record,
-                0,
-                1,
-                event.format("least", cuts[0]),
-            ),
-            Finding(
-                self._bound(for_b, b_of_a, left, tail),
-                self._guarantee.record,
-                1,
-                0,
-                event.format("most", -cuts[1]),
-            ),
+        event, left = "the score found in the other half of the reports is at {} {:.6g}", self._n - half
+        return [
+            self._finding(0, 1, counts[0, 0], counts[0, 1], left, tail, event.format("least", cuts[0])),
+            self._finding(1, 0, counts[1, 1], counts[1, 0], left, tail, event.format("most", -cuts[1])),
         ]
-        return self._most_telling(findings)
 
-    def given(self, inputs: tuple[Any, Any], event: Event) -> Finding:
+    def _finding(self, a: int, b: int, k_a: int, k_b: int, n: int, tail: float, event: str) -> Finding:
+        lower = self._bound(k_a, k_b, n, tail)
+        return Finding(lower, self._guarantee.record, a, b, event, (int(k_a), int(k_b)), n, tail)
+
+    def given(self, inputs: tuple[Any, Any], event: Event) -> tuple[int, Finding]:
         """Look at an event that the caller gives, for the inputs in both orders."""
         source = self._source({})
         stale = self._stale(source, inputs[0])
         if stale is not None:
-            return stale
+            return 0, stale
         tail = (1.0 - self._confidence) / 4.0
         counts = [0, 0]
         for given, record in enumerate(inputs):
@@ -476,13 +559,7 @@ class AuditRun:
                     )
                 counts[given] += int(np.count_nonzero(inside))
         findings = [
-            Finding(
-                self._bound(counts[a], counts[b], self._n, tail),
-                self._guarantee.record,
-                a,
-                b,
-                "the given event",
-            )
+            self._finding(a, b, counts[a], counts[b], self._n, tail, "the given event")
             for a, b in ((0, 1), (1, 0))
         ]
-        return self._most_telling(findings)
+        return self._most_telling([findings])

@@ -5,12 +5,13 @@ The package imports this file before any other, since most of a short command's 
 
 from __future__ import annotations
 
+# What `signal` stands on: that one imports enum first, which takes milliseconds.
+import _signal as signal  # type: ignore[import-not-found]
 import os
-import signal
 import sys
-import threading
+from types import FrameType
 
-__all__ = ["leave"]
+__all__ = ["is_importing", "leave"]
 
 
 def is_command() -> bool:
@@ -32,9 +33,17 @@ def leave(number: int, frame: object) -> None:
     os._exit(128 + number)
 
 
-if (
-    is_command()
-    and threading.current_thread() is threading.main_thread()
-    and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-):
-    signal.signal(signal.SIGINT, leave)
+def is_importing(frame: FrameType | None) -> bool:
+    """Tell whether a module is being imported where a signal came."""
+    while frame is not None:
+        if frame.f_globals.get("__name__") == "importlib._bootstrap":
+            return True
+        frame = frame.f_back
+    return False
+
+
+if is_command() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    try:  # noqa: SIM105 - contextlib takes longer to import than all else here
+        signal.signal(signal.SIGINT, leave)
+    except ValueError:  # only the main thread may
+        pass

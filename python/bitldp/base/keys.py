@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-__all__ = ["RandomSource", "keys"]
+__all__ = ["RandomSource", "check_secret", "keys"]
 
 RandomSource: TypeAlias = int | np.integer | np.random.SeedSequence | np.random.Generator | None
 """Types that every `rng` argument accepts."""
@@ -60,3 +60,15 @@ def keys(rng: RandomSource, count: int) -> list[bytes | None]:
         "<u4"
     )  # the same bytes on every platform
     return [row.tobytes() for row in words.reshape(count, _KEY_WORDS)]
+
+
+def check_secret(key: bytes) -> None:
+    """Refuse a secret key of zeros: memory or a file that nothing was written to, and no secret.
+
+    Raises
+    ------
+    ValueError
+        For a key whose bytes are all 0.
+    """
+    if isinstance(key, bytes) and key and not any(key):
+        raise ValueError("key: all bytes are 0, which is no secret; secrets.token_bytes(32) makes one")

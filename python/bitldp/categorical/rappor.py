@@ -84,10 +84,10 @@ class RAPPOR(UnaryEncoding):
 
     Examples
     --------
-    >>> import numpy as np, bitldp
+    >>> import os, numpy as np, bitldp
     >>> rappor = bitldp.RAPPOR(10, epsilon=4.0, first=1.0)
     >>> users, values = np.arange(5000, dtype=np.uint64), np.arange(5000) % 10
-    >>> answer = rappor.permanent(values, key=bytes(32), ids=users)
+    >>> answer = rappor.permanent(values, key=os.urandom(32), ids=users)
     >>> reports = rappor.report(answer)
     >>> reports.shape, rappor.estimate_frequencies(reports).value.shape
     ((5000, 10), (10,))

@@ -60,7 +60,7 @@ class CategoricalWindow(Labelled, TwoChances):
 
     def extremes(self, pair: Pair | None = None) -> Experiment | None:
         """Return categories to compare and the law of their reports; see `Mechanism.extremes`."""
-        chosen = codes_of(pair, self._cells, None)
+        chosen = codes_of(pair, self._cells, None, self.columns)
         if chosen is None:  # a record with different categories: its rows differ by feature
             return None
         return of_rows(self._release.row, self._cells, self._cells, chosen, self.columns)

@@ -6,9 +6,10 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from types import FrameType
 
 from bitldp._core import __version__
-from bitldp.base.early import leave
+from bitldp.base.early import is_importing, leave
 from bitldp.base.errors import MissingExtraError, require
 
 __all__ = ["main"]
@@ -46,7 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     app(args=given, prog_name="bitldp")
 
 
-def _leave(number: int, frame: object) -> None:
+def _leave(number: int, frame: FrameType | None) -> None:
     """End at once, without a traceback, wherever Ctrl-C finds the program."""
+    if is_importing(frame):
+        leave(number, frame)
     print("error: interrupted", file=sys.stderr)
     raise SystemExit(128 + number)

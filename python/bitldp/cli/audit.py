@@ -81,6 +81,7 @@ def _print(result: Any, unit: str) -> None:
         ("event", result.event),
         ("inputs", " against ".join(result.between)),
         ("reports", f"{result.n} of each input, confidence {result.confidence:g}"),
+        ("would have seen", f"an excess of {number(result.detectable, 3)} at such an event, or more"),
         ("verdict", "passes" if result.passed else "FAILS: the bound exceeds what is exact"),
     )
     for name, value in rows:

@@ -44,6 +44,8 @@ def separator(delimiter: str | None) -> None:
         raise UsageError("--delimiter: must be one character")
     if delimiter in '"\r\n' or not delimiter.isascii():
         raise UsageError("--delimiter: must be a character of ASCII, and no quote or end of a line")
+    if delimiter.isalnum() or delimiter in "+-.":
+        raise UsageError("--delimiter: must be no letter, digit, sign or point, which numbers are made of")
 
 
 def names(text: str | None, option: str = "--columns") -> tuple[str, ...]:

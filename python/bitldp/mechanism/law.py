@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ TABLE = 1 << 22
 """Entries of a table that is still made for them."""
 
 Pair = tuple[Any, Any]
+
+Codes: TypeAlias = int | NDArray[Any]
+"""Codes of an input: one for all features, or one for each."""
 
 
 class Symbols(NamedTuple):
@@ -143,47 +146,66 @@ def spread(count: int, most: int) -> list[int]:
     return list(dict.fromkeys([0, count - 1, 1, *between.tolist()]))[:most]
 
 
-def codes_of(pair: Pair | None, count: int, points: NDArray[np.float64] | None) -> list[int] | None:
-    """Return the codes of a given pair, no codes without one, None where an input is between the codes."""
+def codes_of(
+    pair: Pair | None, count: int, points: NDArray[np.float64] | None, features: int = 1
+) -> list[Codes] | None:
+    """Return the codes of a given pair, no codes without one, None where an input is between the codes.
+
+    An input is one code, or as many as `features` where they differ.
+    """
     if pair is None:
         return []
-    if points is None:
-        alike = [np.unique(np.asarray(each)) for each in pair]
-        if any(len(each) != 1 for each in alike):
+    chosen: list[Codes] = []
+    for each in pair:
+        values = np.atleast_1d(np.asarray(each))
+        if points is None:
+            codes = checks.codes("pair", values, count)
+        elif not np.isin(values, points).all():
             return None
-        return [int(each[0]) for each in (checks.codes("pair", one, count) for one in alike)]
-    codes = [np.flatnonzero(points == np.asarray(each).reshape(-1)[:1]) for each in pair]
-    if any(np.size(each) != 1 for each in pair) or any(len(each) != 1 for each in codes):
-        return None
-    return [int(each[0]) for each in codes]
+        else:
+            codes = np.argmax(points == values[..., None], axis=-1)
+        if len(alike := np.unique(codes)) == 1:
+            chosen.append(int(alike[0]))
+        elif codes.shape == (features,):
+            chosen.append(codes)
+        else:
+            return None
+    return chosen
 
 
 def of_rows(
     row: Callable[[int], NDArray[np.float64]],
     count: int,
     values: int,
-    chosen: list[int],
+    chosen: Sequence[Codes],
     features: int = 1,
     points: NDArray[np.float64] | None = None,
 ) -> Experiment:
     """Return the experiment of a channel with `count` inputs and `values` outputs, alike for all features."""
-    codes = chosen or spread(count, min(INPUTS, max(2, TABLE // (values * features))))
-    rows = np.stack([row(code) for code in codes])
-    table = np.repeat(rows[:, None, :], features, axis=1)
-    one: list[Any] = codes if points is None else [float(points[code]) for code in codes]
-    inputs = one if features == 1 else [np.full(features, each) for each in one]
-    every = "" if features == 1 else "every feature "
+    codes = list(chosen) or list(spread(count, min(INPUTS, max(2, TABLE // (values * features)))))
+    rows = {code: row(code) for each in codes for code in np.unique(each).tolist()}
+    table = np.stack([[rows[code] for code in np.broadcast_to(each, features).tolist()] for each in codes])
+    inputs: list[Any] = [each if points is None else points[each] for each in codes]
+    single = [isinstance(each, int) for each in codes]
+    names = [_named(each, features) for each in inputs]
+    if features == 1:
+        inputs = [each if points is None else float(each) for each in inputs]
+    else:
+        inputs = [np.broadcast_to(each, features).copy() for each in inputs]
 
     def describe(symbol: int, value: int) -> str:
         return f"{value} is reported" if features == 1 else f"feature {symbol} is reported as {value}"
 
-    return Experiment(
-        inputs,
-        [f"{every}{each}" for each in one],
-        [Block(table, describe)],
-        [worst_pair(rows)],
-        {"output": "codes"},
-    )
+    worst = worst_pair(table[:, 0]) if all(single) else (0, 1)
+    return Experiment(inputs, names, [Block(table, describe)], [worst], {"output": "codes"})
+
+
+def _named(value: Any, features: int) -> str:
+    """Return an input of one value, or of one for each feature, in words."""
+    if np.ndim(value) == 0:
+        return f"{value}" if features == 1 else f"every feature {value}"
+    first = ", ".join(map(str, value[:4].tolist()))
+    return f"features {first}{', ...' if len(value) > 4 else ''}"
 
 
 def far_ends(ends: tuple[float, float], columns: int) -> Experiment:

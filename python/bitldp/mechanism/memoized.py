@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 from numpy.typing import ArrayLike
 
 from bitldp.base import checks
+from bitldp.base.keys import check_secret
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import Guarantee, composed
 from bitldp.release.keyed import Ids
@@ -65,8 +66,8 @@ class Memoized:
 
     Examples
     --------
-    >>> import numpy as np, bitldp
-    >>> daily = bitldp.Memoized(bitldp.GRR(50, epsilon=1.0), bytes(32), question="browser")
+    >>> import os, numpy as np, bitldp
+    >>> daily = bitldp.Memoized(bitldp.GRR(50, epsilon=1.0), os.urandom(32), question="browser")
     >>> users, browsers = np.arange(1000, dtype=np.uint64), np.arange(1000) % 50
     >>> monday = daily.randomize(browsers, ids=users)
     >>> tuesday = daily.randomize(browsers, ids=users)
@@ -178,6 +179,7 @@ def _bytes_of(key: Any) -> bytes:
         raise TypeError(f"key: must be bytes, or derive them, not {type(key).__name__}")
     if len(key) != _BYTES:
         raise ValueError(f"key: {len(key)} bytes are not allowed; {_BYTES} are")
+    check_secret(key)
     return key
 
 

@@ -186,7 +186,7 @@ class Means(ArrayOrPair):
             or max(2 * features, len(self.points)) * release.alphabet > TABLE
         ):  # which features are reported is a part of the report, or the table would be too large
             return super().extremes(pair)
-        chosen = codes_of(pair, len(self.points), self.points)
+        chosen = codes_of(pair, len(self.points), self.points, features)
         if chosen is None:  # a number between the points: its law is a matter of the dither
             return None
         law = release.probabilities()

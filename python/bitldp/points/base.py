@@ -140,7 +140,8 @@ class CandidateRelease(Frequencies):
         """Return candidates to compare and the law of their reports; see `Mechanism.extremes`."""
         count = len(self._points)
         points = self._points if self._grid is not None else None
-        chosen = codes_of(pair, count, points)
+        features = self.features if len(self._regions) == 1 else 1  # a record is of one region
+        chosen = codes_of(pair, count, points, features)
         if chosen is None:  # a value between the candidates: its row is a matter of the rounding
             return None
         if len(self._regions) == 1:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import KeyedRandomness
 from bitldp.base import checks
+from bitldp.base.keys import check_secret
 from bitldp.release.base import Call, Release, Source, called
 
 Ids = NDArray[np.integer[Any]] | Sequence[bytes]
@@ -30,8 +31,9 @@ def keyed_randomness(key: bytes, ids: Ids, context: bytes, column: int, duplicat
     Raises
     ------
     ValueError, TypeError
-        For a key of another length, ids of another shape or dtype, or an id twice.
+        For a key of another length or of zeros, ids of another shape or dtype, or an id twice.
     """
+    check_secret(key)
     names = _named(ids)
     randomness = KeyedRandomness(key, context, names, column)
     if not duplicates and len(repeated(names)):

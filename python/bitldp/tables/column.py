@@ -394,6 +394,8 @@ def _loads(text: str) -> dict[str, Any]:
         import tomli as tomllib
     try:
         return tomllib.loads(text)
+    except RecursionError:
+        raise PlanError("line 1: lists or tables are nested too deeply") from None
     except tomllib.TOMLDecodeError as error:
         where = re.search(r"at line (\d+)", str(error))
         line = where[1] if where else str(len(text.splitlines()) or 1)

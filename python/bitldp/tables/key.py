@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from bitldp.base.keys import check_secret
+
 __all__ = ["ReleaseKey"]
 
 _BYTES = 32
@@ -38,6 +40,7 @@ class ReleaseKey:
     def __init__(self, key: bytes, reference: tuple[str, str] | None = None) -> None:
         if not isinstance(key, bytes) or len(key) != _BYTES:
             raise ValueError(f"key: must be {_BYTES} bytes")
+        check_secret(key)
         self._key = key
         self._reference = reference
 

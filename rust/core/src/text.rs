@@ -71,6 +71,12 @@ impl Words<'_> {
         Ok(())
     }
 
+    /// The bytes of a word: none where another thread has rewritten the offsets or places since they were checked.
+    fn word(&self, place: usize) -> &[u8] {
+        let ends = self.offsets.get(place..).and_then(<[i64]>::first_chunk);
+        ends.and_then(|&[start, end]| self.bytes.get(start as usize..end as usize)).unwrap_or_default()
+    }
+
     fn write(&self, row: usize, doubled: bool, out: &mut Vec<u8>) {
         let place = match self.places {
             None => row,
@@ -79,7 +85,7 @@ impl Words<'_> {
                 Err(_) => return,
             },
         };
-        let word = &self.bytes[self.offsets[place] as usize..self.offsets[place + 1] as usize];
+        let word = self.word(place);
         if !self.quoted {
             out.extend_from_slice(word);
             return;
@@ -169,6 +175,17 @@ mod tests {
         }
         let short = Fields::Numbers(Input::U8(&[1]));
         assert!(rows(&[Fields::Words(NAMES), short], b',').is_err());
+    }
+
+    #[test]
+    fn words_whose_places_changed_after_the_check_are_empty() {
+        for offsets in [[0, 7], [2, 1], [-1, 1], [-2, -1]] {
+            let words = Words { offsets: &offsets, ..NAMES };
+            assert!(words.check().is_err());
+            assert_eq!(words.word(0), b"");
+        }
+        assert_eq!(NAMES.word(9), b"");
+        assert_eq!(NAMES.word(0), b"a");
     }
 
     #[test]

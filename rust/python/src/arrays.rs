@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use bitldp_core::{Input, Key, Output};
+use numpy::ndarray::{ArrayView, Dimension};
 use numpy::npyffi::flags::NPY_ARRAY_ALIGNED;
 use numpy::{
-    Element, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
+    Element, PyArray1, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
 };
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -273,6 +274,39 @@ fn new_array<'py, T: Element>(py: Python<'py>, shape: &[usize]) -> PyResult<Boun
     let shape = pyo3::types::PyTuple::new(py, shape)?;
     let array = py.import("numpy")?.call_method1("empty", (shape, T::get_dtype(py)))?;
     Ok(array.cast_into::<PyArrayDyn<T>>()?)
+}
+
+/// A new array of zeros for `rows` rows of `columns`, one behind another.
+///
+/// # Errors
+/// `MemoryError` where there is no room for it.
+pub(crate) fn new_zeros<'py, T: Element>(
+    py: Python<'py>,
+    rows: usize,
+    columns: usize,
+) -> PyResult<Bound<'py, PyArray1<T>>> {
+    let elements = rows.checked_mul(columns);
+    let bytes = elements.and_then(|elements| elements.checked_mul(size_of::<T>()));
+    match (elements, bytes) {
+        (Some(elements), Some(bytes)) if bytes < LARGE => Ok(PyArray1::zeros(py, [elements], false)),
+        (Some(elements), Some(bytes)) if isize::try_from(bytes).is_ok() => {
+            let array = py.import("numpy")?.call_method1("zeros", (elements, T::get_dtype(py)))?;
+            Ok(array.cast_into::<PyArray1<T>>()?)
+        }
+        _ => Err(PyMemoryError::new_err(format!("no memory for {rows} rows of {columns} is left"))),
+    }
+}
+
+/// A copy of the elements of an array in C order. An array that repeats its elements may have more than memory holds.
+///
+/// # Errors
+/// `MemoryError` where there is no room for it.
+pub(crate) fn copied<T: Element + Copy, D: Dimension>(array: ArrayView<'_, T, D>) -> PyResult<Vec<T>> {
+    let mut elements = Vec::new();
+    let refused = |_| PyMemoryError::new_err(format!("no memory for {} elements is left", array.len()));
+    elements.try_reserve_exact(array.len()).map_err(refused)?;
+    elements.extend(array.iter().copied());
+    Ok(elements)
 }
 
 /// Arrays of this many bytes or more may not fit into memory.

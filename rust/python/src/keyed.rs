@@ -8,7 +8,7 @@ use pyo3::Borrowed;
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::arrays::{contiguous, contiguous_of, detached, input, key, slice, tuple, wrong_dtype};
+use crate::arrays::{contiguous, contiguous_of, copied, detached, input, key, slice, tuple, wrong_dtype};
 use crate::error::to_python;
 use crate::numbers::{Whole, count, threads};
 
@@ -125,7 +125,7 @@ impl KeyedRandomness {
 
     /// The randomness of one column of some of the records, by their indices: one value of each.
     fn taken(&self, records: PyReadonlyArray1<'_, i64>, column: Whole) -> PyResult<KeyedRandomness> {
-        let (places, column) = (records.as_array(), count("column", column)?);
+        let (places, column) = (copied(records.as_array())?, count("column", column)?);
         let outside = || PyIndexError::new_err("records: no such place");
         let place = |&place: &i64| usize::try_from(place).ok().filter(|&place| place < self.__len__());
         let places: Vec<usize> = places.iter().map(place).collect::<Option<_>>().ok_or_else(outside)?;

@@ -7,6 +7,7 @@ use numpy::{PyArray2, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::arrays::copied;
 use crate::channel::{Letters, channel, letters, table};
 use crate::error::to_python;
 use crate::grid::Grid;
@@ -53,7 +54,7 @@ channel! {
         #[new]
         fn new(probabilities: PyReadonlyArray2<'_, f64>) -> PyResult<Matrix> {
             let [rows, columns] = [probabilities.shape()[0], probabilities.shape()[1]];
-            let entries: Vec<f64> = probabilities.as_array().iter().copied().collect();
+            let entries = copied(probabilities.as_array())?;
             bitldp_core::Matrix::new(rows, columns, &entries).map(|matrix| Matrix(matrix.into())).map_err(to_python)
         }
 

@@ -54,7 +54,7 @@ impl<'a, 'py, T: for<'b> FromPyObject<'b, 'py>> FromPyObject<'a, 'py> for List<T
         let is_sequence = unsafe { pyo3::ffi::PySequence_Check(list.as_ptr()) } != 0;
         if !is_sequence || list.is_instance_of::<PyString>() {
             let kind = list.get_type().name()?;
-            return Err(PyTypeError::new_err(format!("a sequence of numbers is needed, not {kind}")));
+            return Err(PyTypeError::new_err(format!("a sequence is needed, not {kind}")));
         }
         let said = list.len()?;
         let mut items = Vec::new();

@@ -5,7 +5,7 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArra
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{self, contiguous, detached, input};
+use crate::arrays::{self, contiguous, detached, input, new_zeros};
 use crate::error::to_python;
 use crate::fixed_point::FLOATS;
 use crate::numbers::{Whole, count, threads};
@@ -107,7 +107,7 @@ impl Rotation {
         let x = contiguous(x)?;
         let values = input(&x, FLOATS)?;
         let numbers = row("rotations", &rotations)?;
-        let out = PyArray1::<f32>::zeros(py, [numbers.len() * self.0.dimensions()], false);
+        let out = new_zeros::<f32>(py, numbers.len(), self.0.dimensions())?;
         // SAFETY: the array was made just now, and nobody else has it.
         let slice = unsafe { out.as_slice_mut() }?;
         let rotated = Rotated { rotation: &self.0, numbers };
@@ -143,7 +143,7 @@ impl Rotation {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let (threads, undo) = (self::threads(threads)?, self.undo(&rotations, &reports)?);
         let (n, features) = (reports.len(), self.0.features());
-        let out = PyArray1::<f64>::zeros(py, [n * features], false);
+        let out = new_zeros::<f64>(py, n, features)?;
         // SAFETY: the array was made just now, and nobody else has it.
         let slice = unsafe { out.as_slice_mut() }?;
         detached(py, slice.len(), || undo.letters(scale, slice, threads)).map_err(to_python)?;
@@ -202,7 +202,7 @@ impl Rotation {
         let rotated = Rotated { rotation: &self.0, numbers: row("rotations", &rotations)? };
         let counts =
             counts.as_slice().map_err(|_| PyValueError::new_err("counts: a contiguous array is needed"))?;
-        let out = PyArray1::<f64>::zeros(py, [rows * features], false);
+        let out = new_zeros::<f64>(py, rows, features)?;
         // SAFETY: the array was made just now, and nobody else has it.
         let slice = unsafe { out.as_slice_mut() }?;
         let undo = || bitldp_core::undo_counts(rotated, counts, scale, slice, threads);

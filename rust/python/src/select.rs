@@ -5,7 +5,7 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyUntypedArray, PyUntypedAr
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::arrays::{self, Form};
+use crate::arrays::{self, Form, copied};
 use crate::channel::{Call, Face, channel, wrong_shape};
 use crate::error::to_python;
 use crate::keyed::Source;
@@ -110,8 +110,8 @@ channel! {
             let nothing = nothing
                 .map(|nothing| nothing.get("nothing", "2**64 - 1", |nothing| nothing.try_into().ok()))
                 .transpose()?;
-            let counts: Vec<u32> = counts.as_array().iter().copied().collect();
-            let weights: Vec<u64> = weights.as_array().iter().copied().collect();
+            let counts = copied(counts.as_array())?;
+            let weights = copied(weights.as_array())?;
             let made = match signed {
                 true => bitldp_core::Select::signed(&counts, &weights),
                 false => bitldp_core::Select::new(&counts, &weights, nothing),

@@ -5,6 +5,7 @@ use numpy::{PyArray1, PyArrayDyn, PyArrayMethods, PyReadonlyArray2, PyUntypedArr
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
+use crate::arrays::copied;
 use crate::error::to_python;
 use crate::numbers::{Whole, count, threads};
 
@@ -59,7 +60,7 @@ pub(crate) fn sliding_masses<'py>(
         .map_err(|_| PyTypeError::new_err("counts: an array of uint64 of shape (rows, cells) is needed"))?;
     let (rows, cells) = (counts.shape()[0], counts.shape()[1]);
     let law = Sliding::new(cells, width, high).map_err(to_python)?;
-    let numbers = counts.as_array().iter().copied().collect::<Vec<u64>>();
+    let numbers = copied(counts.as_array())?;
     let how = Maximization { smoothing, gain, most };
     let masses = py.detach(|| law.maximize(&numbers, how, threads)).map_err(to_python)?;
     PyArray1::from_vec(py, masses).reshape([rows, law.inputs()].as_slice())

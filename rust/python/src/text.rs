@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 
 use crate::arrays::{contiguous_of, detached, input, slice, wrong_dtype};
 use crate::error::to_python;
+use crate::numbers::List;
 
 /// The numbers that are written.
 const NUMBERS: &str = "float32, float64 and integers are";
@@ -87,13 +88,13 @@ impl Arrays<'_> {
 #[pyfunction]
 pub(crate) fn csv_rows<'py>(
     py: Python<'py>,
-    columns: Vec<Column<'py>>,
+    columns: List<Column<'py>>,
     delimiter: char,
 ) -> PyResult<Bound<'py, PyArray1<u8>>> {
     let delimiter = u8::try_from(delimiter).ok().filter(u8::is_ascii);
     let delimiter =
         delimiter.ok_or_else(|| PyTypeError::new_err("delimiter: one ASCII character is needed"))?;
-    let arrays: Vec<Arrays<'_>> = columns.iter().map(Column::arrays).collect::<PyResult<_>>()?;
+    let arrays: Vec<Arrays<'_>> = columns.0.iter().map(Column::arrays).collect::<PyResult<_>>()?;
     let fields: Vec<Fields<'_>> = arrays.iter().map(Arrays::fields).collect::<PyResult<_>>()?;
     let values: usize = fields.iter().map(Fields::len).sum();
     let text = detached(py, values, || bitldp_core::rows(&fields, delimiter)).map_err(to_python)?;

@@ -7,7 +7,7 @@ use numpy::{PyArray2, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::tuple;
+use crate::arrays::{copied, tuple};
 use crate::channel::{Letters, channel, letters, table};
 use crate::error::to_python;
 use crate::grid::Grid;
@@ -72,7 +72,7 @@ channel! {
             let order = match order {
                 None => None,
                 Some(order) if order.shape() == [cells as usize, cells as usize] => {
-                    Some(order.as_array().iter().copied().collect())
+                    Some(copied(order.as_array())?)
                 }
                 Some(order) => {
                     let text =

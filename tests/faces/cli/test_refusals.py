@@ -104,6 +104,13 @@ USAGE = {
         ("--mechanism", "uer", "--alpha", 10, "--epsilon", 1, "--columns", "age"),
         "only with alpha=1",
     ),
+    **{
+        f"delimiter {each}": (
+            (*FRR, "--columns", "age", "--delimiter", each),
+            "no letter, digit, sign or point, which numbers are made of",
+        )
+        for each in (".", "-", "1", "e")
+    },
     "delimiter": ((*FRR, "--columns", "age", "--delimiter", ";;"), "one character"),
 }
 
@@ -125,6 +132,29 @@ def test_paths(people: Path, tmp_path: Path) -> None:
     for same in (people, link, tmp_path / "." / "people.csv"):
         refused(invoke("perturb", people, "-o", same, *common, "--force"), 2, "are the same file")
     assert people.read_text() == PEOPLE
+
+
+def test_no_output_replaces_another_file_of_its_run(people: Path, tmp_path: Path) -> None:
+    plan, key, ledger = tmp_path / "plan.toml", tmp_path / "key.json", tmp_path / "o.csv.privacy.json"
+    plan.write_text('[[column]]\nmechanism = "Laplace"\nparameters = {epsilon = 1.0}\ncolumns = "age"\n')
+    for target, options, option in (
+        (plan, ("--plan", plan), "--plan"),
+        (tmp_path / "key.json", ("--plan", plan, "--record", "age", "--key-file", key), "--key-file"),
+        (tmp_path / "o.csv", ("--plan", plan, "--ledger", ledger, "--budget", 9), "--ledger"),
+    ):
+        before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+        done = invoke("perturb", people, "-o", target, "--to", "csv", *options, "--force")
+        refused(done, 2, f"is the run's own {option}; give the output another name")
+        assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("text", ["age", '"age"', "\ufeffage", 'age,"a\nb"'])
+def test_a_header_without_the_end_of_its_line_is_a_table_of_no_rows(tmp_path: Path, text: str) -> None:
+    source, target = tmp_path / "header.csv", tmp_path / "o.csv"
+    source.write_bytes(text.encode())
+    done = invoke("perturb", source, "-o", target, *FRR, "--columns", "age")
+    assert done.exit_code == 0, done.stderr
+    assert target.read_text() == '"age"\n'
 
 
 def test_existing_outputs(people: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from typing import Any
 
@@ -52,8 +53,26 @@ def by_arrow(table: pa.Table, delimiter: str) -> bytes:
 @pytest.mark.parametrize("name", COLUMNS)
 @pytest.mark.parametrize("rows", [ROWS, 20])
 def test_every_type_is_written_as_arrow_does(name: str, rows: int) -> None:
-    table = pa.table({name: COLUMNS[name]}).slice(3, rows)
+    table = pa.table({name: COLUMNS[name], "row": np.arange(ROWS)}).slice(3, rows)
     assert written(table, ",") == by_arrow(table, ",")
+
+
+@pytest.mark.parametrize("name", ["whole", 'a "text"', "large", "kinds", "bytes", "null"])
+def test_a_null_alone_in_its_row_is_read_back(name: str) -> None:
+    """Python's reader, pandas and Arrow skip a blank line, or leave it without a field."""
+    values = pa.array(COLUMNS[name]).slice(7, 30) if name != "kinds" else pa.array(["u", None, "v"])
+    table = pa.table({name: values.dictionary_encode() if name == "kinds" else values})
+    text = written(table, ",").decode()
+    rows = list(csv.reader(io.StringIO(text)))
+    assert len(rows) == 1 + len(values)
+    assert all(len(row) == 1 for row in rows)
+    shown = [None if not row[0] else row[0] for row in rows[1:]]
+    plain = [each.decode() if isinstance(each, bytes) else each for each in values.to_pylist()]
+    assert shown == [None if each in (None, "") else str(each) for each in plain]
+    read = pa.csv.read_csv(
+        io.BytesIO(text.encode()), parse_options=pa.csv.ParseOptions(newlines_in_values=True)
+    )
+    assert read.num_rows == len(values)
 
 
 @pytest.mark.slow
@@ -85,7 +104,9 @@ def test_numbers_have_arrows_layout_and_come_back(dtype: Any) -> None:
 
 def test_categories_that_hold_a_null() -> None:
     names = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 2]), pa.array(["a", None, 'b"']))
-    assert written(pa.table({"x": names}), ",") == b'"x"\n"a"\n\n\n"b"""\n'
+    beside = pa.array([1, 2, 3, 4])
+    assert written(pa.table({"x": names, "y": beside}), ",") == b'"x","y"\n"a",1\n,2\n,3\n"b""",4\n'
+    assert written(pa.table({"x": names}), ",") == b'"x"\n"a"\n""\n""\n"b"""\n'
 
 
 def test_a_type_that_no_text_holds_is_refused() -> None:

@@ -34,6 +34,17 @@ class FromVariable:
         return FromVariable, (self.name,)
 
 
+def test_a_key_of_zeros_is_no_secret():
+    """What an unset buffer or a file that nothing was written to holds."""
+    mechanism, refused = bitldp.GRR(4, epsilon=1.0), "key: all bytes are 0, which is no secret"
+    with pytest.raises(ValueError, match=refused):
+        Memoized(mechanism, bytes(32), question="browser")
+    with pytest.raises(ValueError, match=refused):
+        mechanism.randomize_keyed(np.arange(3), key=bytes(32), ids=np.arange(3, dtype=np.uint64))
+    with pytest.raises(ValueError, match=refused):
+        bitldp.tables.ReleaseKey(bytes(32))
+
+
 def test_equal_values_have_the_same_report_for_ever() -> None:
     daily = Memoized(bitldp.GRR(5, epsilon=1.0), KEY, question="browser")
     values = USERS % 5
@@ -64,7 +75,7 @@ def test_other_values_questions_and_keys_have_independent_reports() -> None:
     daily = Memoized(mechanism, KEY, question="browser")
     twos, threes = (daily.randomize(np.full(N, value), ids=USERS) for value in (2, 3))
     elsewhere = Memoized(mechanism, KEY, question="system").randomize(np.full(N, 2), ids=USERS)
-    fresh = Memoized(mechanism, bytes(32), question="browser").randomize(np.full(N, 2), ids=USERS)
+    fresh = Memoized(mechanism, b"z" * 32, question="browser").randomize(np.full(N, 2), ids=USERS)
     for other, row in ((threes, 3), (elsewhere, 2), (fresh, 2), (np.roll(twos, 1), 2)):
         assert chi_square(twos, other, 5, (law[2], law[row])) < 72.7
     assert chi_square(twos, twos, 5, (law[2], law[2])) > 1000.0  # the same coins are found

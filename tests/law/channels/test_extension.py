@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from bitldp import BRR, FRR, GRR, OUE, FixedPoint, Grid, Matrix, Piecewise, Unary, Window, unpack
-from bitldp._core import Bits, Select
+from bitldp._core import Bits, Coins, Rotation, Select, csv_rows, sliding_masses
 
 KEY = bytes(32)
 
@@ -102,3 +103,49 @@ def test_what_a_channel_was_made_of_is_asked_by_name() -> None:
     assert Bits([[0.7]], [[0.3]], 3).pattern is None
     counts, weights = Select(np.array([4, 2], np.uint32), np.array([1, 9], np.uint64)).runs()
     assert (counts.tolist(), weights.tolist()) == ([4, 2], [1, 9])
+
+
+class Lying:
+    """Columns whose number is not what it says."""
+
+    def __init__(self, says: int, has: int) -> None:
+        self.says, self.has = says, has
+
+    def __len__(self) -> int:
+        return self.says
+
+    def __getitem__(self, place: int) -> np.ndarray:
+        if place >= self.has:
+            raise IndexError(place)
+        return np.arange(3.0)
+
+
+@pytest.mark.parametrize(("says", "has"), [(10**18, 1), (0, 2), (1, 3)])
+def test_a_length_that_lies_is_refused(says: int, has: int) -> None:
+    with pytest.raises(ValueError, match="whose length is the number of its items"):
+        csv_rows(Lying(says, has), ",")
+    assert bytes(csv_rows(Lying(2, 2), ",")) == b"0,0\n1,1\n2,2\n"
+
+
+def _repeated(value: np.generic, *shape: int) -> np.ndarray:
+    """Return an array of more elements than any memory has, which lie in one place."""
+    return np.broadcast_to(value, shape)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: Matrix(_repeated(np.float64(0.5), 1 << 20, 1 << 30)),
+        lambda: Select(_repeated(np.uint32(1), 1 << 50), _repeated(np.uint64(1), 1 << 50)),
+        lambda: sliding_masses(_repeated(np.uint64(1), 1 << 20, 1 << 30), 5, 0.5),
+        lambda: Coins(KEY, b"", np.arange(3, dtype=np.uint64)).taken(_repeated(np.int64(1), 1 << 50), 0),
+        lambda: Rotation(1 << 19, 1.0, "hadamard", KEY).rotate(
+            np.zeros((1, 1), np.float32), np.zeros(1 << 22, np.uint32)
+        ),
+        lambda: Rotation(1 << 19, 1.0, "hadamard", KEY).letters(*[np.zeros(1 << 22, np.uint32)] * 2, 1.0),
+    ],
+    ids=["Matrix", "Select", "sliding_masses", "taken", "rotate", "letters"],
+)
+def test_what_memory_does_not_hold_is_a_memory_error(ask: Callable[[], object]) -> None:
+    with pytest.raises(MemoryError):
+        ask()

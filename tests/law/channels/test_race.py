@@ -76,3 +76,32 @@ def test_no_report_is_outside_the_alphabet(name):
     np.copyto(x, inputs[0])
     run(x, out)  # nothing is left broken behind
     assert len(np.unique(out)) > 1
+
+
+def test_offsets_that_change_are_refused_or_read_as_they_were():
+    """Offsets of words beside their bytes, from another thread: no panic, and no byte from elsewhere."""
+    words = np.full(100_000, ord("a"), np.uint8)
+    right = np.arange(50_001, dtype=np.int64) * 2
+    offsets, stop = right.copy(), threading.Event()
+
+    def rewrite() -> None:
+        while not stop.is_set():
+            offsets[20_000:20_050] = 1 << 62
+            offsets[20_000:20_050] = right[20_000:20_050]
+
+    writer = threading.Thread(target=rewrite)
+    writer.start()
+    try:
+        for _ in range(ROUNDS // 4):
+            for ask in (
+                lambda: _core.csv_rows([(None, offsets, words, False)], ","),
+                lambda: _core.text_digests(offsets, words),
+            ):
+                try:
+                    made = ask()
+                except ValueError:
+                    continue
+                assert set(np.unique(made)) <= {ord("a"), ord("\n")} or made.shape == (50_000, 32)
+    finally:
+        stop.set()
+        writer.join()

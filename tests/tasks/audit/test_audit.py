@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from bitldp.audit import audit
 from bitldp.audit.events import clopper_pearson
+from bitldp.audit.run import drawn_pairs
 from scipy import stats
 
 
@@ -142,6 +143,51 @@ def test_all_bounds_hold_together():
     mechanism = bitldp.GRR(10, epsilon=1.0)
     failed = sum(not audit(mechanism, n=300, confidence=0.5, rng=seed).passed for seed in range(200))
     assert failed <= int(stats.binom.isf(1e-3, 200, 0.5)) == 122
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "mechanism", [bitldp.GRR(4, epsilon=1.0, features=2), bitldp.Duchi(epsilon=2.0, features=3)], ids=repr
+)
+def test_all_bounds_of_pairs_hold_together(mechanism):
+    """60 audits at confidence 0.5, on inputs drawn anew: P(more than 42 fail) < 1e-3 at most."""
+    failed = sum(not audit(mechanism, n=300, confidence=0.5, rng=seed).passed for seed in range(60))
+    assert failed <= int(stats.binom.isf(1e-3, 60, 0.5)) == 42
+
+
+def test_what_would_have_been_seen_is_seen():
+    """Faults of that size at n = 20,000 are found with probability 0.95: P(fewer than 33 of 40) < 0.003."""
+
+    class Steep(bitldp.GRR):
+        def randomize(self, x, **options):
+            return bitldp.GRR(self.categories, epsilon=self.epsilon + excess).randomize(x, **options)
+
+    mechanism = bitldp.GRR(3, epsilon=1.0)
+    excess = audit(mechanism, n=20_000, rng=0).detectable
+    assert 0.05 < excess < 0.2
+    found = sum(not audit(Steep(3, epsilon=1.0), n=20_000, rng=seed).passed for seed in range(40))
+    assert found >= 33
+    excess /= 10.0
+    assert sum(not audit(Steep(3, epsilon=1.0), n=20_000, rng=seed).passed for seed in range(10)) <= 2
+
+
+def test_what_would_have_been_seen_shrinks_with_the_root_of_n():
+    small, large = (audit(bitldp.GRR(3, epsilon=1.0), n=n, rng=1).detectable for n in (10_000, 1_000_000))
+    assert 8.0 < small / large < 12.0
+    assert audit(bitldp.GRR(40, epsilon=12.0), n=100, rng=1).detectable > 1.0  # most events are never seen
+
+
+def test_inputs_are_drawn_anew():
+    known = bitldp.GRR(5, epsilon=1.0, features=3).extremes()
+    drawn = {tuple(drawn_pairs(known, np.random.default_rng(seed))[0][1].tolist()) for seed in range(20)}
+    assert len(drawn) > 2
+    assert all(len(set(each)) > 1 for each in drawn)  # the columns differ
+    many = bitldp.GRR(1000, epsilon=1.0).extremes()
+    one, other = drawn_pairs(many, np.random.default_rng(1))[0]
+    assert one != other
+    assert (
+        drawn_pairs(bitldp.GRR(5, epsilon=1.0).extremes(), np.random.default_rng(1)) == []
+    )  # all are compared
 
 
 def test_reproducible():

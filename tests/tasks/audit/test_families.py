@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bitldp import PS, Duchi
+from bitldp import EXP, PS, Duchi
 from bitldp.audit import audit
 from support import family_faults as faults
 
@@ -57,6 +57,41 @@ CAUGHT = {
     "SteepCodebook": (faults.SteepCodebook, (5,), {"epsilon": 2.0}, 20_000, None),
     "SteepExponential": (faults.SteepExponential, (8,), {"epsilon": 2.0}, 20_000, None),
 }
+
+
+# Random bits that serve several symbols of a report: each symbol by itself has its law.
+SHARED = {
+    "Duchi": (faults.SharedDuchi, (), {"epsilon": 2.0, "features": 2}),
+    "Piecewise": (faults.SharedPiecewise, (), {"epsilon": 4.0, "features": 3}),
+    "LabelLaplace": (faults.SharedLabelLaplace, (4,), {"epsilon": 2.0}),
+    "OUE": (faults.SharedOUE, (12,), {"epsilon": 1.0}),
+    "OUE of two bits": (faults.TwoBitsShared, (20,), {"epsilon": 1.0}),
+    "GRR": (faults.SharedGRR, (5,), {"epsilon": 2.0, "features": 3}),
+    "FRR": (faults.SharedFRR, (3,), {"epsilon": 4.0}),
+    "BitRand": (faults.SharedBitRand, (2,), {"categories": 3, "epsilon_x": 3.0, "epsilon_y": 1.0}),
+    "BRR": (faults.SharedBRR, (21,), {"epsilon": 2.0, "features": 2, "interval": (-1.0, 1.0)}),
+    "MVU": (faults.SharedMVU, (), {"epsilon": 2.0, "output_bits": 1, "features": 2}),
+    "LaplaceBall": (faults.SharedLaplaceBall, (3,), {"epsilon": 2.0}),
+    "TwoStage": (faults.SelectionByTheSign, (EXP(4, epsilon=1.0), Duchi(epsilon=1.0)), {}),
+    "SampledSigns": (faults.SampledSignsShared, (6,), {"epsilon": 3.0, "k": 3}),
+    "CategoricalRecord": (
+        faults.AttributesShared,
+        ((4, 4, 9),),
+        {"epsilon": 3.0, "spend": "split", "oracle": "GRR"},
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SHARED)
+def test_shared_random_bits_are_caught(name):
+    """At n = 10,000; without the fault the same audit passes."""
+    faulty, place, named = SHARED[name]
+    for seed in (1, 2):
+        result = audit(faulty(*place, **named), n=10_000, rng=seed)
+        assert not result.passed, result
+    right = next(each for each in faulty.__mro__ if each.__module__.startswith("bitldp"))
+    assert audit(right(*place, **named), n=10_000, rng=1).passed
 
 
 @pytest.mark.slow

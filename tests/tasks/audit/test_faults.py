@@ -27,7 +27,7 @@ FAULTS = [
     (faults.ByteThresholds, bitldp.WarnerRR, (), {"epsilon": 6.0}, 20_000, True),
     (faults.CoarseThresholds, bitldp.OUE, (6,), {"epsilon": 3.0}, 50_000, False),
     (faults.SilentAtNoRange, bitldp.BRR, (21,), {"epsilon": 1.0, "interval": (-1.0, 1.0)}, 2_000, True),
-    (faults.SilentAtZero, bitldp.FRR, (3,), {"epsilon": 5.0}, 2_000, True),
+    (faults.SilentAtZero, bitldp.FRR, (3,), {"epsilon": 5.0}, 3_000, True),
     (faults.OncePerCall, bitldp.GRR, (3,), {"epsilon": 1.0}, 2_000, True),
 ]
 

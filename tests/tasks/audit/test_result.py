@@ -22,10 +22,18 @@ def test_the_result_is_one_line_and_json():
     assert isinstance(result, AuditResult)
     text = str(result)
     assert "\n" not in text
-    for part in ("GRR: epsilon >= 0.", "exact for this event 1", "claimed 1", "n = 5000", "passes"):
+    for part in (
+        "GRR: epsilon >= 0.",
+        "exact for this event 1",
+        "claimed 1",
+        "n = 5000",
+        "passes",
+        "would have been seen",
+    ):
         assert part in text
     plain = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert plain["passed"] is True
+    assert 0.0 < plain["detectable"] < 1.0
     assert plain["lower"] == result.lower
     assert plain["guarantee"]["record"] == 1.0
     with pytest.raises(AttributeError):

@@ -223,7 +223,7 @@ def test_repeated_collection(task):
     assert fresh.mean > first.mean
     with pytest.raises(ValueError, match=r"collections: .* use memoized\(key\)"):
         _ = asked.mechanism
-    memoized = asked.memoized(bytes(32), question="again")
+    memoized = asked.memoized(b"z" * 32, question="again")
     assert isinstance(memoized, bitldp.Memoized)
     assert memoized.mechanism == first.mechanism
     assert memoized.guarantee.record == first.epsilon
@@ -246,8 +246,8 @@ def test_one_collection_is_the_plain_question():
     advice = recommend("frequency", epsilon=2.0, categories=50, collections=1)
     assert advice.mechanism == recommend("frequency", epsilon=2.0, categories=50).mechanism
     with pytest.raises(ValueError, match="collections: of one collection"):
-        advice.memoized(bytes(32))
+        advice.memoized(b"z" * 32)
     nothing = recommend("frequency", epsilon=2.0, categories=50, bits=1, collections=9)
     with pytest.raises(ValueError, match="no mechanism fits"):
-        nothing.memoized(bytes(32))
+        nothing.memoized(b"z" * 32)
     assert math.isnan(nothing.rows[0].mean)

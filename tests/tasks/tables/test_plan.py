@@ -16,6 +16,11 @@ from support.plans import columns_of_every_mechanism, plan
 EVERY = columns_of_every_mechanism()
 
 
+def test_a_plan_nested_too_deeply_is_refused() -> None:
+    with pytest.raises(PlanError, match=r"^line 1: lists or tables are nested too deeply"):
+        TablePlan.from_toml("keep = " + "[" * 100_000)
+
+
 def test_a_record_costs_what_its_columns_cost_together() -> None:
     found = plan().guarantee
     assert found.record == pytest.approx(9.0, abs=1e-9)

@@ -11,7 +11,7 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -79,7 +79,9 @@ class Unchanged:
             raise CommandError(f"{self._path}: was changed while it was read") from None
 
 
-def check_paths(source: Path | None, output: Path | None, report: Path, *, force: bool) -> None:
+def check_paths(
+    source: Path | None, output: Path | None, report: Path, *, force: bool, kept: Mapping[str, Path | None]
+) -> None:
     """Refuse, before anything is read, an input or output that cannot be used.
 
     Parameters
@@ -90,12 +92,14 @@ def check_paths(source: Path | None, output: Path | None, report: Path, *, force
         Where the privacy report goes.
     force : bool
         Whether an existing output may be replaced.
+    kept : mapping of str to pathlib.Path or None
+        By option, the other files of the run, which it must not replace.
 
     Raises
     ------
     UsageError
-        If the input is no file, the two are the same file, the output's folder does not exist, or the output
-        or its report exists and `force` is false.
+        If the input is no file, the two are the same file, the output's folder does not exist, the output or
+        its report is another file of the run, or exists and `force` is false.
     """
     if source is not None and not source.is_file():
         raise UsageError(f"{source}: no such file")
@@ -109,6 +113,9 @@ def check_paths(source: Path | None, output: Path | None, report: Path, *, force
             "the input is where the privacy report would be written; give the output another name"
         )
     for path in (report,) if output is None else (output, report):
+        for option, other in kept.items():
+            if other is not None and _same(other, path):
+                raise UsageError(f"{path}: is the run's own {option}; give the output another name")
         if path.is_dir():
             raise UsageError(f"{path}: is a folder, not a file")
         if not force and (path.exists() or path.is_symlink()):
@@ -117,7 +124,8 @@ def check_paths(source: Path | None, output: Path | None, report: Path, *, force
 
 
 def _same(source: Path, output: Path) -> bool:
-    return (output.exists() and output.samefile(source)) or output.resolve() == source.resolve()
+    both = output.exists() and source.exists()
+    return (both and output.samefile(source)) or output.resolve() == source.resolve()
 
 
 def digest(file: BinaryIO) -> str:

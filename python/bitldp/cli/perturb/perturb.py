@@ -91,7 +91,9 @@ def perturb(request: Request, watcher: Watcher) -> dict[str, Any]:
         watcher.note(
             f"{request.target}: a run was killed before its privacy report had its name; it has it now"
         )
-    check_paths(None if is_pipe(request.source) else request.source, target, beside, force=request.force)
+    source_path = None if is_pipe(request.source) else request.source
+    kept = {"--plan": request.plan, "--ledger": request.ledger, "--key-file": request.release.file}
+    check_paths(source_path, target, beside, force=request.force, kept=kept)
     if request.plan is not None and forms[0].kind == "npy":
         raise UsageError("--plan is for tables; an array has no names of columns")
     with opened(request.source, forms[0]) as source:

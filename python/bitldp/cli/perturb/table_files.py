@@ -177,7 +177,8 @@ class TextWriter:
     def write(self, table: pa.Table) -> None:
         """Append the rows of a table."""
         if table.num_rows:
-            fields = [_fields(_whole(column)) for column in table.columns]
+            whole = [_whole(column) for column in table.columns]
+            fields = [_alone(whole[0])] if len(whole) == 1 else [_fields(column) for column in whole]
             self._file.write(csv_rows(fields, self._delimiter).data)
 
 
@@ -205,6 +206,18 @@ def _fields(column: Any) -> _Fields:
         return (None, *_words(column))
     there = column.is_valid().to_numpy(zero_copy_only=False)
     return (np.where(there, np.arange(len(column), dtype=np.int32), np.int32(-1)), *_words(column))
+
+
+def _alone(column: Any) -> _Fields:
+    """Return a table's only column: a missing value is empty quotes, since readers skip a blank line."""
+    fields = _fields(column)
+    if isinstance(fields, np.ndarray) or fields[0] is None:
+        return fields
+    slots, starts, content, quoted = fields
+    empty = np.frombuffer(b"" if quoted else b'""', np.uint8)
+    words = np.concatenate([content[: starts[-1]], empty])
+    places = np.where(slots < 0, np.int32(len(starts) - 1), slots)
+    return places, np.append(starts, np.int64(len(words))), words, quoted
 
 
 def _words(values: Any) -> tuple[NDArray[np.int64], NDArray[np.uint8], bool]:
@@ -468,7 +481,8 @@ class _CsvReader:
                         yield table.slice(rows)
                         rows -= min(rows, table.num_rows)
             except (pa.ArrowException, OSError):
-                raise CommandError(f"{self._source}: {self._problem()}") from None
+                if not self._is_header_only():
+                    raise CommandError(f"{self._source}: {self._problem()}") from None
         # An odd number of quotes may mean that one swallowed what follows.
         quotes = sum(block.count(b'"') for block in self._source.blocks())
         if quotes % 2 and (problem := self._open_quote()):
@@ -517,6 +531,15 @@ class _CsvReader:
         finally:
             csv.field_size_limit(limit)
         return ""
+
+    def _is_header_only(self) -> bool:
+        """Tell whether the file is a header without the end of its line, which Arrow takes for no CSV."""
+        for _ in self._source.blocks():  # a compressed file that is damaged is refused as such
+            pass
+        with suppress(csv.Error, UnicodeDecodeError), self._source.text("utf-8-sig", "strict") as file:
+            rows = csv.reader(file, delimiter=self._delimiter, strict=True)
+            return bool(next(rows, [])) and next(rows, None) is None
+        return False
 
     def _problem(self) -> str:
         """Say why Arrow refused the file: a second reading, as Arrow's own words quote the row."""

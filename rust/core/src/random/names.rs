@@ -23,6 +23,10 @@ pub fn text_digests(offsets: &[i64], bytes: &[u8], threads: Option<usize>) -> Re
     let Some(texts) = offsets.len().checked_sub(1) else {
         return Err(wrong("there are none; one more than texts are needed"));
     };
+    // A copy, since another thread may rewrite them between the check and the use.
+    let mut own: Vec<i64> = zeros(offsets.len())?;
+    own.copy_from_slice(offsets);
+    let offsets = own;
     let place = |at: usize| usize::try_from(offsets[at]).ok();
     let inside = |at: usize| {
         place(at).zip(place(at + 1)).is_some_and(|(start, end)| start <= end && end <= bytes.len())
