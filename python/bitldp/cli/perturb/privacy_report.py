@@ -13,6 +13,7 @@ import bitldp
 from bitldp import _core
 from bitldp._core import Bits, Cube, Design, Matrix, Mixture, Select, Shift, Subset, Unary, Window
 from bitldp.cli.perturb.request import Request
+from bitldp.mechanism.attributes.base import Attributes
 from bitldp.report.totals import total
 from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.column import canonical_digest
@@ -36,13 +37,6 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
         name: "infinity" for name, value in values.items() if isinstance(value, float) and math.isinf(value)
     }
     return values | infinite
-
-
-def _unit(request: Request, codec: ColumnCodec) -> str:
-    """Return what the claim of a codec covers: under ``--unit feature`` each column, but for the label."""
-    if request.label in codec.columns:
-        return codec.claim_unit
-    return str(request.options.get("unit", codec.claim_unit))
 
 
 def privacy_report(
@@ -87,7 +81,7 @@ def privacy_report(
                 **codec.public,
                 **_decoding(codec),
                 "epsilon_claimed": _plain(asdict(guarantee))["claimed"],
-                "claim_covers": _unit(request, codec),
+                "claim_covers": guarantee.unit,
                 "epsilon_exact": {
                     name: _plain(asdict(guarantee))[name] for name in ("bit", "feature", "record")
                 },
@@ -133,9 +127,17 @@ def privacy_report(
 def law_of(mechanism: Any) -> list[dict[str, Any]]:
     """Return the independent symbols of a report: their laws in integers over 2**64, and how many there are.
 
-    A law of more than 65,536 integers, and one that is known by its guarantee alone, is named and not proven.
+    Of a record's attributes of which some are drawn, `each` says how many have each law. A law of more than
+    65,536 integers, and one that is known by its guarantee alone, is named and not proven.
     """
-    return [{"times": times, "laws": [_bounded(law) for law in laws]} for laws, times in mechanism._symbols()]
+    symbols = mechanism._symbols()
+    if not symbols:  # nothing is told of the input
+        return [{"times": 1, "laws": [{"law": "mute"}]}]
+    if isinstance(mechanism, Attributes) and mechanism.k is not None:
+        runs = [(run.mechanism._symbols()[0].laws, run.stop - run.start) for run in mechanism._runs]
+        laws = [_bounded(law) for (law,), _ in runs]
+        return [{"times": mechanism.k, "laws": laws, "each": [count for _, count in runs]}]
+    return [{"times": times, "laws": [_bounded(law) for law in laws]} for laws, times in symbols]
 
 
 def _bounded(law: Any) -> dict[str, Any]:
