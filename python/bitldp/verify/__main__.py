@@ -17,7 +17,8 @@ if not __package__:  # the folder alone: a package of its own, whose name is nob
     _spec = spec_from_file_location(
         __package__, _folder / "__init__.py", submodule_search_locations=[str(_folder)]
     )
-    assert _spec is not None and _spec.loader is not None
+    assert _spec is not None
+    assert _spec.loader is not None
     sys.modules[__package__] = module_from_spec(_spec)
     _spec.loader.exec_module(sys.modules[__package__])
 

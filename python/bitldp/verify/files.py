@@ -8,11 +8,11 @@ import gzip
 import hashlib
 import io
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from .findings import Lie, Unproven, must
+from .findings import Unproven, must
 
 __all__ = ["Contents", "contents_of", "sha256_of", "values_of"]
 
@@ -38,7 +38,7 @@ def sha256_of(path: Path) -> str:
 
 
 def contents_of(path: Path, names: Sequence[str]) -> Contents:
-    """Return what a file holds; `names` are those that it should have, which tell where fields of text end."""
+    """Return what a file holds; `names`, which it should have, tell where fields of text end."""
     with path.open("rb") as file:
         start = file.read(8)
         if start[:4] == b"PAR1":
@@ -60,8 +60,8 @@ def contents_of(path: Path, names: Sequence[str]) -> Contents:
 def _text(path: Path) -> io.TextIOWrapper:
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
-    file = gzip.open(path) if packed else path.open("rb")  # type: ignore[assignment]
-    return io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+    binary: Any = gzip.open(path) if packed else path.open("rb")  # noqa: SIM115  # the text closes it
+    return io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
 
 
 def _records(path: Path, delimiter: str) -> Iterator[list[str]]:
@@ -153,26 +153,31 @@ class _Thrift:
         return result
 
     def _value(self, kind: int) -> Any:
-        if kind in (1, 2):
-            return self._byte() == 1
-        if kind == 3:
-            return self._byte()
-        if kind in (4, 5, 6):
-            return self._zigzag()
-        if kind == 7:
-            self._at += 8
-            return None
-        if kind == 8:
-            size = self._varint()
-            self._at += size
-            return self._data[self._at - size : self._at]
-        if kind in (9, 10):
-            head = self._byte()
-            size = head >> 4 if head >> 4 != 15 else self._varint()
-            return [self._value(head & 15) for _ in range(size)]
-        if kind == 12:
-            return self.struct()
-        raise Lie("its footer is damaged")
+        readers: dict[int, Callable[[], Any]] = {
+            1: self._byte,
+            2: self._byte,
+            3: self._byte,
+            8: self._bytes,
+            12: self.struct,
+        }
+        readers |= {4: self._zigzag, 5: self._zigzag, 6: self._zigzag, 9: self._list, 10: self._list}
+        readers[7] = lambda: self._skip(8)
+        must(kind in readers, "its footer is damaged")
+        return readers[kind]()
+
+    def _skip(self, size: int) -> bytes:
+        must(0 <= size <= len(self._data) - self._at, "its footer is damaged")
+        self._at += size
+        return self._data[self._at - size : self._at]
+
+    def _bytes(self) -> bytes:
+        return self._skip(self._varint())
+
+    def _list(self) -> list[Any]:
+        head = self._byte()
+        size = head >> 4 if head >> 4 != 15 else self._varint()
+        must(size <= len(self._data), "its footer is damaged")
+        return [self._value(head & 15) for _ in range(size)]
 
 
 # -- Arrow: messages, each with a head of FlatBuffers
@@ -211,7 +216,7 @@ class _Table:
         return cls(data, struct.unpack_from("<I", data)[0])
 
     def _get(self, form: str, at: int) -> int:
-        must(0 <= at, "a message is damaged")
+        must(at >= 0, "a message is damaged")
         return int(struct.unpack_from(form, self._data, at)[0])
 
     def _field(self, number: int) -> int:

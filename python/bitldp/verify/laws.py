@@ -49,7 +49,7 @@ def agrees(printed: Decimal, exact: Decimal) -> bool:
     if exact.is_infinite() or printed.is_infinite():
         return printed == exact
     with localcontext(CONTEXT):
-        return exact <= printed + exact * _LAST and printed <= exact + _ROUNDING * max(1, exact)
+        return exact <= printed + exact * _LAST and printed <= exact + _ROUNDING * max(Decimal(1), exact)
 
 
 def well_formed(law: Any) -> None:
@@ -268,13 +268,13 @@ def rows(law: Law) -> Iterator[tuple[float, list[Any]]]:
             row[start : start + width] = [high / width] * width
             yield start / slides, row
     elif kind == "bits":
-        last = (1 << len(law["thresholds"])) - 1
-        for x in (0, last):
+        top = (1 << len(law["thresholds"])) - 1
+        for x in (0, top):
             product = [1.0]
             for ones, zeros in law["thresholds"]:
                 p = int(ones if x else zeros) / ONE
                 product = [each * chance for each in product for chance in (1.0 - p, p)]
-            yield x / last, [each * ONE for each in product]
+            yield x / top, [each * ONE for each in product]
     elif kind == "cube":
         bits, near, far = (int(law[name]) for name in ("bits", "near", "far"))
         close, away, _ = sizes(law)

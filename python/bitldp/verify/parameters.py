@@ -6,16 +6,17 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
-from .findings import Lie, Unproven, must
+from .findings import Unproven, must
 from .laws import CONTEXT, ONE, of_law, sizes, weights
 
 __all__ = ["BITS", "CODES", "RECORDS", "SIZES", "WORDS", "checked", "claimed", "given"]
 
 Parameters = Mapping[str, Any]
 Check = Callable[[Mapping[str, Any]], bool]
-"""Compares a stated law with the parameters'; true if it was built again, false if the stated table is taken."""
+"""Compares a stated law with the parameters': true if it was built again, false if it is taken as stated."""
 
 _Wanted = list[tuple[int, Check]]
 """How many symbols are alike, and their check."""
@@ -23,7 +24,7 @@ _Wanted = list[tuple[int, Check]]
 WORDS = ("FRR", "MOUE", "SymmetricRR", "UER")
 BITS = ("OUE", "RAPPOR", "SUE", "SubsetSelection")  # a report is a bit for each category
 CODES = ("BlockDesign", "HadamardResponse", "OLH", *WORDS)  # reports that are no category and no number
-RECORDS = ("CategoricalRecord", "Hierarchy", "MixedRecord")
+RECORDS = ("CategoricalRecord", "MixedRecord")
 SIZES = ("categories", "classes", "candidates", "size")
 
 _COARSE = Decimal(2) ** -52  # of a chance: doubles near 1 stand no closer
@@ -51,22 +52,25 @@ def checked(kind: str, p: Parameters, law: Sequence[Mapping[str, Any]]) -> bool:
     epsilon = p["epsilon"]
     number = isinstance(epsilon, (int, float)) and not isinstance(epsilon, bool)
     must(number and math.isfinite(epsilon) and epsilon >= 0, "its epsilon is no budget")
-    left = [[count, check] for count, check in _MECHANISMS[kind](p)]
-    rebuilt = True
-    for count, laws in _stated(law, p.get("k") if kind in RECORDS else None, kind):
-        while count:
-            must(bool(left), "its law has more symbols than its parameters")
-            step = min(count, left[0][0])
-            rebuilt = all([left[0][1](one) for one in laws]) and rebuilt
-            count, left[0][0] = count - step, left[0][0] - step
-            left = left if left[0][0] else left[1:]
-    must(not left or kind == "Hierarchy", "its law has fewer symbols than its parameters")
-    return rebuilt
+    if epsilon == 0 and [one["law"] for symbols in law for one in symbols["laws"]] == ["mute"]:
+        return True
+    wanted = [(count, check) for count, check in _MECHANISMS[kind](p) if count]
+    rebuilt = []
+    for stated, laws in _stated(law, p["k"] if kind in RECORDS else None):
+        left = stated
+        while left:
+            must(bool(wanted), "its law has more symbols than its parameters")
+            count, check = wanted.pop(0)
+            rebuilt += [check(one) for one in laws]
+            if count > left:
+                wanted.insert(0, (count - left, check))
+            left -= min(left, count)
+    must(not wanted, "its law has fewer symbols than its parameters")
+    return all(rebuilt)
 
 
-def _stated(law: Sequence[Mapping[str, Any]], k: Any, kind: str) -> Iterator[tuple[int, list[Any]]]:
+def _stated(law: Sequence[Mapping[str, Any]], drawn: Any) -> Iterator[tuple[int, list[Any]]]:
     """Yield how often, and by which laws, symbols are stated: each attribute of which some are drawn."""
-    drawn = 1 if kind == "Hierarchy" else k
     if drawn is None:
         must(not any("each" in symbols for symbols in law), "no attributes are drawn")
         yield from ((symbols["times"], symbols["laws"]) for symbols in law)
@@ -88,7 +92,7 @@ def given(kind: str, p: Parameters, law: Sequence[Mapping[str, Any]]) -> str:
         table = weights(law[0]["laws"][0])
         near = max(
             CONTEXT.ln(Decimal(max(a, b)) / Decimal(min(a, b)))
-            for one, two in zip(table, table[1:], strict=False)
+            for one, two in pairwise(table)
             for a, b in zip(one, two, strict=True)
         )
         slope = math.expm1(near) * (len(table) - 1) / (p["interval"][1] - p["interval"][0])
@@ -369,7 +373,7 @@ def _frr(p: Parameters) -> _Wanted:
         else:
             each = 2 * Decimal(epsilon) / (r if p["unit"] == "record" else 1) / (bits + 1)
             losses = [each * (bits - i) / bits for i in range(bits)]
-        return [(1 / (1 + _exp(-loss)), 1 / (1 + _exp(loss))) for loss in losses] * r
+        return [(1 / (1 + _exp(-loss)), 1 / (1 + _exp(loss))) for loss in losses] * int(r)
 
     return [(1, _bits(chances, epsilon if (p["calibration"], p["unit"]) == ("exact", "record") else None))]
 
@@ -389,7 +393,7 @@ def _rare(p: Parameters) -> _Wanted:
     r, bits, alpha, way = p["features"], p["bits"], Decimal(p["alpha"]), p["calibration"]
 
     def formula() -> Decimal:
-        """Return the epsilon of the paper's formula: the one that is corrected to the budget, if asked for."""
+        """Return the epsilon of the paper's formula, or the one that it corrects to the budget."""
         epsilon = Decimal(p["epsilon"])
         low, high = (Decimal(0), epsilon / 2) if way == "corrected" else (epsilon, epsilon)
         for _ in range(120 if low < high else 0):
@@ -447,7 +451,7 @@ def _farthest(p: Parameters) -> float:
     low, high = p["interval"]
     if not isinstance(p["metric"], (int, float)):
         raise Unproven("the metric is known by its digest alone")
-    return float(p["epsilon"]) * float(high - low) ** float(p["metric"])
+    return float(p["epsilon"] * math.pow(high - low, p["metric"]))
 
 
 def _metric(p: Parameters, epsilon: float) -> Check:
@@ -465,7 +469,7 @@ _ORACLES: dict[str, Callable[[int, float], Check]] = {
 
 def _attributes(p: Parameters) -> _Wanted:
     """Return the laws of a record's attributes: first its numbers, then its categories."""
-    lists, numbers = p["attributes"], p.get("features", 0)
+    lists, numbers = p["sizes"], p.get("features", 0)
     epsilon = part(p["epsilon"], p["k"] or numbers + len(lists))
     oracles = [p["oracle"]] * len(lists) if isinstance(p["oracle"], str) else p["oracle"]
     wanted: _Wanted = []
@@ -481,11 +485,6 @@ def _attributes(p: Parameters) -> _Wanted:
     return wanted + [(1, _ORACLES[name](size, epsilon)) for name, size in zip(oracles, lists, strict=True)]
 
 
-def _levels(p: Parameters) -> _Wanted:
-    """Return the laws of the levels of a hierarchy, of which one is drawn: as many as there may be."""
-    return [(1 << 16, _window(None, None, p["epsilon"]))]
-
-
 _MECHANISMS: dict[str, Callable[[Parameters], _Wanted]] = {
     "BRR": _each(_brr),
     "BitBudgets": _each(_budgets),
@@ -499,7 +498,6 @@ _MECHANISMS: dict[str, Callable[[Parameters], _Wanted]] = {
     "Gaussian": _each(lambda p, epsilon: _noise(p)),
     "GeneralizedRR": _each(lambda p, epsilon: _window(1 << p["bits"], 1, epsilon)),
     "HadamardResponse": _once(lambda p, epsilon: _window(None, None, epsilon, least=_size(p) or 2)),
-    "Hierarchy": _levels,
     "Hybrid": _each(lambda p, epsilon: _hybrid(epsilon)),
     "HypercubePrivUnit": _once(lambda p, epsilon: _cube(p["features"], p["threshold"], epsilon, False)),
     "LDPFLDuchi": _each(lambda p, epsilon: _window(2, 1, epsilon)),

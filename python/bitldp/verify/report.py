@@ -32,8 +32,12 @@ from .parameters import BITS, CODES, RECORDS, SIZES, WORDS
 
 __all__ = ["canonical", "verify"]
 
-_TRUST = "consistent; the writer is trusted: no file shows that its reports were drawn by these laws, and not copied"
+_TRUST = (
+    "consistent; the writer is trusted: no file shows that its reports were drawn by these laws, and not "
+    "copied from the records"
+)
 _NEVER = 1e-9  # relative, of what the doubles of a formula may miss
+_DIFFERENT = 1 << 16  # values of a column that are still looked at one by one
 _LAST = 1e-15  # relative, of what a sum of doubles may
 _DELTA = Decimal("0.9")  # of a delta: what noise of least width reaches
 
@@ -65,7 +69,7 @@ def _verified(report: Mapping[str, Any], output: Path | None, key: bytes | None)
     result = looked("the report", lambda: _digests(report)) + looked("the report", lambda: _stated(report))
     for number, entry in enumerate(report["mechanisms"], 1):
 
-        def mechanism(entry: Any = entry, name: str = f"mechanism {number}") -> Iterator[Finding]:
+        def mechanism(entry: Any = entry, number: int = number) -> Iterator[Finding]:
             return _mechanism(entry, f"{number}. {entry['mechanism']} on {', '.join(entry['columns'][:3])}")
 
         result += looked(f"mechanism {number}", mechanism)
@@ -189,7 +193,7 @@ def _same(plan: Any, stated: Any) -> bool:
         form = {"<f8": "d", "<i8": "q"}.get(stated["dtype"])
         if form is None:
             raise Unproven(f"numbers of type {stated['dtype']} are known by their digest alone")
-        return hashlib.sha256(struct.pack(f"<{len(flat)}{form}", *flat)).hexdigest() == stated["sha256"]
+        return bool(hashlib.sha256(struct.pack(f"<{len(flat)}{form}", *flat)).hexdigest() == stated["sha256"])
     if isinstance(plan, list) and type(stated) is int:
         return len(plan) == stated
     return isinstance(plan, bool) == isinstance(stated, bool) and bool(plan == stated)
@@ -388,39 +392,35 @@ def _released(entry: Mapping[str, Any]) -> list[str]:
 
 
 def _of_record(entry: Mapping[str, Any]) -> list[str]:
-    """Return the columns of a record's report: which attributes were drawn, and the codes of their answers."""
+    """Return the columns of a record's report: the attributes that were drawn, and the codes of answers."""
     p, first = entry["parameters"], entry["columns"][0]
-    if entry["mechanism"] == "Hierarchy":
-        raise Unproven("the columns of a hierarchy are not known here")
-    oracles = [p["oracle"]] * len(p["attributes"]) if isinstance(p["oracle"], str) else p["oracle"]
+    oracles = [p["oracle"]] * len(p["sizes"]) if isinstance(p["oracle"], str) else p["oracle"]
     strings = [name in BITS for name in oracles]
     if p["k"] is None:
-        widths = [size if string else 1 for string, size in zip(strings, p["attributes"], strict=True)]
+        widths = [size if string else 1 for string, size in zip(strings, p["sizes"], strict=True)]
         return [f"{first}_code{i}" for i in range(p.get("features", 0) + sum(widths))]
     drawn = [f"{first}_attribute{i}" for i in range(p["k"])]
     if not any(strings):
         return [*drawn, *(f"{first}_code{i}" for i in range(p["k"]))]
-    longest = [size if string else _code_bits(one) for string, size, one in _attributes(entry, strings)]
-    return [*drawn, *(f"{first}_code{i}" for i in range(p["k"] * max(longest)))]
-
-
-def _attributes(entry: Mapping[str, Any], strings: Sequence[bool]) -> Iterator[tuple[bool, int, Any]]:
-    """Yield of each attribute whether its report is a string of bits, its size and its law."""
-    p, symbols = entry["parameters"], entry["law"][0]
+    if entry["law"][0]["laws"][0]["law"] == "mute":
+        raise Unproven("at epsilon 0 its law does not say how long its reports are")
+    # Where a report of some attribute is a string of bits, those that are one code are so many bits, too.
+    symbols, numbers = entry["law"][0], p.get("features", 0)
     laws = [one for one, count in zip(symbols["laws"], symbols["each"], strict=True) for _ in range(count)]
-    numbers = p.get("features", 0)
-    yield from ((False, 0, one) for one in laws[:numbers])
-    yield from zip(strings, p["attributes"], laws[numbers:], strict=True)
+    sizes = [size if string else 0 for string, size in zip(strings, p["sizes"], strict=True)]
+    makers = [str(p.get("number"))] * numbers + list(oracles)
+    longest = max(
+        size or max(1, (_alphabet(maker, one) - 1).bit_length())
+        for maker, size, one in zip(makers, [0] * numbers + sizes, laws, strict=True)
+    )
+    return [*drawn, *(f"{first}_code{i}" for i in range(p["k"] * longest))]
 
 
-def _code_bits(law: Mapping[str, Any]) -> int:
-    """Return the bits of a report that is one code."""
-    return max(1, (_alphabet(law) - 1).bit_length())
-
-
-def _alphabet(law: Mapping[str, Any]) -> int:
+def _alphabet(maker: str, law: Mapping[str, Any]) -> int:
     """Return how many reports a law has."""
     kind = law["law"]
+    if maker == "BlockDesign":
+        return _blocks(int(law["cells"]), int(law["width"]))
     if kind == "matrix":
         return len(law["weights"][0])
     if kind == "mixture":
@@ -428,6 +428,18 @@ def _alphabet(law: Mapping[str, Any]) -> int:
     if kind == "bits":
         return 1 << min(len(law["thresholds"]), 64)
     return {"window": int(law.get("cells", 0)), "shift": int(law.get("outputs", 0)), "cube": 2}[kind]
+
+
+def _blocks(cells: int, width: int) -> int:
+    """Return how many reports a block design has: its cells, or where these are steps, pairs of them.
+
+    The hyperplanes of a projective space have v = 1 + q b cells, b of the next smaller space in each block,
+    which has as many of the next one, down to a point.
+    """
+    order, rest = divmod(cells - 1, width)
+    while rest == 0 and width > 1:
+        width, rest = divmod(width - 1, order)
+    return cells if rest == 0 and width == 1 else cells * (cells - 1) // 2
 
 
 def _reports(entry: Mapping[str, Any], column: Mapping[str, Any]) -> tuple[set[str] | None, int] | None:
@@ -443,9 +455,11 @@ def _reports(entry: Mapping[str, Any], column: Mapping[str, Any]) -> tuple[set[s
     elif kind == "SampledSigns":
         count = 2
     else:
-        count = _alphabet(law)
+        count = _alphabet(kind, law)
+    if count > _DIFFERENT:
+        return None
     if output == "codes":
-        return ({str(code) for code in range(count)}, count) if count <= 1 << 16 else (None, count)
+        return {str(code) for code in range(count)}, count
     if "interval" in entry or kind == "LabelLaplace":
         return None, count + (p.get("k") is not None)
     texts = {str(label).lower() for label in entry["categories"]}
