@@ -52,8 +52,9 @@ def contents_of(path: Path, names: Sequence[str]) -> Contents:
         line = text.readline()
     for delimiter in dict.fromkeys([",", "\t", *(c for c in line if c.isascii() and c not in '"\r\n')]):
         with _text(path) as text:
-            if next(csv.reader(text, delimiter=delimiter), []) == list(names):
-                return Contents(list(names), sum(1 for _ in _records(path, delimiter)), delimiter)
+            found = next(csv.reader(text, delimiter=delimiter), [])
+        if sorted(found) == sorted(names):
+            return Contents(found, sum(1 for _ in _records(path, delimiter)), delimiter)
     return Contents(next(csv.reader([line]), []), 0)
 
 

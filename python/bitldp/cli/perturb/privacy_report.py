@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import singledispatch
 from typing import Any
@@ -13,6 +14,7 @@ import bitldp
 from bitldp import _core
 from bitldp._core import Bits, Cube, Design, Matrix, Mixture, Select, Shift, Subset, Unary, Window
 from bitldp.cli.perturb.request import Request
+from bitldp.ledger.entry import Entry, to_json
 from bitldp.mechanism.attributes.base import Attributes
 from bitldp.report.totals import total
 from bitldp.tables.codec import ColumnCodec
@@ -40,7 +42,14 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def privacy_report(
-    request: Request, plan: TablePlan, release: TableRelease | None, rows: int, sha256: str, *, array: bool
+    request: Request,
+    plan: TablePlan,
+    release: TableRelease | None,
+    rows: int,
+    sha256: str,
+    *,
+    array: bool,
+    charged: Sequence[Entry] = (),
 ) -> dict[str, Any]:
     """Return the privacy report: what was released at which epsilon; never a key, a seed or a value.
 
@@ -56,6 +65,8 @@ def privacy_report(
         Digest of the output.
     array : bool
         Whether the columns are those of an array, without names.
+    charged : sequence of Entry
+        What a ledger was charged for it, if one was.
     """
     guarantees = [codec.mechanism.guarantee for codec in plan.codecs]
     whole = total(guarantees, [codec.released for codec in plan.codecs])
@@ -105,6 +116,7 @@ def privacy_report(
             # What the exact epsilon takes as public or as known; a reader must not miss it.
             "given": "; ".join(dict.fromkeys(g.given for g in guarantees if g.given)),
         },
+        **({"ledger": [to_json(each) for each in charged]} if charged else {}),
         "kept_unperturbed": list(plan.keep),
         "seeded": request.seed is not None,
         "notes": [
