@@ -8,7 +8,7 @@ from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from typing import Any
 
 from .findings import Unproven, must
-from .laws import CONTEXT, ONE, shifted
+from .laws import CONTEXT, ONE, shifted, whole
 
 __all__ = ["delta_of"]
 
@@ -35,9 +35,9 @@ def delta_of(law: Sequence[Mapping[str, Any]], epsilon: float | Decimal) -> Deci
     """
     if len(law) != 1 or len(law[0]["laws"]) != 1 or law[0]["laws"][0]["law"] != "shift":
         raise Unproven("a delta is recomputed for integer noise alone")
-    one, times = law[0]["laws"][0], int(law[0]["times"])
-    weights = [int(weight) for weight in one["weights"]]
-    low, high = shifted(one, 0), shifted(one, int(one["inputs"]) - 1)
+    one, times = law[0]["laws"][0], whole(law[0]["times"])
+    weights = [whole(weight) for weight in one["weights"]]
+    low, high = shifted(one, 0), shifted(one, whole(one["inputs"]) - 1)
     inside = weights[next(i for i, w in enumerate(weights) if w) : len(weights)]
     concave = all(b * b >= a * c for a, b, c in zip(inside, inside[1:], inside[2:], strict=False))
     must(concave and weights == weights[::-1], "its noise is not log-concave, or not symmetric")
@@ -45,8 +45,8 @@ def delta_of(law: Sequence[Mapping[str, Any]], epsilon: float | Decimal) -> Deci
         growth = CONTEXT.exp(Decimal(epsilon))
         above = (a - CONTEXT.multiply(growth, b) for a, b in zip(low, high, strict=True))
         return CONTEXT.divide(sum((each for each in above if each > 0), Decimal(0)), Decimal(ONE))
-    steps, reach = int(one["inputs"]) - 1, int(one["reach"])
-    unclamped = (int(one["offset"]), int(one["outputs"])) == (reach, steps + 1 + 2 * reach)
+    steps, reach = whole(one["inputs"]) - 1, whole(one["reach"])
+    unclamped = (whole(one["offset"]), whole(one["outputs"])) == (reach, steps + 1 + 2 * reach)
     must(unclamped and 2 * reach + 1 == len(weights) and steps < reach, "its noise is clamped")
     return _joint(weights, steps, times, Decimal(epsilon))
 

@@ -24,6 +24,7 @@ __all__ = [
     "sizes",
     "weights",
     "well_formed",
+    "whole",
 ]
 
 Law = Mapping[str, Any]
@@ -42,6 +43,13 @@ def decimal(value: Any) -> Decimal:
         return Decimal("Infinity")
     must(not isinstance(value, bool) and isinstance(value, (int, float)), "a number is none")
     return Decimal(value)
+
+
+def whole(value: Any) -> int:
+    """Return an integer of a report: as a number, or as the digits of one that no double holds."""
+    text = isinstance(value, str) and value.isascii() and value.isdigit()
+    must(text or type(value) is int, "an integer is none")
+    return int(value)
 
 
 def agrees(printed: Decimal, exact: Decimal) -> bool:
@@ -77,7 +85,7 @@ def epsilon_of(law: Sequence[Law]) -> Decimal:
     """
     total = Decimal(0)
     for symbols in law:
-        left = int(symbols["times"])
+        left = whole(symbols["times"])
         costs = [of_law(one) for one in symbols["laws"]]
         counts = symbols.get("each", [left] * len(costs))
         for cost, count in sorted(zip(costs, counts, strict=True), reverse=True):
@@ -98,13 +106,15 @@ def of_law(law: Law) -> Decimal:
 def of_bit(law: Law) -> Decimal:
     """Return the exact epsilon of the worst bit of a symbol; a symbol that has none is one."""
     if law["law"] == "bits":
-        return max(_logarithm(_bit(int(p), int(q))) for p, q in {tuple(pair) for pair in law["thresholds"]})
-    return _logarithm(_bit(int(law["p"]), int(law["q"]))) if law["law"] == "unary" else of_law(law)
+        return max(
+            _logarithm(_bit(whole(p), whole(q))) for p, q in {tuple(pair) for pair in law["thresholds"]}
+        )
+    return _logarithm(_bit(whole(law["p"]), whole(law["q"]))) if law["law"] == "unary" else of_law(law)
 
 
 def epsilons_of_features(law: Law, bits: int) -> Iterator[Decimal]:
     """Yield the exact epsilon of each feature of independent bits."""
-    pairs = [(int(p), int(q)) for p, q in law["thresholds"]]
+    pairs = [(whole(p), whole(q)) for p, q in law["thresholds"]]
     losses = {pair: _logarithm(_bit(*pair)) for pair in set(pairs)}
     for start in range(0, len(pairs), bits):
         yield sum((losses[pair] for pair in pairs[start : start + bits]), Decimal(0))
@@ -139,7 +149,7 @@ def _by_report(table: Sequence[Sequence[int]]) -> list[Fraction]:
 
 def _window(law: Law) -> Fraction:
     """Law of a window: `width` of `cells` share the chance high/2**64 evenly, the others the rest."""
-    cells, width, high = (int(law[name]) for name in ("cells", "width", "high"))
+    cells, width, high = (whole(law[name]) for name in ("cells", "width", "high"))
     if law.get("mute"):
         return Fraction(1)
     must(0 < width < cells and 0 <= high <= ONE, "a window is of none, of all, or of no chance")
@@ -148,7 +158,7 @@ def _window(law: Law) -> Fraction:
 
 def weights(law: Law) -> list[list[int]]:
     """Return the integers of a table: row x those of input x, which add up to 2**64."""
-    table = [[int(weight) for weight in row] for row in law["weights"]]
+    table = [[whole(weight) for weight in row] for row in law["weights"]]
     if not table or any(sum(row) != ONE or min(row) < 0 for row in table):
         raise Lie("a row of its table does not add up to 2**64")
     return table
@@ -164,7 +174,7 @@ def _bits(law: Law) -> Fraction:
     must(len(law["thresholds"]) > 0, "there are no bits")
     product = Fraction(1)
     for ones, zeros in law["thresholds"]:
-        product *= _bit(int(ones), int(zeros))
+        product *= _bit(whole(ones), whole(zeros))
     return product
 
 
@@ -174,7 +184,7 @@ def _bit(p: int, q: int) -> Fraction:
 
 def _unary(law: Law) -> Fraction:
     """Law of one bit for each category: two categories differ in two bits, (1, 0) and (0, 1)."""
-    p, q = int(law["p"]), int(law["q"])
+    p, q = whole(law["p"]), whole(law["q"])
     must(0 <= p <= ONE and 0 <= q <= ONE, "a chance is above 1")
     return _of(p * (ONE - q), q * (ONE - p))
 
@@ -183,18 +193,18 @@ def _shift(law: Law) -> Fraction:
     """Law of a number with integer noise: what leaves the range of reports is put at its ends."""
     if law.get("mute"):
         return Fraction(1)
-    inputs = int(law["inputs"])
+    inputs = whole(law["inputs"])
     must(inputs > 1, "there is one number alone")
-    if inputs * int(law["outputs"]) > _MOST:
+    if inputs * whole(law["outputs"]) > _MOST:
         raise Unproven("the noise is too long to compare all inputs")
     return _worst(_by_report([shifted(law, x) for x in range(inputs)]))
 
 
 def shifted(law: Law, x: int) -> list[int]:
     """Return the law of the reports of one input of a number with integer noise."""
-    outputs, first = int(law["outputs"]), x - int(law["reach"]) + int(law["offset"])
+    outputs, first = whole(law["outputs"]), x - whole(law["reach"]) + whole(law["offset"])
     must(0 < outputs <= _MOST, "there are no reports, or too many")
-    noise = [int(weight) for weight in law["weights"]]
+    noise = [whole(weight) for weight in law["weights"]]
     must(sum(noise) == ONE and min(noise) >= 0, "the weights of its noise do not add up to 2**64")
     row = [0] * outputs
     for position, weight in enumerate(noise, first):
@@ -209,8 +219,8 @@ def _mixture(law: Law) -> Fraction:
     tails = _by_report(table)[1:]
     if window.get("mute"):
         return _worst([_of(max(heads), min(heads)), *tails])
-    inside = Fraction(int(window["high"]), int(window["width"]))
-    outside = Fraction(ONE - int(window["high"]), int(window["cells"]) - int(window["width"]))
+    inside = Fraction(whole(window["high"]), whole(window["width"]))
+    outside = Fraction(ONE - whole(window["high"]), whole(window["cells"]) - whole(window["width"]))
     chances = [inside, outside]
     return _worst([_of(max(heads) * max(chances), min(heads) * min(chances)), *tails])
 
@@ -220,14 +230,14 @@ def _cube(law: Law) -> Fraction:
     if law.get("mute"):
         return Fraction(1)
     close, away, ties = sizes(law)
-    inside, outside = Fraction(int(law["high"]), close), Fraction(ONE - int(law["high"]), away)
+    inside, outside = Fraction(whole(law["high"]), close), Fraction(ONE - whole(law["high"]), away)
     chances = [inside, outside, *([inside + outside] if ties else [])]
     return _of(max(chances), min(chances))
 
 
 def sizes(law: Law) -> tuple[int, int, int]:
     """Return how many corners are near, how many are far, and how many are both."""
-    bits, near, far = (int(law[name]) for name in ("bits", "near", "far"))
+    bits, near, far = (whole(law[name]) for name in ("bits", "near", "far"))
     must(0 < near <= bits and near <= far + 1, "some corners are neither near nor far")
     count = [comb(bits, i) for i in range(bits + 1)]
     return sum(count[near:]), sum(count[: far + 1]), sum(count[near : far + 1])
@@ -261,7 +271,7 @@ def rows(law: Law) -> Iterator[tuple[float, list[Any]]]:
         for at, own, (head, *tails) in zip((0.0, 1.0), (first, last), weights(law), strict=True):
             yield at, [head * weight / ONE for weight in own] + tails
     elif kind == "window":
-        cells, width, high = (int(law[name]) for name in ("cells", "width", "high"))
+        cells, width, high = (whole(law[name]) for name in ("cells", "width", "high"))
         slides = cells - width
         for start in sorted({0, slides // 2, slides}):
             row = [(ONE - high) / slides] * cells
@@ -272,17 +282,17 @@ def rows(law: Law) -> Iterator[tuple[float, list[Any]]]:
         for x in (0, top):
             product = [1.0]
             for ones, zeros in law["thresholds"]:
-                p = int(ones if x else zeros) / ONE
+                p = whole(ones if x else zeros) / ONE
                 product = [each * chance for each in product for chance in (1.0 - p, p)]
             yield x / top, [each * ONE for each in product]
     elif kind == "cube":
-        bits, near, far = (int(law[name]) for name in ("bits", "near", "far"))
+        bits, near, far = (whole(law[name]) for name in ("bits", "near", "far"))
         close, away, _ = sizes(law)
-        inside, outside = Fraction(int(law["high"]), close), Fraction(ONE - int(law["high"]), away)
+        inside, outside = Fraction(whole(law["high"]), close), Fraction(ONE - whole(law["high"]), away)
         same = sum(comb(bits, i) * i * ((i >= near) * inside + (i <= far) * outside) for i in range(bits + 1))
         kept = float(same / bits)
         yield from ((0.0, [kept, ONE - kept]), (1.0, [ONE - kept, kept]))
     elif kind in ("shift", "matrix"):
-        inputs = int(law["inputs"]) if kind == "shift" else len(law["weights"])
+        inputs = whole(law["inputs"]) if kind == "shift" else len(law["weights"])
         for x in sorted({0, inputs // 2, inputs - 1}):
             yield x / (inputs - 1), shifted(law, x) if kind == "shift" else weights(law)[x]

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from .findings import Unproven, must
-from .laws import CONTEXT, ONE, of_law, sizes, weights
+from .laws import CONTEXT, ONE, of_law, sizes, weights, whole
 
 __all__ = ["BITS", "CODES", "RECORDS", "SIZES", "WORDS", "checked", "claimed", "given"]
 
@@ -57,6 +57,7 @@ def checked(kind: str, p: Parameters, law: Sequence[Mapping[str, Any]]) -> bool:
     wanted = [(count, check) for count, check in _MECHANISMS[kind](p) if count]
     rebuilt = []
     for stated, laws in _stated(law, p["k"] if kind in RECORDS else None):
+        must(len(laws) == 1 or p.get("regions") is not None, "there is no choice among several laws")
         left = stated
         while left:
             must(bool(wanted), "its law has more symbols than its parameters")
@@ -113,7 +114,7 @@ def given(kind: str, p: Parameters, law: Sequence[Mapping[str, Any]]) -> str:
 
 def _close(stated: Any, ideal: Decimal, scale: int = ONE) -> bool:
     """Tell whether an integer is a chance, within the rounding of doubles."""
-    found = Decimal(int(stated)) / scale
+    found = Decimal(whole(stated)) / scale
     return abs(found - ideal) <= _COARSE + _NEAR * min(abs(ideal), abs(1 - ideal))
 
 
@@ -129,9 +130,10 @@ def _is(law: Mapping[str, Any], name: str, **exactly: Any) -> None:
 
 def _muted(law: Mapping[str, Any], epsilon: float) -> bool:
     """Tell whether a law leaves its input out, as it must at epsilon 0, and never above."""
-    mute = law["law"] == "mute" or bool(law.get("mute", False))
+    must(type(law.get("mute", False)) is bool, "mute is neither true nor false")
+    mute = law["law"] == "mute" or law.get("mute", False)
     must(not mute or epsilon == 0, "its law is mute, and its budget is not 0")
-    return mute
+    return bool(mute)
 
 
 def _within(law: Mapping[str, Any], epsilon: float) -> None:
@@ -145,7 +147,7 @@ def _window(cells: int | None, width: int | None, epsilon: float, least: int = 2
         if _muted(law, epsilon):
             return True
         _is(law, "window", cells=cells, width=width)
-        count, inside = int(law["cells"]), int(law["width"])
+        count, inside = whole(law["cells"]), whole(law["width"])
         must(count >= least and 0 < inside < count, "its window has another size than its parameters say")
         fading = _exp(-Decimal(epsilon))
         ideal = inside / (inside + (count - inside) * fading)
@@ -196,7 +198,7 @@ def _unary(epsilon: float, even: bool) -> Check:
         one = Decimal("0.5") if even else 1 / (1 + _exp(-Decimal(epsilon) / 2))
         zero = 1 / (1 + _exp(epsilon)) if even else 1 - one
         good = _close(law["p"], one) and _close(law["q"], zero)
-        must(good and (not even or int(law["p"]) == ONE // 2), "its law is not that of its epsilon")
+        must(good and (not even or whole(law["p"]) == ONE // 2), "its law is not that of its epsilon")
         _within(law, epsilon)
         return True
 
@@ -217,7 +219,7 @@ def _geometric(epsilon: float) -> Check:
         fading = _exp(-Decimal(epsilon) / steps)
         for place, weight in enumerate(law["weights"], -reach):
             ideal = ONE * fading ** abs(place) / (1 + fading) * (1 if abs(place) == reach else 1 - fading)
-            near = abs(int(weight) - ideal) <= 2 * reach + 3 + ideal * Decimal("1e-6")
+            near = abs(whole(weight) - ideal) <= 2 * reach + 3 + ideal * Decimal("1e-6")
             must(near or epsilon > 25, "its noise is not that of the epsilon of its parameters")
         _within(law, epsilon)
         return True
@@ -280,7 +282,7 @@ def _bitwise(bits: int, epsilon: float) -> Check:
 
 def _noise(p: Parameters) -> Check:
     def check(law: Mapping[str, Any]) -> bool:
-        _is(law, "shift")
+        _is(law, "shift", mute=False)
         return False  # its width was searched; delta is that of the integers
 
     return check
@@ -342,7 +344,7 @@ def _beta(p: Parameters) -> Check:
         return _window(classes, 1, epsilon)
 
     def check(law: Mapping[str, Any]) -> bool:
-        if law.get("mute"):
+        if law.get("mute") is True:
             must(abs(beta + math.log(classes - 1)) < 1e-9, "its law is mute, and its budget is not 0")
             return True
         _is(law, "window", cells=classes, width=1)
@@ -425,7 +427,9 @@ def _budgets(p: Parameters, epsilon: float) -> Check:
     def check(law: Mapping[str, Any]) -> bool:
         _is(law, "bits")
         must(len(law["thresholds"]) == p["bits"], "it has another number of bits than its parameters say")
-        must(all(int(a) + int(b) == ONE for a, b in law["thresholds"]), "its bits are not kept and flipped")
+        must(
+            all(whole(a) + whole(b) == ONE for a, b in law["thresholds"]), "its bits are not kept and flipped"
+        )
         _within(law, epsilon)
         low = of_law(law) >= Decimal(epsilon) * (1 - _NEAR) or epsilon > _BUDGET
         must(low, "its law is not that of the epsilon of its parameters")

@@ -8,7 +8,7 @@ import math
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal, localcontext
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from .laws import (
     of_law,
     rows,
     well_formed,
+    whole,
 )
 from .parameters import BITS, CODES, RECORDS, SIZES, WORDS
 
@@ -36,6 +37,7 @@ _TRUST = (
     "consistent; the writer is trusted: no file shows that its reports were drawn by these laws, and not "
     "copied from the records"
 )
+_TABLES = ("MVU", "MetricMVU", "MinimaxVariance", "ThreeOutputs", "BitwiseRR")
 _NEVER = 1e-9  # relative, of what the doubles of a formula may miss
 _DIFFERENT = 1 << 16  # values of a column that are still looked at one by one
 _LAST = 1e-15  # relative, of what a sum of doubles may
@@ -113,11 +115,14 @@ def _stated(report: Mapping[str, Any]) -> Iterator[Finding]:
     records, entries, plan = report["rows"], report["mechanisms"], report["plan"]
     must(type(records) is int and records >= 0, "rows is no number of them")
     must(len(entries) > 0, "names no mechanism: nothing was randomized")
+    if report["repeatable"]:
+        yield Finding(NOTE, "made with a key, as its writer says: who holds the key can test values")
     if report["seeded"] is not False:
         yield Finding(FALSE, "SEEDED: made with a fixed seed, for tests only; it has no privacy")
     must(type(report["repeatable"]) is bool, "repeatable is neither true nor false")
     named = isinstance(report["release"], str) and report["release"] != ""
     must(named or (report["release"] is None and not report["repeatable"]), "the release has no name")
+    must(named == (report["mechanism"] == "plan"), "a release by a plan has a name, and no other")
     must(isinstance(report["snapshot"], str), "the snapshot has no name")
     must(report["repeatable"] or report["snapshot"] == "", "a snapshot is of a repeatable release")
     kept = report["kept_unperturbed"]
@@ -173,8 +178,10 @@ def _planned(entry: Mapping[str, Any], column: Mapping[str, Any], name: str, pla
         missing = column.get("nulls") == "category"
         alike = name in RECORDS or size is None or size == len(texts) + missing
         must(alike, f"{title}: the mechanism has another number of categories")
-    if column.get("interval") is not None:
+    if "points" in entry and stated.get("interval") is None:  # of a mechanism that knows no interval
         must(entry["interval"] == column["interval"], f"{title}: another interval than the plan's")
+    else:
+        must(column.get("interval") is None, f"{title}: the mechanism has an interval of its own, or none")
     output = "codes" if name in (*CODES, *RECORDS) else "bits" if name in BITS else "values"
     must(entry["output"] == (column.get("output") or output), f"{title}: another output than the plan's")
     numbers = entry["output"] == "values" and "interval" in entry
@@ -300,11 +307,21 @@ def _public(kind: str, p: Mapping[str, Any], entry: Mapping[str, Any]) -> None:
     if "letters" in entry:
         letters = [float(each) for each in entry["letters"]]
         largest = max(map(abs, (*letters, low, high)))
+        _even(kind, letters, largest * _NEVER, title)
         for at, row in rows(entry["law"][0]["laws"][0]):
             must(len(row) == len(letters), f"{title}: has another number of letters than of reports")
             mean = math.fsum(weight / ONE * letter for weight, letter in zip(row, letters, strict=True))
             good = abs(mean - low - at * (high - low)) <= _NEVER * largest
             must(good, f"{title}: the mean of its letters is not the number")
+
+
+def _even(kind: str, letters: Sequence[float], near: float, title: str) -> None:
+    """Refuse letters of windows and of noise that do not follow each other by the same step."""
+    steps = [b - a for a, b in pairwise(letters)]
+    if kind in ("Laplace", "LabelLaplace", "SampledSigns"):  # ends stand for what is beyond them
+        steps = steps[1:-1]
+    if kind not in (*_TABLES, "Hybrid", "BitBudgets") and steps:
+        must(max(steps) - min(steps) <= 4 * near, f"{title}: its letters do not follow each other evenly")
 
 
 def _total(report: Mapping[str, Any]) -> Iterator[Finding]:
@@ -333,6 +350,9 @@ def _total(report: Mapping[str, Any]) -> Iterator[Finding]:
             (decimal(each["guarantee"]["record"]) * each["count"] for each in report["ledger"]), Decimal(0)
         )
         must(agrees(charged, total), "its ledger was charged another epsilon")
+        name = f"release {report['release']}"
+        noted = all(each["note"].partition(" data ")[0] == name for each in report["ledger"])
+        must(report["release"] is None or noted, "its ledger was charged for another release")
         yield Finding(PROVEN, f"a ledger was charged epsilon {charged:.12g} for it, as the report says")
 
 
@@ -387,7 +407,7 @@ def _released(entry: Mapping[str, Any]) -> list[str]:
     if kind in WORDS and entry["output"] == "bits":
         return [f"{name}_bit{i}" for name in columns for i in range(p["bits"])]
     if kind in BITS or kind == "LabelLaplace":
-        size = next(p[k] for k in SIZES if type(p.get(k)) is int)
+        size = next((p[k] for k in SIZES if type(p.get(k)) is int), 0)
         return [*(f"{first}={label}" for label in entry["categories"]), f"{first} missing"][:size]
     return list(columns)
 
@@ -421,7 +441,7 @@ def _alphabet(maker: str, law: Mapping[str, Any]) -> int:
     """Return how many reports a law has."""
     kind = law["law"]
     if maker == "BlockDesign":
-        return _blocks(int(law["cells"]), int(law["width"]))
+        return _blocks(whole(law["cells"]), whole(law["width"]))
     if kind == "matrix":
         return len(law["weights"][0])
     if kind == "mixture":
