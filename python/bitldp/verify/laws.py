@@ -19,6 +19,7 @@ __all__ = [
     "epsilons_of_features",
     "of_bit",
     "of_law",
+    "of_rows",
     "rows",
     "shifted",
     "sizes",
@@ -118,6 +119,11 @@ def epsilons_of_features(law: Law, bits: int) -> Iterator[Decimal]:
     losses = {pair: _logarithm(_bit(*pair)) for pair in set(pairs)}
     for start in range(0, len(pairs), bits):
         yield sum((losses[pair] for pair in pairs[start : start + bits]), Decimal(0))
+
+
+def of_rows(table: Sequence[Sequence[int]]) -> Decimal:
+    """Return the exact epsilon between the rows of a table."""
+    return _logarithm(_worst(_by_report(table)))
 
 
 def _logarithm(ratio: Fraction) -> Decimal:

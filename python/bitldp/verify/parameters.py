@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from .findings import Unproven, must
-from .laws import CONTEXT, ONE, of_law, sizes, weights, whole
+from .laws import CONTEXT, ONE, of_law, of_rows, sizes, weights, whole
 
 __all__ = ["BITS", "CODES", "RECORDS", "SIZES", "WORDS", "checked", "claimed", "given"]
 
@@ -92,11 +92,7 @@ def given(kind: str, p: Parameters, law: Sequence[Mapping[str, Any]]) -> str:
     """Return what the exact epsilon of a mechanism takes as public or as known."""
     if kind == "MetricMVU":
         table = weights(law[0]["laws"][0])
-        near = max(
-            CONTEXT.ln(Decimal(max(a, b)) / Decimal(min(a, b)))
-            for one, two in pairwise(table)
-            for a, b in zip(one, two, strict=True)
-        )
+        near = max(of_rows(pair) for pair in pairwise(table))
         slope = math.expm1(near) * (len(table) - 1) / (p["interval"][1] - p["interval"][0])
         return (
             f"under a metric: {p['epsilon']:.6g} times the distance of points of the grid, and {slope:.6g} "
