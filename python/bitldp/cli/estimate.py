@@ -6,6 +6,9 @@ import csv
 import json
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -52,10 +55,15 @@ def estimate(
     ] = "table",
     delimiter: Delimiter = None,
     source_form: Annotated[str | None, source_format("RELEASED")] = None,
+    unchecked: Annotated[
+        bool,
+        typer.Option("--unchecked", help="Answer from a file that is not the one that the report is about."),
+    ] = False,
 ) -> None:
     """Estimate means of numbers and shares of categories from a released table.
 
-    The report beside the table says which mechanisms made it; nothing else is needed.
+    The report beside the table says which mechanisms made it; nothing else is needed. A table whose bytes are
+    not those that the report is about is refused.
 
     Example: bitldp estimate released.parquet --group-by survey
     """
@@ -74,7 +82,9 @@ def estimate(
         if not is_pipe(released) and not released.is_file():
             raise UsageError(f"{released}: no such file")
         with opened(released, source) as table:
-            answers = _answers(table, report or report_path(released), groups, level)
+            beside = report or report_path(released)
+            with nullcontext() if unchecked else _is_that_of(beside, table):
+                answers = _answers(table, beside, groups, level)
         _show(answers, form, groups)
 
 
@@ -106,15 +116,49 @@ def _answers(
     return answers
 
 
-def _plan(report: Path) -> Any:
-    from bitldp.tables.plan import TablePlan
+@contextmanager
+def _is_that_of(report: Path, released: InputSource) -> Iterator[None]:
+    """Compare a table with the digest in its report while the block reads it; refuse another one.
 
+    Whatever the block said of another table's bytes is not said: they are not those of the report.
+    """
+    from bitldp.cli.perturb.outputs import Unchanged, digest
+
+    expected, unchanged = _stated(report, "output_sha256"), Unchanged(released.path)
+
+    def check() -> None:
+        with released.path.open("rb") as file:
+            if digest(file) != expected:
+                raise CommandError(
+                    f"{released}: is not the file that {report.name} is about: its bytes were changed, or it "
+                    "is another's report; --unchecked answers all the same"
+                )
+
+    with ThreadPoolExecutor(1, thread_name_prefix="bitldp-digest") as pool:
+        checked = pool.submit(check)
+        try:
+            with unchanged:
+                yield
+        except Exception:
+            checked.result()
+            raise
+        checked.result()
+
+
+def _stated(report: Path, name: str) -> Any:
+    """Return what a report says under a name."""
     try:
-        document = json.loads(report.read_text(encoding="utf-8"))["plan"]
+        return json.loads(report.read_text(encoding="utf-8"))[name]
     except FileNotFoundError:
         raise UsageError(f"{report}: no such report; name it by --report") from None
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise UsageError(f"{report}: is no privacy report that says its plan") from None
+        raise UsageError(f"{report}: is no privacy report that says its {name}") from None
+
+
+def _plan(report: Path) -> Any:
+    from bitldp.tables.plan import TablePlan
+
+    document = _stated(report, "plan")
     try:
         return TablePlan.from_document(document)
     except PlanError as error:

@@ -35,7 +35,11 @@ COMMANDS = {
     ),
     "verify": (
         "bitldp.cli.verify:verify",
-        "Recompute the exact epsilon of a report from its integers, and check its digests.",
+        "Rebuild the laws of a report from its parameters; check epsilon, plan, file and signature.",
+    ),
+    "keypair": (
+        "bitldp.cli.sign:keypair",
+        "Make a pair of keys: one to sign reports with, and one to hand out.",
     ),
     "explain": (
         "bitldp.cli.explain:explain",

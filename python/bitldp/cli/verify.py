@@ -1,4 +1,4 @@
-"""``bitldp verify``: recompute the epsilon of a privacy report."""
+"""``bitldp verify``: rebuild the laws of a privacy report, and recompute its epsilon."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bitldp.verify import main
+from bitldp.verify.__main__ import main
 
 __all__ = ["verify"]
 
@@ -15,10 +15,15 @@ __all__ = ["verify"]
 def verify(
     report: Annotated[Path, typer.Argument(metavar="REPORT", help="OUTPUT.privacy.json, of perturb.")],
     output: Annotated[Path | None, typer.Argument(metavar="[OUTPUT]", help="The released file.")] = None,
+    signed_by: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Public key, in PEM, of who must have signed the report."),
+    ] = None,
 ) -> None:
-    """Recompute the exact epsilon of a report from its integers, and check its digests.
+    """Rebuild the laws of a report from its parameters, and check epsilon, plan, file and signature.
 
-    Exits with 1 if anything is not as the report says. The check is a file of its own, for auditors to read:
-    bitldp/verify.py.
+    Exits with 0 for proven, 1 for false, 3 for what cannot be proven from the report. The check is a folder
+    of its own, for auditors to read: bitldp/verify.
     """
-    raise typer.Exit(main([str(path) for path in (report, output) if path is not None]))
+    signed = [] if signed_by is None else ["--signed-by", str(signed_by)]
+    raise typer.Exit(main([*(str(path) for path in (report, output) if path is not None), *signed]))

@@ -20,7 +20,7 @@ from bitldp.letters.reach import Reach
 from bitldp.letters.spread import Mixed
 from bitldp.mechanism.base import Part, Takes
 from bitldp.mechanism.frequencies import Labelled, LabelledMeans
-from bitldp.mechanism.law import Block, Experiment, Pair
+from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
 from bitldp.mechanism.parameters import Budget, Categories, FieldId
 from bitldp.numeric.laplace import noisy
 from bitldp.privacy import Guarantee, composed, share
@@ -103,6 +103,11 @@ class LabelLaplace(Labelled):
     def _report_parts(self) -> tuple[Part, ...]:
         """(columns, bits) of a report: one entry a class."""
         return ((self._size, self._release.bits),)
+
+    def _symbols(self) -> tuple[Symbols, ...]:
+        """Return the channel of an entry, twice: two labels differ in two entries."""
+        laws = self._release.laws
+        return (Symbols(laws, 2),) if laws else ()
 
     def extremes(self, pair: Pair | None = None) -> Experiment:
         """Return two labels and the law of their entries; see `Mechanism.extremes`."""

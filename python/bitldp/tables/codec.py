@@ -259,11 +259,6 @@ class ColumnCodec(ABC):
         return {"categories": list(self.categories)}
 
     @property
-    def claim_unit(self) -> str:
-        """Unit that the claimed epsilon covers, where nothing else was asked for."""
-        return "record"
-
-    @property
     def notes(self) -> tuple[str, ...]:
         """Sentences on how values change before they are randomized."""
         return ()

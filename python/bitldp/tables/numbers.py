@@ -48,11 +48,6 @@ class NumericColumns(ColumnCodec):
             raise PlanError(f"{settings.title}: categories: {settings.mechanism} takes numbers")
         settings.refuse_unless_numeric()
 
-    @property
-    def claim_unit(self) -> str:
-        """Unit that the claimed epsilon covers."""
-        return str(self.mechanism.guarantee.unit)
-
     def encode(self, batch: Batch, first_row: int) -> NDArray[Any]:
         """Return (n, r) floats, float32 where the file holds no wider type."""
         return numbers_of(batch, self.columns, first_row, self.settings.missing)

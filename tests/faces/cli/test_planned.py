@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -187,14 +184,3 @@ def test_what_is_said_is_in_the_words_of_a_plan(folder: Path, tmp_path: Path) ->
     (words,) = TablePlan([Column(bitldp.FRR(features=1, epsilon=4.0), "height", output="codes")]).codecs
     assert 'output = "values" in the plan writes numbers' in words.decoding.sentence
     assert "--" not in words.decoding.sentence
-
-
-def test_the_verifier_runs_alone(folder: Path, tmp_path: Path) -> None:
-    target = tmp_path / "released.csv"
-    perturb(folder, "people.csv", target)
-    from bitldp import verify
-
-    command = [sys.executable, "-I", verify.__file__, f"{target}.privacy.json", str(target)]
-    found = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ})
-    assert found.returncode == 0, found.stderr
-    assert found.stdout.rstrip().endswith("proven")

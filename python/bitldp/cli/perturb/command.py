@@ -87,6 +87,10 @@ def perturb(
     budget: Annotated[
         float | None, typer.Option(metavar="E", help="Begin the ledger with this budget; it must not exist.")
     ] = None,
+    sign_with: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Private key that signs the report; bitldp keypair makes one."),
+    ] = None,
     columns: Annotated[
         list[str] | None,
         typer.Option(
@@ -225,6 +229,7 @@ def perturb(
             threads=threads,
             seed=seed,
             force=force,
+            sign=sign_with,
         )
         with Screen(quiet) as screen:
             made = run(request, screen)

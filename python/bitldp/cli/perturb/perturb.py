@@ -30,7 +30,9 @@ from bitldp.cli.perturb.outputs import (
 from bitldp.cli.perturb.privacy_report import privacy_report
 from bitldp.cli.perturb.request import Request
 from bitldp.cli.perturb.table_files import Behind, InputSource, TableReader, open_reader, open_writer, opened
+from bitldp.cli.sign import Signer
 from bitldp.ledger.budget import BudgetExceededError, Ledger, NoLedgerError
+from bitldp.ledger.entry import Entry
 from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.ids import SeenIds
 from bitldp.tables.key import ReleaseKey
@@ -96,8 +98,9 @@ def perturb(request: Request, watcher: Watcher) -> dict[str, Any]:
     check_paths(source_path, target, beside, force=request.force, kept=kept)
     if request.plan is not None and forms[0].kind == "npy":
         raise UsageError("--plan is for tables; an array has no names of columns")
+    signer = None if request.sign is None else Signer(request.sign)
     with opened(request.source, forms[0]) as source:
-        return _perturb(request, source, forms[1], target, beside, watcher)
+        return _perturb(request, source, forms[1], target, beside, watcher, signer)
 
 
 def _forms(request: Request) -> tuple[FileFormat, FileFormat]:
@@ -128,6 +131,7 @@ def _perturb(
     target: Path | None,
     beside: Path,
     watcher: Watcher,
+    signer: Signer | None,
 ) -> dict[str, Any]:
     """Randomize an input that is open."""
     unchanged = Unchanged(source.path)
@@ -146,7 +150,7 @@ def _perturb(
         watcher.warn(sentence)
     for sentence in _notes(plan):
         watcher.note(sentence)
-    _charge(request, plan, release, source)
+    charged = _charge(request, plan, release, source)
     seeds: Sequence[np.random.SeedSequence | None] = [None] * len(plan.codecs)
     if request.seed is not None:
         seeds = np.random.SeedSequence(request.seed).spawn(len(plan.codecs))
@@ -172,7 +176,10 @@ def _perturb(
                 if ids is not None:
                     ids.check()
             signals.check()
-        report = privacy_report(request, plan, release, rows, written.hexdigest(), array=array is not None)
+        report = privacy_report(
+            request, plan, release, rows, written.hexdigest(), array=array is not None, charged=charged
+        )
+        report = report if signer is None else signer.signed(report)
         report_file.write((json.dumps(report, indent=2, allow_nan=False) + "\n").encode())
     for codec, count in zip(plan.codecs, moved, strict=True):
         if count:  # said to whoever has the data, and in no file that leaves
@@ -248,12 +255,14 @@ def _key(request: Request) -> ReleaseKey | None:
         raise UsageError(f"--key-{'env' if asked.variable else 'file'}: {error}") from None
 
 
-def _charge(request: Request, plan: TablePlan, release: TableRelease | None, source: InputSource) -> None:
-    """Charge a run to its ledger before anything is released; a repeatable one once."""
+def _charge(
+    request: Request, plan: TablePlan, release: TableRelease | None, source: InputSource
+) -> list[Entry]:
+    """Charge a run to its ledger before anything is released, a repeatable one once; return the charges."""
     if request.ledger is None:
         if request.budget is not None:
             raise UsageError("--budget: begins a ledger; name it by --ledger")
-        return
+        return []
     if request.budget is not None and request.ledger.exists():
         raise UsageError(f"{request.ledger}: is there; --budget begins a new ledger")
     try:
@@ -261,9 +270,9 @@ def _charge(request: Request, plan: TablePlan, release: TableRelease | None, sou
             if release is not None:  # without a key the ledger knows nothing of the data
                 data = release.digest(source.blocks()) if release.repeatable else ""
                 release.charge(ledger, data=data)
-            else:
-                for codec in plan.codecs:
-                    ledger.charge(codec.mechanism)
+                note = f"release {release.id}"
+                return [each for each in ledger.entries if each.note.partition(" data ")[0] == note]
+            return [ledger.charge(codec.mechanism) for codec in plan.codecs]
     except NoLedgerError:
         raise UsageError(f"{request.ledger}: no such ledger; --budget E begins one") from None
     except (BudgetExceededError, PlanError) as error:

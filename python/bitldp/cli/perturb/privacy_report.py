@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import singledispatch
 from typing import Any
@@ -13,6 +14,8 @@ import bitldp
 from bitldp import _core
 from bitldp._core import Bits, Cube, Design, Matrix, Mixture, Select, Shift, Subset, Unary, Window
 from bitldp.cli.perturb.request import Request
+from bitldp.ledger.entry import Entry, to_json
+from bitldp.mechanism.attributes.base import Attributes
 from bitldp.privacy import total
 from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.column import canonical_digest
@@ -38,15 +41,15 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
     return values | infinite
 
 
-def _unit(request: Request, codec: ColumnCodec) -> str:
-    """Return what the claim of a codec covers: under ``--unit feature`` each column, but for the label."""
-    if request.label in codec.columns:
-        return codec.claim_unit
-    return str(request.options.get("unit", codec.claim_unit))
-
-
 def privacy_report(
-    request: Request, plan: TablePlan, release: TableRelease | None, rows: int, sha256: str, *, array: bool
+    request: Request,
+    plan: TablePlan,
+    release: TableRelease | None,
+    rows: int,
+    sha256: str,
+    *,
+    array: bool,
+    charged: Sequence[Entry] = (),
 ) -> dict[str, Any]:
     """Return the privacy report: what was released at which epsilon; never a key, a seed or a value.
 
@@ -62,6 +65,8 @@ def privacy_report(
         Digest of the output.
     array : bool
         Whether the columns are those of an array, without names.
+    charged : sequence of Entry
+        What a ledger was charged for it, if one was.
     """
     guarantees = [codec.mechanism.guarantee for codec in plan.codecs]
     whole = total(guarantees, [codec.released for codec in plan.codecs])
@@ -87,7 +92,7 @@ def privacy_report(
                 **codec.public,
                 **_decoding(codec),
                 "epsilon_claimed": _plain(asdict(guarantee))["claimed"],
-                "claim_covers": _unit(request, codec),
+                "claim_covers": guarantee.unit,
                 "epsilon_exact": {
                     name: _plain(asdict(guarantee))[name] for name in ("bit", "feature", "record")
                 },
@@ -111,6 +116,7 @@ def privacy_report(
             # What the exact epsilon takes as public or as known; a reader must not miss it.
             "given": "; ".join(dict.fromkeys(g.given for g in guarantees if g.given)),
         },
+        **({"ledger": [to_json(each) for each in charged]} if charged else {}),
         "kept_unperturbed": list(plan.keep),
         "seeded": request.seed is not None,
         "notes": [
@@ -133,9 +139,17 @@ def privacy_report(
 def law_of(mechanism: Any) -> list[dict[str, Any]]:
     """Return the independent symbols of a report: their laws in integers over 2**64, and how many there are.
 
-    A law of more than 65,536 integers, and one that is known by its guarantee alone, is named and not proven.
+    Of a record's attributes of which some are drawn, `each` says how many have each law. A law of more than
+    65,536 integers, and one that is known by its guarantee alone, is named and not proven.
     """
-    return [{"times": times, "laws": [_bounded(law) for law in laws]} for laws, times in mechanism._symbols()]
+    symbols = mechanism._symbols()
+    if not symbols:  # nothing is told of the input
+        return [{"times": 1, "laws": [{"law": "mute"}]}]
+    if isinstance(mechanism, Attributes) and mechanism.k is not None:
+        runs = [(run.mechanism._symbols()[0].laws, run.stop - run.start) for run in mechanism._runs]
+        laws = [_bounded(law) for (law,), _ in runs]
+        return [{"times": mechanism.k, "laws": laws, "each": [count for _, count in runs]}]
+    return [{"times": times, "laws": [_bounded(law) for law in laws]} for laws, times in symbols]
 
 
 def _bounded(law: Any) -> dict[str, Any]:

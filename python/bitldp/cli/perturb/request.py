@@ -88,3 +88,4 @@ class Request:
     threads: int | None = None
     seed: int | None = None
     force: bool = False
+    sign: Path | None = None

@@ -1,0 +1,534 @@
+"""The law that the parameters of each mechanism make, built again by formulas of this file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from .findings import Unproven, must
+from .laws import CONTEXT, ONE, of_law, of_rows, sizes, weights, whole
+
+__all__ = ["BITS", "CODES", "RECORDS", "SIZES", "WORDS", "checked", "claimed", "given"]
+
+Parameters = Mapping[str, Any]
+Check = Callable[[Mapping[str, Any]], bool]
+"""Compares a stated law with the parameters': true if it was built again, false if it is taken as stated."""
+
+_Wanted = list[tuple[int, Check]]
+"""How many symbols are alike, and their check."""
+
+WORDS = ("FRR", "MOUE", "SymmetricRR", "UER")
+BITS = ("OUE", "RAPPOR", "SUE", "SubsetSelection")  # a report is a bit for each category
+CODES = ("BlockDesign", "HadamardResponse", "OLH", *WORDS)  # reports that are no category and no number
+RECORDS = ("CategoricalRecord", "MixedRecord")
+SIZES = ("categories", "classes", "candidates", "size")
+
+_COARSE = Decimal(2) ** -52  # of a chance: doubles near 1 stand no closer
+_NEAR = Decimal("1e-8")
+_BUDGET = 18.0  # of one symbol; above, doubles near 1 make tables more private than their budget
+_NAMED = ("a large table", "a long noise", "promised")  # laws without their integers
+_ONE_HOT = "one-hot input"
+_GIVEN = {
+    **dict.fromkeys(("OUE", "SUE", "LabelLaplace"), _ONE_HOT),
+    "RAPPOR": f"{_ONE_HOT}, and all reports of one value together: a value that changes counts once more",
+}
+
+
+def checked(kind: str, p: Parameters, law: Sequence[Mapping[str, Any]]) -> bool:
+    """Compare a mechanism's law with its parameters; return whether all of it was built again.
+
+    Raises
+    ------
+    Lie
+        If it is another.
+    Unproven
+        If the parameters are known by a digest alone, or the mechanism is not known here.
+    """
+    if kind not in _MECHANISMS:
+        raise Unproven(f"the mechanism {kind!r} is not known here")
+    epsilon = p["epsilon"]
+    number = isinstance(epsilon, (int, float)) and not isinstance(epsilon, bool)
+    must(number and math.isfinite(epsilon) and epsilon >= 0, "its epsilon is no budget")
+    if epsilon == 0 and [one["law"] for symbols in law for one in symbols["laws"]] == ["mute"]:
+        return True
+    wanted = [(count, check) for count, check in _MECHANISMS[kind](p) if count]
+    rebuilt = []
+    for stated, laws in _stated(law, p["k"] if kind in RECORDS else None):
+        must(len(laws) == 1 or p.get("regions") is not None, "there is no choice among several laws")
+        left = stated
+        while left:
+            must(bool(wanted), "its law has more symbols than its parameters")
+            count, check = wanted.pop(0)
+            rebuilt += [check(one) for one in laws]
+            if count > left:
+                wanted.insert(0, (count - left, check))
+            left -= min(left, count)
+    must(not wanted, "its law has fewer symbols than its parameters")
+    return all(rebuilt)
+
+
+def _stated(law: Sequence[Mapping[str, Any]], drawn: Any) -> Iterator[tuple[int, list[Any]]]:
+    """Yield how often, and by which laws, symbols are stated: each attribute of which some are drawn."""
+    if drawn is None:
+        must(not any("each" in symbols for symbols in law), "no attributes are drawn")
+        yield from ((symbols["times"], symbols["laws"]) for symbols in law)
+        return
+    must(len(law) == 1 and law[0]["times"] == drawn, "another number of attributes is drawn")
+    yield from ((count, [one]) for count, one in zip(law[0]["each"], law[0]["laws"], strict=True))
+
+
+def claimed(kind: str, p: Parameters) -> Decimal:
+    """Return the epsilon that a mechanism claims."""
+    if kind == "MetricMVU":
+        return Decimal(_farthest(p)) * int(p["features"])
+    return Decimal(p["epsilon"])
+
+
+def given(kind: str, p: Parameters, law: Sequence[Mapping[str, Any]]) -> str:
+    """Return what the exact epsilon of a mechanism takes as public or as known."""
+    if kind == "MetricMVU":
+        table = weights(law[0]["laws"][0])
+        near = max(of_rows(pair) for pair in pairwise(table))
+        slope = math.expm1(near) * (len(table) - 1) / (p["interval"][1] - p["interval"][0])
+        return (
+            f"under a metric: {p['epsilon']:.6g} times the distance of points of the grid, and {slope:.6g} "
+            "times the length between any other numbers, where the dither mixes; shown for the greatest "
+            "distance"
+        )
+    if p.get("regions") is not None:
+        return "given the public region"
+    oracles = p["oracle"] if kind in RECORDS and "oracle" in p else [kind]
+    oracles = [oracles] if isinstance(oracles, str) else oracles
+    return "; ".join(dict.fromkeys(_GIVEN[each] for each in oracles if each in _GIVEN))
+
+
+# -- checks of one law
+
+
+def _close(stated: Any, ideal: Decimal, scale: int = ONE) -> bool:
+    """Tell whether an integer is a chance, within the rounding of doubles."""
+    found = Decimal(whole(stated)) / scale
+    return abs(found - ideal) <= _COARSE + _NEAR * min(abs(ideal), abs(1 - ideal))
+
+
+def _exp(x: Any) -> Decimal:
+    return CONTEXT.exp(Decimal(x))
+
+
+def _is(law: Mapping[str, Any], name: str, **exactly: Any) -> None:
+    if law["law"] in _NAMED:
+        raise Unproven(f"its law is named ({law['law']}), and not given in integers")
+    must(law["law"] == name, f"its law is of the kind {law['law']!r}, by its parameters {name!r}")
+    for key, value in exactly.items():
+        must(value is None or law[key] == value, f"{key} of its law is {law[key]}, by its parameters {value}")
+
+
+def _muted(law: Mapping[str, Any], epsilon: float) -> bool:
+    """Tell whether a law leaves its input out, as it must at epsilon 0, and never above."""
+    must(type(law.get("mute", False)) is bool, "mute is neither true nor false")
+    mute = law["law"] == "mute" or law.get("mute", False)
+    must(not mute or epsilon == 0, "its law is mute, and its budget is not 0")
+    return bool(mute)
+
+
+def _within(law: Mapping[str, Any], epsilon: float) -> None:
+    must(of_law(law) <= Decimal(epsilon), f"its law has an epsilon above the {epsilon:.6g} of its parameters")
+
+
+def _window(cells: int | None, width: int | None, epsilon: float, least: int = 2) -> Check:
+    """Return the check of a window: some of the cells at weight e^epsilon, the others at 1."""
+
+    def check(law: Mapping[str, Any]) -> bool:
+        if _muted(law, epsilon):
+            return True
+        _is(law, "window", cells=cells, width=width)
+        count, inside = whole(law["cells"]), whole(law["width"])
+        must(count >= least and 0 < inside < count, "its window has another size than its parameters say")
+        fading = _exp(-Decimal(epsilon))
+        ideal = inside / (inside + (count - inside) * fading)
+        must(_close(law["high"], ideal), "its law is not that of the epsilon of its parameters")
+        _within(law, epsilon)
+        return True
+
+    return check
+
+
+def _table(inputs: int | None, outputs: int | None, epsilon: float) -> Check:
+    """Return the check of a table that was solved, or that its parameters name by a digest alone."""
+
+    def check(law: Mapping[str, Any]) -> bool:
+        if _muted(law, epsilon):
+            return True
+        _is(law, "matrix")
+        table = weights(law)
+        same = len(table) == (inputs or len(table)) and len(table[0]) == (outputs or len(table[0]))
+        must(same, "its table has another size than its parameters say")
+        _within(law, epsilon)
+        least = epsilon * (1 - 1e-5) - 1e-6 if epsilon <= _BUDGET else 0.0
+        must(of_law(law) >= Decimal(least), f"its table has an epsilon far below the {epsilon:.6g} asked for")
+        return False
+
+    return check
+
+
+def _bits(chances: Callable[[], list[tuple[Decimal, Decimal]]], epsilon: float | None) -> Check:
+    """Return the check of independent bits; an epsilon of None is for those whose claim does not hold."""
+
+    def check(law: Mapping[str, Any]) -> bool:
+        _is(law, "bits")
+        wanted = chances()
+        must(len(law["thresholds"]) == len(wanted), "it has another number of bits than its parameters say")
+        for (p, q), (one, zero) in zip(law["thresholds"], wanted, strict=True):
+            must(_close(p, one) and _close(q, zero), "its law is not that of the epsilon of its parameters")
+        if epsilon is not None:
+            _within(law, epsilon)
+        return True
+
+    return check
+
+
+def _unary(epsilon: float, even: bool) -> Check:
+    def check(law: Mapping[str, Any]) -> bool:
+        _is(law, "unary")
+        one = Decimal("0.5") if even else 1 / (1 + _exp(-Decimal(epsilon) / 2))
+        zero = 1 / (1 + _exp(epsilon)) if even else 1 - one
+        good = _close(law["p"], one) and _close(law["q"], zero)
+        must(good and (not even or whole(law["p"]) == ONE // 2), "its law is not that of its epsilon")
+        _within(law, epsilon)
+        return True
+
+    return check
+
+
+def _geometric(epsilon: float) -> Check:
+    """Return the check of two-sided geometric noise on a grid of 8 steps a scale."""
+    steps = min(max(1, math.ceil(8 * min(epsilon, 4095))), 4095)
+    beyond = math.ceil(min(5000, max(1.0, 5.0 * steps / max(epsilon, 1e-9))))
+    reach = steps + beyond
+
+    def check(law: Mapping[str, Any]) -> bool:
+        _is(law, "shift", inputs=steps + 1, outputs=steps + 1 + 2 * beyond, reach=reach, offset=beyond)
+        must(len(law["weights"]) == 2 * reach + 1, "its noise has another reach than its parameters say")
+        if _muted(law, epsilon):
+            return True
+        fading = _exp(-Decimal(epsilon) / steps)
+        for place, weight in enumerate(law["weights"], -reach):
+            ideal = ONE * fading ** abs(place) / (1 + fading) * (1 if abs(place) == reach else 1 - fading)
+            near = abs(whole(weight) - ideal) <= 2 * reach + 3 + ideal * Decimal("1e-6")
+            must(near or epsilon > 25, "its noise is not that of the epsilon of its parameters")
+        _within(law, epsilon)
+        return True
+
+    return check
+
+
+def _cube(bits: int, near: int, epsilon: float, paper: bool) -> Check:
+    def check(law: Mapping[str, Any]) -> bool:
+        if _muted(law, epsilon):
+            return True
+        _is(law, "cube", bits=bits, near=near, far=bits // 2 if paper else near - 1)
+        close, away, _ = sizes(law)
+        ratio = Decimal(1) if paper else CONTEXT.divide(Decimal(away), Decimal(close))
+        ideal = 1 / (1 + ratio * _exp(-Decimal(epsilon)))
+        must(_close(law["high"], ideal), "its law is not that of the epsilon of its parameters")
+        if not paper:
+            _within(law, epsilon)
+        return True
+
+    return check
+
+
+def _hybrid(epsilon: float) -> Check:
+    if epsilon <= 0.61:
+        return _window(2, 1, epsilon)
+    window = _window(*_cells(epsilon, 2, 2), epsilon)
+
+    def check(law: Mapping[str, Any]) -> bool:
+        _is(law, "mixture")
+        window(law["window"])
+        rest, fading = (max(_exp(-Decimal(each)), Decimal(2) ** -32) for each in (epsilon / 2, epsilon))
+        chances = [1 - rest, rest / (1 + fading), rest * fading / (1 + fading)]
+        table = weights(law)
+        must([len(row) for row in table] == [3, 3], "its choice has another size than its parameters say")
+        for row in (table[0], [table[1][i] for i in (0, 2, 1)]):
+            good = all(map(_close, row, chances))
+            must(good, "its law is not that of the epsilon of its parameters")
+        _within(law, epsilon)
+        return True
+
+    return check
+
+
+def _bitwise(bits: int, epsilon: float) -> Check:
+    def check(law: Mapping[str, Any]) -> bool:
+        _is(law, "matrix")
+        table, count = weights(law), 1 << bits
+        must([len(row) for row in table] == [count] * count, "its table has another size")
+        keep = 1 / (1 + _exp(-Decimal(min(epsilon / bits, 30.0))))
+        chances = [keep ** (bits - n) * (1 - keep) ** n for n in range(bits + 1)]
+        for x, row in enumerate(table):
+            good = all(_close(w, chances[bin(x ^ y).count("1")]) for y, w in enumerate(row))
+            must(good, "its table is not that of the epsilon of its parameters")
+        _within(law, epsilon)
+        return True
+
+    return check
+
+
+def _noise(p: Parameters) -> Check:
+    def check(law: Mapping[str, Any]) -> bool:
+        _is(law, "shift", mute=False)
+        return False  # its width was searched; delta is that of the integers
+
+    return check
+
+
+# -- parameters
+
+
+def part(epsilon: float, parts: int) -> float:
+    """Return the largest double of which as many parts are within a budget."""
+    each = epsilon / parts
+    while Fraction(each) * parts > Fraction(epsilon):
+        each = math.nextafter(each, 0.0)
+    return each
+
+
+def _parts(p: Parameters) -> tuple[int, float]:
+    """Return how many numbers of a record are released, and the budget of each."""
+    count = p["features"] if p.get("k") is None else p["k"]
+    must(type(count) is int and 1 <= count <= p["features"], "it releases no number of a record's columns")
+    return count, part(p["epsilon"], count) if p["unit"] == "record" else p["epsilon"]
+
+
+def _each(make: Callable[[Parameters, float], Check]) -> Callable[[Parameters], _Wanted]:
+    """Return the law of a mechanism whose numbers are released one by one."""
+
+    def wanted(p: Parameters) -> _Wanted:
+        count, epsilon = _parts(p)
+        return [(count, make(p, epsilon))]
+
+    return wanted
+
+
+def _once(make: Callable[[Parameters, float], Check]) -> Callable[[Parameters], _Wanted]:
+    """Return the law of a mechanism that releases a record as one symbol."""
+    return lambda p: [(1, make(p, p["epsilon"]))]
+
+
+def _cells(epsilon: float, root: int, spare: int = 0) -> tuple[int, int]:
+    """Return the cells and the width of the piecewise mechanism's window, a share 1/(e^(eps/root) + 1)."""
+    share = 1.0 / (1.0 + math.exp(min(epsilon / root, 700.0)))
+    for bits in range(8, 17):
+        most = (1 << bits) - spare
+        if math.floor(most * share) >= 16 or bits == 16:
+            break
+    width = math.floor(most * share)
+    return (min(most, round(width / share)), width) if width else (most, 1)
+
+
+def _size(p: Parameters) -> int | None:
+    """Return how many categories or points there are, where that is a number."""
+    return next((p[name] for name in SIZES if type(p.get(name)) is int), None)
+
+
+def _beta(p: Parameters) -> Check:
+    """Return the check of label-RR: of the paper's beta, an epsilon of abs(beta + ln(C - 1))."""
+    classes, epsilon, beta = _size(p) or 2, p["epsilon"], p["beta"]
+    if beta is None:
+        return _window(classes, 1, epsilon)
+
+    def check(law: Mapping[str, Any]) -> bool:
+        if law.get("mute") is True:
+            must(abs(beta + math.log(classes - 1)) < 1e-9, "its law is mute, and its budget is not 0")
+            return True
+        _is(law, "window", cells=classes, width=1)
+        must(_close(law["high"], 1 / (1 + _exp(-beta))), "its law is not that of its beta")
+        return True
+
+    return check
+
+
+def _wave(p: Parameters, epsilon: float) -> Check:
+    fading = math.exp(-epsilon)
+    half = 0.5 * (1.0 - epsilon / 3.0) / (1.0 + epsilon / 3.0)
+    if epsilon >= 1e-4:
+        half = (epsilon + math.expm1(-epsilon)) * fading / (2.0 * (1.0 - (1.0 + epsilon) * fading))
+    width = max(1, round(2.0 * half * p["cells"]))
+    return _window(p["cells"] + width - 1, width, epsilon)
+
+
+def _frr(p: Parameters) -> _Wanted:
+    r, bits, epsilon = p["features"], p["bits"], p["epsilon"]
+
+    def chances() -> list[tuple[Decimal, Decimal]]:
+        if p["calibration"] == "paper":
+            steps = [Decimal(epsilon) * i / bits for i in range(bits)]
+            total = sum((_exp(2 * step) for step in steps), Decimal(0))
+            first = CONTEXT.ln((Decimal(epsilon) + r * bits) / (2 * r * total)) / 2
+            losses = [-(first + step) for step in steps]
+        else:
+            each = 2 * Decimal(epsilon) / (r if p["unit"] == "record" else 1) / (bits + 1)
+            losses = [each * (bits - i) / bits for i in range(bits)]
+        return [(1 / (1 + _exp(-loss)), 1 / (1 + _exp(loss))) for loss in losses] * int(r)
+
+    return [(1, _bits(chances, epsilon if (p["calibration"], p["unit"]) == ("exact", "record") else None))]
+
+
+def _symmetric(p: Parameters) -> _Wanted:
+    r, bits, epsilon = p["features"], p["bits"], p["epsilon"]
+
+    def chances() -> list[tuple[Decimal, Decimal]]:
+        loss = Decimal(epsilon) / (r * bits if p["unit"] == "record" else bits)
+        return [(1 / (1 + _exp(-loss)), 1 / (1 + _exp(loss)))] * (r * bits)
+
+    return [(1, _bits(chances, epsilon if p["unit"] == "record" else None))]
+
+
+def _rare(p: Parameters) -> _Wanted:
+    """Return the law of MOUE, and of UER, which differs from it in the chances of ones."""
+    r, bits, alpha, way = p["features"], p["bits"], Decimal(p["alpha"]), p["calibration"]
+
+    def formula() -> Decimal:
+        """Return the epsilon of the paper's formula, or the one that it corrects to the budget."""
+        epsilon = Decimal(p["epsilon"])
+        low, high = (Decimal(0), epsilon / 2) if way == "corrected" else (epsilon, epsilon)
+        for _ in range(120 if low < high else 0):
+            middle = (low + high) / 2
+            fading = _exp(-middle / (r * bits))
+            more = (1 + alpha) / alpha * (fading + alpha) / (fading + 1) * middle > epsilon
+            low, high = (low, middle) if more else (middle, high)
+        return high
+
+    def chances() -> list[tuple[Decimal, Decimal]]:
+        if way == "exact":
+            p_one = 1 / (1 + alpha)
+            each = min(Decimal(p["epsilon"]) / (r * bits if p["unit"] == "record" else bits), 700)
+            q = max(p_one * _exp(-each), 1 - (1 - p_one) * _exp(each), Decimal(2) ** -60)
+            return [(p_one, q)] * (r * bits)
+        fading = _exp(-formula() / (r * bits))
+        q = max(fading / (fading + alpha), Decimal(2) ** -60)
+        ones = [alpha / (1 + alpha), 1 / (1 + alpha**3)] if "odd" in p else [1 / (1 + alpha)] * 2
+        # Where words have an odd number of bits, every second one begins with the other chance; the report
+        # lists those that begin alike one after the other.
+        words = [*range(0, r, 2), *range(1, r, 2)] if bits % 2 else range(r)
+        return [(ones[(word * bits + i) % 2], q) for word in words for i in range(bits)]
+
+    kept = p["unit"] == "record" and (way == "exact" or (way == "paper" and "odd" not in p))
+    return [(1, _bits(chances, p["epsilon"] if kept else None))]
+
+
+def _budgets(p: Parameters, epsilon: float) -> Check:
+    def check(law: Mapping[str, Any]) -> bool:
+        _is(law, "bits")
+        must(len(law["thresholds"]) == p["bits"], "it has another number of bits than its parameters say")
+        must(
+            all(whole(a) + whole(b) == ONE for a, b in law["thresholds"]), "its bits are not kept and flipped"
+        )
+        _within(law, epsilon)
+        low = of_law(law) >= Decimal(epsilon) * (1 - _NEAR) or epsilon > _BUDGET
+        must(low, "its law is not that of the epsilon of its parameters")
+        return False
+
+    return check
+
+
+def _duchi(p: Parameters) -> _Wanted:
+    if p["spend"] != "cube":
+        return _each(lambda p, epsilon: _window(2, 1, epsilon))(p)
+    bits, paper = p["features"], p["calibration"] == "paper"
+    return [(1, _cube(bits, (bits + 1) // 2 if paper else bits // 2 + 1, p["epsilon"], paper))]
+
+
+def _brr(p: Parameters, epsilon: float) -> Check:
+    whole = p["regions"] is None
+    return _window(_size(p) if whole else None, p["m"] if type(p["m"]) is int else None, epsilon)
+
+
+def _farthest(p: Parameters) -> float:
+    """Return the epsilon of a metric for the greatest distance."""
+    low, high = p["interval"]
+    if not isinstance(p["metric"], (int, float)):
+        raise Unproven("the metric is known by its digest alone")
+    return float(p["epsilon"] * math.pow(high - low, p["metric"]))
+
+
+def _metric(p: Parameters, epsilon: float) -> Check:
+    return _table(1 << p["input_bits"], 1 << p["output_bits"], _farthest(p))
+
+
+_ORACLES: dict[str, Callable[[int, float], Check]] = {
+    "GRR": lambda size, epsilon: _window(size, 1, epsilon),
+    "OUE": lambda size, epsilon: _unary(epsilon, True),
+    "SUE": lambda size, epsilon: _unary(epsilon, False),
+    "SubsetSelection": lambda size, epsilon: _window(size, None, epsilon),
+    "BlockDesign": lambda size, epsilon: _window(None, None, epsilon, least=size),
+}
+
+
+def _attributes(p: Parameters) -> _Wanted:
+    """Return the laws of a record's attributes: first its numbers, then its categories."""
+    lists, numbers = p["sizes"], p.get("features", 0)
+    epsilon = part(p["epsilon"], p["k"] or numbers + len(lists))
+    oracles = [p["oracle"]] * len(lists) if isinstance(p["oracle"], str) else p["oracle"]
+    wanted: _Wanted = []
+    if numbers:
+        alone = {
+            "epsilon": epsilon,
+            "features": 1,
+            "unit": "record",
+            "spend": "split",
+            "calibration": "exact",
+        }
+        wanted += [(numbers, _MECHANISMS[p["number"]](alone)[0][1])]
+    return wanted + [(1, _ORACLES[name](size, epsilon)) for name, size in zip(oracles, lists, strict=True)]
+
+
+_MECHANISMS: dict[str, Callable[[Parameters], _Wanted]] = {
+    "BRR": _each(_brr),
+    "BitBudgets": _each(_budgets),
+    "BitwiseRR": _each(lambda p, epsilon: _bitwise(p["bits"], epsilon)),
+    "BlockDesign": _once(lambda p, epsilon: _window(None, None, epsilon, least=_size(p) or 2)),
+    "CategoricalRecord": _attributes,
+    "Duchi": _duchi,
+    "Exponential": _each(lambda p, epsilon: _table(_size(p), _size(p), epsilon)),
+    "FRR": _frr,
+    "GRR": _each(lambda p, epsilon: _window(_size(p), 1, epsilon)),
+    "Gaussian": _each(lambda p, epsilon: _noise(p)),
+    "GeneralizedRR": _each(lambda p, epsilon: _window(1 << p["bits"], 1, epsilon)),
+    "HadamardResponse": _once(lambda p, epsilon: _window(None, None, epsilon, least=_size(p) or 2)),
+    "Hybrid": _each(lambda p, epsilon: _hybrid(epsilon)),
+    "HypercubePrivUnit": _once(lambda p, epsilon: _cube(p["features"], p["threshold"], epsilon, False)),
+    "LDPFLDuchi": _each(lambda p, epsilon: _window(2, 1, epsilon)),
+    "LSRR": _each(lambda p, epsilon: _table(_size(p), _size(p), epsilon)),
+    "LabelLaplace": lambda p: [(2, _geometric(part(p["epsilon"], 2)))],
+    "LabelRR": lambda p: [(1, _beta(p))],
+    "Laplace": _each(lambda p, epsilon: _geometric(epsilon)),
+    "MOUE": _rare,
+    "MVU": _each(lambda p, epsilon: _table(1 << p["input_bits"], 1 << p["output_bits"], epsilon)),
+    "MetricMVU": _each(_metric),
+    "MinimaxVariance": _each(lambda p, epsilon: _table(p["grid_points"], None, epsilon)),
+    "MixedRecord": _attributes,
+    "OLH": _once(
+        lambda p, epsilon: _window(
+            max(2, min(_size(p) or 2, round(math.exp(min(epsilon, 60.0))) + 1)), 1, epsilon
+        )
+    ),
+    "OUE": _once(lambda p, epsilon: _unary(epsilon, True)),
+    "OptimalUtility": _each(lambda p, epsilon: _table(_size(p), _size(p), epsilon)),
+    "Piecewise": _each(lambda p, epsilon: _window(*_cells(epsilon, 2), epsilon)),
+    "PiecewiseSub": _each(lambda p, epsilon: _window(*_cells(epsilon, 3), epsilon)),
+    "RAPPOR": _once(lambda p, epsilon: _unary(epsilon, False)),
+    "SUE": _once(lambda p, epsilon: _unary(epsilon, False)),
+    "SampledSigns": _once(lambda p, epsilon: _window(1 << p["k"], 1, epsilon)),
+    "SquareWave": _each(_wave),
+    "SubsetSelection": _once(lambda p, epsilon: _window(_size(p), None, epsilon)),
+    "SymmetricRR": _symmetric,
+    "ThreeOutputs": _each(lambda p, epsilon: _table(3, 3, epsilon)),
+    "UER": lambda p: _rare({**p, "odd": True}),
+    "WarnerRR": _once(lambda p, epsilon: _window(2, 1, epsilon)),
+}

@@ -1,0 +1,514 @@
+"""A privacy report: its digests, its plan, its mechanisms, its file and its signature."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal, localcontext
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import Any
+
+from . import parameters
+from .delta import delta_of
+from .files import contents_of, sha256_of, values_of
+from .findings import FALSE, NOTE, PROVEN, Finding, Lie, Unproven, looked, must
+from .laws import (
+    CONTEXT,
+    ONE,
+    agrees,
+    decimal,
+    epsilon_of,
+    epsilons_of_features,
+    of_bit,
+    of_law,
+    rows,
+    well_formed,
+    whole,
+)
+from .parameters import BITS, CODES, RECORDS, SIZES, WORDS
+
+__all__ = ["canonical", "verify"]
+
+_TRUST = (
+    "consistent; the writer is trusted: no file shows that its reports were drawn by these laws, and not "
+    "copied from the records"
+)
+_TABLES = ("MVU", "MetricMVU", "MinimaxVariance", "ThreeOutputs", "BitwiseRR")
+_NEVER = 1e-9  # relative, of what the doubles of a formula may miss
+_DIFFERENT = 1 << 16  # values of a column that are still looked at one by one
+_LAST = 1e-15  # relative, of what a sum of doubles may
+_DELTA = Decimal("0.9")  # of a delta: what noise of least width reaches
+
+
+def verify(report: Mapping[str, Any], output: Path | None = None, key: bytes | None = None) -> list[Finding]:
+    """Check a privacy report.
+
+    Parameters
+    ----------
+    report : mapping
+        The JSON values of a report.
+    output : pathlib.Path, optional
+        The released file.
+    key : bytes, optional
+        Public key of Ed25519, in PEM, of who must have signed the report.
+
+    Returns
+    -------
+    list of Finding
+        What was checked; `verdict` sums it up.
+    """
+    if not isinstance(report, Mapping) or not isinstance(report.get("mechanisms"), list):
+        return [Finding(FALSE, "is no privacy report: it has no list of mechanisms")]
+    with localcontext(CONTEXT):
+        return _verified(report, output, key)
+
+
+def _verified(report: Mapping[str, Any], output: Path | None, key: bytes | None) -> list[Finding]:
+    result = looked("the report", lambda: _digests(report)) + looked("the report", lambda: _stated(report))
+    for number, entry in enumerate(report["mechanisms"], 1):
+
+        def mechanism(entry: Any = entry, number: int = number) -> Iterator[Finding]:
+            return _mechanism(entry, f"{number}. {entry['mechanism']} on {', '.join(entry['columns'][:3])}")
+
+        result += looked(f"mechanism {number}", mechanism)
+    if all(each.verdict != FALSE for each in result):
+        result += looked("a record", lambda: _total(report))
+    if output is None:
+        result.append(Finding(NOTE, "file not checked: none was given"))
+    else:
+        result += looked("the file", lambda: _file(report, output))
+    if key is not None:
+        result += looked("the signature", lambda: _signed(report, key))
+    elif "signature" in report:
+        result.append(Finding(NOTE, "signed; by whom was not asked (--signed-by)"))
+    if all(each.verdict != FALSE for each in result):
+        result.append(Finding(NOTE, _TRUST))
+    return result
+
+
+# -- what the report says of itself, and of its plan
+
+
+def _digests(report: Mapping[str, Any]) -> Iterator[Finding]:
+    rest = {name: value for name, value in report.items() if name not in ("report_sha256", "signature")}
+    plan = report["plan"]
+    same = canonical(rest) == report["report_sha256"]
+    if plan is not None or report["plan_sha256"] is not None:
+        same = same and canonical(plan) == report["plan_sha256"]
+    must(same, "was CHANGED after it was written")
+    yield Finding(PROVEN, "the report agrees with its digests, which anybody can make anew")
+
+
+def canonical(values: Any) -> str:
+    """Return the SHA-256 of JSON values with their keys sorted and no spaces; NaN and infinity are none."""
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _stated(report: Mapping[str, Any]) -> Iterator[Finding]:
+    """Check what the report says beside its mechanisms."""
+    must(report["tool"] == "bitldp", "is of another tool")
+    records, entries, plan = report["rows"], report["mechanisms"], report["plan"]
+    must(type(records) is int and records >= 0, "rows is no number of them")
+    must(len(entries) > 0, "names no mechanism: nothing was randomized")
+    if report["repeatable"]:
+        yield Finding(NOTE, "made with a key, as its writer says: who holds the key can test values")
+    if report["seeded"] is not False:
+        yield Finding(FALSE, "SEEDED: made with a fixed seed, for tests only; it has no privacy")
+    must(type(report["repeatable"]) is bool, "repeatable is neither true nor false")
+    named = isinstance(report["release"], str) and report["release"] != ""
+    must(named or (report["release"] is None and not report["repeatable"]), "the release has no name")
+    must(named == (report["mechanism"] == "plan"), "a release by a plan has a name, and no other")
+    must(isinstance(report["snapshot"], str), "the snapshot has no name")
+    must(report["repeatable"] or report["snapshot"] == "", "a snapshot is of a repeatable release")
+    kept = report["kept_unperturbed"]
+    if plan is None:
+        must(kept == [] and len(entries) == 1, "an array has one mechanism, and keeps nothing")
+        names = entries[0]["columns"]
+        must(names == [str(j) for j in range(len(names))], "the columns of an array are numbers")
+        yield Finding(NOTE, "an array has no plan: parameters are those that the mechanism's entry states")
+    else:
+        must(not set(plan) - {"column", "keep"}, "the plan has keys that no plan has")
+        parts = [part for column in plan["column"] for part in _parts(column)]
+        must(len(parts) == len(entries), "has other mechanisms than its plan")
+        for entry, part in zip(entries, parts, strict=True):
+            _planned(entry, *part)
+        must(kept == plan.get("keep", []), "keeps other columns than its plan")
+        yield Finding(PROVEN, "mechanisms, parameters and columns are those of the plan")
+    if kept:
+        yield Finding(NOTE, f"released as they are, without any privacy: {', '.join(kept)}")
+
+
+_Part = tuple[Mapping[str, Any], str, dict[str, Any]]
+
+
+def _parts(column: Mapping[str, Any]) -> list[_Part]:
+    """Return the mechanisms of a plan's column: what it says of each, its name and its parameters."""
+    own = dict(column["parameters"])
+    if column["mechanism"] != "BitRand":
+        return [(column, column["mechanism"], own)]
+    label = {**column, "columns": [column["label"]], "interval": None}
+    if column.get("output") == "bits":
+        label |= {"output": None, "decode": None}
+    classes = {"classes": own.pop("classes"), "epsilon": own.pop("epsilon_y")}
+    features = {**own, "epsilon": own["epsilon_x"]}
+    del features["epsilon_x"]
+    return [({**column, "categories": None}, "FRR", features), (label, "LabelRR", classes)]
+
+
+def _planned(entry: Mapping[str, Any], column: Mapping[str, Any], name: str, plan: dict[str, Any]) -> None:
+    """Check that a mechanism's entry is the plan's."""
+    title = ", ".join(entry["columns"][:3])
+    columns, stated = column["columns"], entry["parameters"]
+    must(entry["mechanism"] == name, f"{title}: is {entry['mechanism']}, by the plan {name}")
+    must(entry["columns"] == ([columns] if isinstance(columns, str) else columns), f"{title}: other columns")
+    for each in sorted({*plan, *stated}):
+        must(_same(plan.get(each), stated.get(each)), f"{title}: {each} is another in the plan")
+    listed = column.get("categories")
+    if listed is None:
+        listed = next((v for k, v in plan.items() if k in SIZES and isinstance(v, list)), None)
+    if "categories" in entry:
+        texts = [list(map(str, each)) if isinstance(each, list) else str(each) for each in listed or []]
+        must(entry["categories"] == texts, f"{title}: other categories than the plan's")
+        size = next((stated[k] for k in SIZES if type(stated.get(k)) is int), None)
+        missing = column.get("nulls") == "category"
+        alike = name in RECORDS or size is None or size == len(texts) + missing
+        must(alike, f"{title}: the mechanism has another number of categories")
+    if "points" in entry and stated.get("interval") is None:  # of a mechanism that knows no interval
+        must(entry["interval"] == column["interval"], f"{title}: another interval than the plan's")
+    else:
+        must(column.get("interval") is None, f"{title}: the mechanism has an interval of its own, or none")
+    output = "codes" if name in (*CODES, *RECORDS) else "bits" if name in BITS else "values"
+    must(entry["output"] == (column.get("output") or output), f"{title}: another output than the plan's")
+    numbers = entry["output"] == "values" and "interval" in entry
+    must(("decode" in entry) == ("bias_bound" in entry) == numbers, f"{title}: decode is for numbers")
+    must(not numbers or entry["decode"] in ("unbiased", "reported"), f"{title}: decode is another word")
+    if numbers and column.get("decode") is not None:
+        must(column["decode"] == entry["decode"], f"{title}: decode is another in the plan")
+
+
+def _same(plan: Any, stated: Any) -> bool:
+    """Tell whether a parameter of a plan is the stated one; of a list, a number or a digest may be stated."""
+    if isinstance(stated, Mapping) and isinstance(plan, list):
+        if "labels" in stated:
+            return stated == {"labels": len(plan), "sha256": hashlib.sha256(repr(plan).encode()).hexdigest()}
+        flat = list(chain.from_iterable(plan)) if isinstance(plan[0], list) else plan
+        form = {"<f8": "d", "<i8": "q"}.get(stated["dtype"])
+        if form is None:
+            raise Unproven(f"numbers of type {stated['dtype']} are known by their digest alone")
+        return bool(hashlib.sha256(struct.pack(f"<{len(flat)}{form}", *flat)).hexdigest() == stated["sha256"])
+    if isinstance(plan, list) and type(stated) is int:
+        return len(plan) == stated
+    return isinstance(plan, bool) == isinstance(stated, bool) and bool(plan == stated)
+
+
+# -- a mechanism: parameters, law, epsilon
+
+
+def _mechanism(entry: Mapping[str, Any], name: str) -> Iterator[Finding]:
+    kind, p, law = entry["mechanism"], entry["parameters"], entry["law"]
+    well_formed(law)
+    try:
+        rebuilt = parameters.checked(kind, p, law)
+    except Lie as reason:
+        raise Lie(f"{name}: {reason}") from None
+    made = "its law is that of its parameters" if rebuilt else "its table is as stated, within its budget"
+    printed = {each: decimal(entry["epsilon_exact"][each]) for each in ("bit", "feature", "record")}
+    if kind == "Gaussian":
+        yield from _gaussian(entry, name, printed)
+    else:
+        must(type(entry["delta"]) in (int, float) and entry["delta"] == 0, "delta: a pure mechanism has none")
+        for each, exact in _exact(kind, p, law).items():
+            said = f"epsilon {exact:.12g} from its integers, printed {printed[each]:.15g}"
+            must(agrees(printed[each], exact), f"{name}: {said} ({each})")
+        yield Finding(PROVEN, f"{name}: {made}; {said}")
+    yield from _claim(entry, name, printed)
+    _public(kind, p, entry)
+
+
+def _exact(kind: str, p: Mapping[str, Any], law: Sequence[Mapping[str, Any]]) -> dict[str, Decimal]:
+    """Return the exact epsilon of the worst bit, of the worst feature and of a record."""
+    every = [one for symbols in law for one in symbols["laws"]]
+    record, feature, bit = epsilon_of(law), max(map(of_law, every)), max(map(of_bit, every))
+    if kind == "BitwiseRR":  # a bit of the report is that of the input by randomized response
+        bit = feature / int(p["bits"])
+    elif kind == "LabelLaplace":  # a label is two of the entries
+        feature = record
+    elif kind in WORDS:
+        feature = max(epsilons_of_features(every[0], int(p["bits"])))
+    return {"bit": bit, "feature": feature, "record": record}
+
+
+def _gaussian(entry: Mapping[str, Any], name: str, printed: Mapping[str, Decimal]) -> Iterator[Finding]:
+    """Check the delta of Gaussian noise, of one number and of all that are released."""
+    law, p = entry["law"], entry["parameters"]
+    delta = decimal(entry["delta"])
+    must(0 < delta < 1 and entry["delta"] == p["delta"], "delta is not that of its parameters")
+    must(printed["bit"] == printed["feature"], f"{name}: a number is one symbol, and the worst bit")
+    unit = p["unit"]
+    must(printed[unit] == Decimal(p["epsilon"]), f"{name}: its epsilon is not that of its parameters")
+    for each, those in (("feature", [{**law[0], "times": 1}]), ("record", law)):
+        exact = delta_of(those, printed[each])
+        said = f"delta {exact:.6g} from its integers at epsilon {printed[each]:.12g}, printed {delta:.6g}"
+        must(exact <= delta and (exact >= delta * _DELTA or printed[each] == 0), f"{name}: {said} ({each})")
+    yield Finding(PROVEN, f"{name}: {said}")
+
+
+def _claim(entry: Mapping[str, Any], name: str, printed: Mapping[str, Decimal]) -> Iterator[Finding]:
+    kind, p = entry["mechanism"], entry["parameters"]
+    claimed, unit = decimal(entry["epsilon_claimed"]), p.get("unit", "record")
+    asked = parameters.claimed(kind, p)
+    must(
+        abs(claimed - asked) <= asked * Decimal(_NEVER), f"{name}: the epsilon claimed is not that asked for"
+    )
+    must(entry["claim_covers"] == unit, f"{name}: claim_covers is another unit than its parameters'")
+    holds = kind == "Gaussian" or printed[unit] <= claimed
+    must(entry["holds"] is holds, f"{name}: holds is otherwise, by claimed and exact epsilon")
+    if not holds:
+        yield Finding(NOTE, f"{name}: the claim of epsilon {entry['epsilon_claimed']} does NOT hold")
+    given = parameters.given(kind, p, entry["law"])
+    must(entry["given"] == given, f"{name}: given is not what its epsilon takes as known")
+    if given:
+        yield Finding(NOTE, f"{name}: given {given}")
+
+
+def _public(kind: str, p: Mapping[str, Any], entry: Mapping[str, Any]) -> None:
+    """Check what a reader of the columns is told of numbers: interval, step, points, letters."""
+    title = ", ".join(entry["columns"][:3])
+    must("interval" in entry or not {"step", "points", "letters"} & set(entry), f"{title}: has no numbers")
+    if "interval" not in entry:
+        return
+    low, high = entry["interval"]
+    moved = 0.0
+    own = p.get("interval")
+    if kind in WORDS:
+        moved = 2.0 ** (p["integer_bits"] + 1 - p["bits"])
+        limit = 2.0 ** p["integer_bits"] - moved
+        own = [-limit, limit]
+        must(entry["step"] == moved, f"{title}: its step is another")
+    elif kind == "LDPFLDuchi":
+        own = [p["center"] - p["radius"], p["center"] + p["radius"]]
+    must(own is None or [low, high] == list(own), f"{title}: its interval is not that of its parameters")
+    if "points" in entry:
+        size = next((p[k] for k in SIZES if type(p.get(k)) is int), entry["points"])
+        must(entry["points"] == size, f"{title}: its number of points is another")
+        moved = 0.0 if p.get("rounding") == "dither" else (high - low) / (size - 1) / 2.0
+    if entry.get("decode") == "unbiased":
+        good = abs(entry["bias_bound"] - moved) <= _NEVER * (high - low)
+        must(good, f"{title}: bias_bound is not how far its numbers move")
+    elif "bias_bound" in entry:
+        must(
+            moved <= entry["bias_bound"] < math.inf, f"{title}: bias_bound is below what its numbers move by"
+        )
+    if "letters" in entry:
+        letters = [float(each) for each in entry["letters"]]
+        largest = max(map(abs, (*letters, low, high)))
+        _even(kind, letters, largest * _NEVER, title)
+        for at, row in rows(entry["law"][0]["laws"][0]):
+            must(len(row) == len(letters), f"{title}: has another number of letters than of reports")
+            mean = math.fsum(weight / ONE * letter for weight, letter in zip(row, letters, strict=True))
+            good = abs(mean - low - at * (high - low)) <= _NEVER * largest
+            must(good, f"{title}: the mean of its letters is not the number")
+
+
+def _even(kind: str, letters: Sequence[float], near: float, title: str) -> None:
+    """Refuse letters of windows and of noise that do not follow each other by the same step."""
+    steps = [b - a for a, b in pairwise(letters)]
+    if kind in ("Laplace", "LabelLaplace", "SampledSigns"):  # ends stand for what is beyond them
+        steps = steps[1:-1]
+    if kind not in (*_TABLES, "Hybrid", "BitBudgets") and steps:
+        must(max(steps) - min(steps) <= 4 * near, f"{title}: its letters do not follow each other evenly")
+
+
+def _total(report: Mapping[str, Any]) -> Iterator[Finding]:
+    """Check the sums over all mechanisms."""
+    stated, entries = report["total_per_record"], report["mechanisms"]
+    exact = [decimal(each["epsilon_exact"]["record"]) for each in entries]
+    printed, total = decimal(stated["epsilon_exact"]), sum(exact, Decimal(0))
+    said = f"a record: epsilon {total:.12g} together, printed {printed:.15g}"
+    must(agrees(printed, total), said)
+    claims = Decimal(0)
+    for each in entries:
+        p = each["parameters"]
+        times = p.get("k") or len(each["columns"]) if each["claim_covers"] == "feature" else 1
+        claims += decimal(each["epsilon_claimed"]) * times
+    claimed = decimal(stated["epsilon_claimed"])
+    must(abs(claimed - claims) <= claims * Decimal(_NEVER), "the total claimed is not the sum of the claims")
+    delta = min(Decimal(1), sum((decimal(each["delta"]) for each in entries), Decimal(0)))
+    good = abs(decimal(stated["delta"]) - delta) <= delta * Decimal(_LAST)
+    must(good, "the total delta is not the sum of the deltas")
+    must(stated["holds"] is all(each["holds"] for each in entries), "the claim of a record is said otherwise")
+    given = "; ".join(dict.fromkeys(each["given"] for each in entries if each["given"]))
+    must(stated["given"] == given, "what the total takes as known is said otherwise")
+    yield Finding(PROVEN, said)
+    if "ledger" in report:
+        charged = sum(
+            (decimal(each["guarantee"]["record"]) * each["count"] for each in report["ledger"]), Decimal(0)
+        )
+        must(agrees(charged, total), "its ledger was charged another epsilon")
+        name = f"release {report['release']}"
+        noted = all(each["note"].partition(" data ")[0] == name for each in report["ledger"])
+        must(report["release"] is None or noted, "its ledger was charged for another release")
+        yield Finding(PROVEN, f"a ledger was charged epsilon {charged:.12g} for it, as the report says")
+
+
+# -- the file
+
+
+def _file(report: Mapping[str, Any], path: Path) -> Iterator[Finding]:
+    same = sha256_of(path) == report["output_sha256"]
+    must(same, "is NOT the file that the report is about")
+    yield Finding(PROVEN, "the file is the one that the report is about")
+    names: list[str] = []
+    allowed: dict[str, tuple[set[str] | None, int]] = {}
+    for entry, (column, *_) in zip(report["mechanisms"], _columns(report), strict=True):
+        own, reports = _released(entry), _reports(entry, column)
+        if reports is not None:
+            allowed |= dict.fromkeys(own, reports)
+        names += own
+    names += report["kept_unperturbed"]
+    found = contents_of(path, names)
+    ordered = report["release"] is not None  # a run by options leaves columns where they were
+    same = found.names == names if ordered else sorted(found.names) == sorted(names)
+    must(same, f"has other columns than the plan releases and keeps: {_named(found.names)}")
+    must(found.rows == report["rows"], f"has {found.rows:,} rows, by the report {report['rows']:,}")
+    yield Finding(PROVEN, f"the file has {found.rows:,} rows, and the columns of the plan: {_named(names)}")
+    if found.delimiter is None:
+        yield Finding(NOTE, "its values were not looked at: only those of text are read here")
+        return
+    values_of(path, found.delimiter, {found.names.index(name): each for name, each in allowed.items()})
+    yield Finding(PROVEN, "its values are some that the laws can give")
+
+
+def _named(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:8])}{' ...' if len(names) > 8 else ''}"
+
+
+def _columns(report: Mapping[str, Any]) -> list[_Part]:
+    """Return what the plan says of each mechanism; of an array, nothing."""
+    if report["plan"] is None:
+        return [({}, "", {})]
+    return [part for column in report["plan"]["column"] for part in _parts(column)]
+
+
+def _released(entry: Mapping[str, Any]) -> list[str]:
+    """Return the names of the columns that a mechanism releases."""
+    kind, p, columns, first = entry["mechanism"], entry["parameters"], entry["columns"], entry["columns"][0]
+    if kind == "OLH":
+        return [f"{first}_{part}" for part in ("a", "b", "value")]
+    if kind == "BlockDesign" and p["public"]:
+        raise Unproven("a report of two parts has no columns that are known here")
+    if kind in RECORDS:
+        return _of_record(entry)
+    if kind in WORDS and entry["output"] == "bits":
+        return [f"{name}_bit{i}" for name in columns for i in range(p["bits"])]
+    if kind in BITS or kind == "LabelLaplace":
+        size = next((p[k] for k in SIZES if type(p.get(k)) is int), 0)
+        return [*(f"{first}={label}" for label in entry["categories"]), f"{first} missing"][:size]
+    return list(columns)
+
+
+def _of_record(entry: Mapping[str, Any]) -> list[str]:
+    """Return the columns of a record's report: the attributes that were drawn, and the codes of answers."""
+    p, first = entry["parameters"], entry["columns"][0]
+    oracles = [p["oracle"]] * len(p["sizes"]) if isinstance(p["oracle"], str) else p["oracle"]
+    strings = [name in BITS for name in oracles]
+    if p["k"] is None:
+        widths = [size if string else 1 for string, size in zip(strings, p["sizes"], strict=True)]
+        return [f"{first}_code{i}" for i in range(p.get("features", 0) + sum(widths))]
+    drawn = [f"{first}_attribute{i}" for i in range(p["k"])]
+    if not any(strings):
+        return [*drawn, *(f"{first}_code{i}" for i in range(p["k"]))]
+    if entry["law"][0]["laws"][0]["law"] == "mute":
+        raise Unproven("at epsilon 0 its law does not say how long its reports are")
+    # Where a report of some attribute is a string of bits, those that are one code are so many bits, too.
+    symbols, numbers = entry["law"][0], p.get("features", 0)
+    laws = [one for one, count in zip(symbols["laws"], symbols["each"], strict=True) for _ in range(count)]
+    sizes = [size if string else 0 for string, size in zip(strings, p["sizes"], strict=True)]
+    makers = [str(p.get("number"))] * numbers + list(oracles)
+    longest = max(
+        size or max(1, (_alphabet(maker, one) - 1).bit_length())
+        for maker, size, one in zip(makers, [0] * numbers + sizes, laws, strict=True)
+    )
+    return [*drawn, *(f"{first}_code{i}" for i in range(p["k"] * longest))]
+
+
+def _alphabet(maker: str, law: Mapping[str, Any]) -> int:
+    """Return how many reports a law has."""
+    kind = law["law"]
+    if maker == "BlockDesign":
+        return _blocks(whole(law["cells"]), whole(law["width"]))
+    if kind == "matrix":
+        return len(law["weights"][0])
+    if kind == "mixture":
+        return int(law["window"]["cells"]) + len(law["weights"][0]) - 1
+    if kind == "bits":
+        return 1 << min(len(law["thresholds"]), 64)
+    return {"window": int(law.get("cells", 0)), "shift": int(law.get("outputs", 0)), "cube": 2}[kind]
+
+
+def _blocks(cells: int, width: int) -> int:
+    """Return how many reports a block design has: its cells, or where these are steps, pairs of them.
+
+    The hyperplanes of a projective space have v = 1 + q b cells, b of the next smaller space in each block,
+    which has as many of the next one, down to a point.
+    """
+    order, rest = divmod(cells - 1, width)
+    while rest == 0 and width > 1:
+        width, rest = divmod(width - 1, order)
+    return cells if rest == 0 and width == 1 else cells * (cells - 1) // 2
+
+
+def _reports(entry: Mapping[str, Any], column: Mapping[str, Any]) -> tuple[set[str] | None, int] | None:
+    """Return the texts that a released column may hold, and how many; None where that is not known here."""
+    kind, p, output = entry["mechanism"], entry["parameters"], entry["output"]
+    law = entry["law"][0]["laws"][0]
+    if output == "bits":
+        return {"0", "1"}, 2
+    if kind in RECORDS or kind == "OLH" or law["law"] in ("mute", "unary"):
+        return None
+    if kind in WORDS:
+        count = 1 << p["bits"]
+    elif kind == "SampledSigns":
+        count = 2
+    else:
+        count = _alphabet(kind, law)
+    if count > _DIFFERENT:
+        return None
+    if output == "codes":
+        return {str(code) for code in range(count)}, count
+    if "interval" in entry or kind == "LabelLaplace":
+        return None, count + (p.get("k") is not None)
+    texts = {str(label).lower() for label in entry["categories"]}
+    return texts | ({""} if column.get("nulls") == "category" else set()), len(texts) + 1
+
+
+# -- the signature
+
+
+def _signed(report: Mapping[str, Any], key: bytes) -> Iterator[Finding]:
+    """Check that the report, its plan and its ledger's entries were signed by the key that is given."""
+    try:
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+        from cryptography.hazmat.primitives.serialization import load_pem_public_key
+    except ImportError:
+        raise Unproven('--signed-by needs cryptography: pip install "bitldp[sign]"') from None
+    if "signature" not in report:
+        raise Unproven("the report has no signature")
+    try:
+        public = load_pem_public_key(key)
+    except ValueError:
+        raise Unproven("--signed-by is no public key in PEM") from None
+    if not isinstance(public, Ed25519PublicKey):
+        raise Unproven("--signed-by is no key of Ed25519")
+    signed = {name: value for name, value in report.items() if name != "signature"}
+    try:
+        public.verify(bytes.fromhex(report["signature"]), b"bitldp report\0" + canonical(signed).encode())
+    except InvalidSignature:
+        raise Lie("is NOT that of the key that was given") from None
+    yield Finding(PROVEN, "signed by the key that was given: plan, report and what a ledger was charged")
