@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from bitldp import _core
 from bitldp.base.errors import DataError, PlanError
 from bitldp.tables.counts import Unestimated
+from bitldp.tables.frames import worded
 
 __all__ = [
     "DECODES",
@@ -279,6 +280,11 @@ class ColumnCodec(ABC):
     def encode(self, batch: Batch, first_row: int) -> NDArray[Any]:
         """Return the mechanism's input for a batch whose first row has the number `first_row`."""
 
+    def read(self, batch: Batch, first_row: int) -> NDArray[Any]:
+        """Return `encode` of a batch; what Arrow says of values it cannot convert is not shown."""
+        with worded(self.columns):
+            return self.encode(batch, first_row)
+
     def outside(self, x: NDArray[Any]) -> int:
         """Return how many numbers of an encoded batch are outside the range, and move to its ends."""
         return 0
@@ -428,17 +434,14 @@ class ColumnCodec(ABC):
         DataError
             For a value that is no report; row and column are named.
         """
-        columns = []
         for name in self.names:
             if table.column_names.count(name) != 1:
                 raise PlanError(f"column {name!r}: is not there once among the released columns")
-            column = table.column(name)
-            if pa.types.is_dictionary(column.type):
-                column = column.cast(column.type.value_type)
-            columns.append(column)
-        if self.output == "values":
-            return self._from_values(columns, first_row), "codes"
-        return self._from_codes(np.stack(self._unsigned(columns, first_row), axis=1))
+        with worded(self.names):
+            columns = [plain_column(table.column(name)) for name in self.names]
+            if self.output == "values":
+                return self._from_values(columns, first_row), "codes"
+            return self._from_codes(np.stack(self._unsigned(columns, first_row), axis=1))
 
     def _from_values(self, columns: list[Any], first_row: int) -> Any:
         """Return the reports that written values stand for."""
@@ -540,7 +543,7 @@ def first_row_of(mask: Any) -> int:
 def plain_type(arrow_type: pa.DataType) -> pa.DataType:
     """Return the type that a dictionary-encoded or viewed column stands for."""
     if pa.types.is_dictionary(arrow_type):
-        return arrow_type.value_type
+        return plain_type(arrow_type.value_type)
     return pa.string() if str(arrow_type) == "string_view" else arrow_type
 
 

@@ -356,7 +356,7 @@ class TableRelease:
         made: list[tuple[str, Any]] = []
         column = 0
         for number, codec in enumerate(self.plan.codecs):
-            x = codec.encode(table, first_row)
+            x = codec.read(table, first_row)
             x = x.astype(np.float64) if x.dtype == np.float32 else x  # one type, whatever the table's
             if moved is not None:
                 moved[number] += codec.outside(x)
